@@ -1,0 +1,97 @@
+/**
+ * What can go wrong, as data. Engines throw `RushesError`; `cli/exit.ts` alone turns one into words and an
+ * exit code, by table and never by message text.
+ */
+
+/** Exit codes, named. The numbers are a promise to scripts: see docs/exit-codes.md. */
+export const EXIT = {
+  ok: 0,
+  bug: 1,
+  usage: 2,
+  refused: 3,
+  key: 4,
+  account: 5,
+  notFound: 6,
+  rateLimited: 7,
+  serviceBroken: 8,
+  network: 9,
+  runFailed: 10,
+  waitTimeout: 11,
+  downloadFailed: 12,
+  outcomeUnknown: 13,
+  sighup: 129,
+  sigint: 130,
+  stdoutClosed: 141,
+  sigterm: 143,
+} as const
+
+/**
+ * The closed list of codes that `rushes` itself gives to an error. Beside these an error may carry the code
+ * the service sent (`protocol/problems.ts`).
+ */
+export const OWN_CODES = {
+  usage: { exit: EXIT.usage, about: 'a flag, an argument, a setting or an input is wrong; nothing was sent' },
+  no_base_url: { exit: EXIT.usage, about: 'no service address is set' },
+  no_api_key: { exit: EXIT.key, about: 'no API key is set for this address' },
+  insecure_url: { exit: EXIT.usage, about: 'a plain http address that is not loopback' },
+  network: { exit: EXIT.network, about: 'the service could not be reached; nothing was accepted' },
+  bad_response: { exit: EXIT.serviceBroken, about: 'the service gave an answer that makes no sense' },
+  service_error: { exit: EXIT.serviceBroken, about: 'the service answered with a failure of its own' },
+  submission_unknown: { exit: EXIT.outcomeUnknown, about: 'a create was sent and its outcome is unknown' },
+  run_failed: { exit: EXIT.runFailed, about: 'the run ended without success' },
+  wait_timeout: { exit: EXIT.waitTimeout, about: 'the wait limit passed; the run goes on' },
+  download_failed: { exit: EXIT.downloadFailed, about: 'an output could not be downloaded or written' },
+  interrupted: { exit: EXIT.sigint, about: 'a signal ended the command; a run that exists goes on' },
+  internal: { exit: EXIT.bug, about: 'a bug in rushes' },
+} as const satisfies Record<string, { exit: number; about: string }>
+
+export type OwnCode = keyof typeof OWN_CODES
+
+export interface RushesErrorOptions {
+  /** What to do next, one or two sentences. */
+  readonly hint?: string | undefined
+  readonly cause?: unknown
+  /** The run that the error is about, once one exists. */
+  readonly runId?: string | undefined
+  /** The HTTP status of the answer that told of the error. */
+  readonly httpStatus?: number | undefined
+  /** Where the table of codes does not decide alone: a signal, or a status without a known code. */
+  readonly exitCode?: number | undefined
+}
+
+/** Every error that `rushes` raises on purpose. `code` is stable; `message` is for people and may change. */
+export class RushesError extends Error {
+  override readonly name = 'RushesError'
+  /** An own code (`OWN_CODES`) or the code that the service sent. */
+  readonly code: string
+  readonly hint: string | undefined
+  readonly runId: string | undefined
+  readonly httpStatus: number | undefined
+  readonly exitCode: number
+
+  constructor(code: OwnCode, message: string, options?: RushesErrorOptions)
+  constructor(code: string, message: string, options: RushesErrorOptions & { exitCode: number })
+  constructor(code: string, message: string, options: RushesErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.hint = options.hint
+    this.runId = options.runId
+    this.httpStatus = options.httpStatus
+    this.exitCode = options.exitCode ?? OWN_CODES[code as OwnCode]?.exit ?? EXIT.bug
+  }
+
+  /** The same error, said of a run: no message about an existing run leaves out its id. */
+  about(runId: string): RushesError {
+    if (this.runId === runId) return this
+    return new RushesError(this.code, this.message, {
+      hint: this.hint,
+      cause: this.cause,
+      httpStatus: this.httpStatus,
+      exitCode: this.exitCode,
+      runId,
+    })
+  }
+}
+
+export const usageError = (message: string, hint?: string): RushesError =>
+  new RushesError('usage', message, { hint })

@@ -1,0 +1,103 @@
+/**
+ * SQLite as any program needs it: private files, several processes at once, numbered migrations. Knows nothing of
+ * what is stored.
+ */
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'libsql'
+
+export type Row = Readonly<Record<string, unknown>>
+export type Value = string | number | bigint | Uint8Array | null
+
+export interface OpenDatabase {
+  /** Runs one statement; `changes` is the number of rows it touched. */
+  run(sql: string, ...values: readonly Value[]): { readonly changes: number }
+  get(sql: string, ...values: readonly Value[]): Row | undefined
+  all(sql: string, ...values: readonly Value[]): readonly Row[]
+  /**
+   * Everything or nothing. Takes the write lock at once: a transaction that begins by reading and then writes
+   * could be refused by a neighbour in between, whatever the busy timeout says.
+   */
+  transaction<Result>(work: () => Result): Result
+  close(): void
+}
+
+/** The file is of a later version of the program than this one. */
+export class NewerFormat extends Error {
+  override readonly name = 'NewerFormat'
+}
+
+export interface DatabaseOptions {
+  readonly path: string
+  /** Whole scripts; number n brings the file from version n to n+1. They never change once released. */
+  readonly migrations: readonly string[]
+  /** How long a statement waits for a neighbour's write lock. */
+  readonly busyTimeoutMs?: number
+}
+
+/** Throws `NewerFormat`, or the database's own error when the file is damaged or cannot be made. */
+export function openDatabase({ path, migrations, busyTimeoutMs = 10_000 }: DatabaseOptions): OpenDatabase {
+  createPrivately(path)
+  const database = new Database(path)
+  try {
+    // libsql waits for nobody by default, and -wal and -shm take the mode of the file itself.
+    database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
+    database.exec('PRAGMA journal_mode = WAL')
+    database.exec('PRAGMA synchronous = FULL')
+    database.exec('PRAGMA foreign_keys = ON')
+    const open = wrap(database)
+    migrate(open, database, migrations)
+    return open
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+function createPrivately(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+}
+
+function wrap(database: Database.Database): OpenDatabase {
+  const statements = new Map<string, Database.Statement>()
+  const prepare = (sql: string): Database.Statement => {
+    const statement = statements.get(sql) ?? database.prepare(sql)
+    statements.set(sql, statement)
+    return statement
+  }
+  const exec = (sql: string) => database.exec(sql)
+  return {
+    run: (sql, ...values) => ({ changes: prepare(sql).run(...values).changes }),
+    get: (sql, ...values) => prepare(sql).get(...values) as Row | undefined,
+    all: (sql, ...values) => prepare(sql).all(...values) as Row[],
+    transaction(work) {
+      exec('BEGIN IMMEDIATE')
+      try {
+        const result = work()
+        exec('COMMIT')
+        return result
+      } catch (error) {
+        exec('ROLLBACK')
+        throw error
+      }
+    },
+    close: () => {
+      statements.clear()
+      database.close()
+    },
+  }
+}
+
+function migrate(open: OpenDatabase, database: Database.Database, migrations: readonly string[]): void {
+  const version = () => Number(open.get('PRAGMA user_version')?.user_version ?? 0)
+  if (version() === migrations.length) return
+  open.transaction(() => {
+    // Asked again under the lock: a neighbour that started at the same time may have done the work.
+    const from = version()
+    if (from > migrations.length)
+      throw new NewerFormat(`format ${from}, this version knows formats up to ${migrations.length}`)
+    for (const script of migrations.slice(from)) database.exec(script)
+    database.exec(`PRAGMA user_version = ${migrations.length}`)
+  })
+}

@@ -1,0 +1,130 @@
+/**
+ * Files that survive crashes and neighbours: everything is written under a temporary name in the folder where it
+ * belongs, and gets its own name when it is whole. Errors are the system's own, with their `code`.
+ */
+import { randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { type FileHandle, link, mkdir, mkdtemp, open, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+
+/** What one component of a path may hold on the file systems in use (ext4, APFS, NTFS). */
+const NAME_MOST_BYTES = 255
+
+export const errorCode = (error: unknown): string | undefined => {
+  const code = (error as { code?: unknown } | null | undefined)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+/** Whether there is a folder, or a link to one. Whatever cannot be looked at is none. */
+export function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** The longest beginning of at most `mostBytes` bytes of UTF-8 that cuts no character in two. */
+export function cutToBytes(text: string, mostBytes: number): string {
+  let kept = ''
+  let bytes = 0
+  for (const character of text) {
+    bytes += Buffer.byteLength(character)
+    if (bytes > mostBytes) break
+    kept += character
+  }
+  return kept
+}
+
+/** A hidden name, different at every call, in the folder of `path`, and never too long because `path` is long. */
+export function temporaryBeside(path: string): string {
+  const ending = `.${randomBytes(6).toString('hex')}.part`
+  const beginning = cutToBytes(basename(path), NAME_MOST_BYTES - ending.length - 1)
+  return join(dirname(path), `.${beginning}${ending}`)
+}
+
+/** Makes the folder and those above it for the user alone (0700). One that exists keeps its mode. */
+export async function makePrivateFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+}
+
+/** A new folder for the user alone, in the system's place for temporary files. */
+export const makeTemporaryFolder = (prefix: string): Promise<string> => mkdtemp(join(tmpdir(), prefix))
+
+/** Removes a file that may already be gone. */
+export const removeFile = (path: string): Promise<void> => rm(path, { force: true })
+
+/** Writes all of `bytes`: a single `write` may take less than it was given. */
+export async function writeFully(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let offset = 0; offset < bytes.byteLength; ) {
+    const { bytesWritten } = await handle.write(bytes, offset)
+    offset += bytesWritten
+  }
+}
+
+/** Waits until the disk holds the file. File systems that cannot say so are taken at their word. */
+export async function flush(handle: FileHandle): Promise<void> {
+  try {
+    await handle.sync()
+  } catch (error) {
+    if (!['EINVAL', 'ENOTSUP', 'ENOSYS'].includes(errorCode(error) ?? '')) throw error
+  }
+}
+
+/**
+ * Replaces or makes `path` in one step: a reader sees the old content or the new one, never a part.
+ * `mode` is that of a new file, less the umask.
+ */
+export async function writeAtomically(
+  path: string,
+  content: string | Uint8Array,
+  { mode = 0o666 }: { readonly mode?: number } = {},
+): Promise<void> {
+  const temporary = temporaryBeside(path)
+  try {
+    const handle = await open(temporary, 'wx', mode)
+    try {
+      await writeFully(handle, typeof content === 'string' ? Buffer.from(content) : content)
+      await flush(handle)
+    } finally {
+      await handle.close()
+    }
+    await rename(temporary, path)
+  } catch (error) {
+    await removeFile(temporary).catch(() => {})
+    throw error
+  }
+}
+
+/** File systems without hard links (FAT, some network and container mounts) answer with one of these. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV', 'EINVAL'])
+
+/**
+ * Renames a file, and fails with EEXIST where there is something already, also when it came a moment ago: a plain
+ * rename would replace it. `linkFile` is for tests.
+ */
+export async function moveWithoutReplacing(from: string, to: string, linkFile = link): Promise<void> {
+  try {
+    await linkFile(from, to)
+  } catch (error) {
+    if (!NO_LINKS.has(errorCode(error) ?? '')) throw error
+    return claimThenMove(from, to)
+  }
+  await removeFile(from).catch(() => {})
+}
+
+/** Without links, the name is taken by an empty file first, which then is our own to replace. */
+async function claimThenMove(from: string, to: string): Promise<void> {
+  const claim = await open(to, 'wx')
+  await claim.close()
+  try {
+    await rename(from, to)
+  } catch (error) {
+    await removeFile(to).catch(() => {})
+    throw error
+  }
+}
+
+/** Renames a file over whatever file or link is there; a link is replaced itself, not what it leads to. */
+export const moveReplacing = (from: string, to: string): Promise<void> => rename(from, to)

@@ -1,0 +1,29 @@
+/** The only retry loop of the program. What is retryable, and after how long, is the caller's pure decision. */
+import type { Clock } from './clock.js'
+
+export type Verdict<Value> =
+  | { readonly done: Value }
+  | { readonly fail: unknown }
+  | { readonly retryInMs: number }
+
+export interface Retry<Outcome, Value> {
+  /** One try; it must turn its expected failures into an outcome. What it throws ends the loop. */
+  attempt(number: number): Promise<Outcome>
+  /** What the outcome of try `number` (from 1) means. */
+  decide(outcome: Outcome, number: number): Verdict<Value>
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly signal?: AbortSignal | undefined
+  onRetry?(outcome: Outcome, waitMs: number): void
+}
+
+export async function retry<Outcome, Value>(policy: Retry<Outcome, Value>): Promise<Value> {
+  for (let number = 1; ; number++) {
+    policy.signal?.throwIfAborted()
+    const outcome = await policy.attempt(number)
+    const verdict = policy.decide(outcome, number)
+    if ('done' in verdict) return verdict.done
+    if ('fail' in verdict) throw verdict.fail
+    policy.onRetry?.(outcome, verdict.retryInMs)
+    await policy.clock.sleep(verdict.retryInMs, policy.signal)
+  }
+}

@@ -1,0 +1,96 @@
+/** Unknown JSON to the protocol's types, naming the first thing that is wrong. */
+import { type Phase, phaseOf, type RunState } from './run.js'
+
+export type Parsed<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly wrong: string }
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export function parseJson(text: string): Parsed<unknown> {
+  try {
+    return { ok: true, value: JSON.parse(text) as unknown }
+  } catch {
+    return { ok: false, wrong: text.trim() === '' ? 'the body is empty' : 'the body is not JSON' }
+  }
+}
+
+export function isHttpUrl(value: unknown): value is string {
+  if (typeof value !== 'string') return false
+  try {
+    const { protocol } = new URL(value)
+    return protocol === 'http:' || protocol === 'https:'
+  } catch {
+    return false
+  }
+}
+
+const date = (value: unknown): string | undefined => {
+  if (typeof value !== 'string') return undefined
+  const time = Date.parse(value)
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString()
+}
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.trim() !== '' ? value : undefined
+
+/** Error details of a run are not shown in the interface: these are the places where services put them. */
+const failureOf = (run: JsonObject): string | undefined =>
+  (isObject(run.error) ? (text(run.error.message) ?? text(run.error.code)) : text(run.error)) ??
+  text(run.error_message) ??
+  text(run.message) ??
+  text(run.failure_reason)
+
+function outputUrls(run: JsonObject, phase: Phase): Parsed<readonly string[]> {
+  if (phase !== 'succeeded') return { ok: true, value: [] }
+  const urls = isObject(run.output) ? run.output.urls : undefined
+  if (!Array.isArray(urls)) return { ok: false, wrong: 'the run has succeeded without output.urls' }
+  if (urls.length === 0) return { ok: false, wrong: 'the run has succeeded with an empty output.urls' }
+  return urls.every(isHttpUrl)
+    ? { ok: true, value: urls }
+    : { ok: false, wrong: 'output.urls holds something that is not an http or https URL' }
+}
+
+/** A run as the status endpoint gives it. */
+export function parseRun(
+  value: unknown,
+  id: string,
+  furtherFailures: readonly string[] = [],
+): Parsed<RunState> {
+  if (!isObject(value)) return { ok: false, wrong: 'the body is not a JSON object' }
+  if (typeof value.status !== 'string' || value.status === '')
+    return { ok: false, wrong: 'the run has no status' }
+  const phase = phaseOf(value.status, furtherFailures)
+  const urls = outputUrls(value, phase)
+  if (!urls.ok) return urls
+  return {
+    ok: true,
+    value: {
+      id,
+      status: value.status,
+      phase,
+      urls: urls.value,
+      failure: phase === 'failed' ? failureOf(value) : undefined,
+      createdAt: date(value.created_at),
+      finishedAt: date(value.finished_at),
+      service: value,
+    },
+  }
+}
+
+export interface ErrorBody {
+  readonly code: string | undefined
+  readonly message: string | undefined
+}
+
+/** What can be read from an error answer, whatever its shape. */
+export function parseErrorBody(body: string): ErrorBody {
+  const parsed = parseJson(body)
+  if (!parsed.ok || !isObject(parsed.value)) return { code: undefined, message: undefined }
+  const { error } = parsed.value
+  if (isObject(error)) return { code: text(error.code), message: text(error.message) }
+  return { code: text(parsed.value.code), message: text(error) ?? text(parsed.value.message) }
+}

@@ -1,0 +1,133 @@
+/**
+ * One row per error code of the interface (section 7): the HTTP status, what causes it, whether the same request
+ * may be tried again by itself, the exit code, and what a person should do next. The client reads answers by this
+ * table, the command line translates by it, and the local service answers from it.
+ */
+import { EXIT } from '../errors.js'
+
+export interface Problem {
+  readonly status: number
+  /** The service's words for it; the local service sends this as `error.message`. */
+  readonly cause: string
+  /** Whether the request was certainly not acted on and may succeed when sent again later. */
+  readonly retryable: boolean
+  readonly exit: number
+  readonly hint: string
+}
+
+export const PROBLEMS = {
+  invalid_json: {
+    status: 400,
+    cause: 'The request body is not valid JSON.',
+    retryable: false,
+    exit: EXIT.refused,
+    hint: 'Something between here and the service changed the request body: a proxy, or a wrong address.',
+  },
+  missing_model: {
+    status: 400,
+    cause: 'The field "model" is missing or not a string.',
+    retryable: false,
+    exit: EXIT.refused,
+    hint: 'Name the model: --model <provider/name>.',
+  },
+  missing_input: {
+    status: 400,
+    cause: 'The field "input" is missing or not an object.',
+    retryable: false,
+    exit: EXIT.refused,
+    hint: 'Give the input as a JSON object: --input \'{"prompt": "…"}\' or --input @file.',
+  },
+  invalid_input: {
+    status: 400,
+    cause: "The input does not match the model's schema.",
+    retryable: false,
+    exit: EXIT.refused,
+    hint: 'See what the model takes: rushes models. To see the body that is sent, add --dry-run.',
+  },
+  model_not_found: {
+    status: 400,
+    cause: 'No available model has this identifier.',
+    retryable: false,
+    exit: EXIT.refused,
+    hint: 'Use the identifier that the service publishes: --model <provider/name>, RUSHES_VIDEO_MODEL or RUSHES_IMAGE_MODEL.',
+  },
+  missing_api_key: {
+    status: 401,
+    cause: 'The Authorization header is missing or not of the form "Bearer <API_KEY>".',
+    retryable: false,
+    exit: EXIT.key,
+    hint: 'The key did not reach the service: a proxy may strip it, or the key holds odd characters. Store it anew: rushes login.',
+  },
+  invalid_api_key: {
+    status: 401,
+    cause: 'The API key is invalid, disabled or expired.',
+    retryable: false,
+    exit: EXIT.key,
+    hint: "Make or enable a key in the account's settings (API keys), then store it: rushes login.",
+  },
+  insufficient_balance: {
+    status: 402,
+    cause: 'The balance is too low for this run.',
+    retryable: false,
+    exit: EXIT.account,
+    hint: "Add credits in the account's settings (credits), then run the command again.",
+  },
+  api_key_spend_limit_exceeded: {
+    status: 403,
+    cause: "The key's lifetime spend limit has been reached.",
+    retryable: false,
+    exit: EXIT.account,
+    hint: "Raise the key's spend limit in the account's settings (API keys), or use another key.",
+  },
+  ip_not_allowed: {
+    status: 403,
+    cause: "The caller's IP address is not in the key's whitelist.",
+    retryable: false,
+    exit: EXIT.account,
+    hint: "Add this machine's address to the key's IP whitelist in the account's settings, or remove the whitelist.",
+  },
+  run_not_found: {
+    status: 404,
+    cause: 'No run with this identifier exists for this account.',
+    retryable: false,
+    exit: EXIT.notFound,
+    hint: 'A run is visible only to the account that made it: check the id, the key and the address.',
+  },
+  RATE_LIMITED: {
+    status: 429,
+    cause: 'Rate limit exceeded: too many requests in a short window.',
+    retryable: true,
+    exit: EXIT.rateLimited,
+    hint: 'Something else uses the same key. Wait a little, use a key of its own, or ask the support for a higher limit.',
+  },
+  USAGE_EXCEEDED: {
+    status: 429,
+    cause: "The key's usage quota is exhausted.",
+    retryable: false,
+    exit: EXIT.account,
+    hint: "Raise the key's quota in the account's settings (API keys), or use another key.",
+  },
+} as const satisfies Record<string, Problem>
+
+export type ProblemCode = keyof typeof PROBLEMS
+
+export const problemOf = (code: string | undefined): Problem | undefined =>
+  code !== undefined && Object.hasOwn(PROBLEMS, code) ? PROBLEMS[code as ProblemCode] : undefined
+
+/**
+ * The exit code and hint of an error answer whose code is missing or unknown, by its HTTP status alone.
+ * A banned account is a 403 whose code is not shown.
+ */
+export function problemByStatus(status: number): Pick<Problem, 'exit' | 'hint'> {
+  if (status === 401) return { exit: EXIT.key, hint: 'Check the key: rushes login.' }
+  if (status === 402) return { exit: EXIT.account, hint: PROBLEMS.insufficient_balance.hint }
+  if (status === 403)
+    return {
+      exit: EXIT.account,
+      hint: "The account or the key is not allowed to do this; the account may be banned. See the account's settings or ask the support.",
+    }
+  if (status === 429) return { exit: EXIT.rateLimited, hint: PROBLEMS.RATE_LIMITED.hint }
+  if (status >= 500)
+    return { exit: EXIT.serviceBroken, hint: 'The service has a problem of its own. Try again later.' }
+  return { exit: EXIT.refused, hint: 'Check the address and the request: add --debug to see what was sent.' }
+}

@@ -1,0 +1,17 @@
+/** What a server says is shown to people: control characters (C0, DEL, C1) could drive their terminal. */
+
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g
+
+/** One printable line: line ends and tabs become a space, every other control character goes. */
+export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(CONTROL, '')
+
+/** JSON whose text holds no control character: C0 is escaped by JSON itself, DEL and C1 are escaped here. */
+export const printableJson = (value: unknown, indent?: number): string =>
+  (JSON.stringify(value, null, indent) ?? 'null').replace(
+    /[\u007f-\u009f]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
+/** The start of a long text, for a message. */
+export const shortened = (text: string, most = 300): string =>
+  text.length <= most ? text : `${text.slice(0, most - 1)}…`

@@ -1,0 +1,158 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { open } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  cutToBytes,
+  isFolder,
+  makePrivateFolder,
+  makeTemporaryFolder,
+  moveWithoutReplacing,
+  removeFile,
+  temporaryBeside,
+  writeAtomically,
+  writeFully,
+} from '../../src/host/files.js'
+
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rushes-files-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const modeOf = (path: string) => statSync(path).mode & 0o777
+
+describe('a temporary name', () => {
+  it('is hidden, in the same folder, and never the same', () => {
+    const names = Array.from({ length: 100 }, () => temporaryBeside('a/fox.png'))
+    expect(new Set(names).size).toBe(100)
+    for (const name of names) expect(name).toMatch(/^a\/\.fox\.png\.[0-9a-f]{12}\.part$/)
+    expect(dirname(temporaryBeside('fox.png'))).toBe('.')
+  })
+
+  it('is no longer than a file system takes', () => {
+    for (const name of ['x'.repeat(255), '狐'.repeat(85), '🦊'.repeat(63)])
+      expect(Buffer.byteLength(basename(temporaryBeside(name)))).toBeLessThanOrEqual(255)
+  })
+})
+
+it.each([
+  ['fox', 3, 'fox'],
+  ['fox', 2, 'fo'],
+  ['狐狸', 5, '狐'],
+  ['🦊', 3, ''],
+  ['', 0, ''],
+])('%j cut to %i bytes is %j', (text, bytes, cut) => {
+  expect(cutToBytes(text, bytes)).toBe(cut)
+})
+
+describe('an atomic write', () => {
+  it('makes a file, or replaces it, with the mode that is asked for', async () => {
+    const path = join(folder, 'a.json')
+    await writeAtomically(path, '{}')
+    expect(modeOf(path)).toBe(0o666 & ~process.umask())
+    await writeAtomically(path, Buffer.from('[]'), { mode: 0o600 })
+    expect(readFileSync(path, 'utf8')).toBe('[]')
+    expect(modeOf(path)).toBe(0o600)
+    expect(readdirSync(folder)).toEqual(['a.json'])
+  })
+
+  it('that fails leaves nothing', async () => {
+    mkdirSync(join(folder, 'taken/in'), { recursive: true })
+    await expect(writeAtomically(join(folder, 'taken'), 'x')).rejects.toMatchObject({ code: 'EISDIR' })
+    await expect(writeAtomically(join(folder, 'no/a'), 'x')).rejects.toMatchObject({ code: 'ENOENT' })
+    expect(readdirSync(folder)).toEqual(['taken'])
+  })
+})
+
+describe('a move that replaces nothing', () => {
+  const noLinks = async () => {
+    throw Object.assign(new Error('no links here'), { code: 'EPERM' })
+  }
+  const [from, to] = [() => join(folder, 'from'), () => join(folder, 'to')]
+
+  it.each([
+    ['with links', undefined],
+    ['without links', noLinks],
+  ])('moves, or says EEXIST, %s', async (_, link) => {
+    writeFileSync(from(), 'new')
+    await moveWithoutReplacing(from(), to(), link)
+    expect(readdirSync(folder)).toEqual(['to'])
+    expect(readFileSync(to(), 'utf8')).toBe('new')
+    expect(statSync(to()).nlink).toBe(1)
+
+    writeFileSync(from(), 'newer')
+    await expect(moveWithoutReplacing(from(), to(), link)).rejects.toMatchObject({ code: 'EEXIST' })
+    expect(readFileSync(to(), 'utf8')).toBe('new')
+    expect(readFileSync(from(), 'utf8')).toBe('newer')
+  })
+
+  it('takes back its claim when the move fails', async () => {
+    await expect(moveWithoutReplacing(from(), to(), noLinks)).rejects.toMatchObject({ code: 'ENOENT' })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('lets exactly one of many win', async () => {
+    for (const link of [undefined, noLinks]) {
+      const names = Array.from({ length: 8 }, (_, number) => join(folder, `from-${number}`))
+      for (const name of names) writeFileSync(name, name)
+      const moves = names.map((name) => moveWithoutReplacing(name, to(), link).then(() => name))
+      const won = (await Promise.allSettled(moves)).filter((move) => move.status === 'fulfilled')
+      expect(won.map((move) => move.value)).toEqual([readFileSync(to(), 'utf8')])
+      await removeFile(to())
+    }
+  })
+})
+
+it('knows folders, and links to them', () => {
+  symlinkSync(folder, join(folder, 'link'))
+  writeFileSync(join(folder, 'file'), '')
+  expect(['', 'link', 'file', 'none', 'file/x'].map((name) => isFolder(join(folder, name)))).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+  ])
+})
+
+it('makes folders for the user alone, and leaves those that exist as they are', async () => {
+  await makePrivateFolder(join(folder, 'a/b'))
+  expect([modeOf(join(folder, 'a')), modeOf(join(folder, 'a/b'))]).toEqual([0o700, 0o700])
+  chmodSync(join(folder, 'a'), 0o755)
+  await makePrivateFolder(join(folder, 'a'))
+  expect(modeOf(join(folder, 'a'))).toBe(0o755)
+  const temporary = await makeTemporaryFolder('rushes-')
+  expect(modeOf(temporary)).toBe(0o700)
+  rmSync(temporary, { recursive: true })
+})
+
+it('removes a file that may be gone', async () => {
+  writeFileSync(join(folder, 'a'), '')
+  await removeFile(join(folder, 'a'))
+  await removeFile(join(folder, 'a'))
+  expect(readdirSync(folder)).toEqual([])
+})
+
+it('writes on where a write took less than it was given', async () => {
+  const path = join(folder, 'a')
+  const handle = await open(path, 'w')
+  const stingy = {
+    write: (bytes: Uint8Array, offset: number) =>
+      handle.write(bytes, offset, Math.min(3, bytes.length - offset)),
+  }
+  await writeFully(stingy as unknown as typeof handle, Buffer.from('a paper boat'))
+  await handle.close()
+  expect(readFileSync(path, 'utf8')).toBe('a paper boat')
+})

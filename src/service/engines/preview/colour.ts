@@ -1,0 +1,53 @@
+// Colours in OKLCH, because equal steps look equal there: one rule for "further away is paler" serves every hue.
+// The conversion is Björn Ottosson's (https://bottosson.github.io/posts/oklab/).
+
+/** `lightness` 0 to 1, `chroma` 0 (grey) to about 0.3, `hue` in degrees. */
+export interface Colour {
+  readonly lightness: number
+  readonly chroma: number
+  readonly hue: number
+}
+
+export function colour(lightness: number, chroma: number, hue: number): Colour {
+  return { lightness: clamp(lightness), chroma: Math.max(0, chroma), hue: ((hue % 360) + 360) % 360 }
+}
+
+/** The colour as `#rrggbb`; what sRGB cannot show is cut off per channel. */
+export function hex({ lightness, chroma, hue }: Colour): string {
+  const a = chroma * Math.cos((hue * Math.PI) / 180)
+  const b = chroma * Math.sin((hue * Math.PI) / 180)
+  const long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
+  const middle = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
+  const short = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3
+  const channels = [
+    4.0767416621 * long - 3.3077115913 * middle + 0.2309699292 * short,
+    -1.2684380046 * long + 2.6097574011 * middle - 0.3413193965 * short,
+    -0.0041960863 * long - 0.7034186147 * middle + 1.707614701 * short,
+  ]
+  return `#${channels.map((linear) => byte(gamma(clamp(linear)))).join('')}`
+}
+
+/**
+ * `amount` 0 is the first colour, 1 the second. The hue takes the shorter way round, and the more colourful one has
+ * more say: otherwise teal darkened with a reddish black would turn brown.
+ */
+export function mix(one: Colour, other: Colour, amount: number): Colour {
+  const turn = ((other.hue - one.hue + 540) % 360) - 180
+  const chroma = one.chroma + (other.chroma - one.chroma) * amount
+  const say = chroma === 0 ? amount : (other.chroma * amount) / chroma
+  return colour(one.lightness + (other.lightness - one.lightness) * amount, chroma, one.hue + turn * say)
+}
+
+function gamma(linear: number): number {
+  return linear <= 0.0031308 ? 12.92 * linear : 1.055 * linear ** (1 / 2.4) - 0.055
+}
+
+function byte(value: number): string {
+  return Math.round(value * 255)
+    .toString(16)
+    .padStart(2, '0')
+}
+
+function clamp(value: number): number {
+  return Math.min(1, Math.max(0, value))
+}

@@ -1,0 +1,67 @@
+// What is written on a frame: the prompt on a dark foot, and at the top the mark that says what this is. One SVG
+// drawing in stage units, the same for a picture and for every frame of a shot.
+import { hex } from '../colour.js'
+import type { Palette } from '../palette.js'
+import { box, path, short } from '../scenery/drawing.js'
+import type { Size } from '../sizes.js'
+import { drawableText } from './drawable.js'
+import { type Font, loadFont } from './font.js'
+import { wrapText } from './wrap.js'
+
+export interface Lettering {
+  readonly text: Font
+  readonly label: Font
+}
+
+const MARK = 'rushes preview'
+const TEXT_SIZE = 36
+const LINE = 49
+const EDGE = 44
+
+/** The prompt may be in any of the font's scripts; the labels are our own English words. */
+export async function loadLettering(): Promise<Lettering> {
+  const [text, label] = await Promise.all([loadFont(500), loadFont(600, ['latin'])])
+  return { text, label }
+}
+
+/** `label` stands at the top right (which shot this is), and may be empty. */
+export function drawCaption(
+  stage: Size,
+  lettering: Lettering,
+  palette: Palette,
+  words: { readonly prompt: string; readonly label: string },
+): string {
+  const { width, height } = stage
+  const prompt = drawableText(words.prompt, lettering.text.has) || '(no words)'
+  const most = width < height ? 5 : 3
+  const lines = wrapText(prompt, width - 2 * EDGE - 24, most, (text) => lettering.text.width(text, TEXT_SIZE))
+  const top = height - EDGE - lines.length * LINE
+  const paper = hex(palette.paper)
+  const ink = hex(palette.ink)
+
+  const foot =
+    `<linearGradient id="foot" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="${ink}" stop-opacity="0"/>` +
+    `<stop offset=".45" stop-color="${ink}" stop-opacity=".62"/><stop offset="1" stop-color="${ink}" stop-opacity=".86"/>` +
+    `</linearGradient>${box(-20, top - 110, width + 40, height - top + 130, 'url(#foot)')}`
+  const bar = box(EDGE, top + 6, 7, lines.length * LINE - 8, hex(palette.accent), 3)
+  const text = lines
+    .map((line, index) => lettering.text.outline(line, EDGE + 26, top + 36 + index * LINE, TEXT_SIZE))
+    .join('')
+  const label = words.label === '' ? '' : pill(lettering, palette, words.label, width - EDGE, 'right')
+  return `${foot}${bar}${path(text, paper)}${pill(lettering, palette, MARK, EDGE, 'left')}${label}`
+}
+
+function pill(
+  { label }: Lettering,
+  palette: Palette,
+  text: string,
+  x: number,
+  side: 'left' | 'right',
+): string {
+  const size = 23
+  const inner = label.width(text, size)
+  const width = inner + 34
+  const left = side === 'left' ? x : x - width
+  const plate = `<rect x="${short(left)}" y="34" width="${short(width)}" height="42" rx="21" fill="${hex(palette.ink)}" fill-opacity=".58"/>`
+  return plate + path(label.outline(text, left + 17, 63, size), hex(palette.paper), 0.94)
+}

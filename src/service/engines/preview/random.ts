@@ -1,0 +1,26 @@
+// Chance that repeats itself: the same words always draw the same picture.
+
+/** Returns numbers from 0 (included) to 1 (excluded). */
+export type Random = () => number
+
+/** FNV-1a over UTF-16 units picks the start, mulberry32 goes on from there: small, and the same on every machine. */
+export function randomFrom(seed: string): Random {
+  let state = 0x811c9dc5
+  for (let index = 0; index < seed.length; index++) {
+    state = Math.imul(state ^ seed.charCodeAt(index), 0x01000193)
+  }
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+export function between(random: Random, low: number, high: number): number {
+  return low + (high - low) * random()
+}
+
+export function pick<Value>(random: Random, values: readonly [Value, ...Value[]]): Value {
+  return values[Math.floor(random() * values.length)] ?? values[0]
+}

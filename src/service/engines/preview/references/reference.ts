@@ -1,0 +1,61 @@
+// The reference images, opened. They come from the network by way of a stranger's URL, so nothing is assumed: bytes
+// that are missing, damaged, too large or no picture become a labelled placeholder, never a failed run.
+import type { Sharp } from 'sharp'
+import { pixels } from '../scenery/svg.js'
+
+export interface Reference {
+  /** Its place in `image_urls`, counted from 1. */
+  readonly number: number
+  /** Width / height as seen (the camera's turn applied). 1 for a placeholder. */
+  readonly ratio: number
+  /**
+   * The picture filling exactly this many pixels, cropped at its edges, sRGB, without transparency. `closeness` 1 shows as
+   * much of it as the shape allows, 2 the middle half of that.
+   */
+  readonly fill: ((width: number, height: number, closeness?: number) => Promise<Buffer>) | undefined
+}
+
+// SVG is left out on purpose: it is a program that may point at local files. `heif` is how sharp names AVIF.
+const FORMATS: ReadonlySet<string> = new Set(['jpeg', 'png', 'webp', 'gif', 'heif'])
+
+// 16,384 squared is what WebP and AVIF can hold; a bomb declares more.
+const MOST_PIXELS = 100_000_000
+
+export async function openReferences(
+  references: readonly (Uint8Array | undefined)[],
+): Promise<readonly Reference[]> {
+  const opened: Reference[] = []
+  // One after the other: fourteen photographs decoded side by side would be most of a gigabyte.
+  for (const [index, bytes] of references.entries()) opened.push(await openReference(bytes, index + 1))
+  return opened
+}
+
+async function openReference(bytes: Uint8Array | undefined, number: number): Promise<Reference> {
+  const placeholder: Reference = { number, ratio: 1, fill: undefined }
+  if (bytes === undefined || bytes.length === 0) return placeholder
+  const sharp = await pixels()
+  const open = (): Sharp => sharp(bytes, { limitInputPixels: MOST_PIXELS, failOn: 'error' })
+  try {
+    const { format, width, height, orientation = 1 } = await open().metadata()
+    if (!FORMATS.has(format) || width < 1 || height < 1) return placeholder
+    // A header may be sound and the body not: decoding it once, small, tells.
+    await open().resize(16, 16, { fit: 'fill' }).raw().toBuffer()
+    const ratio = orientation >= 5 ? height / width : width / height
+    const fill = (across: number, down: number, closeness = 1): Promise<Buffer> => {
+      const whole = { width: Math.round(across * closeness), height: Math.round(down * closeness) }
+      const left = Math.floor((whole.width - across) / 2)
+      const top = Math.floor((whole.height - down) / 2)
+      return open()
+        .autoOrient()
+        .resize({ ...whole, fit: 'cover' })
+        .extract({ left, top, width: across, height: down })
+        .flatten({ background: '#ffffff' })
+        .toColourspace('srgb')
+        .png({ compressionLevel: 0 })
+        .toBuffer()
+    }
+    return { number, ratio, fill }
+  } catch {
+    return placeholder
+  }
+}

@@ -1,0 +1,5 @@
+/** The entry of the renderer's process; built as `dist/renderer.js`, and started by `createProcessEngine`. */
+import { hostEngine } from './host.js'
+import { createPreviewEngine } from './preview/index.js'
+
+hostEngine(createPreviewEngine())

@@ -1,0 +1,44 @@
+/** The two endpoints of the interface (section 4). */
+import type { FastifyInstance } from 'fastify'
+import { RUNS_PATH } from '../../protocol/routes.js'
+import type { Caller } from '../rules/caller.js'
+import { runObject } from '../run.js'
+import type { Runs } from '../runs.js'
+import { readBody } from './body.js'
+
+export interface RunsRoutes {
+  readonly runs: Runs
+  readonly bodyLimitBytes: number
+  /** What output URLs begin with, without a slash at the end. */
+  baseUrl(): string
+}
+
+export async function runsRoutes(
+  app: FastifyInstance,
+  { runs, bodyLimitBytes, baseUrl }: RunsRoutes,
+): Promise<void> {
+  app.decorateRequest('caller')
+
+  // Fastify leaves the body alone: the handler reads it, once the caller is known, whatever its content type says.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _body, done) => done(null))
+
+  app.addHook('onRequest', async (request) => {
+    if ('content-type' in request.raw.headers)
+      request.raw.headers['content-type'] = 'application/octet-stream'
+    request.setDecorator<Caller>('caller', await runs.admit(request.headers.authorization))
+  })
+
+  app.post(RUNS_PATH, async (request, reply) => {
+    const body = await readBody(request.raw, bodyLimitBytes)
+    const run = await runs.create(request.getDecorator<Caller>('caller'), body)
+    reply.code(201).header('location', `${RUNS_PATH}/${run.id}`).header('cache-control', 'no-store')
+    return runObject(run, baseUrl())
+  })
+
+  app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {
+    const run = await runs.look(request.getDecorator<Caller>('caller'), request.params.id)
+    reply.header('cache-control', 'no-store')
+    return runObject(run, baseUrl())
+  })
+}

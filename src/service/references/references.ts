@@ -1,0 +1,79 @@
+/** The reference images of a run as bytes, from the data folder or from elsewhere. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { DataFolders } from '../folders.js'
+import { OUTPUTS_PATH, type Output, type StoredImage, type StoredInput } from '../run.js'
+import type { ReferenceFetch } from './fetch.js'
+
+export interface References {
+  /** In the order of `image_urls`; undefined where there is nothing to be had. Rejects with the signal's reason. */
+  of(input: StoredInput, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]>
+}
+
+export interface ReferencesOptions {
+  readonly folders: Pick<DataFolders, 'inputs' | 'outputs'>
+  readonly fetch: Pick<ReferenceFetch, 'get'>
+  findOutput(token: string, name: string): Promise<Output | undefined>
+}
+
+const MOST_BYTES_EACH = 64 * 1_048_576
+/** Over all references of one run, however many there are: they stand in memory together. */
+const MOST_BYTES_TOGETHER = 256 * 1_048_576
+const AT_ONCE = 4
+
+export function createReferences({ folders, fetch, findOutput }: ReferencesOptions): References {
+  async function bytesOf(
+    source: string | StoredImage,
+    mostBytes: number,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    if (typeof source !== 'string') return readIfThere(join(folders.inputs, source.sha256))
+    if (!URL.canParse(source)) return undefined
+    const url = new URL(source)
+    const own = await ownOutput(url)
+    if (own !== undefined) return readIfThere(join(folders.outputs, own.token, own.name))
+    return await fetch.get(url, mostBytes, signal)
+  }
+
+  /** An output of this service is read where it lies, whatever address it had when its URL was given out. */
+  async function ownOutput({ pathname }: URL): Promise<Output | undefined> {
+    const [name = '', token = '', folder] = pathname.split('/').reverse()
+    return `/${folder}` === OUTPUTS_PATH ? await findOutput(token, decoded(name)) : undefined
+  }
+
+  return {
+    async of({ image_urls: sources }, signal) {
+      if (!Array.isArray(sources)) return []
+      const found: (Uint8Array | undefined)[] = new Array(sources.length).fill(undefined)
+      let left = MOST_BYTES_TOGETHER
+      const waiting = sources.entries()
+      const takeTurns = async () => {
+        for (const [index, source] of waiting) {
+          signal.throwIfAborted()
+          const bytes = await bytesOf(source, Math.min(left, MOST_BYTES_EACH), signal)
+          if (bytes === undefined || bytes.byteLength > left) continue
+          left -= bytes.byteLength
+          found[index] = bytes
+        }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE }, takeTurns))
+      return found
+    },
+  }
+}
+
+async function readIfThere(path: string): Promise<Uint8Array | undefined> {
+  try {
+    return await readFile(path)
+  } catch {
+    return undefined
+  }
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}

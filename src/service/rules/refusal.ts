@@ -1,0 +1,34 @@
+/** A request that is refused on purpose. The rules throw it, and one place turns it into an answer. */
+import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
+
+/** Answers that the published interface does not name, in its shape. */
+const FURTHER = {
+  bad_request: { status: 400, cause: 'The request is not valid HTTP.' },
+  not_found: { status: 404, cause: 'There is nothing at this address.' },
+  method_not_allowed: { status: 405, cause: 'This address does not take this method.' },
+  precondition_failed: { status: 412, cause: 'The file is another one by now.' },
+  range_not_satisfiable: { status: 416, cause: 'The file has no such range.' },
+  payload_too_large: { status: 413, cause: 'The request body is larger than the service accepts.' },
+  internal_error: { status: 500, cause: 'The service met an error of its own.' },
+} as const
+
+export type RefusalCode = ProblemCode | keyof typeof FURTHER
+
+const TABLE: Readonly<Record<RefusalCode, { readonly status: number; readonly cause: string }>> = {
+  ...PROBLEMS,
+  ...FURTHER,
+}
+
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly code: RefusalCode
+  readonly status: number
+
+  /** `detail` follows the cause that the table gives. */
+  constructor(code: RefusalCode, detail?: string) {
+    const { status, cause } = TABLE[code]
+    super(detail === undefined ? cause : `${cause} ${detail}`)
+    this.code = code
+    this.status = status
+  }
+}

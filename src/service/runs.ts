@@ -1,0 +1,94 @@
+/**
+ * What one can ask of the service, without HTTP. The checks of a request run in this order (CONTRACT 9):
+ *
+ *   key (401) → account and IP (403) → rate (429 RATE_LIMITED) → body and model (400) → spend limit (403)
+ *   → quota (429 USAGE_EXCEEDED) → balance (402)
+ *
+ * `admit` is the first half, before a byte of the body is read; `create` goes on from there.
+ */
+import type { Clock } from '../host/clock.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
+import type { Kind } from '../protocol/models.js'
+import { storedKeyId } from './keys.js'
+import { bearerKey, type Caller, callerOf, type KeyRecord } from './rules/caller.js'
+import { type EmbeddedImage, withoutDataUrls } from './rules/images.js'
+import { readOrder } from './rules/order.js'
+import { createRateCounter } from './rules/rate.js'
+import { Refusal } from './rules/refusal.js'
+import type { StoredRun } from './run.js'
+import { hashOfKey, newRunId } from './secrets.js'
+import type { Store } from './store/contract.js'
+import type { Presence } from './worker/presence.js'
+import type { Worker } from './worker/worker.js'
+
+export interface Runs {
+  /** Who is asking, if this request may be looked at. Throws `Refusal`: 401 or 429. */
+  admit(authorization: string | undefined): Promise<Caller>
+  /** Accepts a run. Throws `Refusal`: 400. */
+  create(caller: Caller, body: Uint8Array): Promise<StoredRun>
+  /** Throws `Refusal`: 404. */
+  look(caller: Caller, id: string): Promise<StoredRun>
+}
+
+export interface RunsOptions {
+  readonly store: Pick<Store, 'addRun' | 'findRun'>
+  readonly models: Readonly<Record<Kind, string>>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly presence: Pick<Presence, 'id' | 'join'>
+  readonly worker: Pick<Worker, 'wake' | 'prefer'>
+  findKey(hash: string): Promise<KeyRecord | undefined>
+  saveImage(image: EmbeddedImage): Promise<void>
+}
+
+export function createRuns({
+  store,
+  models,
+  clock,
+  presence,
+  worker,
+  findKey,
+  saveImage,
+}: RunsOptions): Runs {
+  const rate = createRateCounter(RUNS_LIMIT)
+
+  return {
+    async admit(authorization) {
+      const key = bearerKey(authorization)
+      const caller = callerOf(key, await findKey(hashOfKey(key)), clock.now())
+      // The place of the account's ban and the key's IP whitelist (403).
+      if (!rate.take(String(caller.keyId), clock.monotonic())) throw new Refusal('RATE_LIMITED')
+      return caller
+    },
+
+    async create(caller, body) {
+      const order = readOrder(body, models)
+      const { input, images } = withoutDataUrls(order.input)
+      // The place of spend limit (403), quota (429) and balance (402), in one transaction with the run itself.
+      for (const image of images) await saveImage(image)
+      await presence.join()
+      const run: StoredRun = {
+        id: newRunId(),
+        accountId: caller.accountId,
+        model: order.model,
+        kind: order.kind,
+        status: 'queued',
+        input,
+        outputs: [],
+        failure: undefined,
+        createdAtMs: clock.now(),
+        startedAtMs: undefined,
+        finishedAtMs: undefined,
+      }
+      await store.addRun({ ...run, keyId: storedKeyId(caller.keyId), owner: presence.id })
+      worker.wake()
+      return run
+    },
+
+    async look(caller, id) {
+      const run = await store.findRun(id, caller.accountId)
+      if (run === undefined) throw new Refusal('run_not_found')
+      if (run.status === 'queued') worker.prefer(run.id)
+      return run
+    },
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * What the service asks of its memory. Every function is one statement or one atomic step and knows no rule beyond
+ * that, so that another database can take SQLite's place: the functions are asynchronous for its sake.
+ */
+import type { Kind } from '../../protocol/models.js'
+import type { KeyRecord } from '../rules/caller.js'
+import type { Output, RunFailure, StoredInput, StoredRun } from '../run.js'
+
+/** A process that creates or renders runs. Its row is its lease: while it is alive, its runs are its own. */
+export interface WorkerRecord {
+  readonly id: string
+  readonly host: string
+  readonly pid: number
+  /** When the process began, in milliseconds since the epoch: a process id alone may be used again. */
+  readonly bornAtMs: number
+  readonly heartbeatAtMs: number
+}
+
+export interface NewRun {
+  readonly id: string
+  readonly accountId: number
+  /** Undefined when the key lives in memory only. */
+  readonly keyId: number | undefined
+  readonly model: string
+  readonly kind: Kind
+  readonly input: StoredInput
+  /** The worker that is to render it. */
+  readonly owner: string
+  readonly createdAtMs: number
+}
+
+export interface NewKey {
+  readonly accountId: number
+  readonly hash: string
+  readonly name: string
+  readonly expiresAtMs?: number | undefined
+  readonly disabled?: boolean
+  readonly nowMs: number
+}
+
+/** After so many deaths of its renderer a run is given up, with this failure. */
+export interface DeathLimit {
+  readonly deaths: number
+  readonly failure: RunFailure
+}
+
+/** The run being finished, and who finishes it: refused (false) unless it is processing and still that worker's. */
+export interface Held {
+  readonly id: string
+  readonly owner: string
+  readonly nowMs: number
+}
+
+export interface Store {
+  /** The account of this name, made if there is none; its id. */
+  ensureAccount(name: string, nowMs: number): Promise<number>
+  addKey(key: NewKey): Promise<number>
+  /** Adds the key if there is none at all; whether it did. */
+  addFirstKey(key: NewKey): Promise<boolean>
+  findKey(hash: string): Promise<KeyRecord | undefined>
+
+  addRun(run: NewRun): Promise<void>
+  findRun(id: string, accountId: number): Promise<StoredRun | undefined>
+  /**
+   * Moves one queued run to processing and gives it to the worker: first its own, then orphans, of these the preferred
+   * first; within each group the oldest. An orphan is a run whose owner has no row among the workers.
+   */
+  claimRun(worker: string, preferred: readonly string[], nowMs: number): Promise<StoredRun | undefined>
+  finishRun(held: Held, outputs: readonly Output[]): Promise<boolean>
+  failRun(held: Held, failure: RunFailure): Promise<boolean>
+  /** Its renderer died: back to the queue, or failed when that was once too often. */
+  countDeath(held: Held, limit: DeathLimit): Promise<boolean>
+  findOutput(token: string, name: string): Promise<Output | undefined>
+
+  /** Enters the worker or renews its lease. */
+  keepWorker(worker: WorkerRecord): Promise<void>
+  listWorkers(): Promise<readonly WorkerRecord[]>
+  /**
+   * Removes a worker found dead, unless it has renewed its lease since; what it was rendering goes back to the queue,
+   * counted as a death. Whether it was removed.
+   */
+  buryWorker(worker: WorkerRecord, limit: DeathLimit, nowMs: number): Promise<boolean>
+  /** The worker leaves of its own will: what it was rendering goes back to the queue, and nothing is counted. */
+  dismissWorker(id: string): Promise<void>
+
+  close(): Promise<void>
+}

@@ -1,0 +1,100 @@
+/** The contract on SQLite: one statement a function, with its full text in `statements.ts`. */
+
+import { usageError } from '../../errors.js'
+import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../host/database.js'
+import type { DeathLimit, Held, NewKey, Store } from './contract.js'
+import { MIGRATIONS } from './migrations.js'
+import { keyOfRow, outputOfRow, runOfRow, workerOfRow } from './rows.js'
+import { SQL } from './statements.js'
+
+/** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
+export function openSqliteStore(path: string): Store {
+  return storeOn(openPrivately(path))
+}
+
+function openPrivately(path: string): OpenDatabase {
+  try {
+    return openDatabase({ path, migrations: MIGRATIONS })
+  } catch (error) {
+    if (!(error instanceof NewerFormat)) throw error
+    throw usageError(
+      `The data of the local service is of a later version of rushes: ${path} has ${error.message}.`,
+      'Update rushes, or give this version a data folder of its own.',
+    )
+  }
+}
+
+function storeOn(database: OpenDatabase): Store {
+  const { run, get, all, transaction } = database
+  const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
+
+  const insertKey = ({ accountId, hash, name, expiresAtMs, disabled, nowMs }: NewKey) =>
+    Number(get(SQL.addKey, accountId, name, hash, disabled ? 1 : 0, expiresAtMs ?? null, nowMs)?.id)
+
+  const death = ({ deaths, failure }: DeathLimit, owner: string, id: string | null, nowMs: number) =>
+    changed(SQL.countDeath, owner, id, deaths, failure.code, failure.message, nowMs)
+
+  return {
+    ensureAccount: async (name, nowMs) =>
+      transaction(() => {
+        run(SQL.addAccount, name, nowMs)
+        return Number(get(SQL.findAccount, name)?.id)
+      }),
+    addKey: async (key) => insertKey(key),
+    addFirstKey: async (key) =>
+      transaction(() => {
+        if (get(SQL.anyKey) !== undefined) return false
+        insertKey(key)
+        return true
+      }),
+    async findKey(hash) {
+      const row = get(SQL.findKey, hash)
+      return row && keyOfRow(row)
+    },
+
+    async addRun({ id, accountId, keyId, model, kind, input, owner, createdAtMs }) {
+      run(SQL.addRun, id, accountId, keyId ?? null, model, kind, JSON.stringify(input), owner, createdAtMs)
+    },
+    async findRun(id, accountId) {
+      const row = get(SQL.findRun, id, accountId)
+      if (row === undefined) return undefined
+      return runOfRow(row, row.status === 'succeeded' ? all(SQL.outputsOfRun, id) : [])
+    },
+    async claimRun(worker, preferred, nowMs) {
+      const row = get(SQL.claimRun, worker, nowMs, JSON.stringify(preferred))
+      return row && runOfRow(row)
+    },
+    finishRun: async ({ id, owner, nowMs }: Held, outputs) =>
+      transaction(() => {
+        if (!changed(SQL.finishRun, id, owner, nowMs)) return false
+        for (const [position, { token, name, contentType, bytes, sha256 }] of outputs.entries())
+          run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256)
+        return true
+      }),
+    failRun: async ({ id, owner, nowMs }, { code, message }) =>
+      changed(SQL.failRun, id, owner, nowMs, code, message),
+    countDeath: async ({ id, owner, nowMs }, limit) => death(limit, owner, id, nowMs),
+    async findOutput(token, name) {
+      const row = get(SQL.findOutput, token, name)
+      return row && outputOfRow(row)
+    },
+
+    async keepWorker({ id, host, pid, bornAtMs, heartbeatAtMs }) {
+      run(SQL.keepWorker, id, host, pid, bornAtMs, heartbeatAtMs)
+    },
+    listWorkers: async () => all(SQL.listWorkers).map(workerOfRow),
+    buryWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
+      transaction(() => {
+        if (!changed(SQL.removeDeadWorker, id, heartbeatAtMs)) return false
+        death(limit, id, null, nowMs)
+        return true
+      }),
+    dismissWorker: async (id) =>
+      transaction(() => {
+        run(SQL.giveBackRuns, id)
+        run(SQL.removeWorker, id)
+      }),
+
+    close: async () => database.close(),
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Every statement, whole and by name. A run moves only as `LOCAL_MOVES` (protocol/run.ts) allows: each statement that
+ * moves one names the status that it comes from.
+ */
+export const SQL = {
+  addAccount: `INSERT INTO accounts (name, created_at) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING`,
+
+  findAccount: `SELECT id FROM accounts WHERE name = ?1`,
+
+  addKey: `
+    INSERT INTO keys (account_id, name, hash, disabled, expires_at, created_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    RETURNING id`,
+
+  anyKey: `SELECT id FROM keys LIMIT 1`,
+
+  findKey: `SELECT id, account_id, hash, disabled, expires_at FROM keys WHERE hash = ?1`,
+
+  addRun: `
+    INSERT INTO runs (id, account_id, key_id, model, kind, input, status, owner, created_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'queued', ?7, ?8)`,
+
+  findRun: `SELECT * FROM runs WHERE id = ?1 AND account_id = ?2`,
+
+  outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
+
+  claimRun: `
+    UPDATE runs SET status = 'processing', owner = ?1, started_at = ?2
+    WHERE sequence = (
+      SELECT sequence FROM runs
+      WHERE status = 'queued' AND (owner = ?1 OR owner NOT IN (SELECT id FROM workers))
+      ORDER BY owner = ?1 DESC, id IN (SELECT value FROM json_each(?3)) DESC, sequence
+      LIMIT 1
+    )
+    RETURNING *`,
+
+  finishRun: `
+    UPDATE runs SET status = 'succeeded', finished_at = ?3
+    WHERE id = ?1 AND owner = ?2 AND status = 'processing'`,
+
+  addOutput: `
+    INSERT INTO outputs (run_id, position, token, name, content_type, bytes, sha256)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+
+  failRun: `
+    UPDATE runs SET status = 'failed', finished_at = ?3, error_code = ?4, error_message = ?5
+    WHERE id = ?1 AND owner = ?2 AND status = 'processing'`,
+
+  // One run of the owner's, or, when ?2 is null, all that it was rendering.
+  countDeath: `
+    UPDATE runs SET
+      attempts = attempts + 1,
+      status = iif(attempts + 1 >= ?3, 'failed', 'queued'),
+      error_code = iif(attempts + 1 >= ?3, ?4, NULL),
+      error_message = iif(attempts + 1 >= ?3, ?5, NULL),
+      started_at = iif(attempts + 1 >= ?3, started_at, NULL),
+      finished_at = iif(attempts + 1 >= ?3, ?6, NULL)
+    WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2)`,
+
+  findOutput: `SELECT * FROM outputs WHERE token = ?1 AND name = ?2`,
+
+  keepWorker: `
+    INSERT INTO workers (id, host, pid, born_at, heartbeat_at) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = ?5`,
+
+  listWorkers: `SELECT * FROM workers`,
+
+  removeDeadWorker: `DELETE FROM workers WHERE id = ?1 AND heartbeat_at = ?2`,
+
+  giveBackRuns: `
+    UPDATE runs SET status = 'queued', started_at = NULL WHERE owner = ?1 AND status = 'processing'`,
+
+  removeWorker: `DELETE FROM workers WHERE id = ?1`,
+} as const

@@ -1,0 +1,114 @@
+/** One run through the engine: references in, whole and measured files out. */
+import { createHash } from 'node:crypto'
+import { lstat, mkdir, mkdtemp, open, rename, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { Clock } from '../../host/clock.js'
+import type { RenderedFile, RenderJob } from '../engines/engine.js'
+import { LOCAL_DEFAULTS } from '../models.js'
+import type { References } from '../references/references.js'
+import type { Output, StoredRun } from '../run.js'
+import { newToken } from '../secrets.js'
+
+/** The engine as the service uses it; `close` ends what it keeps ready between two jobs. */
+export interface ServiceEngine {
+  render(job: RenderJob): Promise<readonly RenderedFile[]>
+  close?(): Promise<void>
+}
+
+export interface Rendering {
+  readonly engine: ServiceEngine
+  readonly references: References
+  readonly clock: Pick<Clock, 'sleep'>
+  /** Where a folder for the engine is made, and where its files go when they are whole. */
+  readonly workFolder: string
+  readonly outputsFolder: string
+}
+
+/** An engine that does not stop when it is told to is left to itself after this. */
+const STUBBORN_MS = 2_000
+
+/** Rejects with the engine's error, or with the signal's reason. */
+export async function render(
+  run: StoredRun,
+  { engine, references, clock, workFolder, outputsFolder }: Rendering,
+  signal: AbortSignal,
+): Promise<readonly Output[]> {
+  await mkdir(workFolder, { recursive: true, mode: 0o700 })
+  const folder = await mkdtemp(join(workFolder, `${run.id}-`))
+  try {
+    const job: RenderJob = {
+      kind: run.kind,
+      input: inputFor(run),
+      folder,
+      references: await references.of(run.input, signal),
+      signal,
+    }
+    const files = await orGivenUp(engine.render(job), signal, clock)
+    const token = newToken()
+    const outputs: Output[] = []
+    for (const file of files) outputs.push(await measured(folder, file, token))
+    if (outputs.length === 0) throw new Error('The renderer made no output.')
+    signal.throwIfAborted()
+    await rename(folder, join(outputsFolder, token))
+    return outputs
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** With defaults applied, and image_urls as text again: the bytes travel as references. */
+function inputFor({ kind, input }: StoredRun): Readonly<Record<string, unknown>> {
+  const sources = input.image_urls
+  const complete = { ...LOCAL_DEFAULTS[kind], ...input }
+  if (!Array.isArray(sources)) return complete
+  const image_urls = sources.map((source) =>
+    typeof source === 'string' ? source : `sha256:${source.sha256}`,
+  )
+  return { ...complete, image_urls }
+}
+
+/** What the engine does, but no longer than `STUBBORN_MS` after it was aborted. */
+async function orGivenUp<Value>(
+  work: Promise<Value>,
+  signal: AbortSignal,
+  clock: Pick<Clock, 'sleep'>,
+): Promise<Value> {
+  const done = new AbortController()
+  const stopped = new Promise<never>((_, reject) => {
+    const giveUp = () => {
+      clock.sleep(STUBBORN_MS, done.signal).then(
+        () => reject(signal.reason),
+        () => {},
+      )
+    }
+    if (signal.aborted) giveUp()
+    else signal.addEventListener('abort', giveUp, { once: true })
+  })
+  try {
+    return await Promise.race([work, stopped])
+  } finally {
+    done.abort()
+  }
+}
+
+/** The hash is the output's strong ETag, so it is taken once, here; and the bytes are made to last. */
+async function measured(folder: string, { name, contentType }: RenderedFile, token: string): Promise<Output> {
+  if (basename(name) !== name || name.startsWith('.') || !/^[^\\\u0000-\u001f\u007f]{1,200}$/.test(name))
+    throw new Error('The renderer named an output in a way that is not allowed.')
+  const path = join(folder, name)
+  if (!(await lstat(path)).isFile()) throw new Error(`The renderer's output ${name} is not a file.`)
+  const file = await open(path, 'r+')
+  try {
+    const hash = createHash('sha256')
+    let bytes = 0
+    for await (const chunk of file.createReadStream({ autoClose: false, start: 0 })) {
+      hash.update(chunk as Buffer)
+      bytes += (chunk as Buffer).byteLength
+    }
+    await file.sync()
+    return { token, name, contentType, bytes, sha256: hash.digest('hex') }
+  } finally {
+    await file.close()
+  }
+}

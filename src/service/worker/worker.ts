@@ -1,0 +1,156 @@
+/**
+ * Takes runs from the queue and makes them, at most so many at once. It is woken by a create in this process, and
+ * looks by itself once a second for runs whose process is gone.
+ *
+ *   queued ──claim──▶ processing ──▶ succeeded
+ *      ▲                  ├────────▶ failed       the engine's error, the deadline, the third death
+ *      └──────────────────┘ the service closes (not counted) or the renderer dies (counted)
+ */
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Clock, Disarm } from '../../host/clock.js'
+import { shortened } from '../../protocol/text.js'
+import { RendererDied } from '../engines/died.js'
+import type { Output, StoredRun } from '../run.js'
+import type { Held, Store } from '../store/contract.js'
+import { DEATH_LIMIT, type Presence } from './presence.js'
+import { type Rendering, render } from './render.js'
+
+const LOOK_EVERY_MS = 1_000
+export const RENDER_DEADLINE_MS = 15 * 60_000
+const MOST_PREFERRED = 1_000
+
+export interface Worker {
+  start(): void
+  /** Something may have been queued. */
+  wake(): void
+  /** Somebody waits for this run: it goes before other orphans. */
+  prefer(id: string): void
+  /** Stops what is being rendered, without counting it against the runs; resolves within a few seconds. */
+  close(): Promise<void>
+}
+
+export interface WorkerOptions extends Omit<Rendering, 'clock'> {
+  readonly store: Pick<Store, 'claimRun' | 'finishRun' | 'failRun' | 'countDeath'>
+  readonly presence: Presence
+  readonly clock: Clock
+  readonly concurrency: number
+  onError(error: unknown): void
+}
+
+/** Why a render was stopped: by its deadline. Closing aborts without one. */
+class DeadlinePassed extends Error {
+  override readonly name = 'DeadlinePassed'
+}
+
+export function createWorker(options: WorkerOptions): Worker {
+  const { store, presence, clock, concurrency, onError } = options
+  const closing = new AbortController()
+  const active = new Set<Promise<void>>()
+  const preferred = new Set<string>()
+  let started = false
+  let filling: Promise<void> | undefined
+  let again = false
+  let disarm: Disarm = () => {}
+
+  /** One filling at a time, so that no more than `concurrency` are ever taken; a wish during one begins another. */
+  function fill(): void {
+    if (!started || closing.signal.aborted) return
+    again = true
+    filling ??= takeWhatFits()
+      .catch(onError)
+      .finally(() => {
+        filling = undefined
+        if (again) fill()
+      })
+  }
+
+  async function takeWhatFits(): Promise<void> {
+    again = false
+    await presence.join()
+    while (active.size < concurrency && !closing.signal.aborted) {
+      const run = await store.claimRun(presence.id, [...preferred], clock.now())
+      if (run === undefined) return
+      preferred.delete(run.id)
+      const work = make(run)
+        .catch(onError)
+        .finally(() => {
+          active.delete(work)
+          fill()
+        })
+      active.add(work)
+    }
+  }
+
+  async function make(run: StoredRun): Promise<void> {
+    const deadline = new AbortController()
+    const forget = clock.alarm(RENDER_DEADLINE_MS, () => deadline.abort(new DeadlinePassed()))
+    const signal = AbortSignal.any([closing.signal, deadline.signal])
+    try {
+      await finish(run, await render(run, options, signal))
+    } catch (error) {
+      // What is given back on closing goes back with the lease, all at once.
+      if (!closing.signal.aborted) await giveUp(run, error)
+    } finally {
+      forget()
+    }
+  }
+
+  const held = (run: StoredRun): Held => ({ id: run.id, owner: presence.id, nowMs: clock.now() })
+
+  async function finish(run: StoredRun, outputs: readonly Output[]): Promise<void> {
+    if (await store.finishRun(held(run), outputs)) return
+    // Somebody else took the run over while this process seemed dead: theirs counts.
+    for (const { token } of outputs)
+      await rm(join(options.outputsFolder, token), { recursive: true, force: true })
+  }
+
+  async function giveUp(run: StoredRun, error: unknown): Promise<void> {
+    if (error instanceof RendererDied) {
+      onError(error)
+      await store.countDeath(held(run), DEATH_LIMIT)
+    } else await store.failRun(held(run), { code: 'render_failed', message: messageOf(error) })
+  }
+
+  async function lookAround(): Promise<void> {
+    const buried = await presence.buryTheDead()
+    fill()
+    for (const id of buried) await rm(join(dirname(options.workFolder), id), { recursive: true, force: true })
+  }
+
+  function keepLooking(): void {
+    lookAround()
+      .catch((error) => closing.signal.aborted || onError(error))
+      .finally(() => {
+        if (!closing.signal.aborted) disarm = clock.alarm(LOOK_EVERY_MS, keepLooking)
+      })
+  }
+
+  return {
+    start() {
+      if (started) return
+      started = true
+      keepLooking()
+    },
+    wake: fill,
+    prefer(id) {
+      if (preferred.size >= MOST_PREFERRED) preferred.clear()
+      preferred.add(id)
+      fill()
+    },
+    async close() {
+      closing.abort()
+      disarm()
+      await filling
+      await Promise.all(active)
+      await rm(options.workFolder, { recursive: true, force: true }).catch(onError)
+    },
+  }
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof DeadlinePassed)
+    return `The renderer took longer than ${RENDER_DEADLINE_MS / 60_000} minutes.`
+  const message = error instanceof Error ? error.message : String(error)
+  return shortened(message.trim() === '' ? 'The renderer failed without a message.' : message, 2_000)
+}

@@ -1,0 +1,210 @@
+import { request as httpRequest } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { LOCAL_MODELS } from '../../src/service/models.js'
+import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
+import { ask, createTestService, ended, type TestServiceOptions } from '../support/service.js'
+
+const RUNS = '/api/v1/runs'
+const A_FOX = JSON.stringify({ model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })
+
+async function createListening(options: TestServiceOptions = {}) {
+  const service = await createTestService({ ...options, publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = new URL(url)
+  return { ...service, baseUrl: url, port: Number(port) }
+}
+
+/** A socket on which a test speaks HTTP itself. */
+async function dial(port: number) {
+  const socket: Socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let heard = ''
+  let closed = false
+  socket.setEncoding('latin1')
+  socket.on('data', (text: string) => {
+    heard += text
+  })
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    closed = true
+  })
+  const until = async (wanted: () => boolean) => {
+    while (!wanted()) await new Promise((resolve) => setImmediate(resolve))
+  }
+  return {
+    socket,
+    say: (text: string) => void socket.write(text, 'latin1'),
+    /** Waits for this many answers; their status lines. */
+    async answers(count: number): Promise<readonly string[]> {
+      const found = () => heard.match(/HTTP\/1\.1 \d+/g) ?? []
+      await until(() => found().length >= count || closed)
+      return found()
+    },
+    hangUp: () => until(() => closed),
+    get heard() {
+      return heard
+    },
+  }
+}
+
+interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly headers?: Record<string, string>
+  readonly body?: string | Uint8Array
+}
+
+/** One request by Node's own client, for methods and headers that `Fetch` does not send. */
+const send = (port: number, { method, path, headers = {}, body }: Sent) =>
+  new Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; text: string }>(
+    (resolve, reject) => {
+      const request = httpRequest(
+        { port, host: '127.0.0.1', method, path, headers, agent: false },
+        (response) => {
+          let text = ''
+          response.setEncoding('utf8')
+          response.on('data', (more: string) => {
+            text += more
+          })
+          response.on('end', () =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+          )
+        },
+      )
+      request.on('error', reject)
+      request.end(body)
+    },
+  )
+
+test('over a port it is the same service, and output URLs begin with its address', async () => {
+  const service = await createListening()
+  const headers = { authorization: `Bearer ${service.apiKey}` }
+  const created = await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })
+  expect(created.status).toBe(201)
+  const run = await ended(service, JSON.parse(created.text).id)
+  expect(run.output.urls[0]).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:${service.port}/outputs/`))
+  const { pathname: path } = new URL(run.output.urls[0])
+  const [get, head] = [
+    await send(service.port, { method: 'GET', path }),
+    await send(service.port, { method: 'HEAD', path }),
+  ]
+  expect(head.status).toBe(200)
+  expect(head.text).toBe('')
+  for (const name of ['content-length', 'etag', 'content-type', 'accept-ranges'])
+    expect(head.headers[name]).toBe(get.headers[name])
+})
+
+test('a refused caller is told before the body has come, and its connection is good for more', async () => {
+  const service = await createListening()
+  const line = await dial(service.port)
+  line.say(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
+  expect(await line.answers(1)).toEqual(['HTTP/1.1 401'])
+  line.say(`${'x'.repeat(300_000 - 8)}GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n\r\n`)
+  expect(await line.answers(2)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 401'])
+})
+
+test('a body that is too large is refused at once, declared or not', async () => {
+  const service = await createListening({ bodyLimitBytes: 100_000 })
+  const line = await dial(service.port)
+  const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
+  line.say(`${head}Content-Length: 100001\r\n\r\n`)
+  expect(await line.answers(1)).toEqual(['HTTP/1.1 413'])
+  expect(line.heard).toContain('payload_too_large')
+  line.say('x'.repeat(100_001))
+  line.say(`${head}Transfer-Encoding: chunked\r\n\r\n`)
+  line.say(`186a1\r\n${'x'.repeat(100_001)}\r\n`)
+  expect(await line.answers(2)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 413'])
+  line.say('0\r\n\r\n')
+  const padded = A_FOX.padEnd(100_000)
+  line.say(`${head}Content-Length: 100000\r\n\r\n${padded}`)
+  expect((await line.answers(3)).at(-1)).toBe('HTTP/1.1 201')
+})
+
+test.each([undefined, 'application/json', 'text/plain', ';;;', 'application/x-www-form-urlencoded'])(
+  'a body is JSON whatever its content type says: %s',
+  async (type) => {
+    const service = await createListening()
+    const headers = {
+      authorization: `Bearer ${service.apiKey}`,
+      ...(type === undefined ? {} : { 'content-type': type }),
+    }
+    expect((await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })).status).toBe(201)
+    const empty = await send(service.port, { method: 'POST', path: RUNS, headers })
+    expect(JSON.parse(empty.text).error.code).toBe('invalid_json')
+  },
+)
+
+test.each([
+  ['PUT', RUNS, 405, 'POST'],
+  ['DELETE', `${RUNS}/run_x`, 405, 'GET, HEAD'],
+  ['PROPFIND', RUNS, 405, 'POST'],
+  ['OPTIONS', `${RUNS}?x=1`, 405, 'POST'],
+  ['DELETE', '/elsewhere', 404, undefined],
+])('%s %s is %d', async (method, path, status, allow) => {
+  const service = await createListening()
+  const answer = await send(service.port, { method, path })
+  expect([answer.status, answer.headers.allow]).toEqual([status, allow])
+  expect(JSON.parse(answer.text).error.code).toMatch(/^(not_found|method_not_allowed)$/)
+})
+
+test('what is no HTTP gets an answer in the same shape', async () => {
+  const service = await createListening()
+  const line = await dial(service.port)
+  line.say('GARBAGE\r\n\r\n')
+  expect(await line.answers(1)).toEqual(['HTTP/1.1 400'])
+  await line.hangUp()
+  expect(line.heard).toContain('{"error":{"message":"The request is not valid HTTP.","code":"bad_request"}}')
+})
+
+test('a port that is taken is the user’s to change', async () => {
+  const { port } = await createListening()
+  const other = await createTestService()
+  await expect(other.service.listen({ host: '127.0.0.1', port })).rejects.toMatchObject({
+    code: 'usage',
+    message: `Port ${port} on 127.0.0.1 is in use.`,
+  })
+})
+
+test('closing lets answers end, and cuts off what does not end', async () => {
+  const engine = createInstantEngine({ bytes: Buffer.alloc(30_000_000) })
+  const service = await createListening({ engine })
+  const { body } = await ask(service, 'POST', RUNS, A_FOX)
+  const run = await ended(service, body.id)
+
+  const idle = await dial(service.port)
+  idle.say(`GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await idle.answers(1)
+  const uploading = await dial(service.port)
+  uploading.say(
+    `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 900\r\n\r\n{`,
+  )
+  const downloading = await dial(service.port)
+  downloading.say(`GET ${new URL(run.output.urls[0]).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await downloading.answers(1)
+  downloading.socket.pause()
+
+  const before = service.clock.now()
+  const closing = service.service.close()
+  await idle.hangUp()
+  expect(service.clock.now()).toBe(before)
+  await service.clock.runUntil(closing)
+  expect(service.clock.now() - before).toBeLessThanOrEqual(5_000)
+  await uploading.hangUp()
+  downloading.socket.resume()
+  await downloading.hangUp()
+  expect(downloading.heard.length).toBeLessThan(30_000_000)
+  expect(service.complaints).toEqual([])
+})
+
+test('a stuck render, an open connection, and still an end', async () => {
+  const engine = createCommandedEngine({ stuck: true })
+  const service = await createListening({ engine })
+  await ask(service, 'POST', RUNS, A_FOX)
+  const line = await dial(service.port)
+  line.say('GET /half')
+  const before = service.clock.now()
+  await service.clock.runUntil(service.service.close())
+  expect(service.clock.now() - before).toBeLessThanOrEqual(5_000)
+  await line.hangUp()
+})

@@ -1,0 +1,115 @@
+/** What only real processes show: starting at once, dying without a word, and Ctrl-C for a whole group. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { openSqliteStore } from '../../src/service/store/sqlite.js'
+import { built } from '../support/built.js'
+import { createTestService, ended, temporaryFolder } from '../support/service.js'
+
+let program: string
+let renderer: string
+beforeAll(async () => {
+  program = await built(new URL('./service-process.ts', import.meta.url))
+  renderer = await built(new URL('./engines/odd-renderer.ts', import.meta.url))
+})
+
+function start(...args: string[]) {
+  const child = spawn(process.execPath, [program, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const said: Record<string, unknown>[] = []
+  const hear = new Set<() => void>()
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    said.push(JSON.parse(line))
+    for (const wake of hear) wake()
+  })
+  return {
+    child,
+    /** The first line that names this key; its value. */
+    says: (key: string) =>
+      new Promise<unknown>((resolve) => {
+        const look = () => {
+          const found = said.find((line) => key in line)
+          if (found !== undefined) resolve(found[key])
+        }
+        hear.add(look)
+        look()
+      }),
+    ended: exitOf(child),
+  }
+}
+
+const exitOf = (child: ChildProcess) =>
+  new Promise<number | NodeJS.Signals | null>((resolve) =>
+    child.once('exit', (code, signal) => resolve(code ?? signal)),
+  )
+
+/** Processes of ours that run this script, zombies left aside. */
+const running = (script: string): readonly number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1] === script
+      } catch {
+        return false
+      }
+    })
+
+async function until(wanted: () => boolean): Promise<void> {
+  while (!wanted()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+test('of several processes that start at once on a new folder, exactly one makes the first key', async () => {
+  const data = temporaryFolder()
+  const processes = Array.from({ length: 4 }, () => start(data, 'start'))
+  const keys = await Promise.all(processes.map(({ says }) => says('apiKey')))
+  expect(await Promise.all(processes.map((each) => each.ended))).toEqual([0, 0, 0, 0])
+  expect(keys.filter((key) => key !== null)).toEqual([expect.stringMatching(/^rk_/)])
+})
+
+test('what a process was rendering when it was killed is rendered by the next one at once', async () => {
+  const data = temporaryFolder()
+  const killed = start(data, 'render')
+  const id = String(await killed.says('id'))
+  await killed.says('rendering')
+  killed.child.kill('SIGKILL')
+  expect(await killed.ended).toBe('SIGKILL')
+
+  const next = await createTestService({ dataFolder: data, ephemeralKey: true })
+  const before = next.clock.now()
+  expect((await ended(next, id)).status).toBe('succeeded')
+  expect(next.clock.now() - before).toBeLessThanOrEqual(5_000)
+  expect(readdirSync(join(data, 'work'))).toHaveLength(1)
+})
+
+test.runIf(process.platform === 'linux')('no renderer outlives a service that was killed', async () => {
+  const killed = start(temporaryFolder(), 'render', renderer)
+  await killed.says('id')
+  await until(() => running(renderer).length === 1)
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  await until(() => running(renderer).length === 0)
+})
+
+test('Ctrl-C reaches the whole group, and the service alone decides: the run is given back', async () => {
+  const data = temporaryFolder()
+  const service = start(data, 'render', renderer)
+  const id = String(await service.says('id'))
+  const store = openSqliteStore(join(data, 'service.db'))
+  onTestFinished(() => store.close())
+  const work = () => readdirSync(join(data, 'work'), { recursive: true }).length
+  // The renderer has begun when its file is there: worker, run, file.
+  await until(() => work() === 3)
+  process.kill(-(service.child.pid ?? 0), 'SIGINT')
+  await service.says('closed')
+  expect(await service.ended).toBe(0)
+  expect(await store.findRun(id, 1)).toMatchObject({ status: 'queued', failure: undefined })
+  expect(await store.listWorkers()).toEqual([])
+  expect(work()).toBe(0)
+})

@@ -1,0 +1,190 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { RendererDied } from '../../src/service/engines/died.js'
+import { LOCAL_MODELS } from '../../src/service/models.js'
+import { openSqliteStore } from '../../src/service/store/sqlite.js'
+import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
+import {
+  type Answer,
+  ask,
+  createTestService,
+  ended,
+  type TestService,
+  temporaryFolder,
+} from '../support/service.js'
+
+const RUNS = '/api/v1/runs'
+
+const create = async (service: TestService, prompt = 'a fox'): Promise<string> =>
+  (await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input: { prompt } })).body.id
+
+const look = async (service: TestService, id: string): Promise<Answer['body']> =>
+  (await ask(service, 'GET', `${RUNS}/${id}`)).body
+
+/** Further services on the same data, as further processes would be, on the same clock. */
+async function createNeighbours(...engines: ReturnType<typeof createCommandedEngine>[]) {
+  const [first, ...others] = engines
+  const one = await createTestService({
+    engine: first ?? createInstantEngine(),
+    rendering: false,
+    ephemeralKey: true,
+  })
+  const rest: TestService[] = []
+  for (const engine of others)
+    rest.push(
+      await createTestService({
+        engine,
+        clock: one.clock,
+        dataFolder: one.dataFolder,
+        rendering: false,
+        ephemeralKey: true,
+        concurrency: 1,
+      }),
+    )
+  return [one, ...rest] as const
+}
+
+const pictured = (engine: { jobs: readonly { input: Readonly<Record<string, unknown>> }[] }) =>
+  engine.jobs.map(({ input }) => input.prompt)
+
+test('after a restart the service goes on with what was accepted, under the same key', async () => {
+  const dataFolder = temporaryFolder()
+  const before = await createTestService({ dataFolder, engine: createCommandedEngine(), concurrency: 1 })
+  const ids = [await create(before), await create(before)]
+  await before.clock.advance(1_000)
+  expect((await look(before, ids[0] ?? '')).status).toBe('processing')
+  await before.clock.runUntil(before.service.close())
+
+  const after = await createTestService({ dataFolder, rendering: false })
+  expect(after.apiKey).toBe('')
+  const known = { ...after, apiKey: before.apiKey }
+  for (const id of ids) expect(await look(known, id)).toMatchObject({ status: 'queued', started_at: null })
+  after.service.startRendering()
+  for (const id of ids) expect((await ended(known, id)).status).toBe('succeeded')
+})
+
+test('a process renders its own runs, and leaves alone those of one that lives', async () => {
+  const [one, two] = await createNeighbours(createCommandedEngine(), createCommandedEngine())
+  const own = await create(one)
+  two?.service.startRendering()
+  await one.clock.advance(60_000)
+  expect((await look(one, own)).status).toBe('queued')
+})
+
+test('its own runs go first, then those it was asked about, then the oldest', async () => {
+  const engine = createCommandedEngine()
+  const [gone, here] = await createNeighbours(createCommandedEngine(), engine)
+  if (here === undefined) throw new Error('no neighbour')
+  await create(gone, 'orphan 1')
+  await create(gone, 'orphan 2')
+  const wanted = await create(gone, 'orphan that is waited for')
+  await gone.clock.runUntil(gone.service.close())
+  await create(here, 'own 1')
+  await create(here, 'own 2')
+  await look(here, wanted)
+  here.service.startRendering()
+  for (let count = 0; count < 5; count++) {
+    await here.clock.runUntil(here.clock.sleep(1_000))
+    engine.finish()
+  }
+  expect(pictured(engine)).toEqual(['own 1', 'own 2', 'orphan that is waited for', 'orphan 1', 'orphan 2'])
+})
+
+test('a process that shows no sign of life loses its runs after 30 s, and its late result does not count', async () => {
+  const frozen = createCommandedEngine()
+  const one = await createTestService({ engine: frozen, ephemeralKey: true })
+  const id = await create(one)
+  await one.clock.advance(1_000)
+  expect(frozen.waiting).toBe(1)
+
+  // The first process stands still: its clock does not move, while the second one's goes on from there.
+  const two = await createTestService({ dataFolder: one.dataFolder, ephemeralKey: true })
+  await two.clock.advance(29_000)
+  expect((await look(two, id)).status).toBe('processing')
+  await two.clock.advance(4_000)
+  const run = await ended(two, id)
+  expect(run.status).toBe('succeeded')
+
+  frozen.finish()
+  await one.clock.runUntil(one.clock.sleep(1))
+  expect(await look(two, id)).toEqual(run)
+  expect(one.complaints).toEqual([])
+})
+
+test('a run whose renderer dies is tried again, and given up after the third death', async () => {
+  let tries = 0
+  const render = async () => {
+    tries++
+    throw new RendererDied('the renderer died (SIGSEGV)')
+  }
+  const service = await createTestService({ engine: { render } })
+  const id = await create(service)
+  expect(await ended(service, id)).toMatchObject({
+    status: 'failed',
+    error: { code: 'renderer_died', message: expect.stringMatching(/died three times/) },
+  })
+  expect(tries).toBe(3)
+  expect(service.complaints).toHaveLength(3)
+})
+
+test('a renderer that dies once costs nothing but time', async () => {
+  const engine = createInstantEngine()
+  let tries = 0
+  const service = await createTestService({
+    engine: {
+      render: (job) => (++tries === 1 ? Promise.reject(new RendererDied('gone')) : engine.render(job)),
+    },
+  })
+  expect((await ended(service, await create(service))).status).toBe('succeeded')
+})
+
+test('closing does not wait for a render that cannot be stopped, and gives its run back', async () => {
+  const service = await createTestService({ engine: createCommandedEngine({ stuck: true }) })
+  const id = await create(service)
+  await service.clock.advance(1_000)
+  const before = service.clock.now()
+  await service.clock.runUntil(service.service.close())
+  expect(service.clock.now() - before).toBeLessThanOrEqual(5_000)
+
+  const store = openSqliteStore(`${service.dataFolder}/service.db`)
+  expect(await store.listWorkers()).toEqual([])
+  expect(await store.findRun(id, 1)).toMatchObject({ status: 'queued' })
+  await store.close()
+})
+
+test('a data folder that cannot be used is the user’s to mend, and left as it is', async () => {
+  const dataFolder = temporaryFolder()
+  const nonsense = 'this is no database, and it is longer than a header would be '.repeat(20)
+  writeFileSync(join(dataFolder, 'service.db'), nonsense)
+  const refused = expect.objectContaining({ code: 'usage', message: expect.stringContaining(dataFolder) })
+  await expect(createTestService({ dataFolder })).rejects.toEqual(refused)
+  expect(readFileSync(join(dataFolder, 'service.db'), 'utf8')).toBe(nonsense)
+  await expect(createTestService({ dataFolder: join(dataFolder, 'service.db') })).rejects.toThrow(
+    /EEXIST|ENOTDIR/,
+  )
+})
+
+test('closing twice is closing once, and nobody is let in afterwards', async () => {
+  const service = await createTestService()
+  await service.clock.runUntil(Promise.all([service.service.close(), service.service.close()]))
+  await expect(ask(service, 'GET', `${RUNS}/x`)).rejects.toMatchObject({ sent: false, code: 'ECONNREFUSED' })
+})
+
+test('a key in memory is new each time and stored nowhere, and a later first start still shows a key', async () => {
+  const dataFolder = temporaryFolder()
+  const one = await createTestService({ dataFolder, ephemeralKey: true })
+  const id = await create(one)
+  await ended(one, id)
+  await one.clock.runUntil(one.service.close())
+
+  const two = await createTestService({ dataFolder, ephemeralKey: true })
+  expect(two.apiKey).not.toBe(one.apiKey)
+  expect((await look(two, id)).status).toBe('succeeded')
+  const old = await ask(two, 'GET', `${RUNS}/${id}`, undefined, { key: one.apiKey })
+  expect(old.body.error.code).toBe('invalid_api_key')
+
+  const three = await createTestService({ dataFolder })
+  expect(three.apiKey).toMatch(/^rk_[\w-]{43}$/)
+  expect((await look(three, id)).status).toBe('succeeded')
+})

@@ -1,0 +1,141 @@
+import { expect, test } from 'vitest'
+import { LOCAL_MODELS } from '../../src/service/models.js'
+import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
+import { ask, createTestService, ended } from '../support/service.js'
+
+const RUNS = '/api/v1/runs'
+const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
+
+test('a run is accepted, made and shown', async () => {
+  const engine = createCommandedEngine()
+  const service = await createTestService({ engine })
+  const created = await ask(service, 'POST', RUNS, A_FOX)
+  expect(created.status).toBe(201)
+  expect(created.body).toEqual({
+    id: expect.stringMatching(/^run_[0-9a-z]{20}$/),
+    model: 'rushes/preview-image',
+    status: 'queued',
+    input: { prompt: 'a fox' },
+    output: null,
+    error: null,
+    created_at: '2026-01-01T00:00:00.000Z',
+    started_at: null,
+    finished_at: null,
+  })
+  const path = `${RUNS}/${created.body.id}`
+  expect(created.header('location')).toBe(path)
+
+  await service.clock.advance(1_500)
+  expect((await ask(service, 'GET', path)).body).toMatchObject({
+    status: 'processing',
+    output: null,
+    started_at: '2026-01-01T00:00:00.000Z',
+    finished_at: null,
+  })
+
+  engine.finish()
+  const run = await ended(service, created.body.id)
+  expect(run).toMatchObject({ ...A_FOX, status: 'succeeded', error: null })
+  expect(run.output).toEqual({
+    urls: [expect.stringMatching(/^http:\/\/service.test\/outputs\/[\w-]{40}\/image.png$/)],
+  })
+  expect(Date.parse(run.finished_at)).toBeGreaterThanOrEqual(Date.parse('2026-01-01T00:00:01.500Z'))
+  expect(service.complaints).toEqual([])
+})
+
+test('the engine gets the defaults, and the run shows what was sent', async () => {
+  const engine = createInstantEngine()
+  const service = await createTestService({ engine })
+  const image = await ask(service, 'POST', RUNS, A_FOX)
+  const video = await ask(service, 'POST', RUNS, {
+    model: LOCAL_MODELS.video,
+    input: { prompt: 'a boat', resolution: '1080p', mood: { calm: true } },
+  })
+  expect((await ended(service, image.body.id)).input).toEqual({ prompt: 'a fox' })
+  expect((await ended(service, video.body.id)).input).toEqual({
+    prompt: 'a boat',
+    resolution: '1080p',
+    mood: { calm: true },
+  })
+  expect(engine.jobs.map(({ kind, input }) => ({ kind, input }))).toEqual([
+    { kind: 'image', input: { prompt: 'a fox', aspect_ratio: '1:1', quality: 'basic' } },
+    {
+      kind: 'video',
+      input: {
+        prompt: 'a boat',
+        aspect_ratio: '16:9',
+        resolution: '1080p',
+        duration: '5',
+        mood: { calm: true },
+      },
+    },
+  ])
+})
+
+test('several outputs keep their order', async () => {
+  const service = await createTestService({ engine: createInstantEngine({ files: ['b.png', 'a #1.png'] }) })
+  const { body } = await ask(service, 'POST', RUNS, A_FOX)
+  const { output } = await ended(service, body.id)
+  expect(output.urls.map((url: string) => url.split('/').at(-1))).toEqual(['b.png', 'a%20%231.png'])
+  for (const url of output.urls) expect((await ask(service, 'GET', url)).status).toBe(200)
+})
+
+test.each([
+  ['its own words', () => Promise.reject(new Error('no paint left')), 'no paint left'],
+  ['no words', () => Promise.reject(new Error('')), 'The renderer failed without a message.'],
+  ['no output', async () => [], 'The renderer made no output.'],
+  [
+    'an output elsewhere',
+    async () => [{ name: '../../service.db', contentType: 'image/png' }],
+    'The renderer named an output in a way that is not allowed.',
+  ],
+  ['an output that is not there', async () => [{ name: 'a.png', contentType: 'image/png' }], /ENOENT/],
+])('a run fails with %s', async (_what, render, message) => {
+  const service = await createTestService({ engine: { render } })
+  const { body } = await ask(service, 'POST', RUNS, A_FOX)
+  expect(await ended(service, body.id)).toMatchObject({
+    status: 'failed',
+    output: null,
+    error: {
+      code: 'render_failed',
+      message: message instanceof RegExp ? expect.stringMatching(message) : message,
+    },
+    finished_at: expect.any(String),
+  })
+})
+
+test('a render that takes too long is stopped, and the next one has its place', async () => {
+  const engine = createCommandedEngine()
+  const service = await createTestService({ engine, concurrency: 1 })
+  const { body: long } = await ask(service, 'POST', RUNS, A_FOX)
+  const { body: next } = await ask(service, 'POST', RUNS, A_FOX)
+  await service.clock.advance(15 * 60_000)
+  expect(await ended(service, long.id)).toMatchObject({
+    status: 'failed',
+    error: { message: 'The renderer took longer than 15 minutes.' },
+  })
+  await service.clock.advance(1_000)
+  engine.finish()
+  expect(await ended(service, next.id)).toMatchObject({ status: 'succeeded' })
+})
+
+test('no more runs are made at once than were asked for', async () => {
+  const engine = createCommandedEngine()
+  const service = await createTestService({ engine, concurrency: 2 })
+  for (let count = 0; count < 5; count++) await ask(service, 'POST', RUNS, A_FOX)
+  await service.clock.advance(5_000)
+  expect(engine.waiting).toBe(2)
+  engine.finish()
+  await service.clock.runUntil(service.clock.sleep(1_000))
+  expect(engine.waiting).toBe(2)
+  expect(engine.jobs).toHaveLength(3)
+})
+
+test('without startRendering a run stays queued', async () => {
+  const engine = createInstantEngine()
+  const service = await createTestService({ engine, rendering: false })
+  const { body } = await ask(service, 'POST', RUNS, A_FOX)
+  await service.clock.advance(60_000)
+  expect((await ask(service, 'GET', `${RUNS}/${body.id}`)).body.status).toBe('queued')
+  expect(engine.jobs).toEqual([])
+})

@@ -1,0 +1,54 @@
+/**
+ * The service in a process of its own, for tests that end it the hard way: `service-process <data> <deed>`. It says
+ * what it does, one line of JSON at a time.
+ */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemClock } from '../../src/host/clock.js'
+import type { Engine } from '../../src/service/engines/engine.js'
+import { createProcessEngine } from '../../src/service/engines/process.js'
+import { createService } from '../../src/service/index.js'
+
+const [, , dataFolder = '', deed = '', script = ''] = process.argv
+const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
+
+/** Says that it has begun, and never ends. */
+const endless: Engine = {
+  async render({ signal }) {
+    say({ rendering: process.pid })
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    return []
+  },
+}
+
+const inProcess = script === '' ? undefined : createProcessEngine({ script })
+const engine: Engine & { close?(): Promise<void> } = inProcess ?? endless
+
+const service = await createService({
+  dataFolder,
+  engine,
+  clock: systemClock,
+  concurrency: 1,
+  ephemeralKey: deed === 'render',
+})
+if (deed === 'start') {
+  say({ apiKey: service.apiKey ?? null })
+  await service.close()
+} else {
+  await service.listen({ host: '127.0.0.1', port: 0 })
+  process.once('SIGINT', async () => {
+    await service.close()
+    say({ closed: true })
+  })
+  service.startRendering()
+  const answer = await service.fetch({
+    method: 'POST',
+    url: new URL('http://localhost/api/v1/runs'),
+    headers: { authorization: `Bearer ${service.apiKey}` },
+    body: Buffer.from(JSON.stringify({ model: 'rushes/preview-image', input: { prompt: 'hang' } })),
+  })
+  let text = ''
+  for await (const chunk of answer.body) text += Buffer.from(chunk).toString()
+  await writeFile(join(dataFolder, 'run'), JSON.parse(text).id)
+  say({ id: JSON.parse(text).id })
+}

@@ -1,0 +1,119 @@
+/** What every implementation of the store's contract keeps to. */
+import { expect, test } from 'vitest'
+import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../../src/protocol/run.js'
+import type { DeathLimit, Held, Store, WorkerRecord } from '../../../src/service/store/contract.js'
+
+const LIMIT: DeathLimit = { deaths: 3, failure: { code: 'renderer_died', message: 'gave up' } }
+const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
+
+const worker = (id: string, heartbeatAtMs = 0): WorkerRecord => ({
+  id,
+  host: 'here',
+  pid: 1,
+  bornAtMs: 0,
+  heartbeatAtMs,
+})
+
+const held = (id: string, owner = 'me'): Held => ({ id, owner, nowMs: 9 })
+
+/** Every function that moves a run, by what it makes of it. */
+const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise<unknown>>> = {
+  queued: (store, id) => store.countDeath(held(id), LIMIT),
+  processing: (store) => store.claimRun('me', [], 5),
+  succeeded: (store, id) => store.finishRun(held(id), [OUTPUT]),
+  failed: (store, id) => store.failRun(held(id), { code: 'x', message: 'y' }),
+}
+
+/** `open` gives an empty store; it is called within each test. */
+export function storeContract(open: () => Store): void {
+  async function createStore() {
+    const store = open()
+    const accountId = await store.ensureAccount('default', 0)
+    let created = 0
+    const addRun = async (owner: string): Promise<string> => {
+      const id = `run_${++created}`
+      await store.addRun({
+        id,
+        accountId,
+        keyId: undefined,
+        model: 'rushes/preview-image',
+        kind: 'image',
+        input: { prompt: 'a fox' },
+        owner,
+        createdAtMs: created,
+      })
+      return id
+    }
+    const statusOf = async (id: string) => (await store.findRun(id, accountId))?.status
+    return { store, accountId, addRun, statusOf }
+  }
+
+  test.each(LOCAL_STATUSES.flatMap((from) => LOCAL_STATUSES.map((to) => [from, to] as const)))(
+    'from %s to %s, if that is a legal move',
+    async (from, to) => {
+      const { store, addRun, statusOf } = await createStore()
+      const id = await addRun('me')
+      if (from !== 'queued') await MOVERS.processing(store, id)
+      if (from === 'succeeded' || from === 'failed') await MOVERS[from](store, id)
+      expect(await statusOf(id)).toBe(from)
+      await MOVERS[to](store, id)
+      expect(await statusOf(id)).toBe(LOCAL_MOVES[from].includes(to) ? to : from)
+    },
+  )
+
+  test('only the owner finishes a run, once, and its outputs are then found', async () => {
+    const { store, addRun, accountId } = await createStore()
+    const id = await addRun('me')
+    await store.claimRun('me', [], 5)
+    expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
+    expect(await store.failRun(held(id, 'other'), LIMIT.failure)).toBe(false)
+    expect(await store.countDeath(held(id, 'other'), LIMIT)).toBe(false)
+    expect(await store.findOutput('t', 'a.png')).toBeUndefined()
+    expect(await store.finishRun(held(id), [OUTPUT])).toBe(true)
+    expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
+    expect(await store.findOutput('t', 'a.png')).toEqual(OUTPUT)
+    expect(await store.findOutput('t', 'b.png')).toBeUndefined()
+    expect(await store.findRun(id, accountId)).toMatchObject({
+      outputs: [OUTPUT],
+      startedAtMs: 5,
+      finishedAtMs: 9,
+    })
+    expect(await store.findRun(id, accountId + 1)).toBeUndefined()
+  })
+
+  test('a worker found dead is buried with its death counted, unless it has come back', async () => {
+    const { store, addRun, statusOf } = await createStore()
+    const [rendering, waiting] = [await addRun('me'), await addRun('me')]
+    for (let deaths = 1; deaths <= 3; deaths++) {
+      await store.keepWorker(worker('me', deaths))
+      expect((await store.claimRun('me', [], 5))?.id).toBe(rendering)
+      expect(await store.buryWorker(worker('me', deaths - 1), LIMIT, 7)).toBe(false)
+      expect(await statusOf(rendering)).toBe('processing')
+      expect(await store.buryWorker(worker('me', deaths), LIMIT, 7)).toBe(true)
+      expect(await statusOf(rendering)).toBe(deaths < 3 ? 'queued' : 'failed')
+      expect(await store.listWorkers()).toEqual([])
+    }
+    expect((await store.claimRun('other', [], 5))?.id).toBe(waiting)
+  })
+
+  test('a worker that leaves gives back its runs, and nothing is counted', async () => {
+    const { store, addRun, accountId } = await createStore()
+    const id = await addRun('me')
+    for (let times = 0; times < 5; times++) {
+      await store.keepWorker(worker('me'))
+      await store.claimRun('me', [], 5)
+      await store.dismissWorker('me')
+    }
+    expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
+  })
+
+  test('a key is found by its hash alone, and the first one is made once', async () => {
+    const { store, accountId } = await createStore()
+    const key = { accountId, hash: 'h1', name: 'first', nowMs: 0 }
+    expect(await store.addFirstKey(key)).toBe(true)
+    expect(await store.addFirstKey({ ...key, hash: 'h2' })).toBe(false)
+    expect(await store.findKey('h1')).toMatchObject({ accountId, disabled: false, expiresAtMs: undefined })
+    expect(await store.findKey('h2')).toBeUndefined()
+    expect(await store.ensureAccount('default', 1)).toBe(accountId)
+  })
+}

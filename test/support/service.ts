@@ -1,0 +1,125 @@
+/** The real local service in a temporary folder, asked without a port, on a clock that the test moves. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Fetch, readText } from '../../src/host/http.js'
+import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
+import { hashOfKey, newKey } from '../../src/service/secrets.js'
+import type { NewKey } from '../../src/service/store/contract.js'
+import { openSqliteStore } from '../../src/service/store/sqlite.js'
+import { createManualClock, type ManualClock } from './clock.js'
+import { createInstantEngine } from './engines.js'
+
+export const TEST_BASE_URL = 'http://service.test'
+
+export interface TestService {
+  readonly service: Service
+  readonly fetch: Fetch
+  readonly apiKey: string
+  readonly baseUrl: string
+  readonly clock: ManualClock
+  readonly dataFolder: string
+  /** What the service said went wrong inside it. */
+  readonly complaints: readonly (object | string)[]
+}
+
+export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'clock'>> {
+  readonly clock?: ManualClock
+  /** Whether runs are taken from the queue; they are. */
+  readonly rendering?: boolean
+}
+
+/** A folder that is gone when the test has ended. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'rushes-service-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Call within a test: the service closes and its folder goes when the test has ended. */
+export async function createTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const { rendering = true, clock = createManualClock(), dataFolder = temporaryFolder(), ...rest } = options
+  const complaints: (object | string)[] = []
+  const service = await createService({
+    engine: createInstantEngine(),
+    concurrency: 2,
+    publicUrl: TEST_BASE_URL,
+    log: (line) => complaints.push(line),
+    ...rest,
+    clock,
+    dataFolder,
+  })
+  onTestFinished(() => clock.runUntil(service.close()))
+  if (rendering) service.startRendering()
+  return {
+    service,
+    fetch: service.fetch,
+    apiKey: service.apiKey ?? '',
+    baseUrl: rest.publicUrl ?? TEST_BASE_URL,
+    clock,
+    dataFolder,
+    complaints,
+  }
+}
+
+export interface Answer {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: the tests look into answers of every shape
+  readonly body: any
+  header(name: string): string | undefined
+}
+
+export interface Asking {
+  readonly key?: string | undefined
+  readonly authorization?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Sends one request, and reads the whole answer as JSON where it is JSON. */
+export async function ask(
+  { fetch, apiKey, baseUrl }: Pick<TestService, 'fetch' | 'apiKey' | 'baseUrl'>,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: unknown,
+  { key = apiKey, authorization = `Bearer ${key}`, headers = {} }: Asking = {},
+): Promise<Answer> {
+  const response = await fetch({
+    method,
+    url: new URL(path, baseUrl),
+    headers: { ...(authorization === '' ? {} : { authorization }), ...headers },
+    ...(body === undefined ? {} : { body: bytesOf(body) }),
+  })
+  const text = await readText(response, 100_000_000)
+  const isJson = response.header('content-type')?.startsWith('application/json')
+  return { status: response.status, body: isJson ? JSON.parse(text) : text, header: response.header }
+}
+
+const bytesOf = (body: unknown): Uint8Array =>
+  body instanceof Uint8Array ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+
+/** Looks at a run once a second, as a client would, until it has ended; its object. */
+export async function ended(service: TestService, id: string, asking?: Asking): Promise<Answer['body']> {
+  const looks = async () => {
+    for (;;) {
+      const { body } = await ask(service, 'GET', `/api/v1/runs/${id}`, undefined, asking)
+      if (body.status !== 'queued' && body.status !== 'processing') return body
+      await service.clock.sleep(1_000)
+    }
+  }
+  return await service.clock.runUntil(looks())
+}
+
+/** A further account with a key of its own, put straight into the store; the key. */
+export async function addAccount(
+  { dataFolder, clock }: Pick<TestService, 'dataFolder' | 'clock'>,
+  name: string,
+  more: Partial<NewKey> = {},
+): Promise<string> {
+  const store = openSqliteStore(join(dataFolder, 'service.db'))
+  const key = newKey()
+  const accountId = await store.ensureAccount(name, clock.now())
+  await store.addKey({ accountId, hash: hashOfKey(key), name: 'test', nowMs: clock.now(), ...more })
+  await store.close()
+  return key
+}

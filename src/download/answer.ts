@@ -1,0 +1,64 @@
+/** One GET to the head of a 200: redirects followed, nothing sent that the host of an output need not know. */
+import { retryAfterMs } from '../host/backoff.js'
+import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
+import { parseAddress, printableAddress } from './address.js'
+import { Miss, MOST_RETRY_AFTER_MS, missOfStatus } from './miss.js'
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const MOST_REDIRECTS = 10
+
+export interface Question {
+  readonly fetch: Fetch
+  readonly url: URL
+  readonly userAgent: string | undefined
+  readonly signal: AbortSignal | undefined
+  /** Wall clock, milliseconds: `Retry-After` may be a date. */
+  readonly nowMs: number
+}
+
+export interface Answer {
+  readonly response: HttpResponse
+  /** Where the last redirect led. */
+  readonly url: URL
+}
+
+/** Throws `Miss` for everything that is not a 200. */
+export async function ask(question: Question): Promise<Answer> {
+  let { url } = question
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+    const response = await get(question, url)
+    if (response.status === 200) return { response, url }
+    const location = REDIRECTS.has(response.status) ? response.header('location') : undefined
+    response.discard()
+    if (location === undefined)
+      throw missOfStatus(
+        response.status,
+        retryAfterMs(response.header('retry-after'), question.nowMs, MOST_RETRY_AFTER_MS),
+      )
+    const next = parseAddress(location, url)
+    if (next === undefined)
+      throw new Miss(`the host redirects to ${printableAddress(location)}, which is no http or https URL`, {
+        again: false,
+      })
+    url = next
+  }
+  throw new Miss(`the host redirects more than ${MOST_REDIRECTS} times`, { again: false })
+}
+
+async function get({ fetch, userAgent, signal }: Question, url: URL): Promise<HttpResponse> {
+  const headers = {
+    accept: '*/*',
+    // The declared length is then that of the file.
+    'accept-encoding': 'identity',
+    ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+  }
+  try {
+    return await fetch({ method: 'GET', url, headers, signal })
+  } catch (error) {
+    throw missOfFailure(error)
+  }
+}
+
+/** A network that failed is a miss; an abort, or a bug, stays what it is. */
+export const missOfFailure = (error: unknown): unknown =>
+  error instanceof HttpFailure ? new Miss(error.message, { again: true, cause: error }) : error

@@ -1,0 +1,116 @@
+/** One output to a whole part file: tried again while that can help, and with a fresh link when the old one may have expired. */
+import type { Clock } from '../host/clock.js'
+import type { Fetch } from '../host/http.js'
+import { retry } from '../host/retry.js'
+import { parseAddress, printableAddress } from './address.js'
+import { Miss, mayHaveExpired, waitAfter } from './miss.js'
+import type { Meter } from './progress.js'
+import { type Arrival, type Opening, transfer } from './transfer.js'
+import { failed } from './trouble.js'
+
+export interface Means {
+  readonly fetch: Fetch
+  readonly clock: Pick<Clock, 'sleep' | 'now'>
+  /** In [0, 1): spreads the tries that follow a failure. */
+  readonly random: () => number
+  readonly userAgent?: string | undefined
+}
+
+export interface Source {
+  readonly url: string
+  /** Asks the run once more for the link of this output. Undefined: there is none. */
+  readonly freshUrl?: (() => Promise<string | undefined>) | undefined
+}
+
+/** A failed try that another one follows. */
+export interface Retrying {
+  /** Without its query. */
+  readonly url: string
+  readonly reason: string
+  readonly waitMs: number
+  /** The number of the failed try, from 1. */
+  readonly number: number
+}
+
+export interface Course {
+  readonly open: Opening
+  readonly meter: Meter
+  readonly signal: AbortSignal | undefined
+  readonly onRetry?: ((retrying: Retrying) => void) | undefined
+}
+
+type Outcome = (Arrival & { readonly url: string }) | Miss
+
+/** Throws `download_failed`, or the signal's reason. The caller places or discards the part. */
+export async function fetchOutput(
+  { fetch, clock, random, userAgent }: Means,
+  { url: firstUrl, freshUrl }: Source,
+  { open, meter, signal, onRetry }: Course,
+): Promise<Arrival & { readonly url: string }> {
+  let address = firstUrl
+  let askForFreshUrl = freshUrl
+  let tries = 0
+
+  async function tryOnce(): Promise<Outcome> {
+    const url = parseAddress(address)
+    if (url === undefined) return new Miss('the address is no http or https URL', { again: false })
+    try {
+      const question = { fetch, url, userAgent, signal, nowMs: clock.now() }
+      return { ...(await transfer(question, open, meter)), url: address }
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (error instanceof Miss) return error
+      throw error
+    }
+  }
+
+  async function tryWithFreshUrl(miss: Miss): Promise<Outcome> {
+    const asking = askForFreshUrl
+    askForFreshUrl = undefined
+    let fresh: string | undefined
+    try {
+      fresh = await asking?.()
+    } catch (error) {
+      signal?.throwIfAborted()
+      const why = error instanceof Error ? error.message : String(error)
+      const { status } = miss
+      return new Miss(`${miss.message}, and no fresh link could be got: ${why}`, {
+        again: false,
+        status,
+        cause: error,
+      })
+    }
+    if (fresh === undefined || fresh === address) return miss
+    address = fresh
+    return tryOnce()
+  }
+
+  return retry<Outcome, Arrival & { readonly url: string }>({
+    clock,
+    signal,
+    async attempt(number) {
+      tries = number
+      const outcome = await tryOnce()
+      return outcome instanceof Miss && mayHaveExpired(outcome) && askForFreshUrl !== undefined
+        ? tryWithFreshUrl(outcome)
+        : outcome
+    },
+    decide(outcome, number) {
+      if (!(outcome instanceof Miss)) return { done: outcome }
+      const retryInMs = waitAfter(outcome, number, random())
+      return retryInMs === undefined ? { fail: givenUp(address, outcome, number) } : { retryInMs }
+    },
+    onRetry(outcome, waitMs) {
+      if (outcome instanceof Miss)
+        onRetry?.({ url: printableAddress(address), reason: outcome.message, waitMs, number: tries })
+    },
+  })
+}
+
+function givenUp(address: string, miss: Miss, tries: number): Error {
+  const times = tries > 1 ? `, ${tries} times tried` : ''
+  return failed(`could not download ${printableAddress(address)}: ${miss.message}${times}`, {
+    cause: miss,
+    httpStatus: miss.status,
+  })
+}

@@ -1,0 +1,131 @@
+/**
+ * Brings outputs home: side by side, each to a temporary name, checked, and renamed when it is whole. A file under its
+ * final name is complete. One that fails takes no other with it. Nothing but a plain GET is sent to an output's host:
+ * the `fetch` that is given in must add no key.
+ *
+ * Limits: an interrupted download starts again from its first byte; a host that declares no length, and closes the
+ * connection properly, is believed.
+ */
+import type { Writable } from 'node:stream'
+import { RushesError } from '../errors.js'
+import { type Delivery, deliverToFile, deliverToStream } from './deliver.js'
+import type { Means, Retrying, Source } from './fetch.js'
+import { createNamer, type Namer, type Subject } from './names.js'
+import { createProgress, type Progress } from './progress.js'
+import { createSlots } from './slots.js'
+import { StreamFailed } from './stdout.js'
+import type { Target } from './target.js'
+import { failed } from './trouble.js'
+
+export type { DownloadedFile } from './deliver.js'
+export type { Means, Retrying } from './fetch.js'
+export { createNamer, type Known, knownPaths, type Namer, type Subject } from './names.js'
+export { type Obstacle, obstacleAt } from './place.js'
+export type { Progress } from './progress.js'
+export { safeName } from './safe.js'
+export { parseTarget, type Target } from './target.js'
+
+/** At once, over all calls of one downloader: more would share the same line, and annoy the host. */
+const MOST_AT_ONCE = 4
+
+/** `url` is http(s); anything else is refused. */
+export interface Output extends Subject, Source {}
+
+export type DownloadResult =
+  | ({ readonly ok: true } & Delivery)
+  | { readonly ok: false; readonly error: RushesError }
+
+export interface DownloadOptions {
+  readonly target: Target
+  /** Shared by the calls of one command, so that their names and `{index}` go on from each other. */
+  readonly namer?: Namer | undefined
+  readonly overwrite?: boolean | undefined
+  /** Takes the bytes when the target is `stdout`; stays open. */
+  readonly stdout?: Writable | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Called for every chunk. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Called as each output is in place or given up, in the order in which that happens. */
+  readonly onSettled?: ((result: DownloadResult, output: Output) => void) | undefined
+  readonly onRetry?: ((retrying: Retrying, output: Output) => void) | undefined
+}
+
+export interface Downloader {
+  /**
+   * One result per output, in their order. All outputs of a run belong in one call. Rejects only with the signal's
+   * reason, when nothing half-written is left any more, or with the error of `stdout` (such as EPIPE).
+   */
+  download(outputs: readonly Output[], options: DownloadOptions): Promise<readonly DownloadResult[]>
+}
+
+export function createDownloader(means: Means): Downloader {
+  const slots = createSlots(MOST_AT_ONCE)
+  return {
+    async download(outputs, options) {
+      const { target, namer = createNamer(target), signal, onSettled, onRetry } = options
+      const names = namer.name(outputs)
+      const createMeter = createProgress(outputs.length, options.onProgress)
+
+      const downloads = outputs.map(async (output, at) => {
+        const meter = createMeter()
+        const job = {
+          source: output,
+          name: names[at] ?? '',
+          overwrite: options.overwrite ?? false,
+          meter,
+          signal,
+          onRetry: (retrying: Retrying) => onRetry?.(retrying, output),
+        }
+        const deliver = (): Promise<Delivery> => {
+          if (target.kind !== 'stdout') return deliverToFile(means, job)
+          return deliverToStream(means, job, theStream(options, outputs.length))
+        }
+        const result = await slots.use(() => settle(deliver, output, signal))
+        meter.end()
+        onSettled?.(result, output)
+        return result
+      })
+      // When one is aborted all are: each has cleaned up after itself before that is passed on.
+      await Promise.allSettled(downloads)
+      return Promise.all(downloads)
+    },
+  }
+}
+
+function theStream({ stdout }: DownloadOptions, outputs: number): Writable {
+  if (stdout === undefined) throw new TypeError('the target is stdout, and no stream was given')
+  if (outputs > 1) throw failed(`there are ${outputs} outputs, and standard output takes one`)
+  return stdout
+}
+
+async function settle(
+  deliver: () => Promise<Delivery>,
+  output: Output,
+  signal: AbortSignal | undefined,
+): Promise<DownloadResult> {
+  try {
+    return { ok: true, ...(await deliver()) }
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (error instanceof StreamFailed) throw error.cause
+    return { ok: false, error: withWayOut(error, output.runId) }
+  }
+}
+
+/** Every failure names its run and says how to get the outputs again: they are paid for. */
+function withWayOut(error: unknown, runId: string): RushesError {
+  if (!(error instanceof RushesError))
+    return new RushesError('internal', error instanceof Error ? error.message : String(error), {
+      cause: error,
+      runId,
+    })
+  const id = /^\w[\w.-]*$/.test(runId) ? runId : `'${runId.replaceAll("'", `'\\''`)}'`
+  const again = `The run has succeeded and is paid for; rushes download ${id} fetches its outputs again.`
+  return new RushesError(error.code, error.message, {
+    hint: error.hint === undefined ? again : `${error.hint} ${again}`,
+    cause: error.cause,
+    httpStatus: error.httpStatus,
+    exitCode: error.exitCode,
+    runId,
+  })
+}

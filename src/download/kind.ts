@@ -1,0 +1,126 @@
+/**
+ * What a file is. Its first bytes say so best; the host's content type and the URL's ending follow, since hosts
+ * send JPEGs as `image/png`, and everything as `application/octet-stream`.
+ */
+import { extname } from 'node:path'
+
+export interface FileKind {
+  /** Without a dot, lower case, never empty. */
+  readonly extension: string
+  readonly contentType: string
+  /** Where this is known from; `nothing` is `bin`. */
+  readonly from: 'bytes' | 'header' | 'url' | 'nothing'
+}
+
+/** As many bytes as `file-type` looks at. */
+export const HEAD_BYTES = 4_100
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'video/mp4': 'mp4',
+  'video/x-m4v': 'm4v',
+  'video/quicktime': 'mov',
+  'video/webm': 'webm',
+  'video/x-matroska': 'mkv',
+  'video/mpeg': 'mpg',
+  'video/x-msvideo': 'avi',
+  'image/png': 'png',
+  'image/apng': 'apng',
+  'image/jpeg': 'jpg',
+  'image/jpg': 'jpg',
+  'image/webp': 'webp',
+  'image/gif': 'gif',
+  'image/avif': 'avif',
+  'image/heic': 'heic',
+  'image/tiff': 'tif',
+  'image/bmp': 'bmp',
+  'image/jxl': 'jxl',
+  'image/x-exr': 'exr',
+  'image/svg+xml': 'svg',
+  'audio/mpeg': 'mp3',
+  'audio/mp4': 'm4a',
+  'audio/aac': 'aac',
+  'audio/wav': 'wav',
+  'audio/x-wav': 'wav',
+  'audio/ogg': 'ogg',
+  'audio/flac': 'flac',
+  'model/gltf-binary': 'glb',
+  'model/gltf+json': 'gltf',
+  'application/json': 'json',
+  'application/pdf': 'pdf',
+  'application/zip': 'zip',
+  'text/html': 'html',
+  'text/plain': 'txt',
+  'text/csv': 'csv',
+  'text/vtt': 'vtt',
+}
+
+/** Formats that others are written in: here the host may know more than the bytes tell. */
+const CONTAINERS = new Set(['xml', 'zip', 'cfb', 'gz'])
+
+export interface Evidence {
+  readonly head: Uint8Array
+  readonly contentType: string | undefined
+  readonly url: URL
+}
+
+export async function kindOf({ head, contentType, url }: Evidence): Promise<FileKind> {
+  const bytes = await kindOfBytes(head)
+  const told = kindOfHeader(contentType) ?? kindOfUrl(url)
+  if (bytes !== undefined && !(CONTAINERS.has(bytes.extension) && told !== undefined)) return bytes
+  return told ?? { extension: 'bin', contentType: 'application/octet-stream', from: 'nothing' }
+}
+
+/** Loaded when the first bytes are there: no command but a download needs it. */
+async function kindOfBytes(head: Uint8Array): Promise<FileKind | undefined> {
+  const { fileTypeFromBuffer } = await import('file-type')
+  // Bytes made to confuse a parser are no reason to lose a file.
+  const found = await fileTypeFromBuffer(head).catch(() => undefined)
+  return found && { extension: found.ext.toLowerCase(), contentType: found.mime, from: 'bytes' }
+}
+
+function kindOfHeader(header: string | undefined): FileKind | undefined {
+  const contentType = header?.split(/[;,]/)[0]?.trim().toLowerCase() ?? ''
+  const extension = Object.hasOwn(EXTENSIONS, contentType) ? EXTENSIONS[contentType] : undefined
+  return extension === undefined ? undefined : { extension, contentType, from: 'header' }
+}
+
+function kindOfUrl(url: URL): FileKind | undefined {
+  const extension = extname(url.pathname).slice(1).toLowerCase()
+  if (!/^(?=.*[a-z])[a-z0-9]{1,8}$/.test(extension)) return undefined
+  const known = Object.entries(EXTENSIONS).find(([, each]) => each === extension)?.[0]
+  return { extension, contentType: known ?? 'application/octet-stream', from: 'url' }
+}
+
+/** Endings that say the same, or that people use for one another without harm. */
+const FAMILIES: readonly ReadonlySet<string>[] = [
+  ['jpg', 'jpeg', 'jpe', 'jfif'],
+  ['png', 'apng'],
+  ['tif', 'tiff'],
+  ['mp4', 'm4v', 'mov', 'qt', 'm4p', 'f4v', '3gp', '3g2'],
+  ['mp4', 'm4a', 'm4b', 'aac'],
+  ['mkv', 'webm'],
+  ['mpg', 'mpeg', 'mpe'],
+  ['ogg', 'oga', 'ogv', 'ogx', 'opus', 'spx'],
+  ['wav', 'wave'],
+  ['aif', 'aiff'],
+  ['heic', 'heif', 'hif'],
+  ['html', 'htm'],
+  ['json', 'jsonl', 'gltf'],
+  ['txt', 'text', 'md', 'csv', 'tsv', 'srt', 'vtt', 'log', 'json', 'yaml', 'yml'],
+  ['gz', 'tgz', 'tar.gz', 'svgz'],
+].map((family) => new Set(family))
+
+/** Whether a file may be called so. A name without an extension claims nothing, and so it fits. */
+export function fitsExtension(path: string, extension: string): boolean {
+  const named = extname(path).slice(1).toLowerCase()
+  return (
+    named === '' || named === extension || FAMILIES.some((each) => each.has(named) && each.has(extension))
+  )
+}
+
+/** The warning for a name that says something else than the file, or undefined. The name is kept. */
+export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
+  if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined
+  const known = from === 'bytes' ? 'by its bytes' : 'by what the host says'
+  return `${path} is a ${extension} file (${contentType}) ${known}: its name was kept as given`
+}

@@ -1,0 +1,118 @@
+/**
+ * The names of output files, pure. A name is decided before the first byte is fetched, save its extension: what is
+ * not known yet stays in it as `{ext}`. So the names of a command depend on the order of its outputs and on nothing
+ * else, least of all on which download ends first.
+ */
+import { sep } from 'node:path'
+import { fill, holds } from './placeholders.js'
+import { safeName, safePart, unreserved } from './safe.js'
+import type { Target } from './target.js'
+
+/** What names are made of. */
+export interface Subject {
+  readonly runId: string
+  /** `video`, `image`, …; `{kind}` is `model` without it. */
+  readonly kind?: string | undefined
+  /** The name of a batch row; `{name}` is the id without it. */
+  readonly name?: string | undefined
+}
+
+export interface Namer {
+  /**
+   * One path per output, in which `{ext}` may still stand. All outputs of a run belong in one call; further calls go
+   * on counting and avoid every name given before.
+   */
+  name(outputs: readonly Subject[]): readonly string[]
+}
+
+const COMPONENT = sep === '\\' ? /[^\\/]+/g : /[^/]+/g
+const LAST_COMPONENT = sep === '\\' ? /[^\\/]*$/ : /[^/]*$/
+
+/** One namer per command: `{index}` counts from 1 over everything it names. */
+export function createNamer(target: Target): Namer {
+  const taken = new Set<string>()
+  let index = 0
+  return {
+    name: (outputs) =>
+      outputs.map((output, at) => {
+        index += 1
+        if (target.kind === 'stdout') return '-'
+        return distinct(nameOne(templateFor(target, outputs, at), output, index), taken)
+      }),
+  }
+}
+
+/** The names of `-d` are templates too: `<id>.<ext>`, or `<id>-1.<ext>` where the run has several outputs. */
+function templateFor(
+  target: Exclude<Target, { kind: 'stdout' }>,
+  outputs: readonly Subject[],
+  at: number,
+): string {
+  if (target.kind === 'template') return target.template
+  const ofThisRun = (list: readonly Subject[]) =>
+    list.filter(({ runId }) => runId === outputs[at]?.runId).length
+  const several = ofThisRun(outputs) > 1
+  return inFolder(target.folder, several ? `{id}-${ofThisRun(outputs.slice(0, at + 1))}.{ext}` : '{id}.{ext}')
+}
+
+/** The folder stays as the user wrote it; in the current one a file has just its name. */
+const inFolder = (folder: string, name: string): string => {
+  if (folder === '.') return name
+  return folder.endsWith('/') || folder.endsWith(sep) ? folder + name : `${folder}/${name}`
+}
+
+function nameOne(template: string, { runId, kind, name }: Subject, index: number): string {
+  const values = {
+    id: safeName(runId),
+    index: String(index),
+    kind: safePart(kind ?? 'model'),
+    name: name === undefined ? safeName(runId) : safePart(name),
+  }
+  return template.replace(COMPONENT, (component) => {
+    const filled = fill(component, values)
+    return filled === component ? component : unreserved(filled)
+  })
+}
+
+/**
+ * The second output of one name gets `-2` before its extension, the third `-3`. Compared as on the file systems that
+ * do not tell upper from lower case, and without the extension: `fox.{ext}` gives `fox.png` and `fox-2.jpg`.
+ */
+function distinct(path: string, taken: Set<string>): string {
+  const key = (text: string) => text.normalize('NFC').toLowerCase()
+  let free = path
+  for (let number = 2; taken.has(key(free)); number++) free = numbered(path, number)
+  taken.add(key(free))
+  return free
+}
+
+const numbered = (path: string, number: number): string =>
+  path.replace(LAST_COMPONENT, (file) => {
+    const dot = file.lastIndexOf('.')
+    return dot > 0 ? `${file.slice(0, dot)}-${number}${file.slice(dot)}` : `${file}-${number}`
+  })
+
+export const awaitsExtension = (path: string): boolean => holds(path, 'ext')
+
+export const withExtension = (path: string, extension: string): string =>
+  fill(path, { ext: safePart(extension) })
+
+export interface Known {
+  /** How many outputs there will be at least: one per run. */
+  readonly count: number
+  readonly kind?: string | undefined
+  readonly name?: string | undefined
+}
+
+/**
+ * The paths that are certain before anything is paid for, so that one that exists can be refused first. None when
+ * the path waits for the id, the extension, or a name that defaults to the id.
+ */
+export function knownPaths(target: Target, { count, kind, name }: Known): readonly string[] {
+  if (target.kind !== 'template') return []
+  const { template } = target
+  if (holds(template, 'id') || holds(template, 'ext')) return []
+  if (name === undefined && holds(template, 'name')) return []
+  const runs = Array.from({ length: count }, (_, at) => ({ runId: String(at), kind, name }))
+  return createNamer(target).name(runs)
+}

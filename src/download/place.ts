@@ -1,0 +1,56 @@
+/** The last step: a whole file gets its own name. */
+import { lstat, stat } from 'node:fs/promises'
+import { errorCode, moveReplacing, moveWithoutReplacing } from '../host/files.js'
+import { printable } from '../protocol/text.js'
+import { failed, inWords, writing } from './trouble.js'
+
+export interface Obstacle {
+  /** `fox.mp4 exists` */
+  readonly message: string
+  readonly hint: string | undefined
+}
+
+/**
+ * What stands in the way of a file at `path`, or undefined. A look, no promise: `place` is safe without it.
+ *
+ * `overwrite` replaces files and links, and nothing else: as root, `-o /dev/null` would otherwise put a video in
+ * place of the device. A link is replaced itself and what it leads to stays as it is (curl writes through it): only
+ * so a file is whole from its first instant, and nothing is written outside the folder that was named.
+ */
+export async function obstacleAt(path: string, overwrite: boolean): Promise<Obstacle | undefined> {
+  const named = printable(path)
+  try {
+    const found = await lstat(path)
+    if (found.isDirectory())
+      return { message: `${named} is a folder`, hint: `Name a file in it: -o ${named}/` }
+    if (!overwrite) return { message: `${named} exists`, hint: '--overwrite replaces it.' }
+    const end = found.isSymbolicLink() ? await stat(path).catch(() => undefined) : found
+    if (end !== undefined && !end.isFile())
+      return {
+        message: `${named} is no ordinary file, and is not replaced`,
+        hint: 'To write to standard output: -o -',
+      }
+    return undefined
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    return { message: `${named} cannot be written: ${inWords(error)}`, hint: undefined }
+  }
+}
+
+/** Throws `download_failed` when something is in the way. */
+export async function refuseObstacle(path: string, overwrite: boolean): Promise<void> {
+  const obstacle = await obstacleAt(path, overwrite)
+  if (obstacle !== undefined) throw failed(obstacle.message, { hint: obstacle.hint })
+}
+
+/** Renames the part. Without `overwrite` it never replaces anything, also in a race with another process. */
+export async function place(part: string, path: string, overwrite: boolean): Promise<void> {
+  // Between the first look and this one lies the whole download.
+  await refuseObstacle(path, overwrite)
+  try {
+    await writing(path, () => (overwrite ? moveReplacing : moveWithoutReplacing)(part, path))
+  } catch (error) {
+    await refuseObstacle(path, overwrite)
+    throw error
+  }
+}

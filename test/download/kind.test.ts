@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { fitsExtension, kindOf, misnamed } from '../../src/download/kind.js'
+import { JPEG, MP4, PNG } from './place-of-work.js'
+
+const svg = Buffer.from('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>')
+const unknown = Buffer.from('what is this')
+
+describe('what a file is', () => {
+  it.each<[string, Uint8Array, string | undefined, string, string, string, string]>([
+    ['bytes alone', PNG, undefined, '/x', 'png', 'image/png', 'bytes'],
+    ['bytes against the header', JPEG, 'image/png', '/x.png', 'jpg', 'image/jpeg', 'bytes'],
+    ['a video', MP4, 'application/octet-stream', '/x', 'mp4', 'video/mp4', 'bytes'],
+    ['the header', unknown, 'text/plain; charset=utf-8', '/x.png', 'txt', 'text/plain', 'header'],
+    ['the header in capitals', unknown, 'IMAGE/SVG+XML', '/x', 'svg', 'image/svg+xml', 'header'],
+    ['more than its container', svg, 'image/svg+xml', '/x', 'svg', 'image/svg+xml', 'header'],
+    ['its container', svg, 'application/octet-stream', '/x', 'xml', 'application/xml', 'bytes'],
+    ['the URL', unknown, 'binary/octet-stream', '/a/b.WebM', 'webm', 'video/webm', 'url'],
+    ['an ending that nobody knows', unknown, undefined, '/b.xyz', 'xyz', 'application/octet-stream', 'url'],
+    ['no ending', unknown, undefined, '/v1.2', 'bin', 'application/octet-stream', 'nothing'],
+    ['a hostile ending', unknown, undefined, '/a.p%2fng', 'bin', 'application/octet-stream', 'nothing'],
+    ['a hostile header', unknown, '__proto__', '/x', 'bin', 'application/octet-stream', 'nothing'],
+    ['nothing', new Uint8Array(), undefined, '/', 'bin', 'application/octet-stream', 'nothing'],
+    ['a broken beginning', PNG.subarray(0, 9), undefined, '/', 'bin', 'application/octet-stream', 'nothing'],
+  ])('is told by %s', async (_, head, header, path, extension, contentType, from) => {
+    const url = new URL(path, 'https://host.example')
+    expect(await kindOf({ head, contentType: header, url })).toEqual({ extension, contentType, from })
+  })
+})
+
+describe('a name', () => {
+  it.each([
+    ['a.jpg', 'jpg', true],
+    ['a.JPEG', 'jpg', true],
+    ['a.jfif', 'jpg', true],
+    ['a.png', 'apng', true],
+    ['a.m4v', 'mp4', true],
+    ['a.mov', 'mp4', true],
+    ['a.mp4', 'mov', true],
+    ['a.tiff', 'tif', true],
+    ['a', 'png', true],
+    ['.hidden', 'png', true],
+    ['a.md', 'txt', true],
+    ['a.png', 'jpg', false],
+    ['a.mp4', 'webm', false],
+    ['a.mp4', 'html', false],
+    ['a.v2', 'png', false],
+  ])('%j for a %s: %s', (path, extension, fits) => {
+    expect(fitsExtension(path, extension)).toBe(fits)
+  })
+
+  it('that does not fit is worth a warning where the kind is known', () => {
+    const jpg = { extension: 'jpg', contentType: 'image/jpeg' } as const
+    expect(misnamed('a.png', { ...jpg, from: 'bytes' })).toMatchInlineSnapshot(
+      `"a.png is a jpg file (image/jpeg) by its bytes: its name was kept as given"`,
+    )
+    expect(misnamed('a.png', { ...jpg, from: 'header' })).toMatchInlineSnapshot(
+      `"a.png is a jpg file (image/jpeg) by what the host says: its name was kept as given"`,
+    )
+    expect(misnamed('a.png', { ...jpg, from: 'url' })).toBeUndefined()
+    expect(misnamed('a.jpeg', { ...jpg, from: 'bytes' })).toBeUndefined()
+  })
+})

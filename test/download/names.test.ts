@@ -1,0 +1,181 @@
+import { posix } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createNamer, knownPaths, type Subject, withExtension } from '../../src/download/names.js'
+import { safeName, safePart } from '../../src/download/safe.js'
+import type { Target } from '../../src/download/target.js'
+
+const folder = (path: string): Target => ({ kind: 'folder', folder: path })
+const template = (path: string): Target => ({ kind: 'template', template: path })
+const run = (runId: string, more: Partial<Subject> = {}): Subject => ({ runId, kind: 'video', ...more })
+
+const named = (target: Target, ...outputs: Subject[]) => createNamer(target).name(outputs)
+
+describe('an id in a file name', () => {
+  it.each([
+    ['run_8f3a-1.b', 'run_8f3a-1.b'],
+    ['', '_'],
+    ['.', '_'],
+    ['..', '_'],
+    ['../../etc/passwd', '_.._etc_passwd'],
+    ['-rf', 'rf'],
+    ['--.-x', 'x'],
+    ['.bashrc', 'bashrc'],
+    ['a\0b', 'a_b'],
+    ['a\nb', 'a_b'],
+    ['日本', '__'],
+    ['🦊', '_'],
+    ['\u202egnp.exe', '_gnp.exe'],
+    ['C:\\x', 'C__x'],
+    ['x'.repeat(1_000), 'x'.repeat(100)],
+  ])('%j becomes %j', (id, name) => {
+    expect(safeName(id)).toBe(name)
+  })
+})
+
+describe('a name that a person chose', () => {
+  it.each([
+    ['hero shot', 'hero shot'],
+    ['Füchse 狐', 'Füchse 狐'],
+    ['assets/hero', 'assets_hero'],
+    ['..', '_'],
+    ['../x', '_x'],
+    ['  -x. ', 'x'],
+    ['a\u202eb\u200bc', 'a_b_c'],
+    ['{ext}', '_ext_'],
+    ['con\x07trol', 'con_trol'],
+    ['狐'.repeat(100), '狐'.repeat(33)],
+    ['', '_'],
+  ])('%j becomes %j', (text, part) => {
+    expect(safePart(text)).toBe(part)
+  })
+})
+
+describe('the names of -d', () => {
+  it('are the ids', () => {
+    expect(named(folder('.'), run('a'), run('b'))).toEqual(['a.{ext}', 'b.{ext}'])
+  })
+
+  it('count the outputs of a run that has several', () => {
+    expect(named(folder('.'), run('a'), run('a'), run('b'))).toEqual(['a-1.{ext}', 'a-2.{ext}', 'b.{ext}'])
+  })
+
+  it.each([
+    ['out', 'out/a.{ext}'],
+    ['out/', 'out/a.{ext}'],
+    ['./', './a.{ext}'],
+    ['/', '/a.{ext}'],
+    ['../x', '../x/a.{ext}'],
+    ['{kind}/{index}/', 'video/1/a.{ext}'],
+  ])('stand in %j as the user wrote it', (path, name) => {
+    expect(named(folder(path), run('a'))).toEqual([name])
+  })
+
+  it('stay apart when ids differ in nothing that a file name can hold', () => {
+    expect(named(folder('.'), run('a/b'), run('a:b'), run('A_B'))).toEqual([
+      'a_b.{ext}',
+      'a_b-2.{ext}',
+      'A_B-3.{ext}',
+    ])
+  })
+})
+
+describe('a template', () => {
+  it.each([
+    ['fox.png', ['fox.png', 'fox-2.png', 'fox-3.png']],
+    ['fox', ['fox', 'fox-2', 'fox-3']],
+    ['v1.2/fox', ['v1.2/fox', 'v1.2/fox-2', 'v1.2/fox-3']],
+    ['.fox', ['.fox', '.fox-2', '.fox-3']],
+    ['fox.{ext}', ['fox.{ext}', 'fox-2.{ext}', 'fox-3.{ext}']],
+    ['fox-{index}.png', ['fox-1.png', 'fox-2.png', 'fox-3.png']],
+    ['{id}/fox.png', ['a/fox.png', 'b/fox.png', 'c/fox.png']],
+    ['{kind}-{id}.{ext}', ['video-a.{ext}', 'video-b.{ext}', 'video-c.{ext}']],
+    ['{name}', ['a', 'b', 'c']],
+    ['{}/{id}', ['{}/a', '{}/b', '{}/c']],
+  ])('%j', (path, names) => {
+    expect(named(template(path), run('a'), run('b'), run('c'))).toEqual(names)
+  })
+
+  it('gives no name twice, whichever came first', () => {
+    const names = ['a', 'a', 'a-2', 'A', 'a-2']
+    expect(named(template('{name}.png'), ...names.map((name) => run('x', { name })))).toEqual([
+      'a.png',
+      'a-2.png',
+      'a-2-2.png',
+      'A-3.png',
+      'a-2-3.png',
+    ])
+  })
+
+  it('goes on counting over the calls of one command', () => {
+    const namer = createNamer(template('{index}-fox.png'))
+    const plain = createNamer(template('fox.png'))
+    expect([namer.name([run('a'), run('a')]), namer.name([run('b')])]).toEqual([
+      ['1-fox.png', '2-fox.png'],
+      ['3-fox.png'],
+    ])
+    expect([plain.name([run('a')]), plain.name([run('b')])]).toEqual([['fox.png'], ['fox-2.png']])
+  })
+
+  it.each([
+    ['{id}', 'CON', '_CON'],
+    ['{id}.{ext}', 'nul', '_nul.{ext}'],
+    ['{id}/x', 'com1', '_com1/x'],
+    ['{id}', 'console', 'console'],
+    // What the user wrote is the user's.
+    ['con/{id}', 'a', 'con/a'],
+  ])('%j with the id %j is %j', (path, id, name) => {
+    expect(named(template(path), run(id))).toEqual([name])
+  })
+
+  it('stays in its folder, whatever the server says', () => {
+    const hostile = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom(
+        '..',
+        '../..',
+        '/etc/passwd',
+        '\0',
+        '{ext}',
+        '{id}',
+        '...',
+        '-rf',
+        'CON',
+        ' ',
+        '\u202e',
+      ),
+      fc
+        .array(fc.constantFrom('.', '/', '\\', '-', 'a', '\n', ':'), { maxLength: 200 })
+        .map((all) => all.join('')),
+    )
+    const shape = fc.constantFrom('{id}', '{id}.{ext}', '{kind}/{name}', 'a{name}b', '{name}{id}{kind}.{ext}')
+    fc.assert(
+      fc.property(shape, hostile, hostile, hostile, hostile, (path, runId, kind, name, extension) => {
+        const [given = ''] = named(template(`out/${path}`), { runId, kind, name })
+        const full = withExtension(given, extension)
+        expect(posix.normalize(full)).toBe(full)
+        expect(full.split('/').length).toBe(`out/${path}`.split('/').length)
+        for (const part of full.split('/')) {
+          expect(part).not.toMatch(/^\.|^-|[\p{C}\\:]/u)
+          expect(Buffer.byteLength(part)).toBeLessThanOrEqual(404)
+        }
+      }),
+    )
+  })
+})
+
+describe('what is known before anything is paid for', () => {
+  it.each<[Target, Parameters<typeof knownPaths>[1], readonly string[]]>([
+    [template('fox.png'), { count: 1 }, ['fox.png']],
+    [template('fox.png'), { count: 3 }, ['fox.png', 'fox-2.png', 'fox-3.png']],
+    [template('{kind}-{index}'), { count: 2, kind: 'image' }, ['image-1', 'image-2']],
+    [template('{name}.png'), { count: 2, name: 'hero' }, ['hero.png', 'hero-2.png']],
+    [template('{name}.png'), { count: 2 }, []],
+    [template('{id}.png'), { count: 2 }, []],
+    [template('fox.{ext}'), { count: 1 }, []],
+    [folder('.'), { count: 1 }, []],
+    [{ kind: 'stdout' }, { count: 1 }, []],
+  ])('%j %j', (target, known, paths) => {
+    expect(knownPaths(target, known)).toEqual(paths)
+  })
+})

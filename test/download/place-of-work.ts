@@ -1,0 +1,103 @@
+/** What the tests of downloads stand on: a host of outputs on loopback, an empty folder, and a clock that never waits. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach } from 'vitest'
+import { createDownloader, type Downloader, type Output } from '../../src/download/index.js'
+import { systemClock } from '../../src/host/clock.js'
+import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
+import { createNetwork } from '../../src/host/undici.js'
+
+const cleanups: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean()
+})
+
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'rushes-test-'))
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Every path below a folder, sorted: what a command has left. */
+export const contents = (folder: string): readonly string[] =>
+  (readdirSync(folder, { recursive: true }) as string[]).sort()
+
+/** The address of a host that answers with `listener`. */
+export async function serve(listener: RequestListener): Promise<string> {
+  const server: Server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanups.push(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+export interface Work extends Downloader {
+  /** The pauses between the tries, in milliseconds. */
+  readonly waits: number[]
+}
+
+/** A downloader over the real network, or over `fetch`. Pauses are noted and not made; 0.5 spreads them by nothing. */
+export function createWork(fetch?: Fetch): Work {
+  const waits: number[] = []
+  const network = createNetwork({ env: {}, clock: systemClock })
+  cleanups.push(() => network.close())
+  const sleep = async (ms: number): Promise<void> => {
+    waits.push(ms)
+  }
+  const clock = { now: () => Date.UTC(2026, 0, 1), sleep }
+  return { waits, ...createDownloader({ fetch: fetch ?? network.fetch, clock, random: () => 0.5 }) }
+}
+
+export const output = (url: string, more: Partial<Output> = {}): Output => ({
+  url,
+  runId: 'run-1',
+  kind: 'image',
+  ...more,
+})
+
+export type Chunks = () => AsyncIterable<Uint8Array>
+
+/** An answer without a network. */
+export const answer = (
+  chunks: Chunks,
+  headers: Readonly<Record<string, string>> = {},
+  status = 200,
+): HttpResponse => ({
+  status,
+  header: (name) => headers[name.toLowerCase()],
+  body: chunks(),
+  discard: () => {},
+})
+
+/** A `Fetch` that gives `answers` one after another, the last one again and again, and notes what it was asked. */
+export function fetchOf(...answers: readonly ((request: HttpRequest) => HttpResponse)[]) {
+  const requests: HttpRequest[] = []
+  const fetch: Fetch = async (request) => {
+    requests.push(request)
+    const give = answers[Math.min(requests.length, answers.length) - 1]
+    if (give === undefined) throw new Error('nothing to answer with')
+    return give(request)
+  }
+  return { fetch, requests }
+}
+
+export async function* once(...chunks: readonly (Uint8Array | string)[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+}
+
+/** A whole 1 × 1 picture. */
+export const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+)
+/** The beginnings of files, enough to be told apart. */
+export const JPEG = Buffer.from([
+  0xff, 0xd8, 0xff, 0xe0, 0, 0x10, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0,
+])
+export const MP4 = Buffer.concat([Buffer.from([0, 0, 0, 0x18]), Buffer.from('ftypisom\0\0\x02\0isommp42')])

@@ -1,0 +1,257 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type DownloadOptions, obstacleAt } from '../../src/download/index.js'
+import {
+  answer,
+  type Chunks,
+  contents,
+  createWork,
+  fetchOf,
+  newFolder,
+  once,
+  output,
+  PNG,
+} from './place-of-work.js'
+
+const URL = 'https://host.example/x'
+
+async function put(template: string, more: Partial<DownloadOptions> = {}, chunks: Chunks = () => once(PNG)) {
+  const work = createWork(fetchOf(() => answer(chunks)).fetch)
+  const [result] = await work.download([output(URL)], { target: { kind: 'template', template }, ...more })
+  if (result === undefined) throw new Error('no result')
+  return { ...result, waits: work.waits }
+}
+
+const refused = (message: string) => ({
+  ok: false,
+  waits: [],
+  error: expect.objectContaining({
+    code: 'download_failed',
+    exitCode: 12,
+    runId: 'run-1',
+    message: expect.stringContaining(message),
+  }),
+})
+
+const gate = () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open }
+}
+
+describe('a file in place', () => {
+  it('has the folders it needs, and the mode of any file', async () => {
+    const folder = newFolder()
+    expect(await put(join(folder, 'a/b/fox.png'))).toMatchObject({ ok: true })
+    expect(contents(folder)).toEqual(['a', 'a/b', 'a/b/fox.png'])
+    expect(statSync(join(folder, 'a/b/fox.png')).mode & 0o777).toBe(0o666 & ~process.umask())
+  })
+
+  it('has a name of 255 bytes when the user wants that', async () => {
+    const folder = newFolder()
+    const name = `${'x'.repeat(251)}.png`
+    expect(await put(join(folder, name))).toMatchObject({ ok: true })
+    expect(contents(folder)).toEqual([name])
+  })
+
+  it('was under a hidden temporary name beside it before', async () => {
+    const folder = newFolder()
+    const [half, more] = [gate(), gate()]
+    const downloading = put(join(folder, 'fox.png'), {}, async function* () {
+      yield Buffer.alloc(5_000)
+      half.open()
+      await more.opened
+      yield PNG
+    })
+    await half.opened
+    expect(contents(folder)).toEqual([expect.stringMatching(/^\.fox\.png\.[0-9a-f]{12}\.part$/)])
+    more.open()
+    expect(await downloading).toMatchObject({ ok: true })
+    expect(contents(folder)).toEqual(['fox.png'])
+  })
+})
+
+describe('without --overwrite', () => {
+  it('two downloads to one name: one is in place, and the other says so', async () => {
+    const path = join(newFolder(), 'fox.png')
+    const both = gate()
+    let halfway = 0
+    const racing = async function* (content: string) {
+      yield Buffer.alloc(5_000, content)
+      if (++halfway === 2) both.open()
+      await both.opened
+      yield Buffer.from(content)
+    }
+    const results = await Promise.all(['a', 'b'].map((content) => put(path, {}, () => racing(content))))
+    expect(results.map(({ ok }) => ok).sort()).toEqual([false, true])
+    const [won] = results.filter(({ ok }) => ok)
+    expect(results.find(({ ok }) => !ok)).toEqual(refused(`${path} exists`))
+    expect(contents(join(path, '..'))).toEqual(['fox.png'])
+    expect(readFileSync(path, 'utf8')).toBe((won === results[0] ? 'a' : 'b').repeat(5_001))
+  })
+
+  it('a file that came meanwhile stays', async () => {
+    const path = join(newFolder(), 'fox.png')
+    const late = async function* () {
+      yield Buffer.alloc(5_000)
+      writeFileSync(path, 'mine')
+      yield PNG
+    }
+    expect(await put(path, {}, late)).toEqual(refused('exists'))
+    expect(readFileSync(path, 'utf8')).toBe('mine')
+    expect(contents(join(path, '..'))).toEqual(['fox.png'])
+  })
+
+  it('a name that waits for its extension is refused at the first bytes', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'run-1.png'), 'mine')
+    let asked = 0
+    const chunks = async function* () {
+      for (; asked < 1_000; asked++) yield Buffer.concat([PNG, Buffer.alloc(8_000)])
+    }
+    expect(await put(join(folder, '{id}.{ext}'), {}, chunks)).toEqual(refused('run-1.png exists'))
+    expect(asked).toBe(0)
+    expect(contents(folder)).toEqual(['run-1.png'])
+  })
+
+  it('a link is in the way, also one that leads nowhere', async () => {
+    const path = join(newFolder(), 'fox.png')
+    symlinkSync('nowhere', path)
+    expect(await put(path)).toEqual(refused('exists'))
+  })
+})
+
+describe('with --overwrite', () => {
+  const overwrite = true
+
+  it('a file is replaced, but only by a whole one', async () => {
+    const path = join(newFolder(), 'fox.png')
+    writeFileSync(path, 'old')
+    const broken = async function* () {
+      yield PNG
+      expect(readFileSync(path, 'utf8')).toBe('old')
+      throw new Error('a bug')
+    }
+    expect(await put(path, { overwrite }, broken)).toMatchObject({ ok: false })
+    expect(readFileSync(path, 'utf8')).toBe('old')
+    expect(await put(path, { overwrite })).toMatchObject({ ok: true })
+    expect(readFileSync(path)).toEqual(PNG)
+    expect(contents(join(path, '..'))).toEqual(['fox.png'])
+  })
+
+  it('a link is replaced itself', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'other'), 'mine')
+    symlinkSync('other', join(folder, 'fox.png'))
+    expect(await put(join(folder, 'fox.png'), { overwrite })).toMatchObject({ ok: true })
+    expect(lstatSync(join(folder, 'fox.png')).isFile()).toBe(true)
+    expect(readFileSync(join(folder, 'other'), 'utf8')).toBe('mine')
+  })
+
+  it('a folder, a device or a link to one is not', async () => {
+    const folder = newFolder()
+    mkdirSync(join(folder, 'fox.png'))
+    symlinkSync('/dev/null', join(folder, 'null'))
+    expect(await put(join(folder, 'fox.png'), { overwrite })).toEqual(refused('fox.png is a folder'))
+    expect(await put(join(folder, 'null'), { overwrite })).toEqual(refused('is no ordinary file'))
+    expect(await put('/dev/full', { overwrite })).toEqual(refused('/dev/full is no ordinary file'))
+    expect(lstatSync('/dev/full').isCharacterDevice()).toBe(true)
+  })
+})
+
+describe('a disk that does not take it', () => {
+  const mounts: string[] = []
+  afterEach(() => {
+    for (const mount of mounts.splice(0)) execFileSync('umount', [mount])
+  })
+
+  /** An own small file system, where the machine lets us have one. */
+  function mounted(options: string): string | undefined {
+    const folder = join(newFolder(), 'disk')
+    mkdirSync(folder)
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' })
+    } catch {
+      return undefined
+    }
+    mounts.push(folder)
+    return folder
+  }
+
+  it('is full: said at once, and nothing is left', async ({ skip }) => {
+    const folder = mounted('size=1m') ?? skip()
+    const chunks = async function* () {
+      for (let number = 0; number < 100; number++) yield Buffer.alloc(65_536)
+    }
+    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('fox.png: the disk is full'))
+    expect(contents(folder)).toEqual([])
+    expect(await put(join(folder, 'fox.png'))).toMatchObject({ ok: true })
+  })
+
+  it('is read-only', async ({ skip }) => {
+    const folder = mounted('size=1m,ro') ?? skip()
+    expect(await put(join(folder, 'fox.png'))).toEqual(refused('the file system is read-only'))
+    expect(await put(join(folder, 'new/fox.png'))).toEqual(refused('its folder cannot be made'))
+  })
+
+  it.skipIf(process.getuid?.() === 0)('is a folder of somebody else', async () => {
+    const folder = newFolder()
+    chmodSync(folder, 0o500)
+    expect(await put(join(folder, 'fox.png'))).toEqual(refused('there is no permission to write there'))
+  })
+
+  it('has a file where a folder should be', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'a'), '')
+    expect(await put(join(folder, 'a/fox.png'))).toEqual(refused('a part of the path is a file'))
+    expect(await put(join(folder, 'a/b/{id}.{ext}'))).toEqual(refused('a part of the path is a file'))
+  })
+
+  it('has no names that long', async () => {
+    const folder = newFolder()
+    expect(await put(join(folder, 'x'.repeat(256)))).toEqual(refused('the name is too long'))
+    expect(await put(join(folder, `${'x'.repeat(252)}.{ext}`))).toEqual(refused('the name is too long'))
+    expect(contents(folder)).toEqual([])
+  })
+
+  it('loses its folder meanwhile', async () => {
+    const folder = join(newFolder(), 'out')
+    const chunks = async function* () {
+      yield Buffer.alloc(5_000)
+      rmSync(folder, { recursive: true })
+      yield PNG
+    }
+    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('the folder is not there'))
+    expect(contents(join(folder, '..'))).toEqual([])
+  })
+})
+
+it('tells what is in the way before anything is paid for', async () => {
+  const folder = newFolder()
+  const path = join(folder, 'fox.png')
+  expect(await obstacleAt(path, false)).toBeUndefined()
+  expect(await obstacleAt(join(folder, 'new/fox.png'), false)).toBeUndefined()
+  writeFileSync(path, '')
+  expect(await obstacleAt(path, false)).toEqual({
+    message: `${path} exists`,
+    hint: '--overwrite replaces it.',
+  })
+  expect(await obstacleAt(path, true)).toBeUndefined()
+  expect(await obstacleAt(join(path, 'x'), true)).toMatchObject({
+    message: expect.stringContaining('a file'),
+  })
+  expect(await obstacleAt(folder, true)).toMatchObject({ message: `${folder} is a folder` })
+})

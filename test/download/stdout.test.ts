@@ -1,0 +1,120 @@
+import { PassThrough, Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { DownloadOptions } from '../../src/download/index.js'
+import {
+  answer,
+  type Chunks,
+  contents,
+  createWork,
+  fetchOf,
+  newFolder,
+  once,
+  output,
+  PNG,
+} from './place-of-work.js'
+
+const target = { kind: 'stdout' } as const
+const BIG = 1_000_000
+
+async function pour(stdout: Writable, chunks: Chunks, more: Partial<DownloadOptions> = {}, outputs = 1) {
+  const { fetch } = fetchOf(() => answer(chunks, { 'content-length': '' }))
+  const all = Array.from({ length: outputs }, () => output('https://host.example/x'))
+  return createWork(fetch).download(all, { target, stdout, ...more })
+}
+
+/** A reader that takes what it gets. */
+function collector() {
+  const chunks: Buffer[] = []
+  const stream = new Writable({
+    write(chunk, _, done) {
+      chunks.push(chunk)
+      done()
+    },
+  })
+  return { stream, text: () => Buffer.concat(chunks) }
+}
+
+describe('-o -', () => {
+  let temporary = ''
+  beforeEach(() => {
+    temporary = newFolder()
+    vi.stubEnv('TMPDIR', temporary)
+  })
+  afterEach(() => {
+    vi.unstubAllEnvs()
+  })
+
+  it('writes the bytes, leaves the stream open, and keeps nothing', async () => {
+    const { stream, text } = collector()
+    const [result] = await pour(stream, () => once(PNG))
+    expect(result).toMatchObject({
+      ok: true,
+      file: { path: '-', bytes: PNG.length, content_type: 'image/png' },
+    })
+    expect(text()).toEqual(PNG)
+    expect(stream.writable).toBe(true)
+    expect(stream.listenerCount('error')).toBe(0)
+    expect(contents(temporary)).toEqual([])
+  })
+
+  it('writes nothing of a download that does not become whole', async () => {
+    const { stream, text } = collector()
+    const { fetch } = fetchOf(() => answer(() => once(Buffer.alloc(BIG)), { 'content-length': '2000000' }))
+    const [result] = await createWork(fetch).download([output('https://host.example/x')], {
+      target,
+      stdout: stream,
+    })
+    expect(result).toMatchObject({ ok: false, error: { code: 'download_failed' } })
+    expect(text()).toHaveLength(0)
+    expect(contents(temporary)).toEqual([])
+  })
+
+  it('waits for a slow reader', async () => {
+    const pipe = new PassThrough({ highWaterMark: 1_000 })
+    let done = false
+    const pouring = pour(pipe, () => once(Buffer.alloc(BIG))).then(() => {
+      done = true
+    })
+    await sleep(100)
+    expect(done).toBe(false)
+    expect(pipe.readableLength + pipe.writableLength).toBeLessThan(200_000)
+    let bytes = 0
+    pipe.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+    })
+    await pouring
+    expect(bytes).toBe(BIG)
+  })
+
+  it('passes on the error of a stream whose reader is gone', async () => {
+    const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+    const stream = new Writable({ write: (_, __, done) => done(gone) })
+    await expect(pour(stream, () => once(Buffer.alloc(BIG)))).rejects.toBe(gone)
+    await sleep(5)
+    expect(contents(temporary)).toEqual([])
+  })
+
+  it('ends with the signal while the reader stands still', async () => {
+    const stop = new AbortController()
+    const stuck = new Writable({ write: () => setTimeout(() => stop.abort('SIGINT'), 5) })
+    await expect(pour(stuck, () => once(PNG), { signal: stop.signal })).rejects.toBe('SIGINT')
+    expect(contents(temporary)).toEqual([])
+  })
+
+  it('takes one output', async () => {
+    const { stream, text } = collector()
+    const results = await pour(stream, () => once(PNG), {}, 2)
+    expect(results).toMatchObject([{ ok: false }, { ok: false }])
+    expect(results[0]).toMatchObject({
+      error: { message: 'there are 2 outputs, and standard output takes one' },
+    })
+    expect(text()).toHaveLength(0)
+  })
+
+  it('says where there is no room for temporary files', async () => {
+    vi.stubEnv('TMPDIR', '/nowhere')
+    const [result] = await pour(collector().stream, () => once(PNG))
+    expect(result).toMatchObject({ ok: false, error: { code: 'download_failed', runId: 'run-1' } })
+  })
+})

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { parseTarget } from '../../src/download/target.js'
+
+const options = { download: false, isFolder: (path: string) => path === 'clips' || path === '.' }
+
+describe('where outputs go', () => {
+  it.each([
+    [undefined, undefined],
+    ['-', { kind: 'stdout' }],
+    ['clips', { kind: 'folder', folder: 'clips' }],
+    ['.', { kind: 'folder', folder: '.' }],
+    ['new/', { kind: 'folder', folder: 'new/' }],
+    ['new/..', { kind: 'folder', folder: 'new/..' }],
+    ['..', { kind: 'folder', folder: '..' }],
+    ['{kind}/', { kind: 'folder', folder: '{kind}/' }],
+    ['fox', { kind: 'template', template: 'fox' }],
+    ['...', { kind: 'template', template: '...' }],
+    ['fox.', { kind: 'template', template: 'fox.' }],
+    ['--', { kind: 'template', template: '--' }],
+    ['clips/{id}-{index}.{ext}', { kind: 'template', template: 'clips/{id}-{index}.{ext}' }],
+    // Braces without a word in them are text.
+    ['{}', { kind: 'template', template: '{}' }],
+    ['{ }', { kind: 'template', template: '{ }' }],
+    ['{1}.png', { kind: 'template', template: '{1}.png' }],
+    ['{a,b}.png', { kind: 'template', template: '{a,b}.png' }],
+    ['{.png', { kind: 'template', template: '{.png' }],
+  ])('-o %j', (given, target) => {
+    expect(parseTarget(given, options)).toEqual(target)
+  })
+
+  it('is the current folder for -d alone, and what -o says for both', () => {
+    expect(parseTarget(undefined, { ...options, download: true })).toEqual({ kind: 'folder', folder: '.' })
+    expect(parseTarget('fox', { ...options, download: true })).toEqual({ kind: 'template', template: 'fox' })
+  })
+
+  it.each([
+    ['{idx}.png', '{idx}', 'Did you mean {id}?'],
+    ['{indx}.png', '{indx}', 'Did you mean {index}?'],
+    ['{ID}.png', '{ID}', 'Did you mean {id}?'],
+    ['{ id }.png', '{ id }', 'Did you mean {id}?'],
+    ['{index:03}.png', '{index:03}', 'Did you mean {index}?'],
+    ['{prompt}/', '{prompt}', '{id} {index} {kind} {name} {ext}'],
+    ['{constructor}', '{constructor}', '{id} {index}'],
+    ['{{date}}', '{date}', '{id}'],
+  ])('-o %j is a usage error', (given, named, hint) => {
+    expect(() => parseTarget(given, options)).toThrow(
+      expect.objectContaining({
+        code: 'usage',
+        message: expect.stringContaining(named),
+        hint: expect.stringContaining(hint),
+      }),
+    )
+  })
+
+  it.each(['', 'a\0b'])('-o %j is a usage error', (given) => {
+    expect(() => parseTarget(given, options)).toThrow(expect.objectContaining({ code: 'usage' }))
+  })
+})

@@ -1,0 +1,60 @@
+/** Answers that are errors, as `RushesError`s: by the table of codes, else by the HTTP status. */
+import { RushesError, type RushesErrorOptions } from '../errors.js'
+import { type HttpFailure, type HttpResponse, readText } from '../host/http.js'
+import { parseErrorBody } from '../protocol/parse.js'
+import { problemByStatus, problemOf } from '../protocol/problems.js'
+import { printable, shortened } from '../protocol/text.js'
+
+/** Larger answers are errors: nothing in the interface comes near. */
+export const MOST_ANSWER_BYTES = 8 * 1024 * 1024
+
+export interface Answer {
+  readonly status: number
+  readonly text: string
+  readonly location: string | undefined
+  readonly retryAfter: string | undefined
+}
+
+/** Reads an answer to its end. Throws `BodyTooLarge` or `HttpFailure`. */
+export async function readAnswer(response: HttpResponse): Promise<Answer> {
+  return {
+    status: response.status,
+    location: response.header('location'),
+    retryAfter: response.header('retry-after'),
+    text: await readText(response, MOST_ANSWER_BYTES),
+  }
+}
+
+/** `missing code` and unknown codes fall back to the status; a 404 is a run not found only when it says so. */
+export function errorOfAnswer(answer: Answer): RushesError {
+  const { code, message } = parseErrorBody(answer.text)
+  const known = problemOf(code)
+  const row = known !== undefined && known.status === answer.status ? known : problemByStatus(answer.status)
+  const said = printable(message ?? '') || known?.cause || saidOtherwise(answer)
+  return new RushesError(
+    printable(code ?? '') || 'service_error',
+    `The service answered ${answer.status}: ${shortened(said)}`,
+    {
+      hint: row.hint,
+      httpStatus: answer.status,
+      exitCode: row.exit,
+    },
+  )
+}
+
+const saidOtherwise = ({ text }: Answer): string => {
+  const body = shortened(printable(text).trim(), 120)
+  return body === '' ? 'no explanation' : body
+}
+
+export const badResponse = (what: string, options: RushesErrorOptions = {}): RushesError =>
+  new RushesError('bad_response', what, {
+    hint: 'Is the address right, and does this service speak the runs interface? Add --debug to see the exchange.',
+    ...options,
+  })
+
+export const networkError = (failure: HttpFailure, host: string): RushesError =>
+  new RushesError('network', `${host} could not be reached: ${printable(failure.message)}`, {
+    hint: 'Check the address and the network (a proxy is taken from HTTPS_PROXY), then try again.',
+    cause: failure,
+  })

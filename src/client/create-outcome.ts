@@ -1,0 +1,151 @@
+/**
+ * Which create may be sent twice. A run costs money from the moment it is accepted, so a create is sent again only
+ * when the one before was certainly not accepted. Drawn in docs/create.md; every edge has a test.
+ */
+import { RushesError } from '../errors.js'
+import { retryAfterMs, stepOf } from '../host/backoff.js'
+import type { HttpFailure } from '../host/http.js'
+import type { Verdict } from '../host/retry.js'
+import { findRunId } from '../protocol/id.js'
+import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
+import { parseErrorBody, parseJson } from '../protocol/parse.js'
+import { printable, shortened } from '../protocol/text.js'
+import { type Answer, badResponse, errorOfAnswer, networkError } from './answers.js'
+
+/** Two more tries when no connection was made. */
+const UNCONNECTED_WAITS_MS = [1_000, 2_000] as const
+export const MOST_RETRY_AFTER_MS = 60_000
+
+/** What one sending of a create came to. */
+export type CreateOutcome =
+  | { readonly kind: 'accepted'; readonly id: string; readonly body: unknown }
+  /** A 201 in which no id was found: paid for, and not to be asked about. */
+  | { readonly kind: 'nameless'; readonly text: string }
+  /** No byte left: nothing can have been accepted. */
+  | { readonly kind: 'unconnected'; readonly failure: HttpFailure }
+  /** The limiter of the service turned it away. */
+  | { readonly kind: 'rate-limited'; readonly answer: Answer }
+  | { readonly kind: 'refused'; readonly answer: Answer }
+  | { readonly kind: 'redirected'; readonly answer: Answer }
+  /** It was sent, and what became of it cannot be known. */
+  | {
+      readonly kind: 'unknown'
+      readonly why: string
+      readonly httpStatus?: number | undefined
+      readonly cause?: unknown
+    }
+
+export interface AnswerReading {
+  readonly answer: Answer
+  readonly runIdField?: string | undefined
+}
+
+/** The outcome that a complete answer tells of. */
+export function outcomeOfAnswer({ answer, runIdField }: AnswerReading): CreateOutcome {
+  const { status } = answer
+  if (status === 201) {
+    const parsed = parseJson(answer.text)
+    const body = parsed.ok ? parsed.value : undefined
+    const id = findRunId({ body, location: answer.location, runIdField })
+    return id === undefined
+      ? { kind: 'nameless', text: answer.text }
+      : { kind: 'accepted', id, body: body ?? null }
+  }
+  if (status >= 300 && status < 400) return { kind: 'redirected', answer }
+  if (status === 429 && parseErrorBody(answer.text).code !== 'USAGE_EXCEEDED')
+    return { kind: 'rate-limited', answer }
+  if (status >= 400 && status < 500) return { kind: 'refused', answer }
+  const said = printable(parseErrorBody(answer.text).message ?? '')
+  return {
+    kind: 'unknown',
+    why: `the service answered ${status}${said === '' ? '' : ` (${shortened(said, 120)})`}, which does not say whether it accepted the run`,
+    httpStatus: status,
+  }
+}
+
+export interface Accepted {
+  readonly id: string
+  /** The body of the 201, parsed; null when there was no JSON in it. */
+  readonly body: unknown
+}
+
+export interface CreateContext {
+  readonly host: string
+  readonly nowMs: number
+}
+
+/** What follows after these outcomes, the last one being new. */
+export function decideCreate(
+  outcomes: readonly CreateOutcome[],
+  { host, nowMs }: CreateContext,
+): Verdict<Accepted> {
+  const outcome = outcomes.at(-1)
+  if (outcome === undefined) throw new Error('decideCreate needs an outcome')
+  const times = outcomes.filter(({ kind }) => kind === outcome.kind).length
+  switch (outcome.kind) {
+    case 'accepted':
+      return { done: { id: outcome.id, body: outcome.body } }
+    case 'unconnected':
+      if (times <= UNCONNECTED_WAITS_MS.length) return { retryInMs: stepOf(UNCONNECTED_WAITS_MS, times) }
+      return { fail: notCreated(networkError(outcome.failure, host)) }
+    case 'rate-limited':
+      if (times <= RATE_LIMITED_WAITS_MS.length)
+        return {
+          retryInMs: Math.max(
+            stepOf(RATE_LIMITED_WAITS_MS, times),
+            retryAfterMs(outcome.answer.retryAfter, nowMs, MOST_RETRY_AFTER_MS) ?? 0,
+          ),
+        }
+      return { fail: notCreated(errorOfAnswer(outcome.answer)) }
+    case 'refused':
+      return { fail: notCreated(errorOfAnswer(outcome.answer)) }
+    case 'redirected':
+      return { fail: redirected(outcome.answer, host) }
+    case 'nameless':
+      return { fail: nameless(outcome.text) }
+    case 'unknown':
+      return { fail: outcomeUnknown(outcome.why, { httpStatus: outcome.httpStatus, cause: outcome.cause }) }
+  }
+}
+
+/** The same error, with the sentence that a person wants to read first of all. */
+const notCreated = (error: RushesError): RushesError =>
+  new RushesError(
+    error.code,
+    `${error.message.replace(/[.\s]*$/, '')}. No run was created and nothing was paid.`,
+    {
+      hint: error.hint,
+      cause: error.cause,
+      httpStatus: error.httpStatus,
+      exitCode: error.exitCode,
+    },
+  )
+
+/** A create is never redirected: a key and a prompt do not follow where an answer points. */
+const redirected = ({ status, location }: Answer, host: string): RushesError =>
+  badResponse(
+    `${host} answered the create with a redirect (${status}${location === undefined ? '' : ` to ${shortened(printable(location), 120)}`}), which is not followed. No run was created.`,
+    {
+      httpStatus: status,
+      hint: 'Set the address that the service really has: --base-url, RUSHES_BASE_URL or rushes config set baseUrl.',
+    },
+  )
+
+export const outcomeUnknown = (
+  why: string,
+  options: { httpStatus?: number | undefined; cause?: unknown } = {},
+): RushesError =>
+  new RushesError('submission_unknown', `The run was sent, but ${why}. A run may exist and cost money.`, {
+    hint: "Do not simply send it again: look in the account's list of runs first.",
+    ...options,
+  })
+
+const nameless = (text: string): RushesError =>
+  new RushesError(
+    'submission_unknown',
+    `The service accepted the run (201), but its answer holds no id that could be found. The run exists and costs money. The whole answer: ${printable(text) || '(empty)'}`,
+    {
+      hint: 'Find the id in the answer or in the account, then: rushes wait <id>. If the id has a place of its own: rushes config set runIdField <path.to.id>.',
+      httpStatus: 201,
+    },
+  )

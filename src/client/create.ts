@@ -1,0 +1,91 @@
+/** Creating a run: one sending at a time, and what follows from it by `decideCreate`. */
+import type { Clock } from '../host/clock.js'
+import { BodyTooLarge, type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
+import { retry } from '../host/retry.js'
+import type { ModelInput } from '../protocol/models.js'
+import { createRunUrl } from '../protocol/routes.js'
+import { readAnswer } from './answers.js'
+import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
+import type { Gate } from './send.js'
+
+export interface CreateBody {
+  readonly model: string
+  readonly input: ModelInput
+}
+
+export interface CreateEngine {
+  readonly baseUrl: string
+  readonly send: Fetch
+  readonly gate: Pick<Gate, 'holdBack'>
+  readonly clock: Clock
+  readonly runIdField?: string | undefined
+  onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
+}
+
+/** The bytes of a create, made once: what is checked for its size is what is sent. */
+export const encodeCreate = (body: CreateBody): Uint8Array =>
+  Buffer.from(JSON.stringify({ model: body.model, input: body.input }))
+
+/** Resolves with the accepted run. Rejects with a `RushesError`, or with the signal's reason. */
+export function createRun(engine: CreateEngine, body: Uint8Array, signal?: AbortSignal): Promise<Accepted> {
+  const outcomes: CreateOutcome[] = []
+  const host = new URL(engine.baseUrl).host
+  return retry<CreateOutcome, Accepted>({
+    clock: engine.clock,
+    signal,
+    attempt: () => sendOnce(engine, body, signal),
+    decide: (outcome) => {
+      outcomes.push(outcome)
+      return decideCreate(outcomes, { host, nowMs: engine.clock.now() })
+    },
+    onRetry: (outcome, waitMs) => {
+      // Whoever else uses the key is as much turned away as this create: everything holds back.
+      if (outcome.kind === 'rate-limited') engine.gate.holdBack(waitMs)
+      if (outcome.kind === 'rate-limited' || outcome.kind === 'unconnected')
+        engine.onRetry?.(waitMs, outcome.kind)
+    },
+  })
+}
+
+async function sendOnce(
+  engine: CreateEngine,
+  body: Uint8Array,
+  signal?: AbortSignal,
+): Promise<CreateOutcome> {
+  let head: HttpResponse | undefined
+  try {
+    head = await engine.send({
+      method: 'POST',
+      url: createRunUrl(engine.baseUrl),
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body,
+      signal,
+      fresh: true,
+    })
+    return outcomeOfAnswer({ answer: await readAnswer(head), runIdField: engine.runIdField })
+  } catch (error) {
+    const lost = error instanceof HttpFailure || error instanceof BodyTooLarge
+    if (!lost) throw error
+    if (error instanceof HttpFailure && !error.sent) return { kind: 'unconnected', failure: error }
+    return outcomeWithoutBody(head, error)
+  }
+}
+
+/**
+ * The head of the answer may have come though its body did not. A refusal is a refusal by its status alone, and a
+ * 201 may carry the id in its `Location`; whatever else would have been an acceptance is unknown.
+ */
+function outcomeWithoutBody(head: HttpResponse | undefined, cause: Error): CreateOutcome {
+  if (head === undefined) return { kind: 'unknown', why: `no answer came (${cause.message})`, cause }
+  const outcome = outcomeOfAnswer({
+    answer: {
+      status: head.status,
+      text: '',
+      location: head.header('location'),
+      retryAfter: head.header('retry-after'),
+    },
+  })
+  if (outcome.kind !== 'nameless' && outcome.kind !== 'unknown') return outcome
+  const why = `its answer (${head.status}) could not be read whole (${cause.message})`
+  return { kind: 'unknown', why, httpStatus: head.status, cause }
+}

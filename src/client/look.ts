@@ -1,0 +1,112 @@
+/** One look at a run: a single status request, and what its answer means for whoever is waiting. */
+import { RushesError } from '../errors.js'
+import { retryAfterMs, stepOf } from '../host/backoff.js'
+import type { Clock } from '../host/clock.js'
+import { BodyTooLarge, type Fetch, HttpFailure } from '../host/http.js'
+import { retry } from '../host/retry.js'
+import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
+import { parseErrorBody, parseJson, parseRun } from '../protocol/parse.js'
+import { runUrl } from '../protocol/routes.js'
+import type { RunState } from '../protocol/run.js'
+import { type Answer, badResponse, errorOfAnswer, networkError, readAnswer } from './answers.js'
+import { MOST_RETRY_AFTER_MS } from './create-outcome.js'
+import type { Gate } from './send.js'
+
+export type LookOutcome =
+  | { readonly kind: 'state'; readonly state: RunState }
+  /** May pass: the network, a 5xx, a 429, nonsense. */
+  | { readonly kind: 'trouble'; readonly error: RushesError; readonly retryAfterMs: number }
+  /** Will not pass by asking again: 401, 402, 403, 404, an exhausted quota, any other refusal. */
+  | { readonly kind: 'final'; readonly error: RushesError }
+
+export interface LookEngine {
+  readonly baseUrl: string
+  readonly send: Fetch
+  readonly gate: Pick<Gate, 'holdBack' | 'load'>
+  readonly clock: Clock
+  readonly failureStatuses: readonly string[]
+}
+
+const MOST_REDIRECTS = 5
+
+/** Never rejects but with the signal's reason: every answer, and none, is an outcome. */
+export async function look(engine: LookEngine, id: string, signal?: AbortSignal): Promise<LookOutcome> {
+  const outcome = await ask(engine, id, signal)
+  if (outcome.kind === 'trouble' && outcome.error.httpStatus === 429)
+    engine.gate.holdBack(Math.max(1_000, outcome.retryAfterMs))
+  return outcome
+}
+
+async function ask(engine: LookEngine, id: string, signal?: AbortSignal): Promise<LookOutcome> {
+  try {
+    return outcomeOf(await follow(engine, runUrl(engine.baseUrl, id), signal), id, engine)
+  } catch (error) {
+    if (error instanceof RushesError) return trouble(error.about(id))
+    if (error instanceof BodyTooLarge)
+      return trouble(badResponse(`The service's answer makes no sense: ${error.message}.`, { runId: id }))
+    if (error instanceof HttpFailure)
+      return trouble(networkError(error, new URL(engine.baseUrl).host).about(id))
+    throw error
+  }
+}
+
+const trouble = (error: RushesError, retryAfter = 0): LookOutcome => ({
+  kind: 'trouble',
+  error,
+  retryAfterMs: retryAfter,
+})
+
+/** Redirects are followed within the origin alone: the key goes nowhere else. */
+async function follow(
+  engine: LookEngine,
+  url: URL,
+  signal: AbortSignal | undefined,
+  redirects = 0,
+): Promise<Answer> {
+  const response = await engine.send({ method: 'GET', url, headers: { accept: 'application/json' }, signal })
+  const answer = await readAnswer(response)
+  if (answer.status < 300 || answer.status >= 400 || answer.location === undefined) return answer
+  const target = URL.canParse(answer.location, url) ? new URL(answer.location, url) : undefined
+  if (target?.origin !== url.origin)
+    throw badResponse(
+      `The service redirects the status request to another origin (${target?.origin ?? 'an unreadable address'}), which is not followed.`,
+      {
+        httpStatus: answer.status,
+      },
+    )
+  if (redirects === MOST_REDIRECTS)
+    throw badResponse('The service redirects the status request in circles.', { httpStatus: answer.status })
+  return follow(engine, target, signal, redirects + 1)
+}
+
+function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: LookEngine): LookOutcome {
+  const { status } = answer
+  if (status >= 200 && status < 300) {
+    const parsed = parseJson(answer.text)
+    const run = parsed.ok ? parseRun(parsed.value, id, failureStatuses) : parsed
+    if (run.ok) return { kind: 'state', state: run.value }
+    return trouble(
+      badResponse(`The service's answer makes no sense: ${run.wrong}.`, { runId: id, httpStatus: status }),
+    )
+  }
+  const error = errorOfAnswer(answer).about(id)
+  const mayPass = status >= 500 || (status === 429 && parseErrorBody(answer.text).code !== 'USAGE_EXCEEDED')
+  if (mayPass) return trouble(error, retryAfterMs(answer.retryAfter, clock.now(), MOST_RETRY_AFTER_MS) ?? 0)
+  if (status >= 400) return { kind: 'final', error }
+  return trouble(
+    badResponse(`The service's answer makes no sense: HTTP ${status}.`, { runId: id, httpStatus: status }),
+  )
+}
+
+/** A single status: the three steps, then the last trouble is the answer. */
+export const lookPatiently = (engine: LookEngine, id: string, signal?: AbortSignal): Promise<RunState> =>
+  retry<LookOutcome, RunState>({
+    clock: engine.clock,
+    signal,
+    attempt: () => look(engine, id, signal),
+    decide(outcome, number) {
+      if (outcome.kind === 'state') return { done: outcome.state }
+      if (outcome.kind === 'final' || number > RATE_LIMITED_WAITS_MS.length) return { fail: outcome.error }
+      return { retryInMs: Math.max(stepOf(RATE_LIMITED_WAITS_MS, number), outcome.retryAfterMs) }
+    },
+  })

@@ -1,0 +1,63 @@
+/** What every request of the API passes through, each a wrapper of one function type. */
+import type { Clock } from '../host/clock.js'
+import type { Fetch, HttpRequest } from '../host/http.js'
+
+/** What the client needs of a limiter. */
+export interface Gate {
+  acquire(purpose: 'create' | 'look', signal?: AbortSignal): Promise<{ settle(): void }>
+  holdBack(ms: number): void
+  load(): number
+}
+
+export type Trace = (line: string) => void
+
+type Wrapper = (send: Fetch) => Fetch
+
+/** The last wrapper is the outermost: what it does comes first. */
+export const pipe = (fetch: Fetch, ...wrappers: readonly Wrapper[]): Fetch =>
+  wrappers.reduce((send, wrap) => wrap(send), fetch)
+
+/** The key goes to the API's own origin alone. */
+export const withKey =
+  (apiKey: string, origin: string): Wrapper =>
+  (send) =>
+  (request) =>
+    request.url.origin === origin
+      ? send({ ...request, headers: { ...request.headers, authorization: `Bearer ${apiKey}` } })
+      : send(request)
+
+/** A place under the limit is held from the grant to the answer's head; `beforeSend` stands between the two. */
+export const withLimit =
+  (gate: Gate, beforeSend?: () => void | Promise<void>): Wrapper =>
+  (send) =>
+  async (request) => {
+    const grant = await gate.acquire(request.method === 'POST' ? 'create' : 'look', request.signal)
+    try {
+      await beforeSend?.()
+      return await send(request)
+    } finally {
+      grant.settle()
+    }
+  }
+
+/** One line out and one line back; the key is added further in and never seen here. */
+export const withTrace =
+  (trace: Trace | undefined, clock: Pick<Clock, 'monotonic'>): Wrapper =>
+  (send) =>
+  async (request) => {
+    if (trace === undefined) return send(request)
+    trace(`> ${describe(request)}`)
+    const started = clock.monotonic()
+    const took = () => `${Math.round(clock.monotonic() - started)} ms`
+    try {
+      const response = await send(request)
+      trace(`< ${response.status} ${request.url.pathname} (${took()})`)
+      return response
+    } catch (error) {
+      trace(`! ${error instanceof Error ? error.message : String(error)} ${request.url.pathname} (${took()})`)
+      throw error
+    }
+  }
+
+const describe = ({ method, url, body }: HttpRequest): string =>
+  `${method} ${url.origin}${url.pathname}${body === undefined ? '' : ` (${body.byteLength} bytes)`}`

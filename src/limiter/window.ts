@@ -1,0 +1,38 @@
+/**
+ * The arithmetic of a sliding window, pure.
+ *
+ * A service counts a request at some instant between its sending and its answer, and nobody but the service knows
+ * which. So a request holds its place from the moment it is granted until one window after it was answered: then,
+ * however late any request arrives, the service never finds more than `requests` of them in any `windowMs`.
+ * Counting from the grant instead would let a slow first request and a fast twenty-first fall into one window.
+ */
+
+export interface Limit {
+  readonly requests: number
+  readonly windowMs: number
+}
+
+export interface Place {
+  /** When the request was answered or given up, in monotonic milliseconds; undefined while it is on its way. */
+  settledAtMs: number | undefined
+}
+
+const isFree = (place: Place, limit: Limit, nowMs: number): boolean =>
+  place.settledAtMs !== undefined && place.settledAtMs + limit.windowMs <= nowMs
+
+/** The places that still count. */
+export const held = (places: readonly Place[], limit: Limit, nowMs: number): readonly Place[] =>
+  places.filter((place) => !isFree(place, limit, nowMs))
+
+/**
+ * How long until another request may leave: 0 for now, Infinity while only an answer can free a place.
+ */
+export function waitMs(places: readonly Place[], limit: Limit, nowMs: number): number {
+  const counting = held(places, limit, nowMs)
+  if (counting.length < limit.requests) return 0
+  const frees = counting.map(({ settledAtMs }) =>
+    settledAtMs === undefined ? Number.POSITIVE_INFINITY : settledAtMs + limit.windowMs - nowMs,
+  )
+  const surplus = counting.length - limit.requests
+  return frees.sort((a, b) => a - b)[surplus] ?? Number.POSITIVE_INFINITY
+}

@@ -66,7 +66,7 @@ async function follow(
   const response = await engine.send({ method: 'GET', url, headers: { accept: 'application/json' }, signal })
   const answer = await readAnswer(response)
   if (answer.status < 300 || answer.status >= 400 || answer.location === undefined) return answer
-  const target = URL.canParse(answer.location, url) ? new URL(answer.location, url) : undefined
+  const target = URL.canParse(answer.location, url.href) ? new URL(answer.location, url) : undefined
   if (target?.origin !== url.origin)
     throw badResponse(
       `The service redirects the status request to another origin (${target?.origin ?? 'an unreadable address'}), which is not followed.`,

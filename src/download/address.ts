@@ -3,7 +3,7 @@ import { printable, shortened } from '../protocol/text.js'
 
 /** An http(s) URL, or undefined. A name and password in it are dropped: nothing is sent but the request itself. */
 export function parseAddress(text: string, base?: URL): URL | undefined {
-  if (!URL.canParse(text, base)) return undefined
+  if (!URL.canParse(text, base?.href)) return undefined
   const url = new URL(text, base)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
   url.username = ''

@@ -1,0 +1,68 @@
+/**
+ * The build: one thin entry with a chunk per command, the library, and the renderer, which runs in a process of its
+ * own. Native and WebAssembly packages, and what only the service needs, stay outside; what every command needs is
+ * bundled, since loading packages file by file costs more than running them. Silent, and quick enough for `prepare`.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('.', import.meta.url))
+
+// Installed as a package, with `dist` in it, there is nothing to build and nothing to build it with.
+if (!existsSync(join(root, 'src'))) process.exit(0)
+
+const { rolldown } = await import('rolldown')
+
+const EXTERNAL = [
+  /^node:/,
+  'libsql',
+  'sharp',
+  'fastify',
+  '@fastify/static',
+  'h264-mp4-encoder',
+  /^@fontsource\//,
+]
+
+// Beside the old one and then in its place: whoever starts the program meanwhile finds a whole one.
+const fresh = join(root, `dist.${process.pid}`)
+mkdirSync(fresh, { recursive: true })
+try {
+  const bundle = await rolldown({
+    cwd: root,
+    input: {
+      rushes: 'src/cli/edge.ts',
+      index: 'src/index.ts',
+      renderer: 'src/service/engines/renderer.ts',
+    },
+    platform: 'node',
+    external: EXTERNAL,
+    logLevel: 'warn',
+  })
+  await bundle.write({
+    dir: fresh,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js',
+    sourcemap: false,
+    minify: 'dce-only',
+  })
+  await bundle.close()
+  declareTypes(fresh)
+  rmSync(join(root, 'dist'), { recursive: true, force: true })
+  renameSync(fresh, join(root, 'dist'))
+} finally {
+  rmSync(fresh, { recursive: true, force: true })
+}
+
+function declareTypes(folder) {
+  const tsc = createRequire(import.meta.url)
+    .resolve('typescript/package.json')
+    .replace(/package\.json$/, 'bin/tsc')
+  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', join(folder, 'types')], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+}

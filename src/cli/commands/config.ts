@@ -1,0 +1,71 @@
+/** `rushes config`: read and change the settings of a profile. The key is not among them. */
+import type { Command } from 'commander'
+import { usageError } from '../../errors.js'
+import { printable } from '../../protocol/text.js'
+import type { Context } from '../context.js'
+import { settingsOf, withValue } from '../profile.js'
+import type { CommandEnvironment } from '../program.js'
+import { CONFIG_KEYS, settingOfKey } from '../settings.js'
+
+export function register(command: Command, { run }: CommandEnvironment): void {
+  const child = (
+    usage: string,
+    about: string,
+    work: (ctx: Context, ...words: string[]) => Promise<number>,
+  ) => {
+    const sub = command.command(usage).description(about)
+    sub.action((...given: unknown[]) =>
+      run(sub, (ctx) => work(ctx, ...given.filter((each) => typeof each === 'string'))),
+    )
+  }
+  child('list', 'every setting of the profile', list)
+  child('get <key>', 'one setting', get)
+  child('set <key> <value>', 'set it', set)
+  child('unset <key>', 'take it out', unset)
+  child('path', 'where the config file is', path)
+}
+
+async function list(ctx: Context): Promise<number> {
+  const settings = settingsOf(await ctx.profile(), CONFIG_KEYS)
+  if (ctx.out.mode.json) ctx.out.json(settings)
+  else for (const [key, value] of Object.entries(settings)) ctx.out.line(`${key}=${printable(value)}`)
+  return 0
+}
+
+async function get(ctx: Context, key = ''): Promise<number> {
+  settingOfKey(key)
+  const value = settingsOf(await ctx.profile(), [key])[key]
+  if (value === undefined)
+    throw usageError(
+      `${key} is not set in the profile ${ctx.profileName}.`,
+      `Set it: rushes config set ${key} <value>.`,
+    )
+  if (ctx.out.mode.json) ctx.out.json(value)
+  else ctx.out.line(printable(value))
+  return 0
+}
+
+async function set(ctx: Context, key = '', value = ''): Promise<number> {
+  const setting = settingOfKey(key)
+  if (value.trim() === '')
+    throw usageError(`${key}: the value is empty.`, `To take it out: rushes config unset ${key}.`)
+  setting.check?.(value, key)
+  if (key === 'baseUrl') {
+    const { parseBaseUrl } = await import('../../client/address.js')
+    parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' })
+  }
+  await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, value))
+  return 0
+}
+
+async function unset(ctx: Context, key = ''): Promise<number> {
+  settingOfKey(key)
+  await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, undefined))
+  return 0
+}
+
+async function path({ config, out }: Context): Promise<number> {
+  if (out.mode.json) out.json({ path: config.path })
+  else out.line(config.path)
+  return 0
+}

@@ -1,0 +1,25 @@
+/** The commands, in the order of the help. Adding one is one file and one line here. */
+import type { Command } from 'commander'
+import type { CommandEnvironment } from '../program.js'
+
+export interface CommandRow {
+  readonly name: string
+  readonly about: string
+  /** Loaded only when the command is named on the line: each command is a chunk of its own. */
+  load(): Promise<{ register(command: Command, environment: CommandEnvironment): void }>
+}
+
+export const COMMANDS: readonly CommandRow[] = [
+  {
+    name: 'run',
+    about: 'create a run, wait for it, print or download what came out',
+    load: () => import('./run.js'),
+  },
+  { name: 'status', about: 'one look at each run', load: () => import('./status.js') },
+  { name: 'wait', about: 'wait for runs that were created earlier', load: () => import('./wait.js') },
+  { name: 'models', about: 'what the models take', load: () => import('./models.js') },
+  { name: 'login', about: 'store the API key', load: () => import('./login.js') },
+  { name: 'logout', about: 'forget the stored API key', load: () => import('./logout.js') },
+  { name: 'config', about: 'read and change the settings', load: () => import('./config.js') },
+  { name: 'serve', about: 'the local service', load: () => import('./serve.js') },
+]

@@ -1,0 +1,71 @@
+/** `rushes login`: read the key where nobody sees it, ask the service whether it is good, and store it. */
+import { randomBytes } from 'node:crypto'
+import { type Command, Option } from 'commander'
+import { EXIT, RushesError, usageError } from '../../errors.js'
+import type { Context } from '../context.js'
+import { usable } from '../key.js'
+import { withValue } from '../profile.js'
+import type { CommandEnvironment } from '../program.js'
+import { linesOf, readStdin } from '../stdin.js'
+
+export interface LoginOptions {
+  readonly verify: boolean
+}
+
+export function register(command: Command, { run }: CommandEnvironment, logIn = loginCommand): void {
+  command
+    .addOption(new Option('--no-verify', 'store the key without asking the service'))
+    .action((flags: LoginOptions) => run(command, (ctx) => logIn(ctx, { verify: flags.verify })))
+}
+
+export async function loginCommand(ctx: Context, { verify }: LoginOptions): Promise<number> {
+  if (ctx.globals.local) throw usageError('The local service of --local needs no key.')
+  const baseUrl = await ctx.baseUrl()
+  const { origin } = new URL(baseUrl)
+  const apiKey = usable(await readKey(ctx, origin), 'what was entered')
+  if (verify) await checkKey(ctx, baseUrl, apiKey)
+  await ctx.config.update(ctx.profileName, (profile) => {
+    const kept = withValue(profile, 'apiKey', { value: apiKey, origin })
+    return ctx.globals.baseUrl === undefined ? kept : withValue(kept, 'baseUrl', baseUrl)
+  })
+  ctx.out.note(
+    `The key for ${origin} is stored in ${ctx.config.path}${verify ? '; the service accepts it' : ', unchecked'}.`,
+  )
+  return EXIT.ok
+}
+
+async function readKey({ stdin, stderr, interrupts }: Context, origin: string): Promise<string> {
+  if (stdin.isTTY !== true)
+    return linesOf((await readStdin(stdin, 'the API key', interrupts.first)).toString('utf8'))[0] ?? ''
+  const { default: password } = await import('@inquirer/password')
+  try {
+    return await password(
+      { message: `API key for ${origin}` },
+      { input: stdin, output: stderr, signal: interrupts.first },
+    )
+  } catch (error) {
+    interrupts.first.throwIfAborted()
+    // The prompt itself takes Ctrl-C and Ctrl-D while it holds the terminal.
+    throw new RushesError('interrupted', 'No key was entered; nothing was stored.', { cause: error })
+  }
+}
+
+/** A run that cannot exist: a 404 `run_not_found` is what a good key is told, and it costs nothing. */
+async function checkKey(ctx: Context, baseUrl: string, apiKey: string): Promise<void> {
+  const client = await ctx.clientFor(baseUrl, apiKey)
+  try {
+    await client.get(`login-check-${randomBytes(8).toString('hex')}`, ctx.interrupts.first)
+  } catch (error) {
+    if (error instanceof RushesError && error.code === 'run_not_found') return
+    if (!(error instanceof RushesError)) throw error
+    throw new RushesError(error.code, `${error.message} The key was not stored.`, {
+      hint:
+        error.exitCode === EXIT.key
+          ? 'Was it copied whole? Make or enable a key in the account’s settings (API keys).'
+          : `${error.hint ?? ''} To store it all the same: --no-verify.`.trim(),
+      cause: error.cause,
+      httpStatus: error.httpStatus,
+      exitCode: error.exitCode,
+    })
+  }
+}

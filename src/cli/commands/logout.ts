@@ -1,0 +1,20 @@
+/** `rushes logout`: forget the stored key of the profile. */
+import type { Command } from 'commander'
+import type { Context } from '../context.js'
+import { storedKeyOf, withValue } from '../profile.js'
+import type { CommandEnvironment } from '../program.js'
+
+export function register(command: Command, { run }: CommandEnvironment, logOut = logoutCommand): void {
+  command.action(() => run(command, logOut))
+}
+
+export async function logoutCommand(ctx: Context): Promise<number> {
+  const stored = storedKeyOf(await ctx.profile())
+  if (stored === undefined) {
+    ctx.out.note(`No key is stored in the profile ${ctx.profileName}.`)
+    return 0
+  }
+  await ctx.config.update(ctx.profileName, (profile) => withValue(profile, 'apiKey', undefined))
+  ctx.out.note(`The key for ${stored.origin} is forgotten.`)
+  return 0
+}

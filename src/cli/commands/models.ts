@@ -1,0 +1,57 @@
+/** `rushes models`: what the models take, as a table or as JSON Schema. */
+import type { Command } from 'commander'
+import { usageError } from '../../errors.js'
+import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema } from '../../protocol/models.js'
+import { nearest } from '../../protocol/nearest.js'
+import type { Context } from '../context.js'
+import { flagOf } from '../flags/model.js'
+import type { CommandEnvironment } from '../program.js'
+import { alignedRow, tabRow, widthsOf } from '../render/table.js'
+
+export function register(command: Command, { run }: CommandEnvironment, showModels = modelsCommand): void {
+  command
+    .argument('[name]', `one model: ${KINDS.join(' or ')}`)
+    .action((name: string | undefined) => run(command, (ctx) => showModels(ctx, name)))
+}
+
+export async function modelsCommand({ out }: Context, name: string | undefined): Promise<number> {
+  const kinds = name === undefined ? KINDS : [kindOf(name)]
+  if (out.mode.json) {
+    const schemas = Object.fromEntries(kinds.map((kind) => [kind, schemaOf(kind)]))
+    out.json(name === undefined ? schemas : schemas[kinds[0] ?? ''], out.stdoutIsTerminal ? 2 : undefined)
+    return 0
+  }
+  const rows = kinds.flatMap(rowsOf)
+  const widths = widthsOf(rows)
+  for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
+  return 0
+}
+
+function kindOf(name: string): Kind {
+  const kind = KINDS.find((each) => each === name)
+  if (kind !== undefined) return kind
+  const near = nearest(name, KINDS)
+  throw usageError(
+    `There is no model "${name}"${near === undefined ? '' : `; the nearest is ${near}`}.`,
+    `The models: ${KINDS.join(', ')}.`,
+  )
+}
+
+const schemaOf = (kind: Kind) => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  ...MODEL_INPUTS[kind],
+})
+
+/** Model, flag, whether it is required, what is allowed, what it means. */
+const rowsOf = (kind: Kind): readonly (readonly string[])[] => {
+  const { properties, required } = MODEL_INPUTS[kind] as ModelSchema
+  return Object.entries(properties).map(([name, schema]) => [
+    kind,
+    flagOf(name),
+    required.includes(name) ? 'required' : 'optional',
+    schema.type === 'array'
+      ? `repeatable${schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`}`
+      : (schema.enum?.join(' ') ?? 'text'),
+    schema.description,
+  ])
+}

@@ -1,0 +1,220 @@
+/** `rushes run video|image|model`: create runs, wait for them, print or download what came out. */
+import { type Command, Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
+import { printable } from '../../protocol/text.js'
+import type { Context } from '../context.js'
+import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
+import { modelOptions, parametersGiven } from '../flags/model.js'
+import type { CommandEnvironment } from '../program.js'
+import type { RunRecord } from '../render/run-json.js'
+import { buildRequest, encodeRequest, type RequestOptions } from '../runs/request.js'
+import type { Created } from '../runs/submit.js'
+
+export interface RunOptions {
+  readonly request: RequestOptions
+  readonly delivery: DeliveryOptions
+  /** As it was given. */
+  readonly count: string
+  readonly wait: boolean
+  readonly dryRun: boolean
+}
+
+interface Flags extends DeliveryOptions {
+  readonly model?: string
+  readonly input?: string
+  readonly prompt?: string
+  readonly promptFile?: string
+  readonly count: string
+  readonly wait: boolean
+  readonly dryRun?: boolean
+}
+
+const MOST_RUNS = 10_000
+
+const input = () =>
+  new Option('--input <json>', 'the whole input: JSON, @file or - (flags win over its fields)')
+
+export function register(command: Command, { run }: CommandEnvironment, runRuns = runCommand): void {
+  for (const kind of KINDS) {
+    const child = command
+      .command(kind)
+      .description(MODEL_INPUTS[kind].description)
+      .argument('[prompt...]', 'what to show; - reads standard input')
+    for (const option of modelOptions(kind)) child.addOption(option)
+    child.addOption(
+      new Option('--prompt-file <path>', 'read the prompt from a file; - is standard input').helpGroup(
+        'Model options:',
+      ),
+    )
+    child.addOption(
+      new Option('--model <provider/name>', 'identifier published for the model').helpGroup('Model options:'),
+    )
+    child.addOption(input().helpGroup('Model options:'))
+    addRunOptions(child)
+    child.action((words: string[], flags: Flags) =>
+      run(child, (ctx) =>
+        runRuns(ctx, optionsOf(flags, { kind, words, model: flags.model, raw: child.opts() })),
+      ),
+    )
+  }
+  const other = command
+    .command('model')
+    .description('Any other published model; its input comes from --input.')
+    .argument('<provider/name>', 'identifier published for the model')
+    .addOption(input())
+  addRunOptions(other)
+  other.action((model: string, flags: Flags) =>
+    run(other, (ctx) => runRuns(ctx, optionsOf(flags, { kind: undefined, words: [], model, raw: {} }))),
+  )
+}
+
+function addRunOptions(command: Command): void {
+  command
+    .addOption(
+      new Option('-n, --count <n>', 'that many runs of the same input')
+        .default('1')
+        .helpGroup('Run options:'),
+    )
+    .addOption(
+      new Option('--no-wait', 'print the run id as soon as the run exists, and exit').helpGroup(
+        'Run options:',
+      ),
+    )
+    .addOption(new Option('--dry-run', 'print the request body that would be sent').helpGroup('Run options:'))
+  addDeliveryOptions(command)
+  command.addOption(new Option('--open', 'open the result').helpGroup('Result options:'))
+}
+
+interface Given {
+  readonly kind: Kind | undefined
+  readonly words: readonly string[]
+  readonly model: string | undefined
+  readonly raw: Readonly<Record<string, unknown>>
+}
+
+const optionsOf = (flags: Flags, { kind, words, model, raw }: Given): RunOptions => ({
+  request: {
+    kind,
+    model,
+    input: flags.input,
+    prompt: { words, prompt: flags.prompt, promptFile: flags.promptFile },
+    parameters: kind === undefined ? {} : parametersGiven(kind, raw),
+  },
+  delivery: flags,
+  count: flags.count,
+  wait: flags.wait,
+  dryRun: flags.dryRun === true,
+})
+
+function countOf(text: string): number {
+  const count = /^\d+$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= MOST_RUNS) return count
+  throw usageError(`--count ${text}: must be a whole number from 1 to ${MOST_RUNS}.`)
+}
+
+export async function runCommand(ctx: Context, options: RunOptions): Promise<number> {
+  const { out, globals } = ctx
+  const count = countOf(options.count)
+  if (options.request.kind === undefined && options.request.input === undefined)
+    throw usageError(
+      'The input is missing.',
+      `Give it by --input '{"prompt": "…"}', --input @file.json or --input -.`,
+    )
+  if (
+    !options.wait &&
+    (options.delivery.output !== undefined ||
+      options.delivery.download === true ||
+      options.delivery.open === true)
+  )
+    throw usageError(
+      '--no-wait ends before there is an output to download or open.',
+      'Leave --no-wait out, or download later: rushes wait <id> -d.',
+    )
+  const delivery = await deliveryOf(ctx, options.delivery, options.wait ? count : 1)
+  const request = await buildRequest(ctx, options.request)
+  if (options.dryRun) return dryRun(ctx, request, count)
+  if (request.model === undefined) {
+    // Says everything that is missing at once, the address and the key too.
+    await ctx.connect({ missing: request.missing })
+    return 0
+  }
+  const body = encodeRequest(request.model, request.input)
+  if (options.wait) {
+    const { checkTarget } = await import('../runs/session.js')
+    await checkTarget(delivery, count, request.kind)
+  }
+  const connection = await ctx.connect({ render: options.wait })
+  const [{ openSession }, { submitAll }] = await Promise.all([
+    import('../runs/session.js'),
+    import('../runs/submit.js'),
+  ])
+  const session = await openSession({ ctx, connection, delivery, runs: count })
+  const known = { kind: request.kind, model: request.model }
+  const following: Promise<void>[] = []
+  session.progress.activity('creating the run')
+  const begun = await submitAll({
+    client: connection.client,
+    body,
+    clock: ctx.clock,
+    interrupts: ctx.interrupts,
+    count,
+    onGrace: () =>
+      out.note(
+        'Waiting up to 10 s for the answer to the create, so that the run is not lost; once more ends at once.',
+      ),
+    onRefused: (index, error) => session.settle(index, undefined, error),
+    onCreated(index, created) {
+      session.progress.activity(undefined)
+      const createdAt = new Date(ctx.clock.now()).toISOString()
+      if (options.wait) following.push(session.follow(index, { ...known, ...knownOf(created), createdAt }))
+      else {
+        if (!out.mode.json) out.line(printable(created.id))
+        session.settle(index, out.mode.json ? recordOf(created, known, createdAt) : undefined)
+      }
+    },
+  })
+  await Promise.all(following)
+  if (begun < count) out.note(`${count - begun} of ${count} runs were not created.`)
+  const code = session.end()
+  if (!options.wait && globals.local && code === 0)
+    out.note('It is rendered when it is waited for: rushes wait --local <id>')
+  return code
+}
+
+function dryRun(
+  { out }: Context,
+  { model, input: body, missing }: Awaited<ReturnType<typeof buildRequest>>,
+  count: number,
+): number {
+  if (model === undefined)
+    throw usageError(`Not set: ${missing.map(({ text }) => text).join('; ')}.`, missing[0]?.hint)
+  encodeRequest(model, body)
+  for (let sent = 0; sent < count; sent++)
+    out.json({ model, input: body }, out.stdoutIsTerminal ? 2 : undefined)
+  return 0
+}
+
+const knownOf = ({ id, body, sentAtMs, answeredAtMs }: Created) => ({
+  id,
+  service: body,
+  sentAtMs,
+  answeredAtMs,
+})
+
+const recordOf = (
+  { id, body }: Created,
+  { kind, model }: { kind: Kind | undefined; model: string },
+  createdAt: string,
+): RunRecord => ({
+  id,
+  kind,
+  model,
+  state: undefined,
+  service: body,
+  files: [],
+  error: undefined,
+  createdAt,
+  finishedAt: undefined,
+  elapsedMs: undefined,
+})

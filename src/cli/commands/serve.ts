@@ -1,0 +1,131 @@
+/** `rushes serve`: the local service on a port, until a signal ends it. */
+import { join } from 'node:path'
+import { type Command, Option } from 'commander'
+import { EXIT, usageError } from '../../errors.js'
+import { LOCAL_MODELS } from '../../service/models.js'
+import type { Context } from '../context.js'
+import type { CommandEnvironment } from '../program.js'
+
+export interface ServeOptions {
+  readonly port: string
+  readonly host: string
+  readonly data?: string
+  readonly concurrency?: string
+  readonly publicUrl?: string
+  readonly bodyLimit: string
+}
+
+export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
+  command
+    .addOption(new Option('--port <port>', '0 takes a free one').default('7878'))
+    .addOption(new Option('--host <address>', 'the address to listen on').default('127.0.0.1'))
+    .addOption(
+      new Option('--data <folder>', 'where runs and outputs are kept (default: in the state folder)'),
+    )
+    .addOption(
+      new Option('--concurrency <n>', 'how many runs are rendered at once (default: one a core, at most 4)'),
+    )
+    .addOption(
+      new Option('--public-url <url>', 'what output URLs begin with (default: the address it listens on)'),
+    )
+    .addOption(new Option('--body-limit <size>', 'the largest request body').default('64MiB'))
+    .action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags)))
+}
+
+function wholeNumber(text: string, flag: string, least: number, most: number): number {
+  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw usageError(`${flag} ${text}: must be a whole number from ${least} to ${most}.`)
+}
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  b: 1,
+  kib: 1024,
+  mib: 1024 ** 2,
+  gib: 1024 ** 3,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+}
+
+function sizeOf(text: string): number {
+  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim()) ?? []
+  const factor = SIZE_UNITS[unit.toLowerCase()]
+  const bytes = Math.round(Number(amount) * (factor ?? Number.NaN))
+  if (amount !== '' && bytes >= 1) return bytes
+  throw usageError(`--body-limit ${text}: is no size.`, 'Write it as 64MiB, 500kB or a number of bytes.')
+}
+
+function publicUrlOf(text: string | undefined): string | undefined {
+  if (text === undefined || (/^https?:\/\//i.test(text) && URL.canParse(text))) return text
+  throw usageError(`--public-url ${text}: is no http or https URL.`)
+}
+
+export async function serveCommand(ctx: Context, options: ServeOptions): Promise<number> {
+  const { out, interrupts, clock, env, stateFolder } = ctx
+  if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
+    throw usageError('serve takes neither --local nor --base-url: it is the service.')
+  const port = wholeNumber(options.port, '--port', 0, 65_535)
+  const bodyLimitBytes = sizeOf(options.bodyLimit)
+  const publicUrl = publicUrlOf(options.publicUrl)
+  const { defaultConcurrency } = await import('../local.js')
+  const concurrency =
+    options.concurrency === undefined
+      ? defaultConcurrency()
+      : wholeNumber(options.concurrency, '--concurrency', 1, 64)
+  const data = options.data ?? join(stateFolder, 'service')
+  const { createService } = await import('../../service/index.js')
+  const service = await createService({
+    dataFolder: data,
+    engine: await ctx.engine(),
+    clock,
+    concurrency,
+    bodyLimitBytes,
+    publicUrl,
+    env,
+    log: (line) =>
+      out.warn(line instanceof Error ? line.message : typeof line === 'string' ? line : JSON.stringify(line)),
+  })
+  try {
+    const { url } = await service.listen({ host: options.host, port })
+    service.startRendering()
+    announce(ctx, { url, data, apiKey: service.apiKey })
+    await untilAborted(interrupts.first)
+    out.note('Ending: what is being answered is finished, what is being rendered is given back.')
+  } finally {
+    await service.close()
+  }
+  return EXIT.ok
+}
+
+interface Announcement {
+  readonly url: string
+  readonly data: string
+  /** On the first start of a data folder. */
+  readonly apiKey: string | undefined
+}
+
+function announce({ out }: Context, { url, data, apiKey }: Announcement): void {
+  if (out.mode.json) {
+    out.json({ url, data, ...(apiKey !== undefined && { api_key: apiKey }) })
+    return
+  }
+  out.note(`Listening on ${url}, data in ${data}. Ctrl-C ends it.`)
+  out.line(`export RUSHES_BASE_URL=${url}`)
+  if (apiKey !== undefined) out.line(`export RUSHES_API_KEY=${apiKey}`)
+  out.note(
+    apiKey === undefined
+      ? 'The API key of this data folder was shown on its first start.'
+      : 'The key is shown this once; only its hash is kept.',
+  )
+  out.note(
+    `Models: ${LOCAL_MODELS.image} and ${LOCAL_MODELS.video} (--model, RUSHES_IMAGE_MODEL, RUSHES_VIDEO_MODEL).`,
+  )
+}
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })

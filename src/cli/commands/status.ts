@@ -1,0 +1,73 @@
+/** `rushes status`: one look at each run. */
+import { type Command, Option } from 'commander'
+import { EXIT, type RushesError } from '../../errors.js'
+import type { RunState } from '../../protocol/run.js'
+import type { Context } from '../context.js'
+import { asRushesError, exitCodeOf } from '../exit.js'
+import { Interruption } from '../interrupts.js'
+import type { CommandEnvironment } from '../program.js'
+import { runJson } from '../render/run-json.js'
+import { statusCells } from '../render/status.js'
+import { alignedRow, tabRow, widthsOf } from '../render/table.js'
+import { inOrder } from '../runs/in-order.js'
+import { checkIds, readIds } from '../stdin.js'
+
+export interface StatusOptions {
+  readonly ids: readonly string[]
+  readonly exitStatus: boolean
+}
+
+export function register(command: Command, { run }: CommandEnvironment, showStatus = statusCommand): void {
+  command
+    .argument('<id...>', 'run ids; - reads them from standard input, one a line')
+    .addOption(new Option('--exit-status', 'exit 10 when a run has failed'))
+    .action((ids: string[], flags: { exitStatus?: boolean }) =>
+      run(command, (ctx) => showStatus(ctx, { ids, exitStatus: flags.exitStatus === true })),
+    )
+}
+
+export async function statusCommand(ctx: Context, options: StatusOptions): Promise<number> {
+  const { out } = ctx
+  const ids = checkIds(await readIds(options.ids, ctx.stdin, ctx.interrupts.first))
+  const { client } = await ctx.connect()
+  const errors: RushesError[] = []
+  const seen: RunState[] = []
+  const turns = inOrder<RunState | RushesError>((item) => {
+    if (!('phase' in item)) {
+      errors.push(item)
+      out.error(item)
+    } else if (out.mode.json) out.json(runJson(recordOf(item)))
+    // A table is aligned over all of its rows, so it waits for them.
+    else if (out.stdoutIsTerminal) seen.push(item)
+    else out.line(tabRow(statusCells(item)))
+  })
+  let failed = false
+  await Promise.all(
+    ids.map(async (id, index) => {
+      try {
+        const state = await client.get(id, ctx.interrupts.first)
+        failed ||= state.phase === 'failed'
+        turns.settle(index, state)
+      } catch (thrown) {
+        if (thrown instanceof Interruption) throw thrown
+        turns.settle(index, asRushesError(thrown).about(id))
+      }
+    }),
+  )
+  const widths = widthsOf(seen.map(statusCells))
+  for (const state of seen) out.line(alignedRow(statusCells(state), widths))
+  return exitCodeOf(errors) || (options.exitStatus && failed ? EXIT.runFailed : EXIT.ok)
+}
+
+const recordOf = (state: RunState) => ({
+  id: state.id,
+  kind: undefined,
+  model: undefined,
+  state,
+  service: state.service,
+  files: [],
+  error: undefined,
+  createdAt: undefined,
+  finishedAt: undefined,
+  elapsedMs: undefined,
+})

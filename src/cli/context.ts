@@ -1,0 +1,239 @@
+/**
+ * What a command is given: streams and settings at once, everything that costs or can fail as a function. The only
+ * file that builds engines and joins them.
+ */
+import { join } from 'node:path'
+import type { Client } from '../client/index.js'
+import type { Downloader } from '../download/index.js'
+import { OWN_CODES, RushesError, usageError } from '../errors.js'
+import { type Clock, systemClock } from '../host/clock.js'
+import type { Fetch } from '../host/http.js'
+import { platformFolders } from '../host/paths.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
+import type { Engine } from '../service/engines/engine.js'
+import { type ConfigFile, createConfigFile } from './config-file.js'
+import type { Globals } from './globals.js'
+import type { Interrupts } from './interrupts.js'
+import type { Io } from './io.js'
+import { findKey } from './key.js'
+import type { Output } from './output.js'
+import { type RawProfile, settingsOf, storedKeyOf } from './profile.js'
+import { CONFIG_KEYS, findSetting, type SettingName, variable } from './settings.js'
+
+/** Real parts that a test puts in the place of the machine's own. */
+export interface Parts {
+  readonly clock?: Clock
+  random?(): number
+  readonly fetch?: Fetch
+  /** Renders the runs of the local service. */
+  readonly engine?: Engine
+  /** Opens a file or an address with the platform's opener. */
+  openResult?(target: string): Promise<unknown>
+}
+
+/** Something that a command needs and that no setting gives. */
+export interface Missing {
+  readonly code: 'no_base_url' | 'no_api_key' | 'usage'
+  readonly text: string
+  readonly hint: string
+}
+
+export interface Connection {
+  readonly client: Client
+  /** For output URLs: no key, no limit. */
+  readonly fetch: Fetch
+}
+
+export interface ConnectOptions {
+  /** What the command already knows to be missing; reported together with what the connection lacks. */
+  readonly missing?: readonly Missing[]
+  /** Under `--local`: whether this process renders what is queued. */
+  readonly render?: boolean
+}
+
+export interface Context extends Io {
+  readonly globals: Globals
+  readonly out: Output
+  readonly clock: Clock
+  readonly interrupts: Interrupts
+  readonly config: ConfigFile
+  readonly profileName: string
+  readonly stateFolder: string
+  random(): number
+  profile(): Promise<RawProfile>
+  setting(name: SettingName, flag?: string): Promise<string | undefined>
+  /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
+  baseUrl(): Promise<string>
+  connect(options?: ConnectOptions): Promise<Connection>
+  /** A client for an address and a key that are not the settings' own. */
+  clientFor(baseUrl: string, apiKey: string): Promise<Client>
+  downloader(fetch: Fetch): Promise<Downloader>
+  engine(): Promise<Engine>
+  openResult(target: string): Promise<unknown>
+  close(): Promise<void>
+}
+
+export interface ContextOptions extends Io {
+  readonly globals: Globals
+  readonly out: Output
+  readonly interrupts: Interrupts
+  readonly parts?: Parts
+}
+
+const NO_BASE_URL: Missing = {
+  code: 'no_base_url',
+  text: 'the service address',
+  hint: 'Set the address: --base-url <url>, RUSHES_BASE_URL or rushes config set baseUrl <url>. To try without a service: --local.',
+}
+
+const noKey = (baseUrl: string): Missing => ({
+  code: 'no_api_key',
+  text: `the API key for ${new URL(baseUrl).origin}`,
+  hint: 'Set the key: rushes login, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
+})
+
+export function createContext(options: ContextOptions): Context {
+  const { env, globals, out, interrupts, parts = {} } = options
+  const clock = parts.clock ?? systemClock
+  const random = parts.random ?? Math.random
+  const folders = platformFolders('rushes', env)
+  const config = createConfigFile(variable(env, 'RUSHES_CONFIG_DIR') ?? folders.config)
+  const stateFolder = variable(env, 'RUSHES_STATE_DIR') ?? folders.state
+  const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
+  const closers: (() => Promise<void>)[] = []
+  if (globals.local && globals.baseUrl !== undefined)
+    throw usageError('--local and --base-url exclude each other.', 'Leave one of them out.')
+
+  const profile = once(() => config.read(profileName))
+  const fetch = once(async () => parts.fetch ?? (await openNetwork()))
+
+  async function openNetwork(): Promise<Fetch> {
+    const { createNetwork } = await import('../host/undici.js')
+    const network = createNetwork({ env, clock })
+    closers.push(network.close)
+    return network.fetch
+  }
+
+  const setting: Context['setting'] = async (name, flag) =>
+    findSetting(name, { flag, env, file: settingsOf(await profile(), CONFIG_KEYS) })?.value
+
+  async function findBaseUrl(): Promise<string | undefined> {
+    const { parseBaseUrl } = await import('../client/address.js')
+    const text = await setting('baseUrl', globals.baseUrl)
+    return text === undefined
+      ? undefined
+      : parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
+  }
+
+  async function baseUrl(): Promise<string> {
+    const found = await findBaseUrl()
+    if (found === undefined) throw missingError([NO_BASE_URL])
+    return found
+  }
+
+  async function clientFor(address: string, apiKey: string): Promise<Client> {
+    const [{ createApiClient }, { createLimiter }] = await Promise.all([
+      import('../client/index.js'),
+      import('../limiter/index.js'),
+    ])
+    return createApiClient({
+      baseUrl: address,
+      apiKey,
+      fetch: await fetch(),
+      gate: createLimiter(RUNS_LIMIT, clock),
+      clock,
+      random,
+      failureStatuses:
+        (await setting('failureStatuses'))?.split(',').filter((word) => word.trim() !== '') ?? [],
+      runIdField: await setting('runIdField'),
+      trace: out.mode.debug ? out.debug : undefined,
+    })
+  }
+
+  async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
+    const address = await findBaseUrl()
+    if (address === undefined) throw missingError([NO_BASE_URL, ...missing])
+    const apiKey = await findKey({
+      env,
+      fileCommand: settingsOf(await profile(), ['apiKeyCommand']).apiKeyCommand,
+      stored: storedKeyOf(await profile()),
+      origin: new URL(address).origin,
+      signal: interrupts.first,
+      warn: out.warn,
+    })
+    if (apiKey === undefined) throw missingError([...missing, noKey(address)])
+    if (missing.length > 0) throw missingError(missing)
+    return { client: await clientFor(address, apiKey), fetch: await fetch() }
+  }
+
+  async function connectLocal({ missing = [], render = false }: ConnectOptions): Promise<Connection> {
+    if (missing.length > 0) throw missingError(missing)
+    const { openLocalService } = await import('./local.js')
+    const local = await openLocalService({
+      dataFolder: join(stateFolder, 'local'),
+      engine: await ctx.engine(),
+      clock,
+      render,
+      warn: out.warn,
+    })
+    closers.push(local.close)
+    return { client: await clientFor(local.url, local.apiKey), fetch: await fetch() }
+  }
+
+  const ctx: Context = {
+    ...options,
+    clock,
+    config,
+    profileName,
+    stateFolder,
+    random,
+    profile,
+    setting,
+    baseUrl,
+    clientFor,
+    connect: (connectOptions = {}) =>
+      globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),
+    async downloader(fetchOutput) {
+      const { createDownloader } = await import('../download/index.js')
+      return createDownloader({ fetch: fetchOutput, clock, random })
+    },
+    async engine() {
+      if (parts.engine !== undefined) return parts.engine
+      const { createPreviewProcess } = await import('./local.js')
+      return createPreviewProcess()
+    },
+    async openResult(target) {
+      if (parts.openResult !== undefined) return parts.openResult(target)
+      const { default: open } = await import('open')
+      return open(target)
+    },
+    async close() {
+      // In the order in which they were opened last: a service before the network that it was reached by.
+      for (const close of closers.reverse()) await close()
+    },
+  }
+  return ctx
+}
+
+/** One error for everything that is missing, so that it is mended in one go. */
+export function missingError(missing: readonly Missing[]): RushesError {
+  const [first = NO_BASE_URL, ...others] = missing
+  const usage = missing.some(({ code }) => OWN_CODES[code].exit === OWN_CODES.usage.exit)
+  const code = missing.some((each) => each.code === 'no_base_url')
+    ? 'no_base_url'
+    : usage
+      ? 'usage'
+      : first.code
+  const texts = [first, ...others].map(({ text }) => text)
+  return new RushesError(code, `Not set: ${texts.join('; ')}.`, {
+    hint: [first, ...others].map(({ hint }) => hint).join('\n  '),
+  })
+}
+
+function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
+  let made: Promise<Result> | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * The operating system's edge: signals, streams that end early, and the way the process ends. The only file that
+ * touches `process` for more than a look.
+ */
+import { createInterrupts, Interruption, SIGNAL_EXITS, type SignalName } from './interrupts.js'
+import { main } from './main.js'
+
+const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
+
+/** Runs the command line of this process to its end. Does not return where a signal ended it. */
+export async function runProcess(): Promise<void> {
+  const interrupts = createInterrupts()
+  const handlers = SIGNALS.map((name) => [name, () => interrupts.interrupt(name)] as const)
+  for (const [name, handler] of handlers) process.on(name, handler)
+  // Node ignores SIGPIPE: a reader that went away shows as an error of the stream.
+  process.stdout.on('error', () => interrupts.interrupt('stdout closed'))
+  process.stderr.on('error', () => {})
+
+  const exitCode = await main({
+    argv: process.argv.slice(2),
+    env: process.env,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    interrupts,
+  })
+
+  await Promise.all([flushed(process.stdout), flushed(process.stderr)])
+  for (const [name, handler] of handlers) process.off(name, handler)
+  const reason: unknown = interrupts.first.reason
+  const signal = reason instanceof Interruption && reason.exitCode === exitCode ? reason.by : undefined
+  // A script sees that the program died of the signal only if it really does.
+  if (signal !== undefined && signal !== 'stdout closed' && process.platform !== 'win32')
+    process.kill(process.pid, signal)
+  process.exit(exitCode)
+}
+
+/** `process.exit` drops what is still in a pipe. */
+const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise((resolve) => {
+    if (stream.destroyed || stream.writableEnded) resolve()
+    else stream.write('', () => resolve())
+  })

@@ -1,0 +1,71 @@
+/** The flags that every command takes, before or after the subcommand. */
+import { Option } from 'commander'
+
+export interface Globals {
+  readonly json: boolean
+  readonly quiet: boolean
+  readonly debug: boolean
+  readonly color: boolean
+  readonly local: boolean
+  readonly profile?: string
+  readonly baseUrl?: string
+}
+
+interface Row {
+  readonly flags: string
+  readonly about: string
+}
+
+const ROWS: readonly Row[] = [
+  { flags: '--json', about: 'JSON on standard output, errors as JSON on standard error' },
+  { flags: '-q, --quiet', about: 'no progress and no notes' },
+  { flags: '--debug', about: 'show the requests, and where an error comes from' },
+  { flags: '--no-color', about: 'no colour' },
+  { flags: '--profile <name>', about: 'the profile of the config file' },
+  { flags: '--base-url <url>', about: 'address of the service' },
+  { flags: '--local', about: 'use the local service inside this process: no key, no network' },
+]
+
+export const globalOptions = (): readonly Option[] =>
+  ROWS.map(({ flags, about }) => new Option(flags, about).helpGroup('Global options:'))
+
+/** Global flags that are followed by a value. */
+const TAKES_VALUE: readonly string[] = ROWS.filter(({ flags }) => flags.includes('<')).map(
+  ({ flags }) => flags.split(' ')[0] ?? '',
+)
+
+/**
+ * The first word that is no flag and no flag's value: the name of the command. Read before commander sees the line,
+ * so that one command's file is loaded and the others are not.
+ */
+export function commandWord(argv: readonly string[]): string | undefined {
+  for (let index = 0; index < argv.length; index++) {
+    const word = argv[index] ?? ''
+    if (word === '--') return argv[index + 1]
+    if (!word.startsWith('-') || word === '-') return word
+    if (TAKES_VALUE.includes(word)) index++
+  }
+  return undefined
+}
+
+/** Whether errors are to be JSON, also when the line cannot be parsed. */
+export const wantsJson = (argv: readonly string[]): boolean => {
+  const end = argv.indexOf('--')
+  return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
+}
+
+/** Merged from the command and those above it: wherever a flag was given, it counts. */
+export function globalsOf(options: Readonly<Record<string, unknown>>): Globals {
+  const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
+  const profile = text(options.profile)
+  const baseUrl = text(options.baseUrl)
+  return {
+    json: options.json === true,
+    quiet: options.quiet === true,
+    debug: options.debug === true,
+    color: options.color !== false,
+    local: options.local === true,
+    ...(profile !== undefined && { profile }),
+    ...(baseUrl !== undefined && { baseUrl }),
+  }
+}

@@ -1,0 +1,50 @@
+/** The local service inside this very process: real HTTP on a loopback port, data in the state folder. */
+import { availableParallelism } from 'node:os'
+import type { Clock } from '../host/clock.js'
+import type { Engine } from '../service/engines/engine.js'
+import { createProcessEngine } from '../service/engines/process.js'
+import { createService } from '../service/index.js'
+
+export interface LocalService {
+  readonly url: string
+  readonly apiKey: string
+  close(): Promise<void>
+}
+
+export interface LocalOptions {
+  readonly dataFolder: string
+  readonly engine: Engine
+  readonly clock: Clock
+  readonly render: boolean
+  warn(message: string): void
+}
+
+/** One render a core, but no more than four: a 4K frame is held in memory for each. */
+export const defaultConcurrency = (): number => Math.min(4, availableParallelism())
+
+/** The renderer is a bundle of its own, beside the one that this file is in. */
+export const createPreviewProcess = (): Engine =>
+  createProcessEngine({ script: new URL('./renderer.js', import.meta.url) })
+
+export async function openLocalService({
+  dataFolder,
+  engine,
+  clock,
+  render,
+}: LocalOptions): Promise<LocalService> {
+  const service = await createService({
+    dataFolder,
+    engine,
+    clock,
+    concurrency: defaultConcurrency(),
+    ephemeralKey: true,
+  })
+  try {
+    const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
+    if (render) service.startRendering()
+    return { url, apiKey: service.apiKey ?? '', close: () => service.close() }
+  } catch (error) {
+    await service.close()
+    throw error
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * The whole program as one function: from an argument list, an environment and streams to an exit code. It reads
+ * nothing of the process it runs in, so tests run whole command lines in theirs.
+ */
+import { type Command, CommanderError } from 'commander'
+import { EXIT, type RushesError, usageError } from '../errors.js'
+import { type Context, createContext, type Parts } from './context.js'
+import { asRushesError } from './exit.js'
+import { commandWord, type Globals, globalsOf, wantsJson } from './globals.js'
+import { Interruption, type Interrupts } from './interrupts.js'
+import type { Io } from './io.js'
+import { createOutput, type Output } from './output.js'
+import { createProgram, globalsOfCommand } from './program.js'
+import { createStyle } from './style.js'
+
+export interface MainOptions extends Io {
+  readonly interrupts: Interrupts
+  /** Real parts put in by tests: a clock, a service behind `fetch`. */
+  readonly parts?: Parts
+}
+
+export async function main(options: MainOptions): Promise<number> {
+  let exitCode: number = EXIT.ok
+  let out = outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
+  const run = async (command: Command, work: (ctx: Context) => Promise<number>) => {
+    const globals = globalsOfCommand(command)
+    out = outputFor(options, globals)
+    exitCode = await withContext(options, globals, out, work)
+  }
+  try {
+    const program = await createProgram(commandWord(options.argv), { run })
+    program.configureOutput({ writeOut: (text) => void options.stdout.write(text), writeErr: () => {} })
+    if (options.argv.length === 0) program.outputHelp()
+    else await program.parseAsync([...options.argv], { from: 'user' })
+    return exitCode
+  } catch (thrown) {
+    if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
+    return report(thrown instanceof CommanderError ? usageOf(thrown) : thrown, out)
+  }
+}
+
+function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {
+  return createOutput({
+    stdout,
+    stderr,
+    mode: { json, quiet, debug },
+    style: { out: createStyle(stdout, env, { color }), err: createStyle(stderr, env, { color }) },
+  })
+}
+
+async function withContext(
+  options: MainOptions,
+  globals: Globals,
+  out: Output,
+  work: (ctx: Context) => Promise<number>,
+): Promise<number> {
+  const ctx = createContext({ ...options, globals, out })
+  try {
+    return await work(ctx)
+  } finally {
+    await ctx.close()
+  }
+}
+
+function report(thrown: unknown, out: Output): number {
+  const error = asRushesError(thrown)
+  const silent = thrown instanceof Interruption && thrown.by === 'stdout closed'
+  if (!silent) out.error(error)
+  const stack = thrown instanceof Error ? thrown.stack : undefined
+  if (stack !== undefined && !silent) out.debug(withCauses(thrown as Error))
+  return error.exitCode
+}
+
+const withCauses = (error: Error): string =>
+  `${error.stack ?? error.message}${error.cause instanceof Error ? `\ncaused by: ${withCauses(error.cause)}` : ''}`
+
+/** commander's own words, with what to do next; every one of its errors is a usage error. */
+function usageOf({ code, message }: CommanderError): RushesError {
+  const said = message.replace(/^error: /, '').replace(/\n/g, ' ')
+  if (code === 'commander.help')
+    return usageError('This command needs a subcommand.', 'rushes --help lists them.')
+  const hint =
+    code === 'commander.unknownOption'
+      ? 'To begin a prompt with a dash, put -- before it. See --help for the flags.'
+      : 'See --help.'
+  return usageError(`${said.charAt(0).toUpperCase()}${said.slice(1)}.`.replace(/([.?)])\.$/, '$1'), hint)
+}

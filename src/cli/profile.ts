@@ -1,0 +1,48 @@
+/**
+ * A profile of the config file, pure: `{ baseUrl, models: { video, image }, …, apiKey: { value, origin } }`. What is
+ * in the file was perhaps written by hand: other shapes are passed over, and what is not known is left alone.
+ */
+
+export type RawProfile = Readonly<Record<string, unknown>>
+
+export interface StoredKey {
+  readonly value: string
+  /** The service it belongs to; it is sent nowhere else. */
+  readonly origin: string
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const valueAt = (profile: RawProfile, key: string): unknown =>
+  key.split('.').reduce<unknown>((holder, part) => (isRecord(holder) ? holder[part] : undefined), profile)
+
+/** A setting as text: a number is written out, a list is joined by commas. */
+const asText = (value: unknown): string | undefined => {
+  if (Array.isArray(value)) return value.filter((each) => typeof each === 'string').join(',')
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+}
+
+/** The values of those keys that the profile sets. */
+export const settingsOf = (profile: RawProfile, keys: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    keys.flatMap((key) => {
+      const value = asText(valueAt(profile, key))
+      return value === undefined || value === '' ? [] : [[key, value]]
+    }),
+  )
+
+export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
+  return isRecord(apiKey) && typeof apiKey.value === 'string' && typeof apiKey.origin === 'string'
+    ? { value: apiKey.value, origin: apiKey.origin }
+    : undefined
+}
+
+/** The profile with a value set, or taken out when it is undefined. A group that ends up empty goes with it. */
+export function withValue(profile: RawProfile, key: string, value: unknown): RawProfile {
+  const [first = '', ...rest] = key.split('.')
+  const { [first]: old, ...others } = profile
+  if (rest.length === 0) return value === undefined ? others : { ...others, [first]: value }
+  const group = withValue(isRecord(old) ? old : {}, rest.join('.'), value)
+  return Object.keys(group).length === 0 ? others : { ...others, [first]: group }
+}

@@ -1,0 +1,57 @@
+/** The command line as commander sees it: names, flags and help. Nothing here runs anything. */
+import { Command } from 'commander'
+import { COMMANDS } from './commands/index.js'
+import type { Context } from './context.js'
+import { type Globals, globalOptions, globalsOf } from './globals.js'
+import { VERSION } from './version.js'
+
+/** What a command's `register` is given beside its commander object. */
+export interface CommandEnvironment {
+  /** Runs the command's own function with a context, and keeps the exit code it comes to. */
+  run(command: Command, work: (ctx: Context) => Promise<number>): Promise<void>
+}
+
+const EXAMPLES = `
+Examples:
+  rushes run image --local "a red fox in fresh snow"     try it: no key, no network, no cost
+  rushes run video "a paper boat in a puddle" -o boat.mp4
+  rushes run image "a fox" | rushes run video "it runs" -i -
+  rushes run video "dusk" --no-wait | rushes wait - -d
+
+Exit codes are listed in docs/exit-codes.md.`
+
+/** The whole program, of which only `named` knows its flags. */
+export async function createProgram(
+  named: string | undefined,
+  environment: CommandEnvironment,
+): Promise<Command> {
+  const program = new Command('rushes')
+    .description('Submit asynchronous video and image model runs, wait for them, bring the results home.')
+    .version(VERSION, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .addHelpText('after', EXAMPLES)
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} })
+    .enablePositionalOptions()
+  for (const option of globalOptions()) program.addOption(option)
+  for (const row of COMMANDS) {
+    const command = program.command(row.name).description(row.about)
+    if (row.name !== named) continue
+    const { register } = await row.load()
+    register(command, environment)
+    dress(command)
+  }
+  return program
+}
+
+/** Global flags on a command and on all below it: a flag counts wherever it stands. */
+function dress(command: Command): void {
+  const own = new Set(command.options.map(({ long }) => long))
+  for (const option of globalOptions()) if (!own.has(option.long)) command.addOption(option)
+  command.helpOption('-h, --help', 'print this help')
+  if (command.commands.length > 0) command.enablePositionalOptions()
+  for (const child of command.commands) dress(child)
+}
+
+export const globalsOfCommand = (command: Command): Globals => globalsOf(command.optsWithGlobals())

@@ -1,0 +1,110 @@
+/**
+ * Progress on standard error. A terminal gets a spinner (the only use of ora); elsewhere a line is written when a
+ * run's status changes, and one a minute as a sign of life; under `--quiet` and `--json` there is nothing.
+ */
+import type { Clock } from '../host/clock.js'
+import type { Context } from './context.js'
+import { sayDuration } from './duration.js'
+import { type Amount, type Board, boardLine, signOfLife, transferText } from './render/progress.js'
+import { variable } from './settings.js'
+
+export interface Progress {
+  status(id: string, status: string): void
+  /** What is being done beside waiting; undefined clears it. Shown by the spinner alone. */
+  activity(text: string | undefined): void
+  transfer(id: string, amount: Amount): void
+  /** A run needs no more waiting for. */
+  runEnded(): void
+  end(): void
+}
+
+const SIGN_OF_LIFE_MS = 60_000
+
+type Drawing = Pick<Progress, 'end'> & { changed(id?: string): void }
+
+export async function createProgress(ctx: Context, runs: number): Promise<Progress> {
+  const statuses = new Map<string, string>()
+  const amounts = new Map<string, Amount>()
+  let ended = 0
+  let activity: string | undefined
+  const board = (): Board => ({
+    statuses,
+    runs,
+    ended,
+    activity: amounts.size === 0 ? activity : transferText(amounts.values()),
+  })
+  const drawing = await draw(ctx, board)
+  return {
+    status(id, status) {
+      if (statuses.get(id) === status) return
+      statuses.set(id, status)
+      drawing.changed(id)
+    },
+    activity(text) {
+      activity = text
+      drawing.changed()
+    },
+    transfer(id, amount) {
+      amounts.set(id, amount)
+      drawing.changed()
+    },
+    runEnded() {
+      ended++
+      drawing.changed()
+    },
+    end: drawing.end,
+  }
+}
+
+async function draw(ctx: Context, board: () => Board): Promise<Drawing> {
+  const { out, stderr, env } = ctx
+  if (out.mode.quiet || out.mode.json) return { changed() {}, end() {} }
+  const terminal = stderr.isTTY === true && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
+  return terminal ? drawSpinner(ctx, board) : drawLines(ctx, board)
+}
+
+function drawLines({ clock, out }: Context, board: () => Board): Drawing {
+  const startedAtMs = clock.monotonic()
+  const elapsed = () => clock.monotonic() - startedAtMs
+  const ending = new AbortController()
+  everyMinute(clock, ending.signal, () => out.note(signOfLife(board(), elapsed())))
+  return {
+    changed(id) {
+      const status = id === undefined ? undefined : board().statuses.get(id)
+      if (status !== undefined) out.note(`run ${id}: ${status} (${sayDuration(elapsed())})`)
+    },
+    end: () => ending.abort(),
+  }
+}
+
+function everyMinute(clock: Clock, signal: AbortSignal, work: () => void): void {
+  const disarm = clock.alarm(SIGN_OF_LIFE_MS, () => {
+    work()
+    everyMinute(clock, signal, work)
+  })
+  signal.addEventListener('abort', disarm, { once: true })
+}
+
+async function drawSpinner({ clock, out, stderr }: Context, board: () => Board): Promise<Drawing> {
+  const { default: ora } = await import('ora')
+  const startedAtMs = clock.monotonic()
+  const spinner = ora({
+    stream: stderr as NodeJS.WriteStream,
+    // ora would otherwise hold standard input, which may be a pipe with a prompt in it.
+    discardStdin: false,
+    color: out.style.err.level === 0 ? false : 'cyan',
+    text: boardLine(board()),
+    suffixText: () => out.style.err.dim(sayDuration(clock.monotonic() - startedAtMs)),
+  })
+  spinner.start()
+  out.setAside(() => spinner.clear())
+  return {
+    changed() {
+      spinner.text = boardLine(board())
+    },
+    end() {
+      out.setAside(() => {})
+      spinner.stop()
+    },
+  }
+}

@@ -1,0 +1,62 @@
+/** What progress says, pure: the spinner's text, the bar, the sign of life. */
+import { printable, shortened } from '../../protocol/text.js'
+import { sayDuration } from '../duration.js'
+
+export interface Board {
+  /** Status of each run by its id, in the order in which they were first seen. */
+  readonly statuses: ReadonlyMap<string, string>
+  /** How many runs the command is about. */
+  readonly runs: number
+  readonly ended: number
+  /** What is done where no run's status says it: `creating`, `downloading …`. */
+  readonly activity: string | undefined
+}
+
+const counted = (statuses: Iterable<string>): string => {
+  const counts = new Map<string, number>()
+  for (const status of statuses) counts.set(status, (counts.get(status) ?? 0) + 1)
+  return [...counts].map(([status, count]) => `${count} ${status}`).join(', ')
+}
+
+/** One line: the status of the run, or how many are in which. */
+export function boardLine({ statuses, runs, ended, activity }: Board): string {
+  const [only] = statuses
+  const shown = (text: string) => shortened(printable(text), 60)
+  if (runs === 1) {
+    const status = only === undefined ? undefined : `${shown(only[0])} ${shown(only[1])}`
+    return [status, activity].filter((each) => each !== undefined).join(' · ') || 'starting'
+  }
+  return [`${ended} of ${runs} done`, shown(counted(statuses.values())), activity].filter(Boolean).join(' · ')
+}
+
+export const signOfLife = ({ statuses, runs, ended }: Board, elapsedMs: number): string =>
+  `still waiting for ${runs - ended} of ${runs} ${runs === 1 ? 'run' : 'runs'} (${shortened(printable(counted(statuses.values())), 60) || 'not created yet'}, ${sayDuration(elapsedMs)})`
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB'] as const
+
+/** `12.3 MiB`. */
+export function sayBytes(bytes: number): string {
+  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
+  return unit === 0 ? `${bytes} B` : `${(bytes / 1024 ** unit).toFixed(1)} ${UNITS[unit]}`
+}
+
+export interface Amount {
+  readonly receivedBytes: number
+  readonly totalBytes: number | undefined
+}
+
+const BAR_WIDTH = 20
+
+/** `[#####---------------] 25 % of 12.3 MiB`, or just how much when the length is not known. */
+export function transferText(amounts: Iterable<Amount>): string {
+  let received = 0
+  let total: number | undefined = 0
+  for (const amount of amounts) {
+    received += amount.receivedBytes
+    total = total === undefined || amount.totalBytes === undefined ? undefined : total + amount.totalBytes
+  }
+  if (total === undefined || total === 0) return `downloading ${sayBytes(received)}`
+  const share = Math.min(1, received / total)
+  const full = Math.round(share * BAR_WIDTH)
+  return `downloading [${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] ${Math.floor(share * 100)} % of ${sayBytes(total)}`
+}

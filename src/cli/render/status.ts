@@ -1,0 +1,6 @@
+/** A run's status as cells: id, status, URLs separated by spaces (or why it failed, which is no URL). */
+import type { RunState } from '../../protocol/run.js'
+import { printable } from '../../protocol/text.js'
+
+export const statusCells = (state: RunState): readonly string[] =>
+  [state.id, state.status, state.urls.join(' ')].map(printable)

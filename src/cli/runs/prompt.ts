@@ -1,0 +1,77 @@
+/** The prompt, from one of its sources. It stays text, whatever it looks like. */
+import { readFileSync } from 'node:fs'
+import { usageError } from '../../errors.js'
+import type { InputStream } from '../io.js'
+import { readStdin } from '../stdin.js'
+
+export interface PromptOptions {
+  readonly words: readonly string[]
+  readonly prompt?: string | undefined
+  readonly promptFile?: string | undefined
+}
+
+interface Source {
+  readonly name: string
+  readonly kind: 'text' | 'file'
+  readonly value: string
+}
+
+const sourcesOf = ({ words, prompt, promptFile }: PromptOptions): readonly Source[] => [
+  ...(words.length > 0 ? [{ name: 'the words', kind: 'text', value: words.join(' ') } as const] : []),
+  ...(prompt !== undefined ? [{ name: '--prompt', kind: 'text', value: prompt } as const] : []),
+  ...(promptFile !== undefined ? [{ name: '--prompt-file', kind: 'file', value: promptFile } as const] : []),
+]
+
+/** Its one source, if any. Throws `usage` for two. */
+function sourceOf(options: PromptOptions): Source | undefined {
+  const sources = sourcesOf(options)
+  if (sources.length > 1) {
+    const names = sources.map(({ name }) => name).join(' and ')
+    throw usageError(`The prompt is given twice: by ${names}.`, 'Leave one of them out.')
+  }
+  return sources[0]
+}
+
+/** What of the prompt reads standard input, for `checkStdinUsers`. */
+export const promptReadsStdin = (options: PromptOptions): string | undefined =>
+  sourceOf(options)?.value === '-' ? 'The prompt' : undefined
+
+const withoutFinalLineEnd = (text: string): string => text.replace(/\r?\n$/, '')
+
+/** Undefined when no source is given. Throws `usage` when it is blank or cannot be read. */
+export async function readPrompt(
+  options: PromptOptions,
+  stdin: InputStream,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const source = sourceOf(options)
+  if (source === undefined) return undefined
+  const text = await readSource(source, stdin, signal)
+  if (text.trim() === '')
+    throw usageError('The prompt is blank.', 'Say what to show: rushes run image "a red fox in fresh snow".')
+  return text
+}
+
+async function readSource({ kind, value }: Source, stdin: InputStream, signal: AbortSignal): Promise<string> {
+  if (value === '-')
+    return withoutFinalLineEnd(decode(await readStdin(stdin, 'the prompt', signal), 'standard input'))
+  return kind === 'text' ? value : withoutFinalLineEnd(decode(readFile(value), value))
+}
+
+function readFile(path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw usageError(
+      `The prompt file cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
+    )
+  }
+}
+
+function decode(bytes: Buffer, from: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw usageError(`The prompt from ${from} is not UTF-8 text.`)
+  }
+}

@@ -1,0 +1,103 @@
+/** Reference images: what may stand behind `-i`, and what is sent for it. */
+import { readFileSync, statSync } from 'node:fs'
+import { usageError } from '../../errors.js'
+import { isHttpUrl } from '../../protocol/parse.js'
+import type { InputStream } from '../io.js'
+import { linesOf, readStdin } from '../stdin.js'
+
+/** A body is at most that long; a file longer than it cannot fit. */
+export const MOST_BODY_BYTES = 64 * 1024 * 1024
+
+interface Signature {
+  readonly type: string
+  matches(head: string): boolean
+}
+
+/** `head`: the first bytes as latin1. */
+const SIGNATURES: readonly Signature[] = [
+  { type: 'image/png', matches: (head) => head.startsWith('\x89PNG\r\n\x1a\n') },
+  { type: 'image/jpeg', matches: (head) => head.startsWith('\xff\xd8\xff') },
+  { type: 'image/webp', matches: (head) => head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP' },
+  { type: 'image/gif', matches: (head) => /^GIF8[79]a/.test(head) },
+  {
+    type: 'image/avif',
+    matches: (head) => head.slice(4, 8) === 'ftyp' && /^(.{4})*?(avif|avis)/s.test(head.slice(8, 64)),
+  },
+]
+
+/** The content type of an image by its first bytes; undefined when it is none of those that are sent. */
+export function imageTypeOf(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.subarray(0, 64)).toString('latin1')
+  return SIGNATURES.find(({ matches }) => matches(head))?.type
+}
+
+export const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
+  sources.filter((source) => source === '-').map(() => '-i')
+
+/** One entry of `image_urls` a source; `-` may give several. Throws `usage`. */
+export async function resolveReferences(
+  sources: readonly string[],
+  stdin: InputStream,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const resolved: string[] = []
+  for (const source of sources) {
+    if (source === '-') resolved.push(...(await readReferences(stdin, signal)))
+    else resolved.push(resolveReference(source))
+  }
+  return resolved
+}
+
+/** An image, or sources one a line. */
+async function readReferences(stdin: InputStream, signal: AbortSignal): Promise<readonly string[]> {
+  const bytes = await readStdin(stdin, 'the reference images', signal)
+  const type = imageTypeOf(bytes)
+  if (type !== undefined) return [dataUrl(bytes, type)]
+  if (bytes.includes(0)) throw notAnImage('Standard input')
+  return linesOf(bytes.toString('utf8')).map(resolveReference)
+}
+
+function resolveReference(source: string): string {
+  if (/^https?:/i.test(source)) {
+    if (isHttpUrl(source)) return source
+    throw usageError(`The reference image "${source}" is no URL.`)
+  }
+  if (/^data:/i.test(source)) return source
+  if (source.startsWith('run:'))
+    throw usageError(
+      `The reference image "${source}": outputs of earlier runs cannot be named yet.`,
+      'Give the URL or the file of the output.',
+    )
+  const bytes = readImage(source)
+  const type = imageTypeOf(bytes)
+  if (type === undefined) throw notAnImage(source)
+  return dataUrl(bytes, type)
+}
+
+function readImage(path: string): Buffer {
+  try {
+    const { size } = statSync(path)
+    if (size > MOST_BODY_BYTES) throw tooLarge(`The reference image ${path} alone has ${size} bytes`)
+    return readFileSync(path)
+  } catch (error) {
+    if (!(error instanceof Error) || !('syscall' in error)) throw error
+    throw usageError(
+      `The reference image cannot be read: ${error.message}.`,
+      'Give an http(s) URL, a data: URL, the path of an image, or -.',
+    )
+  }
+}
+
+const dataUrl = (bytes: Buffer, type: string): string => `data:${type};base64,${bytes.toString('base64')}`
+
+const notAnImage = (what: string) =>
+  usageError(
+    `${what} is not a PNG, JPEG, WebP, GIF or AVIF image.`,
+    'What counts is what is in the file, not its name.',
+  )
+
+export const tooLarge = (what: string) =>
+  usageError(
+    `${what}; a request body takes at most ${MOST_BODY_BYTES / 1024 / 1024} MiB.`,
+    'Make the reference images smaller, or give them as http(s) URLs.',
+  )

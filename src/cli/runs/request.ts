@@ -1,0 +1,138 @@
+/** What a run is asked for: flags and `--input` put together, checked against the schema, and encoded once. */
+import { readFileSync } from 'node:fs'
+import { encodeCreate } from '../../client/create.js'
+import { usageError } from '../../errors.js'
+import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
+import { isObject, parseJson } from '../../protocol/parse.js'
+import { inputProblems, unknownFields } from '../../protocol/validate.js'
+import { LOCAL_MODELS } from '../../service/models.js'
+import type { Context, Missing } from '../context.js'
+import { flagOf } from '../flags/model.js'
+import { SETTINGS } from '../settings.js'
+import { checkStdinUsers, readStdin } from '../stdin.js'
+import { type PromptOptions, promptReadsStdin, readPrompt } from './prompt.js'
+import { MOST_BODY_BYTES, referencesReadStdin, resolveReferences, tooLarge } from './references.js'
+
+export interface RequestOptions {
+  /** Undefined for a model that is neither of the two published ones. */
+  readonly kind: Kind | undefined
+  readonly model?: string | undefined
+  readonly input?: string | undefined
+  readonly prompt: PromptOptions
+  /** Parameters that flags set, by their names in the schema. */
+  readonly parameters: Readonly<Record<string, string | readonly string[]>>
+}
+
+export interface RunRequest {
+  readonly kind: Kind | undefined
+  /** Undefined when no setting names it: see `missing`. */
+  readonly model: string | undefined
+  readonly missing: readonly Missing[]
+  readonly input: ModelInput
+}
+
+const MODEL_SETTINGS = { video: 'videoModel', image: 'imageModel' } as const
+
+/** Throws `usage` with everything that is wrong. Reads standard input and files, and nothing else. */
+export async function buildRequest(ctx: Context, options: RequestOptions): Promise<RunRequest> {
+  const { stdin, interrupts } = ctx
+  const { image_urls: sources = [], prompt: _, ...flags } = options.parameters
+  const images = typeof sources === 'string' ? [sources] : sources
+  checkStdinUsers([
+    promptReadsStdin(options.prompt),
+    ...referencesReadStdin(images),
+    options.input === '-' ? '--input' : undefined,
+  ])
+  const model = await findModel(ctx, options)
+  const kind = options.kind ?? (await kindOfModel(ctx, model))
+  const given = await readInput(options.input, ctx)
+  const prompt = await readPrompt(options.prompt, stdin, interrupts.first)
+  const input = { ...given, ...(prompt !== undefined && { prompt }), ...flags }
+  if (kind !== undefined)
+    checkInput(ctx, kind, { ...input, ...(images.length > 0 && { image_urls: images }) })
+  const references =
+    images.length === 0 ? {} : { image_urls: await resolveReferences(images, stdin, interrupts.first) }
+  const whole = { ...input, ...references }
+  // Again, since one `-` can stand for several images.
+  if (kind !== undefined && images.includes('-')) checkInput(ctx, kind, whole)
+  return {
+    kind,
+    model,
+    missing: model === undefined && kind !== undefined ? [missingModel(kind)] : [],
+    input: whole,
+  }
+}
+
+/** The bytes of the create. Throws `usage` when they are too many. */
+export function encodeRequest(model: string, input: ModelInput): Uint8Array {
+  const body = encodeCreate({ model, input })
+  if (body.byteLength > MOST_BODY_BYTES) throw tooLarge(`The request body has ${body.byteLength} bytes`)
+  return body
+}
+
+async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise<string | undefined> {
+  if (model !== undefined && !isModelName(model))
+    throw usageError(
+      `"${model}" is no model identifier.`,
+      'It has the form <provider>/<name>, as the service publishes it.',
+    )
+  if (model !== undefined || kind === undefined) return model
+  return ctx.globals.local ? LOCAL_MODELS[kind] : ctx.setting(MODEL_SETTINGS[kind])
+}
+
+/** `run model` with one of the two published models gets the checks of its schema. */
+async function kindOfModel(ctx: Context, model: string | undefined): Promise<Kind | undefined> {
+  for (const kind of KINDS)
+    if (model === (await findModel(ctx, { kind, prompt: { words: [] }, parameters: {} }))) return kind
+  return undefined
+}
+
+const missingModel = (kind: Kind): Missing => {
+  const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
+  return {
+    code: 'usage',
+    text: `the identifier of the ${kind} model`,
+    hint: `Set the model: --model <provider/name>, ${environment} or rushes config set ${key} <provider/name>. A local service (rushes serve) has ${LOCAL_MODELS[kind]}.`,
+  }
+}
+
+async function readInput(text: string | undefined, { stdin, interrupts }: Context): Promise<ModelInput> {
+  if (text === undefined) return {}
+  const json = await inputText(text, () => readStdin(stdin, '--input', interrupts.first))
+  const parsed = parseJson(json)
+  if (!parsed.ok || !isObject(parsed.value))
+    throw usageError(
+      '--input is not a JSON object.',
+      `Write --input '{"prompt": "a fox"}', --input @file.json or --input -.`,
+    )
+  return parsed.value
+}
+
+async function inputText(text: string, fromStdin: () => Promise<Buffer>): Promise<string> {
+  if (text === '-') return (await fromStdin()).toString('utf8')
+  if (!text.startsWith('@')) return text
+  try {
+    return readFileSync(text.slice(1), 'utf8')
+  } catch (error) {
+    throw usageError(`--input cannot be read: ${error instanceof Error ? error.message : String(error)}.`)
+  }
+}
+
+function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
+  if (typeof input.prompt === 'string' && input.prompt.trim() === '') throw usageError('The prompt is blank.')
+  const problems = inputProblems(kind, input)
+  if (problems.length > 0) {
+    const lines = problems.map(({ parameter, message }) => sayProblem(parameter, message))
+    throw usageError(lines.join(' '), `See what the model takes: rushes models ${kind}.`)
+  }
+  for (const { name, nearest } of unknownFields(kind, input))
+    out.warn(
+      `The ${kind} model has no parameter "${name}"${nearest === undefined ? '' : `; did you mean "${nearest}"?`} It is sent as it is.`,
+    )
+}
+
+const sayProblem = (parameter: string, message: string): string => {
+  if (parameter === 'prompt' && message === 'is missing') return 'The prompt is missing.'
+  const [name = '', entry] = parameter.split('/')
+  return `${flagOf(name)}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`} ${message}.`
+}

@@ -1,0 +1,124 @@
+/** What the commands that wait have in common: follow runs, deliver their outputs, print in order, sum up. */
+import { createNamer, knownPaths } from '../../download/names.js'
+import { obstacleAt } from '../../download/place.js'
+import { EXIT, type RushesError, usageError } from '../../errors.js'
+import { printable } from '../../protocol/text.js'
+import type { Connection, Context } from '../context.js'
+import { exitCodeOf } from '../exit.js'
+import type { Delivery } from '../flags/delivery.js'
+import { createProgress, type Progress } from '../progress.js'
+import { type RunRecord, runJson } from '../render/run-json.js'
+import { collect, type Following, type Known, type Watched, watch } from './follow.js'
+import { inOrder } from './in-order.js'
+import { resumeCommand } from './resume.js'
+
+export interface Session {
+  readonly progress: Progress
+  /** Follows a run to its end and prints it in its turn. Never rejects. */
+  follow(index: number, known: Known): Promise<void>
+  /** A run that does not exist, or that is not waited for: it has its turn, and perhaps an error. */
+  settle(index: number, record: RunRecord | undefined, error?: RushesError): void
+  /** The exit code of the whole command. */
+  end(): number
+}
+
+export interface SessionOptions {
+  readonly ctx: Context
+  readonly connection: Connection
+  readonly delivery: Delivery
+  readonly runs: number
+}
+
+interface Turn {
+  readonly record: RunRecord | undefined
+  readonly error: RushesError | undefined
+}
+
+export async function openSession({ ctx, connection, delivery, runs }: SessionOptions): Promise<Session> {
+  const { out, clock, interrupts } = ctx
+  const progress = await createProgress(ctx, runs)
+  const errors: RushesError[] = []
+  const watching: (Promise<unknown> | undefined)[] = []
+  const following: Following = {
+    client: connection.client,
+    clock,
+    interrupts,
+    delivery,
+    downloader: delivery.target === undefined ? undefined : await ctx.downloader(connection.fetch),
+    namer: delivery.target === undefined ? undefined : createNamer(delivery.target),
+    stdout: ctx.stdout,
+    resume: (id) => resumeCommand(ctx.globals, id, delivery.target !== undefined),
+    warn: out.warn,
+    onState: (id, state) => progress.status(id, state.status),
+    onTrouble: (id, error) => {
+      progress.activity('no good answer, trying again')
+      out.debug(`run ${id}: ${error.message}`)
+    },
+    onTransfer: progress.transfer,
+  }
+
+  const turns = inOrder<Turn>(({ record, error }) => {
+    if (record !== undefined) print(ctx, record, delivery)
+    if (error === undefined) return
+    errors.push(error)
+    const unsaid = interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
+    if (!unsaid) out.error(error)
+  })
+
+  /** Names count over the outputs of all runs in their order, so a run's outputs are named after those before it. */
+  const named = async (index: number, watched: Watched): Promise<RunRecord> => {
+    if (delivery.target?.kind === 'template') await Promise.all(watching.slice(0, index))
+    return collect(following, watched)
+  }
+
+  return {
+    progress,
+    async follow(index, known) {
+      const watched = watch(following, known)
+      watching[index] = watched
+      const record = await named(index, await watched)
+      progress.runEnded()
+      turns.settle(index, { record, error: record.error })
+      if (delivery.open && record.error === undefined) await openResults(ctx, record)
+    },
+    settle(index, record, error) {
+      progress.runEnded()
+      turns.settle(index, { record, error })
+    },
+    end() {
+      progress.end()
+      return exitCodeOf(errors)
+    },
+  }
+}
+
+function print({ out }: Context, record: RunRecord, { target }: Delivery): void {
+  if (out.mode.json) out.json(runJson(record))
+  else if (target?.kind === 'stdout') return
+  else if (target !== undefined) for (const { path } of record.files) out.line(printable(path))
+  else if (record.state?.phase === 'succeeded') for (const url of record.state.urls) out.line(printable(url))
+}
+
+async function openResults(ctx: Context, { files, state }: RunRecord): Promise<void> {
+  const results = files.length > 0 ? files.map(({ path }) => path) : (state?.urls ?? [])
+  for (const result of results) {
+    try {
+      await ctx.openResult(result)
+    } catch (error) {
+      ctx.out.warn(`${result} could not be opened: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+}
+
+/** Files in the way, and folders that cannot be written, are found before anything is paid for. Throws `usage`. */
+export async function checkTarget(
+  { target, overwrite }: Delivery,
+  runs: number,
+  kind: string | undefined,
+): Promise<void> {
+  if (target === undefined) return
+  for (const path of knownPaths(target, { count: runs, kind })) {
+    const obstacle = await obstacleAt(path, overwrite)
+    if (obstacle !== undefined) throw usageError(obstacle.message, obstacle.hint)
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * Every setting, one row each. Flag before environment before config file before default; an empty environment
+ * variable counts as unset. Help, `rushes config` and the docs are projections of this table.
+ */
+import { usageError } from '../errors.js'
+import { isModelName } from '../protocol/models.js'
+import { nearest } from '../protocol/nearest.js'
+import { parseDuration } from './duration.js'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+interface Setting {
+  readonly about: string
+  readonly environment?: string
+  /** Its place in the config file, in a profile; absent where a file is no place for it. */
+  readonly key?: string
+  readonly default?: string
+  /** Throws `usage` when a value cannot be one. */
+  check?(value: string, what: string): void
+}
+
+const modelName = (value: string, what: string): void => {
+  if (!isModelName(value)) throw usageError(`${what}: "${value}" is not of the form <provider>/<name>.`)
+}
+
+/** The full check of an address is the client's; this one only keeps nonsense out of the file. */
+const address = (value: string, what: string): void => {
+  if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
+    throw usageError(`${what}: "${value}" is no address.`, 'An address looks like https://api.example.com.')
+}
+
+export const SETTINGS = {
+  baseUrl: {
+    about: 'address of the service',
+    environment: 'RUSHES_BASE_URL',
+    key: 'baseUrl',
+    check: address,
+  },
+  videoModel: {
+    about: 'identifier of the video model',
+    environment: 'RUSHES_VIDEO_MODEL',
+    key: 'models.video',
+    check: modelName,
+  },
+  imageModel: {
+    about: 'identifier of the image model',
+    environment: 'RUSHES_IMAGE_MODEL',
+    key: 'models.image',
+    check: modelName,
+  },
+  timeout: {
+    about: 'how long to wait for a run; 0 waits for ever',
+    environment: 'RUSHES_TIMEOUT',
+    key: 'timeout',
+    default: '30m',
+    check: (value, what) => void parseDuration(value, what),
+  },
+  failureStatuses: {
+    about: 'further statuses that mean failure, separated by commas',
+    environment: 'RUSHES_FAILURE_STATUSES',
+    key: 'failureStatuses',
+  },
+  runIdField: { about: 'where the run id stands in the answer to a create, with dots', key: 'runIdField' },
+  apiKeyCommand: {
+    about: 'command whose first line of output is the API key',
+    environment: 'RUSHES_API_KEY_COMMAND',
+    key: 'apiKeyCommand',
+  },
+} as const satisfies Record<string, Setting>
+
+export type SettingName = keyof typeof SETTINGS
+
+/** Variables that are no setting of the table: where things are, and the key itself. */
+export const FURTHER_ENVIRONMENT = {
+  RUSHES_API_KEY: 'the API key',
+  RUSHES_API_KEY_FILE: 'a file whose first line is the API key',
+  RUSHES_PROFILE: 'the profile of the config file',
+  RUSHES_CONFIG_DIR: 'the folder of the config file',
+  RUSHES_STATE_DIR: 'the folder of what rushes remembers',
+  RUSHES_ALLOW_HTTP: '1 allows plain http to other machines: the key then travels in clear',
+} as const
+
+const rows = Object.entries(SETTINGS) as [SettingName, Setting][]
+
+/** Keys that `rushes config` knows, in the order of the table. */
+export const CONFIG_KEYS: readonly string[] = rows.flatMap(([, { key }]) => (key === undefined ? [] : [key]))
+
+/** The row of a config key. Throws `usage` with the nearest key. */
+export function settingOfKey(key: string): Setting {
+  if (/^api_?key$/i.test(key))
+    throw usageError(
+      'The API key is not set this way: it would stay in the shell history.',
+      'Store it with: rushes login.',
+    )
+  const found = rows.find(([, setting]) => setting.key === key)
+  if (found !== undefined) return found[1]
+  const near = nearest(key, CONFIG_KEYS)
+  throw usageError(
+    `There is no setting "${key}"${near === undefined ? '' : `; the nearest is ${near}`}.`,
+    `The settings: ${CONFIG_KEYS.join(', ')}.`,
+  )
+}
+
+/** An environment variable, where empty counts as unset. */
+export const variable = (env: Env, name: string): string | undefined => env[name] || undefined
+
+export interface Source {
+  readonly flag?: string | undefined
+  readonly env: Env
+  /** The profile's own values by config key. */
+  readonly file: Readonly<Record<string, string>>
+}
+
+export interface Found {
+  readonly value: string
+  /** For messages: `--base-url`, `RUSHES_BASE_URL`, `the config file`. */
+  readonly from: string
+}
+
+/** A setting's value and where it was found; undefined when nothing sets it and it has no default. */
+export function findSetting(name: SettingName, { flag, env, file }: Source): Found | undefined {
+  const setting: Setting = SETTINGS[name]
+  const candidates: readonly (readonly [string | undefined, string])[] = [
+    [flag, 'the command line'],
+    [
+      setting.environment === undefined ? undefined : variable(env, setting.environment),
+      setting.environment ?? '',
+    ],
+    [setting.key === undefined ? undefined : file[setting.key], `the config file (${setting.key})`],
+    [setting.default, 'the default'],
+  ]
+  for (const [value, from] of candidates) {
+    if (value === undefined) continue
+    setting.check?.(value, from === 'the command line' ? name : from)
+    return { value, from }
+  }
+  return undefined
+}

@@ -15,7 +15,7 @@ import { type ConfigFile, createConfigFile } from './config-file.js'
 import type { Globals } from './globals.js'
 import type { Interrupts } from './interrupts.js'
 import type { Io } from './io.js'
-import { findKey } from './key.js'
+import { findKey, KEY_VARIABLES } from './key.js'
 import type { Output } from './output.js'
 import { type RawProfile, settingsOf, storedKeyOf } from './profile.js'
 import { CONFIG_KEYS, findSetting, type SettingName, variable } from './settings.js'
@@ -86,9 +86,9 @@ const NO_BASE_URL: Missing = {
   hint: 'Set the address: --base-url <url>, RUSHES_BASE_URL or rushes config set baseUrl <url>. To try without a service: --local.',
 }
 
-const noKey = (baseUrl: string): Missing => ({
+const noKey = (baseUrl?: string): Missing => ({
   code: 'no_api_key',
-  text: `the API key for ${new URL(baseUrl).origin}`,
+  text: baseUrl === undefined ? 'the API key' : `the API key for ${new URL(baseUrl).origin}`,
   hint: 'Set the key: rushes login, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
 })
 
@@ -152,7 +152,7 @@ export function createContext(options: ContextOptions): Context {
 
   async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
     const address = await findBaseUrl()
-    if (address === undefined) throw missingError([NO_BASE_URL, ...missing])
+    if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
     const apiKey = await findKey({
       env,
       fileCommand: settingsOf(await profile(), ['apiKeyCommand']).apiKeyCommand,
@@ -164,6 +164,15 @@ export function createContext(options: ContextOptions): Context {
     if (apiKey === undefined) throw missingError([...missing, noKey(address)])
     if (missing.length > 0) throw missingError(missing)
     return { client: await clientFor(address, apiKey), fetch: await fetch() }
+  }
+
+  /** Without an address nobody can say which key is right, but that there is none can be said. */
+  async function lacksAnyKey(): Promise<readonly Missing[]> {
+    const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
+    const raw = await profile()
+    const kept =
+      storedKeyOf(raw) !== undefined || settingsOf(raw, ['apiKeyCommand']).apiKeyCommand !== undefined
+    return given || kept ? [] : [noKey()]
   }
 
   async function connectLocal({ missing = [], render = false }: ConnectOptions): Promise<Connection> {

@@ -35,13 +35,14 @@ const TAKES_VALUE: readonly string[] = ROWS.filter(({ flags }) => flags.includes
 )
 
 /**
- * The first word that is no flag and no flag's value: the name of the command. Read before commander sees the line,
- * so that one command's file is loaded and the others are not.
+ * The name of the command: the first word that is no flag and no flag's value, or the one after it for `help`. Read
+ * before commander sees the line, so that one command's file is loaded and the others are not.
  */
 export function commandWord(argv: readonly string[]): string | undefined {
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index] ?? ''
     if (word === '--') return argv[index + 1]
+    if (word === 'help') return commandWord(argv.slice(index + 1))
     if (!word.startsWith('-') || word === '-') return word
     if (TAKES_VALUE.includes(word)) index++
   }

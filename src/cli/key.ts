@@ -17,6 +17,9 @@ export interface KeySources {
   warn(message: string): void
 }
 
+/** In the order in which they count. */
+export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
+
 /** Undefined when no source names a key. Throws `no_api_key` when one does and it cannot be had or used. */
 export async function findKey(sources: KeySources): Promise<string | undefined> {
   const { env, stored, origin } = sources

@@ -35,7 +35,7 @@ export async function main(options: MainOptions): Promise<number> {
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
-    return report(thrown instanceof CommanderError ? usageOf(thrown) : thrown, out)
+    return report(thrown instanceof CommanderError ? usageOf(thrown, options.argv) : thrown, out)
   }
 }
 
@@ -75,10 +75,12 @@ const withCauses = (error: Error): string =>
   `${error.stack ?? error.message}${error.cause instanceof Error ? `\ncaused by: ${withCauses(error.cause)}` : ''}`
 
 /** commander's own words, with what to do next; every one of its errors is a usage error. */
-function usageOf({ code, message }: CommanderError): RushesError {
+function usageOf({ code, message }: CommanderError, argv: readonly string[]): RushesError {
   const said = message.replace(/^error: /, '').replace(/\n/g, ' ')
-  if (code === 'commander.help')
-    return usageError('This command needs a subcommand.', 'rushes --help lists them.')
+  if (code === 'commander.help') {
+    const name = commandWord(argv) ?? ''
+    return usageError(`rushes ${name} needs a subcommand.`, `See rushes ${name} --help.`)
+  }
   const hint =
     code === 'commander.unknownOption'
       ? 'To begin a prompt with a dash, put -- before it. See --help for the flags.'

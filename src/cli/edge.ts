@@ -2,6 +2,7 @@
  * The operating system's edge: signals, streams that end early, and the way the process ends. The only file that
  * touches `process` for more than a look.
  */
+import { EXIT } from '../errors.js'
 import { createInterrupts, Interruption, SIGNAL_EXITS, type SignalName } from './interrupts.js'
 import { main } from './main.js'
 
@@ -13,7 +14,11 @@ export async function runProcess(): Promise<void> {
   const handlers = SIGNALS.map((name) => [name, () => interrupts.interrupt(name)] as const)
   for (const [name, handler] of handlers) process.on(name, handler)
   // Node ignores SIGPIPE: a reader that went away shows as an error of the stream.
-  process.stdout.on('error', () => interrupts.interrupt('stdout closed'))
+  let stdoutError: NodeJS.ErrnoException | undefined
+  process.stdout.on('error', (error) => {
+    stdoutError ??= error
+    interrupts.interrupt('stdout closed')
+  })
   process.stderr.on('error', () => {})
 
   const exitCode = await main({
@@ -25,7 +30,9 @@ export async function runProcess(): Promise<void> {
     interrupts,
   })
 
-  await Promise.all([flushed(process.stdout), flushed(process.stderr)])
+  await flushed(process.stdout)
+  if (stdoutError !== undefined) await endWithout(stdoutError)
+  await flushed(process.stderr)
   for (const [name, handler] of handlers) process.off(name, handler)
   const reason: unknown = interrupts.first.reason
   const signal = reason instanceof Interruption && reason.exitCode === exitCode ? reason.by : undefined
@@ -35,9 +42,18 @@ export async function runProcess(): Promise<void> {
   process.exit(exitCode)
 }
 
+/** A reader that went away has read enough, and nothing is said; a full disk has lost the answer. */
+async function endWithout(error: NodeJS.ErrnoException): Promise<never> {
+  if (error.code === 'EPIPE') process.exit(EXIT.stdoutClosed)
+  process.stderr.write(`error: standard output could not be written: ${error.message}\n`)
+  await flushed(process.stderr)
+  process.exit(EXIT.downloadFailed)
+}
+
 /** `process.exit` drops what is still in a pipe. */
 const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
   new Promise((resolve) => {
-    if (stream.destroyed || stream.writableEnded) resolve()
-    else stream.write('', () => resolve())
+    if (stream.destroyed || stream.writableEnded) setImmediate(resolve)
+    // The error of a write is told after its callback.
+    else stream.write('', () => setImmediate(resolve))
   })

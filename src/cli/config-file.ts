@@ -2,9 +2,10 @@
  * The config file, kept by `conf`: 0600 in a folder that is 0700. It is loaded only when there is a file to read or
  * something to write, since loading it costs half of a cold start.
  */
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { usageError } from '../errors.js'
+import { makeFolders } from '../host/files.js'
 import { isRecord, type RawProfile } from './profile.js'
 
 export interface ConfigFile {
@@ -24,7 +25,7 @@ export function createConfigFile(folder: string): ConfigFile {
     async update(profile, change) {
       try {
         // `conf` would make the folder with the default mode, open to others.
-        mkdirSync(folder, { recursive: true, mode: 0o700 })
+        makeFolders(folder, 0o700)
         const conf = await open(folder, path)
         const profiles = isRecord(conf.store.profiles) ? conf.store.profiles : {}
         conf.set('profiles', { ...profiles, [profile]: change(profileIn(conf.store, profile)) })

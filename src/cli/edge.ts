@@ -3,7 +3,13 @@
  * touches `process` for more than a look.
  */
 import { EXIT } from '../errors.js'
-import { createInterrupts, Interruption, SIGNAL_EXITS, type SignalName } from './interrupts.js'
+import {
+  createInterrupts,
+  Interruption,
+  type InterruptSource,
+  SIGNAL_EXITS,
+  type SignalName,
+} from './interrupts.js'
 import { main } from './main.js'
 
 const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
@@ -11,7 +17,7 @@ const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
 /** Runs the command line of this process to its end. Does not return where a signal ended it. */
 export async function runProcess(): Promise<void> {
   const interrupts = createInterrupts()
-  const handlers = SIGNALS.map((name) => [name, () => interrupts.interrupt(name)] as const)
+  const handlers = SIGNALS.map((name) => [name, () => interruptBy(name, interrupts)] as const)
   for (const [name, handler] of handlers) process.on(name, handler)
   // Node ignores SIGPIPE: a reader that went away shows as an error of the stream.
   let stdoutError: NodeJS.ErrnoException | undefined
@@ -40,6 +46,14 @@ export async function runProcess(): Promise<void> {
   if (signal !== undefined && signal !== 'stdout closed' && process.platform !== 'win32')
     process.kill(process.pid, signal)
   process.exit(exitCode)
+}
+
+/** Whatever a command is stuck in, it outlives a second signal by this at most. */
+const LAST_GRACE_MS = 2_000
+
+function interruptBy(name: SignalName, interrupts: InterruptSource): void {
+  interrupts.interrupt(name)
+  if (interrupts.second.aborted) setTimeout(() => process.exit(SIGNAL_EXITS[name]), LAST_GRACE_MS).unref()
 }
 
 /** A reader that went away has read enough, and nothing is said; a full disk has lost the answer. */

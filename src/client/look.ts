@@ -41,6 +41,8 @@ async function ask(engine: LookEngine, id: string, signal?: AbortSignal): Promis
   try {
     return outcomeOf(await follow(engine, runUrl(engine.baseUrl, id), signal), id, engine)
   } catch (error) {
+    // An abort's reason may be a RushesError too; it is no trouble of the service's.
+    if (signal?.aborted) throw signal.reason
     if (error instanceof RushesError) return trouble(error.about(id))
     if (error instanceof BodyTooLarge)
       return trouble(badResponse(`The service's answer makes no sense: ${error.message}.`, { runId: id }))

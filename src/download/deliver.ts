@@ -1,7 +1,7 @@
 /** One output from its URL to its place. */
-import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
+import { makeFolders } from '../host/files.js'
 import { fetchOutput, type Means, type Retrying, type Source } from './fetch.js'
 import { misnamed } from './kind.js'
 import { awaitsExtension, withExtension } from './names.js'
@@ -65,7 +65,7 @@ export async function deliverToFile(means: Means, job: Job): Promise<Delivery> {
 }
 
 async function openWithFolders(path: string) {
-  await mkdir(dirname(path), { recursive: true })
+  makeFolders(dirname(path))
   return openPart(path)
 }
 

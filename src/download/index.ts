@@ -108,21 +108,19 @@ async function settle(
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof StreamFailed) throw error.cause
-    return { ok: false, error: withWayOut(error, output.runId) }
+    return { ok: false, error: withRun(error, output.runId) }
   }
 }
 
-/** Every failure names its run and says how to get the outputs again: they are paid for. */
-function withWayOut(error: unknown, runId: string): RushesError {
+/** Every failure names its run, and says that it is paid for: how to fetch it again is the caller's to say. */
+function withRun(error: unknown, runId: string): RushesError {
   if (!(error instanceof RushesError))
     return new RushesError('internal', error instanceof Error ? error.message : String(error), {
       cause: error,
       runId,
     })
-  const id = /^\w[\w.-]*$/.test(runId) ? runId : `'${runId.replaceAll("'", `'\\''`)}'`
-  const again = `The run has succeeded and is paid for; rushes download ${id} fetches its outputs again.`
   return new RushesError(error.code, error.message, {
-    hint: error.hint === undefined ? again : `${error.hint} ${again}`,
+    hint: [error.hint, 'The run has succeeded and is paid for.'].filter(Boolean).join(' '),
     cause: error.cause,
     httpStatus: error.httpStatus,
     exitCode: error.exitCode,

@@ -15,6 +15,8 @@ export const jittered = (range: { readonly min: number; readonly max: number }, 
 export function retryAfterMs(header: string | undefined, nowMs: number, mostMs: number): number | undefined {
   if (header === undefined) return undefined
   const value = header.trim()
-  const wish = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - nowMs
+  // `Date.parse` makes a date of almost anything that ends in a number; a real one holds a time of day.
+  const date = /\d\d:\d\d:\d\d/.test(value) ? Date.parse(value) : Number.NaN
+  const wish = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1_000 : date - nowMs
   return Number.isNaN(wish) ? undefined : Math.min(Math.max(0, wish), mostMs)
 }

@@ -2,9 +2,10 @@
  * SQLite as any program needs it: private files, several processes at once, numbered migrations. Knows nothing of
  * what is stored.
  */
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'libsql'
+import { makeFolders } from './files.js'
 
 export type Row = Readonly<Record<string, unknown>>
 export type Value = string | number | bigint | Uint8Array | null
@@ -55,7 +56,7 @@ export function openDatabase({ path, migrations, busyTimeoutMs = 10_000 }: Datab
 }
 
 function createPrivately(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolders(dirname(path), 0o700)
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 

@@ -101,8 +101,11 @@ async function send(
   )
   const signal = request.signal ? AbortSignal.any([request.signal, silence.signal]) : silence.signal
   let sent = false
+  // Wound up before anything is sent too: undici gives a proxy that never answers CONNECT five minutes.
+  watchdog.feed()
   try {
-    const answer = await undiciRequest(request.url, {
+    signal.throwIfAborted()
+    const asked = undiciRequest(request.url, {
       method: request.method,
       headers: withLength(request),
       body:
@@ -112,11 +115,13 @@ async function send(
       signal,
       dispatcher: dispatcher.compose(
         tellingWhenSent(() => {
+          if (signal.aborted) return
           sent = true
           watchdog.feed()
         }),
       ),
     })
+    const answer = await unlessAborted(asked, signal, () => sent)
     watchdog.feed()
     return responseOf(answer, watchdog, request.signal)
   } catch (error) {
@@ -124,6 +129,23 @@ async function send(
     throw failureOf(error, sent, request.signal, silence.signal)
   }
 }
+
+/**
+ * undici heeds a signal only once a connection stands. Before that it is heeded here: undici then drops the request
+ * without a byte of it.
+ */
+const unlessAborted = <Answer>(
+  asked: Promise<Answer>,
+  signal: AbortSignal,
+  isSent: () => boolean,
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const abort = () => {
+      if (!isSent()) reject(signal.reason)
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    asked.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
 
 const withLength = ({ headers, body }: HttpRequest): Record<string, string> =>
   body === undefined ? { ...headers } : { ...headers, 'content-length': String(body.byteLength) }

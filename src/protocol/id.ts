@@ -1,6 +1,7 @@
 /**
  * Run identifiers. The body of a created run is not published, so the id is looked for where services put it.
  */
+import { RUNS_PATH } from './routes.js'
 
 /** Where an id may stand in the answer to a create, in this order; the `Location` header comes last. */
 const ID_FIELDS = ['id', 'run_id', 'runId'] as const
@@ -30,11 +31,12 @@ const field = (value: unknown, name: string): unknown =>
 /** The value at a dotted path such as `job.uuid`. */
 const at = (value: unknown, path: string): unknown => path.split('.').reduce(field, value)
 
-/** The last segment of a `Location`, decoded. */
+/** The last segment of a `Location`, decoded. The address of all runs names none of them. */
 function idOfLocation(location: string | undefined): string | undefined {
   if (location === undefined) return undefined
   try {
     const segments = new URL(location, 'http://location.invalid').pathname.split('/').filter(Boolean)
+    if (`/${segments.join('/')}`.endsWith(RUNS_PATH)) return undefined
     return asId(decodeURIComponent(segments.at(-1) ?? ''))
   } catch {
     return undefined

@@ -1,6 +1,6 @@
 /** The data folder of the service: private, and everything under a name that the service chose. */
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolders } from '../host/files.js'
 
 export interface DataFolders {
   readonly database: string
@@ -19,7 +19,6 @@ export async function makeDataFolders(root: string): Promise<DataFolders> {
     outputs: join(root, 'outputs'),
     work: join(root, 'work'),
   }
-  for (const folder of [root, folders.inputs, folders.outputs, folders.work])
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+  for (const folder of [root, folders.inputs, folders.outputs, folders.work]) makeFolders(folder, 0o700)
   return folders
 }

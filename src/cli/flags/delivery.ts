@@ -1,8 +1,8 @@
 /** The flags that say how long to wait and where the outputs go; `run` and `wait` share them. */
-import { statSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { parseTarget, type Target } from '../../download/target.js'
 import { usageError } from '../../errors.js'
+import { isFolder } from '../../host/files.js'
 import type { Context } from '../context.js'
 import { parseDuration } from '../duration.js'
 
@@ -36,8 +36,6 @@ export interface Delivery {
   readonly timeoutMs: number | undefined
   readonly open: boolean
 }
-
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** Throws `usage`. Under `--local` outputs are downloaded anyway: their URLs end with the process. */
 export async function deliveryOf(ctx: Context, options: DeliveryOptions, runs: number): Promise<Delivery> {

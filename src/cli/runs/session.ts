@@ -1,7 +1,9 @@
 /** What the commands that wait have in common: follow runs, deliver their outputs, print in order, sum up. */
+import { dirname } from 'node:path'
 import { createNamer, knownPaths } from '../../download/names.js'
 import { obstacleAt } from '../../download/place.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
+import { reasonUnwritable } from '../../host/files.js'
 import { printable } from '../../protocol/text.js'
 import type { Connection, Context } from '../context.js'
 import { exitCodeOf } from '../exit.js'
@@ -116,7 +118,15 @@ export async function checkTarget(
   runs: number,
   kind: string | undefined,
 ): Promise<void> {
-  if (target === undefined) return
+  if (target === undefined || target.kind === 'stdout') return
+  const folder = target.kind === 'folder' ? target.folder : dirname(target.template)
+  // A folder whose name waits for the run is looked at from the last one that is certain.
+  const reason = reasonUnwritable(folder.replace(/[^/\\]*\{.*$/s, '') || '.')
+  if (reason !== undefined)
+    throw usageError(
+      `Outputs cannot be written: ${reason}; nothing was sent.`,
+      'Name another place: -o <path>.',
+    )
   for (const path of knownPaths(target, { count: runs, kind })) {
     const obstacle = await obstacleAt(path, overwrite)
     if (obstacle !== undefined) throw usageError(obstacle.message, obstacle.hint)

@@ -1,0 +1,137 @@
+/** Whatever a server says, it is an answer or a RushesError with a documented exit code, and nothing else. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { EXIT, OWN_CODES, RushesError } from '../../src/errors.js'
+import { findRunId, isRunId } from '../../src/protocol/id.js'
+import { PROBLEMS } from '../../src/protocol/problems.js'
+import { FAILURE_STATUSES } from '../../src/protocol/run.js'
+import { printable, printableJson } from '../../src/protocol/text.js'
+import { createBench, lost, rejection, type Step, unconnected } from './wire.js'
+
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+const DOCUMENTED: readonly number[] = Object.values(EXIT)
+
+const word = fc.oneof(
+  fc.constantFrom(...Object.keys(PROBLEMS), ...Object.keys(OWN_CODES), ...FAILURE_STATUSES, 'succeeded'),
+  fc.constantFrom('\u001b]0;title\u0007', '\u009b31m', '', ' ', '__proto__', 'toString'),
+  fc.string({ unit: 'binary' }),
+)
+const value = fc.oneof(word, fc.jsonValue(), fc.constantFrom(null, 0, -0, 1e300, 2 ** 53, true))
+const urls = fc.oneof(value, fc.array(fc.oneof(word, fc.webUrl(), fc.constant('ftp://x/y'))))
+
+const bodyObject = fc.record(
+  {
+    id: value,
+    run_id: value,
+    run: fc.oneof(value, fc.record({ id: value })),
+    status: value,
+    output: fc.oneof(value, fc.record({ urls })),
+    error: fc.oneof(value, fc.record({ code: value, message: value }, { requiredKeys: [] })),
+    message: value,
+    created_at: value,
+  },
+  { requiredKeys: [] },
+)
+
+const body = fc.oneof(
+  { weight: 5, arbitrary: bodyObject.map((object) => Buffer.from(JSON.stringify(object))) },
+  { weight: 2, arbitrary: fc.uint8Array({ maxLength: 200 }) },
+  { weight: 2, arbitrary: fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)) },
+  { weight: 1, arbitrary: fc.constant(Buffer.from([0x22, 0xc3, 0x28, 0xff, 0xfe, 0x22])) },
+  { weight: 1, arbitrary: fc.constant(Buffer.from('['.repeat(100_000))) },
+  { weight: 1, arbitrary: word.map((text) => Buffer.from(JSON.stringify({ error: text.repeat(2_000) }))) },
+  { weight: 1, arbitrary: fc.constant(undefined) },
+)
+
+const status = fc.oneof(
+  fc.constantFrom(200, 201, 202, 204, 301, 302, 400, 401, 402, 403, 404, 429, 500, 503),
+  fc.integer({ min: 100, max: 999 }),
+)
+
+const location = fc.oneof(
+  word,
+  fc.webUrl(),
+  fc.webPath(),
+  fc.constantFrom('%', '//', 'http://[', '/%ff', '/a%00b'),
+)
+const wish = fc.oneof(word, fc.constantFrom('1', '-1', '1e9', 'Infinity', 'NaN', '9'.repeat(400)))
+const headers = fc.record({ location, 'retry-after': wish }, { requiredKeys: [] })
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 20, arbitrary: fc.record({ status, body, headers, cut: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.constant(lost('\u001b[2J')) },
+  { weight: 1, arbitrary: fc.constant(unconnected('\u0007')) },
+)
+
+/** A property of its own rank: what ends badly is a RushesError, and can be printed. */
+function expectDocumented(error: unknown): void {
+  expect(error).toBeInstanceOf(RushesError)
+  if (!(error instanceof RushesError)) return
+  expect(DOCUMENTED).toContain(error.exitCode)
+  expect([EXIT.ok, EXIT.bug]).not.toContain(error.exitCode)
+  expect(error.code).not.toBe('')
+  for (const text of [error.message, error.code, error.hint ?? ''])
+    expect(printable(text)).not.toMatch(CONTROL)
+  expect(printableJson({ code: error.code, message: error.message })).not.toMatch(CONTROL)
+}
+
+const immediate = { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 }
+
+describe('any answer', () => {
+  it('to a create is a run with an id, or a documented error', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 3 }), async (steps) => {
+        const { client, clock, requests } = createBench(steps, { forever: true, gate: immediate })
+        const created = client.create({ model: 'a/b', input: {} })
+        // No create takes longer than its six retries of a minute.
+        const ended = created.then(
+          ({ id }) => ({ id }),
+          (error: unknown) => ({ error }),
+        )
+        await clock.advance(6 * 60_000)
+        const end = await ended
+        if ('id' in end) expect(isRunId(end.id)).toBe(true)
+        else expectDocumented(end.error)
+        expect(requests.length).toBeLessThanOrEqual(6)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('to a look is a state, or a documented error of that run', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 3 }), async (steps) => {
+        const { client, clock } = createBench(steps, { forever: true, gate: immediate })
+        const ended = client.get('r1').then(
+          (state) => ({ state }),
+          (error: unknown) => ({ error }),
+        )
+        await clock.advance(4 * 60_000)
+        const end = await ended
+        if ('state' in end) {
+          expect(['going', 'failed', 'succeeded']).toContain(end.state.phase)
+          expect(end.state.urls.length > 0).toBe(end.state.phase === 'succeeded')
+        } else {
+          expectDocumented(end.error)
+          expect(end.error).toMatchObject({ runId: 'r1' })
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('has an id that can be asked for, or none', () => {
+    fc.assert(
+      fc.property(fc.oneof(bodyObject, value), fc.option(location, { nil: undefined }), (answer, where) => {
+        const id = findRunId({ body: answer, location: where })
+        expect(id === undefined || isRunId(id)).toBe(true)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it('that is always nonsense ends a wait', async () => {
+    const { client, clock } = createBench([{ status: 200, body: Buffer.from([0xff]) }], { forever: true })
+    expectDocumented(await rejection(clock.runUntil(client.wait('r1'))))
+  })
+})

@@ -1,0 +1,260 @@
+/** One status request, and what each answer to it means. */
+import { describe, expect, it } from 'vitest'
+import { MOST_ANSWER_BYTES } from '../../src/client/answers.js'
+import { EXIT, RushesError } from '../../src/errors.js'
+import { PROBLEMS } from '../../src/protocol/problems.js'
+import { FAILURE_STATUSES } from '../../src/protocol/run.js'
+import {
+  BASE_URL,
+  type BenchOptions,
+  createBench,
+  lost,
+  problem,
+  rejection,
+  type Scripted,
+  type Step,
+  unconnected,
+} from './wire.js'
+
+const URLS = ['https://cdn.test/1.png']
+const run = (status: unknown, more: object = {}): Scripted => ({ status: 200, body: { status, ...more } })
+const DONE = run('succeeded', { output: { urls: URLS } })
+
+async function seen(steps: readonly Step[], options?: BenchOptions) {
+  const bench = createBench(steps, options)
+  return { ...bench, state: await bench.clock.runUntil(bench.client.get('r1')) }
+}
+
+async function refused(steps: readonly Step[], options?: BenchOptions) {
+  const bench = createBench(steps, options)
+  const error = await rejection(bench.clock.runUntil(bench.client.get('r1')))
+  if (!(error instanceof RushesError)) throw error
+  return { ...bench, error }
+}
+
+describe('a status', () => {
+  it('that is succeeded brings its URLs', async () => {
+    const { state } = await seen([DONE])
+    expect(state).toMatchObject({ id: 'r1', status: 'succeeded', phase: 'succeeded', urls: URLS })
+  })
+
+  const asWritten = (word: string) => [
+    word,
+    word.toUpperCase(),
+    word.replace(/^./, (c) => c.toUpperCase()),
+    ` ${word} `,
+  ]
+  it.each(FAILURE_STATUSES.flatMap(asWritten))('%j is a failure', async (status) => {
+    const { state } = await seen([run(status, { output: { urls: URLS } })])
+    expect(state).toMatchObject({ status, phase: 'failed', urls: [] })
+  })
+
+  it.each(['queued', 'processing', 'IN_PROGRESS', 'Succeeded', 'done', 'moderated', 'fail', '  '])(
+    '%j goes on',
+    async (status) => {
+      expect((await seen([run(status)])).state).toMatchObject({ status, phase: 'going', urls: [] })
+    },
+  )
+
+  it.each([
+    ['moderated', 'MODERATED'],
+    [' Blocked ', 'blocked'],
+  ])('the further word %j makes %j a failure', async (word, status) => {
+    expect((await seen([run(status)], { failureStatuses: [word] })).state.phase).toBe('failed')
+  })
+
+  it('succeeded stays a success, whatever the further words are', async () => {
+    expect((await seen([DONE], { failureStatuses: ['succeeded'] })).state.phase).toBe('succeeded')
+  })
+
+  it.each([
+    ['error.message', { error: { message: 'too dark', code: 'dark' } }, 'too dark'],
+    ['error.code', { error: { code: 'dark' } }, 'dark'],
+    ['error', { error: 'too dark' }, 'too dark'],
+    ['error_message', { error_message: 'too dark' }, 'too dark'],
+    ['message', { message: 'too dark' }, 'too dark'],
+    ['failure_reason', { failure_reason: 'too dark' }, 'too dark'],
+    ['nothing', { error: null }, undefined],
+    ['no text', { error: 5, message: ' ' }, undefined],
+  ])('of a failure is explained by %s', async (_, more, failure) => {
+    expect((await seen([run('failed', more)])).state.failure).toBe(failure)
+  })
+
+  it('brings the times, and the object of the service untouched', async () => {
+    const more = { created_at: '2026-01-01T01:00:00+01:00', finished_at: 'soon', extra: [1] }
+    const { state } = await seen([run('queued', more)])
+    expect(state).toMatchObject({ createdAt: '2026-01-01T00:00:00.000Z', finishedAt: undefined })
+    expect(state.service).toEqual({ status: 'queued', ...more })
+  })
+
+  it.each([200, 202, 226])('comes with any 2xx: %i', async (status) => {
+    expect((await seen([{ ...DONE, status }])).state.phase).toBe('succeeded')
+  })
+})
+
+describe('a request', () => {
+  it.each([
+    ['r1', 'r1'],
+    ['a/b?c#d', 'a%2Fb%3Fc%23d'],
+    ['../../x', '..%2F..%2Fx'],
+    ['ü %41', '%C3%BC%20%2541'],
+  ])('for %j stays in one segment', async (id, segment) => {
+    const { client, clock, requests } = createBench([DONE])
+    await clock.runUntil(client.get(id))
+    expect(requests[0]).toMatchObject({ method: 'GET' })
+    expect(requests[0]?.url.href).toBe(`${BASE_URL}/api/v1/runs/${segment}`)
+  })
+})
+
+describe('nonsense is asked for again after 1, 2 and 4 s, and is exit 8', () => {
+  const nonsense: [string, Step][] = [
+    ['succeeded without output', run('succeeded')],
+    ['succeeded without URLs', run('succeeded', { output: {} })],
+    ['succeeded with an empty list', run('succeeded', { output: { urls: [] } })],
+    ['succeeded with one URL in place of a list', run('succeeded', { output: { urls: URLS[0] } })],
+    ['succeeded with ftp', run('succeeded', { output: { urls: ['ftp://cdn.test/1.png'] } })],
+    ['succeeded with a path', run('succeeded', { output: { urls: [...URLS, '/1.png'] } })],
+    ['succeeded with a number', run('succeeded', { output: { urls: [1] } })],
+    ['no status', { status: 200, body: {} }],
+    ['an empty status', run('')],
+    ['a status that is a number', run(3)],
+    ['a list', { status: 200, body: [DONE] }],
+    ['null', { status: 200, body: 'null' }],
+    ['a page', { status: 200, body: '<h1>hello</h1>' }],
+    ['nothing', { status: 204 }],
+    ['invalid UTF-8', { status: 200, body: Buffer.from([0xff, 0xfe, 0x7b]) }],
+    ['more than 8 MiB', { status: 200, body: Buffer.alloc(MOST_ANSWER_BYTES + 1, ' ') }],
+    ['a redirect without an address', { status: 302 }],
+    ['not modified', { status: 304 }],
+  ]
+  it.each(nonsense)('%s', async (_, step) => {
+    const { error, atMs } = await refused([step, step, step, step])
+    expect(error).toMatchObject({ code: 'bad_response', exitCode: EXIT.serviceBroken, runId: 'r1' })
+    expect(atMs).toEqual([0, 1_000, 3_000, 7_000])
+  })
+
+  it('and may pass', async () => {
+    const { atMs } = await seen([run('succeeded'), DONE])
+    expect(atMs).toEqual([0, 1_000])
+  })
+})
+
+describe('trouble that may pass', () => {
+  const troubles: [string, Step, number][] = [
+    ['no connection', unconnected(), EXIT.network],
+    ['a lost answer', lost(), EXIT.network],
+    ['a body that is cut', { ...DONE, cut: true }, EXIT.network],
+    ['500', problem(500, undefined), EXIT.serviceBroken],
+    ['503', { status: 503, body: '<h1>busy</h1>' }, EXIT.serviceBroken],
+    ['429 RATE_LIMITED', problem(429, 'RATE_LIMITED'), EXIT.rateLimited],
+    ['429 without a code', { status: 429 }, EXIT.rateLimited],
+  ]
+  it.each(troubles)('%s: four tries', async (_, step, exitCode) => {
+    const { error, atMs } = await refused([step, step, step, step])
+    expect(error).toMatchObject({ exitCode, runId: 'r1' })
+    expect(atMs).toEqual([0, 1_000, 3_000, 7_000])
+  })
+
+  it.each([
+    ['9', 9_000],
+    ['3600', 60_000],
+    ['0', 1_000],
+  ])('Retry-After: %s', async (wish, waitMs) => {
+    expect((await seen([problem(503, 'busy', { 'retry-after': wish }), DONE])).atMs).toEqual([0, waitMs])
+    expect((await seen([problem(429, 'RATE_LIMITED', { 'retry-after': wish }), DONE])).atMs).toEqual([
+      0,
+      waitMs,
+    ])
+  })
+
+  it('a 429 of one look holds every other back', async () => {
+    const { client, clock, atMs } = createBench([
+      problem(429, 'RATE_LIMITED', { 'retry-after': '5' }),
+      DONE,
+      DONE,
+    ])
+    const first = client.get('a')
+    await clock.advance(100)
+    await clock.runUntil(Promise.all([first, client.get('b')]))
+    expect(atMs).toEqual([0, 5_000, 5_000])
+  })
+})
+
+describe('a refusal is final', () => {
+  const documented = Object.entries(PROBLEMS).filter(([code]) => code !== 'RATE_LIMITED')
+  it.each(documented)('%s', async (code, { status, exit, hint }) => {
+    const { error, requests } = await refused([problem(status, code)])
+    expect(error).toMatchObject({ code, exitCode: exit, httpStatus: status, hint, runId: 'r1' })
+    expect(requests).toHaveLength(1)
+  })
+
+  it.each([
+    [400, 3],
+    [401, 4],
+    [402, 5],
+    [403, 5],
+    [404, 3],
+    [410, 3],
+    [418, 3],
+  ])('%i without a code is exit %i', async (status, exitCode) => {
+    const { error, requests } = await refused([{ status, body: '<h1>no</h1>' }])
+    expect(error).toMatchObject({ code: 'service_error', exitCode, httpStatus: status, runId: 'r1' })
+    expect(requests).toHaveLength(1)
+  })
+})
+
+describe('a redirect', () => {
+  const to = (location: string, status = 302): Scripted => ({ status, headers: { Location: location } })
+
+  it.each(['/elsewhere/r1', 'https://api.test/elsewhere/r1', '//api.test:443/elsewhere/r1'])(
+    'to %s is followed: the origin is the same',
+    async (location) => {
+      const { requests, state } = await seen([to(location), DONE])
+      expect(requests.map(({ url }) => url.href)).toEqual([
+        `${BASE_URL}/api/v1/runs/r1`,
+        'https://api.test/elsewhere/r1',
+      ])
+      expect(state.id).toBe('r1')
+    },
+  )
+
+  it.each([
+    'https://evil.test/api/v1/runs/r1',
+    'http://api.test/api/v1/runs/r1',
+    'https://api.test:8443/',
+    '//evil.test/',
+    'https://',
+    'file:///etc/passwd',
+    'data:application/json,{}',
+  ])('to %s is refused', async (location) => {
+    const step = to(location, 307)
+    const { error, requests } = await refused([step, step, step, step])
+    expect(error).toMatchObject({ code: 'bad_response', exitCode: 8, httpStatus: 307, runId: 'r1' })
+    expect(new Set(requests.map(({ url }) => url.origin))).toEqual(new Set(['https://api.test']))
+    expect(requests).toHaveLength(4)
+  })
+
+  it('in circles ends after five', async () => {
+    const { error, requests } = await refused([to('')], { forever: true })
+    expect(error).toMatchObject({ code: 'bad_response', exitCode: 8 })
+    expect(error.message).toContain('circles')
+    expect(requests).toHaveLength(4 * 6)
+  })
+})
+
+describe('an abort', () => {
+  const reason = new RushesError('interrupted', 'a signal')
+
+  it.each([
+    ['while the answer is awaited', 'hang' as const],
+    ['while it waits for the next try', { status: 500 }],
+  ])('%s ends the look with its own reason', async (_, step) => {
+    const { client, clock, requests } = createBench([step, DONE])
+    const stop = new AbortController()
+    const looked = rejection(client.get('r1', stop.signal))
+    await clock.advance(500)
+    stop.abort(reason)
+    expect(await looked).toBe(reason)
+    expect(requests).toHaveLength(1)
+  })
+})

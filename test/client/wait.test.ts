@@ -1,0 +1,286 @@
+/** Waiting: the pace of the looks, the patience with trouble, and what ends a wait. */
+import { describe, expect, it } from 'vitest'
+import { FIRST_LOOK_MS, nextLookMs, nextTryMs } from '../../src/client/pace.js'
+import { afterFailure, isExhausted, type Patience, UNTRIED } from '../../src/client/patience.js'
+import { wait } from '../../src/client/wait.js'
+import { EXIT, RushesError } from '../../src/errors.js'
+import { createManualClock } from '../support/clock.js'
+import { createBench, createWire, lost, problem, rejection, type Scripted, type Step } from './wire.js'
+
+const GOING: Scripted = { status: 200, body: { status: 'processing' } }
+const DONE: Scripted = {
+  status: 200,
+  body: { status: 'succeeded', output: { urls: ['https://cdn.test/1'] } },
+}
+const FAILED: Scripted = { status: 200, body: { status: 'failed' } }
+const BROKEN: Scripted = { status: 500 }
+const UNKNOWN = problem(404, 'run_not_found')
+
+describe('the pace', () => {
+  it.each([
+    ['idle', 0, 1_000, 2_000],
+    ['half of the budget', 0.5, 1_000, 2_000],
+    ['three quarters', 0.75, 2_500, 3_500],
+    ['all of it', 1, 4_000, 5_000],
+  ])('%s', (_, load, min, max) => {
+    expect(nextLookMs(load, 0)).toBe(min)
+    expect(nextLookMs(load, 0.999_999)).toBe(max)
+  })
+
+  it('after trouble: 1, 2, 4, 8, 8 s, or what the service asks for', () => {
+    expect([1, 2, 3, 4, 5, 6].map((n) => nextTryMs(n, 0))).toEqual([1_000, 2_000, 4_000, 8_000, 8_000, 8_000])
+    expect([nextTryMs(1, 30_000), nextTryMs(4, 500)]).toEqual([30_000, 8_000])
+  })
+
+  it('the first look comes 1 s after the create, then one every 1 to 2 s by the dice', async () => {
+    const dice = [0, 0.5, 0.999_999]
+    const { client, clock, atMs } = createBench([GOING, GOING, GOING, DONE], {
+      random: () => dice.shift() ?? 0,
+    })
+    await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
+    expect(atMs).toEqual([1_000, 2_000, 3_500, 5_500])
+    expect(FIRST_LOOK_MS).toBe(1_000)
+  })
+
+  it('the first second is counted from the create, not from the wait', async () => {
+    const { client, clock, atMs } = createBench([DONE])
+    await clock.advance(700)
+    await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
+    expect(atMs).toEqual([1_000])
+  })
+
+  it('a run of earlier is looked at at once', async () => {
+    const { client, clock, atMs } = createBench([DONE])
+    await clock.advance(700)
+    await clock.runUntil(client.wait('r1'))
+    expect(atMs).toEqual([700])
+  })
+
+  it('is slower when more than half of the budget is in use', async () => {
+    const free = { settle() {} }
+    const gate = { acquire: async () => free, holdBack() {}, load: () => 1 }
+    const { client, clock, atMs } = createBench([GOING, GOING, DONE], { gate })
+    await clock.runUntil(client.wait('r1'))
+    expect(atMs).toEqual([0, 4_000, 8_000])
+  })
+})
+
+describe('what a wait shows', () => {
+  it('every state, the last one final', async () => {
+    const { client, clock } = createBench([GOING, GOING, FAILED])
+    const seen: string[] = []
+    const watching = async () => {
+      for await (const { status } of client.states('r1')) seen.push(status)
+    }
+    await clock.runUntil(watching())
+    expect(seen).toEqual(['processing', 'processing', 'failed'])
+  })
+
+  it('leaves no timer behind when it is left early', async () => {
+    const { client, clock, requests } = createBench([GOING, GOING])
+    const first = async () => {
+      for await (const state of client.states('r1', { timeoutMs: 60_000 })) return state.status
+    }
+    expect(await clock.runUntil(first())).toBe('processing')
+    await clock.advance(120_000)
+    expect([clock.sleepers, requests.length]).toEqual([0, 1])
+  })
+
+  it('trouble is told and passes', async () => {
+    const { client, clock, atMs } = createBench([BROKEN, lost(), GOING, BROKEN, DONE])
+    const told: string[] = []
+    await clock.runUntil(client.wait('r1', { onTrouble: ({ code }) => told.push(code) }))
+    expect(told).toEqual(['service_error', 'network', 'service_error'])
+    expect(atMs).toEqual([0, 1_000, 3_000, 4_000, 5_000])
+  })
+})
+
+describe('what ends a wait at once', () => {
+  it.each([
+    [400, 'invalid_input', EXIT.refused],
+    [401, 'invalid_api_key', EXIT.key],
+    [402, 'insufficient_balance', EXIT.account],
+    [403, 'ip_not_allowed', EXIT.account],
+    [404, 'run_not_found', EXIT.notFound],
+    [429, 'USAGE_EXCEEDED', EXIT.account],
+  ])('%i %s', async (status, code, exitCode) => {
+    const { client, clock, requests } = createBench([GOING, problem(status, code)])
+    const error = await rejection(clock.runUntil(client.wait('r1')))
+    expect(error).toMatchObject({ code, exitCode, runId: 'r1' })
+    expect(requests).toHaveLength(2)
+  })
+})
+
+describe('a 404 after a create', () => {
+  it('is excused for 10 s: a replica may be behind', async () => {
+    const { client, clock, atMs } = createBench([UNKNOWN, UNKNOWN, UNKNOWN, DONE])
+    await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
+    expect(atMs).toEqual([1_000, 2_000, 4_000, 8_000])
+  })
+
+  it('ends the wait after that', async () => {
+    const { client, clock, atMs } = createBench([UNKNOWN], { forever: true })
+    const error = await rejection(clock.runUntil(client.wait('r1', { createdAtMs: 0 })))
+    expect(error).toMatchObject({ code: 'run_not_found', exitCode: EXIT.notFound, runId: 'r1' })
+    expect(atMs).toEqual([1_000, 2_000, 4_000, 8_000, 16_000])
+  })
+
+  it('counts 10 s to the millisecond', async () => {
+    for (const [lookAtMs, looks] of [
+      [9_999, 2],
+      [10_000, 1],
+    ] as const) {
+      const { client, clock, requests } = createBench([UNKNOWN, DONE])
+      await clock.advance(lookAtMs)
+      await clock.runUntil(client.wait('r1', { createdAtMs: 0 })).catch(() => {})
+      expect(requests).toHaveLength(looks)
+    }
+  })
+
+  it('is not excused for a run of another process', async () => {
+    const { client, clock, requests } = createBench([UNKNOWN, DONE])
+    expect(await rejection(clock.runUntil(client.wait('r1')))).toMatchObject({ exitCode: EXIT.notFound })
+    expect(requests).toHaveLength(1)
+  })
+})
+
+describe('patience', () => {
+  const failures = (count: number, eachMs: number): Patience =>
+    Array.from({ length: count }).reduce<Patience>((patience) => afterFailure(patience, eachMs), UNTRIED)
+
+  it.each([
+    ['five tries in three minutes', 5, 36_000, false],
+    ['six tries in three minutes', 6, 36_000, true],
+    ['six tries in two minutes', 6, 20_000, true],
+    ['six tries in a little less', 6, 19_999, false],
+    ['a hundred tries in a second', 100, 10, false],
+    ['one try and a night', 1, 8 * 3_600_000, false],
+    ['a clock that went back', 6, -60_000, false],
+  ])('%s: %i × %i ms → %s', (_, count, eachMs, exhausted) => {
+    expect(isExhausted(failures(count, eachMs))).toBe(exhausted)
+  })
+
+  it('a night counts for 75 s', () => {
+    expect(afterFailure(UNTRIED, 8 * 3_600_000)).toEqual({ failures: 1, wakingMs: 75_000 })
+  })
+
+  it.each<[string, Step, string, number]>([
+    ['a broken service', BROKEN, 'service_error', EXIT.serviceBroken],
+    ['a dead network', lost(), 'network', EXIT.network],
+    ['nonsense', { status: 200, body: 'x' }, 'bad_response', EXIT.serviceBroken],
+    ['rate limits', problem(429, 'RATE_LIMITED'), 'RATE_LIMITED', EXIT.rateLimited],
+  ])('with %s ends at the first try after two minutes', async (_, step, code, exitCode) => {
+    const { client, clock, atMs } = createBench([step], { forever: true })
+    const error = await rejection(clock.runUntil(client.wait('r1')))
+    expect(error).toMatchObject({ code, exitCode, runId: 'r1' })
+    expect(String(error)).toContain('No good answer for two minutes')
+    expect(atMs.slice(0, 6)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 23_000])
+    expect(atMs.at(-1)).toBe(127_000)
+  })
+
+  it('begins anew with every good answer', async () => {
+    const broken = Array.from({ length: 12 }, () => BROKEN)
+    const { client, clock } = createBench([...broken, GOING, ...broken, GOING, ...broken, DONE])
+    expect((await clock.runUntil(client.wait('r1'))).phase).toBe('succeeded')
+  })
+
+  it('outlives a night in which the machine slept', async () => {
+    const clock = createManualClock()
+    const wire = createWire(clock, [BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, DONE])
+    let nightMs = 0
+    const engine = {
+      baseUrl: 'https://api.test',
+      send: wire.fetch,
+      gate: { holdBack() {}, load: () => 0 },
+      clock: { ...clock, monotonic: () => clock.monotonic() + nightMs },
+      failureStatuses: [],
+      random: () => 0,
+    }
+    const onTrouble = () => {
+      if (wire.requests.length === 3) nightMs = 8 * 3_600_000
+    }
+    expect((await clock.runUntil(wait(engine, 'r1', { onTrouble }))).phase).toBe('succeeded')
+  })
+})
+
+describe('the wait limit', () => {
+  const limit = { code: 'wait_timeout', exitCode: EXIT.waitTimeout, runId: 'r1' }
+
+  it('ends a wait between looks', async () => {
+    const { client, clock, atMs } = createBench([GOING], { forever: true })
+    const waited = rejection(client.wait('r1', { timeoutMs: 2_500 }))
+    await clock.advance(2_499)
+    expect(atMs).toEqual([0, 1_000, 2_000])
+    await clock.advance(1)
+    expect(await waited).toMatchObject(limit)
+    await clock.advance(60_000)
+    expect(atMs).toHaveLength(3)
+  })
+
+  it('ends a look that hangs, and is no trouble of the service', async () => {
+    const { client, clock } = createBench([GOING, 'hang'])
+    const told: RushesError[] = []
+    const waited = rejection(client.wait('r1', { timeoutMs: 5_000, onTrouble: (error) => told.push(error) }))
+    await clock.advance(5_000)
+    expect(await waited).toMatchObject(limit)
+    expect(told).toEqual([])
+  })
+
+  it('ends a wait for a place under the limit', async () => {
+    const { client, clock, requests } = createBench([DONE], { forever: true })
+    await clock.runUntil(Promise.all(Array.from({ length: 20 }, () => client.get('x'))))
+    const waited = rejection(client.wait('r1', { timeoutMs: 5_000 }))
+    await clock.advance(5_000)
+    expect(await waited).toMatchObject(limit)
+    await clock.advance(60_000)
+    expect(requests).toHaveLength(20)
+  })
+
+  it('is counted from the create', async () => {
+    const { client, clock } = createBench([GOING], { forever: true })
+    await clock.advance(4_000)
+    const waited = rejection(client.wait('r1', { timeoutMs: 5_000, createdAtMs: 0 }))
+    await clock.advance(1_000)
+    expect(await waited).toMatchObject(limit)
+    expect(clock.monotonic()).toBe(5_000)
+  })
+
+  it('that has passed already looks no more', async () => {
+    const { client, clock, requests } = createBench([GOING], { forever: true })
+    await clock.advance(6_000)
+    const waited = rejection(client.wait('r1', { timeoutMs: 5_000, createdAtMs: 0 }))
+    await clock.advance(2_000)
+    expect(await waited).toMatchObject(limit)
+    expect(requests.length).toBeLessThanOrEqual(1)
+  })
+
+  it('is for ever when there is none', async () => {
+    const { client, clock } = createBench([...Array.from({ length: 4_000 }, () => GOING), DONE], {
+      gate: { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 },
+    })
+    const waited = client.wait('r1')
+    await clock.advance(3_600_000 + 400_000)
+    expect((await waited).phase).toBe('succeeded')
+  })
+})
+
+describe('a signal', () => {
+  const reason = new RushesError('interrupted', 'a signal')
+
+  it.each<[string, Step]>([
+    ['between looks', GOING],
+    ['while a look hangs', 'hang'],
+    ['while trouble is waited out', BROKEN],
+  ])('%s ends the wait with its own reason', async (_, step) => {
+    const { client, clock } = createBench([step, step], { forever: true })
+    const stop = new AbortController()
+    const told: RushesError[] = []
+    const onTrouble = (error: RushesError) => told.push(error)
+    const waited = rejection(client.wait('r1', { signal: stop.signal, timeoutMs: 60_000, onTrouble }))
+    await clock.advance(500)
+    stop.abort(reason)
+    expect(await waited).toBe(reason)
+    expect(told.map(({ code }) => code)).not.toContain('interrupted')
+    expect(clock.sleepers).toBe(0)
+  })
+})

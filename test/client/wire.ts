@@ -1,0 +1,132 @@
+/** A service as a script: one answer a request, in order, and what was asked of it and when. */
+
+import { type Client, type ClientOptions, createApiClient } from '../../src/client/index.js'
+import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
+import { HttpFailure } from '../../src/host/http.js'
+import { createLimiter } from '../../src/limiter/index.js'
+import { RUNS_LIMIT } from '../../src/protocol/limits.js'
+import { createManualClock, type ManualClock } from '../support/clock.js'
+
+export const BASE_URL = 'https://api.test/prefix'
+export const KEY = 'sk-test-0123456789-secret'
+
+export interface Scripted {
+  readonly status: number
+  /** Objects travel as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** The connection dies after the body's bytes. */
+  readonly cut?: boolean
+}
+
+/** `hang` never answers; an error is thrown in place of an answer. */
+export type Step = Scripted | Error | 'hang'
+
+export interface Wire {
+  readonly fetch: Fetch
+  readonly requests: readonly HttpRequest[]
+  /** Instants by the monotonic clock. */
+  readonly atMs: readonly number[]
+}
+
+export const lost = (message = 'the connection was reset') =>
+  new HttpFailure(message, { sent: true, code: 'ECONNRESET' })
+export const unconnected = (message = 'the connection was refused') =>
+  new HttpFailure(message, { sent: false, code: 'ECONNREFUSED' })
+export const problem = (
+  status: number,
+  code: string | undefined,
+  headers: Record<string, string> = {},
+): Scripted => ({
+  status,
+  headers,
+  body: { error: { ...(code !== undefined && { code }), message: `${code ?? 'something'} happened` } },
+})
+
+const bytesOf = (body: unknown): Uint8Array => {
+  if (body === undefined) return new Uint8Array()
+  if (body instanceof Uint8Array) return body
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+export function responseOf({ status, body, headers = {}, cut = false }: Scripted): HttpResponse {
+  const lower = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  return {
+    status,
+    header: (name) => lower.get(name.toLowerCase()),
+    body: (async function* () {
+      const bytes = bytesOf(body)
+      if (bytes.byteLength > 0) yield bytes
+      if (cut) throw new HttpFailure('the body was cut', { sent: true, code: 'ECONNRESET' })
+    })(),
+    discard() {},
+  }
+}
+
+/** The last step answers whatever follows when `forever`. */
+export function createWire(
+  clock: Pick<ManualClock, 'monotonic'>,
+  steps: readonly Step[],
+  { forever = false } = {},
+): Wire {
+  const requests: HttpRequest[] = []
+  const atMs: number[] = []
+  return {
+    requests,
+    atMs,
+    async fetch(request) {
+      request.signal?.throwIfAborted()
+      const step = steps[forever ? Math.min(requests.length, steps.length - 1) : requests.length]
+      requests.push(request)
+      atMs.push(clock.monotonic())
+      if (step === undefined) throw new Error(`request ${requests.length} is one too many`)
+      if (step instanceof Error) throw step
+      if (step !== 'hang') return responseOf(step)
+      return await new Promise((_, reject) => {
+        request.signal?.addEventListener('abort', () => reject(request.signal?.reason))
+      })
+    },
+  }
+}
+
+export interface Bench extends Wire {
+  readonly client: Client
+  readonly clock: ManualClock
+  /** What was traced. */
+  readonly lines: readonly string[]
+}
+
+export interface BenchOptions extends Partial<Omit<ClientOptions, 'clock' | 'fetch'>> {
+  readonly forever?: boolean
+}
+
+/** A client at one end of the wire, under a limiter of its own. */
+export function createBench(
+  steps: readonly Step[],
+  { forever = false, ...options }: BenchOptions = {},
+): Bench {
+  const clock = createManualClock()
+  const wire = createWire(clock, steps, { forever })
+  const lines: string[] = []
+  const client = createApiClient({
+    baseUrl: BASE_URL,
+    apiKey: KEY,
+    gate: createLimiter(RUNS_LIMIT, clock),
+    random: () => 0,
+    trace: (line) => lines.push(line),
+    ...options,
+    clock,
+    fetch: wire.fetch,
+  })
+  return { ...wire, client, clock, lines }
+}
+
+/** The error that a promise rejects with; fails the test when it does not. */
+export async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise
+  } catch (error) {
+    return error
+  }
+  throw new Error('was expected to reject')
+}

@@ -1,0 +1,250 @@
+/**
+ * The docs against the code: every command, flag, setting, variable and code is named where a reader looks for it. What
+ * is missing is said as the row to add.
+ */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, extname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Command, Option } from 'commander'
+import { describe, expect, test } from 'vitest'
+import { COMMANDS } from '../src/cli/commands/index.js'
+import { globalOptions } from '../src/cli/globals.js'
+import { createProgram } from '../src/cli/program.js'
+import { FURTHER_ENVIRONMENT, SETTINGS } from '../src/cli/settings.js'
+import { EXIT, OWN_CODES } from '../src/errors.js'
+import { PROBLEMS } from '../src/protocol/problems.js'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+/** Every row that is looked for and not there. */
+const missingFrom = (text: string, rows: readonly string[]): readonly string[] =>
+  rows.filter((row) => !text.includes(row))
+
+describe('docs/commands.md', () => {
+  const sections = sectionsOf(read('docs/commands.md'))
+
+  /** The command with its flags, and all below it; `help` is commander's own. */
+  const commandsUnder = (command: Command, path: string): readonly (readonly [string, Command])[] => [
+    [path, command],
+    ...command.commands.flatMap((child) => commandsUnder(child, `${path} ${child.name()}`)),
+  ]
+
+  const everyCommand = async (): Promise<readonly (readonly [string, Command])[]> => {
+    const program = await createProgram(undefined, { run: async () => {} })
+    const named = await Promise.all(
+      COMMANDS.map(async ({ name }) => {
+        const whole = await createProgram(name, { run: async () => {} })
+        return whole.commands
+          .filter((command) => command.name() === name)
+          .flatMap((command) => commandsUnder(command, `rushes ${name}`))
+      }),
+    )
+    return [['rushes', program], ...named.flat()]
+  }
+
+  const rowOf = ({ flags, description }: Option): string => `| \`${flags}\` | ${description} |`
+
+  const globals = new Set(globalOptions().map(({ flags }) => flags))
+
+  test('has a section for every command, with its flags as the help has them', async () => {
+    const missing: string[] = []
+    for (const [path, command] of await everyCommand()) {
+      const section = sections.get(path)
+      if (section === undefined) missing.push(`## ${path}`)
+      const help = command.createHelp()
+      const own = help
+        .visibleOptions(command)
+        .filter(({ flags, long }) => path === 'rushes' || !(globals.has(flags) || long === '--help'))
+      missing.push(...missingFrom(section ?? '', own.map(rowOf)).map((row) => `${path}: ${row}`))
+      const defaults = own.flatMap(({ defaultValue }) =>
+        typeof defaultValue === 'string' ? [defaultValue] : [],
+      )
+      missing.push(...missingFrom(section ?? '', defaults).map((value) => `${path}: default ${value}`))
+      const usage = help
+        .visibleArguments(command)
+        .map((argument) => (argument.variadic ? `${argument.name()}...` : argument.name()))
+      missing.push(...missingFrom(section ?? '', usage).map((word) => `${path}: ${word}`))
+    }
+    expect(missing).toEqual([])
+  })
+
+  test('names no command and no flag of a command that there is not', async () => {
+    const known = new Map(await everyCommand())
+    const extra: string[] = []
+    for (const [path, section] of sections) {
+      const command = known.get(path)
+      if (command === undefined) extra.push(`## ${path}`)
+      const flags = new Set(command?.options.map((option) => option.flags))
+      for (const [, flag = ''] of section.matchAll(/^\| `(-[^`]+)` \|/gm))
+        if (!(flags.has(flag) || (path === 'rushes' && flag === '-h, --help'))) extra.push(`${path}: ${flag}`)
+    }
+    expect(extra).toEqual([])
+  })
+})
+
+describe('docs/environment.md', () => {
+  const rows = read('docs/environment.md').split('\n')
+
+  test('has a row for every setting: what it is, its variable, its key, its default', () => {
+    const missing = Object.entries<{
+      readonly about: string
+      readonly environment?: string
+      readonly key?: string
+      readonly default?: string
+    }>(SETTINGS).filter(([, setting]) => {
+      const words = [setting.environment, setting.key, setting.default].filter((word) => word !== undefined)
+      return !rows.some(
+        (row) => row.includes(`| ${setting.about} |`) && words.every((word) => row.includes(`\`${word}\``)),
+      )
+    })
+    expect(missing).toEqual([])
+  })
+
+  test('has a row for every further variable', () => {
+    const missing = Object.keys(FURTHER_ENVIRONMENT).filter(
+      (name) => !rows.some((row) => row.startsWith(`| \`${name}\` |`)),
+    )
+    expect(missing).toEqual([])
+  })
+
+  test('names every variable of ours that any source file reads', () => {
+    const text = rows.join('\n')
+    const named = new Set(sources('src').flatMap((path) => read(path).match(/\bRUSHES_[A-Z_]+\b/g) ?? []))
+    // Variables of what is not there yet are named in comments alone.
+    named.delete('RUSHES_OUTPUT_DIR')
+    expect(missingFrom(text, [...named])).toEqual([])
+  })
+
+  test.each(['NO_COLOR', 'FORCE_COLOR', 'CI', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'])(
+    'names %s',
+    (name) => {
+      expect(rows.some((row) => row.startsWith('|') && row.includes(`\`${name}\``))).toBe(true)
+    },
+  )
+})
+
+describe('docs/exit-codes.md', () => {
+  const text = read('docs/exit-codes.md')
+
+  test('has a row for every exit code', () => {
+    const rows = Object.entries(EXIT).map(([name, code]) => `\n| ${code} | \`${name}\` |`)
+    expect(missingFrom(text, rows)).toEqual([])
+  })
+
+  test('has a row for every own error code, with its exit code and meaning', () => {
+    const rows = Object.entries(OWN_CODES).map(
+      ([code, { exit, about }]) => `\n| \`${code}\` | ${exit} | ${about}`,
+    )
+    expect(missingFrom(text, rows)).toEqual([])
+  })
+
+  test('has a row for every code of the service, with its status and exit code', () => {
+    const rows = Object.entries(PROBLEMS).map(
+      ([code, { status, exit }]) => `\n| \`${code}\` | ${status} | ${exit} |`,
+    )
+    expect(missingFrom(text, rows)).toEqual([])
+  })
+})
+
+describe('README.md', () => {
+  const readme = read('README.md')
+  const blocks = [...readme.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block.trim())
+
+  test('begins with the two commands, each alone in a code block of its own', () => {
+    expect(blocks.slice(0, 2)).toEqual([
+      'npm ci && npx rushes run image --local "a red fox in fresh snow"',
+      'npm cit',
+    ])
+  })
+
+  test('says what it is in one sentence first', () => {
+    const [, , sentence = ''] = readme.split('\n')
+    expect(sentence).toMatch(/^`rushes` is .*[^.]\.$/)
+  })
+})
+
+describe('every file that is written by hand', () => {
+  const files = [
+    ...readdirSync(ROOT, { withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.(md|json|ts|mjs)$/.test(entry.name))
+      .map(({ name }) => name),
+    ...['bin', 'src', 'test', 'bench', 'docs', '.ci', '.github'].flatMap((folder) => sources(folder)),
+  ]
+
+  test('names no place of the machine it was written on, and no registry', () => {
+    const places = [
+      // Folders in which checkouts and homes lie.
+      /(?<![\w.~$}:/-])\/(home|root|Users|work|builds|workspace)\/[\w.-]+/,
+      /(?<![\w.])[A-Z]:\\+Users\\/,
+      /\bregistry[.-][a-z0-9-]+\.(org|com|io|net|dev)\b/i,
+      /\b(npmjs|yarnpkg|artifactory|jfrog)\.(org|com|io)\b/i,
+      /"resolved":\s*"http/,
+    ]
+    const found = files.flatMap((path) =>
+      places.flatMap((place) => {
+        const [word] = place.exec(read(path)) ?? []
+        return word === undefined ? [] : [`${path}: ${word}`]
+      }),
+    )
+    expect(found).toEqual([])
+  })
+
+  test('links to what is there', () => {
+    const broken = files
+      .filter((path) => path.endsWith('.md'))
+      .flatMap((path) =>
+        linksOf(read(path))
+          .filter((link) => !leadsSomewhere(path, link))
+          .map((link) => `${path}: ${link}`),
+      )
+    expect(broken).toEqual([])
+  })
+})
+
+/** Text by the command that its heading names. */
+function sectionsOf(markdown: string): ReadonlyMap<string, string> {
+  const parts = markdown.split(/^#+ (rushes\b.*)$/m)
+  return new Map(
+    parts.flatMap((heading, at) => (at % 2 === 1 ? [[heading.trim(), parts[at + 1] ?? ''] as const] : [])),
+  )
+}
+
+/** Text files below a folder; none when it is not there. */
+function sources(folder: string): readonly string[] {
+  const path = join(ROOT, folder)
+  if (!existsSync(path)) return []
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter(
+      (entry) => entry.isFile() && /^\.?(|md|json|ts|mjs|js|cjs|sql|yml|yaml|sh)$/.test(extname(entry.name)),
+    )
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+}
+
+const linksOf = (markdown: string): readonly string[] =>
+  [...withoutCode(markdown).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link = '']) => link)
+    .filter((link) => !/^[a-z][a-z+.-]*:/i.test(link))
+
+const withoutCode = (markdown: string): string =>
+  markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '')
+
+function leadsSomewhere(from: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#')
+  const target = path === '' ? join(ROOT, from) : resolve(ROOT, dirname(from), path)
+  if (!existsSync(target)) return false
+  if (anchor === undefined) return true
+  if (statSync(target).isDirectory()) return false
+  const headings = [...readFileSync(target, 'utf8').matchAll(/^#+ (.*)$/gm)].map(
+    ([, heading = '']) => heading,
+  )
+  return headings.some((heading) => slugOf(heading) === anchor)
+}
+
+/** As the usual hosts of Markdown make it. */
+const slugOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-')

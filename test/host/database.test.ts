@@ -1,0 +1,154 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
+
+const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
+const SECOND = "ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT 'plain'"
+
+function newPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'rushes-database-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'deep', 'er', 'a.db')
+}
+
+function open(path: string, migrations: readonly string[] = [FIRST]): OpenDatabase {
+  const database = openDatabase({ path, migrations, busyTimeoutMs: 2_000 })
+  onTestFinished(() => database.close())
+  return database
+}
+
+const add = (database: OpenDatabase, text: string) =>
+  database.run('INSERT INTO notes (text) VALUES (?)', text).changes
+const texts = (database: OpenDatabase) =>
+  database.all('SELECT text FROM notes ORDER BY id').map(({ text }) => text)
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+
+describe('a database', () => {
+  it('is private: the files 0600, the folder 0700', () => {
+    const path = newPath()
+    add(open(path), 'a')
+    expect([path, `${path}-wal`, `${path}-shm`].map(modeOf)).toEqual(['600', '600', '600'])
+    expect(modeOf(dirname(path))).toBe('700')
+  })
+
+  it('keeps what was written', () => {
+    const path = newPath()
+    const first = openDatabase({ path, migrations: [FIRST] })
+    expect([add(first, 'a'), add(first, 'b')]).toEqual([1, 1])
+    expect(first.run('UPDATE notes SET text = text').changes).toBe(2)
+    first.close()
+    const second = open(path)
+    expect(texts(second)).toEqual(['a', 'b'])
+    expect(second.get('SELECT text FROM notes WHERE id = ?', 2)?.text).toBe('b')
+    expect(second.get('SELECT text FROM notes WHERE id = ?', 3)).toBeUndefined()
+  })
+
+  it('is brought from one format to the next, with what it holds', () => {
+    const path = newPath()
+    const first = openDatabase({ path, migrations: [FIRST] })
+    add(first, 'a')
+    first.close()
+    const second = open(path, [FIRST, SECOND])
+    expect(second.get('SELECT text, kind FROM notes')).toMatchObject({ text: 'a', kind: 'plain' })
+    expect(second.get('PRAGMA user_version')?.user_version).toBe(2)
+  })
+
+  it('of a newer format is refused, and left as it is', () => {
+    const path = newPath()
+    const newer = openDatabase({ path, migrations: [FIRST, SECOND] })
+    add(newer, 'a')
+    newer.close()
+    expect(() => openDatabase({ path, migrations: [FIRST] })).toThrow(NewerFormat)
+    expect(() => openDatabase({ path, migrations: [FIRST] })).toThrow('format 2')
+    expect(texts(open(path, [FIRST, SECOND]))).toEqual(['a'])
+  })
+
+  it('whose migration fails stays at its format', () => {
+    const path = newPath()
+    const broken = ['ALTER TABLE notes ADD COLUMN kind TEXT; THIS IS NO SQL']
+    openDatabase({ path, migrations: [FIRST] }).close()
+    expect(() => openDatabase({ path, migrations: [FIRST, ...broken] })).toThrow()
+    expect(add(open(path), 'a')).toBe(1)
+  })
+
+  it('that is none is an error, and is not touched', () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'rushes-database-')), 'a.db')
+    onTestFinished(() => rmSync(dirname(path), { recursive: true, force: true }))
+    const bytes = 'this is no database '.repeat(100)
+    writeFileSync(path, bytes)
+    expect(() => openDatabase({ path, migrations: [FIRST] })).toThrow()
+    expect(readFileSync(path, 'utf8')).toBe(bytes)
+  })
+})
+
+describe('two that open the same file', () => {
+  it('both find it migrated once, and see what the other writes', () => {
+    const path = newPath()
+    const one = open(path, [FIRST, SECOND])
+    const other = open(path, [FIRST, SECOND])
+    add(one, 'a')
+    add(other, 'b')
+    expect(texts(one)).toEqual(['a', 'b'])
+    expect(texts(other)).toEqual(['a', 'b'])
+  })
+
+  it('at the same time wait for each other', async () => {
+    const path = newPath()
+    const holder = open(path, [])
+    const held = new Worker(
+      `const Database = require('libsql'); const { workerData, parentPort } = require('node:worker_threads')
+       const database = new Database(workerData); database.exec('BEGIN IMMEDIATE'); parentPort.postMessage('held')
+       setTimeout(() => { database.exec(${JSON.stringify(`${FIRST}; PRAGMA user_version = 1; COMMIT`)}); database.close() }, 100)`,
+      { eval: true, workerData: path },
+    )
+    await new Promise((resolve) => held.once('message', resolve))
+    const late = open(path)
+    expect(add(late, 'a')).toBe(1)
+    expect(holder.get('PRAGMA user_version')?.user_version).toBe(1)
+    await held.terminate()
+  })
+})
+
+describe('a transaction', () => {
+  it('gives what its work gives', () => {
+    const database = open(newPath())
+    expect(database.transaction(() => add(database, 'a') + 1)).toBe(2)
+    expect(texts(database)).toEqual(['a'])
+  })
+
+  it('that throws leaves nothing, and the next one goes on', () => {
+    const database = open(newPath())
+    const error = new Error('no')
+    const failing = () => {
+      add(database, 'a')
+      throw error
+    }
+    expect(() => database.transaction(failing)).toThrow(error)
+    expect(texts(database)).toEqual([])
+    database.transaction(() => add(database, 'b'))
+    expect(texts(database)).toEqual(['b'])
+  })
+
+  it('is not seen by a neighbour before its end', () => {
+    const path = newPath()
+    const [one, other] = [open(path), open(path)]
+    one.transaction(() => {
+      add(one, 'a')
+      expect(texts(other)).toEqual([])
+    })
+    expect(texts(other)).toEqual(['a'])
+  })
+
+  it('that cannot have the lock in time says so, and does nothing', () => {
+    const path = newPath()
+    const one = open(path)
+    const other = openDatabase({ path, migrations: [FIRST], busyTimeoutMs: 20 })
+    onTestFinished(() => other.close())
+    one.transaction(() => expect(() => other.transaction(() => add(other, 'b'))).toThrow(/busy|locked/i))
+    expect(texts(one)).toEqual([])
+    expect(existsSync(path)).toBe(true)
+  })
+})

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { isLoopback } from '../../src/host/http.js'
+import { platformFolders } from '../../src/host/paths.js'
+
+describe('the folders', () => {
+  const linux = (config: string, state: string) => ({ config, state })
+  it.each([
+    ['the defaults', { HOME: '/h' }, linux('/h/.config/rushes', '/h/.local/state/rushes')],
+    ['XDG', { HOME: '/h', XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' }, linux('/c/rushes', '/s/rushes')],
+    [
+      'XDG that is not absolute',
+      { HOME: '/h', XDG_CONFIG_HOME: 'c', XDG_STATE_HOME: './s' },
+      linux('/h/.config/rushes', '/h/.local/state/rushes'),
+    ],
+    [
+      'XDG that is empty',
+      { HOME: '/h', XDG_CONFIG_HOME: '', XDG_STATE_HOME: '' },
+      linux('/h/.config/rushes', '/h/.local/state/rushes'),
+    ],
+  ])('on Linux: %s', (_, env, folders) => {
+    expect(platformFolders('rushes', env, 'linux')).toEqual(folders)
+  })
+
+  it('on macOS', () => {
+    expect(platformFolders('rushes', { HOME: '/h', XDG_CONFIG_HOME: '/c' }, 'darwin')).toEqual({
+      config: '/h/Library/Preferences/rushes',
+      state: '/h/Library/Application Support/rushes',
+    })
+  })
+
+  it('on Windows', () => {
+    expect(platformFolders('rushes', { APPDATA: '/r', LOCALAPPDATA: '/l' }, 'win32')).toEqual({
+      config: '/r/rushes',
+      state: '/l/rushes',
+    })
+    expect(platformFolders('rushes', { USERPROFILE: '/u' }, 'win32')).toEqual({
+      config: '/u/AppData/Roaming/rushes',
+      state: '/u/AppData/Local/rushes',
+    })
+  })
+})
+
+describe('loopback', () => {
+  it.each([
+    ['127.0.0.1', true],
+    ['127.255.0.9', true],
+    ['localhost', true],
+    ['LOCALHOST.', true],
+    ['a.localhost', true],
+    ['::1', true],
+    ['[::1]', true],
+    ['0.0.0.0', false],
+    ['127.0.0.1.evil.test', false],
+    ['localhost.evil.test', false],
+    ['notlocalhost', false],
+    ['128.0.0.1', false],
+    ['', false],
+  ])('%s → %s', (host, is) => {
+    expect(isLoopback(host)).toBe(is)
+  })
+})

@@ -1,0 +1,500 @@
+/** The real network on loopback: what was certainly not sent, what may have been, and which way it goes. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import {
+  type AddressInfo,
+  connect,
+  createServer as createNetServer,
+  type LookupFunction,
+  type Server,
+  type Socket,
+} from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { HttpFailure, type HttpRequest, readText } from '../../src/host/http.js'
+import {
+  createNetwork,
+  type Network,
+  type NetworkOptions,
+  SILENCE_TIMEOUT_MS,
+} from '../../src/host/undici.js'
+import { createManualClock } from '../support/clock.js'
+
+const KEY = 'sk-never-seen-anywhere'
+
+function newNetwork(options: Partial<NetworkOptions> = {}): Network {
+  const network = createNetwork({ env: {}, clock: createManualClock(), ...options })
+  onTestFinished(() => network.close())
+  return network
+}
+
+async function listening(server: Server): Promise<number> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => sockets.add(socket))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+const serve = async (listener: RequestListener) => {
+  const server = createHttpServer({ keepAliveTimeout: 60_000 }, listener)
+  let connections = 0
+  server.on('connection', () => connections++)
+  return { url: `http://127.0.0.1:${await listening(server)}/`, connections: () => connections }
+}
+
+/** A server of bytes, for answers that no HTTP server would give. */
+const serveRaw = async (onConnection: (socket: Socket) => void): Promise<string> => {
+  const server = createNetServer((socket) => {
+    socket.on('error', () => {})
+    onConnection(socket)
+  })
+  return `http://127.0.0.1:${await listening(server)}/`
+}
+
+const get = (url: string, more: Partial<HttpRequest> = {}): HttpRequest => ({
+  method: 'GET',
+  url: new URL(url),
+  headers: { authorization: `Bearer ${KEY}` },
+  ...more,
+})
+const post = (
+  url: string,
+  body: Uint8Array = Buffer.from('{}'),
+  more: Partial<HttpRequest> = {},
+): HttpRequest => get(url, { method: 'POST', body, fresh: true, ...more })
+
+async function failure(promise: Promise<unknown>): Promise<HttpFailure> {
+  const error = await promise.then(
+    () => new Error('was expected to fail'),
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof HttpFailure)) throw error
+  expect(inspect(error, { depth: Number.POSITIVE_INFINITY, showHidden: true })).not.toContain(KEY)
+  return error
+}
+
+const everyNameIsHere: LookupFunction = (_, options, found) =>
+  options.all ? found(null, [{ address: '127.0.0.1', family: 4 }]) : found(null, '127.0.0.1', 4)
+
+/** A promise and what fulfils it. */
+function awaited<Value>() {
+  let resolve: (value: Value) => void = () => {}
+  const promise = new Promise<Value>((fulfil) => {
+    resolve = fulfil
+  })
+  return { promise, resolve: (value: Value) => resolve(value) }
+}
+
+const received = async (request: IncomingMessage): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+describe('an exchange', () => {
+  it('brings the status, the headers in any case, and the body', async () => {
+    const { url } = await serve((request, response) => {
+      response.writeHead(418, { 'Retry-After': '3', 'set-cookie': ['a=1', 'b=2'] })
+      response.end(`${request.method} ${request.url}`)
+    })
+    const response = await newNetwork().fetch(get(`${url}a%2Fb?c`))
+    expect([response.status, response.header('RETRY-AFTER'), response.header('Set-Cookie')]).toEqual([
+      418,
+      '3',
+      'a=1, b=2',
+    ])
+    expect(response.header('location')).toBeUndefined()
+    expect(await readText(response, 1_000)).toBe('GET /a%2Fb?c')
+  })
+
+  it('sends 5 MB whole, with their length', async () => {
+    const body = Buffer.alloc(5_000_000, 'abcdefg')
+    const { url } = await serve(async (request, response) => {
+      const whole = (await received(request)).equals(body)
+      response.end(`${whole} ${request.headers['content-length']} ${request.headers['transfer-encoding']}`)
+    })
+    const response = await newNetwork().fetch(post(url, body))
+    expect(await readText(response, 1_000)).toBe('true 5000000 undefined')
+  })
+
+  it('sends an empty body', async () => {
+    const { url } = await serve(async (request, response) => {
+      response.end(`${(await received(request)).byteLength} ${request.headers['content-length']}`)
+    })
+    expect(await readText(await newNetwork().fetch(post(url, new Uint8Array())), 1_000)).toBe('0 0')
+  })
+
+  it('follows no redirect', async () => {
+    const { url } = await serve((_, response) => response.writeHead(302, { location: '/elsewhere' }).end())
+    const response = await newNetwork().fetch(post(url))
+    expect([response.status, response.header('location')]).toEqual([302, '/elsewhere'])
+    response.discard()
+  })
+
+  it('hears a refusal that comes before the body is read', async () => {
+    const { url } = await serve((_, response) => response.writeHead(413).end('too large'))
+    const response = await newNetwork().fetch(post(url, Buffer.alloc(200_000)))
+    expect([response.status, await readText(response, 1_000)]).toEqual([413, 'too large'])
+  })
+})
+
+describe('certainly not sent', () => {
+  it('a refused connection', async () => {
+    const gone = createNetServer()
+    await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve))
+    const { port } = gone.address() as AddressInfo
+    await new Promise((resolve) => gone.close(resolve))
+    const error = await failure(newNetwork().fetch(post(`http://127.0.0.1:${port}/`)))
+    expect(error).toMatchObject({ sent: false, code: 'ECONNREFUSED', message: 'the connection was refused' })
+  })
+
+  it('a connection refused on every address of a name', async () => {
+    const error = await failure(newNetwork().fetch(post('http://localhost:1/')))
+    expect(error).toMatchObject({ sent: false, code: 'ECONNREFUSED', message: 'the connection was refused' })
+  })
+
+  it('a name that is not found', async () => {
+    const network = newNetwork({
+      lookup: (hostname, _, found) =>
+        found(Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: 'ENOTFOUND' }), '', 0),
+    })
+    const error = await failure(network.fetch(post('http://nowhere.invalid/')))
+    expect(error).toMatchObject({
+      sent: false,
+      code: 'ENOTFOUND',
+      message: 'the name of the host was not found',
+    })
+  })
+
+  it('a certificate that nobody trusts', async ({ skip }) => {
+    const certificate = selfSigned()
+    if (certificate === undefined) return skip('no openssl')
+    let requests = 0
+    const port = await listening(createHttpsServer(certificate, () => requests++))
+    const error = await failure(newNetwork().fetch(post(`https://localhost:${port}/`)))
+    expect(error).toMatchObject({ sent: false, code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    expect(requests).toBe(0)
+  })
+
+  it('TLS with a server that speaks none', async () => {
+    const url = await serveRaw((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+    const error = await failure(newNetwork().fetch(post(url.replace('http:', 'https:'))))
+    expect(error.sent).toBe(false)
+  })
+
+  it('a proxy that refuses the tunnel', async () => {
+    const proxy = await createProxy({ refuse: true })
+    const network = newNetwork({ env: { HTTPS_PROXY: proxy.url } })
+    const error = await failure(network.fetch(post('https://api.test/')))
+    expect(error.sent).toBe(false)
+    expect(proxy.asked).toEqual(['CONNECT api.test:443'])
+  })
+})
+
+describe('perhaps sent', () => {
+  it('a connection reset after the request was read', async () => {
+    const url = await serveRaw((socket) => socket.once('data', () => socket.resetAndDestroy()))
+    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({ sent: true, code: 'ECONNRESET' })
+  })
+
+  it('a connection closed without an answer', async () => {
+    const url = await serveRaw((socket) => socket.once('data', () => socket.end()))
+    expect((await failure(newNetwork().fetch(post(url)))).sent).toBe(true)
+  })
+
+  it('an answer that is no HTTP', async () => {
+    const url = await serveRaw((socket) => socket.once('data', () => socket.end('hello\r\n\r\n')))
+    expect((await failure(newNetwork().fetch(post(url)))).sent).toBe(true)
+  })
+
+  it('a connection reset amid the body of the request', async () => {
+    const url = await serveRaw((socket) => socket.once('data', () => socket.resetAndDestroy()))
+    expect((await failure(newNetwork().fetch(post(url, Buffer.alloc(5_000_000))))).sent).toBe(true)
+  })
+
+  it.each([
+    ['by length', 'Content-Length: 10\r\n\r\n12345'],
+    ['by chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n'],
+  ])('a body that is cut %s fails in the reading, after the head', async (_, rest) => {
+    const url = await serveRaw((socket) => {
+      socket.once('data', () => socket.end(`HTTP/1.1 201 Created\r\nLocation: /r1\r\n${rest}`))
+    })
+    const response = await newNetwork().fetch(post(url))
+    expect([response.status, response.header('location')]).toEqual([201, '/r1'])
+    expect((await failure(readText(response, 1_000))).sent).toBe(true)
+  })
+})
+
+describe('60 s of silence', () => {
+  it('before the head end the request: perhaps sent', async () => {
+    const clock = createManualClock()
+    const heard = awaited<void>()
+    const { url } = await serve(() => heard.resolve())
+    const failed = failure(newNetwork({ clock }).fetch(post(url)))
+    await heard.promise
+    await clock.advance(SILENCE_TIMEOUT_MS)
+    expect(await failed).toMatchObject({ sent: true, message: 'nothing moved for 60 s' })
+  })
+
+  it('of a proxy that never answers CONNECT end the request: certainly not sent', async () => {
+    const clock = createManualClock()
+    const heard = awaited<void>()
+    const proxy = await serveRaw((socket) => socket.once('data', () => heard.resolve()))
+    const failed = failure(
+      newNetwork({ clock, env: { HTTPS_PROXY: proxy } }).fetch(post('https://api.test/')),
+    )
+    await heard.promise
+    await clock.advance(SILENCE_TIMEOUT_MS)
+    expect(await failed).toMatchObject({ sent: false, message: 'nothing moved for 60 s' })
+  })
+
+  it('amid a body end the reading, and every chunk winds the alarm up again', async () => {
+    const clock = createManualClock()
+    const chunks = ['a', 'b', 'c']
+    const served = awaited<() => void>()
+    const { url } = await serve((_, response) => {
+      response.writeHead(200, { 'content-length': '100' })
+      const write = () => response.write(chunks.shift() ?? '')
+      write()
+      served.resolve(write)
+    })
+    const response = await newNetwork({ clock }).fetch(get(url))
+    const write = await served.promise
+    const body = response.body[Symbol.asyncIterator]()
+    await body.next()
+    for (const chunk of ['b', 'c']) {
+      await clock.advance(SILENCE_TIMEOUT_MS - 1)
+      write()
+      expect(Buffer.from((await body.next()).value).toString()).toBe(chunk)
+    }
+    const failed = failure(body.next())
+    await clock.advance(SILENCE_TIMEOUT_MS)
+    expect(await failed).toMatchObject({ sent: true, message: 'nothing moved for 60 s' })
+  })
+
+  it('after an answer that was read whole are nobody’s business', async () => {
+    const clock = createManualClock()
+    const { url } = await serve((_, response) => response.end('ok'))
+    const network = newNetwork({ clock })
+    expect(await readText(await network.fetch(get(url)), 100)).toBe('ok')
+    await clock.advance(SILENCE_TIMEOUT_MS * 2)
+    expect(await readText(await network.fetch(get(url)), 100)).toBe('ok')
+  })
+})
+
+describe('an abort', () => {
+  const reason = new Error('the caller’s own')
+
+  it('passes through as it is, before and during a request', async () => {
+    const heard = awaited<void>()
+    const { url } = await serve(() => heard.resolve())
+    const network = newNetwork()
+    await expect(network.fetch(get(url, { signal: AbortSignal.abort(reason) }))).rejects.toBe(reason)
+    const stop = new AbortController()
+    const asked = expect(network.fetch(get(url, { signal: stop.signal }))).rejects.toBe(reason)
+    await heard.promise
+    stop.abort(reason)
+    await asked
+  })
+
+  it('passes through while there is no connection yet', async () => {
+    const heard = awaited<void>()
+    const proxy = await serveRaw((socket) => socket.once('data', () => heard.resolve()))
+    const stop = new AbortController()
+    const asked = newNetwork({ env: { HTTPS_PROXY: proxy } }).fetch(
+      post('https://api.test/', undefined, { signal: stop.signal }),
+    )
+    const failed = expect(asked).rejects.toBe(reason)
+    await heard.promise
+    stop.abort(reason)
+    await failed
+  })
+
+  it('before there is a connection keeps every byte back', async () => {
+    const heard = awaited<void>()
+    const bytes: string[] = []
+    const closed = awaited<void>()
+    const proxy = await serveRaw((socket) => {
+      socket.on('data', (chunk) => bytes.push(chunk.toString('latin1')))
+      socket.once('data', () => {
+        heard.resolve()
+        stop.abort(reason)
+        setImmediate(() => socket.write('HTTP/1.1 200 Connection Established\r\n\r\n'))
+      })
+      socket.on('close', () => closed.resolve())
+    })
+    const stop = new AbortController()
+    const network = newNetwork({ env: { HTTP_PROXY: proxy } })
+    await expect(network.fetch(post('http://api.test/', undefined, { signal: stop.signal }))).rejects.toBe(
+      reason,
+    )
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await network.close()
+    await closed.promise
+    expect(bytes.join('')).toContain('CONNECT')
+    expect(bytes.join('')).not.toContain('POST')
+  })
+
+  it('passes through amid a body', async () => {
+    const { url } = await serve((_, response) =>
+      response.writeHead(200, { 'content-length': '9' }).write('a'),
+    )
+    const stop = new AbortController()
+    const response = await newNetwork().fetch(get(url, { signal: stop.signal }))
+    const text = expect(readText(response, 100)).rejects.toBe(reason)
+    stop.abort(reason)
+    await text
+  })
+})
+
+describe('a proxy', () => {
+  it.each([
+    ['HTTPS_PROXY', 'https://api.test/', 'CONNECT api.test:443'],
+    ['https_proxy', 'https://api.test/', 'CONNECT api.test:443'],
+    ['HTTP_PROXY', 'http://api.test/x', 'api.test'],
+    ['http_proxy', 'http://api.test/x', 'api.test'],
+  ])('%s is taken for %s', async (name, url, asked) => {
+    const proxy = await createProxy({ refuse: true })
+    await newNetwork({ env: { [name]: proxy.url } })
+      .fetch(get(url))
+      .then(
+        (response) => response.discard(),
+        () => {},
+      )
+    expect(proxy.asked).toHaveLength(1)
+    expect(proxy.asked[0]).toContain(asked)
+  })
+
+  it('carries a request to its end', async () => {
+    const { url } = await serve((request, response) => response.end(`for ${request.headers.host}`))
+    const proxy = await createProxy({ to: new URL(url).port })
+    const response = await newNetwork({ env: { HTTP_PROXY: proxy.url } }).fetch(post('http://api.test/'))
+    expect(await readText(response, 100)).toBe('for api.test')
+    expect(proxy.asked).toHaveLength(1)
+  })
+
+  it.each(['127.0.0.1', 'localhost', 'LOCALHOST', 'a.localhost'])('is never asked for %s', async (host) => {
+    const { url } = await serve((_, response) => response.end('here'))
+    const proxy = await createProxy({ refuse: true })
+    const env = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url }
+    const network = newNetwork({ env, lookup: everyNameIsHere })
+    expect(await readText(await network.fetch(get(url.replace('127.0.0.1', host))), 100)).toBe('here')
+    expect(proxy.asked).toEqual([])
+  })
+
+  it('is not asked for what NO_PROXY names', async () => {
+    const { url } = await serve((_, response) => response.end('here'))
+    const proxy = await createProxy({ refuse: true })
+    const env = { HTTP_PROXY: proxy.url, NO_PROXY: 'api.test' }
+    const network = newNetwork({ env, lookup: everyNameIsHere })
+    const there = url.replace('127.0.0.1', 'api.test')
+    expect(await readText(await network.fetch(get(there)), 100)).toBe('here')
+    expect(proxy.asked).toEqual([])
+  })
+})
+
+describe('a connection', () => {
+  const exchange = async (network: Network, request: HttpRequest) =>
+    readText(await network.fetch(request), 100)
+
+  it.each([
+    ['fresh', true, 999, 1],
+    ['fresh', true, 1_001, 2],
+    ['kept', false, 1_001, 1],
+    ['kept', false, 10_001, 2],
+  ])('%s (%s) that was idle for %i ms: %i connections', async (_, fresh, idleMs, connections) => {
+    const served = await serve((__, response) => response.end('ok'))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const network = newNetwork()
+    await exchange(network, get(served.url, { fresh }))
+    await new Promise((resolve) => setImmediate(resolve))
+    vi.advanceTimersByTime(idleMs)
+    await new Promise((resolve) => setImmediate(resolve))
+    await exchange(network, get(served.url, { fresh }))
+    expect(served.connections()).toBe(connections)
+  })
+
+  it('of a look is not used for a create', async () => {
+    const served = await serve((_, response) => response.end('ok'))
+    const network = newNetwork()
+    await exchange(network, get(served.url))
+    await exchange(network, post(served.url))
+    expect(served.connections()).toBe(2)
+  })
+
+  it('is closed with the network', async () => {
+    const closed = awaited<void>()
+    const url = await serveRaw((socket) => {
+      socket.on('close', () => closed.resolve())
+      socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'))
+    })
+    const network = newNetwork()
+    await exchange(network, get(url))
+    await network.close()
+    await closed.promise
+  })
+})
+
+interface Proxy {
+  readonly url: string
+  /** First line of every request. */
+  readonly asked: readonly string[]
+}
+
+async function createProxy({ refuse = false, to = '' }: { refuse?: boolean; to?: string }): Promise<Proxy> {
+  const asked: string[] = []
+  const server = createHttpServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`)
+    response.writeHead(403).end()
+  })
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    asked.push(`CONNECT ${request.url}`)
+    socket.on('error', () => {})
+    if (refuse) return void socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+    const onward = connect(Number(to), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
+      onward.pipe(socket).pipe(onward)
+    })
+    onward.on('error', () => socket.destroy())
+  })
+  return { url: `http://127.0.0.1:${await listening(server)}`, asked }
+}
+
+function selfSigned(): { key: Buffer; cert: Buffer } | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'rushes-tls-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
+  try {
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        ...curve,
+        '-nodes',
+        '-days',
+        '1',
+        '-subj',
+        '/CN=localhost',
+        '-keyout',
+        key,
+        '-out',
+        cert,
+      ],
+      { stdio: 'ignore' },
+    )
+  } catch {
+    return undefined
+  }
+  return { key: readFileSync(key), cert: readFileSync(cert) }
+}

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest'
+import { IMAGE_INPUT, isModelName, KINDS, MODEL_INPUTS, VIDEO_INPUT } from '../../src/protocol/models.js'
+import { nearest } from '../../src/protocol/nearest.js'
+import { inputProblems, isKind, unknownFields } from '../../src/protocol/validate.js'
+
+const rowsOf = ({ properties, required }: typeof VIDEO_INPUT | typeof IMAGE_INPUT) =>
+  Object.entries(properties).map(([name, schema]) => [
+    name,
+    schema.type === 'array' ? 'string[]' : schema.type,
+    (required as readonly string[]).includes(name) ? 'Required' : 'Optional',
+    'enum' in schema ? schema.enum.join(', ') : 'maxItems' in schema ? `up to ${schema.maxItems}` : '',
+  ])
+
+describe('the inputs', () => {
+  it('of the video model are those of the interface', () => {
+    expect(rowsOf(VIDEO_INPUT)).toEqual([
+      ['prompt', 'string', 'Required', ''],
+      ['aspect_ratio', 'string', 'Optional', '16:9, 9:16, 4:3, 3:4, 1:1, 21:9'],
+      ['resolution', 'string', 'Optional', '720p, 1080p'],
+      ['duration', 'string', 'Optional', '5, 10'],
+      ['image_urls', 'string[]', 'Optional', ''],
+    ])
+  })
+
+  it('of the image model are those of the interface', () => {
+    expect(rowsOf(IMAGE_INPUT)).toEqual([
+      ['prompt', 'string', 'Required', ''],
+      ['aspect_ratio', 'string', 'Optional', '1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9'],
+      ['quality', 'string', 'Optional', 'basic, high'],
+      ['image_urls', 'string[]', 'Optional', 'up to 14'],
+    ])
+  })
+
+  it('are named by their kind', () => {
+    expect(KINDS).toEqual(['video', 'image'])
+    expect([isKind('video'), isKind('Video'), isKind('toString')]).toEqual([true, false, false])
+    for (const kind of KINDS) expect(MODEL_INPUTS[kind].title).toBe(kind)
+  })
+
+  it.each([
+    ['acme/still-1', true],
+    ['acme/a/b', true],
+    ['acme', false],
+    ['/still-1', false],
+    ['acme/', false],
+    ['ac me/still', false],
+    ['acme/still 1', false],
+    ['', false],
+  ])('a model name: %j → %s', (name, is) => {
+    expect(isModelName(name)).toBe(is)
+  })
+})
+
+describe('an input', () => {
+  const said = (kind: 'video' | 'image', input: object) =>
+    inputProblems(kind, input as Record<string, unknown>).map(
+      ({ parameter, message }) => `${parameter} ${message}`,
+    )
+
+  it('with every allowed value is right', () => {
+    for (const kind of KINDS) {
+      expect(said(kind, { prompt: '' })).toEqual([])
+      for (const [name, schema] of Object.entries(MODEL_INPUTS[kind].properties))
+        for (const value of 'enum' in schema ? schema.enum : [])
+          expect(said(kind, { prompt: 'x', [name]: value })).toEqual([])
+    }
+    expect(said('image', { prompt: 'x', image_urls: Array(14).fill('u'), seed: 1 })).toEqual([])
+    expect(said('video', { prompt: 'x', image_urls: Array(99).fill('u') })).toEqual([])
+  })
+
+  it('that is wrong is told in full, one problem a parameter', () => {
+    expect(said('video', {})).toMatchInlineSnapshot(`
+      [
+        "prompt is missing",
+      ]
+    `)
+    expect(
+      said('video', { prompt: 1, aspect_ratio: '16x9', resolution: '1080', duration: 5, image_urls: 'u' }),
+    ).toMatchInlineSnapshot(`
+      [
+        "prompt must be of type string",
+        "aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 1:1, 21:9, not "16x9" (nearest: 16:9)",
+        "resolution must be one of 720p, 1080p, not "1080" (nearest: 1080p)",
+        "duration must be one of 5, 10, not 5 (nearest: 5), as a string",
+        "image_urls must be a list of strings",
+      ]
+    `)
+    expect(
+      said('image', { prompt: null, aspect_ratio: '5:4', quality: 'hihg', image_urls: Array(15).fill('u') }),
+    ).toMatchInlineSnapshot(`
+      [
+        "prompt must be of type string",
+        "aspect_ratio must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "5:4" (nearest: 3:4)",
+        "quality must be one of basic, high, not "hihg" (nearest: high)",
+        "image_urls takes at most 14, not 15",
+      ]
+    `)
+    expect(said('image', { prompt: 'x', image_urls: ['u', 2, null] })).toMatchInlineSnapshot(`
+      [
+        "image_urls/1 must be of type string",
+        "image_urls/2 must be of type string",
+      ]
+    `)
+    expect(said('image', { prompt: 'x', quality: { toString: 1 } })).toMatchInlineSnapshot(`
+      [
+        "quality must be one of basic, high, not {"toString":1}, as a string",
+      ]
+    `)
+    expect(said('image', { prompt: 'x', quality: 'x'.repeat(500) })).toMatchInlineSnapshot(`
+      [
+        "quality must be one of basic, high, not "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…",
+      ]
+    `)
+  })
+
+  it('with unknown fields names the nearest known one', () => {
+    expect(unknownFields('video', { prompt: 'x', aspectratio: '1:1', seed: 1, Durations: '5' })).toEqual([
+      { name: 'aspectratio', nearest: 'aspect_ratio' },
+      { name: 'seed', nearest: undefined },
+      { name: 'Durations', nearest: 'duration' },
+    ])
+  })
+})
+
+describe('the nearest', () => {
+  it.each([
+    ['statsu', ['status', 'wait'], 'status'],
+    ['STATUS', ['status', 'wait'], 'status'],
+    ['wiat', ['status', 'wait'], 'wait'],
+    ['banana', ['status', 'wait'], undefined],
+    ['x', [], undefined],
+  ])('to %s among %j is %s', (word, candidates, expected) => {
+    expect(nearest(word, candidates)).toBe(expected)
+  })
+})

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { EXIT } from '../../src/errors.js'
+import { PROBLEMS, problemByStatus, problemOf } from '../../src/protocol/problems.js'
+
+describe('the table of codes', () => {
+  it('holds every code of the interface, in its order, with its status, exit code and whether it is retried', () => {
+    const rows = Object.entries(PROBLEMS).map(([code, row]) => [row.status, code, row.exit, row.retryable])
+    expect(rows).toEqual([
+      [400, 'invalid_json', 3, false],
+      [400, 'missing_model', 3, false],
+      [400, 'missing_input', 3, false],
+      [400, 'invalid_input', 3, false],
+      [400, 'model_not_found', 3, false],
+      [401, 'missing_api_key', 4, false],
+      [401, 'invalid_api_key', 4, false],
+      [402, 'insufficient_balance', 5, false],
+      [403, 'api_key_spend_limit_exceeded', 5, false],
+      [403, 'ip_not_allowed', 5, false],
+      [404, 'run_not_found', 6, false],
+      [429, 'RATE_LIMITED', 7, true],
+      [429, 'USAGE_EXCEEDED', 5, false],
+    ])
+  })
+
+  it('says of each what caused it, and has a hint of its own', () => {
+    const rows = Object.values(PROBLEMS)
+    for (const { cause, hint } of rows) {
+      expect(cause).toMatch(/^[A-Z].*\.$/)
+      expect(hint).toMatch(/^[A-Z].*[.}]$/)
+    }
+    expect(new Set(rows.map(({ hint }) => hint)).size).toBe(rows.length)
+    expect(PROBLEMS.RATE_LIMITED.cause).toMatch(/rate limit exceeded/i)
+  })
+
+  it.each(['', 'toString', '__proto__', 'rate_limited', undefined])('does not know %j', (code) => {
+    expect(problemOf(code)).toBeUndefined()
+  })
+
+  it.each([
+    [400, EXIT.refused],
+    [401, EXIT.key],
+    [402, EXIT.account],
+    [403, EXIT.account],
+    [404, EXIT.refused],
+    [413, EXIT.refused],
+    [429, EXIT.rateLimited],
+    [500, EXIT.serviceBroken],
+    [599, EXIT.serviceBroken],
+  ])('gives a %i without a code the exit code %i, and a hint', (status, exit) => {
+    expect(problemByStatus(status)).toMatchObject({ exit, hint: expect.stringMatching(/\.$/) })
+  })
+
+  it('a 403 without a code may be a banned account', () => {
+    expect(problemByStatus(403).hint).toContain('banned')
+  })
+})

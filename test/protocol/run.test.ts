@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { findRunId, isRunId } from '../../src/protocol/id.js'
+import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../src/protocol/limits.js'
+import { isHttpUrl, parseErrorBody, parseJson } from '../../src/protocol/parse.js'
+import { createRunUrl, runUrl } from '../../src/protocol/routes.js'
+import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../src/protocol/run.js'
+import { printable, printableJson, shortened } from '../../src/protocol/text.js'
+
+describe('the published numbers', () => {
+  it('are these', () => {
+    expect(RUNS_LIMIT).toEqual({ requests: 20, windowMs: 10_000 })
+    expect(POLL_INTERVAL_MS).toEqual({ min: 1_000, max: 2_000 })
+    expect(RATE_LIMITED_WAITS_MS).toEqual([1_000, 2_000, 4_000])
+  })
+})
+
+describe('the routes', () => {
+  it.each(['https://x.test', 'https://x.test/', 'https://x.test//'])('of %s', (baseUrl) => {
+    expect(createRunUrl(baseUrl).href).toBe('https://x.test/api/v1/runs')
+    expect(runUrl(baseUrl, 'r1').href).toBe('https://x.test/api/v1/runs/r1')
+  })
+
+  it('keep a prefix', () => {
+    expect(createRunUrl('https://x.test/a/b').href).toBe('https://x.test/a/b/api/v1/runs')
+  })
+
+  it('keep every id in one segment, from which it can be read again', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300 }).filter(isRunId), (id) => {
+        const url = runUrl('https://x.test', id)
+        expect(url.pathname.split('/')).toHaveLength(5)
+        expect(url.search + url.hash).toBe('')
+        expect(decodeURIComponent(url.pathname.split('/').at(-1) ?? '')).toBe(id)
+        expect(findRunId({ body: {}, location: url.href })).toBe(id)
+      }),
+    )
+  })
+})
+
+describe('an id', () => {
+  it.each([
+    ['r1', true],
+    ['..a', true],
+    ['ü/ø?#%', true],
+    ['x'.repeat(256), true],
+    ['x'.repeat(257), false],
+    ['', false],
+    ['.', false],
+    ['..', false],
+    ['a\u0000', false],
+    ['a\u007f', false],
+    ['a\u009b', false],
+    ['a\ud800', false],
+  ])('%j → %s', (text, is) => {
+    expect(isRunId(text)).toBe(is)
+  })
+
+  it.each<[string, unknown, string | undefined]>([
+    ['an integer', { id: 0 }, '0'],
+    ['a fraction', { id: 1.5 }, undefined],
+    ['a list', [{ id: 'a' }], undefined],
+    ['a string', 'a', undefined],
+    ['a list of one in its place', { id: ['a'] }, undefined],
+    ['what every object inherits', Object.create({ id: 'a' }), undefined],
+    ['an envelope in an envelope', { data: { run: { id: 'a' } } }, undefined],
+  ])('of %s', (_, body, id) => {
+    expect(findRunId({ body, location: undefined })).toBe(id)
+  })
+
+  it.each([
+    ['/api/v1/runs/a', 'a'],
+    ['/api/v1/runs/a/', 'a'],
+    ['a', 'a'],
+    ['https://x.test/p/api/v1/runs/a%20b?x#y', 'a b'],
+    ['/api/v1/runs', undefined],
+    ['/p/api/v1/runs/', undefined],
+    ['/api/v1/runs/runs', 'runs'],
+    ['/', undefined],
+    ['', undefined],
+    ['/%ff', undefined],
+    ['/a%0a', undefined],
+    ['http://[', undefined],
+  ])('in Location: %s', (location, id) => {
+    expect(findRunId({ body: undefined, location })).toBe(id)
+  })
+})
+
+describe('an answer', () => {
+  it.each([
+    ['{"error":{"code":"a","message":"b"}}', 'a', 'b'],
+    ['{"error":{"code":1,"message":" "}}', undefined, undefined],
+    ['{"error":"b"}', undefined, 'b'],
+    ['{"code":"a","message":"b"}', 'a', 'b'],
+    ['{"error":["b"],"message":"m"}', undefined, 'm'],
+    ['[]', undefined, undefined],
+    ['null', undefined, undefined],
+    ['', undefined, undefined],
+    ['<p>', undefined, undefined],
+  ])('of an error: %s', (body, code, message) => {
+    expect(parseErrorBody(body)).toEqual({ code, message })
+  })
+
+  it('that is no JSON is told from an empty one', () => {
+    expect(parseJson(' \n')).toEqual({ ok: false, wrong: 'the body is empty' })
+    expect(parseJson('<p>')).toEqual({ ok: false, wrong: 'the body is not JSON' })
+    expect(parseJson('null')).toEqual({ ok: true, value: null })
+  })
+
+  it.each([
+    ['http://x', true],
+    ['HTTPS://x/1.png?sig=%', true],
+    ['ftp://x', false],
+    ['javascript:alert(1)', false],
+    ['data:,x', false],
+    ['//x/y', false],
+    ['', false],
+    [7, false],
+  ])('%j is an http URL: %s', (value, is) => {
+    expect(isHttpUrl(value)).toBe(is)
+  })
+})
+
+describe('the statuses', () => {
+  it('that mean failure are these', () => {
+    expect(FAILURE_STATUSES).toEqual(
+      'failed failure error errored canceled cancelled aborted expired rejected timeout timed_out'.split(' '),
+    )
+    for (const word of FAILURE_STATUSES) expect(phaseOf(word)).toBe('failed')
+  })
+
+  it('of the local service are understood by the client, and move only forward but for a lost renderer', () => {
+    expect(LOCAL_STATUSES.map((status) => phaseOf(status))).toEqual(['going', 'going', 'succeeded', 'failed'])
+    for (const status of LOCAL_STATUSES)
+      expect(LOCAL_MOVES[status].length === 0).toBe(phaseOf(status) !== 'going')
+  })
+})
+
+describe('what a server said', () => {
+  it('is one printable line', () => {
+    expect(printable('a\r\n\tb\u001b[31mc\u0000\u007f\u009bd\u0085é')).toBe('a b[31mcdé')
+  })
+
+  it('is escaped in JSON, and read back the same', () => {
+    const text = '\u0000\u001b\u007f\u009b\né'
+    expect(printableJson(text)).toBe('"\\u0000\\u001b\\u007f\\u009b\\né"')
+    expect(JSON.parse(printableJson({ text }, 2))).toEqual({ text })
+    expect(printableJson(undefined)).toBe('null')
+  })
+
+  it('is shortened', () => {
+    expect(shortened('x'.repeat(300))).toHaveLength(300)
+    expect(shortened('x'.repeat(301))).toBe(`${'x'.repeat(299)}…`)
+    expect(shortened('abcd', 3)).toBe('ab…')
+  })
+})

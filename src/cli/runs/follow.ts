@@ -179,9 +179,7 @@ function firstError(
   if (first === undefined) return undefined
   const more = others.length === 0 ? '' : ` (and ${others.length} more outputs of this run)`
   return new RushesError(first.code, `${first.message}${more}`, {
-    hint: [first.hint, `The run has succeeded and is paid for. Fetch its outputs with: ${resume(id)}`]
-      .filter(Boolean)
-      .join(' '),
+    hint: [first.hint, `Fetch its outputs with: ${resume(id)}`].filter(Boolean).join(' '),
     cause: first.cause,
     httpStatus: first.httpStatus,
     exitCode: first.exitCode,

@@ -40,7 +40,6 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
   const { out, clock, interrupts } = ctx
   const progress = await createProgress(ctx, runs)
   const errors: RushesError[] = []
-  const watching: (Promise<unknown> | undefined)[] = []
   const following: Following = {
     client: connection.client,
     clock,
@@ -67,23 +66,28 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
     if (!unsaid) out.error(error)
   })
 
-  /** Names count over the outputs of all runs in their order, so a run's outputs are named after those before it. */
-  const named = async (index: number, watched: Watched): Promise<RunRecord> => {
-    if (delivery.target?.kind === 'template') await Promise.all(watching.slice(0, index))
-    return collect(following, watched)
+  /**
+   * Names count over the outputs of all runs in their order, and are given as a download begins: with a template, a
+   * run's download begins after that of the run before it, or after that one has ended without.
+   */
+  const begun: Beginning[] = Array.from({ length: runs }, createBeginning)
+  const collectInTurn = async (index: number, watched: Watched): Promise<RunRecord> => {
+    if (delivery.target?.kind === 'template') await begun[index - 1]?.promise
+    const record = collect(following, watched)
+    begun[index]?.resolve()
+    return record
   }
 
   return {
     progress,
     async follow(index, known) {
-      const watched = watch(following, known)
-      watching[index] = watched
-      const record = await named(index, await watched)
+      const record = await collectInTurn(index, await watch(following, known))
       progress.runEnded()
       turns.settle(index, { record, error: record.error })
       if (delivery.open && record.error === undefined) await openResults(ctx, record)
     },
     settle(index, record, error) {
+      begun[index]?.resolve()
       progress.runEnded()
       turns.settle(index, { record, error })
     },
@@ -92,6 +96,19 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
       return exitCodeOf(errors)
     },
   }
+}
+
+interface Beginning {
+  readonly promise: Promise<void>
+  resolve(): void
+}
+
+function createBeginning(): Beginning {
+  let resolve = () => {}
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
 }
 
 function print({ out }: Context, record: RunRecord, { target }: Delivery): void {

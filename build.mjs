@@ -47,7 +47,6 @@ try {
     entryFileNames: '[name].js',
     chunkFileNames: '[name]-[hash].js',
     sourcemap: false,
-    minify: 'dce-only',
   })
   await bundle.close()
   declareTypes(fresh)

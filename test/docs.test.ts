@@ -31,10 +31,10 @@ describe('docs/commands.md', () => {
   ]
 
   const everyCommand = async (): Promise<readonly (readonly [string, Command])[]> => {
-    const program = await createProgram(undefined, { run: async () => {} })
+    const program = await createProgram(undefined, { run: async () => {}, print: () => {} })
     const named = await Promise.all(
       COMMANDS.map(async ({ name }) => {
-        const whole = await createProgram(name, { run: async () => {} })
+        const whole = await createProgram(name, { run: async () => {}, print: () => {} })
         return whole.commands
           .filter((command) => command.name() === name)
           .flatMap((command) => commandsUnder(command, `rushes ${name}`))

@@ -1,6 +1,6 @@
 /** The architecture is a promise: a file imports from lower ranks and from its own folder, never up, never sideways. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, posix, relative } from 'node:path'
+import { join, posix, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
@@ -14,8 +14,42 @@ const RANKS: readonly (readonly string[])[] = [
   ['src/host'],
   ['src/protocol', 'src/errors.ts'],
 ]
+const LOWEST = RANKS.length - 1
+const ENGINES: readonly string[] = RANKS[2] ?? []
 
-const IMPORT = /(?:\bfrom\s*|\bimport\s*\(\s*|\bimport\s+)['"](\.[^'"]+)['"]/g
+/** Engines are built and joined here; everywhere else they are types, and pure functions. */
+const BUILDERS: readonly string[] = [
+  'src/cli/context.ts',
+  'src/cli/local.ts',
+  'src/cli/commands/serve.ts',
+  'src/index.ts',
+]
+/** A counter of names, without I/O: made for each command. */
+const PURE_FACTORIES: readonly string[] = ['src/cli/runs/session.ts: createNamer']
+
+interface Import {
+  readonly specifier: string
+  /** What is said between `import` or `export` and `from`; undefined where the whole module is loaded. */
+  readonly clause: string | undefined
+}
+
+const IMPORTS = [
+  // import a, { type B } from 'c' | export { a } from 'b' | export * as a from 'b'
+  /(?:^|[;\n])\s*(?:import|export)\s+(?<clause>(?:type\s+)?(?:[\w$*]+|\{[^}]*\})(?:\s*,?\s*(?:as\s+\w+|\{[^}]*\}|\*\s+as\s+\w+))*)\s*from\s*['"](?<specifier>[^'"]+)['"]/g,
+  // import 'a'
+  /(?:^|[;\n])\s*import\s*['"](?<specifier>[^'"]+)['"]/g,
+  // const { a } = await import('b'), import('b').then(…), import('b').Type, require('b'), new URL('b', import.meta.url)
+  /(?:(?<clause>\{[^{}]*\})\s*=\s*await\s+)?\bimport\s*\(\s*['"](?<specifier>[^'"]+)['"]/g,
+  /\brequire\s*\(\s*['"](?<specifier>[^'"]+)['"]/g,
+]
+
+const importsOf = (text: string): readonly Import[] =>
+  IMPORTS.flatMap((form) =>
+    [...text.matchAll(form)].map(({ groups }) => ({
+      specifier: groups?.specifier ?? '',
+      clause: groups?.clause?.replace(/\s+/g, ' '),
+    })),
+  )
 
 const roomOf = (path: string): string | undefined =>
   RANKS.flat().find((room) => path === room || path.startsWith(`${room}/`))
@@ -28,82 +62,184 @@ function wrongImport(from: string, to: string): string | undefined {
   if (here === undefined || there === undefined) return `${from} → ${to}: outside the plan`
   if (here === there) return undefined
   if (rankOf(here) < rankOf(there)) return undefined
-  if (rankOf(here) === RANKS.length - 1 && rankOf(there) === RANKS.length - 1) return undefined
+  if (rankOf(here) === LOWEST && rankOf(there) === LOWEST) return undefined
   return `${from} → ${to}: ${rankOf(here) === rankOf(there) ? 'sideways' : 'up'}`
 }
 
-const importsOf = (text: string): readonly string[] =>
-  [...text.matchAll(IMPORT)].map(([, path]) => path ?? '')
+/** What the build makes of an entry. */
+const BUILT: Readonly<Record<string, string>> = {
+  'dist/rushes.js': 'src/cli/edge.ts',
+  'dist/index.js': 'src/index.ts',
+  'dist/renderer.js': 'src/service/engines/renderer.ts',
+}
 
-const filesBelow = (folder: string): readonly string[] =>
+/** The file that an import of our own names; undefined for packages, Node's own modules and the manifest. */
+function targetOf(path: string, specifier: string): string | undefined {
+  if (!specifier.startsWith('.')) return undefined
+  const named = posix.normalize(posix.join(posix.dirname(path), specifier))
+  if (named === 'package.json') return undefined
+  return BUILT[named] ?? named.replace(/\.js$/, '.ts')
+}
+
+interface Source {
+  readonly path: string
+  readonly text: string
+}
+
+const wrongImports = (sources: readonly Source[]): readonly string[] =>
+  sources.flatMap(({ path, text }) =>
+    importsOf(text).flatMap(({ specifier }) => {
+      const target = targetOf(path, specifier)
+      return (target === undefined ? undefined : wrongImport(path, target)) ?? []
+    }),
+  )
+
+const CREATION = /(?<!type )\bcreate[A-Z]\w*/g
+
+/** Engines that are built where they should be handed over. */
+const builtOutOfPlace = (sources: readonly Source[]): readonly string[] =>
+  sources
+    .filter(({ path }) => !ENGINES.includes(roomOf(path) ?? '') && !BUILDERS.includes(path))
+    .flatMap(({ path, text }) =>
+      importsOf(text)
+        .filter(({ specifier }) => ENGINES.includes(roomOf(targetOf(path, specifier) ?? '') ?? ''))
+        .filter(({ clause }) => clause?.startsWith('type ') !== true)
+        .flatMap(({ clause }) => [...(clause ?? '').matchAll(CREATION)].map(([name]) => `${path}: ${name}`)),
+    )
+
+const filesBelow = (folder: string): readonly Source[] =>
   readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(ts|js)$/.test(entry.name))
-    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+    .filter((entry) => entry.isFile() && /\.[cm]?[jt]s$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => ({
+      path: relative(ROOT, file).replaceAll('\\', '/'),
+      text: readFileSync(file, 'utf8'),
+    }))
 
-const SOURCES = filesBelow('src').map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
+const SOURCES = [...filesBelow('src'), ...filesBelow('bin')]
 
-/** The file that an import names; the build's own and the manifest are no rooms. */
-const targetOf = (path: string, specifier: string): string =>
-  posix.normalize(posix.join(dirname(path), specifier)).replace(/\.js$/, '.ts')
-
-describe('the ranks', () => {
+describe('the check of the ranks', () => {
   it.each([
     ['src/client/look.ts', 'src/host/http.ts', undefined],
     ['src/client/look.ts', 'src/client/pace.ts', undefined],
     ['src/protocol/problems.ts', 'src/errors.ts', undefined],
+    ['src/cli/commands/run.ts', 'src/protocol/models.ts', undefined],
+    ['bin/rushes.js', 'src/cli/edge.ts', undefined],
     ['src/client/look.ts', 'src/download/index.ts', 'sideways'],
+    ['src/index.ts', 'src/cli/main.ts', 'sideways'],
     ['src/host/http.ts', 'src/client/index.ts', 'up'],
     ['src/service/index.ts', 'src/cli/main.ts', 'up'],
     ['src/protocol/run.ts', 'src/host/clock.ts', 'up'],
-    ['src/cli/main.ts', 'src/helpers/x.ts', 'outside the plan'],
+    ['src/cli/main.ts', 'src/extra/x.ts', 'outside the plan'],
+    ['src/cli/main.ts', 'test/support/clock.ts', 'outside the plan'],
   ])('%s → %s', (from, to, wrong) => {
     const found = wrongImport(from, to)
     if (wrong === undefined) expect(found).toBeUndefined()
     else expect(found).toContain(wrong)
   })
 
-  it('finds every form of import', () => {
-    const text = `import a from './a.js'\nimport './b.js'\nexport * from './c.js'\nimport type { D } from './d.js'\nconst e = await import('./e.js')`
-    expect(importsOf(text)).toEqual(['./a.js', './b.js', './c.js', './d.js', './e.js'])
+  it.each([
+    `import a from './x.js'`,
+    `import './x.js'`,
+    `import * as a from './x.js'`,
+    `import a, { b } from './x.js'`,
+    `import {\n  a,\n  type B,\n} from './x.js'`,
+    `import type { A } from './x.js'`,
+    `export * from './x.js'`,
+    `export * as a from './x.js'`,
+    `export { a } from './x.js'`,
+    `export type { A } from './x.js'`,
+    `const { a } = await import('./x.js')`,
+    `const load = () => import('./x.js')`,
+    `const both = Promise.all([\n  import(\n'./x.js'\n),\n])`,
+    `let a: import('./x.js').A`,
+    `const a = require("./x.js")`,
+  ])('reads %j', (text) =>
+    expect(importsOf(`/** A file. */\n${text}\n`).map(({ specifier }) => specifier)).toEqual(['./x.js']),
+  )
+
+  it('finds a broken rank in a file, and an engine built out of place', () => {
+    const broken: Source[] = [
+      { path: 'src/limiter/index.ts', text: `import type { Client } from '../client/index.js'` },
+      { path: 'src/host/clock.ts', text: `const a = await import('../cli/main.js')` },
+      { path: 'bin/rushes.js', text: `import('../dist/rushes.js')` },
+      {
+        path: 'src/cli/commands/wait.ts',
+        text: `import { createApiClient, type Client } from '../../client/index.js'`,
+      },
+      {
+        path: 'src/cli/commands/run.ts',
+        text: `import type { createLimiter } from '../../limiter/index.js'`,
+      },
+      {
+        path: 'src/cli/runs/x.ts',
+        text: `const { createDownloader } = await import('../../download/index.js')`,
+      },
+    ]
+    expect(wrongImports(broken)).toEqual([
+      'src/limiter/index.ts → src/client/index.ts: sideways',
+      'src/host/clock.ts → src/cli/main.ts: up',
+    ])
+    expect(builtOutOfPlace(broken)).toEqual([
+      'src/cli/commands/wait.ts: createApiClient',
+      'src/cli/runs/x.ts: createDownloader',
+    ])
+  })
+})
+
+describe('the ranks', () => {
+  it('hold for every import of src and bin', () => {
+    expect(SOURCES.length).toBeGreaterThan(100)
+    expect(SOURCES.flatMap(({ text }) => importsOf(text)).length).toBeGreaterThan(400)
+    expect(wrongImports(SOURCES)).toEqual([])
   })
 
-  it('hold', () => {
-    expect(SOURCES.length).toBeGreaterThan(100)
-    const wrong = SOURCES.flatMap(({ path, text }) =>
-      importsOf(text)
-        .map((specifier) => targetOf(path, specifier))
-        .filter((target) => target !== 'package.json')
-        .map((target) => wrongImport(path, target)),
-    ).filter((each) => each !== undefined)
-    expect(wrong).toEqual([])
+  it('engines meet where they are built, and nowhere else', () => {
+    expect(builtOutOfPlace(SOURCES).filter((each) => !PURE_FACTORIES.includes(each))).toEqual([])
   })
 })
 
 describe('one place each', () => {
   const users = (pattern: RegExp) => SOURCES.filter(({ text }) => pattern.test(text)).map(({ path }) => path)
+  const importers = (name: string) =>
+    SOURCES.filter(({ text }) =>
+      importsOf(text).some(({ specifier }) => specifier === name || specifier.startsWith(`${name}/`)),
+    ).map(({ path }) => path)
+  /** The renderer is a process of its own, with its own edge. */
+  const isOwnProcess = (path: string) => path.startsWith('src/service/engines/')
 
   it.each([
-    ['ora', /['"]ora['"]/, ['src/cli/progress.ts']],
-    ['chalk', /['"]chalk['"]/, ['src/cli/style.ts']],
-    ['conf', /['"]conf['"]/, ['src/cli/config-file.ts']],
-    ['libsql', /['"]libsql['"]/, ['src/host/database.ts']],
-    ['process.argv', /\bprocess\.argv\b/, ['src/cli/edge.ts']],
-  ])('%s', (_, pattern, places) => expect(users(pattern)).toEqual(places))
+    ['ora', ['src/cli/progress.ts']],
+    ['chalk', ['src/cli/style.ts']],
+    ['conf', ['src/cli/config-file.ts']],
+    ['libsql', ['src/host/database.ts']],
+    ['undici', ['src/host/undici.ts']],
+  ])('%s', (name, places) => expect(importers(name)).toEqual(places))
 
-  it('keeps commander to the command line', () => {
-    expect(users(/['"]commander['"]/).filter((path) => !path.startsWith('src/cli/'))).toEqual([])
+  it.each([
+    ['commander', 'src/cli/'],
+    ['@inquirer/password', 'src/cli/'],
+    ['open', 'src/cli/'],
+    ['fastify', 'src/service/http/'],
+    ['sharp', 'src/service/engines/'],
+  ])('%s below %s', (name, folder) => {
+    expect(importers(name)).not.toEqual([])
+    expect(importers(name).filter((path) => !path.startsWith(folder))).toEqual([])
   })
 
-  it('ends the process at the edge alone, and in the renderer that is a process of its own', () => {
-    expect(users(/\bprocess\.exit\b/).filter((path) => !path.startsWith('src/service/engines/'))).toEqual([
-      'src/cli/edge.ts',
-    ])
-  })
+  it.each([
+    ['process.exit', /\bprocess\.exit\b/],
+    ['process.argv', /\bprocess\.argv\b/],
+  ])('%s', (_, pattern) =>
+    expect(users(pattern).filter((path) => !isOwnProcess(path))).toEqual(['src/cli/edge.ts']),
+  )
 
-  it('keeps files readable and folders named', () => {
-    expect(SOURCES.filter(({ text }) => text.split('\n').length > 300).map(({ path }) => path)).toEqual([])
-    expect(
-      SOURCES.filter(({ path }) => /(utils?|helpers?|common|types|manager)(\/|\.ts$)/.test(path)),
-    ).toEqual([])
+  it('nothing writes to the console', () => expect(users(/\bconsole\s*\./)).toEqual([]))
+
+  it('files are readable, and named for what they hold', () => {
+    const lines = ({ text }: Source) => text.trimEnd().split('\n').length
+    expect(SOURCES.filter((source) => lines(source) > 300).map(({ path }) => path)).toEqual([])
+    const vague = /(^|\/)([\w-]+-)?(utils?|helpers?|common|types?|managers?)(\/|\.[cm]?[jt]s$)/
+    expect(SOURCES.filter(({ path }) => vague.test(path)).map(({ path }) => path)).toEqual([])
   })
 })

@@ -183,6 +183,7 @@ export function createContext(options: ContextOptions): Context {
       engine: await ctx.engine(),
       clock,
       render,
+      env,
       warn: out.warn,
     })
     closers.push(local.close)

@@ -4,6 +4,7 @@ import type { Clock } from '../host/clock.js'
 import type { Engine } from '../service/engines/engine.js'
 import { createProcessEngine } from '../service/engines/process.js'
 import { createService } from '../service/index.js'
+import type { Env } from './settings.js'
 
 export interface LocalService {
   readonly url: string
@@ -16,8 +17,13 @@ export interface LocalOptions {
   readonly engine: Engine
   readonly clock: Clock
   readonly render: boolean
+  readonly env: Env
   warn(message: string): void
 }
+
+/** What a service complains of, as one line. */
+export const sayLogLine = (line: object | string): string =>
+  line instanceof Error ? line.message : typeof line === 'string' ? line : JSON.stringify(line)
 
 /** One render a core, but no more than four: a 4K frame is held in memory for each. */
 export const defaultConcurrency = (): number => Math.min(4, availableParallelism())
@@ -31,6 +37,8 @@ export async function openLocalService({
   engine,
   clock,
   render,
+  env,
+  warn,
 }: LocalOptions): Promise<LocalService> {
   const service = await createService({
     dataFolder,
@@ -38,6 +46,8 @@ export async function openLocalService({
     clock,
     concurrency: defaultConcurrency(),
     ephemeralKey: true,
+    env,
+    log: (line) => warn(sayLogLine(line)),
   })
   try {
     const { url } = await service.listen({ host: '127.0.0.1', port: 0 })

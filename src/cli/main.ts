@@ -28,8 +28,10 @@ export async function main(options: MainOptions): Promise<number> {
     exitCode = await withContext(options, globals, out, work)
   }
   try {
-    const program = await createProgram(commandWord(options.argv), { run })
-    program.configureOutput({ writeOut: (text) => void options.stdout.write(text), writeErr: () => {} })
+    const program = await createProgram(commandWord(options.argv), {
+      run,
+      print: (text) => void options.stdout.write(text),
+    })
     if (options.argv.length === 0) program.outputHelp()
     else await program.parseAsync([...options.argv], { from: 'user' })
     return exitCode

@@ -7,6 +7,8 @@ import { VERSION } from './version.js'
 
 /** What a command's `register` is given beside its commander object. */
 export interface CommandEnvironment {
+  /** Takes help and the version. */
+  print(text: string): void
   /** Runs the command's own function with a context, and keeps the exit code it comes to. */
   run(command: Command, work: (ctx: Context) => Promise<number>): Promise<void>
 }
@@ -32,7 +34,8 @@ export async function createProgram(
     .helpCommand('help [command]', 'print the help of a command')
     .addHelpText('after', EXAMPLES)
     .exitOverride()
-    .configureOutput({ writeErr: () => {} })
+    // Before the commands are added: each takes this over as it is made.
+    .configureOutput({ writeOut: environment.print, writeErr: () => {} })
     .enablePositionalOptions()
   for (const option of globalOptions()) program.addOption(option)
   for (const row of COMMANDS) {

@@ -69,7 +69,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const port = wholeNumber(options.port, '--port', 0, 65_535)
   const bodyLimitBytes = sizeOf(options.bodyLimit)
   const publicUrl = publicUrlOf(options.publicUrl)
-  const { defaultConcurrency } = await import('../local.js')
+  const { defaultConcurrency, sayLogLine } = await import('../local.js')
   const concurrency =
     options.concurrency === undefined
       ? defaultConcurrency()
@@ -84,8 +84,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     bodyLimitBytes,
     publicUrl,
     env,
-    log: (line) =>
-      out.warn(line instanceof Error ? line.message : typeof line === 'string' ? line : JSON.stringify(line)),
+    log: (line) => out.warn(sayLogLine(line)),
   })
   try {
     const { url } = await service.listen({ host: options.host, port })

@@ -127,7 +127,7 @@ function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
   }
   for (const { name, nearest } of unknownFields(kind, input))
     out.warn(
-      `The ${kind} model has no parameter "${name}"${nearest === undefined ? '' : `; did you mean "${nearest}"?`} It is sent as it is.`,
+      `The ${kind} model has no parameter "${name}"${nearest === undefined ? '.' : `; did you mean "${nearest}"?`} It is sent as it is.`,
     )
 }
 

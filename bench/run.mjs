@@ -1,0 +1,37 @@
+/**
+ * Runs one benchmark: `node bench/run.mjs <name> [words]`. Node 20 runs no TypeScript, so it is bundled first, into a
+ * folder below `node_modules`, where packages are found. It runs in a process of its own, from the project's root, and
+ * may start itself again for measurements apart.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const [name = '', ...words] = process.argv.slice(2)
+const source = join(root, 'bench', `${name}.ts`)
+
+if (!/^[a-z-]+$/.test(name) || !existsSync(source)) {
+  const names = readdirSync(join(root, 'bench')).flatMap((file) => /^(.+)\.ts$/.exec(file)?.slice(1) ?? [])
+  console.error(`Which benchmark? ${names.join(', ')}`)
+  process.exit(2)
+}
+
+const folder = join(root, 'node_modules', '.cache', 'rushes-bench')
+const bundle = await rolldown({ cwd: root, input: { [name]: source }, platform: 'node', external: /^[a-z@]/ })
+await bundle.write({
+  dir: folder,
+  format: 'esm',
+  entryFileNames: '[name].mjs',
+  chunkFileNames: `${name}-[name].mjs`,
+})
+await bundle.close()
+
+spawn(process.execPath, [join(folder, `${name}.mjs`), ...words], { cwd: root, stdio: 'inherit' }).once(
+  'exit',
+  (code) => {
+    process.exitCode = code ?? 1
+  },
+)

@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest'
+import { createInterrupts } from '../../src/cli/interrupts.js'
+import { HttpFailure } from '../../src/host/http.js'
+import { PROBLEMS } from '../../src/protocol/problems.js'
+import { createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+
+const problem = (status: number, code: string) => ({ status, body: { error: { code, message: 'said so' } } })
+
+describe('a create', () => {
+  it.each(
+    Object.entries(PROBLEMS)
+      .filter(([code]) => code !== 'run_not_found')
+      .map(([code, { status, exit }]) => [code, status, exit] as const),
+  )('%s (%d) ends with %d, and costs one request', async (code, status, exit) => {
+    const { fetch, requests } = scripted(problem(status, code))
+    const ran = await runCli(['run', 'image', 'fox', '-n', '5', '--json'], { env: SET, fetch })
+    expect(ran.code).toBe(exit)
+    const first = JSON.parse(ran.stderr.split('\n')[0] ?? '').error
+    expect(first).toMatchObject({ code, http_status: status, exit_code: exit })
+    expect(first.hint).toBeTruthy()
+    // What may pass is tried again; everything else stops the creates of this command.
+    if (code !== 'RATE_LIMITED') expect(requests).toHaveLength(1)
+  })
+
+  it('gives up a 429 after 1, 2 and 4 s', async () => {
+    const { fetch, requests } = scripted(problem(429, 'RATE_LIMITED'))
+    const clock = createManualClock()
+    const { code } = await runCli(['run', 'image', 'fox'], { env: SET, fetch, clock })
+    expect({ code, requests: requests.length, waited: clock.monotonic() }).toEqual({
+      code: 7,
+      requests: 4,
+      waited: 7_000,
+    })
+  })
+
+  it.each([
+    ['a 500', { status: 500 }, 13],
+    ['a 200', { status: 200, body: { id: 'x' } }, 13],
+    ['a 201 without an id', { status: 201, body: { ok: true } }, 13],
+    ['a redirect', { status: 307, headers: { location: 'https://elsewhere.example' } }, 8],
+    ['a 418', { status: 418, body: 'teapot' }, 3],
+    ['a banned account', problem(403, 'banned'), 5],
+  ])('%s is sent once and ends with %3$d', async (_, answer, exit) => {
+    const { fetch, requests } = scripted(answer)
+    const { code, stdout } = await runCli(['run', 'image', 'fox'], { env: SET, fetch })
+    expect({ code, stdout, requests: requests.length }).toEqual({ code: exit, stdout: '', requests: 1 })
+  })
+
+  it.each([
+    [false, 9, 3],
+    [true, 13, 1],
+  ])('a connection that fails (sent: %s) ends with %d after %d requests', async (sent, exit, most) => {
+    let requests = 0
+    const fetch = async () => {
+      requests++
+      throw new HttpFailure('reset', { sent })
+    }
+    const { code, stderr } = await runCli(['run', 'image', 'fox'], { env: SET, fetch })
+    expect({ code, requests }).toEqual({ code: exit, requests: most })
+    expect(stderr).toContain(sent ? 'A run may exist and cost money' : 'No run was created')
+  })
+
+  it('never shows control characters of the service, nor the key', async () => {
+    const { fetch } = scripted({
+      status: 400,
+      body: { error: { code: 'bad\u001b[31m', message: 'a\u001b]0;x\u0007\u009b31m\u007fb' } },
+    })
+    for (const flags of [[], ['--json'], ['--debug']]) {
+      const { stdout, stderr } = await runCli(['run', 'image', 'fox', ...flags], { env: SET, fetch })
+      expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+      expect(stderr).not.toContain('rk_test')
+    }
+  })
+
+  it('goes alone until the first is answered, then four at a time', async () => {
+    const service = await createCliService()
+    let unanswered = 0
+    const seen: number[] = []
+    const fetch: typeof service.fetch = async (request) => {
+      if (request.method === 'POST') seen.push(++unanswered)
+      try {
+        return await service.fetch(request)
+      } finally {
+        if (request.method === 'POST') unanswered--
+      }
+    }
+    expect((await service.run(['run', 'image', 'fox', '-n', '8', '--no-wait'], { fetch })).code).toBe(0)
+    expect(seen[0]).toBe(1)
+    expect(seen[1]).toBe(1)
+    expect(Math.max(...seen)).toBeLessThanOrEqual(4)
+  })
+})
+
+describe('status and wait', () => {
+  it.each([
+    ['404', problem(404, 'run_not_found'), 6],
+    ['401', problem(401, 'invalid_api_key'), 4],
+    ['nonsense', { status: 200, body: 'hello' }, 8],
+    ['a success without outputs', { status: 200, body: { status: 'succeeded', output: { urls: [] } } }, 8],
+    ['5xx', { status: 503 }, 8],
+  ])('%s', async (_, answer, exit) => {
+    for (const command of ['status', 'wait']) {
+      const { fetch } = scripted(answer)
+      const ran = await runCli([command, 'run_1', '--json'], { env: SET, fetch })
+      expect(ran.code).toBe(exit)
+      expect(JSON.parse(ran.stderr).error).toMatchObject({ exit_code: exit, run_id: 'run_1' })
+    }
+  })
+
+  it('prints id, status and URLs separated by tabs, and exits 10 only when asked to', async () => {
+    const failed = { status: 200, body: { status: 'Failed', error: { message: 'no' } } }
+    expect(await runCli(['status', 'a'], { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
+      code: 0,
+      stdout: 'a\tFailed\t\n',
+    })
+    expect(
+      await runCli(['status', 'a', '--exit-status'], { env: SET, fetch: scripted(failed).fetch }),
+    ).toMatchObject({ code: 10 })
+    expect(await runCli(['wait', 'a'], { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
+      code: 10,
+      stdout: '',
+    })
+  })
+
+  it('takes ids from standard input, and nothing there for a failed left side', async () => {
+    const { fetch, requests } = scripted({ status: 200, body: { status: 'going' } })
+    expect(await runCli(['status', '-'], { env: SET, fetch, stdin: 'a\nb\n' })).toMatchObject({
+      code: 0,
+      stdout: 'a\tgoing\t\nb\tgoing\t\n',
+    })
+    expect((await runCli(['status', '-'], { env: SET, fetch, stdin: '\n' })).code).toBe(2)
+    expect(requests).toHaveLength(2)
+  })
+})
+
+describe('a signal', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('%s during a wait ends with %d and says how to pick the run up', async (name, exit) => {
+    const interrupts = createInterrupts()
+    const fetch = scripted({ status: 201, body: { id: 'run_7' } }, { status: 200, body: { status: 'going' } })
+    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
+      env: SET,
+      interrupts,
+      fetch: async (request) => {
+        if (fetch.requests.length === 3) interrupts.interrupt(name)
+        return fetch.fetch(request)
+      },
+    })
+    expect(code).toBe(exit)
+    expect(stderr).toContain('run run_7: Interrupted; the run goes on.')
+    expect(stderr).toContain('rushes wait run_7')
+  })
+
+  it('waits for the answer to a create, so that the id is known', async () => {
+    const clock = createManualClock()
+    const interrupts = createInterrupts()
+    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
+      env: SET,
+      clock,
+      interrupts,
+      fetch: async (request) => {
+        interrupts.interrupt('SIGINT')
+        await clock.sleep(5_000, request.signal)
+        return scripted({ status: 201, body: { id: 'run_7' } }).fetch(request)
+      },
+    })
+    expect(code).toBe(130)
+    expect(stderr).toContain('Waiting up to 10 s')
+    expect(stderr).toContain('rushes wait run_7')
+  })
+
+  it.each([
+    ['ten seconds', 1, 10_000],
+    ['a second signal', 2, 0],
+  ])('%s end that', async (_, signals, atMs) => {
+    const clock = createManualClock()
+    const interrupts = createInterrupts()
+    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
+      env: SET,
+      clock,
+      interrupts,
+      fetch: async (request) => {
+        for (let sent = 0; sent < signals; sent++) interrupts.interrupt('SIGINT')
+        for (;;) await clock.sleep(1_000, request.signal)
+      },
+    })
+    expect(code).toBe(130)
+    expect(clock.monotonic()).toBe(atMs)
+    expect(stderr).toContain('a run may exist and cost money')
+  })
+
+  it('is silent when the reader of standard output went away', async () => {
+    const interrupts = createInterrupts()
+    interrupts.interrupt('stdout closed')
+    const { fetch, requests } = scripted({ status: 500 })
+    expect(await runCli(['run', 'image', 'fox'], { env: SET, interrupts, fetch })).toMatchObject({
+      code: 141,
+      stderr: '',
+    })
+    expect(requests).toHaveLength(0)
+  })
+})

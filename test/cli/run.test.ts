@@ -1,0 +1,277 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
+import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { temporaryFolder } from '../support/service.js'
+
+describe('run against the service', () => {
+  it('prints one URL a line and says on standard error how it went', async () => {
+    const service = await createCliService()
+    const { code, stdout, stderr } = await service.run(['run', 'image', 'a', 'red', 'fox'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:1\/outputs\/\S+\n$/)
+    expect(stderr).toMatch(/^(run run_\w+: \w+ \(\d+ s\)\n)+$/)
+    expect(JSON.parse(Buffer.from(service.requests[0]?.body ?? []).toString())).toEqual({
+      model: 'rushes/preview-image',
+      input: { prompt: 'a red fox' },
+    })
+  })
+
+  it('prints every key of a run as JSON, and nothing on standard error', async () => {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    const { code, stdout, stderr } = await service.run([
+      'run',
+      'image',
+      'a fox',
+      '--json',
+      '-o',
+      `${folder}/{kind}-{index}.{ext}`,
+    ])
+    expect(code).toBe(0)
+    expect(stderr).toBe('')
+    const run = JSON.parse(stdout)
+    expect(Object.keys(run)).toEqual([
+      'id',
+      'kind',
+      'model',
+      'status',
+      'output',
+      'files',
+      'error',
+      'created_at',
+      'finished_at',
+      'elapsed_ms',
+      'service',
+    ])
+    expect(run).toMatchObject({
+      kind: 'image',
+      model: 'rushes/preview-image',
+      status: 'succeeded',
+      error: null,
+    })
+    expect(run.files).toEqual([
+      {
+        path: `${folder}/image-1.png`,
+        bytes: ONE_PIXEL_PNG.byteLength,
+        sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+        url: run.output.urls[0],
+        content_type: 'image/png',
+      },
+    ])
+    expect(readFileSync(`${folder}/image-1.png`).equals(ONE_PIXEL_PNG)).toBe(true)
+  })
+
+  it('sends the key to the API alone', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', 'fox', '-o', `${temporaryFolder()}/`])
+    const output = service.requests.filter(({ url }) => url.pathname.startsWith('/outputs/'))
+    expect(output).toHaveLength(1)
+    expect(JSON.stringify(output.map(({ headers }) => headers))).not.toContain(service.apiKey)
+  })
+
+  it('prints ids at once with --no-wait, and wait picks them up from standard input', async () => {
+    const service = await createCliService()
+    const created = await service.run(['run', 'image', 'fox', '-n', '3', '--no-wait'])
+    expect(created.stdout).toMatch(/^(run_\w+\n){3}$/)
+    const waited = await service.run(['wait', '-', '--json'], { stdin: created.stdout })
+    expect(waited.code).toBe(0)
+    const ids = waited.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).id)
+    expect(ids).toEqual(created.stdout.trim().split('\n'))
+  })
+
+  it('numbers outputs over all runs of the command, in their order', async () => {
+    const service = await createCliService({ engine: createInstantEngine({ files: ['a.png', 'b.png'] }) })
+    const folder = temporaryFolder()
+    const { stdout } = await service.run([
+      'run',
+      'image',
+      'fox',
+      '-n',
+      '2',
+      '-o',
+      `${folder}/fox-{index}.png`,
+    ])
+    expect(stdout).toBe([1, 2, 3, 4].map((index) => `${folder}/fox-${index}.png\n`).join(''))
+  })
+
+  it('writes the bytes of one output to standard output', async () => {
+    const service = await createCliService()
+    const { code, bytes } = await service.run(['run', 'image', 'fox', '-o', '-'])
+    expect(code).toBe(0)
+    expect(bytes.equals(ONE_PIXEL_PNG)).toBe(true)
+  })
+
+  it('refuses a file in the way before anything is sent, and replaces it with --overwrite', async () => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'fox.png')
+    writeFileSync(path, 'mine')
+    const refused = await service.run(['run', 'image', 'fox', '-o', path])
+    expect(refused.code).toBe(2)
+    expect(service.requests).toHaveLength(0)
+    expect(readFileSync(path, 'utf8')).toBe('mine')
+    expect((await service.run(['run', 'image', 'fox', '-o', path, '--overwrite'])).code).toBe(0)
+    expect(readFileSync(path).equals(ONE_PIXEL_PNG)).toBe(true)
+  })
+
+  it('says which statuses a run went through, once each, and a sign of life each minute', async () => {
+    const { createCommandedEngine } = await import('../support/engines.js')
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const running = service.run(['run', 'image', 'fox', '--timeout', '5m'])
+    const { code, stderr } = await running
+    expect(code).toBe(11)
+    expect(stderr.match(/: processing/g)).toHaveLength(1)
+    expect(stderr.match(/^still waiting for 1 of 1 run/gm)).toHaveLength(4)
+    expect(stderr).toContain('Pick it up with: rushes wait run_')
+  })
+
+  it('exits 10 with the reason of a run that failed, and prints its object all the same', async () => {
+    const failing = { render: async () => Promise.reject(new Error('out of paint')) }
+    const service = await createCliService({ engine: failing })
+    const { code, stdout, stderr } = await service.run(['run', 'image', 'fox', '--json'])
+    expect(code).toBe(10)
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: 'failed',
+      output: null,
+      error: { code: 'run_failed' },
+    })
+    expect(JSON.parse(stderr).error).toMatchObject({
+      code: 'run_failed',
+      exit_code: 10,
+      run_id: JSON.parse(stdout).id,
+    })
+    expect(JSON.parse(stderr).error.message).toContain('out of paint')
+  })
+})
+
+describe('what is wrong is said before anything is sent', () => {
+  const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
+    [
+      'a value outside the schema',
+      ['--resolution', '721p', 'fox'],
+      /--resolution must be one of 720p, 1080p.*nearest: 720p/,
+    ],
+    [
+      'several of them at once',
+      ['--duration', '7', '--aspect-ratio', '16x9', 'fox'],
+      /--aspect-ratio.*16:9.*--duration/,
+    ],
+    ['no prompt', [], /prompt is missing/],
+    ['a blank prompt', ['  '], /prompt is blank/],
+    ['two prompts', ['fox', '--prompt', 'dog'], /given twice/],
+    ['two users of standard input', ['-', '-i', '-'], /both read standard input/],
+    ['nothing on standard input', ['-'], /gave nothing/],
+    ['a reference that is no image', ['fox', '-i', 'package.json'], /not a PNG, JPEG, WebP, GIF or AVIF/],
+    ['a reference that is not there', ['fox', '-i', 'no-such.png'], /cannot be read/],
+    ['an input that is no object', ['--input', '[1]'], /not a JSON object/],
+    ['a count that is none', ['fox', '-n', '0'], /--count 0/],
+    ['an unknown placeholder', ['fox', '-o', 'x-{nam}.mp4'], /name/],
+    ['a wait limit without a unit', ['fox', '--timeout', '90'], /no duration/],
+    ['bytes for a terminal of several runs', ['fox', '-o', '-', '-n', '2'], /one run/],
+    ['an unknown flag', ['fox', '--resolutoin', '720p'], /--resolutoin.*--resolution/],
+    ['a download without waiting', ['fox', '--no-wait', '-d'], /--no-wait/],
+  ]
+  it.each(cases)('%s', async (_, argv, message) => {
+    const { code, stdout, stderr } = await runCli(['run', 'video', ...argv], { env: SET, stdin: '' })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(message)
+    const json = await runCli(['--json', 'run', 'video', ...argv], { env: SET, stdin: '' })
+    expect(json.code).toBe(2)
+    expect(JSON.parse(json.stderr).error).toMatchObject({
+      code: 'usage',
+      exit_code: 2,
+      run_id: null,
+      http_status: null,
+    })
+  })
+
+  it('names everything that is missing at once', async () => {
+    const { code, stderr } = await runCli(['run', 'image', 'fox'])
+    expect(code).toBe(2)
+    expect(stderr).toMatchInlineSnapshot(`
+      "error: Not set: the service address; the identifier of the image model; the API key.
+        Set the address: --base-url <url>, RUSHES_BASE_URL or rushes config set baseUrl <url>. To try without a service: --local.
+        Set the model: --model <provider/name>, RUSHES_IMAGE_MODEL or rushes config set models.image <provider/name>. A local service (rushes serve) has rushes/preview-image.
+        Set the key: rushes login, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
+      "
+    `)
+  })
+
+  it.each([
+    [['--base-url', 'http://example.com'], 2, 'insecure_url'],
+    [['--base-url', 'ftp://example.com'], 2, 'usage'],
+    [['--local', '--base-url', LOOPBACK_URL], 2, 'usage'],
+  ])('%s', async (flags, exit, code) => {
+    const ran = await runCli(['run', 'image', 'fox', '--json', ...flags], { env: SET })
+    expect(ran.code).toBe(exit)
+    expect(JSON.parse(ran.stderr).error.code).toBe(code)
+  })
+})
+
+describe('the prompt stays text', () => {
+  it.each([
+    [['--prompt', '--json'], '--json'],
+    [['--prompt', '-q'], '-q'],
+    [['--', '--dry-run'], '--dry-run'],
+    [['run:abc'], 'run:abc'],
+    [['@file.json'], '@file.json'],
+    [['https://example.com'], 'https://example.com'],
+    [['a', 'fox', '-', 'running'], 'a fox - running'],
+    [['42'], '42'],
+  ])('%j', async (argv, prompt) => {
+    const { stdout, stderr } = await runCli(['run', 'image', '--local', '--dry-run', ...argv])
+    expect(stderr).toBe('')
+    expect(JSON.parse(stdout)).toEqual({ model: 'rushes/preview-image', input: { prompt } })
+  })
+
+  it('drops one final line end of standard input', async () => {
+    const { stdout } = await runCli(['run', 'image', '--local', '--dry-run', '-'], { stdin: 'a fox\n\n' })
+    expect(JSON.parse(stdout).input.prompt).toBe('a fox\n')
+  })
+})
+
+describe('the input', () => {
+  it('takes --input, over which flags win', async () => {
+    const { stdout } = await runCli(
+      ['run', 'video', '--dry-run', '--input', '{"prompt":"a","duration":"5","seed":1}', '--duration', '10'],
+      { env: SET },
+    )
+    expect(JSON.parse(stdout)).toEqual({
+      model: 'acme/cinema-1',
+      input: { prompt: 'a', duration: '10', seed: 1 },
+    })
+  })
+
+  it('sends images as data: URLs, typed by their bytes, and sources one a line from standard input', async () => {
+    const path = join(temporaryFolder(), 'named-wrongly.jpg')
+    writeFileSync(path, ONE_PIXEL_PNG)
+    const { stdout } = await runCli(['run', 'image', 'fox', '--local', '--dry-run', '-i', '-'], {
+      stdin: `${path}\nhttps://example.com/a.png\n`,
+    })
+    expect(JSON.parse(stdout).input.image_urls).toEqual([
+      `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`,
+      'https://example.com/a.png',
+    ])
+    const bytes = await runCli(['run', 'image', 'fox', '--local', '--dry-run', '-i', '-'], {
+      stdin: ONE_PIXEL_PNG,
+    })
+    expect(JSON.parse(bytes.stdout).input.image_urls).toHaveLength(1)
+  })
+
+  it('takes flag before environment before file, and an empty variable as unset', async () => {
+    const home = temporaryFolder()
+    await runCli(['config', 'set', 'models.image', 'file/model'], { home })
+    const model = async (argv: readonly string[], env: Record<string, string>) =>
+      JSON.parse((await runCli(['run', 'image', 'fox', '--dry-run', ...argv], { home, env })).stdout).model
+    expect(await model([], {})).toBe('file/model')
+    expect(await model([], { RUSHES_IMAGE_MODEL: '' })).toBe('file/model')
+    expect(await model([], { RUSHES_IMAGE_MODEL: 'env/model' })).toBe('env/model')
+    expect(await model(['--model', 'flag/model'], { RUSHES_IMAGE_MODEL: 'env/model' })).toBe('flag/model')
+    expect(existsSync(join(home, 'state'))).toBe(false)
+  })
+})

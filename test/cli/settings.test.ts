@@ -1,0 +1,157 @@
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { temporaryFolder } from '../support/service.js'
+
+const NO_KEY = { ...SET, RUSHES_API_KEY: '' }
+
+describe('login', () => {
+  it('stores a key that the service accepts, privately, with the address it was given', async () => {
+    const service = await createCliService()
+    const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
+    const ran = await service.run(['login', '--base-url', LOOPBACK_URL], {
+      env,
+      stdin: `${service.apiKey}\n`,
+    })
+    expect(ran).toMatchObject({ code: 0, stdout: '' })
+    expect(ran.stderr).not.toContain(service.apiKey)
+    const file = join(service.home, 'config', 'config.json')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(statSync(join(service.home, 'config')).mode & 0o777).toBe(0o700)
+    expect(readFileSync(file, 'utf8')).toContain(service.apiKey)
+    expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(0)
+    const listed = await service.run(['config', 'list'], { env })
+    expect(listed.stdout).toBe(`baseUrl=${LOOPBACK_URL}\n`)
+    expect((await service.run(['logout'], { env })).code).toBe(0)
+    expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(4)
+  })
+
+  it('does not store a key that is refused, unless told to', async () => {
+    const service = await createCliService()
+    const env = { RUSHES_API_KEY: '' }
+    expect((await service.run(['login'], { env, stdin: 'rk_wrong' })).code).toBe(4)
+    expect((await service.run(['status', 'x'], { env })).code).toBe(4)
+    expect((await service.run(['login', '--no-verify'], { env, stdin: 'rk_wrong' })).code).toBe(0)
+  })
+
+  it('sends a stored key to its own origin alone, and names both', async () => {
+    const home = temporaryFolder()
+    await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_mine' })
+    const { code, stderr } = await runCli(['status', 'x', '--base-url', 'https://other.example'], {
+      home,
+      env: NO_KEY,
+    })
+    expect(code).toBe(4)
+    expect(stderr).toContain(LOOPBACK_URL)
+    expect(stderr).toContain('https://other.example')
+    expect(stderr).not.toContain('rk_mine')
+  })
+})
+
+describe('the key', () => {
+  const good = { status: 200, body: { status: 'going' } }
+  const authorization = async (env: Record<string, string>) => {
+    const { fetch, requests } = scripted(good)
+    const ran = await runCli(['status', 'x'], { env: { ...NO_KEY, ...env }, fetch })
+    return { ...ran, sent: requests[0]?.headers.authorization }
+  }
+
+  it('comes from a variable, a file or a command, in this order', async () => {
+    const file = join(temporaryFolder(), 'key')
+    writeFileSync(file, 'rk_file\nmore\n', { mode: 0o600 })
+    const command = { RUSHES_API_KEY_COMMAND: 'printf "rk_command\\nmore"' }
+    expect(await authorization(command)).toMatchObject({ sent: 'Bearer rk_command', code: 0 })
+    expect(await authorization({ ...command, RUSHES_API_KEY_FILE: file })).toMatchObject({
+      sent: 'Bearer rk_file',
+      stderr: '',
+    })
+    expect(
+      await authorization({ ...command, RUSHES_API_KEY_FILE: file, RUSHES_API_KEY: 'rk_env' }),
+    ).toMatchObject({ sent: 'Bearer rk_env' })
+    chmodSync(file, 0o644)
+    expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain('can be read by others')
+  })
+
+  it.each([
+    [{ RUSHES_API_KEY_FILE: '/no/such/file' }],
+    [{ RUSHES_API_KEY_COMMAND: 'echo no >&2; exit 3' }],
+    [{ RUSHES_API_KEY_COMMAND: 'true' }],
+    [{ RUSHES_API_KEY: 'two words' }],
+    [{}],
+  ])('that cannot be had is exit 4: %j', async (env) => {
+    expect(await authorization(env as Record<string, string>)).toMatchObject({ code: 4, sent: undefined })
+  })
+})
+
+describe('config', () => {
+  it('sets, gets, lists and unsets, a profile apart from the others', async () => {
+    const home = temporaryFolder()
+    const config = (...argv: string[]) => runCli(['config', ...argv], { home })
+    expect((await config('set', 'models.video', 'acme/cinema-1')).code).toBe(0)
+    expect((await config('set', 'timeout', '5m', '--profile', 'work')).code).toBe(0)
+    expect((await config('list')).stdout).toBe('models.video=acme/cinema-1\n')
+    expect((await config('list', '--profile', 'work', '--json')).stdout).toBe('{"timeout":"5m"}\n')
+    expect((await config('get', 'models.video')).stdout).toBe('acme/cinema-1\n')
+    expect((await config('unset', 'models.video')).code).toBe(0)
+    expect((await config('get', 'models.video')).code).toBe(2)
+    expect((await config('path')).stdout).toBe(`${join(home, 'config', 'config.json')}\n`)
+  })
+
+  it.each([
+    [['set', 'apiKey', 'rk_x'], /login/],
+    [['set', 'api_key', 'rk_x'], /login/],
+    [['set', 'baseurl', 'x'], /nearest is baseUrl/],
+    [['set', 'timeout', 'soon'], /no duration/],
+    [['set', 'baseUrl', 'http://example.com'], /plain http/],
+    [['set', 'models.video', 'cinema'], /provider/],
+  ])('%j is refused', async (argv, message) => {
+    const { code, stderr } = await runCli(['config', ...argv])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(message)
+  })
+
+  it('does not touch a file that it cannot read', async () => {
+    const home = temporaryFolder()
+    await runCli(['config', 'set', 'timeout', '5m'], { home })
+    const file = join(home, 'config', 'config.json')
+    writeFileSync(file, '{ broken')
+    expect((await runCli(['config', 'set', 'timeout', '6m'], { home })).code).toBe(2)
+    expect((await runCli(['status', 'x'], { home, env: NO_KEY })).code).toBe(2)
+    expect(readFileSync(file, 'utf8')).toBe('{ broken')
+  })
+})
+
+describe('help', () => {
+  it.each([[[]], [['--help']], [['-h']], [['run', 'video', '--help']], [['help', 'run']], [['-V']]])(
+    '%j exits 0',
+    async (argv) => {
+      const { code, stdout, stderr } = await runCli(argv)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout.length).toBeGreaterThan(4)
+    },
+  )
+
+  it('shows the flags that the schema has', async () => {
+    const { stdout } = await runCli(['run', 'video', '--help'])
+    for (const flag of ['--aspect-ratio', '--resolution', '--duration', '-i, --image-url'])
+      expect(stdout).toContain(flag)
+    expect(stdout).not.toContain('--quality')
+    expect(stdout).not.toMatch(/--(api-)?key/)
+  })
+
+  it.each([
+    [['rnu'], /run/],
+    [['run'], /rushes run --help/],
+    [['status'], /id/],
+  ])('%j exits 2 and says what to do', async (argv, message) => {
+    const { code, stderr } = await runCli(argv)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(message)
+  })
+
+  it('prints the models as JSON Schema', async () => {
+    const { stdout } = await runCli(['models', 'image', '--json'])
+    expect(JSON.parse(stdout).properties.image_urls.maxItems).toBe(14)
+  })
+})

@@ -1,0 +1,85 @@
+/** What a command does not need, it does not load: held by the list of the modules that were loaded. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createPlace, DIST, rushes } from '../support/binary.js'
+
+const PRELOAD = fileURLToPath(new URL('./loaded-modules.mjs', import.meta.url))
+
+/** Each bundled package, and the service, by words that only its own code has. */
+const BUNDLED: Readonly<Record<string, string>> = {
+  undici: 'UND_ERR_CONNECT_TIMEOUT',
+  ora: 'cli-spinners',
+  conf: 'Config schema violation',
+  'the service': 'worker.start()',
+  'the downloader': 'content-range',
+}
+/** Packages that stay outside of the bundle. */
+const OUTSIDE = ['libsql', 'fastify', '@fastify/static', 'sharp', 'h264-mp4-encoder'] as const
+
+const chunks = new Map<string, string>()
+beforeAll(() => {
+  for (const name of readdirSync(DIST).filter((each) => each.endsWith('.js')))
+    chunks.set(name, readFileSync(join(DIST, name), 'utf8'))
+})
+
+interface Loaded {
+  readonly code: number | null
+  readonly own: readonly string[]
+  readonly packages: readonly string[]
+}
+
+async function loadedBy(words: readonly string[]): Promise<Loaded> {
+  const place = createPlace()
+  const list = join(place.home, 'modules')
+  const { code } = await rushes(
+    place.with({ LOADED_MODULES: list, NODE_OPTIONS: `--import=${PRELOAD}` }),
+    words,
+  )
+  const urls = readFileSync(list, 'utf8').trim().split('\n')
+  const own = urls.flatMap((url) => /\/dist\/([^/]+\.js)$/.exec(url)?.slice(1) ?? [])
+  const text = own.map((name) => chunks.get(name) ?? '').join('\n')
+  return {
+    code,
+    own,
+    packages: [
+      ...Object.keys(BUNDLED).filter((name) => text.includes(BUNDLED[name] ?? '')),
+      ...OUTSIDE.filter((name) => urls.some((url) => url.includes(`/node_modules/${name}/`))),
+    ],
+  }
+}
+
+describe('what is loaded', () => {
+  it('is told by words that the bundle has, each in one chunk', () => {
+    for (const [name, words] of Object.entries(BUNDLED)) {
+      const holders = [...chunks.values()].filter((text) => text.includes(words))
+      expect(holders.length, name).toBe(1)
+    }
+  })
+
+  it.each([
+    ['--version', ['--version'], 0],
+    ['--help', ['--help'], 0],
+    ['nothing', [], 0],
+    ['run image --help', ['run', 'image', '--help'], 0],
+    ['serve --help', ['serve', '--help'], 0],
+    ['an unknown command', ['rnu'], 2],
+    ['an unknown flag', ['run', 'image', '--sise', '4'], 2],
+    ['a value outside of the schema', ['run', 'video', 'a fox', '--duration', '7', '--model', 'a/b'], 2],
+    ['--dry-run', ['run', 'image', 'a fox', '--dry-run', '--model', 'acme/still-1'], 0],
+    ['no address', ['run', 'image', 'a fox'], 2],
+    ['models', ['models', 'image', '--json'], 0],
+    ['config path', ['config', 'path'], 0],
+  ])('%s loads neither the network nor the service', async (_, words, code) => {
+    const loaded = await loadedBy(words)
+    expect(loaded.own).toContain('rushes.js')
+    expect(loaded).toMatchObject({ code, packages: [] })
+  })
+
+  it('is seen: a command that needs the network loads it, and nothing of the service', async () => {
+    const place = ['status', 'run_1', '--base-url', 'http://127.0.0.1:9']
+    const { packages } = await loadedBy(place)
+    expect(packages).toEqual([])
+  })
+})

@@ -1,0 +1,195 @@
+/** The real program in processes of its own: a temporary home, an environment that holds nothing else. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import type { Readable, Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+export const BINARY = fileURLToPath(new URL('../../bin/rushes.js', import.meta.url))
+export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
+
+const DEADLINE_MS = 20_000
+const POLL_MS = 20
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** A person on a machine: a home, a folder to work in, and the variables that are set. */
+export interface Place {
+  readonly home: string
+  readonly folder: string
+  readonly env: Environment
+  /** The same person with further variables; undefined takes one away. */
+  with(more: Environment): Place
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Running {
+  readonly pid: number
+  readonly stdin: Writable
+  readonly stdout: Readable
+  readonly ended: Promise<Ended>
+  /** What was said so far. */
+  readonly said: { readonly stdout: string; readonly stderr: string }
+  kill(signal: NodeJS.Signals): void
+  /** Resolves with the match as soon as the stream has said it. */
+  says(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray>
+}
+
+export interface Service extends Place {
+  readonly url: string
+  readonly apiKey: string
+  readonly data: string
+  readonly process: Running
+}
+
+/** Call within a test: the folder goes, and whatever was started in it ends, when the test has ended. */
+export function createPlace(): Place {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'rushes-e2e-')))
+  const [home, folder] = [join(root, 'home'), join(root, 'work')]
+  for (const each of [home, folder]) mkdirSync(each)
+  onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }))
+  return placeOf(home, folder, { PATH: process.env.PATH, HOME: home, SHELL: '/bin/sh' })
+}
+
+const placeOf = (home: string, folder: string, env: Environment): Place => ({
+  home,
+  folder,
+  env,
+  with: (more) => placeOf(home, folder, { ...env, ...more }),
+})
+
+export interface StartOptions {
+  readonly stdin?: string | 'ignore'
+  /** The file descriptor that standard output is. */
+  readonly stdout?: number
+  readonly command?: string
+}
+
+/** Starts the program, or another command. Killed when the test ends before it does. */
+export function start(place: Place, words: readonly string[], options: StartOptions = {}): Running {
+  const { command, stdin = '', stdout = 'pipe' } = options
+  const [file, args] = command === undefined ? [process.execPath, [BINARY, ...words]] : [command, [...words]]
+  const child = spawn(file, args, {
+    cwd: place.folder,
+    env: Object.fromEntries(Object.entries(place.env).filter(([, value]) => value !== undefined)),
+    stdio: [stdin === 'ignore' ? 'ignore' : 'pipe', stdout, 'pipe'],
+  })
+  onTestFinished(() => endNow(child))
+  child.stdin?.on('error', () => {})
+  if (stdin !== '' && stdin !== 'ignore') child.stdin?.end(stdin)
+  return running(child)
+}
+
+async function endNow(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGKILL')
+  await new Promise((resolve) => child.once('exit', resolve))
+}
+
+function running(child: ChildProcess): Running {
+  const said = { stdout: '', stderr: '' }
+  let closed = false
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text
+    })
+  }
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      closed = true
+      resolve({ code, signal, ...said })
+    })
+  })
+  ended.catch(() => {})
+  return {
+    pid: child.pid ?? 0,
+    stdin: child.stdin as Writable,
+    stdout: child.stdout as Readable,
+    ended,
+    said,
+    kill: (signal) => void child.kill(signal),
+    says: async (stream, pattern) => {
+      const find = () => pattern.exec(said[stream]) ?? undefined
+      return until(`${pattern} on ${stream}`, () => {
+        const found = find()
+        if (found === undefined && closed) throw new Error(`it ended without ${pattern}: ${said.stderr}`)
+        return found
+      })
+    },
+  }
+}
+
+/** Runs the program to its end. */
+export const rushes = (place: Place, words: readonly string[], options?: StartOptions): Promise<Ended> =>
+  start(place, words, { stdin: 'ignore', ...options }).ended
+
+/** A bash script in which `rushes` is the program. */
+export const bash = (place: Place, script: string): Promise<Ended> =>
+  start(place, ['-c', `rushes() { ${quoted(process.execPath)} ${quoted(BINARY)} "$@"; }\n${script}`], {
+    command: 'bash',
+    stdin: 'ignore',
+  }).ended
+
+export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+const MODELS = { RUSHES_IMAGE_MODEL: 'rushes/preview-image', RUSHES_VIDEO_MODEL: 'rushes/preview-video' }
+
+/** `rushes serve` on a free port, and a place whose settings name it. */
+export async function serve(place: Place, words: readonly string[] = []): Promise<Service> {
+  const service = start(place, ['serve', '--port', '0', '--json', ...words], { stdin: 'ignore' })
+  const [line] = await service.says('stdout', /^\{.*\}$/m)
+  const { url, data, api_key: apiKey = '' } = JSON.parse(line)
+  const own = place.with({ RUSHES_BASE_URL: url, RUSHES_API_KEY: apiKey, ...MODELS })
+  return { ...own, url, data, apiKey, process: service }
+}
+
+/** Polls until something is there; throws after the deadline, naming what it was. */
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | Promise<T | undefined>,
+  deadlineMs = DEADLINE_MS,
+): Promise<T> {
+  const endAt = performance.now() + deadlineMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined && found !== false) return found
+    if (performance.now() > endAt) throw new Error(`not within ${deadlineMs} ms: ${what}`)
+    await sleep(POLL_MS)
+  }
+}
+
+/** The processes that live in this home and whose command line matches; Linux alone can tell. */
+export function processesOf({ home }: Place, pattern: RegExp): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => readProc(pid, 'environ').split('\0').includes(`HOME=${home}`))
+    .filter((pid) => pattern.test(readProc(pid, 'cmdline').replaceAll('\0', ' ')))
+    .map(Number)
+}
+
+export const RENDERER = /renderer\.js/
+
+function readProc(pid: string, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    // Gone meanwhile.
+    return ''
+  }
+}
+
+/** Every file below a folder, by its path from there. */
+export const filesBelow = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort()

@@ -1,0 +1,148 @@
+/** Whole command lines in process: buffers for streams, a clock moved by hand, folders of their own. */
+import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { createInterrupts, type InterruptSource } from '../../src/cli/interrupts.js'
+import type { InputStream, OutputStream } from '../../src/cli/io.js'
+import { main } from '../../src/cli/main.js'
+import type { Fetch, HttpRequest } from '../../src/host/http.js'
+import { createManualClock, type ManualClock } from './clock.js'
+import { createTestService, type TestService, temporaryFolder } from './service.js'
+
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  readonly bytes: Buffer
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly stdin?: string | Uint8Array
+  readonly fetch?: Fetch
+  readonly clock?: ManualClock
+  readonly interrupts?: InterruptSource
+  /** Which streams are terminals. */
+  readonly tty?: { readonly stdout?: boolean; readonly stderr?: boolean }
+  readonly home?: string
+}
+
+const noNetwork: Fetch = async ({ method, url }) => {
+  throw new Error(`this test sends nothing, but ${method} ${url} was asked for`)
+}
+
+function buffer(isTTY: boolean | undefined): { stream: OutputStream; bytes(): Buffer } {
+  const chunks: Buffer[] = []
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      chunks.push(Buffer.from(chunk as Uint8Array))
+      done()
+    },
+  })
+  return {
+    stream: Object.assign(stream, isTTY === true ? { isTTY: true, columns: 80 } : {}),
+    bytes: () => Buffer.concat(chunks),
+  }
+}
+
+export async function runCli(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const { clock = createManualClock(), interrupts = createInterrupts(), home = temporaryFolder() } = options
+  const stdout = buffer(options.tty?.stdout)
+  const stderr = buffer(options.tty?.stderr)
+  const stdin: InputStream = Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)])
+  const code = await clock.runUntil(
+    main({
+      argv,
+      env: {
+        HOME: home,
+        RUSHES_CONFIG_DIR: join(home, 'config'),
+        RUSHES_STATE_DIR: join(home, 'state'),
+        NO_COLOR: '1',
+        ...options.env,
+      },
+      stdin,
+      stdout: stdout.stream,
+      stderr: stderr.stream,
+      interrupts,
+      parts: { clock, random: () => 0.5, fetch: options.fetch ?? noNetwork },
+    }),
+  )
+  return { code, stdout: stdout.bytes().toString(), stderr: stderr.bytes().toString(), bytes: stdout.bytes() }
+}
+
+/** An address that is loopback, so that plain http is allowed; nothing listens there. */
+export const LOOPBACK_URL = 'http://127.0.0.1:1'
+
+export interface CliService extends TestService {
+  readonly requests: HttpRequest[]
+  readonly home: string
+  run(argv: readonly string[], options?: Omit<RunOptions, 'clock' | 'home'>): Promise<Ran>
+}
+
+/** The real service behind `fetch`, with what a command needs to reach it. */
+export async function createCliService(
+  options: Parameters<typeof createTestService>[0] = {},
+): Promise<CliService> {
+  const service = await createTestService({ publicUrl: LOOPBACK_URL, ...options })
+  const home = temporaryFolder()
+  const requests: HttpRequest[] = []
+  const fetch: Fetch = (request) => {
+    requests.push(request)
+    return service.fetch(request)
+  }
+  return {
+    ...service,
+    requests,
+    home,
+    run: (argv, runOptions = {}) =>
+      runCli(argv, {
+        fetch,
+        ...runOptions,
+        clock: service.clock,
+        home,
+        env: {
+          RUSHES_BASE_URL: LOOPBACK_URL,
+          RUSHES_API_KEY: service.apiKey,
+          RUSHES_IMAGE_MODEL: 'rushes/preview-image',
+          RUSHES_VIDEO_MODEL: 'rushes/preview-video',
+          ...runOptions.env,
+        },
+      }),
+  }
+}
+
+/** Answers in turn, the last one for ever; a string throws nothing and `undefined` loses the answer. */
+export function scripted(
+  ...answers: readonly { status: number; body?: unknown; headers?: Record<string, string> }[]
+): {
+  fetch: Fetch
+  requests: HttpRequest[]
+} {
+  const requests: HttpRequest[] = []
+  return {
+    requests,
+    async fetch(request) {
+      const {
+        status,
+        body,
+        headers = {},
+      } = answers[Math.min(requests.length, answers.length - 1)] ?? { status: 500 }
+      requests.push(request)
+      const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? {}))
+      return {
+        status,
+        header: (name) => headers[name.toLowerCase()],
+        body: (async function* () {
+          yield bytes
+        })(),
+        discard() {},
+      }
+    },
+  }
+}
+
+export const SET: Readonly<Record<string, string>> = {
+  RUSHES_BASE_URL: LOOPBACK_URL,
+  RUSHES_API_KEY: 'rk_test',
+  RUSHES_IMAGE_MODEL: 'acme/still-1',
+  RUSHES_VIDEO_MODEL: 'acme/cinema-1',
+}

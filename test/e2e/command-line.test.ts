@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { shell, start } from '../support/binary.js'
 import { temporaryFolder } from '../support/service.js'
+import { shell, start } from '../support/started.js'
 
 /** The processes whose parent is `pid`, or that render for nobody. */
 const renderers = (): readonly string[] =>
@@ -87,6 +87,7 @@ describe('--local', () => {
 
 describe('in a shell', () => {
   it('ends with 141 and without a word when nobody reads on', async () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a variable of bash
     const { ended } = shell('rushes models | true; echo "${PIPESTATUS[0]}"')
     expect(await ended).toMatchObject({ stdout: '141\n', stderr: '' })
   })

@@ -1,0 +1,87 @@
+/** The real binary as a child process whose words can be waited for, and bash with `rushes` in it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { onTestFinished } from 'vitest'
+import { BINARY } from './binary.js'
+import { temporaryFolder } from './service.js'
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Started {
+  readonly child: ChildProcess
+  readonly home: string
+  readonly ended: Promise<Ended>
+  /** Resolves when standard output and error together match; rejects after 20 s or when the process has ended. */
+  says(pattern: RegExp): Promise<string>
+}
+
+export interface StartOptions {
+  readonly home?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const MOST_MS = 20_000
+
+export const start = (argv: readonly string[], options: StartOptions = {}): Started =>
+  startProcess(process.execPath, [BINARY, ...argv], options)
+
+/** A script for bash, in which `rushes` is the binary. */
+export const shell = (script: string, options: StartOptions = {}): Started =>
+  startProcess('bash', ['-c', `rushes() { '${process.execPath}' '${BINARY}' "$@"; }\n${script}`], options)
+
+function startProcess(
+  command: string,
+  words: readonly string[],
+  { home = temporaryFolder(), env }: StartOptions,
+): Started {
+  const child = spawn(command, words, {
+    cwd: home,
+    env: { PATH: process.env.PATH ?? '', HOME: home, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const said = { stdout: '', stderr: '' }
+  const listeners = new Set<() => void>()
+  const tell = () => {
+    for (const listener of listeners) listener()
+  }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text
+      tell()
+    })
+  const ended = new Promise<Ended>((resolve) => {
+    child.on('close', (code, signal) => {
+      resolve({ code, signal, ...said })
+      tell()
+    })
+  })
+  return {
+    child,
+    home,
+    ended,
+    says: (pattern) =>
+      new Promise((resolve, reject) => {
+        const end = (settle: () => void) => {
+          clearTimeout(limit)
+          listeners.delete(look)
+          settle()
+        }
+        const look = () => {
+          const text = `${said.stdout}${said.stderr}`
+          if (pattern.test(text)) end(() => resolve(text))
+          else if (child.exitCode !== null) end(() => reject(new Error(`ended without ${pattern}: ${text}`)))
+        }
+        const limit = setTimeout(
+          () => end(() => reject(new Error(`${pattern} was not said: ${said.stderr}`))),
+          MOST_MS,
+        )
+        listeners.add(look)
+        look()
+      }),
+  }
+}

@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<string, string>> = {
 
 export const inWords = (error: unknown): string => {
   const code = errorCode(error)
-  // Node says ENOENT where a folder cannot be made on a read-only file system, or below /proc.
+  // Some file systems, such as /proc, answer ENOENT to every attempt to make a folder.
   if (code === 'ENOENT' && (error as { syscall?: unknown }).syscall === 'mkdir')
     return 'its folder cannot be made'
   const words = code !== undefined && Object.hasOwn(WORDS, code) ? WORDS[code] : undefined

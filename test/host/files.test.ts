@@ -16,9 +16,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   cutToBytes,
   isFolder,
+  makeFolders,
   makePrivateFolder,
   makeTemporaryFolder,
   moveWithoutReplacing,
+  reasonUnwritable,
   removeFile,
   temporaryBeside,
   writeAtomically,
@@ -155,4 +157,27 @@ it('writes on where a write took less than it was given', async () => {
   await writeFully(stingy as unknown as typeof handle, Buffer.from('a paper boat'))
   await handle.close()
   expect(readFileSync(path, 'utf8')).toBe('a paper boat')
+})
+
+describe('folders', () => {
+  it('are made one after the other, and those that exist are left', () => {
+    const deep = join(folder, 'a', 'b', 'c')
+    makeFolders(deep, 0o700)
+    makeFolders(deep)
+    expect(modeOf(deep)).toBe(0o700)
+  })
+
+  it.skipIf(process.platform !== 'linux')(
+    'are refused, and not tried for ever, where none can be made',
+    () => {
+      expect(() => makeFolders('/proc/no-such-folder/below')).toThrow(/ENOENT/)
+    },
+  )
+
+  it('are refused below a file', () => {
+    const file = join(folder, 'file')
+    writeFileSync(file, '')
+    expect(() => makeFolders(join(file, 'below'))).toThrow(/ENOTDIR/)
+    expect(reasonUnwritable(join(file, 'below'))).toMatch(/ENOTDIR/)
+  })
 })

@@ -1,8 +1,17 @@
 /** The real program in processes of its own: a temporary home, an environment that holds nothing else. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -54,10 +63,19 @@ export interface Service extends Place {
 /** Call within a test: the folder goes, and whatever was started in it ends, when the test has ended. */
 export function createPlace(): Place {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'rushes-e2e-')))
-  const [home, folder] = [join(root, 'home'), join(root, 'work')]
-  for (const each of [home, folder]) mkdirSync(each)
+  const [home, folder, bin] = [join(root, 'home'), join(root, 'work'), join(root, 'bin')]
+  for (const each of [home, folder, bin]) mkdirSync(each)
   onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }))
-  return placeOf(home, folder, { PATH: process.env.PATH, HOME: home, SHELL: '/bin/sh' })
+  putOnPath(bin)
+  const path = [bin, dirname(process.execPath), process.env.PATH].join(delimiter)
+  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh' })
+}
+
+/** `rushes`, for shell scripts: the program itself, in the very process that was started. */
+function putOnPath(bin: string): void {
+  const file = join(bin, 'rushes')
+  writeFileSync(file, `#!/bin/sh\nexec ${quoted(process.execPath)} ${quoted(BINARY)} "$@"\n`)
+  chmodSync(file, 0o755)
 }
 
 const placeOf = (home: string, folder: string, env: Environment): Place => ({
@@ -133,12 +151,9 @@ function running(child: ChildProcess): Running {
 export const rushes = (place: Place, words: readonly string[], options?: StartOptions): Promise<Ended> =>
   start(place, words, { stdin: 'ignore', ...options }).ended
 
-/** A bash script in which `rushes` is the program. */
+/** Runs a bash script to its end. */
 export const bash = (place: Place, script: string): Promise<Ended> =>
-  start(place, ['-c', `rushes() { ${quoted(process.execPath)} ${quoted(BINARY)} "$@"; }\n${script}`], {
-    command: 'bash',
-    stdin: 'ignore',
-  }).ended
+  start(place, ['-c', script], { command: 'bash', stdin: 'ignore' }).ended
 
 export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
 

@@ -57,4 +57,10 @@ function dress(command: Command): void {
   for (const child of command.commands) dress(child)
 }
 
-export const globalsOfCommand = (command: Command): Globals => globalsOf(command.optsWithGlobals())
+/** A flag counts wherever it stands; `--no-color` too, whose absence above would otherwise undo it. */
+export function globalsOfCommand(command: Command): Globals {
+  const line: Command[] = []
+  for (let each: Command | null = command; each !== null; each = each.parent) line.push(each)
+  const color = line.every((each) => each.opts().color !== false)
+  return globalsOf({ ...command.optsWithGlobals(), color })
+}

@@ -59,7 +59,10 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
 async function draw(ctx: Context, board: () => Board): Promise<Drawing> {
   const { out, stderr, env } = ctx
   if (out.mode.quiet || out.mode.json) return { changed() {}, end() {} }
-  const terminal = stderr.isTTY === true && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
+  // A terminal without columns, as in some containers, would have ora clear lines without end.
+  const hasWidth = stderr.columns === undefined || stderr.columns > 0
+  const terminal =
+    stderr.isTTY === true && hasWidth && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
   return terminal ? drawSpinner(ctx, board) : drawLines(ctx, board)
 }
 

@@ -175,7 +175,8 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
     },
   })
   await Promise.all(following)
-  if (begun < count) out.note(`${count - begun} of ${count} runs were not created.`)
+  if (begun < count && !ctx.interrupts.second.aborted)
+    out.note(`${count - begun} of ${count} runs were not created.`)
   const code = session.end()
   if (!options.wait && globals.local && code === 0)
     out.note('It is rendered when it is waited for: rushes wait --local <id>')

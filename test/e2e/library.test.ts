@@ -1,0 +1,44 @@
+/** The library as another program imports it. */
+import { pathToFileURL } from 'node:url'
+import { expect, it } from 'vitest'
+import { createPlace, DIST, filesBelow, type Place, serve, start } from '../support/binary.js'
+
+const LIBRARY = new URL('index.js', pathToFileURL(DIST)).href
+
+const script = (place: Place, text: string) =>
+  start(place, ['--input-type=module', '-e', text], { command: process.execPath, stdin: 'ignore' }).ended
+
+it('has no effect when it is imported: no word, no file, no handle, no listener', async () => {
+  const place = createPlace()
+  const { code, stdout, stderr } = await script(
+    place,
+    `const listeners = () => process.eventNames().map((name) => [name, process.listenerCount(name)])
+    const globals = () => Object.getOwnPropertyNames(globalThis)
+    const before = JSON.stringify([listeners(), globals(), Object.keys(process.env)])
+    const library = await import(${JSON.stringify(LIBRARY)})
+    const after = JSON.stringify([listeners(), globals(), Object.keys(process.env)])
+    console.log(JSON.stringify({ same: before === after, names: Object.keys(library), handles: process.getActiveResourcesInfo() }))`,
+  )
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const { same, names, handles } = JSON.parse(stdout)
+  expect(same).toBe(true)
+  expect(names).toEqual(expect.arrayContaining(['createClient', 'RushesError']))
+  expect(handles.filter((name: string) => /Timeout|TCP|Immediate/.test(name))).toEqual([])
+  expect([...filesBelow(place.home), ...filesBelow(place.folder)]).toEqual([])
+})
+
+it('creates, waits and downloads', async () => {
+  const place = await serve(createPlace())
+  const { code, stdout, stderr } = await script(
+    place,
+    `import { createClient } from ${JSON.stringify(LIBRARY)}
+    const { RUSHES_BASE_URL: baseUrl, RUSHES_API_KEY: apiKey } = process.env
+    const client = createClient({ baseUrl, apiKey })
+    const { id } = await client.create({ model: 'rushes/preview-image', input: { prompt: 'a fox' } })
+    const state = await client.wait(id)
+    console.log(JSON.stringify({ id, status: state.status, urls: state.urls }))
+    await client.close()`,
+  )
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(JSON.parse(stdout)).toMatchObject({ status: 'succeeded', urls: [expect.stringMatching(/^http/)] })
+})

@@ -1,0 +1,75 @@
+/** `rushes serve` as its own process, asked by the program and by hand. */
+import { describe, expect, it } from 'vitest'
+import { createPlace, rushes, serve, start } from '../support/binary.js'
+
+describe('serve', () => {
+  it('says one line when it listens, and its exports work', async () => {
+    const place = await serve(createPlace())
+    const lines = place.process.said.stdout.trim().split('\n')
+    expect(lines).toHaveLength(1)
+    expect(JSON.parse(lines[0] ?? '')).toEqual({
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      data: `${place.home}/.local/state/rushes/service`,
+      api_key: expect.stringMatching(/\S{20,}/),
+    })
+    const { code, stdout } = await rushes(place, ['run', 'image', 'a fox'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(new RegExp(`^${place.url}/outputs/\\S+\\n$`))
+    const answer = await fetch(stdout.trim())
+    expect(answer.headers.get('content-type')).toBe('image/png')
+    expect(Buffer.from(await answer.arrayBuffer()).toString('latin1', 1, 4)).toBe('PNG')
+  })
+
+  it('is the published interface: create, look, refuse', async () => {
+    const { url, apiKey } = await serve(createPlace())
+    const ask = async (path: string, options: { key?: string; body?: object } = {}) => {
+      const { key = apiKey, body } = options
+      const answer = await fetch(`${url}/api/v1/runs${path}`, {
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+      })
+      return { status: answer.status, body: await answer.json() }
+    }
+    const created = await ask('', { body: { model: 'rushes/preview-image', input: { prompt: 'a fox' } } })
+    expect(created).toMatchObject({ status: 201, body: { id: expect.any(String) } })
+    expect(await ask(`/${created.body.id}`)).toMatchObject({ status: 200, body: { id: created.body.id } })
+    expect((await ask('/run_none')).status).toBe(404)
+    expect((await ask('/run_none', { key: 'wrong' })).status).toBe(401)
+  })
+
+  it('prints two lines to be evaluated when a person starts it', async () => {
+    const person = start(createPlace(), ['serve', '--port', '0'], { stdin: 'ignore' })
+    await person.says('stderr', /shown this once/)
+    await person.says('stderr', /Models:/)
+    person.kill('SIGTERM')
+    const { code, stdout } = await person.ended
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^export RUSHES_BASE_URL=http:\S+\nexport RUSHES_API_KEY=\S+\n$/)
+  })
+
+  it('is killed, starts again without a key, and goes on with what it had accepted', async () => {
+    const home = createPlace()
+    const first = await serve(home)
+    const { stdout } = await rushes(first, ['run', 'image', '-n', '4', '--no-wait', 'a fox'])
+    const ids = stdout.trim().split('\n')
+    expect(ids).toHaveLength(4)
+    first.process.kill('SIGKILL')
+    expect((await first.process.ended).signal).toBe('SIGKILL')
+    const second = await serve(home)
+    expect(JSON.parse(second.process.said.stdout)).not.toHaveProperty('api_key')
+    const waited = await rushes(second.with({ RUSHES_API_KEY: first.apiKey }), ['wait', ...ids])
+    expect(waited.code).toBe(0)
+    const urls = waited.stdout.trim().split('\n')
+    expect(new Set(urls).size).toBe(4)
+    for (const url of urls) expect(url).toMatch(new RegExp(`^${second.url}/outputs/`))
+  })
+
+  it('says that a port is taken, and keeps nothing open', async () => {
+    const place = await serve(createPlace())
+    const port = new URL(place.url).port
+    const { code, stdout, stderr } = await rushes(createPlace(), ['serve', '--port', port])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(port)
+    expect(stderr).not.toMatch(/^\s+at /m)
+  })
+})

@@ -1,0 +1,105 @@
+/** On a terminal, which `script` of util-linux makes: the spinner, the cursor, the hidden prompt. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, statSync } from 'node:fs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import {
+  BINARY,
+  bash,
+  createPlace,
+  type Place,
+  processesOf,
+  quoted,
+  type Running,
+  start,
+} from '../support/binary.js'
+
+const HIDE = '\u001b[?25l'
+const SHOW = '\u001b[?25h'
+
+const canMakeTerminals = (() => {
+  try {
+    return /util-linux/.test(execFileSync('script', ['--version'], { encoding: 'utf8' }))
+  } catch {
+    return false
+  }
+})()
+
+/** The program on a terminal of its own; what it writes to either stream is on `stdout`. */
+function onTerminal(place: Place, line: string): Running {
+  // A terminal that `script` makes away from a terminal has no columns.
+  const command = `stty cols 80 rows 24; exec ${quoted(process.execPath)} ${quoted(BINARY)} ${line}`
+  return start(place.with({ TERM: 'xterm-256color' }), ['-qec', command, '/dev/null'], { command: 'script' })
+}
+
+describe.skipIf(!canMakeTerminals)('a terminal', () => {
+  it('has a spinner while the run lasts, and its cursor afterwards', async () => {
+    const { ended } = onTerminal(createPlace(), 'run image --local "a fox"')
+    const { code, stdout } = await ended
+    expect(code).toBe(0)
+    expect(stdout).toContain(HIDE)
+    expect(stdout).toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
+    expect(stdout.lastIndexOf(SHOW)).toBeGreaterThan(stdout.lastIndexOf(HIDE))
+    expect(stdout).toMatch(/run_\w+\.png\r\n/)
+  })
+
+  it.each(['--quiet', '--json', '--no-color'])('%s', async (flag) => {
+    const { stdout } = await onTerminal(createPlace(), `run image --local ${flag} "a fox"`).ended
+    if (flag === '--no-color') expect(stdout).not.toMatch(/\u001b\[\d+(;\d+)*m/)
+    else expect(stdout).not.toMatch(/\u001b/)
+    expect(stdout).toContain('.png')
+  })
+
+  it('has no spinner where CI is set', async () => {
+    const { stdout } = await onTerminal(createPlace().with({ CI: 'true' }), 'run image --local fox').ended
+    expect(stdout).not.toContain(HIDE)
+    expect(stdout).toMatch(/run run_\w+: /)
+  })
+
+  it('gets its cursor back after Ctrl-C', async () => {
+    const waiting = onTerminal(createPlace(), 'run video --local "a fox"')
+    await waiting.says('stdout', /processing/)
+    waiting.stdin.write('\u0003')
+    const { code, stdout } = await waiting.ended
+    expect(code).toBe(130)
+    expect(stdout.lastIndexOf(SHOW)).toBeGreaterThan(stdout.lastIndexOf(HIDE))
+    expect(stdout).toMatch(/rushes wait --local run_\w+/)
+  })
+
+  it('may have no columns, as in containers: the program ends all the same', async () => {
+    const place = createPlace().with({ TERM: 'xterm-256color' })
+    onTestFinished(() => {
+      for (const pid of processesOf(place, /rushes\.js|renderer\.js/)) process.kill(pid, 'SIGKILL')
+    })
+    // The deadline is inside, and what is written is cut off: a drawing of endless lines would fill the memory.
+    const { stdout } = await bash(
+      place,
+      `script -qec 'stty cols 0; timeout -s KILL 5 rushes run image --local fox' /dev/null | head -c 20000`,
+    )
+    expect(stdout).toMatch(/run_\w+\.png\r\n/)
+  })
+
+  it('does not show the key that login asks for', async () => {
+    const place = createPlace()
+    const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
+    await login.says('stdout', /API key for/)
+    login.stdin.write('sk-hidden-7f3a\r')
+    const { code, stdout } = await login.ended
+    expect(code).toBe(0)
+    expect(stdout).not.toContain('sk-hidden')
+    const file = `${place.home}/.config/rushes/config.json`
+    expect(readFileSync(file, 'utf8')).toContain('sk-hidden-7f3a')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(statSync(`${place.home}/.config/rushes`).mode & 0o777).toBe(0o700)
+  })
+
+  it('stores nothing when the prompt is left by Ctrl-C', async () => {
+    const place = createPlace()
+    const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
+    await login.says('stdout', /API key for/)
+    login.stdin.write('\u0003')
+    const { code, stdout } = await login.ended
+    expect(code).toBe(130)
+    expect(stdout.lastIndexOf(SHOW)).toBeGreaterThanOrEqual(stdout.lastIndexOf(HIDE))
+    expect(() => statSync(`${place.home}/.config/rushes/config.json`)).toThrow('ENOENT')
+  })
+})

@@ -2,7 +2,8 @@
  * Start-up as ratios to bare Node, in one run, since machines are noisy: `npm run bench:startup`. The commands take
  * turns, each ROUNDS times; medians are compared. Prints a Markdown table.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -10,6 +11,14 @@ import { join, resolve } from 'node:path'
 const ROUNDS = 20
 const BINARY = resolve('bin/rushes.js')
 const home = mkdtempSync(join(tmpdir(), 'rushes-startup-'))
+
+/** A service on loopback, asked for a run that it does not have: one whole exchange. */
+const service = spawn(process.execPath, [BINARY, 'serve', '--port', '0', '--json'], {
+  env: { PATH: process.env.PATH, HOME: home },
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+const [announced] = await once(service.stdout, 'data')
+const { url, api_key: apiKey } = JSON.parse(String(announced))
 
 const CASES: readonly (readonly [string, readonly string[]])[] = [
   ['node -e 0', ['-e', '0']],
@@ -19,16 +28,19 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ['a usage error', [BINARY, 'run', 'image', '--no-such-flag']],
   ['run image --dry-run', [BINARY, 'run', 'image', 'a fox', '--dry-run', '--model', 'acme/still-1']],
   ['models', [BINARY, 'models']],
+  ['status of a run on loopback', [BINARY, 'status', 'run_none', '--base-url', url]],
 ]
 
 const times = new Map<string, number[]>(CASES.map(([name]) => [name, []]))
 for (let round = 0; round <= ROUNDS; round++)
   for (const [name, argv] of CASES) {
     const started = performance.now()
-    spawnSync(process.execPath, argv, { env: { PATH: process.env.PATH, HOME: home } })
+    spawnSync(process.execPath, argv, { env: { PATH: process.env.PATH, HOME: home, RUSHES_API_KEY: apiKey } })
     // The first round warms the disk's cache.
     if (round > 0) times.get(name)?.push(performance.now() - started)
   }
+service.kill('SIGTERM')
+await once(service, 'exit')
 rmSync(home, { recursive: true, force: true })
 
 const median = (values: readonly number[]): number =>

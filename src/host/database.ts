@@ -5,7 +5,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'libsql'
-import { makeFolders } from './files.js'
+import { errorCode, makeFolders } from './files.js'
 
 export type Row = Readonly<Record<string, unknown>>
 export type Value = string | number | bigint | Uint8Array | null
@@ -34,17 +34,27 @@ export interface DatabaseOptions {
   readonly migrations: readonly string[]
   /** How long a statement waits for a neighbour's write lock. */
   readonly busyTimeoutMs?: number
+  /**
+   * `FULL`: what was committed outlives a power failure. `OFF`: the system is never waited for; a crash of a process
+   * harms nothing, a power failure may damage the file.
+   */
+  readonly synchronous?: 'FULL' | 'OFF'
 }
 
 /** Throws `NewerFormat`, or the database's own error when the file is damaged or cannot be made. */
-export function openDatabase({ path, migrations, busyTimeoutMs = 10_000 }: DatabaseOptions): OpenDatabase {
+export function openDatabase({
+  path,
+  migrations,
+  busyTimeoutMs = 10_000,
+  synchronous = 'FULL',
+}: DatabaseOptions): OpenDatabase {
   createPrivately(path)
   const database = new Database(path)
   try {
     // libsql waits for nobody by default, and -wal and -shm take the mode of the file itself.
     database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
-    database.exec('PRAGMA journal_mode = WAL')
-    database.exec('PRAGMA synchronous = FULL')
+    becomeWal(database, busyTimeoutMs)
+    database.exec(`PRAGMA synchronous = ${synchronous}`)
     database.exec('PRAGMA foreign_keys = ON')
     const open = wrap(database)
     migrate(open, database, migrations)
@@ -52,6 +62,26 @@ export function openDatabase({ path, migrations, busyTimeoutMs = 10_000 }: Datab
   } catch (error) {
     database.close()
     throw error
+  }
+}
+
+const BUSY_PAUSE_MS = 5
+
+/**
+ * A new file becomes a WAL file by a lock that SQLite does not wait for, whatever the busy timeout says: of several
+ * processes that start at once, all but one are turned away. So it is asked again here; a file that is one already
+ * answers at once.
+ */
+function becomeWal(database: Database.Database, patienceMs: number): void {
+  const giveUpAtMs = performance.now() + patienceMs
+  for (;;) {
+    try {
+      database.exec('PRAGMA journal_mode = WAL')
+      return
+    } catch (error) {
+      if (errorCode(error) !== 'SQLITE_BUSY' || performance.now() > giveUpAtMs) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_PAUSE_MS)
+    }
   }
 }
 

@@ -8,7 +8,7 @@ const LIBRARY = new URL('index.js', pathToFileURL(DIST)).href
 const script = (place: Place, text: string) =>
   start(place, ['--input-type=module', '-e', text], { command: process.execPath, stdin: 'ignore' }).ended
 
-it('has no effect when it is imported: no word, no file, no handle, no listener', async () => {
+it.concurrent('has no effect when it is imported: no word, no file, no handle, no listener', async () => {
   const place = createPlace()
   const { code, stdout, stderr } = await script(
     place,
@@ -27,7 +27,7 @@ it('has no effect when it is imported: no word, no file, no handle, no listener'
   expect([...filesBelow(place.home), ...filesBelow(place.folder)]).toEqual([])
 })
 
-it('creates, waits and downloads', async () => {
+it.concurrent('creates, waits and downloads', async () => {
   const place = await serve(createPlace())
   const { code, stdout, stderr } = await script(
     place,

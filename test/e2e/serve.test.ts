@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { createPlace, rushes, serve, start } from '../support/binary.js'
 
-describe('serve', () => {
+describe.concurrent('serve', () => {
   it('says one line when it listens, and its exports work', async () => {
     const place = await serve(createPlace())
     const lines = place.process.said.stdout.trim().split('\n')

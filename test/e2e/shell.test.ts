@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { bash, createPlace, filesBelow, rushes, serve, start } from '../support/binary.js'
 
-describe('pipes', () => {
+describe.concurrent('pipes', () => {
   it('compose: an image becomes a video, ids become files', async () => {
     const place = await serve(createPlace())
     const { code, stdout, stderr } = await bash(
@@ -55,7 +55,7 @@ describe('pipes', () => {
   })
 })
 
-describe('a closed pipe', () => {
+describe.concurrent('a closed pipe', () => {
   it('ends the program without a word, with 141', async () => {
     const { stdout, stderr } = await bash(
       createPlace(),
@@ -91,7 +91,7 @@ describe('a closed pipe', () => {
   })
 })
 
-describe('a full disk', () => {
+describe.concurrent('a full disk', () => {
   it.each([
     '--version',
     '--help',

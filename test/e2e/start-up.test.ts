@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createPlace, DIST, rushes } from '../support/binary.js'
+import { createPlace, DIST, type Environment, rushes } from '../support/binary.js'
 
 const PRELOAD = fileURLToPath(new URL('./loaded-modules.mjs', import.meta.url))
 
@@ -12,8 +12,8 @@ const BUNDLED: Readonly<Record<string, string>> = {
   undici: 'UND_ERR_CONNECT_TIMEOUT',
   ora: 'cli-spinners',
   conf: 'Config schema violation',
-  'the service': 'worker.start()',
-  'the downloader': 'content-range',
+  'the service': 'function createService(',
+  'the downloader': 'function createDownloader(',
 }
 /** Packages that stay outside of the bundle. */
 const OUTSIDE = ['libsql', 'fastify', '@fastify/static', 'sharp', 'h264-mp4-encoder'] as const
@@ -30,12 +30,13 @@ interface Loaded {
   readonly packages: readonly string[]
 }
 
-async function loadedBy(words: readonly string[]): Promise<Loaded> {
+async function loadedBy(words: readonly string[], env: Environment = {}, stdin = ''): Promise<Loaded> {
   const place = createPlace()
   const list = join(place.home, 'modules')
   const { code } = await rushes(
-    place.with({ LOADED_MODULES: list, NODE_OPTIONS: `--import=${PRELOAD}` }),
+    place.with({ ...env, LOADED_MODULES: list, NODE_OPTIONS: `--import=${PRELOAD}` }),
     words,
+    stdin === '' ? {} : { stdin },
   )
   const urls = readFileSync(list, 'utf8').trim().split('\n')
   const own = urls.flatMap((url) => /\/dist\/([^/]+\.js)$/.exec(url)?.slice(1) ?? [])
@@ -50,7 +51,7 @@ async function loadedBy(words: readonly string[]): Promise<Loaded> {
   }
 }
 
-describe('what is loaded', () => {
+describe.concurrent('what is loaded', () => {
   it('is told by words that the bundle has, each in one chunk', () => {
     for (const [name, words] of Object.entries(BUNDLED)) {
       const holders = [...chunks.values()].filter((text) => text.includes(words))
@@ -77,9 +78,11 @@ describe('what is loaded', () => {
     expect(loaded).toMatchObject({ code, packages: [] })
   })
 
-  it('is seen: a command that needs the network loads it, and nothing of the service', async () => {
-    const place = ['status', 'run_1', '--base-url', 'http://127.0.0.1:9']
-    const { packages } = await loadedBy(place)
-    expect(packages).toEqual([])
+  it('is seen: a command that needs the network loads it and nothing of the service; --local loads both', async () => {
+    const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: 'http://127.0.0.1:9' }
+    const remote = await loadedBy(['login'], key, 'key')
+    expect(remote).toMatchObject({ code: 9, packages: ['undici'] })
+    const local = await loadedBy(['status', '--local', 'run_1'])
+    expect(local.packages).toEqual(['undici', 'the service', 'libsql', 'fastify', '@fastify/static'])
   })
 })

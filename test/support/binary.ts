@@ -15,7 +15,7 @@ import { delimiter, dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
+import { afterAll } from 'vitest'
 
 export const BINARY = fileURLToPath(new URL('../../bin/rushes.js', import.meta.url))
 export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
@@ -60,12 +60,20 @@ export interface Service extends Place {
   readonly process: Running
 }
 
-/** Call within a test: the folder goes, and whatever was started in it ends, when the test has ended. */
+/** The tests of a file may run side by side, so what they leave behind goes when all of them have ended. */
+const children: ChildProcess[] = []
+const folders: string[] = []
+afterAll(async () => {
+  await Promise.all(children.splice(0).map(endNow))
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+})
+
+/** A new place. It goes, and whatever was started in it ends, after the tests of the file. */
 export function createPlace(): Place {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'rushes-e2e-')))
   const [home, folder, bin] = [join(root, 'home'), join(root, 'work'), join(root, 'bin')]
   for (const each of [home, folder, bin]) mkdirSync(each)
-  onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }))
+  folders.push(root)
   putOnPath(bin)
   const path = [bin, dirname(process.execPath), process.env.PATH].join(delimiter)
   return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh' })
@@ -92,7 +100,7 @@ export interface StartOptions {
   readonly command?: string
 }
 
-/** Starts the program, or another command. Killed when the test ends before it does. */
+/** Starts the program, or another command. Killed when the tests of the file end before it does. */
 export function start(place: Place, words: readonly string[], options: StartOptions = {}): Running {
   const { command, stdin = '', stdout = 'pipe' } = options
   const [file, args] = command === undefined ? [process.execPath, [BINARY, ...words]] : [command, [...words]]
@@ -101,7 +109,7 @@ export function start(place: Place, words: readonly string[], options: StartOpti
     env: Object.fromEntries(Object.entries(place.env).filter(([, value]) => value !== undefined)),
     stdio: [stdin === 'ignore' ? 'ignore' : 'pipe', stdout, 'pipe'],
   })
-  onTestFinished(() => endNow(child))
+  children.push(child)
   child.stdin?.on('error', () => {})
   if (stdin !== '' && stdin !== 'ignore') child.stdin?.end(stdin)
   return running(child)

@@ -1,7 +1,7 @@
 /** This process among the workers of a data folder: its own lease, and the burial of those whose process is gone. */
-import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Clock, Disarm } from '../../host/clock.js'
+import { processExists } from '../../host/processes.js'
 import { newWorkerId } from '../secrets.js'
 import type { DeathLimit, Store, WorkerRecord } from '../store/contract.js'
 import { HEARTBEAT_MS, isDead, type Neighbourhood } from './liveness.js'
@@ -84,25 +84,3 @@ export const thisProcess = (): Neighbourhood => ({
   bornAtMs: Math.round(performance.timeOrigin),
   processExists,
 })
-
-/** Signal 0 asks and does nothing; a process of somebody else's exists too. */
-function processExists(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return !isZombie(pid)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
-/**
- * A process that was killed keeps its id until its parent asks after it, and in a container without an init nobody
- * ever does: seen here, where a service killed with -9 held its runs until the lease ended.
- */
-function isZombie(pid: number): boolean {
-  try {
-    return /^[ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /s, ''))
-  } catch {
-    return false
-  }
-}

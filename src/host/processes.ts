@@ -1,0 +1,46 @@
+/** Neighbours on this machine: whether the process that left a mark somewhere is still there. */
+import { readFileSync } from 'node:fs'
+
+/** A process, told apart from a later one that was given the same number. */
+export interface ProcessMark {
+  readonly pid: number
+  /** When it began, in the system's own ticks since boot; undefined where the system does not say. */
+  readonly startedAt: string | undefined
+}
+
+export const markOf = (pid: number): ProcessMark => ({ pid, startedAt: statOf(pid)?.startedAt })
+
+/** Whether the process is still there. One whose start is not known is taken for alive while its number is in use. */
+export function isAlive({ pid, startedAt }: ProcessMark): boolean {
+  if (!processExists(pid)) return false
+  const now = statOf(pid)?.startedAt
+  return startedAt === undefined || now === undefined || startedAt === now
+}
+
+/** Signal 0 asks and does nothing; a process of somebody else's exists too. */
+export function processExists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return !isZombie(pid)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/**
+ * A process that was killed keeps its number until its parent asks after it, and in a container without an init nobody
+ * ever does: seen here, where a service killed with -9 held its runs until the lease ended.
+ */
+const isZombie = (pid: number): boolean => /^[ZX]/.test(statOf(pid)?.state ?? '')
+
+/** From /proc, where there is one. The name of the command may hold spaces and brackets: the last `)` ends it. */
+function statOf(pid: number): { readonly state: string; readonly startedAt: string | undefined } | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    return { state: fields[0] ?? '', startedAt: fields[19] }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,117 @@
+/** A signal ends the program as a shell expects: it dies of it, and says how to pick the run up. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import {
+  bash,
+  createPlace,
+  filesBelow,
+  type Place,
+  processesOf,
+  RENDERER,
+  rushes,
+  serve,
+  start,
+  until,
+} from '../support/binary.js'
+
+const VIDEO = ['run', 'video', 'a fox']
+const isEmpty = (place: Place, pattern: RegExp) =>
+  until(`the end of ${pattern}`, () => processesOf(place, pattern).length === 0 || undefined)
+
+describe.concurrent('a signal while waiting', () => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    '%s: dies of it, with the id and the way back',
+    async (signal) => {
+      const place = await serve(createPlace())
+      const waiting = start(place, VIDEO)
+      const [, id] = await waiting.says('stderr', /run (run_\w+): (?:queued|processing)/)
+      waiting.kill(signal)
+      const ended = await waiting.ended
+      expect(ended).toMatchObject({ signal, code: null, stdout: '' })
+      expect(ended.stderr).toContain(`rushes wait ${id}`)
+      expect(ended.stderr).toMatch(/the run goes on/)
+      const { stdout } = await rushes(place, ['status', id ?? ''])
+      expect(stdout).toMatch(/^run_\w+\t(queued|processing)\t\n$/)
+    },
+  )
+
+  it('says it under --json as JSON alone', async () => {
+    const place = createPlace()
+    const waiting = start(place, [...VIDEO, '--local', '--json', '--debug'])
+    const [, id] = await waiting.says('stderr', /\/runs\/(run_\w+)/)
+    waiting.kill('SIGTERM')
+    const { signal, stdout, stderr } = await waiting.ended
+    expect(signal).toBe('SIGTERM')
+    const lines = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.find((line) => 'error' in line)).toMatchObject({
+      error: { code: 'interrupted', exit_code: 143, run_id: id },
+    })
+    expect(JSON.parse(stdout)).toMatchObject({ id, error: { code: 'interrupted' } })
+  })
+
+  it.each([
+    ['INT', 130],
+    ['TERM', 143],
+    ['HUP', 129],
+  ])('bash sees SIG%s as %i, and nothing is left behind', async (name, code) => {
+    const place = createPlace()
+    const script = bash(place, 'rushes run video --local "a fox"; echo "$?"')
+    const [renderer] = await until('a renderer', () => {
+      const found = processesOf(place, RENDERER)
+      return found.length > 0 ? found : undefined
+    })
+    expect(renderer).toBeGreaterThan(0)
+    for (const pid of processesOf(place, /rushes\.js run video/)) process.kill(pid, `SIG${name}`)
+    const { stdout, stderr } = await script
+    expect(stdout).toBe(`${code}\n`)
+    expect(stderr).toMatch(/rushes wait --local run_\w+/)
+    await isEmpty(place, RENDERER)
+    expect(filesBelow(place.folder)).toEqual([])
+  })
+
+  it('ends a loop of a script: Ctrl-C reaches the whole group', async () => {
+    const place = createPlace()
+    const script = 'for each in 1 2 3; do echo "$each"; rushes run video --local "a fox"; done'
+    const loop = start(place, ['-c', `exec setsid bash -c '${script}'`], { command: 'bash', stdin: 'ignore' })
+    await loop.says('stderr', /processing/)
+    const [leader = 0] = processesOf(place, /^bash -c for each/)
+    process.kill(-leader, 'SIGINT')
+    expect(await loop.ended).toMatchObject({ signal: 'SIGINT', stdout: '1\n' })
+    await isEmpty(place, /rushes|renderer/)
+  })
+})
+
+/** Whether a process has a handler for a signal, by its number. */
+function catches(pid: number, signal: number): boolean {
+  const mask = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0'
+  return ((BigInt(`0x${mask}`) >> BigInt(signal - 1)) & 1n) === 1n
+}
+
+describe.concurrent('a signal at other times', () => {
+  it('ends a command that waits for standard input', async () => {
+    const reading = start(createPlace(), ['run', 'image', '--prompt', '-', '--local'])
+    await until('its handler of SIGINT', () => catches(reading.pid, 2) || undefined)
+    reading.kill('SIGINT')
+    expect((await reading.ended).signal).toBe('SIGINT')
+  })
+
+  it('gives back what it renders when the service is told to end, and exits 0 in time', async () => {
+    const home = createPlace()
+    const place = await serve(home)
+    const { stdout: id } = await rushes(place, [...VIDEO, '--no-wait'])
+    await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)
+    const toldAt = performance.now()
+    place.process.kill('SIGTERM')
+    expect(await place.process.ended).toMatchObject({ code: 0, signal: null })
+    expect(performance.now() - toldAt).toBeLessThan(5_000)
+    await isEmpty(place, RENDERER)
+    const again = await serve(home)
+    const { stdout } = await rushes(again.with({ RUSHES_API_KEY: place.apiKey }), ['status', id.trim()])
+    expect(stdout).toMatch(/\t(queued|processing)\t/)
+    again.process.kill('SIGINT')
+    expect(await again.process.ended).toMatchObject({ code: 0, signal: null })
+  })
+})

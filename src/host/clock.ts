@@ -3,7 +3,10 @@
 export interface Clock {
   /** Wall-clock time in milliseconds since the epoch: for records, never for measuring. */
   now(): number
-  /** Milliseconds that only go forward, whatever happens to the wall clock. */
+  /**
+   * Milliseconds since this machine was started: only forward, whatever happens to the wall clock, and the same for
+   * all its processes.
+   */
   monotonic(): number
   /** Rejects with the signal's reason when that comes first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
@@ -18,7 +21,7 @@ const LONGEST_TIMER_MS = 2_147_483_647
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic: () => Number(process.hrtime.bigint()) / 1e6,
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)

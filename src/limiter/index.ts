@@ -1,11 +1,12 @@
 /**
  * Keeps to the service's limit: 20 requests in 10 s per key, create and status together. Creates go before looks,
- * otherwise in order. Holds within this process; the arithmetic is in `window.ts`.
+ * otherwise in order. The places are in a ledger: of this process, or shared by all of the machine. The arithmetic is
+ * in `window.ts`.
  */
 import type { Clock } from '../host/clock.js'
-import { held, type Limit, type Place, waitMs } from './window.js'
-
-export type Purpose = 'create' | 'look'
+import type { Ledger, Purpose } from './ledger.js'
+import { createMemoryLedger } from './memory.js'
+import type { Limit } from './window.js'
 
 export interface Grant {
   /** The request was answered, or will never be: its place is free one window from now. */
@@ -21,14 +22,21 @@ export interface Limiter {
   load(): number
 }
 
+export interface LimiterOptions {
+  /** Default: of this process alone. */
+  readonly ledger?: Ledger
+}
+
 interface Waiter {
   readonly purpose: Purpose
   readonly admit: (grant: Grant) => void
 }
 
-export function createLimiter(limit: Limit, clock: Pick<Clock, 'monotonic' | 'sleep'>): Limiter {
-  let places: readonly Place[] = []
-  let heldBackUntilMs = 0
+export function createLimiter(
+  limit: Limit,
+  clock: Pick<Clock, 'monotonic' | 'sleep'>,
+  { ledger = createMemoryLedger(limit, clock) }: LimiterOptions = {},
+): Limiter {
   let alarm: AbortController | undefined
   const queue: Waiter[] = []
 
@@ -38,30 +46,23 @@ export function createLimiter(limit: Limit, clock: Pick<Clock, 'monotonic' | 'sl
     queue.splice(queue.indexOf(waiter), 1)
   }
 
-  function grant(): Grant {
-    const place: Place = { settledAtMs: undefined }
-    places = [...held(places, limit, clock.monotonic()), place]
-    return {
-      settle() {
-        place.settledAtMs ??= clock.monotonic()
-        admitAll()
-      },
-    }
-  }
-
   /** Admits whoever may leave now, and wakes again when the next one may. */
   function admitAll(): void {
     alarm?.abort()
     alarm = undefined
     for (let waiter = next(); waiter !== undefined; waiter = next()) {
-      const now = clock.monotonic()
-      const wait = Math.max(waitMs(places, limit, now), heldBackUntilMs - now)
-      if (wait > 0) {
-        wakeIn(wait)
+      const answer = ledger.take(waiter.purpose)
+      if ('againInMs' in answer) {
+        wakeIn(answer.againInMs)
         return
       }
       leave(waiter)
-      waiter.admit(grant())
+      waiter.admit({
+        settle() {
+          answer.settle()
+          admitAll()
+        },
+      })
     }
   }
 
@@ -78,6 +79,7 @@ export function createLimiter(limit: Limit, clock: Pick<Clock, 'monotonic' | 'sl
         if (signal?.aborted) return reject(signal.reason)
         const giveUp = () => {
           leave(waiter)
+          if (!queue.some((other) => other.purpose === purpose)) ledger.withdraw(purpose)
           reject(signal?.reason)
           admitAll()
         }
@@ -90,12 +92,16 @@ export function createLimiter(limit: Limit, clock: Pick<Clock, 'monotonic' | 'sl
         }
         signal?.addEventListener('abort', giveUp, { once: true })
         queue.push(waiter)
-        admitAll()
+        // While the one before it waits, nothing has changed for anybody.
+        if (alarm === undefined || next() === waiter) admitAll()
       }),
     holdBack(ms) {
-      heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
+      ledger.holdBack(ms)
       admitAll()
     },
-    load: () => Math.min(1, held(places, limit, clock.monotonic()).length / limit.requests),
+    load: () => Math.min(1, ledger.held() / limit.requests),
   }
 }
+
+export type { Ledger, Purpose } from './ledger.js'
+export { createMemoryLedger } from './memory.js'

@@ -1,0 +1,18 @@
+/** Shared ledgers for tests. */
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { Clock } from '../../src/host/clock.js'
+import { openSharedLedger, type SharedLedger } from '../../src/limiter/shared.js'
+import { RUNS_LIMIT } from '../../src/protocol/limits.js'
+import { temporaryFolder } from '../support/service.js'
+
+/** One more process on a file: each call is a neighbour of its own. Closed when the test has ended. */
+export function createTestLedger(
+  clock: Pick<Clock, 'monotonic'>,
+  path = join(temporaryFolder(), 'limits.db'),
+  budget = 'a key',
+): SharedLedger {
+  const ledger = openSharedLedger({ path, budget, limit: RUNS_LIMIT, clock })
+  onTestFinished(() => ledger.close())
+  return ledger
+}

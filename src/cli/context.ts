@@ -3,12 +3,13 @@
  * file that builds engines and joins them.
  */
 import { join } from 'node:path'
-import type { Client } from '../client/index.js'
+import type { Client, Gate } from '../client/index.js'
 import type { Downloader } from '../download/index.js'
 import { OWN_CODES, RushesError, usageError } from '../errors.js'
 import { type Clock, systemClock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import { platformFolders } from '../host/paths.js'
+import type { Journal } from '../journal/index.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { Engine } from '../service/engines/engine.js'
 import { type ConfigFile, createConfigFile } from './config-file.js'
@@ -64,6 +65,10 @@ export interface Context extends Io {
   setting(name: SettingName, flag?: string): Promise<string | undefined>
   /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
   baseUrl(): Promise<string>
+  /** What the journal's rows of the current service are found by: its address, `local` for the one of `--local`. */
+  address(): Promise<string>
+  /** What this machine has run. Throws `usage` when it cannot be opened. */
+  journal(): Promise<Journal>
   connect(options?: ConnectOptions): Promise<Connection>
   /** A client for an address and a key that are not the settings' own. */
   clientFor(baseUrl: string, apiKey: string): Promise<Client>
@@ -79,6 +84,9 @@ export interface ContextOptions extends Io {
   readonly interrupts: Interrupts
   readonly parts?: Parts
 }
+
+/** Its port changes with every process, so its runs are found by this name. */
+const LOCAL_ADDRESS = 'local'
 
 const NO_BASE_URL: Missing = {
   code: 'no_base_url',
@@ -131,16 +139,36 @@ export function createContext(options: ContextOptions): Context {
     return found
   }
 
+  const journal = once(async () => {
+    const { openStateJournal } = await import('./state.js')
+    const opened = openStateJournal({ folder: stateFolder, clock, warn: out.warn })
+    closers.push(async () => opened.close())
+    return opened
+  })
+
+  /** The limit of a key, shared with every other process that has it; a key of `--local` is nobody else's. */
+  async function gateFor(address: string, apiKey: string): Promise<Gate> {
+    const { createLimiter } = await import('../limiter/index.js')
+    if (globals.local) return createLimiter(RUNS_LIMIT, clock)
+    const { openStateLedger } = await import('./state.js')
+    const { ledger, close } = openStateLedger({
+      folder: stateFolder,
+      origin: new URL(address).origin,
+      apiKey,
+      clock,
+      warn: out.warn,
+    })
+    closers.push(async () => close())
+    return createLimiter(RUNS_LIMIT, clock, { ledger })
+  }
+
   async function clientFor(address: string, apiKey: string): Promise<Client> {
-    const [{ createApiClient }, { createLimiter }] = await Promise.all([
-      import('../client/index.js'),
-      import('../limiter/index.js'),
-    ])
+    const { createApiClient } = await import('../client/index.js')
     return createApiClient({
       baseUrl: address,
       apiKey,
       fetch: await fetch(),
-      gate: createLimiter(RUNS_LIMIT, clock),
+      gate: await gateFor(address, apiKey),
       clock,
       random,
       failureStatuses:
@@ -200,6 +228,8 @@ export function createContext(options: ContextOptions): Context {
     profile,
     setting,
     baseUrl,
+    address: async () => (globals.local ? LOCAL_ADDRESS : baseUrl()),
+    journal,
     clientFor,
     connect: (connectOptions = {}) =>
       globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),

@@ -15,13 +15,16 @@ export interface Answer {
   readonly retryAfter: string | undefined
 }
 
-/** Reads an answer to its end. Throws `BodyTooLarge` or `HttpFailure`. */
-export async function readAnswer(response: HttpResponse): Promise<Answer> {
+/**
+ * Reads an answer to its end. `conceal` takes secrets out of it: some services show a request back in their errors, and
+ * errors end in logs. Throws `BodyTooLarge` or `HttpFailure`.
+ */
+export async function readAnswer(response: HttpResponse, conceal = (text: string) => text): Promise<Answer> {
   return {
     status: response.status,
     location: response.header('location'),
     retryAfter: response.header('retry-after'),
-    text: await readText(response, MOST_ANSWER_BYTES),
+    text: conceal(await readText(response, MOST_ANSWER_BYTES)),
   }
 }
 

@@ -32,6 +32,8 @@ export type CreateOutcome =
       readonly kind: 'unknown'
       readonly why: string
       readonly httpStatus?: number | undefined
+      /** The body that came, as far as it came. */
+      readonly text?: string | undefined
       readonly cause?: unknown
     }
 
@@ -60,6 +62,7 @@ export function outcomeOfAnswer({ answer, runIdField }: AnswerReading): CreateOu
     kind: 'unknown',
     why: `the service answered ${status}${said === '' ? '' : ` (${shortened(said, 120)})`}, which does not say whether it accepted the run`,
     httpStatus: status,
+    text: answer.text,
   }
 }
 

@@ -19,6 +19,9 @@ export interface CreateEngine {
   readonly gate: Pick<Gate, 'holdBack'>
   readonly clock: Clock
   readonly runIdField?: string | undefined
+  conceal?(text: string): string
+  /** What each sending came to, before anything follows from it. */
+  onOutcome?(outcome: CreateOutcome): void
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
 }
 
@@ -36,6 +39,7 @@ export function createRun(engine: CreateEngine, body: Uint8Array, signal?: Abort
     attempt: () => sendOnce(engine, body, signal),
     decide: (outcome) => {
       outcomes.push(outcome)
+      engine.onOutcome?.(outcome)
       return decideCreate(outcomes, { host, nowMs: engine.clock.now() })
     },
     onRetry: (outcome, waitMs) => {
@@ -62,7 +66,7 @@ async function sendOnce(
       signal,
       fresh: true,
     })
-    return outcomeOfAnswer({ answer: await readAnswer(head), runIdField: engine.runIdField })
+    return outcomeOfAnswer({ answer: await readAnswer(head, engine.conceal), runIdField: engine.runIdField })
   } catch (error) {
     const lost = error instanceof HttpFailure || error instanceof BodyTooLarge
     if (!lost) throw error

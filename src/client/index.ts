@@ -7,7 +7,7 @@ import type { Fetch } from '../host/http.js'
 import type { RunState } from '../protocol/run.js'
 import { originOf } from './address.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
-import type { Accepted } from './create-outcome.js'
+import type { Accepted, CreateOutcome } from './create-outcome.js'
 import { lookPatiently } from './look.js'
 import { type Gate, pipe, type Trace, withKey, withLimit, withTrace } from './send.js'
 import { states, type WaitEngine, type WaitOptions, wait } from './wait.js'
@@ -32,6 +32,8 @@ export interface CreateOptions {
   readonly signal?: AbortSignal | undefined
   /** After the limiter's grant, directly before the bytes are sent; once for every sending. */
   beforeSend?(): void | Promise<void>
+  /** What each sending came to, as soon as it is known. */
+  onOutcome?(outcome: CreateOutcome): void
   /** The create was certainly not accepted and will be sent again. */
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
 }
@@ -45,6 +47,9 @@ export interface Client {
   states(id: string, options?: WaitOptions): AsyncGenerator<RunState>
 }
 
+/** Whatever is shorter protects nothing, and is found in ordinary words. */
+const SHORTEST_SECRET = 8
+
 export function createApiClient(options: ClientOptions): Client {
   const { baseUrl, gate, clock, runIdField, failureStatuses = [] } = options
   const keyed = pipe(
@@ -52,20 +57,23 @@ export function createApiClient(options: ClientOptions): Client {
     withKey(options.apiKey, originOf(baseUrl)),
     withTrace(options.trace, clock),
   )
+  const conceal = (text: string) =>
+    options.apiKey.length < SHORTEST_SECRET ? text : text.replaceAll(options.apiKey, '[API key]')
   const looking: WaitEngine = {
     baseUrl,
     send: pipe(keyed, withLimit(gate)),
     gate,
     clock,
     failureStatuses,
+    conceal,
     random: options.random,
   }
   return {
     baseUrl,
-    create(body, { signal, beforeSend, onRetry } = {}) {
+    create(body, { signal, beforeSend, ...told } = {}) {
       const send = pipe(keyed, withLimit(gate, beforeSend))
       const bytes = body instanceof Uint8Array ? body : encodeCreate(body)
-      return createRun({ baseUrl, send, gate, clock, runIdField, ...(onRetry && { onRetry }) }, bytes, signal)
+      return createRun({ baseUrl, send, gate, clock, runIdField, conceal, ...told }, bytes, signal)
     },
     get: (id, signal) => lookPatiently(looking, id, signal),
     wait: (id, waitOptions) => wait(looking, id, waitOptions),
@@ -73,5 +81,5 @@ export function createApiClient(options: ClientOptions): Client {
   }
 }
 
-export type { Accepted, CreateBody, Gate, Trace, WaitOptions }
+export type { Accepted, CreateBody, CreateOutcome, Gate, Trace, WaitOptions }
 export { encodeCreate }

@@ -25,6 +25,7 @@ export interface LookEngine {
   readonly gate: Pick<Gate, 'holdBack' | 'load'>
   readonly clock: Clock
   readonly failureStatuses: readonly string[]
+  conceal?(text: string): string
 }
 
 const MOST_REDIRECTS = 5
@@ -66,7 +67,7 @@ async function follow(
   redirects = 0,
 ): Promise<Answer> {
   const response = await engine.send({ method: 'GET', url, headers: { accept: 'application/json' }, signal })
-  const answer = await readAnswer(response)
+  const answer = await readAnswer(response, engine.conceal)
   if (answer.status < 300 || answer.status >= 400 || answer.location === undefined) return answer
   const target = URL.canParse(answer.location, url.href) ? new URL(answer.location, url) : undefined
   if (target?.origin !== url.origin)

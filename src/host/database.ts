@@ -2,7 +2,7 @@
  * SQLite as any program needs it: private files, several processes at once, numbered migrations. Knows nothing of
  * what is stored.
  */
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, renameSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'libsql'
 import { errorCode, makeFolders } from './files.js'
@@ -132,3 +132,33 @@ function migrate(open: OpenDatabase, database: Database.Database, migrations: re
     database.exec(`PRAGMA user_version = ${migrations.length}`)
   })
 }
+
+/** SQLite's words for a file that is not, or not any more, a database that it can read. */
+export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(error) ?? '')
+
+/**
+ * Opens, with a damaged file first set aside under another name: it is never deleted, since somebody may still get
+ * something out of it. `onSetAside` is told that name.
+ */
+export function openOrSetAside(options: DatabaseOptions, onSetAside: (aside: string) => void): OpenDatabase {
+  const found = inodeOf(options.path)
+  try {
+    return openDatabase(options)
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    // A neighbour may have set it aside in the same moment, and begun a new one.
+    if (inodeOf(options.path) === found) onSetAside(setAside(options.path))
+    return openDatabase(options)
+  }
+}
+
+/** Renames the file, and the two that belong to it; the new name. */
+export function setAside(path: string): string {
+  const aside = `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
+  renameSync(path, aside)
+  for (const ending of ['-wal', '-shm'])
+    if (existsSync(path + ending)) renameSync(path + ending, aside + ending)
+  return aside
+}
+
+const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino

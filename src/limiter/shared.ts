@@ -13,7 +13,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
-import { type OpenDatabase, openDatabase } from '../host/database.js'
+import { type OpenDatabase, openOrSetAside } from '../host/database.js'
 import { isAlive, markOf } from '../host/processes.js'
 import type { Ledger, Purpose } from './ledger.js'
 import { LEDGER_MIGRATIONS } from './migrations.js'
@@ -49,7 +49,11 @@ const BUSY_MS = 2_000
 
 /** Throws what `openDatabase` throws. Every other call throws the database's errors. */
 export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOptions): SharedLedger {
-  const db = openDatabase({ path, migrations: LEDGER_MIGRATIONS, synchronous: 'OFF', busyTimeoutMs: BUSY_MS })
+  const db = openOrSetAside(
+    { path, migrations: LEDGER_MIGRATIONS, synchronous: 'OFF', busyTimeoutMs: BUSY_MS },
+    // Nothing in it is missed.
+    () => {},
+  )
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
   const self = markOf(process.pid)
 

@@ -1,0 +1,137 @@
+/**
+ * What this machine has run: intents before they are sent, ids, statuses, outputs, files. Many processes write at
+ * once. What `intend` and `accept` wrote is on the disk when they return; so is everything else, at the same price.
+ *
+ * Limits: it knows the runs that were created here, and none that others made with the same key. It never holds the
+ * key, and of pictures sent as data: URLs only what identifies them.
+ */
+import { openOrSetAside, type Row } from '../host/database.js'
+import {
+  accept,
+  buryTheDead,
+  type Doubt,
+  doubt,
+  type Forgotten,
+  forget,
+  type Intent,
+  insert,
+  retract,
+} from './creates.js'
+import { identityOf } from './identity.js'
+import { type ListFilter, listRuns } from './list.js'
+import { JOURNAL_MIGRATIONS } from './migrations.js'
+import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './run.js'
+import { keepFiles, miss, type Sight, see } from './sights.js'
+import { MOST_RUNS, type Usual, usualOf } from './usual.js'
+
+export interface Journal {
+  /** Directly before the bytes are sent; gives the row's number. */
+  intend(intent: Intent): number
+  /** It was certainly not accepted. */
+  retract(row: number): void
+  accept(row: number, id: string, status?: string): void
+  doubt(row: number, doubt: Doubt): void
+  see(address: string, sight: Sight): void
+  /** A look said that there is no such run. It may be the wrong key, so the row stays as it is. */
+  miss(address: string, id: string, doubt: Doubt): void
+  keepFiles(address: string, id: string, files: readonly JournalFile[]): void
+  find(address: string, id: string): JournalRun | undefined
+  findByKey(key: string): JournalRun | undefined
+  filesOf(run: JournalRun): readonly JournalFile[]
+  /** The run created last. */
+  last(address: string): JournalRun | undefined
+  /** Oldest first. */
+  unfinished(address: string): readonly JournalRun[]
+  /** Oldest first; everywhere when no address is given. */
+  unconfirmed(address?: string): readonly JournalRun[]
+  /** Newest first. */
+  list(filter: ListFilter): readonly JournalRun[]
+  /** Succeeded runs of the same request, newest first. */
+  reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
+  /** By key, or by the id of a run of that address where a look has said that there is no such run. */
+  forget(name: string, address?: string): Forgotten
+  usual(address: string, model: string): Usual | undefined
+  /** `ok`, or what SQLite finds wrong. */
+  integrity(): string
+  close(): void
+}
+
+export interface JournalOptions {
+  readonly path: string
+  /** Wall clock, milliseconds. */
+  now(): number
+  /** The file was damaged, has this name now, and a new one was begun. */
+  onSetAside(name: string): void
+}
+
+/** A neighbour that writes is waited for that long. */
+const BUSY_MS = 10_000
+
+/** Throws `NewerFormat`, or the database's error; every call throws the database's errors. */
+export function openJournal({ path, now, onSetAside }: JournalOptions): Journal {
+  const db = openOrSetAside({ path, migrations: JOURNAL_MIGRATIONS, busyTimeoutMs: BUSY_MS }, onSetAside)
+  const one = (row: Row | undefined) => (row === undefined ? undefined : runOfRow(row))
+
+  return {
+    intend: (intent) => insert(db, intent, now()),
+    retract: (row) => retract(db, row),
+    accept: (row, id, status = 'accepted') => accept(db, row, id, status),
+    doubt: (row, doubted) => doubt(db, row, doubted),
+    see: (address, sight) => see(db, address, sight, now()),
+    miss: (address, id, doubted) => miss(db, address, id, doubted),
+    keepFiles: (address, id, files) => keepFiles(db, address, id, files, now()),
+    find: (address, id) => one(db.get(FIND, address, id)),
+    findByKey: (key) => one(db.get('SELECT * FROM runs WHERE key = ?', key)),
+    filesOf: ({ row }) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', row).map(fileOfRow),
+    last(address) {
+      buryTheDead(db)
+      return one(db.get('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address))
+    },
+    unfinished: (address) =>
+      db.all(`SELECT * FROM runs WHERE phase = 'going' AND address = ? ORDER BY row`, address).map(runOfRow),
+    unconfirmed(address) {
+      buryTheDead(db)
+      const all = db.all(`SELECT * FROM runs WHERE phase = 'unconfirmed' ORDER BY row`).map(runOfRow)
+      return address === undefined ? all : all.filter((run) => run.address === address)
+    },
+    list(filter) {
+      buryTheDead(db)
+      return listRuns(db, filter)
+    },
+    reusable: (address, model, meaning, most) =>
+      db
+        .all(
+          `SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ?
+           ORDER BY row DESC LIMIT ?`,
+          identityOf(model, meaning),
+          address,
+          most,
+        )
+        .map(runOfRow),
+    forget(name, address) {
+      buryTheDead(db)
+      return forget(db, name, address)
+    },
+    usual(address, model) {
+      const rows = db.all(
+        'SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?',
+        address,
+        model,
+        MOST_RUNS,
+      )
+      return usualOf(rows.map(({ took_ms }) => Number(took_ms)))
+    },
+    integrity: () =>
+      db
+        .all('PRAGMA integrity_check')
+        .map(({ integrity_check }) => String(integrity_check))
+        .join('; '),
+    close: () => db.close(),
+  }
+}
+
+export type { Doubt, Forgotten, Intent } from './creates.js'
+export type { ListFilter } from './list.js'
+export type { JournalFile, JournalRun } from './run.js'
+export type { Sight } from './sights.js'
+export type { Usual } from './usual.js'

@@ -1,0 +1,66 @@
+/** The journal's file, version by version. A script never changes once it was released. */
+
+export const JOURNAL_MIGRATIONS: readonly string[] = [
+  `
+  -- One row for each create that was about to be sent. Times are milliseconds since the epoch.
+  CREATE TABLE runs (
+    row INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- How a row without an id is called, such as ~3f2a.
+    key TEXT,
+    -- The service's own id, from the moment at which its 201 was read.
+    id TEXT,
+    -- The service's base address; 'local' for the one of --local.
+    address TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    kind TEXT,
+    model TEXT NOT NULL,
+    -- JSON; data: URLs as {sha256, bytes, content_type}.
+    input TEXT NOT NULL,
+    -- Equal for requests that ask for the same: a hash of model and input.
+    identity TEXT NOT NULL,
+    phase TEXT NOT NULL CHECK (phase IN ('sending', 'unconfirmed', 'going', 'succeeded', 'failed')),
+    -- The service's word, else 'sending', 'unconfirmed' or 'accepted'.
+    status TEXT NOT NULL,
+    -- Who sends it.
+    pid INTEGER,
+    started_at TEXT,
+    created_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    -- From the sending to the first sight of a final status.
+    elapsed_ms INTEGER,
+    -- How long the run took, where that was seen and not found out afterwards.
+    took_ms INTEGER,
+    -- JSON list.
+    urls TEXT,
+    error_code TEXT,
+    error_message TEXT,
+    -- What came back for a create whose outcome is not known, or for an id that was not found.
+    answer_status INTEGER,
+    answer TEXT
+  ) STRICT;
+  CREATE INDEX runs_by_id ON runs (address, id) WHERE id IS NOT NULL;
+  CREATE UNIQUE INDEX runs_by_key ON runs (key) WHERE key IS NOT NULL;
+  CREATE INDEX runs_by_address ON runs (address);
+  CREATE INDEX runs_open ON runs (phase, address) WHERE phase IN ('sending', 'unconfirmed', 'going');
+  CREATE INDEX runs_reusable ON runs (identity, address) WHERE phase = 'succeeded';
+  CREATE INDEX runs_took ON runs (address, model) WHERE took_ms IS NOT NULL;
+  CREATE INDEX runs_by_time ON runs (created_at);
+  CREATE INDEX runs_by_address_time ON runs (address, created_at);
+  CREATE INDEX runs_by_status_time ON runs (status, created_at);
+  CREATE INDEX runs_by_kind_time ON runs (kind, created_at);
+  CREATE INDEX runs_by_model_time ON runs (model, created_at);
+
+  CREATE TABLE files (
+    file INTEGER PRIMARY KEY,
+    row INTEGER NOT NULL REFERENCES runs (row) ON DELETE CASCADE,
+    -- Absolute.
+    path TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    url TEXT NOT NULL,
+    content_type TEXT NOT NULL,
+    written_at INTEGER NOT NULL,
+    UNIQUE (row, path)
+  ) STRICT;
+  `,
+]

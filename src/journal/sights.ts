@@ -1,0 +1,104 @@
+/** What later looks and downloads add to a run of the journal. */
+import type { OpenDatabase } from '../host/database.js'
+import type { RunState } from '../protocol/run.js'
+import type { Doubt } from './creates.js'
+import { FIND, type JournalFile, runOfRow } from './run.js'
+
+/** A look at a run, as far as it is worth keeping. */
+export interface Sight {
+  readonly state: RunState
+  /** From the sending to this sight, where one process saw both. */
+  readonly elapsedMs?: number | undefined
+  /** How long the run took, where the look before this one still saw it going. */
+  readonly tookMs?: number | undefined
+}
+
+/** The first final status stays: later looks bring fresh links and nothing else. */
+export function see(
+  db: OpenDatabase,
+  address: string,
+  { state, elapsedMs, tookMs }: Sight,
+  nowMs: number,
+): void {
+  const { id, phase, status, urls, failure, finishedAt } = state
+  if (phase === 'going') {
+    db.run(
+      `UPDATE runs SET status = ?, error_code = NULL, error_message = NULL
+       WHERE address = ? AND id = ? AND phase = 'going' AND (status <> ? OR error_code IS NOT NULL)`,
+      status,
+      address,
+      id,
+      status,
+    )
+    return
+  }
+  const finishedAtMs = finishedAt === undefined ? nowMs : Date.parse(finishedAt)
+  db.run(
+    `UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at), took_ms = ?,
+       error_code = ?, error_message = ? WHERE address = ? AND id = ? AND phase = 'going'`,
+    phase,
+    status,
+    finishedAtMs,
+    elapsedMs === undefined ? null : Math.round(elapsedMs),
+    nowMs,
+    tookMs === undefined ? null : Math.round(tookMs),
+    phase === 'failed' ? 'run_failed' : null,
+    phase === 'failed' ? (failure ?? null) : null,
+    address,
+    id,
+  )
+  if (urls.length > 0)
+    db.run(
+      `UPDATE runs SET urls = ?1 WHERE address = ?2 AND id = ?3 AND urls IS NOT ?1`,
+      JSON.stringify(urls),
+      address,
+      id,
+    )
+}
+
+export function miss(
+  db: OpenDatabase,
+  address: string,
+  id: string,
+  { code, message, answerStatus }: Doubt,
+): void {
+  db.run(
+    `UPDATE runs SET error_code = ?, error_message = ?, answer_status = ?
+     WHERE address = ? AND id = ? AND phase = 'going'`,
+    code,
+    message,
+    answerStatus ?? null,
+    address,
+    id,
+  )
+}
+
+export function keepFiles(
+  db: OpenDatabase,
+  address: string,
+  id: string,
+  files: readonly JournalFile[],
+  nowMs: number,
+): void {
+  const found = db.get(FIND, address, id)
+  if (found === undefined) return
+  const { row } = runOfRow(found)
+  db.transaction(() => {
+    for (const file of files) keepFile(db, row, file, nowMs)
+  })
+}
+
+function keepFile(db: OpenDatabase, row: number, file: JournalFile, nowMs: number): void {
+  db.run(
+    `INSERT INTO files (row, path, bytes, sha256, url, content_type, written_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (row, path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256, url = excluded.url,
+       content_type = excluded.content_type, written_at = excluded.written_at`,
+    row,
+    file.path,
+    file.bytes,
+    file.sha256,
+    file.url,
+    file.content_type,
+    nowMs,
+  )
+}

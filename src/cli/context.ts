@@ -159,7 +159,7 @@ export function createContext(options: ContextOptions): Context {
       warn: out.warn,
     })
     closers.push(async () => close())
-    return createLimiter(RUNS_LIMIT, clock, { ledger })
+    return createLimiter(RUNS_LIMIT, clock, ledger && { ledger })
   }
 
   async function clientFor(address: string, apiKey: string): Promise<Client> {

@@ -5,7 +5,7 @@ import type { Clock } from '../host/clock.js'
 import { NewerFormat } from '../host/database.js'
 import { type Journal, openJournal } from '../journal/index.js'
 import { withFallback } from '../limiter/fallback.js'
-import { createMemoryLedger, type Ledger } from '../limiter/index.js'
+import type { Ledger } from '../limiter/index.js'
 import { budgetOf, openSharedLedger } from '../limiter/shared.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 
@@ -54,7 +54,8 @@ export interface StateLedgerOptions extends StateOptions {
 
 /** The limit shared by all processes; within this one, with a warning, where no file can be shared. Throws `usage` for a newer format. */
 export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLedgerOptions): {
-  readonly ledger: Ledger
+  /** Undefined where there is none. */
+  readonly ledger: Ledger | undefined
   close(): void
 } {
   const onLost = (error: unknown) =>
@@ -72,6 +73,6 @@ export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLe
   } catch (error) {
     if (error instanceof NewerFormat) throw newerState(folder, error)
     onLost(error)
-    return { ledger: createMemoryLedger(RUNS_LIMIT, clock), close() {} }
+    return { ledger: undefined, close() {} }
   }
 }

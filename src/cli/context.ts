@@ -19,6 +19,7 @@ import type { Io } from './io.js'
 import { findKey, KEY_VARIABLES } from './key.js'
 import type { Output } from './output.js'
 import { type RawProfile, settingsOf, storedKeyOf } from './profile.js'
+import type { Recorder } from './runs/record.js'
 import { CONFIG_KEYS, findSetting, type SettingName, variable } from './settings.js'
 
 /** Real parts that a test puts in the place of the machine's own. */
@@ -69,6 +70,8 @@ export interface Context extends Io {
   address(): Promise<string>
   /** What this machine has run. Throws `usage` when it cannot be opened. */
   journal(): Promise<Journal>
+  /** The same for a command that does not depend on it; throws `usage` for a newer format alone. */
+  recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
   /** A client for an address and a key that are not the settings' own. */
   clientFor(baseUrl: string, apiKey: string): Promise<Client>
@@ -139,11 +142,26 @@ export function createContext(options: ContextOptions): Context {
     return found
   }
 
+  const state = { folder: stateFolder, clock, warn: out.warn }
+  const closing = <Opened extends { close(): void } | undefined>(opened: Opened): Opened => {
+    if (opened !== undefined) closers.push(async () => opened.close())
+    return opened
+  }
   const journal = once(async () => {
     const { openStateJournal } = await import('./state.js')
-    const opened = openStateJournal({ folder: stateFolder, clock, warn: out.warn })
-    closers.push(async () => opened.close())
-    return opened
+    return closing(openStateJournal(state))
+  })
+  const recorder = once(async () => {
+    const [{ openStateJournalIfPossible }, { createRecorder }] = await Promise.all([
+      import('./state.js'),
+      import('./runs/record.js'),
+    ])
+    return createRecorder({
+      journal: closing(openStateJournalIfPossible(state)),
+      address: await ctx.address(),
+      profile: profileName,
+      warn: out.warn,
+    })
   })
 
   /** The limit of a key, shared with every other process that has it; a key of `--local` is nobody else's. */
@@ -151,14 +169,7 @@ export function createContext(options: ContextOptions): Context {
     const { createLimiter } = await import('../limiter/index.js')
     if (globals.local) return createLimiter(RUNS_LIMIT, clock)
     const { openStateLedger } = await import('./state.js')
-    const { ledger, close } = openStateLedger({
-      folder: stateFolder,
-      origin: new URL(address).origin,
-      apiKey,
-      clock,
-      warn: out.warn,
-    })
-    closers.push(async () => close())
+    const { ledger } = closing(openStateLedger({ ...state, origin: new URL(address).origin, apiKey }))
     return createLimiter(RUNS_LIMIT, clock, ledger && { ledger })
   }
 
@@ -230,6 +241,7 @@ export function createContext(options: ContextOptions): Context {
     baseUrl,
     address: async () => (globals.local ? LOCAL_ADDRESS : baseUrl()),
     journal,
+    recorder,
     clientFor,
     connect: (connectOptions = {}) =>
       globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),

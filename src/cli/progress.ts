@@ -5,7 +5,15 @@
 import type { Clock } from '../host/clock.js'
 import type { Context } from './context.js'
 import { sayDuration } from './duration.js'
-import { type Amount, type Board, boardLine, signOfLife, transferText } from './render/progress.js'
+import {
+  type Amount,
+  type Board,
+  boardLine,
+  sayUsual,
+  signOfLife,
+  transferText,
+  type UsualTime,
+} from './render/progress.js'
 import { variable } from './settings.js'
 
 export interface Progress {
@@ -13,6 +21,8 @@ export interface Progress {
   /** What is being done beside waiting; undefined clears it. Shown by the spinner alone. */
   activity(text: string | undefined): void
   transfer(id: string, amount: Amount): void
+  /** What is usual for the model of a run that is waited for; undefined when nothing is known. */
+  usual(model: string, time: UsualTime | undefined): void
   /** A run needs no more waiting for. */
   runEnded(): void
   end(): void
@@ -25,6 +35,7 @@ type Drawing = Pick<Progress, 'end'> & { changed(id?: string): void }
 export async function createProgress(ctx: Context, runs: number): Promise<Progress> {
   const statuses = new Map<string, string>()
   const amounts = new Map<string, Amount>()
+  const usuals = new Map<string, UsualTime | undefined>()
   let ended = 0
   let activity: string | undefined
   const board = (): Board => ({
@@ -32,6 +43,7 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     runs,
     ended,
     activity: amounts.size === 0 ? activity : transferText(amounts.values()),
+    usual: usuals.size === 1 ? [...usuals.values()][0] : undefined,
   })
   const drawing = await draw(ctx, board)
   return {
@@ -47,6 +59,9 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     transfer(id, amount) {
       amounts.set(id, amount)
       drawing.changed()
+    },
+    usual(model, time) {
+      usuals.set(model, time)
     },
     runEnded() {
       ended++
@@ -97,7 +112,7 @@ async function drawSpinner({ clock, out, stderr }: Context, board: () => Board):
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
     text: boardLine(board()),
-    suffixText: () => out.style.err.dim(sayDuration(clock.monotonic() - startedAtMs)),
+    suffixText: () => out.style.err.dim(timesOf(board(), clock.monotonic() - startedAtMs)),
   })
   spinner.start()
   out.setAside(() => spinner.clear())
@@ -111,3 +126,6 @@ async function drawSpinner({ clock, out, stderr }: Context, board: () => Board):
     },
   }
 }
+
+const timesOf = ({ usual }: Board, elapsedMs: number): string =>
+  usual === undefined ? sayDuration(elapsedMs) : `${sayDuration(elapsedMs)} (${sayUsual(usual)})`

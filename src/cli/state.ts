@@ -1,6 +1,6 @@
 /** The files of the state folder: the journal, and the ledger of limits. */
 import { join } from 'node:path'
-import { usageError } from '../errors.js'
+import { RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { NewerFormat } from '../host/database.js'
 import { type Journal, openJournal } from '../journal/index.js'
@@ -26,8 +26,8 @@ const newerState = (folder: string, error: NewerFormat) =>
     'Use that version, or name another folder: RUSHES_STATE_DIR.',
   )
 
-/** Throws `usage` when it is of a newer format or cannot be opened. A damaged one is set aside, with a warning. */
-export function openStateJournal({ folder, clock, warn }: StateOptions): Journal {
+/** Throws `usage` when it is of a newer format, else the system's error. A damaged one is set aside, with a warning. */
+function open({ folder, clock, warn }: StateOptions): Journal {
   const path = join(folder, JOURNAL_FILE)
   try {
     return openJournal({
@@ -39,11 +39,33 @@ export function openStateJournal({ folder, clock, warn }: StateOptions): Journal
         ),
     })
   } catch (error) {
-    if (error instanceof NewerFormat) throw newerState(folder, error)
+    throw error instanceof NewerFormat ? newerState(folder, error) : error
+  }
+}
+
+/** For commands that read it. Throws `usage`. */
+export function openStateJournal(options: StateOptions): Journal {
+  try {
+    return open(options)
+  } catch (error) {
+    if (error instanceof RushesError) throw error
     throw usageError(
-      `The journal ${path} cannot be opened: ${reasonOf(error)}.`,
+      `The journal ${join(options.folder, JOURNAL_FILE)} cannot be opened: ${reasonOf(error)}.`,
       'Is the folder writable? RUSHES_STATE_DIR names another one.',
     )
+  }
+}
+
+/** For commands that go on without it, after a warning. Throws `usage` when it is of a newer format. */
+export function openStateJournalIfPossible(options: StateOptions): Journal | undefined {
+  try {
+    return open(options)
+  } catch (error) {
+    if (error instanceof RushesError) throw error
+    options.warn(
+      `The journal ${join(options.folder, JOURNAL_FILE)} cannot be written (${reasonOf(error)}): this will not be remembered. Keep the ids that are printed.`,
+    )
+    return undefined
   }
 }
 

@@ -27,6 +27,8 @@ import { MOST_RUNS, type Usual, usualOf } from './usual.js'
 export interface Journal {
   /** Directly before the bytes are sent; gives the row's number. */
   intend(intent: Intent): number
+  /** What a row without an id is called. */
+  keyOf(row: number): string | undefined
   /** It was certainly not accepted. */
   retract(row: number): void
   accept(row: number, id: string, status?: string): void
@@ -74,6 +76,7 @@ export function openJournal({ path, now, onSetAside }: JournalOptions): Journal 
 
   return {
     intend: (intent) => insert(db, intent, now()),
+    keyOf: (row) => one(db.get('SELECT * FROM runs WHERE row = ?', row))?.key,
     retract: (row) => retract(db, row),
     accept: (row, id, status = 'accepted') => accept(db, row, id, status),
     doubt: (row, doubted) => doubt(db, row, doubted),

@@ -17,6 +17,11 @@ export const COMMANDS: readonly CommandRow[] = [
   },
   { name: 'status', about: 'one look at each run', load: () => import('./status.js') },
   { name: 'wait', about: 'wait for runs that were created earlier', load: () => import('./wait.js') },
+  {
+    name: 'download',
+    about: 'fetch the outputs of finished runs again',
+    load: () => import('./download.js'),
+  },
   { name: 'models', about: 'what the models take', load: () => import('./models.js') },
   { name: 'login', about: 'store the API key', load: () => import('./login.js') },
   { name: 'logout', about: 'forget the stored API key', load: () => import('./logout.js') },

@@ -2,14 +2,11 @@
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
-import { printable } from '../../protocol/text.js'
 import type { Context } from '../context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { modelOptions, parametersGiven } from '../flags/model.js'
 import type { CommandEnvironment } from '../program.js'
-import type { RunRecord } from '../render/run-json.js'
 import { buildRequest, encodeRequest, type RequestOptions } from '../runs/request.js'
-import type { Created } from '../runs/submit.js'
 
 export interface RunOptions {
   readonly request: RequestOptions
@@ -17,6 +14,7 @@ export interface RunOptions {
   /** As it was given. */
   readonly count: string
   readonly wait: boolean
+  readonly reuse: boolean
   readonly dryRun: boolean
 }
 
@@ -27,6 +25,7 @@ interface Flags extends DeliveryOptions {
   readonly promptFile?: string
   readonly count: string
   readonly wait: boolean
+  readonly reuse?: boolean
   readonly dryRun?: boolean
 }
 
@@ -81,6 +80,12 @@ function addRunOptions(command: Command): void {
         'Run options:',
       ),
     )
+    .addOption(
+      new Option(
+        '--reuse',
+        'use a succeeded run of the same model and input, and pay nothing, if the journal holds one',
+      ).helpGroup('Run options:'),
+    )
     .addOption(new Option('--dry-run', 'print the request body that would be sent').helpGroup('Run options:'))
   addDeliveryOptions(command)
   command.addOption(new Option('--open', 'open the result').helpGroup('Result options:'))
@@ -104,6 +109,7 @@ const optionsOf = (flags: Flags, { kind, words, model, raw }: Given): RunOptions
   delivery: flags,
   count: flags.count,
   wait: flags.wait,
+  reuse: flags.reuse === true,
   dryRun: flags.dryRun === true,
 })
 
@@ -131,7 +137,7 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
       '--no-wait ends before there is an output to download or open.',
       'Leave --no-wait out, or download later: rushes wait <id> -d.',
     )
-  const delivery = await deliveryOf(ctx, options.delivery, options.wait ? count : 1)
+  const delivery = await deliveryOf(ctx, options.delivery, { runs: options.wait ? count : 1 })
   const request = await buildRequest(ctx, options.request)
   if (options.dryRun) return dryRun(ctx, request, count)
   if (request.model === undefined) {
@@ -139,45 +145,23 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
     await ctx.connect({ missing: request.missing })
     return 0
   }
-  const body = encodeRequest(request.model, request.input)
+  encodeRequest(request.model, request.input)
   if (options.wait) {
     const { checkTarget } = await import('../runs/session.js')
     await checkTarget(delivery, count, request.kind)
   }
   const connection = await ctx.connect({ render: options.wait })
-  const [{ openSession }, { submitAll }] = await Promise.all([
-    import('../runs/session.js'),
-    import('../runs/submit.js'),
-  ])
-  const session = await openSession({ ctx, connection, delivery, runs: count })
-  const known = { kind: request.kind, model: request.model }
-  const following: Promise<void>[] = []
-  session.progress.activity('creating the run')
-  const begun = await submitAll({
-    client: connection.client,
-    body,
-    clock: ctx.clock,
-    interrupts: ctx.interrupts,
+  const { createAll } = await import('../runs/create-all.js')
+  const code = await createAll(ctx, {
+    connection,
+    delivery,
     count,
-    onGrace: () =>
-      out.note(
-        'Waiting up to 10 s for the answer to the create, so that the run is not lost; once more ends at once.',
-      ),
-    onRefused: (index, error) => session.settle(index, undefined, error),
-    onCreated(index, created) {
-      session.progress.activity(undefined)
-      const createdAt = new Date(ctx.clock.now()).toISOString()
-      if (options.wait) following.push(session.follow(index, { ...known, ...knownOf(created), createdAt }))
-      else {
-        if (!out.mode.json) out.line(printable(created.id))
-        session.settle(index, out.mode.json ? recordOf(created, known, createdAt) : undefined)
-      }
-    },
+    kind: request.kind,
+    model: request.model,
+    input: request.input,
+    wait: options.wait,
+    reuse: options.reuse,
   })
-  await Promise.all(following)
-  if (begun < count && !ctx.interrupts.second.aborted)
-    out.note(`${count - begun} of ${count} runs were not created.`)
-  const code = session.end()
   if (!options.wait && globals.local && code === 0)
     out.note('It is rendered when it is waited for: rushes wait --local <id>')
   return code
@@ -195,27 +179,3 @@ function dryRun(
     out.json({ model, input: body }, out.stdoutIsTerminal ? 2 : undefined)
   return 0
 }
-
-const knownOf = ({ id, body, sentAtMs, answeredAtMs }: Created) => ({
-  id,
-  service: body,
-  sentAtMs,
-  answeredAtMs,
-})
-
-const recordOf = (
-  { id, body }: Created,
-  { kind, model }: { kind: Kind | undefined; model: string },
-  createdAt: string,
-): RunRecord => ({
-  id,
-  kind,
-  model,
-  state: undefined,
-  service: body,
-  files: [],
-  error: undefined,
-  createdAt,
-  finishedAt: undefined,
-  elapsedMs: undefined,
-})

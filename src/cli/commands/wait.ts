@@ -1,30 +1,52 @@
 /** `rushes wait`: wait for runs that were created earlier. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import { EXIT, usageError } from '../../errors.js'
 import type { Context } from '../context.js'
-import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
+import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
 import type { CommandEnvironment } from '../program.js'
+import { allUnfinished, lastRun } from '../runs/earlier.js'
 import { checkIds, readIds } from '../stdin.js'
 
 export interface WaitCommandOptions {
   readonly ids: readonly string[]
+  readonly last: boolean
+  readonly all: boolean
   readonly delivery: DeliveryOptions
 }
 
+interface Flags extends DeliveryOptions {
+  readonly last?: boolean
+  readonly all?: boolean
+}
+
 export function register(command: Command, { run }: CommandEnvironment, waitForRuns = waitCommand): void {
-  command.argument('<id...>', 'run ids; - reads them from standard input, one a line')
+  command
+    .argument('[id...]', 'run ids; - reads them from standard input, one a line')
+    .addOption(new Option('--last', 'the run created last at this address').helpGroup('Which runs:'))
+    .addOption(new Option('--all', 'every unfinished run of this address').helpGroup('Which runs:'))
   addDeliveryOptions(command)
-  command.action((ids: string[], flags: DeliveryOptions) =>
-    run(command, (ctx) => waitForRuns(ctx, { ids, delivery: flags })),
+  command.action((ids: string[], flags: Flags) =>
+    run(command, (ctx) =>
+      waitForRuns(ctx, { ids, last: flags.last === true, all: flags.all === true, delivery: flags }),
+    ),
   )
 }
 
 export async function waitCommand(ctx: Context, options: WaitCommandOptions): Promise<number> {
-  const ids = checkIds(await readIds(options.ids, ctx.stdin, ctx.interrupts.first))
-  const delivery = await deliveryOf(ctx, options.delivery, ids.length)
-  const { checkTarget, openSession } = await import('../runs/session.js')
-  await checkTarget(delivery, ids.length, undefined)
-  const connection = await ctx.connect({ render: true })
-  const session = await openSession({ ctx, connection, delivery, runs: ids.length })
-  await Promise.all(ids.map((id, index) => session.follow(index, { id })))
-  return session.end()
+  const ids = await idsOf(ctx, options)
+  if (ids.length === 0) return EXIT.ok
+  const { revisit } = await import('../runs/revisit.js')
+  return revisit(ctx, ids, options.delivery)
+}
+
+async function idsOf(ctx: Context, { ids, last, all }: WaitCommandOptions): Promise<readonly string[]> {
+  const ways = [ids.length > 0, last, all].filter(Boolean).length
+  if (ways !== 1)
+    throw usageError(
+      ways === 0 ? 'No run is named.' : 'Run ids, --last and --all exclude each other.',
+      'Name run ids, or take --last or --all. The runs of this machine: rushes list.',
+    )
+  if (last) return [await lastRun(ctx)]
+  if (all) return allUnfinished(ctx)
+  return checkIds(await readIds(ids, ctx.stdin, ctx.interrupts.first))
 }

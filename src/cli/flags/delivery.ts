@@ -11,47 +11,86 @@ export interface DeliveryOptions {
   readonly download?: boolean
   readonly output?: string
   readonly overwrite?: boolean
+  readonly sidecar?: boolean
   readonly open?: boolean
 }
 
+const TIMEOUT = 'how long to wait: 90s, 15m, 0 for ever (default 30m)'
+
 const ROWS: readonly (readonly [string, string])[] = [
-  ['--timeout <duration>', 'how long to wait: 90s, 15m, 0 for ever (default 30m)'],
   ['-d, --download', 'download the outputs into the current folder'],
   [
     '-o, --output <path>',
     'download to this path; {id} {index} {kind} {name} {ext} are filled in, - is standard output',
   ],
   ['--overwrite', 'replace a file that exists'],
+  ['--sidecar', 'beside each file <file>.json: model, input, run id, URL, sha256, times'],
 ]
 
-export function addDeliveryOptions(command: Command): void {
-  for (const [flags, about] of ROWS) command.addOption(new Option(flags, about).helpGroup('Result options:'))
+export function addDeliveryOptions(command: Command, timeout = TIMEOUT): void {
+  for (const [flags, about] of [['--timeout <duration>', timeout] as const, ...ROWS])
+    command.addOption(new Option(flags, about).helpGroup('Result options:'))
 }
 
 /** Where outputs are to be put; undefined when their URLs are the answer. */
 export interface Delivery {
   readonly target: Target | undefined
   readonly overwrite: boolean
-  /** Undefined: for ever. */
-  readonly timeoutMs: number | undefined
+  readonly sidecar: boolean
+  /** Undefined: for ever; `once`: one look, which must show a finished run. */
+  readonly patience: number | 'once' | undefined
   readonly open: boolean
+  /** The flags of it that a later command needs to do the same for one run. */
+  readonly again: readonly string[]
+}
+
+export interface DeliveryNeeds {
+  /** How many runs it is for. */
+  readonly runs: number
+  /** Downloads, and looks once unless a wait limit is given on the line. */
+  readonly isDownload?: boolean
 }
 
 /** Throws `usage`. Under `--local` outputs are downloaded anyway: their URLs end with the process. */
-export async function deliveryOf(ctx: Context, options: DeliveryOptions, runs: number): Promise<Delivery> {
-  const timeoutText = (await ctx.setting('timeout', options.timeout)) ?? '0'
-  const timeoutMs = parseDuration(timeoutText, 'The wait limit')
+export async function deliveryOf(
+  ctx: Context,
+  options: DeliveryOptions,
+  { runs, isDownload = false }: DeliveryNeeds,
+): Promise<Delivery> {
   const target = parseTarget(options.output, {
-    download: options.download === true || ctx.globals.local,
+    download: options.download === true || ctx.globals.local || isDownload,
     isFolder,
   })
   if (target?.kind === 'stdout') checkStdout(ctx, runs)
+  if (options.sidecar === true && (target === undefined || target.kind === 'stdout'))
+    throw usageError('--sidecar writes beside a file, and there is none.', 'Add -d or -o <path>.')
   return {
     target,
     overwrite: options.overwrite === true,
-    timeoutMs: timeoutMs === 0 ? undefined : timeoutMs,
+    sidecar: options.sidecar === true,
+    patience: isDownload && options.timeout === undefined ? 'once' : await timeoutOf(ctx, options.timeout),
     open: options.open === true,
+    again: flagsAgain(options, runs),
   }
+}
+
+async function timeoutOf(ctx: Context, flag: string | undefined): Promise<number | undefined> {
+  const text = (await ctx.setting('timeout', flag)) ?? '0'
+  return parseDuration(text, 'The wait limit') || undefined
+}
+
+/** A path that counts over several runs means something else for one of them alone. */
+function flagsAgain(
+  { download, output, overwrite, sidecar }: DeliveryOptions,
+  runs: number,
+): readonly string[] {
+  const isPlain = output !== undefined && (runs === 1 || /[/\\]$/.test(output) || output.includes('{id}'))
+  const place = isPlain ? ['-o', output] : download === true || output !== undefined ? ['-d'] : []
+  return [
+    ...place,
+    ...(overwrite === true ? ['--overwrite'] : []),
+    ...(sidecar === true ? ['--sidecar'] : []),
+  ]
 }
 
 function checkStdout({ out }: Context, runs: number): void {

@@ -25,7 +25,7 @@ function optionOf(name: string, schema: ParameterSchema): Option {
     const most = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`
     return new Option(
       `${flag} <source>`,
-      `${schema.description}: URL, path or - (repeatable${most})`,
+      `${schema.description}: URL, path, run:<id> or - (repeatable${most})`,
     ).argParser(collect)
   }
   if (schema.enum === undefined) return new Option(`${flag} <text>`, schema.description)

@@ -10,6 +10,20 @@ export interface Board {
   readonly ended: number
   /** What is done where no run's status says it: `creating`, `downloading …`. */
   readonly activity: string | undefined
+  /** How long runs of this model have taken here; undefined when too few were seen, or several models are at work. */
+  readonly usual: UsualTime | undefined
+}
+
+export interface UsualTime {
+  /** The middle half of the runs lies between these. */
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** `usually 40 s`, or `usually 35 s to 1 min 10 s` where that says more. */
+export function sayUsual({ fromMs, toMs }: UsualTime): string {
+  const [from, to] = [sayDuration(fromMs), sayDuration(toMs)]
+  return from === to ? `usually ${from}` : `usually ${from} to ${to}`
 }
 
 const counted = (statuses: Iterable<string>): string => {
@@ -29,8 +43,11 @@ export function boardLine({ statuses, runs, ended, activity }: Board): string {
   return [`${ended} of ${runs} done`, shown(counted(statuses.values())), activity].filter(Boolean).join(' · ')
 }
 
-export const signOfLife = ({ statuses, runs, ended }: Board, elapsedMs: number): string =>
-  `still waiting for ${runs - ended} of ${runs} ${runs === 1 ? 'run' : 'runs'} (${shortened(printable(counted(statuses.values())), 60) || 'not created yet'}, ${sayDuration(elapsedMs)})`
+export function signOfLife({ statuses, runs, ended, usual }: Board, elapsedMs: number): string {
+  const known = shortened(printable(counted(statuses.values())), 60) || 'not created yet'
+  const details = [known, sayDuration(elapsedMs), ...(usual === undefined ? [] : [sayUsual(usual)])]
+  return `still waiting for ${runs - ended} of ${runs} ${runs === 1 ? 'run' : 'runs'} (${details.join(', ')})`
+}
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB'] as const
 

@@ -4,6 +4,7 @@ import { usageError } from '../../errors.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import type { InputStream } from '../io.js'
 import { linesOf, readStdin } from '../stdin.js'
+import { isRunOutput } from './run-outputs.js'
 
 /** A body is at most that long; a file longer than it cannot fit. */
 export const MOST_BODY_BYTES = 64 * 1024 * 1024
@@ -63,11 +64,8 @@ function resolveReference(source: string): string {
     throw usageError(`The reference image "${source}" is no URL.`)
   }
   if (/^data:/i.test(source)) return source
-  if (source.startsWith('run:'))
-    throw usageError(
-      `The reference image "${source}": outputs of earlier runs cannot be named yet.`,
-      'Give the URL or the file of the output.',
-    )
+  // Looked up when the service is known: see `run-outputs.ts`.
+  if (isRunOutput(source)) return source
   const bytes = readImage(source)
   const type = imageTypeOf(bytes)
   if (type === undefined) throw notAnImage(source)

@@ -4,17 +4,25 @@ import type { Globals } from '../globals.js'
 const quoted = (word: string): string =>
   /^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-') ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
-export function resumeCommand(
-  globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>,
-  id: string,
-  download: boolean,
-): string {
+export interface WayBack {
+  readonly globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>
+  /** Flags that say where the outputs go, as they were given. */
+  readonly delivery: readonly string[]
+}
+
+/** `wait` goes on waiting; `download` fetches what is finished. */
+export function resumeCommand({ globals, delivery }: WayBack, verb: 'wait' | 'download', id: string): string {
+  const { local, profile, baseUrl } = globals
+  // Both download there without being told to.
+  const isImplied = local || verb === 'download'
   return [
-    'rushes wait',
-    ...(globals.local ? ['--local'] : []),
-    ...(globals.profile === undefined ? [] : ['--profile', quoted(globals.profile)]),
-    ...(globals.baseUrl === undefined ? [] : ['--base-url', quoted(globals.baseUrl)]),
-    ...(download && !globals.local ? ['-d'] : []),
+    `rushes ${verb}`,
+    ...(local ? ['--local'] : []),
+    ...(profile === undefined ? [] : ['--profile', quoted(profile)]),
+    ...(baseUrl === undefined ? [] : ['--base-url', quoted(baseUrl)]),
+    ...delivery
+      .filter((flag) => !(isImplied && flag === '-d'))
+      .map((flag) => (flag.startsWith('-') ? flag : quoted(flag))),
     ...(id.startsWith('-') ? ['--'] : []),
     quoted(id).replace(/^'(-[\w.-]*)'$/, '$1'),
   ].join(' ')

@@ -10,9 +10,12 @@ import { exitCodeOf } from '../exit.js'
 import type { Delivery } from '../flags/delivery.js'
 import { createProgress, type Progress } from '../progress.js'
 import { type RunRecord, runJson } from '../render/run-json.js'
-import { collect, type Following, type Known, type Watched, watch } from './follow.js'
+import { collect } from './collect.js'
+import type { Following, Known } from './follow.js'
 import { inOrder } from './in-order.js'
 import { resumeCommand } from './resume.js'
+import { sidecarOf } from './sidecar.js'
+import { type Watched, watch } from './watch.js'
 
 export interface Session {
   readonly progress: Progress
@@ -40,6 +43,7 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
   const { out, clock, interrupts } = ctx
   const progress = await createProgress(ctx, runs)
   const errors: RushesError[] = []
+  const recorder = await ctx.recorder()
   const following: Following = {
     client: connection.client,
     clock,
@@ -48,7 +52,9 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
     downloader: delivery.target === undefined ? undefined : await ctx.downloader(connection.fetch),
     namer: delivery.target === undefined ? undefined : createNamer(delivery.target),
     stdout: ctx.stdout,
-    resume: (id) => resumeCommand(ctx.globals, id, delivery.target !== undefined),
+    recorder,
+    address: await ctx.address(),
+    resume: (id, verb) => resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, id),
     warn: out.warn,
     onState: (id, state) => progress.status(id, state.status),
     onTrouble: (id, error) => {
@@ -81,6 +87,7 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
   return {
     progress,
     async follow(index, known) {
+      if (known.model !== undefined) progress.usual(known.model, recorder.usual(known.model))
       const record = await collectInTurn(index, await watch(following, known))
       progress.runEnded()
       turns.settle(index, { record, error: record.error })
@@ -131,7 +138,7 @@ async function openResults(ctx: Context, { files, state }: RunRecord): Promise<v
 
 /** Files in the way, and folders that cannot be written, are found before anything is paid for. Throws `usage`. */
 export async function checkTarget(
-  { target, overwrite }: Delivery,
+  { target, overwrite, sidecar }: Delivery,
   runs: number,
   kind: string | undefined,
 ): Promise<void> {
@@ -144,7 +151,8 @@ export async function checkTarget(
       `Outputs cannot be written: ${reason}; nothing was sent.`,
       'Name another place: -o <path>.',
     )
-  for (const path of knownPaths(target, { count: runs, kind })) {
+  const paths = knownPaths(target, { count: runs, kind })
+  for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {
     const obstacle = await obstacleAt(path, overwrite)
     if (obstacle !== undefined) throw usageError(obstacle.message, obstacle.hint)
   }

@@ -8,6 +8,7 @@ import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { asRushesError, stopsCreating } from '../exit.js'
 import { Interruption, type Interrupts } from '../interrupts.js'
+import type { CreateNote } from './record.js'
 
 const MOST_UNANSWERED = 4
 /** A first signal waits that long for the answer to a create, so that the id is known. */
@@ -27,13 +28,19 @@ export interface Submission {
   readonly body: Uint8Array
   readonly clock: Clock
   readonly interrupts: Interrupts
+  /** A new note for each create. */
+  note(): CreateNote
   /** Said once, when a signal comes while a create is unanswered. */
   onGrace(): void
 }
 
-/** One create, seen through: rejects with a `RushesError`, or with the `Interruption` when nothing was sent. */
+/**
+ * One create, seen through: rejects with a `RushesError`, or with the `Interruption` when nothing was sent. Whatever
+ * happens is noted before anybody else hears of it.
+ */
 export async function submit(submission: Submission): Promise<Created> {
   const { client, body, clock, interrupts } = submission
+  const note = submission.note()
   const ending = endOf(submission)
   let sentAtMs: number | undefined
   try {
@@ -41,21 +48,41 @@ export async function submit(submission: Submission): Promise<Created> {
       signal: ending.signal,
       beforeSend() {
         interrupts.first.throwIfAborted()
+        note.sending()
         sentAtMs ??= clock.monotonic()
         ending.isUnanswered = true
       },
+      onOutcome: note.answered,
       onRetry() {
+        note.unsent()
         ending.isUnanswered = false
       },
     })
+    note.accepted(id, answer)
     return { id, body: answer, sentAtMs: sentAtMs ?? clock.monotonic(), answeredAtMs: clock.monotonic() }
   } catch (thrown) {
-    if (thrown instanceof Interruption && ending.isUnanswered) throw unanswered(thrown)
-    throw thrown
+    const error = thrown instanceof Interruption && ending.isUnanswered ? unanswered(thrown) : thrown
+    if (error instanceof RushesError && MAY_EXIST.includes(error.code))
+      throw keptAs(error, note.unknown(error))
+    note.unsent()
+    throw error
   } finally {
     ending.close()
   }
 }
+
+/** After these a run may exist. */
+const MAY_EXIST: readonly string[] = ['submission_unknown', 'interrupted']
+
+const keptAs = (error: RushesError, key: string | undefined): RushesError =>
+  key === undefined
+    ? error
+    : new RushesError(error.code, error.message, {
+        hint: `${error.hint} It is kept as ${key} in rushes list; when you know what became of it: rushes forget ${key}`,
+        cause: error.cause,
+        httpStatus: error.httpStatus,
+        exitCode: error.exitCode,
+      })
 
 /**
  * When a create ends early: at the first signal while nothing is on its way; ten seconds later, or at the second
@@ -118,7 +145,7 @@ export async function submitAll(submission: SubmitAll): Promise<number> {
   const several = async (): Promise<void> => {
     while (begun < count && !stopped) await one()
   }
-  await one()
+  if (count > 0) await one()
   await Promise.all(Array.from({ length: Math.min(MOST_UNANSWERED, count - 1) }, several))
   return begun
 }

@@ -1,0 +1,28 @@
+/** `rushes download`: fetch the outputs of finished runs again. */
+import type { Command } from 'commander'
+import type { Context } from '../context.js'
+import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
+import type { CommandEnvironment } from '../program.js'
+import { checkIds, readIds } from '../stdin.js'
+
+export interface DownloadCommandOptions {
+  readonly ids: readonly string[]
+  readonly delivery: DeliveryOptions
+}
+
+export function register(command: Command, { run }: CommandEnvironment, download = downloadCommand): void {
+  command.argument('<id...>', 'run ids; - reads them from standard input, one a line')
+  addDeliveryOptions(
+    command,
+    'how long to wait for a run that still goes on: 90s, 15m, 0 for ever (default: not at all)',
+  )
+  command.action((ids: string[], flags: DeliveryOptions) =>
+    run(command, (ctx) => download(ctx, { ids, delivery: flags })),
+  )
+}
+
+export async function downloadCommand(ctx: Context, options: DownloadCommandOptions): Promise<number> {
+  const ids = checkIds(await readIds(options.ids, ctx.stdin, ctx.interrupts.first))
+  const { revisit } = await import('../runs/revisit.js')
+  return revisit(ctx, ids, options.delivery, { isDownload: true })
+}

@@ -1,0 +1,41 @@
+/** Runs of the journal that a command means without naming their ids. */
+import { EXIT, RushesError, usageError } from '../../errors.js'
+import type { JournalRun } from '../../journal/index.js'
+import type { Context } from '../context.js'
+
+/** The id of the run created last at the current address. Throws `usage`, or `submission_unknown` when it has none. */
+export async function lastRun(ctx: Context): Promise<string> {
+  const address = await ctx.address()
+  const run = (await ctx.journal()).last(address)
+  if (run === undefined)
+    throw usageError(
+      `No run was created here at ${nameOf(address)}.`,
+      'rushes list shows the runs of this machine, also those of other addresses.',
+    )
+  if (run.id !== undefined) return run.id
+  throw new RushesError('submission_unknown', `The last run, ${describe(run)}`, {
+    exitCode: EXIT.outcomeUnknown,
+    hint: hintFor(run),
+  })
+}
+
+/** The ids of every unfinished run of the current address, oldest first. Names those that have none. */
+export async function allUnfinished(ctx: Context): Promise<readonly string[]> {
+  const address = await ctx.address()
+  const journal = await ctx.journal()
+  for (const run of journal.unconfirmed(address))
+    ctx.out.warn(`${describe(run)} It is left as it is. ${hintFor(run)}`)
+  const ids = journal.unfinished(address).flatMap(({ id }) => (id === undefined ? [] : [id]))
+  if (ids.length === 0) ctx.out.note(`No run is unfinished at ${nameOf(address)}.`)
+  return [...new Set(ids)]
+}
+
+const nameOf = (address: string): string => (address === 'local' ? 'the local service' : address)
+
+const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
+  phase === 'sending'
+    ? `${key} (${model}), is being sent by another process.`
+    : `${key} (${model}, ${new Date(createdAtMs).toISOString()}), is unconfirmed: a run may exist and cost money.`
+
+const hintFor = ({ key, answer }: JournalRun): string =>
+  `${answer?.text === undefined ? '' : `What came back: rushes list --json --status unconfirmed. `}Look in the account, then: rushes forget ${key}`

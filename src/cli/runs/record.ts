@@ -1,0 +1,117 @@
+/**
+ * The journal as a command that spends money uses it: nothing here ever throws. What cannot be written is said once,
+ * with what it means, and the command goes on: a run that is paid for is worth more than its row.
+ */
+import { resolve } from 'node:path'
+import type { CreateOutcome } from '../../client/index.js'
+import type { DownloadedFile } from '../../download/index.js'
+import type { RushesError } from '../../errors.js'
+import type { Doubt, Intent, Journal, JournalRun, Sight, Usual } from '../../journal/index.js'
+
+/** What is kept of one create, as it happens. */
+export interface CreateNote {
+  /** Directly before the bytes are sent; again before every further sending. */
+  sending(): void
+  /** It was certainly not accepted. */
+  unsent(): void
+  answered(outcome: CreateOutcome): void
+  accepted(id: string, body: unknown): void
+  /** Its outcome is not known, or it was accepted without an id. The key that it is kept under. */
+  unknown(error: RushesError): string | undefined
+}
+
+export interface Recorder {
+  note(intent: Omit<Intent, 'address' | 'profile'>): CreateNote
+  saw(sight: Sight): void
+  /** The service says that it has no such run. */
+  missed(error: RushesError, id: string): void
+  files(id: string, files: readonly DownloadedFile[]): void
+  find(id: string): JournalRun | undefined
+  usual(model: string): Usual | undefined
+}
+
+export interface RecorderOptions {
+  /** Undefined where there is none. */
+  readonly journal: Journal | undefined
+  readonly address: string
+  readonly profile: string
+  warn(message: string): void
+}
+
+export function createRecorder({ journal, address, profile, warn }: RecorderOptions): Recorder {
+  let isLost = journal === undefined
+
+  function attempt<Result>(work: (journal: Journal) => Result): Result | undefined {
+    if (isLost || journal === undefined) return undefined
+    try {
+      return work(journal)
+    } catch (error) {
+      isLost = true
+      warn(
+        `The journal cannot be written (${error instanceof Error ? error.message : String(error)}): what happens from here on will not be remembered. Keep the ids that are printed.`,
+      )
+      return undefined
+    }
+  }
+
+  return {
+    note: (intent) => createNote(attempt, { ...intent, address, profile }),
+    saw: (sight) => attempt((open) => open.see(address, sight)),
+    missed: (error, id) => attempt((open) => open.miss(address, id, doubtOf(error))),
+    files: (id, files) =>
+      attempt((open) =>
+        open.keepFiles(
+          address,
+          id,
+          // Bytes that went to standard output are in no file.
+          files.filter(({ path }) => path !== '-').map((file) => ({ ...file, path: resolve(file.path) })),
+        ),
+      ),
+    find: (id) => attempt((open) => open.find(address, id)),
+    usual: (model) => attempt((open) => open.usual(address, model)),
+  }
+}
+
+type Attempt = <Result>(work: (journal: Journal) => Result) => Result | undefined
+
+function createNote(attempt: Attempt, intent: Intent): CreateNote {
+  let row: number | undefined
+  let last: CreateOutcome | undefined
+  const onRow = <Result>(work: (journal: Journal, row: number) => Result): Result | undefined => {
+    const at = row
+    return at === undefined ? undefined : attempt((journal) => work(journal, at))
+  }
+  return {
+    sending() {
+      row ??= attempt((journal) => journal.intend(intent))
+    },
+    unsent() {
+      onRow((journal, at) => journal.retract(at))
+      row = undefined
+    },
+    answered(outcome) {
+      last = outcome
+    },
+    accepted: (id, body) => onRow((journal, at) => journal.accept(at, id, statusIn(body))),
+    unknown: (error) =>
+      onRow((journal, at) => {
+        journal.doubt(at, { ...doubtOf(error), ...answerOf(last) })
+        return journal.keyOf(at)
+      }),
+  }
+}
+
+const doubtOf = ({ code, message, httpStatus }: RushesError): Doubt => ({
+  code,
+  message,
+  answerStatus: httpStatus,
+})
+
+const answerOf = (outcome: CreateOutcome | undefined): Partial<Doubt> =>
+  outcome?.kind === 'nameless' || outcome?.kind === 'unknown' ? { answer: outcome.text } : {}
+
+const statusIn = (body: unknown): string | undefined => {
+  const status =
+    typeof body === 'object' && body !== null ? (body as Record<string, unknown>).status : undefined
+  return typeof status === 'string' && status !== '' ? status : undefined
+}

@@ -1,0 +1,20 @@
+/** What `wait` and `download` have in common: runs that exist are followed, and their outputs brought home. */
+import type { Context } from '../context.js'
+import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
+import { knownOf } from './follow.js'
+import { checkTarget, openSession } from './session.js'
+
+export async function revisit(
+  ctx: Context,
+  ids: readonly string[],
+  options: DeliveryOptions,
+  { isDownload = false }: Omit<DeliveryNeeds, 'runs'> = {},
+): Promise<number> {
+  const delivery = await deliveryOf(ctx, options, { runs: ids.length, isDownload })
+  await checkTarget(delivery, ids.length, undefined)
+  const connection = await ctx.connect({ render: delivery.patience !== 'once' })
+  const recorder = await ctx.recorder()
+  const session = await openSession({ ctx, connection, delivery, runs: ids.length })
+  await Promise.all(ids.map((id, index) => session.follow(index, knownOf(id, recorder.find(id)))))
+  return session.end()
+}

@@ -1,0 +1,60 @@
+/** `--sidecar`: beside each file `<file>.json`, so that an asset can be traced and made again. */
+import type { DownloadedFile } from '../../download/index.js'
+import { obstacleAt } from '../../download/place.js'
+import { RushesError } from '../../errors.js'
+import { writeAtomically } from '../../host/files.js'
+import type { RunState } from '../../protocol/run.js'
+import type { Known } from './follow.js'
+
+export const sidecarOf = (path: string): string => `${path}.json`
+
+export interface SidecarOptions {
+  readonly known: Known
+  readonly state: RunState
+  readonly file: DownloadedFile
+  readonly address: string
+  readonly overwrite: boolean
+  readonly finishedAt: string | undefined
+  readonly elapsedMs: number | undefined
+}
+
+const fieldOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+
+/** The record of one file. What this machine does not know it takes from the service's own words, else it is null. */
+export const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: SidecarOptions) => ({
+  model: known.model ?? fieldOf(state.service, 'model') ?? null,
+  input: known.input ?? fieldOf(state.service, 'input') ?? null,
+  run_id: state.id,
+  service: address,
+  url: file.url,
+  sha256: file.sha256,
+  bytes: file.bytes,
+  content_type: file.content_type,
+  created_at: state.createdAt ?? known.createdAt ?? null,
+  finished_at: state.finishedAt ?? finishedAt ?? null,
+  elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),
+})
+
+/** Throws `download_failed`: the file itself is there. */
+export async function writeSidecar(options: SidecarOptions): Promise<void> {
+  const path = sidecarOf(options.file.path)
+  const obstacle = await obstacleAt(path, options.overwrite)
+  if (obstacle !== undefined)
+    throw new RushesError(
+      'download_failed',
+      `${options.file.path} is complete, but not its sidecar: ${obstacle.message}`,
+      {
+        hint: obstacle.hint,
+      },
+    )
+  try {
+    await writeAtomically(path, `${JSON.stringify(sidecarJson(options), null, 2)}\n`)
+  } catch (error) {
+    throw new RushesError(
+      'download_failed',
+      `${options.file.path} is complete, but its sidecar ${path} could not be written: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    )
+  }
+}

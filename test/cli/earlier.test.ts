@@ -1,0 +1,312 @@
+/** Runs that were created earlier: `wait --last`, `wait --all`, `download`, `--reuse`, `run:<id>`, `--sidecar`. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Engine } from '../../src/service/engines/engine.js'
+import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { rowsOf } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const RUN = ['run', 'image', 'a fox']
+const posts = ({ requests }: CliService) => requests.filter(({ method }) => method === 'POST').length
+
+/** Creates runs without waiting; their ids. */
+async function created(service: CliService, ...words: string[]): Promise<readonly string[]> {
+  const { stdout } = await service.run([...RUN, '--no-wait', ...words])
+  return stdout.trim().split('\n')
+}
+
+const failing: Engine = {
+  async render() {
+    throw new Error('no colour left')
+  },
+}
+
+describe('wait --last and --all', () => {
+  it('find runs without their ids', async () => {
+    const service = await createCliService()
+    const ids = await created(service, '-n', '3')
+    const last = await service.run(['wait', '--last', '--json'])
+    expect(JSON.parse(last.stdout)).toMatchObject({
+      id: ids[2],
+      kind: 'image',
+      model: 'rushes/preview-image',
+    })
+    const all = await service.run(['wait', '--all', '--json'])
+    expect(
+      all.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).id),
+    ).toEqual([ids[0], ids[1]])
+    const none = await service.run(['wait', '--all'])
+    expect(none).toMatchObject({ code: 0, stdout: '' })
+    expect(none.stderr).toMatch(/No run is unfinished/)
+  })
+
+  it('--all names what is unconfirmed and leaves it', async () => {
+    const home = temporaryFolder()
+    await runCli(RUN, { fetch: scripted({ status: 500 }).fetch, home, env: SET })
+    const { code, stderr } = await runCli(['wait', '--all'], { home, env: SET })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/warning: ~[0-9a-f]{4} \(acme\/still-1, \S+\), is unconfirmed: a run may exist/)
+    expect(rowsOf(home)).toHaveLength(1)
+  })
+
+  it('--last is exit 13 when the last one is unconfirmed', async () => {
+    const home = temporaryFolder()
+    await runCli(RUN, { fetch: scripted({ status: 500 }).fetch, home, env: SET })
+    const { code, stderr } = await runCli(['wait', '--last'], { home, env: SET })
+    expect(code).toBe(13)
+    expect(stderr).toMatch(/rushes forget ~/)
+  })
+
+  it('look only at the current address', async () => {
+    const service = await createCliService()
+    await created(service)
+    const env = { RUSHES_BASE_URL: 'http://127.0.0.1:2' }
+    expect(await service.run(['wait', '--last'], { env })).toMatchObject({ code: 2, stdout: '' })
+    expect(await service.run(['wait', '--all'], { env })).toMatchObject({ code: 0, stdout: '' })
+  })
+
+  it.each([[[]], [['--last', '--all']], [['run_1', '--last']], [['run_1', '--all']]])(
+    'take one way to name runs: %j is exit 2',
+    async (words) => {
+      expect((await runCli(['wait', ...words], { env: SET })).code).toBe(2)
+    },
+  )
+
+  it('know how long a run took though another command made it', async () => {
+    const service = await createCliService({ rendering: false })
+    const [id] = await created(service)
+    await service.clock.advance(60_000)
+    service.service.startRendering()
+    const { elapsed_ms } = JSON.parse((await service.run(['wait', id ?? '', '--json'])).stdout)
+    expect(elapsed_ms).toBeGreaterThanOrEqual(60_000)
+  })
+
+  it('a run that the service does not know stays in the journal: the key may be the wrong one', async () => {
+    const service = await createCliService()
+    const [id] = await created(service)
+    const { fetch } = scripted({ status: 404, body: { error: { code: 'run_not_found', message: 'no' } } })
+    const lost = await service.run(['wait', '--all'], { fetch })
+    expect(lost.code).toBe(6)
+    expect(rowsOf(service.home)).toMatchObject([{ id, phase: 'going', error: { code: 'run_not_found' } }])
+    expect((await service.run(['wait', '--all'])).code).toBe(0)
+    expect(rowsOf(service.home)).toMatchObject([{ id, phase: 'succeeded', error: undefined }])
+  })
+})
+
+describe('download', () => {
+  it('fetches the outputs of a finished run, again and elsewhere', async () => {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    await service.run(RUN)
+    const id = rowsOf(service.home)[0]?.id ?? ''
+    const { code, stdout } = await service.run(['download', id, '-o', `${folder}/`])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${folder}/${id}.png\n` })
+    expect(readFileSync(stdout.trim())).toEqual(ONE_PIXEL_PNG)
+    expect((await service.run(['download', id, '-o', `${folder}/{kind}.{ext}`])).stdout).toBe(
+      `${folder}/image.png\n`,
+    )
+  })
+
+  it('is exit 11 for a run that goes on, after one look, and waits only when it is told to', async () => {
+    const service = await createCliService({ rendering: false })
+    const [id = ''] = await created(service)
+    const folder = temporaryFolder()
+    const before = service.requests.length
+    const { code, stdout, stderr } = await service.run(['download', id, '-o', `${folder}/`])
+    expect({ code, stdout, looks: service.requests.length - before }).toEqual({
+      code: 11,
+      stdout: '',
+      looks: 1,
+    })
+    expect(stderr).toContain(`rushes wait -o ${folder}/ ${id}`)
+    expect((await service.run(['download', id, '-o', `${folder}/`, '--timeout', '30s'])).code).toBe(11)
+    service.service.startRendering()
+    expect((await service.run(['download', id, '-o', `${folder}/`, '--timeout', '30s'])).code).toBe(0)
+  })
+
+  it('is exit 10 for a run that failed', async () => {
+    const service = await createCliService({ engine: failing })
+    const [id = ''] = await created(service)
+    await service.run(['wait', id])
+    expect(await service.run(['download', id])).toMatchObject({ code: 10, stdout: '' })
+    expect(rowsOf(service.home)).toMatchObject([
+      { phase: 'failed', status: 'failed', error: { code: 'run_failed' } },
+    ])
+  })
+
+  it('is what the hint of a failed download says, with the same place', async () => {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    const fetch: typeof service.fetch = (request) =>
+      request.url.pathname.startsWith('/outputs/')
+        ? scripted({ status: 400 }).fetch(request)
+        : service.fetch(request)
+    const { code, stderr } = await service.run([...RUN, '-o', `${folder}/fox.png`, '--sidecar'], { fetch })
+    expect(code).toBe(12)
+    const id = rowsOf(service.home)[0]?.id ?? ''
+    const [, command = ''] = /with: rushes (.*)$/m.exec(stderr) ?? []
+    expect(command).toBe(`download -o ${folder}/fox.png --sidecar ${id}`)
+    expect((await service.run(command.split(' '))).stdout).toBe(`${folder}/fox.png\n`)
+  })
+})
+
+describe('--reuse', () => {
+  it('pays nothing for what was made before', async () => {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    await service.run([...RUN, '--quality', 'high'])
+    const id = rowsOf(service.home)[0]?.id
+    const { code, stdout, stderr } = await service.run([
+      ...['run', 'image', '--quality', 'high', '--reuse', '--prompt', 'a fox'],
+      ...['-o', `${folder}/fox.png`],
+    ])
+    expect({ code, stdout, posts: posts(service) }).toEqual({
+      code: 0,
+      stdout: `${folder}/fox.png\n`,
+      posts: 1,
+    })
+    expect(stderr).toContain(`run ${id} made the same before`)
+    expect(rowsOf(service.home)).toHaveLength(1)
+  })
+
+  it('creates what differs, and what is missing of several', async () => {
+    const service = await createCliService()
+    await service.run(RUN)
+    expect((await service.run(['run', 'image', 'a hen', '--reuse'])).code).toBe(0)
+    expect(posts(service)).toBe(2)
+    const { stdout } = await service.run([...RUN, '--reuse', '-n', '3'])
+    expect(new Set(stdout.trim().split('\n')).size).toBe(3)
+    expect(posts(service)).toBe(4)
+  })
+
+  it('passes over a run that the service has no more, and one that failed', async () => {
+    const service = await createCliService()
+    await service.run(RUN)
+    const fetch: typeof service.fetch = (request) =>
+      request.method === 'GET' && posts(service) === 1
+        ? scripted({ status: 404, body: { error: { code: 'run_not_found', message: 'no' } } }).fetch(request)
+        : service.fetch(request)
+    const { code, stderr } = await service.run([...RUN, '--reuse'], {
+      fetch: (request) => {
+        if (request.method === 'POST') service.requests.push(request)
+        return fetch(request)
+      },
+    })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/has run run_\w+ no more/)
+    expect(posts(service)).toBe(2)
+  })
+
+  it('pays nothing either when the service cannot be asked', async () => {
+    const service = await createCliService()
+    await service.run(RUN)
+    const { code } = await service.run([...RUN, '--reuse'], {
+      fetch: scripted({ status: 401, body: { error: { code: 'invalid_api_key', message: 'no' } } }).fetch,
+    })
+    expect(code).toBe(4)
+    expect(posts(service)).toBe(1)
+  })
+
+  it('knows a picture by its bytes, whatever its file is called', async () => {
+    const service = await createCliService()
+    const [one, other] = [join(temporaryFolder(), 'one.png'), join(temporaryFolder(), 'other.png')]
+    for (const path of [one, other]) writeFileSync(path, ONE_PIXEL_PNG)
+    await service.run([...RUN, '-i', one])
+    await service.run([...RUN, '-i', other, '--reuse'])
+    expect(posts(service)).toBe(1)
+  })
+})
+
+describe('-i run:<id>', () => {
+  it('sends the link of that output, fresh from the service', async () => {
+    const service = await createCliService()
+    const { stdout: url } = await service.run(RUN)
+    const id = rowsOf(service.home)[0]?.id
+    const { code } = await service.run(['run', 'video', 'it runs', '-i', `run:${id}`])
+    expect(code).toBe(0)
+    const body = JSON.parse(
+      Buffer.from(service.requests.findLast(({ method }) => method === 'POST')?.body ?? []).toString(),
+    )
+    expect(body.input).toEqual({ prompt: 'it runs', image_urls: [url.trim()] })
+  })
+
+  it('is the same request again, though the link changes', async () => {
+    const service = await createCliService()
+    await service.run(RUN)
+    const source = `run:${rowsOf(service.home)[0]?.id}#1`
+    await service.run(['run', 'video', 'it runs', '-i', source])
+    await service.run(['run', 'video', 'it runs', '-i', source, '--reuse'])
+    expect(posts(service)).toBe(2)
+  })
+
+  it.each([
+    ['a run that was not created here', 'run:run_nobody', /no run of that id was created here/],
+    ['an output that is not there', 'run:ID#2', /that run has 1 outputs/],
+    ['an output numbered 0', 'run:ID#0', /counted from 1/],
+  ])('%s is exit 2, and nothing is created', async (_, source, message) => {
+    const service = await createCliService()
+    await service.run(RUN)
+    const id = rowsOf(service.home)[0]?.id ?? ''
+    const { code, stderr } = await service.run(['run', 'video', 'it runs', '-i', source.replace('ID', id)])
+    expect({ code, posts: posts(service) }).toEqual({ code: 2, posts: 1 })
+    expect(stderr).toMatch(message)
+  })
+
+  it('a run that still goes on is exit 2', async () => {
+    const service = await createCliService({ rendering: false })
+    const [id] = await created(service)
+    const { code, stderr } = await service.run(['run', 'video', 'it runs', '-i', `run:${id}`])
+    expect({ code, posts: posts(service) }).toEqual({ code: 2, posts: 1 })
+    expect(stderr).toContain(`rushes wait ${id}`)
+  })
+})
+
+describe('--sidecar', () => {
+  it('writes what an asset was made from beside it', async () => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'fox.png')
+    const { code, stdout } = await service.run([...RUN, '-o', path, '--sidecar', '--json'])
+    expect(code).toBe(0)
+    const { id, files } = JSON.parse(stdout)
+    expect(JSON.parse(readFileSync(`${path}.json`, 'utf8'))).toEqual({
+      model: 'rushes/preview-image',
+      input: { prompt: 'a fox' },
+      run_id: id,
+      service: 'http://127.0.0.1:1',
+      url: files[0].url,
+      sha256: files[0].sha256,
+      bytes: ONE_PIXEL_PNG.byteLength,
+      content_type: 'image/png',
+      created_at: expect.stringMatching(/Z$/),
+      finished_at: expect.stringMatching(/Z$/),
+      elapsed_ms: expect.any(Number),
+    })
+  })
+
+  it('is written by a later command too', async () => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'fox.png')
+    await created(service)
+    await service.run(['wait', '--last', '-o', path, '--sidecar'])
+    expect(JSON.parse(readFileSync(`${path}.json`, 'utf8'))).toMatchObject({ input: { prompt: 'a fox' } })
+  })
+
+  it('in the way is exit 2 before anything is paid for, or replaced with --overwrite', async () => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'fox.png')
+    writeFileSync(`${path}.json`, 'mine')
+    expect((await service.run([...RUN, '-o', path, '--sidecar'])).code).toBe(2)
+    expect({ posts: posts(service), made: existsSync(path) }).toEqual({ posts: 0, made: false })
+    expect((await service.run([...RUN, '-o', path, '--sidecar', '--overwrite'])).code).toBe(0)
+    expect(readFileSync(`${path}.json`, 'utf8')).toContain('"run_id"')
+  })
+
+  it.each([[[]], [['-o', '-']]])('needs a file: with %j it is exit 2', async (words) => {
+    expect((await runCli([...RUN, '--sidecar', ...words], { env: SET })).code).toBe(2)
+  })
+})

@@ -89,7 +89,7 @@ export function doubt(db: OpenDatabase, row: number, { code, message, answerStat
 /** A create whose process is gone will not hear what became of it. */
 export function buryTheDead(db: OpenDatabase): void {
   for (const { row, pid, started_at } of db.all(
-    `SELECT row, pid, started_at FROM runs WHERE phase = 'sending'`,
+    `SELECT row, pid, started_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`,
   )) {
     const mark = { pid: Number(pid), startedAt: typeof started_at === 'string' ? started_at : undefined }
     if (isAlive(mark)) continue

@@ -91,10 +91,17 @@ export function openJournal({ path, now, onSetAside }: JournalOptions): Journal 
       return one(db.get('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address))
     },
     unfinished: (address) =>
-      db.all(`SELECT * FROM runs WHERE phase = 'going' AND address = ? ORDER BY row`, address).map(runOfRow),
+      db
+        .all(
+          `SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = ? ORDER BY row`,
+          address,
+        )
+        .map(runOfRow),
     unconfirmed(address) {
       buryTheDead(db)
-      const all = db.all(`SELECT * FROM runs WHERE phase = 'unconfirmed' ORDER BY row`).map(runOfRow)
+      const all = db
+        .all(`SELECT * FROM runs INDEXED BY runs_unconfirmed WHERE phase = 'unconfirmed' ORDER BY row`)
+        .map(runOfRow)
       return address === undefined ? all : all.filter((run) => run.address === address)
     },
     list(filter) {

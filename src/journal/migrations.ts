@@ -41,7 +41,10 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   CREATE INDEX runs_by_id ON runs (address, id) WHERE id IS NOT NULL;
   CREATE UNIQUE INDEX runs_by_key ON runs (key) WHERE key IS NOT NULL;
   CREATE INDEX runs_by_address ON runs (address);
-  CREATE INDEX runs_open ON runs (phase, address) WHERE phase IN ('sending', 'unconfirmed', 'going');
+  -- One for each phase that is asked for: SQLite does not see that phase = 'going' lies within a list.
+  CREATE INDEX runs_sending ON runs (address) WHERE phase = 'sending';
+  CREATE INDEX runs_unconfirmed ON runs (address) WHERE phase = 'unconfirmed';
+  CREATE INDEX runs_going ON runs (address) WHERE phase = 'going';
   CREATE INDEX runs_reusable ON runs (identity, address) WHERE phase = 'succeeded';
   CREATE INDEX runs_took ON runs (address, model) WHERE took_ms IS NOT NULL;
   CREATE INDEX runs_by_time ON runs (created_at);

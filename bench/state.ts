@@ -1,0 +1,174 @@
+/**
+ * What the files of the state folder cost: `npm run bench:state`. A grant of the shared limit, alone and beside seven
+ * busy processes; the journal with a hundred runs and with a hundred thousand. Prints Markdown tables.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'libsql'
+import { openJournal } from '../src/journal/index.js'
+import { openSharedLedger } from '../src/limiter/shared.js'
+
+interface Times {
+  readonly median: number
+  readonly p99: number
+}
+
+function timesOf(ms: readonly number[]): Times {
+  const sorted = [...ms].sort((a, b) => a - b)
+  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0
+  return { median: at(0.5), p99: at(0.99) }
+}
+
+function measured(times: number, work: () => void): Times {
+  const ms: number[] = []
+  for (let time = 0; time < times; time++) {
+    const started = performance.now()
+    work()
+    ms.push(performance.now() - started)
+  }
+  return timesOf(ms)
+}
+
+let calls = 0
+
+/** The real ledger, on a clock that goes 600 ms a grant: places become free as they do in life, and nobody waits. */
+function granting(file: string, times: number): Times {
+  let nowMs = performance.now()
+  const ledger = openSharedLedger({
+    path: file,
+    budget: `bench ${process.pid} ${calls++}`,
+    limit: { requests: 20, windowMs: 10_000 },
+    clock: { monotonic: () => nowMs },
+  })
+  const cost = measured(times, () => {
+    nowMs += 600
+    const taken = ledger.take('look')
+    if (!('settle' in taken)) throw new Error('no place was free')
+    taken.settle()
+  })
+  ledger.close()
+  return cost
+}
+
+/** Seven of these want the file as often as eight polling processes at their fastest would: once in 500 ms each. */
+async function beBusy(file: string, stop: string): Promise<void> {
+  process.stdout.write('ready\n')
+  while (!existsSync(stop)) {
+    granting(file, 5)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'rushes-state-'))
+  try {
+    await grants(join(folder, 'limits.db'), join(folder, 'stop'))
+    journals(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const row = (...cells: readonly (string | number)[]): void => console.log(`| ${cells.join(' | ')} |`)
+const ms = (value: number): string => value.toFixed(3)
+
+async function grants(file: string, stop: string): Promise<void> {
+  console.log('\nA place under the limit, taken and given back:\n')
+  row('processes', 'median ms', 'p99 ms')
+  row('---', '--:', '--:')
+  const alone = granting(file, 2_000)
+  row('one', ms(alone.median), ms(alone.p99))
+  const neighbours = Array.from({ length: 7 }, () =>
+    spawn(process.execPath, [fileURLToPath(import.meta.url), 'neighbour', file, stop], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  )
+  await Promise.all(neighbours.map(({ stdout }) => once(stdout, 'data')))
+  const together = granting(file, 2_000)
+  row('eight', ms(together.median), ms(together.p99))
+  new Database(stop).close()
+  await Promise.all(neighbours.map((each) => once(each, 'exit')))
+}
+
+const ADDRESS = 'https://api.example.com'
+
+function filled(file: string, runs: number) {
+  openJournal({ path: file, now: () => 0, onSetAside() {} }).close()
+  const database = new Database(file)
+  database.exec(`
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${runs})
+    INSERT INTO runs (id, address, profile, kind, model, input, identity, phase, status, created_at, finished_at,
+      elapsed_ms, took_ms, urls)
+    SELECT 'run_' || n, '${ADDRESS}', 'default', iif(n % 3, 'image', 'video'), iif(n % 3, 'acme/still-1', 'acme/cinema-1'),
+      '{"prompt":"fox number ' || n || ' in fresh snow"}', hex(randomblob(32)), iif(n % 50, 'succeeded', 'failed'),
+      iif(n % 50, 'succeeded', 'failed'), 1700000000000 + n * 1000, 1700000000000 + n * 1000 + 40000, 40000, 40000,
+      '["https://cdn.example.com/' || n || '.png"]' FROM numbers;
+    ANALYZE`)
+  database.close()
+  let now = 1_800_000_000_000
+  return openJournal({ path: file, now: () => now++, onSetAside() {} })
+}
+
+function journals(folder: string): void {
+  const [few, many] = [100, 100_000]
+  const small = filled(join(folder, 'small.db'), few)
+  const large = filled(join(folder, 'large.db'), many)
+  console.log('\nThe journal:\n')
+  row('', `${few} runs, ms`, `${many.toLocaleString('en')} runs, ms`, 'ratio')
+  row('---', '--:', '--:', '--:')
+  const compare = (what: string, times: number, work: (journal: typeof small) => void): void => {
+    // In turns, so that both meet the same noise.
+    const a: number[] = []
+    const b: number[] = []
+    for (let turn = 0; turn < times; turn++) {
+      a.push(measured(1, () => work(small)).median)
+      b.push(measured(1, () => work(large)).median)
+    }
+    const [left, right] = [timesOf(a).median, timesOf(b).median]
+    row(what, ms(left), ms(right), (right / left).toFixed(2))
+  }
+  compare('list, 50 newest', 300, (journal) => void journal.list({ limit: 50 }))
+  compare('list --status failed', 300, (journal) => void journal.list({ status: 'failed', limit: 2 }))
+  compare('list --kind video', 300, (journal) => void journal.list({ kind: 'video', limit: 30 }))
+  compare('last', 300, (journal) => void journal.last(ADDRESS))
+  compare('unfinished and unconfirmed', 300, (journal) => {
+    journal.unfinished(ADDRESS)
+    journal.unconfirmed(ADDRESS)
+  })
+  compare('what is usual', 300, (journal) => void journal.usual(ADDRESS, 'acme/cinema-1'))
+  let number = 0
+  compare('of a run: intent, id, two statuses, one file', 200, (journal) => {
+    const id = `new_${number++}`
+    const state = {
+      id,
+      urls: [],
+      failure: undefined,
+      createdAt: undefined,
+      finishedAt: undefined,
+      service: {},
+    }
+    const intent = { address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1' }
+    journal.accept(journal.intend({ ...intent, input: { prompt: id } }), id)
+    journal.see(ADDRESS, { state: { ...state, status: 'processing', phase: 'going' } })
+    const urls = ['https://cdn.example.com/x.png']
+    journal.see(ADDRESS, { state: { ...state, urls, status: 'succeeded', phase: 'succeeded' }, elapsedMs: 9 })
+    const [url = ''] = urls
+    journal.keepFiles(ADDRESS, id, [
+      { path: `/x/${id}`, bytes: 1, sha256: 'x', url, content_type: 'image/png' },
+    ])
+  })
+  small.close()
+  large.close()
+  const opening = (name: string) => () =>
+    openJournal({ path: join(folder, name), now: () => 0, onSetAside() {} }).close()
+  const [left, right] = [measured(50, opening('small.db')).median, measured(50, opening('large.db')).median]
+  row('open and close', ms(left), ms(right), (right / left).toFixed(2))
+}
+
+const [role, path = '', mark = ''] = process.argv.slice(2)
+if (role === 'neighbour') await beBusy(path, mark)
+else await main()

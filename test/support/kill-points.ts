@@ -1,0 +1,159 @@
+/**
+ * A relay in front of the real service that stops at a chosen point of a run, so that the program can be killed right
+ * there: not at some millisecond that may fall anywhere.
+ */
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export type KillPoint =
+  /** The whole create is here, and the service has not seen it. */
+  | { readonly at: 'create arrived' }
+  /** The service has accepted the run, and its answer is held. */
+  | { readonly at: 'create accepted' }
+  /** The answer was passed on, so many milliseconds ago. */
+  | { readonly at: 'create answered'; readonly afterMs: number }
+  /** So many milliseconds after the nth look was answered, the first being 1. */
+  | { readonly at: 'look'; readonly number: number; readonly afterMs: number }
+  /** That share of the output was passed on, and no more comes. */
+  | { readonly at: 'output'; readonly share: number }
+
+/** A request to the API that passed through. */
+export interface Passed {
+  /** When it went on to the service, monotonic milliseconds. */
+  readonly atMs: number
+  readonly status: number
+}
+
+export interface RelayOptions {
+  /** How long a request is held before the service has it: a line whose delay changes. */
+  delayMs?(): number
+}
+
+export interface Relay {
+  readonly url: string
+  /** Requests to the API alone, in the order in which they were answered. */
+  readonly passed: readonly Passed[]
+  /** Begins to watch one run: what passed for it, and a promise of its kill point. */
+  watch(point: KillPoint | undefined): Watch
+  close(): void
+}
+
+export interface Watch {
+  /** Resolves when the point is reached; never without one. */
+  readonly reached: Promise<void>
+  /** Creates that came in. */
+  readonly creates: number
+  /** Ids that the service gave, whether or not the program heard of them. */
+  readonly accepted: readonly string[]
+}
+
+interface Current {
+  readonly point: KillPoint | undefined
+  readonly reach: () => void
+  creates: number
+  looks: number
+  readonly accepted: string[]
+}
+
+/** `target`: asked for at each request, since the service's own links must name the relay, which so comes first. */
+export async function createRelay(
+  target: () => string,
+  { delayMs = () => 0 }: RelayOptions = {},
+): Promise<Relay> {
+  const passed: Passed[] = []
+  let current: Current = { point: undefined, reach() {}, creates: 0, looks: 0, accepted: [] }
+  const server = createServer((incoming, outgoing) => {
+    outgoing.on('error', () => {})
+    void relay(incoming, outgoing, { target: target(), delayMs: delayMs(), current, passed }).catch(() =>
+      outgoing.destroy(),
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    passed,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    watch(point) {
+      let reach = () => {}
+      const reached = new Promise<void>((resolve) => {
+        reach = resolve
+      })
+      const now: Current = { point, reach, creates: 0, looks: 0, accepted: [] }
+      current = now
+      return {
+        reached,
+        get creates() {
+          return now.creates
+        },
+        accepted: now.accepted,
+      }
+    },
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+const later = (ms: number, work: () => void): void => void setTimeout(work, ms)
+
+interface Exchange {
+  readonly target: string
+  readonly delayMs: number
+  readonly current: Current
+  readonly passed: Passed[]
+}
+
+async function relay(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { target, delayMs, current, passed }: Exchange,
+): Promise<void> {
+  const { point, reach } = current
+  const body = await bytesOf(incoming)
+  const isCreate = incoming.method === 'POST'
+  const isOutput = incoming.url?.startsWith('/outputs/') === true
+  if (isCreate) {
+    current.creates++
+    if (point?.at === 'create arrived') return reach()
+  }
+  if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
+  const atMs = performance.now()
+  const answer = await ask(incoming, body, target)
+  if (!isOutput) passed.push({ atMs, status: answer.statusCode ?? 0 })
+  const bytes = await bytesOf(answer)
+  if (isCreate && answer.statusCode === 201) current.accepted.push(JSON.parse(bytes.toString()).id)
+  if (isCreate && point?.at === 'create accepted') return reach()
+  outgoing.writeHead(answer.statusCode ?? 502, headersOf(answer))
+  if (isOutput && point?.at === 'output') {
+    outgoing.write(bytes.subarray(0, Math.floor(bytes.length * point.share)), () => later(20, reach))
+    return
+  }
+  outgoing.end(bytes)
+  if (isCreate && point?.at === 'create answered') later(point.afterMs, reach)
+  if (!isCreate && !isOutput && point?.at === 'look' && ++current.looks === point.number)
+    later(point.afterMs, reach)
+}
+
+function ask(incoming: IncomingMessage, body: Buffer, target: string): Promise<IncomingMessage> {
+  const { method } = incoming
+  const { host: _, ...headers } = incoming.headers
+  return new Promise((resolve, reject) => {
+    request(new URL(incoming.url ?? '/', target), { method, headers }, resolve)
+      .on('error', reject)
+      .end(body)
+  })
+}
+
+function headersOf({ rawHeaders }: IncomingMessage): string[] {
+  const kept: string[] = []
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (!/^(connection|keep-alive|transfer-encoding)$/i.test(rawHeaders[at] ?? ''))
+      kept.push(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '')
+  return kept
+}
+
+async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}

@@ -152,16 +152,16 @@ export function createContext(options: ContextOptions): Context {
     return closing(openStateJournal(state))
   })
   const recorder = once(async () => {
-    const [{ openStateJournalIfPossible }, { createRecorder }] = await Promise.all([
-      import('./state.js'),
-      import('./runs/record.js'),
-    ])
-    return createRecorder({
-      journal: closing(openStateJournalIfPossible(state)),
-      address: await ctx.address(),
-      profile: profileName,
-      warn: out.warn,
-    })
+    const { createRecorder } = await import('./runs/record.js')
+    const common = { address: await ctx.address(), profile: profileName, warn: out.warn }
+    try {
+      return createRecorder({ ...common, journal: await journal() })
+    } catch (error) {
+      const { isNewerState, reasonOf } = await import('./state.js')
+      if (isNewerState(error)) throw error
+      out.warn(`${reasonOf(error)} What happens here will not be remembered: keep the ids that are printed.`)
+      return createRecorder({ ...common, journal: undefined })
+    }
   })
 
   /** The limit of a key, shared with every other process that has it; a key of `--local` is nobody else's. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { NewerFormat } from '../host/database.js'
+import { isDamage, NewerFormat, setAside } from '../host/database.js'
 import { type Journal, openJournal } from '../journal/index.js'
 import { withFallback } from '../limiter/fallback.js'
 import type { Ledger } from '../limiter/index.js'
@@ -20,11 +20,19 @@ export interface StateOptions {
 
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const newerState = (folder: string, error: NewerFormat) =>
-  usageError(
-    `The state folder ${folder} was written by a newer version of rushes (${error.message}).`,
-    'Use that version, or name another folder: RUSHES_STATE_DIR.',
+const newerState = (folder: string, cause: NewerFormat) =>
+  new RushesError(
+    'usage',
+    `The state folder ${folder} was written by a newer version of rushes (${cause.message}).`,
+    { hint: 'Use that version, or name another folder: RUSHES_STATE_DIR.', cause },
   )
+
+/** What no command goes on without: everything else about the state folder is survived. */
+export const isNewerState = (error: unknown): boolean =>
+  error instanceof Error && error.cause instanceof NewerFormat
+
+const saySetAside = (path: string, name: string): string =>
+  `The journal ${path} is damaged. It is kept as ${name}, and a new one was begun: earlier runs are not in it.`
 
 /** Throws `usage` when it is of a newer format, else the system's error. A damaged one is set aside, with a warning. */
 function open({ folder, clock, warn }: StateOptions): Journal {
@@ -33,40 +41,67 @@ function open({ folder, clock, warn }: StateOptions): Journal {
     return openJournal({
       path,
       now: () => clock.now(),
-      onSetAside: (name) =>
-        warn(
-          `The journal ${path} is damaged. It is kept as ${name}, and a new one was begun: earlier runs are not in it.`,
-        ),
+      onSetAside: (name) => warn(saySetAside(path, name)),
     })
   } catch (error) {
     throw error instanceof NewerFormat ? newerState(folder, error) : error
   }
 }
 
-/** For commands that read it. Throws `usage`. */
-export function openStateJournal(options: StateOptions): Journal {
-  try {
-    return open(options)
-  } catch (error) {
-    if (error instanceof RushesError) throw error
-    throw usageError(
-      `The journal ${join(options.folder, JOURNAL_FILE)} cannot be opened: ${reasonOf(error)}.`,
-      'Is the folder writable? RUSHES_STATE_DIR names another one.',
-    )
+/**
+ * A damaged page shows only when it is read, long after the opening: then too the file is set aside, and what was
+ * asked is asked of a new one.
+ */
+function mending(options: StateOptions): Journal {
+  const path = join(options.folder, JOURNAL_FILE)
+  let journal = open(options)
+  const attempt = (name: keyof Journal, words: readonly unknown[]): unknown => {
+    const call = () => (journal[name] as (...words: readonly unknown[]) => unknown)(...words)
+    try {
+      return call()
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      journal.close()
+      options.warn(saySetAside(path, setAside(path)))
+      journal = open(options)
+      return call()
+    }
   }
+  return mapped(
+    journal,
+    (name) =>
+      (...words: readonly unknown[]) =>
+        attempt(name, words),
+  )
 }
 
-/** For commands that go on without it, after a warning. Throws `usage` when it is of a newer format. */
-export function openStateJournalIfPossible(options: StateOptions): Journal | undefined {
-  try {
-    return open(options)
-  } catch (error) {
-    if (error instanceof RushesError) throw error
-    options.warn(
-      `The journal ${join(options.folder, JOURNAL_FILE)} cannot be written (${reasonOf(error)}): this will not be remembered. Keep the ids that are printed.`,
-    )
-    return undefined
+/** The same methods, each made anew. */
+const mapped = (journal: Journal, method: (name: keyof Journal) => unknown): Journal =>
+  Object.fromEntries(
+    (Object.keys(journal) as (keyof Journal)[]).map((name) => [name, method(name)]),
+  ) as unknown as Journal
+
+/** Throws `usage`, and so does every call. */
+export function openStateJournal(options: StateOptions): Journal {
+  const path = join(options.folder, JOURNAL_FILE)
+  const orUsage = <Result>(work: () => Result): Result => {
+    try {
+      return work()
+    } catch (error) {
+      if (error instanceof RushesError) throw error
+      throw usageError(
+        `The journal ${path} cannot be used: ${reasonOf(error)}.`,
+        'Is the folder writable, and is there room on the disk? RUSHES_STATE_DIR names another one.',
+      )
+    }
   }
+  const journal = orUsage(() => mending(options))
+  return mapped(
+    journal,
+    (name) =>
+      (...words: readonly unknown[]) =>
+        orUsage(() => (journal[name] as (...words: readonly unknown[]) => unknown)(...words)),
+  )
 }
 
 export interface StateLedgerOptions extends StateOptions {

@@ -62,19 +62,25 @@ export function retract(db: OpenDatabase, row: number): void {
   db.run(`DELETE FROM runs WHERE row = ? AND phase = 'sending'`, row)
 }
 
-/** Also where the row was already given up: another process may have taken this one for dead. */
-export function accept(db: OpenDatabase, row: number, id: string, status: string): void {
-  db.run(
+/** Also where the row was already given up: another process may have taken this one for dead. Whether it was there. */
+export function accept(db: OpenDatabase, row: number, id: string, status: string): boolean {
+  const { changes } = db.run(
     `UPDATE runs SET id = ?, key = NULL, phase = 'going', status = ?, pid = NULL, started_at = NULL,
        error_code = NULL, error_message = NULL WHERE row = ? AND phase IN ('sending', 'unconfirmed')`,
     id,
     status,
     row,
   )
+  return changes > 0
 }
 
-export function doubt(db: OpenDatabase, row: number, { code, message, answerStatus, answer }: Doubt): void {
-  db.run(
+/** Whether the row was there. */
+export function doubt(
+  db: OpenDatabase,
+  row: number,
+  { code, message, answerStatus, answer }: Doubt,
+): boolean {
+  const { changes } = db.run(
     `UPDATE runs SET phase = 'unconfirmed', status = 'unconfirmed', pid = NULL, started_at = NULL,
        error_code = ?, error_message = ?, answer_status = ?, answer = ?
      WHERE row = ? AND phase IN ('sending', 'unconfirmed')`,
@@ -84,6 +90,7 @@ export function doubt(db: OpenDatabase, row: number, { code, message, answerStat
     answer?.slice(0, MOST_ANSWER_CHARACTERS) ?? null,
     row,
   )
+  return changes > 0
 }
 
 /** A create whose process is gone will not hear what became of it. */

@@ -31,8 +31,9 @@ export interface Journal {
   keyOf(row: number): string | undefined
   /** It was certainly not accepted. */
   retract(row: number): void
-  accept(row: number, id: string, status?: string): void
-  doubt(row: number, doubt: Doubt): void
+  /** False where there is no such row (any more). */
+  accept(row: number, id: string, status?: string): boolean
+  doubt(row: number, doubt: Doubt): boolean
   see(address: string, sight: Sight): void
   /** A look said that there is no such run. It may be the wrong key, so the row stays as it is. */
   miss(address: string, id: string, doubt: Doubt): void

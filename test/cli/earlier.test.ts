@@ -310,3 +310,14 @@ describe('--sidecar', () => {
     expect((await runCli([...RUN, '--sidecar', ...words], { env: SET })).code).toBe(2)
   })
 })
+
+describe('status', () => {
+  it('keeps what it saw, and tells what the journal knows', async () => {
+    const service = await createCliService()
+    const [id = ''] = await created(service)
+    await service.clock.advance(5_000)
+    const { stdout } = await service.run(['status', id, '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ id, kind: 'image', status: 'succeeded' })
+    expect(rowsOf(service.home)).toMatchObject([{ id, phase: 'succeeded' }])
+  })
+})

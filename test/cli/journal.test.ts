@@ -1,5 +1,5 @@
 /** What `run` leaves in the journal, whatever becomes of the create. */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
@@ -231,6 +231,41 @@ describe('a state folder', () => {
       readdirSync(join(service.home, 'state')).filter((name) => name.includes('.damaged-')),
     ).toHaveLength(1)
     expect(rowsOf(service.home)).toHaveLength(1)
+  })
+
+  it('whose journal breaks while a create is on its way is said once, and the run goes on', async () => {
+    const service = await createCliService()
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST') {
+        const database = new Database(join(service.home, 'state', 'journal.db'))
+        database.exec('DROP TABLE files; DROP TABLE runs')
+        database.close()
+      }
+      return service.fetch(request)
+    }
+    const { code, stdout, stderr } = await service.run(RUN, { fetch })
+    expect({ code, urls: stdout.trim().split('\n').length }).toEqual({ code: 0, urls: 1 })
+    expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
+  })
+
+  it('whose journal turns out to be damaged in the middle is set aside, and the run is in the new one', async () => {
+    const service = await createCliService()
+    await service.run([...RUN, '-n', '5', '--no-wait'])
+    const path = join(service.home, 'state', 'journal.db')
+    const database = new Database(path)
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    database.close()
+    // The first page says that all is well; every other one is noise.
+    const bytes = readFileSync(path)
+    writeFileSync(
+      path,
+      Buffer.concat([bytes.subarray(0, 4_096), Buffer.alloc(bytes.length - 4_096, 'noise')]),
+    )
+    const { code, stdout, stderr } = await service.run([...RUN, '--no-wait'])
+    expect(code).toBe(0)
+    expect(stderr.match(/is damaged/g)).toHaveLength(1)
+    expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'going' }])
+    expect((await service.run(['wait', '--all'])).code).toBe(0)
   })
 
   it('whose ledger is damaged loses nothing by it', async () => {

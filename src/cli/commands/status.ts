@@ -6,9 +6,10 @@ import type { Context } from '../context.js'
 import { asRushesError, exitCodeOf } from '../exit.js'
 import { Interruption } from '../interrupts.js'
 import type { CommandEnvironment } from '../program.js'
-import { runJson } from '../render/run-json.js'
+import { type RunRecord, runJson } from '../render/run-json.js'
 import { statusCells } from '../render/status.js'
 import { alignedRow, tabRow, widthsOf } from '../render/table.js'
+import { type Known, knownOf } from '../runs/follow.js'
 import { inOrder } from '../runs/in-order.js'
 import { checkIds, readIds } from '../stdin.js'
 
@@ -30,13 +31,14 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   const { out } = ctx
   const ids = checkIds(await readIds(options.ids, ctx.stdin, ctx.interrupts.first))
   const { client } = await ctx.connect()
+  const recorder = await ctx.recorder()
   const errors: RushesError[] = []
   const seen: RunState[] = []
   const turns = inOrder<RunState | RushesError>((item) => {
     if (!('phase' in item)) {
       errors.push(item)
       out.error(item)
-    } else if (out.mode.json) out.json(runJson(recordOf(item)))
+    } else if (out.mode.json) out.json(runJson(recordOf(item, knownOf(item.id, recorder.find(item.id)))))
     // A table is aligned over all of its rows, so it waits for them.
     else if (out.stdoutIsTerminal) seen.push(item)
     else out.line(tabRow(statusCells(item)))
@@ -46,11 +48,14 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
     ids.map(async (id, index) => {
       try {
         const state = await client.get(id, ctx.interrupts.first)
+        recorder.saw({ state })
         failed ||= state.phase === 'failed'
         turns.settle(index, state)
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown
-        turns.settle(index, asRushesError(thrown).about(id))
+        const error = asRushesError(thrown).about(id)
+        if (error.code === 'run_not_found') recorder.missed(error, id)
+        turns.settle(index, error)
       }
     }),
   )
@@ -59,15 +64,15 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   return exitCodeOf(errors) || (options.exitStatus && failed ? EXIT.runFailed : EXIT.ok)
 }
 
-const recordOf = (state: RunState) => ({
+const recordOf = (state: RunState, { kind, model, createdAt, elapsedMs }: Known): RunRecord => ({
   id: state.id,
-  kind: undefined,
-  model: undefined,
+  kind,
+  model,
   state,
   service: state.service,
   files: [],
   error: undefined,
-  createdAt: undefined,
+  createdAt,
   finishedAt: undefined,
-  elapsedMs: undefined,
+  elapsedMs,
 })

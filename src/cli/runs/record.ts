@@ -81,6 +81,13 @@ function createNote(attempt: Attempt, intent: Intent): CreateNote {
     const at = row
     return at === undefined ? undefined : attempt((journal) => work(journal, at))
   }
+  /** A journal that was set aside meanwhile has lost the intent, which is then written again; the row it is now. */
+  const keep = (journal: Journal, at: number, write: (row: number) => boolean): number => {
+    if (write(at)) return at
+    const again = journal.intend(intent)
+    write(again)
+    return again
+  }
   return {
     sending() {
       row ??= attempt((journal) => journal.intend(intent))
@@ -92,11 +99,13 @@ function createNote(attempt: Attempt, intent: Intent): CreateNote {
     answered(outcome) {
       last = outcome
     },
-    accepted: (id, body) => onRow((journal, at) => journal.accept(at, id, statusIn(body))),
+    accepted: (id, body) => {
+      onRow((journal, at) => keep(journal, at, (to) => journal.accept(to, id, statusIn(body))))
+    },
     unknown: (error) =>
       onRow((journal, at) => {
-        journal.doubt(at, { ...doubtOf(error), ...answerOf(last) })
-        return journal.keyOf(at)
+        const doubt = { ...doubtOf(error), ...answerOf(last) }
+        return journal.keyOf(keep(journal, at, (to) => journal.doubt(to, doubt)))
       }),
   }
 }

@@ -22,7 +22,8 @@ export interface UsualTime {
 
 /** `usually 40 s`, or `usually 35 s to 1 min 10 s` where that says more. */
 export function sayUsual({ fromMs, toMs }: UsualTime): string {
-  const [from, to] = [sayDuration(fromMs), sayDuration(toMs)]
+  // Rounded up: nothing takes 0 s.
+  const [from, to] = [fromMs, toMs].map((ms) => sayDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000))
   return from === to ? `usually ${from}` : `usually ${from} to ${to}`
 }
 
@@ -44,7 +45,9 @@ export function boardLine({ statuses, runs, ended, activity }: Board): string {
 }
 
 export function signOfLife({ statuses, runs, ended, usual }: Board, elapsedMs: number): string {
-  const known = shortened(printable(counted(statuses.values())), 60) || 'not created yet'
+  const [only] = statuses.values()
+  const known =
+    shortened(printable(runs === 1 ? (only ?? '') : counted(statuses.values())), 60) || 'not created yet'
   const details = [known, sayDuration(elapsedMs), ...(usual === undefined ? [] : [sayUsual(usual)])]
   return `still waiting for ${runs - ended} of ${runs} ${runs === 1 ? 'run' : 'runs'} (${details.join(', ')})`
 }

@@ -3,8 +3,11 @@
  * final name is complete. One that fails takes no other with it. Nothing but a plain GET is sent to an output's host:
  * the `fetch` that is given in must add no key.
  *
- * Limits: an interrupted download starts again from its first byte; a host that declares no length, and closes the
- * connection properly, is believed.
+ * One that was interrupted goes on where it stopped, in the next try as in the next command, if the host says that the file
+ * is still the same.
+ *
+ * Limits: a host that declares no length, and closes the connection properly, is believed; so is one that calls another
+ * file by the same strong ETag.
  */
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
@@ -70,6 +73,8 @@ export function createDownloader(means: Means): Downloader {
         const meter = createMeter()
         const job = {
           source: output,
+          runId: output.runId,
+          position: outputs.slice(0, at).filter(({ runId }) => runId === output.runId).length,
           name: names[at] ?? '',
           overwrite: options.overwrite ?? false,
           meter,

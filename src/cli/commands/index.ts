@@ -22,6 +22,8 @@ export const COMMANDS: readonly CommandRow[] = [
     about: 'fetch the outputs of finished runs again',
     load: () => import('./download.js'),
   },
+  { name: 'list', about: 'the runs this machine knows', load: () => import('./list.js') },
+  { name: 'forget', about: 'drop unconfirmed rows from the journal', load: () => import('./forget.js') },
   { name: 'models', about: 'what the models take', load: () => import('./models.js') },
   { name: 'login', about: 'store the API key', load: () => import('./login.js') },
   { name: 'logout', about: 'forget the stored API key', load: () => import('./logout.js') },

@@ -99,9 +99,10 @@ function wrap(database: Database.Database): OpenDatabase {
   }
   const exec = (sql: string) => database.exec(sql)
   return {
-    run: (sql, ...values) => ({ changes: prepare(sql).run(...values).changes }),
-    get: (sql, ...values) => prepare(sql).get(...values) as Row | undefined,
-    all: (sql, ...values) => prepare(sql).all(...values) as Row[],
+    // As lists: a single null would be taken for an object of named values.
+    run: (sql, ...values) => ({ changes: prepare(sql).run(values).changes }),
+    get: (sql, ...values) => prepare(sql).get(values) as Row | undefined,
+    all: (sql, ...values) => prepare(sql).all(values) as Row[],
     transaction(work) {
       exec('BEGIN IMMEDIATE')
       try {
@@ -161,4 +162,35 @@ export function setAside(path: string): string {
   return aside
 }
 
+/** The file and what has been written to it but not into it. */
+export const sizeOfDatabase = (path: string): number =>
+  [path, `${path}-wal`].reduce((sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0), 0)
+
 const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
+
+export interface Inspection {
+  /** The number of migrations that it went through; 0 when it cannot be told. */
+  readonly version: number
+  /** `ok`, or what is wrong with it. */
+  readonly integrity: string
+}
+
+/** Looks a file through without writing to it, without waiting long, and without setting anything aside. */
+export function inspectDatabase(path: string): Inspection {
+  try {
+    const database = new Database(path)
+    try {
+      database.exec('PRAGMA busy_timeout = 2000')
+      const [found] = database.prepare('PRAGMA user_version').all() as { user_version: number }[]
+      const rows = database.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[]
+      return {
+        version: found?.user_version ?? 0,
+        integrity: rows.map(({ integrity_check }) => integrity_check).join('; '),
+      }
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    return { version: 0, integrity: error instanceof Error ? error.message : String(error) }
+  }
+}

@@ -28,5 +28,10 @@ export const COMMANDS: readonly CommandRow[] = [
   { name: 'login', about: 'store the API key', load: () => import('./login.js') },
   { name: 'logout', about: 'forget the stored API key', load: () => import('./logout.js') },
   { name: 'config', about: 'read and change the settings', load: () => import('./config.js') },
+  {
+    name: 'doctor',
+    about: 'is everything in place? settings, network, key, disk, journal',
+    load: () => import('./doctor.js'),
+  },
   { name: 'serve', about: 'the local service', load: () => import('./serve.js') },
 ]

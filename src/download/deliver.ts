@@ -10,6 +10,7 @@ import type { Part } from './part.js'
 import { place, refuseObstacle } from './place.js'
 import type { Meter } from './progress.js'
 import { pour, withTemporaryFile } from './stdout.js'
+import { stillThere } from './still-there.js'
 import { failed } from './trouble.js'
 
 /** One entry of `files` in the JSON output. */
@@ -33,11 +34,15 @@ export interface Delivery {
 export interface Job {
   readonly source: Source
   readonly runId: string
+  /** `image`, `video`, …; undefined when it is not known. */
+  readonly kind: string | undefined
   /** The number of the output within its run, from 0. */
   readonly position: number
   /** May hold `{ext}`, which the bytes decide. */
   readonly name: string
   readonly overwrite: boolean
+  /** Files that an earlier command brought home, with absolute paths. */
+  readonly have: readonly DownloadedFile[]
   readonly meter: Meter
   readonly signal: AbortSignal | undefined
   readonly onRetry?: ((retrying: Retrying) => void) | undefined
@@ -50,7 +55,10 @@ export interface Job {
  */
 export async function deliverToFile(means: Means, job: Job): Promise<Delivery> {
   const { name, overwrite, source, signal } = job
-  const landing = await createLanding({ place: name, runId: job.runId, position: job.position, overwrite })
+  const { runId, position, kind: expects } = job
+  const there = overwrite ? undefined : await stillThere(name, job.have, signal)
+  if (there !== undefined) return { file: there, warnings: [] }
+  const landing = await createLanding({ place: name, runId, position, overwrite, expects })
   try {
     if (!awaitsExtension(name)) await refuseObstacle(name, overwrite)
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(means, source, { ...job, landing })

@@ -11,7 +11,7 @@
  */
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
-import { type Delivery, deliverToFile, deliverToStream } from './deliver.js'
+import { type Delivery, type DownloadedFile, deliverToFile, deliverToStream } from './deliver.js'
 import type { Means, Retrying, Source } from './fetch.js'
 import { createNamer, type Namer, type Subject } from './names.js'
 import { createProgress, type Progress } from './progress.js'
@@ -43,6 +43,8 @@ export interface DownloadOptions {
   /** Shared by the calls of one command, so that their names and `{index}` go on from each other. */
   readonly namer?: Namer | undefined
   readonly overwrite?: boolean | undefined
+  /** Files of these outputs that an earlier command brought home, with absolute paths: one that is still there is done. */
+  readonly have?: readonly DownloadedFile[] | undefined
   /** Takes the bytes when the target is `stdout`; stays open. */
   readonly stdout?: Writable | undefined
   readonly signal?: AbortSignal | undefined
@@ -74,9 +76,11 @@ export function createDownloader(means: Means): Downloader {
         const job = {
           source: output,
           runId: output.runId,
+          kind: output.kind,
           position: outputs.slice(0, at).filter(({ runId }) => runId === output.runId).length,
           name: names[at] ?? '',
           overwrite: options.overwrite ?? false,
+          have: options.have ?? [],
           meter,
           signal,
           onRetry: (retrying: Retrying) => onRetry?.(retrying, output),

@@ -10,19 +10,23 @@ import { writing } from './trouble.js'
 export interface Landing {
   /** What there is from an earlier try, or an earlier command. */
   readonly part: Part | undefined
+  /** `image`, `video`, …: what the run makes, as far as that is known. */
+  readonly expects: string | undefined
   /** The final path, now that it is known what comes, with nothing in its way; and a part to write to. */
   open(kind: FileKind): Promise<{ readonly part: Part; readonly path: string }>
 }
 
 export interface LandingOptions extends PartKey {
   readonly overwrite: boolean
+  readonly expects: string | undefined
 }
 
 /** Takes up the part of an earlier command, if there is one. */
-export async function createLanding({ overwrite, ...key }: LandingOptions): Promise<Landing> {
+export async function createLanding({ overwrite, expects, ...key }: LandingOptions): Promise<Landing> {
   // Where even the folder waits for the kind of file, nothing can be found yet.
   let part = awaitsExtension(dirname(key.place)) ? undefined : await claimPart(key)
   return {
+    expects,
     get part() {
       return part
     },

@@ -59,6 +59,7 @@ async function whole(
     for await (const chunk of fileOf(response, meter, signal)) {
       if (opened === undefined) {
         const kind = await kindOf({ contentType: response.header('content-type'), url, head: chunk })
+        refuseWebPage(kind, landing.expects)
         opened = { ...(await landing.open(kind)), kind }
         const { part, path } = opened
         await writing(path, () => part.begin(aboutOf(response.header)))
@@ -132,6 +133,12 @@ async function sealed({ part, path, kind }: Opened, signal: AbortSignal | undefi
   const held = await writing(path, () => part.seal())
   signal?.throwIfAborted()
   return { part, path, kind, ...held }
+}
+
+/** A portal that wants a password, or a page that says sorry, with status 200. */
+function refuseWebPage({ extension }: FileKind, expects: string | undefined): void {
+  if (extension === 'html' && (expects === 'image' || expects === 'video'))
+    throw new Miss(`the host sent a web page in place of the ${expects}`, { again: true })
 }
 
 const fileOf = (response: HttpResponse, meter: Meter, signal: AbortSignal | undefined): Bytes =>

@@ -415,3 +415,21 @@ describe('whatever a host does', () => {
     )
   }, 60_000)
 })
+
+it('a web page in place of a picture is no output', async () => {
+  const folder = newFolder()
+  const portal = await serve((_, response) =>
+    response
+      .setHeader('content-type', 'text/html; charset=utf-8')
+      .end('<!doctype html><title>Sign in</title>'),
+  )
+  const [result] = await createWork().download([output(portal)], into(folder))
+  expect(result).toMatchObject({
+    ok: false,
+    error: { message: expect.stringMatching(/a web page in place of the image/) },
+  })
+  expect(contents(folder)).toEqual([])
+  expect(await createWork().download([output(portal, { kind: 'model' })], into(folder))).toMatchObject([
+    { ok: true },
+  ])
+})

@@ -87,7 +87,7 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
   return {
     progress,
     async follow(index, known) {
-      if (known.model !== undefined) progress.usual(known.model, recorder.usual(known.model))
+      progress.runBegan(known.model, known.model === undefined ? undefined : recorder.usual(known.model))
       const record = await collectInTurn(index, await watch(following, known))
       progress.runEnded()
       turns.settle(index, { record, error: record.error })

@@ -6,7 +6,7 @@ import { misnamed } from './kind.js'
 import { createLanding } from './landing.js'
 import { Miss } from './miss.js'
 import { awaitsExtension } from './names.js'
-import type { Part } from './part.js'
+import { claimPart, type Part } from './part.js'
 import { place, refuseObstacle } from './place.js'
 import type { Meter } from './progress.js'
 import { pour, withTemporaryFile } from './stdout.js'
@@ -57,7 +57,11 @@ export async function deliverToFile(means: Means, job: Job): Promise<Delivery> {
   const { name, overwrite, source, signal } = job
   const { runId, position, kind: expects } = job
   const there = overwrite ? undefined : await stillThere(name, job.have, signal)
-  if (there !== undefined) return { file: there, warnings: [] }
+  if (there !== undefined) {
+    // A kill between the renaming and the tidying up leaves an empty part.
+    await (await claimPart({ place: name, runId, position }))?.discard()
+    return { file: there, warnings: [] }
+  }
   const landing = await createLanding({ place: name, runId, position, overwrite, expects })
   try {
     if (!awaitsExtension(name)) await refuseObstacle(name, overwrite)

@@ -69,7 +69,8 @@ export async function claimPart(key: PartKey): Promise<Part | undefined> {
       await rename(join(folder, name), own)
       return await takeOver(own, join(folder, `${stem}.part`))
     } catch {
-      // Not there, or somebody else was quicker.
+      // Not there, somebody else was quicker, or nothing is in it.
+      await rm(own, { recursive: true, force: true }).catch(() => {})
     }
   return undefined
 }
@@ -99,7 +100,12 @@ export async function createPart(key: PartKey): Promise<Part> {
 
 async function takeOver(own: string, free: string): Promise<Part> {
   const handle = await open(join(own, 'bytes'), 'r+')
-  const { size, mtimeMs } = await handle.stat()
+  const { size, mtimeMs, nlink } = await handle.stat()
+  if (nlink > 1) {
+    // Killed when the bytes had just got their name: they are that file now, and not ours to write to.
+    await handle.close()
+    throw new Error('the bytes are in place')
+  }
   const about = await readAbout(join(own, 'about.json'))
   // What a process wrote outlives it, but after a failure of the machine a file may be longer than what reached the disk.
   const isSure = about?.flushedBytes === size || mtimeMs > Date.now() - uptime() * 1_000

@@ -4,9 +4,12 @@ import { createHash } from 'node:crypto'
 import { once as onceOf } from 'node:events'
 import {
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  statSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -289,6 +292,27 @@ describe('from one command to the next', () => {
       { ok: true, file: { sha256: sha256(WHOLE) } },
     ])
     expect(next.asked).toEqual([])
+  })
+
+  it.each<[string, (bytes: string, path: string) => void]>([
+    ['got their name in the moment of a kill are not written to', linkSync],
+    ['moved to their name in the moment of a kill leave nothing', renameSync],
+  ])('bytes that %s', async (_, move) => {
+    const folder = newFolder()
+    await broken(folder)
+    const path = join(folder, 'run-1.png')
+    const bytes = readFileSync(join(folder, partIn(folder), 'bytes'))
+    move(join(folder, partIn(folder), 'bytes'), path)
+    const seen: number[] = []
+    const next = await host({ file: OTHER })
+    await createWork().download([output(next.url)], {
+      ...into(folder),
+      overwrite: true,
+      onProgress: () => seen.push(statSync(path).size),
+    })
+    expect(seen.every((size) => size === bytes.length || size === OTHER.length)).toBe(true)
+    expect(readFileSync(path)).toEqual(OTHER)
+    expect(contents(folder)).toEqual(['run-1.png'])
   })
 
   it('a file in the way removes the part that it makes useless', async () => {

@@ -18,6 +18,7 @@ import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import { doneWithin } from './closing.js'
 import { openData } from './data.js'
+import type { Engine } from './engines/engine.js'
 import { createApp } from './http/app.js'
 import { fetchInto } from './http/inject.js'
 import { type Address, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
@@ -28,7 +29,6 @@ import { saveImage } from './references/inputs.js'
 import { createReferences } from './references/references.js'
 import { createRuns } from './runs.js'
 import { createPresence } from './worker/presence.js'
-import type { ServiceEngine } from './worker/render.js'
 import { createWorker } from './worker/worker.js'
 
 export const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
@@ -43,7 +43,7 @@ const CLOSE_WITHIN_MS = 4_500
 export interface ServiceOptions {
   /** Made private when it does not exist; holds the database, inputs and outputs. */
   readonly dataFolder: string
-  readonly engine: ServiceEngine
+  readonly engine: Engine
   readonly clock: Clock
   /** How many runs are rendered at once. */
   readonly concurrency: number

@@ -78,6 +78,7 @@ function storeOn(database: OpenDatabase): Store {
       const row = get(SQL.findOutput, token, name)
       return row && outputOfRow(row)
     },
+    imagesInUse: async () => all(SQL.imagesInUse).map(({ sha256 }) => String(sha256)),
 
     async keepWorker({ id, host, pid, bornAtMs, heartbeatAtMs }) {
       run(SQL.keepWorker, id, host, pid, bornAtMs, heartbeatAtMs)

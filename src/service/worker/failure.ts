@@ -12,7 +12,7 @@ export class DeadlinePassed extends Error {
   override readonly name = 'DeadlinePassed'
 
   constructor(limitMs: number) {
-    super(`The renderer took longer than ${sayLimit(limitMs)}, and was ended.`)
+    super(`The renderer took longer than ${sayLimit(limitMs)}.`)
   }
 }
 

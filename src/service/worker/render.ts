@@ -1,6 +1,6 @@
 /** One run through the engine: references in, whole and measured files out. */
 import { createHash } from 'node:crypto'
-import { lstat, mkdir, mkdtemp, open, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, open, rename, rm, utimes } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Clock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
@@ -44,6 +44,8 @@ export async function render(
     for (const file of files) outputs.push(await measured(folder, file, token))
     if (outputs.length === 0) throw new Error('The renderer made no output.')
     signal.throwIfAborted()
+    // Its age counts from here (`--retain`), whenever the engine wrote its last file.
+    await utimes(folder, new Date(), new Date())
     await rename(folder, join(outputsFolder, token))
     return outputs
   } catch (error) {

@@ -117,10 +117,11 @@ export function createWorker(options: WorkerOptions): Worker {
       await store.countDeath(held(run), deathLimitFor(error))
       return
     }
-    if (isSystemError(error)) onError(error)
     const failure = failureOf(error)
+    // Somebody else may have taken the run over, and its folder with it: then this error is nothing.
+    if (!(await store.failRun(held(run), failure))) return
     log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
-    await store.failRun(held(run), failure)
+    if (isSystemError(error)) onError(error)
   }
 
   async function lookAround(): Promise<void> {

@@ -1,5 +1,5 @@
 /** The service's HTTP. It knows no rules: they come in as functions, and what they throw goes out by `answers.ts`. */
-import { type FastifyInstance, fastify } from 'fastify'
+import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { answerRawly, headersOf, noRoute, refusalOf, refuse } from './answers.js'
 import { HTTP_LIMITS, type HttpLimits } from './limits.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
@@ -23,7 +23,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { runs, outputs, operations, logging, limits = HTTP_LIMITS, onError } = options
   const app = fastify({
     logger: loggerOf(logging),
-    disableRequestLogging: true,
+    // Its own lines about requests hold addresses.
+    logController: new LogController({ disableRequestLogging: true }),
     // One logger for all: a child for every request costs more than most requests.
     childLoggerFactory: (logger) => logger,
     connectionTimeout: limits.standstillMs,

@@ -6,8 +6,7 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import { escapeControls } from '../../protocol/text.js'
 import type { Caller } from '../rules/caller.js'
 
-export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
 
 export interface Logging {
   readonly level: LogLevel

@@ -52,7 +52,8 @@ export function createWorker(options: WorkerOptions): Worker {
 
   /** One filling at a time, so that no more than `concurrency` are ever taken; a wish during one begins another. */
   function fill(): void {
-    if (!started || closing.signal.aborted) return
+    // When every place is taken, whoever leaves one calls this again.
+    if (!started || closing.signal.aborted || active.size >= concurrency) return
     again = true
     filling ??= takeWhatFits()
       .catch(onError)

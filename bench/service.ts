@@ -51,17 +51,15 @@ async function beBare(): Promise<void> {
 
 interface Server {
   readonly port: number
-  readonly apiKey: string
   end(): Promise<void>
 }
 
 async function started(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<Server> {
   const child: ChildProcess = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = child.stdout === null ? [''] : await once(child.stdout, 'data')
-  const { url, api_key: apiKey = '' } = JSON.parse(String(line))
+  const { url } = JSON.parse(String(line))
   return {
     port: Number(new URL(url).port),
-    apiKey,
     async end() {
       child.kill('SIGTERM')
       await once(child, 'exit')
@@ -169,6 +167,7 @@ async function steady(port: number, next: () => string, going: () => boolean): P
 
 /** Keys for the load, straight into the store: the service's own way would make one a command. */
 async function addKeys(data: string): Promise<readonly string[]> {
+  // Before the first start, which then makes no key of its own: the service is not kept from its database.
   const store = openSqliteStore(join(data, 'service.db'))
   const accountId = await store.ensureAccount('default', Date.now())
   const keys = Array.from({ length: KEYS }, newKey)
@@ -203,17 +202,17 @@ async function main(): Promise<void> {
     '1',
   ]
   // Nothing is drawn while the answers alone are measured.
+  const keys = await addKeys(data)
   const service = await started([...serve, '--engine', 'image=sleep 600', '--engine', 'video=sleep 600'], env)
   const bare = await started([fileURLToPath(import.meta.url), 'bare'], env)
-  const keys = await addKeys(data)
   let turn = 0
   const key = () => keys[turn++ % keys.length] ?? ''
 
   const line = await dial(service.port)
-  const { body } = await line.ask(createText(service.apiKey))
+  const { body } = await line.ask(createText(key()))
   line.end()
   const { id } = JSON.parse(body)
-  // The looks are made with keys of the same account; nothing but one run is looked at.
+  // All keys are of one account, so each may see that run.
   const measures = [
     ['status, bare Fastify', bare, 200, () => lookText(key(), id)],
     ['status', service, 200, () => lookText(key(), id)],
@@ -236,33 +235,29 @@ async function main(): Promise<void> {
   }
   await bare.end()
   await service.end()
-  await whileRendering(serve, env, keys)
+  await whileRendering(serve, env)
   rmSync(folder, { recursive: true, force: true })
 }
 
 /** Creates of pictures while one film of 1080p is rendered: the film is the only thing that fits. */
-async function whileRendering(
-  serve: readonly string[],
-  env: NodeJS.ProcessEnv,
-  keys: readonly string[],
-): Promise<void> {
+async function whileRendering(serve: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   // A data folder of its own: in the other the queue is full of pictures, which would be rendered first.
   const data = join(env.HOME ?? '', 'film')
   const at = serve.indexOf('--data') + 1
+  const [own = '', ...keys] = await addKeys(data)
   const service = await started(serve.with(at, data), env)
-  const own = await addKeys(data)
-  let turn = keys.length % own.length
-  const next = () => createText(own[turn++ % own.length] ?? '')
+  let turn = 0
+  const next = () => createText(keys[turn++ % keys.length] ?? '')
   const line = await dial(service.port)
   console.log('\nCreates while a film of 1080p is rendered:\n')
   row('', 'a second', 'p50 ms', 'p99 ms', '')
   row('---', '--:', '--:', '--:', '--:')
   const measure = async (name: string, creates: (going: () => boolean) => Promise<Figures>) => {
-    const { body } = await line.ask(createText(service.apiKey, FILM))
+    const { body } = await line.ask(createText(own, FILM))
     const { id } = JSON.parse(body)
     let status = 'queued'
     const watch = setInterval(async () => {
-      status = JSON.parse((await line.ask(lookText(service.apiKey, id))).body).status
+      status = JSON.parse((await line.ask(lookText(own, id))).body).status
     }, 1_000)
     while (status === 'queued') await new Promise((resolve) => setTimeout(resolve, 50))
     const figures = await creates(() => status === 'processing')

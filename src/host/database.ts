@@ -90,29 +90,49 @@ function createPrivately(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
+const WRITES = /^\s*(WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b/is
+
+interface Prepared {
+  readonly statement: Database.Statement
+  readonly writes: boolean
+}
+
 function wrap(database: Database.Database): OpenDatabase {
-  const statements = new Map<string, Database.Statement>()
-  const prepare = (sql: string): Database.Statement => {
-    const statement = statements.get(sql) ?? database.prepare(sql)
-    statements.set(sql, statement)
-    return statement
+  const statements = new Map<string, Prepared>()
+  const prepare = (sql: string): Prepared => {
+    const prepared = statements.get(sql) ?? { statement: database.prepare(sql), writes: WRITES.test(sql) }
+    statements.set(sql, prepared)
+    return prepared
   }
   const exec = (sql: string) => database.exec(sql)
+
+  function transaction<Result>(work: () => Result): Result {
+    exec('BEGIN IMMEDIATE')
+    try {
+      const result = work()
+      exec('COMMIT')
+      return result
+    } catch (error) {
+      exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  /**
+   * A write by itself takes the lock first too. SQLite leaves a statement that was refused the lock (SQLITE_BUSY) in the
+   * middle, libsql does not put it back, and while it stands there nothing that this connection writes is committed:
+   * seen here, with answers that said it was. A refused BEGIN leaves nothing behind.
+   */
+  function perform<Result>(sql: string, work: (statement: Database.Statement) => Result): Result {
+    const { statement, writes } = prepare(sql)
+    return writes && !database.inTransaction ? transaction(() => work(statement)) : work(statement)
+  }
+
   return {
-    run: (sql, ...values) => ({ changes: prepare(sql).run(...values).changes }),
-    get: (sql, ...values) => prepare(sql).get(...values) as Row | undefined,
-    all: (sql, ...values) => prepare(sql).all(...values) as Row[],
-    transaction(work) {
-      exec('BEGIN IMMEDIATE')
-      try {
-        const result = work()
-        exec('COMMIT')
-        return result
-      } catch (error) {
-        exec('ROLLBACK')
-        throw error
-      }
-    },
+    run: (sql, ...values) => perform(sql, (statement) => ({ changes: statement.run(...values).changes })),
+    get: (sql, ...values) => perform(sql, (statement) => statement.get(...values) as Row | undefined),
+    all: (sql, ...values) => perform(sql, (statement) => statement.all(...values) as Row[]),
+    transaction,
     close: () => {
       statements.clear()
       database.close()

@@ -1,9 +1,12 @@
 /** The local service inside this very process: real HTTP on a loopback port, data in the state folder. */
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../host/clock.js'
+import type { Kind } from '../protocol/models.js'
+import { createCommandEngine } from '../service/engines/command/index.js'
 import type { Engine } from '../service/engines/engine.js'
 import { createProcessEngine } from '../service/engines/process.js'
 import { createService } from '../service/index.js'
+import type { Engines } from './engines.js'
 import type { Env } from './settings.js'
 
 export interface LocalService {
@@ -31,6 +34,23 @@ export const defaultConcurrency = (): number => Math.min(4, availableParallelism
 /** The renderer is a bundle of its own, beside the one that this file is in. */
 export const createPreviewProcess = (): Engine =>
   createProcessEngine({ script: new URL('./renderer.js', import.meta.url) })
+
+/** Commands where there are some, and the preview renderer for the rest. */
+export function withCommands(
+  preview: Engine,
+  { commands, limitMs }: Pick<Engines, 'commands' | 'limitMs'>,
+  { env, clock }: { readonly env: Env; readonly clock: Clock },
+): Engine {
+  const engines = Object.entries(commands).map(
+    ([kind, command]) => [kind as Kind, createCommandEngine({ command, env, clock })] as const,
+  )
+  const own = new Map(engines)
+  return {
+    render: (job) => (own.get(job.kind) ?? preview).render(job),
+    limitMs: (kind) => (own.has(kind) ? limitMs : preview.limitMs?.(kind)),
+    close: async () => preview.close?.(),
+  }
+}
 
 export async function openLocalService({
   dataFolder,

@@ -1,5 +1,5 @@
 /** Neighbours on this machine: whether the process that left a mark somewhere is still there. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** A process, told apart from a later one that was given the same number. */
 export interface ProcessMark {
@@ -33,13 +33,42 @@ export function processExists(pid: number): boolean {
  */
 const isZombie = (pid: number): boolean => /^[ZX]/.test(statOf(pid)?.state ?? '')
 
+/**
+ * Whether a process group has a member that lives. Zombies do not count, where /proc tells them apart: nobody may ever
+ * ask after them.
+ */
+export function groupIsAlive(leader: number): boolean {
+  try {
+    process.kill(-leader, 0)
+  } catch {
+    // Nobody is there; macOS says EPERM of a group that holds nothing but zombies.
+    return false
+  }
+  const members = numbersInProc()?.filter((pid) => statOf(pid)?.group === leader)
+  return members === undefined || members.some((pid) => !isZombie(pid))
+}
+
+function numbersInProc(): readonly number[] | undefined {
+  try {
+    return readdirSync('/proc').map(Number).filter(Number.isInteger)
+  } catch {
+    return undefined
+  }
+}
+
+interface Stat {
+  readonly state: string
+  readonly group: number
+  readonly startedAt: string | undefined
+}
+
 /** From /proc, where there is one. The name of the command may hold spaces and brackets: the last `)` ends it. */
-function statOf(pid: number): { readonly state: string; readonly startedAt: string | undefined } | undefined {
+function statOf(pid: number): Stat | undefined {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
       .replace(/^.*\) /s, '')
       .split(' ')
-    return { state: fields[0] ?? '', startedAt: fields[19] }
+    return { state: fields[0] ?? '', group: Number(fields[2]), startedAt: fields[19] }
   } catch {
     return undefined
   }

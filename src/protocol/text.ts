@@ -7,7 +7,11 @@ export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' 
 
 /** JSON whose text holds no control character: C0 is escaped by JSON itself, DEL and C1 are escaped here. */
 export const printableJson = (value: unknown, indent?: number): string =>
-  jsonOf(value, indent).replace(
+  escapeControls(jsonOf(value, indent))
+
+/** The control characters that JSON itself lets stand. */
+export const escapeControls = (json: string): string =>
+  json.replace(
     /[\u007f-\u009f]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )

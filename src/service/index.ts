@@ -17,20 +17,26 @@
 import { join } from 'node:path'
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
+import type { Kind } from '../protocol/models.js'
 import { doneWithin } from './closing.js'
 import { openData } from './data.js'
+import { RendererDied } from './engines/died.js'
+import type { Engine } from './engines/engine.js'
 import { createFaults, type Fault, type Faults } from './faults/index.js'
 import { createApp } from './http/app.js'
 import { fetchInto } from './http/inject.js'
+import { HTTP_LIMITS, type HttpLimits } from './http/limits.js'
 import { type Address, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
+import type { Logging } from './http/logging.js'
 import { openKeys } from './keys.js'
+import { type Log, silentLog } from './log.js'
 import { LOCAL_MODELS } from './models.js'
 import { createReferenceFetch } from './references/fetch.js'
 import { saveImage } from './references/inputs.js'
 import { createReferences } from './references/references.js'
+import { createRetention } from './retention.js'
 import { createRuns } from './runs.js'
 import { createPresence } from './worker/presence.js'
-import type { ServiceEngine } from './worker/render.js'
 import { createWorker } from './worker/worker.js'
 
 export const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
@@ -45,7 +51,7 @@ const CLOSE_WITHIN_MS = 4_500
 export interface ServiceOptions {
   /** Made private when it does not exist; holds the database, inputs and outputs. */
   readonly dataFolder: string
-  readonly engine: ServiceEngine
+  readonly engine: Engine
   readonly clock: Clock
   /** How many runs are rendered at once. */
   readonly concurrency: number
@@ -62,6 +68,13 @@ export interface ServiceOptions {
   readonly onFault?: ((words: string) => void) | undefined
   /** Told of what went wrong inside the service; never of keys or prompts. */
   readonly log?: ((line: object | string) => void) | undefined
+  /** Outputs older than this are removed, and reference images that nothing needs; nothing is, when undefined. */
+  readonly retainMs?: number | undefined
+  /** What the two models are called; the local service's own names by default. */
+  readonly models?: Partial<Readonly<Record<Kind, string>>> | undefined
+  /** A structured log beside that, for a service on a port. */
+  readonly logging?: Logging | undefined
+  readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
 /** Without any, no request is looked at for them. */
@@ -75,7 +88,7 @@ export interface Service {
   readonly fetch: Fetch
   /** Resolves with the address once connections are taken. Throws `RushesError` (usage) when it cannot listen. */
   listen(address: Address): Promise<{ readonly url: string }>
-  /** Begins to take runs from the queue. */
+  /** Begins to take runs from the queue, and to remove what is old. */
   startRendering(): void
   /** Finishes the answers in progress, gives back what is being rendered; within 5 s whatever happens. */
   close(): Promise<void>
@@ -83,9 +96,16 @@ export interface Service {
 
 /** Throws `RushesError` (usage) when the data folder cannot be used, or is of a later version. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { engine, clock, concurrency, log = () => {} } = options
+  const { engine, clock, concurrency, logging, log = () => {} } = options
+  const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
-  const onError = (error: unknown) => log(error instanceof Error ? error : String(error))
+  const onError = (error: unknown) => {
+    log(error instanceof Error ? error : String(error))
+    if (error instanceof RendererDied) events.warn({ reason: error.message }, 'renderer died')
+    else events.error({ err: error }, 'something went wrong inside the service')
+  }
+  /** Fastify has the logger, and the worker is there before Fastify. */
+  let events: Log = silentLog
   let listening: Listening | undefined
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
@@ -103,6 +123,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     presence,
     clock,
     concurrency,
+    log: { info: (fields, message) => events.info(fields, message) },
     onError,
     engine,
     references: createReferences({ folders, fetch: referenceFetch, findOutput: store.findOutput }),
@@ -111,7 +132,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const runs = createRuns({
     store,
-    models: LOCAL_MODELS,
+    models: { ...LOCAL_MODELS, ...options.models },
     clock,
     presence,
     worker,
@@ -119,11 +140,37 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     saveImage: (image) => saveImage(folders.inputs, image),
   })
   const app = await createApp({
-    runs: { runs, baseUrl, bodyLimitBytes: options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES },
+    runs: {
+      runs,
+      baseUrl,
+      bodyLimits: { mostBytes: options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES, pace: limits, clock },
+      logPrompts: logging?.prompts ?? false,
+    },
     outputs: { folder: folders.outputs, findOutput: store.findOutput },
     faults: faultsOf(options),
+    operations: { isReady },
+    logging,
+    limits,
     onError,
   })
+  events = app.log
+
+  const retention =
+    options.retainMs === undefined
+      ? undefined
+      : createRetention({
+          folders,
+          clock,
+          retainMs: options.retainMs,
+          imagesInUse: store.imagesInUse,
+          log: events,
+          onError,
+        })
+
+  async function isReady(): Promise<boolean> {
+    await store.listWorkers()
+    return closing === undefined
+  }
 
   async function closeHttp(): Promise<void> {
     const closed = app.close()
@@ -136,6 +183,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       closeHttp(),
       worker.close().then(() => presence.leave()),
       referenceFetch.close(),
+      retention?.close(),
       engine.close?.(),
     ])
     await store.close()
@@ -153,7 +201,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       listening = await listenOn(app, address)
       return { url: listening.url }
     },
-    startRendering: () => worker.start(),
+    startRendering() {
+      worker.start()
+      retention?.start()
+    },
     async close() {
       closing ??= doneWithin(CLOSE_WITHIN_MS, closeAll().catch(onError), clock).then(() => {})
       await closing

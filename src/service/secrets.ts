@@ -1,5 +1,5 @@
 /** What cannot be guessed: keys, run ids, addresses of outputs. And how a key is recognised without being kept. */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Crockford's base 32 in lower case: no letter that reads like a digit, and a double click takes the whole id. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -8,7 +8,7 @@ const ID_LENGTH = 20
 export const newKey = (): string => `rk_${randomBytes(32).toString('base64url')}`
 
 /** The only form in which a key is stored. It is long and random, so one round of SHA-256 is enough. */
-export const hashOfKey = (key: string): string => createHash('sha256').update(key, 'utf8').digest('hex')
+export const hashOfKey = (key: string): string => hash('sha256', key, 'hex')
 
 export const sameHash = (one: string, other: string): boolean =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))

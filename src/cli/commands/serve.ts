@@ -3,11 +3,18 @@ import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { parseFault } from '../../service/faults/grammar.js'
-import { LOCAL_MODELS } from '../../service/models.js'
 import type { Context } from '../context.js'
+import { parseDuration } from '../duration.js'
+import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../engines.js'
 import type { CommandEnvironment } from '../program.js'
 
-export interface ServeOptions {
+/** In the order in which they say more. */
+const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
+type LogLevel = (typeof LOG_LEVELS)[number]
+
+const LEAST_RETAINED_MS = 60_000
+
+export interface ServeOptions extends EngineFlags {
   readonly port: string
   readonly host: string
   readonly data?: string
@@ -15,6 +22,9 @@ export interface ServeOptions {
   readonly publicUrl?: string
   readonly bodyLimit: string
   readonly fault?: readonly string[]
+  readonly retain?: string
+  readonly logLevel: LogLevel
+  readonly logPrompts?: boolean
 }
 
 export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
@@ -37,7 +47,19 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
         'what goes wrong on purpose, as in create:429:RATE_LIMITED:2 (repeatable)',
       ).argParser((spec, before: readonly string[] = []) => [...before, spec]),
     )
-    .action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags)))
+    .addOption(
+      new Option('--retain <duration>', 'remove outputs that are older, as 7d (default: keep everything)'),
+    )
+    .addOption(
+      new Option(
+        '--log-level <level>',
+        'what is logged on standard error: silent, error, warn, info or debug',
+      )
+        .choices(LOG_LEVELS)
+        .default('warn'),
+    )
+    .addOption(new Option('--log-prompts', 'log prompts too, at level info'))
+  addEngineFlags(command).action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags)))
 }
 
 function wholeNumber(text: string, flag: string, least: number, most: number): number {
@@ -70,6 +92,13 @@ function publicUrlOf(text: string | undefined): string | undefined {
   throw usageError(`--public-url ${text}: is no http or https URL.`)
 }
 
+function retainedMs(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = parseDuration(text, '--retain')
+  if (ms >= LEAST_RETAINED_MS) return ms
+  throw usageError(`--retain ${text}: must be a minute at least.`, 'Leave it out to keep everything.')
+}
+
 export async function serveCommand(ctx: Context, options: ServeOptions): Promise<number> {
   const { out, interrupts, clock, env, stateFolder } = ctx
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
@@ -78,7 +107,9 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const bodyLimitBytes = sizeOf(options.bodyLimit)
   const publicUrl = publicUrlOf(options.publicUrl)
   const faults = (options.fault ?? []).map(parseFault)
-  const { defaultConcurrency, sayLogLine } = await import('../local.js')
+  const engines = enginesOf(options)
+  const retainMs = retainedMs(options.retain)
+  const { defaultConcurrency, withCommands } = await import('../local.js')
   const concurrency =
     options.concurrency === undefined
       ? defaultConcurrency()
@@ -87,7 +118,8 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { createService } = await import('../../service/index.js')
   const service = await createService({
     dataFolder: data,
-    engine: await ctx.engine(),
+    engine: withCommands(await ctx.engine(), engines, { env, clock }),
+    models: engines.models,
     clock,
     concurrency,
     bodyLimitBytes,
@@ -95,12 +127,17 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     env,
     faults,
     onFault: (words) => sayFault(ctx, words),
-    log: (line) => out.warn(sayLogLine(line)),
+    retainMs,
+    logging: {
+      level: options.logLevel,
+      prompts: options.logPrompts ?? false,
+      write: (line) => void ctx.stderr.write(line),
+    },
   })
   try {
     const { url } = await service.listen({ host: options.host, port })
     service.startRendering()
-    announce(ctx, { url, data, apiKey: service.apiKey })
+    announce(ctx, { url, data, apiKey: service.apiKey, models: engines.models })
     await untilAborted(interrupts.first)
     out.note('Ending: what is being answered is finished, what is being rendered is given back.')
   } finally {
@@ -120,9 +157,10 @@ interface Announcement {
   readonly data: string
   /** On the first start of a data folder. */
   readonly apiKey: string | undefined
+  readonly models: Engines['models']
 }
 
-function announce({ out }: Context, { url, data, apiKey }: Announcement): void {
+function announce({ out }: Context, { url, data, apiKey, models }: Announcement): void {
   if (out.mode.json) {
     out.json({ url, data, ...(apiKey !== undefined && { api_key: apiKey }) })
     return
@@ -135,9 +173,7 @@ function announce({ out }: Context, { url, data, apiKey }: Announcement): void {
       ? 'The API key of this data folder was shown on its first start.'
       : 'The key is shown this once; only its hash is kept.',
   )
-  out.note(
-    `Models: ${LOCAL_MODELS.image} and ${LOCAL_MODELS.video} (--model, RUSHES_IMAGE_MODEL, RUSHES_VIDEO_MODEL).`,
-  )
+  out.note(`Models: ${models.image} and ${models.video} (--model, RUSHES_IMAGE_MODEL, RUSHES_VIDEO_MODEL).`)
 }
 
 const untilAborted = (signal: AbortSignal): Promise<void> =>

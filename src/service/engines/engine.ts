@@ -6,6 +6,8 @@ import type { Kind } from '../../protocol/models.js'
 /** One accepted run, as an engine sees it. */
 export interface RenderJob {
   readonly kind: Kind
+  /** What the run is called, for an engine that tells somebody else about it. */
+  readonly run?: { readonly id: string; readonly model: string }
   /**
    * The accepted input, valid against the model's schema and with defaults applied (SERVICE.md 2.3, 2.4):
    * image `{prompt, aspect_ratio, quality, image_urls?}`, video `{prompt, aspect_ratio, resolution, duration, image_urls?}`.
@@ -38,4 +40,8 @@ export interface Engine {
    * Rejects with the signal's reason when aborted, and with any other error when the run has failed.
    */
   render(job: RenderJob): Promise<readonly RenderedFile[]>
+  /** How long one job may take, references included; without it, the service's own limit. Infinity is for ever. */
+  limitMs?(kind: Kind): number | undefined
+  /** Ends what it keeps ready between two jobs. */
+  close?(): Promise<void>
 }

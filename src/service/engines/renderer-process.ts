@@ -5,6 +5,7 @@ import { printable } from '../../protocol/text.js'
 import type { FromRenderer, ToRenderer } from './channel.js'
 import { RendererDied } from './died.js'
 import type { RenderedFile, RenderJob } from './engine.js'
+import { hearLastWords } from './last-words.js'
 
 export interface Renderer {
   readonly isAlive: boolean
@@ -19,7 +20,6 @@ export interface Renderer {
 /** From SIGTERM to SIGKILL. */
 const KILL_AFTER_MS = 1_000
 const LAST_WORDS_MS = 200
-const KEPT_WORDS = 2_000
 
 export function createRenderer(
   script: URL | string,
@@ -32,15 +32,15 @@ export function createRenderer(
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
-  const lastWords = listenTo(child)
+  const words = hearLastWords(child.stderr)
   let alive = true
   let death = new RendererDied('the renderer has ended')
   const ended = new Promise<void>((resolve) => {
     const die = (how: string) => {
       if (!alive) return
       alive = false
-      const words = lastWords()
-      death = new RendererDied(`the renderer died (${how})${words === '' ? '' : `: ${words}`}`)
+      const last = printable(words.said)
+      death = new RendererDied(`the renderer died (${how})${last === '' ? '' : `: ${last}`}`)
       resolve()
     }
     child.once('error', (error) => child.pid === undefined && die(error.message))
@@ -97,16 +97,6 @@ export function createRenderer(
 function keepNobodyAlive(child: ChildProcess): void {
   child.unref()
   child.channel?.unref()
-  const words = child.stderr as (NodeJS.ReadableStream & { unref?(): void }) | null
-  words?.unref?.()
-}
-
-/** The end of what it wrote to standard error: mostly the reason of its death. */
-function listenTo(child: ChildProcess): () => string {
-  let words = ''
-  child.stderr?.setEncoding('utf8')
-  child.stderr?.on('data', (more: string) => {
-    words = (words + more).slice(-KEPT_WORDS)
-  })
-  return () => printable(words).trim()
+  const stderr = child.stderr as (NodeJS.ReadableStream & { unref?(): void }) | null
+  stderr?.unref?.()
 }

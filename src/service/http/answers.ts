@@ -1,9 +1,11 @@
 /** The one place where refusals and errors become answers, all in the interface's shape (section 7). */
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RUNS_PATH } from '../../protocol/routes.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
 import { OUTPUTS_PATH } from '../run.js'
+import { HEALTH_PATH, READY_PATH } from './operations.js'
 
 export const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
 
@@ -32,6 +34,7 @@ const METHODS_OF: readonly (readonly [path: RegExp, allow: string])[] = [
   [new RegExp(`^${RUNS_PATH}$`), 'POST'],
   [new RegExp(`^${RUNS_PATH}/[^/]+$`), 'GET, HEAD'],
   [new RegExp(`^${OUTPUTS_PATH}/[^/]+/[^/]+$`), 'GET, HEAD'],
+  [new RegExp(`^(${HEALTH_PATH}|${READY_PATH})$`), 'GET, HEAD'],
 ]
 
 /** No route took the request: the address is unknown (404), or known and not for this method (405). */
@@ -43,12 +46,17 @@ export function noRoute(request: FastifyRequest, reply: FastifyReply): FastifyRe
   return refuse(reply.header('allow', allow), new Refusal('method_not_allowed', `It takes ${allow}.`))
 }
 
+const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
 /** What is not HTTP at all has no request to answer, only a socket. */
 export function answerRawly(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const code: RefusalCode = 'bad_request'
-  const body = JSON.stringify(errorBody(new Refusal(code)))
+  const refusal = new Refusal(RAW_CODES[error.code ?? ''] ?? 'bad_request')
+  const body = JSON.stringify(errorBody(refusal))
   socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
 }

@@ -2,6 +2,8 @@
  * The outputs. Their address is the secret, so they need no key and count against no limit. A file is looked up by
  * what the address says and opened by what the database says: no path is ever made from an address.
  */
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
 import staticFiles from '@fastify/static'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../rules/refusal.js'
@@ -30,6 +32,8 @@ export async function outputRoutes(
     async (request, reply) => {
       const output = await findOutput(request.params.token, request.params.name)
       if (output === undefined) throw new Refusal('not_found')
+      // The row outlives the file, which `--retain` removes.
+      if (!(await isThere(join(folder, output.token, output.name)))) throw new Refusal('gone')
       const etag = `"${output.sha256}"`
       reply.headers({
         etag,
@@ -42,6 +46,12 @@ export async function outputRoutes(
     },
   )
 }
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
 
 /**
  * The conditions that name an ETag, settled here: the file server would compare them with a weak one of its own

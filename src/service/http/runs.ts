@@ -4,18 +4,19 @@ import { RUNS_PATH } from '../../protocol/routes.js'
 import type { Caller } from '../rules/caller.js'
 import { runObject } from '../run.js'
 import type { Runs } from '../runs.js'
-import { readBody } from './body.js'
+import { type BodyLimits, readBody } from './body.js'
 
 export interface RunsRoutes {
   readonly runs: Runs
-  readonly bodyLimitBytes: number
+  readonly bodyLimits: BodyLimits
+  readonly logPrompts: boolean
   /** What output URLs begin with, without a slash at the end. */
   baseUrl(): string
 }
 
 export async function runsRoutes(
   app: FastifyInstance,
-  { runs, bodyLimitBytes, baseUrl }: RunsRoutes,
+  { runs, bodyLimits, logPrompts, baseUrl }: RunsRoutes,
 ): Promise<void> {
   app.decorateRequest('caller')
 
@@ -30,8 +31,18 @@ export async function runsRoutes(
   })
 
   app.post(RUNS_PATH, async (request, reply) => {
-    const body = await readBody(request.raw, bodyLimitBytes)
-    const run = await runs.create(request.getDecorator<Caller>('caller'), body)
+    const caller = request.getDecorator<Caller>('caller')
+    const run = await runs.create(caller, await readBody(request.raw, bodyLimits))
+    app.log.info(
+      {
+        run: run.id,
+        kind: run.kind,
+        account: caller.accountId,
+        key: caller.keyId,
+        ...(logPrompts && { prompt: run.input.prompt }),
+      },
+      'run accepted',
+    )
     reply.code(201).header('location', `${RUNS_PATH}/${run.id}`).header('cache-control', 'no-store')
     return runObject(run, baseUrl())
   })

@@ -71,6 +71,8 @@ export interface Store {
   /** Its renderer died: back to the queue, or failed when that was once too often. */
   countDeath(held: Held, limit: DeathLimit): Promise<boolean>
   findOutput(token: string, name: string): Promise<Output | undefined>
+  /** SHA-256 of the stored images that queued and processing runs name. */
+  imagesInUse(): Promise<readonly string[]>
 
   /** Enters the worker or renews its lease. */
   keepWorker(worker: WorkerRecord): Promise<void>

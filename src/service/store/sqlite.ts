@@ -4,12 +4,17 @@ import { usageError } from '../../errors.js'
 import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../host/database.js'
 import type { DeathLimit, Held, NewKey, Store } from './contract.js'
 import { MIGRATIONS } from './migrations.js'
+import { rememberReads } from './remembered.js'
 import { keyOfRow, outputOfRow, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './statements.js'
 
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
 export function openSqliteStore(path: string): Store {
-  return storeOn(openPrivately(path))
+  const database = openPrivately(path)
+  return rememberReads(storeOn(database), {
+    version: () => database.get('PRAGMA data_version')?.data_version,
+    now: () => performance.now(),
+  })
 }
 
 function openPrivately(path: string): OpenDatabase {
@@ -78,6 +83,7 @@ function storeOn(database: OpenDatabase): Store {
       const row = get(SQL.findOutput, token, name)
       return row && outputOfRow(row)
     },
+    imagesInUse: async () => all(SQL.imagesInUse).map(({ sha256 }) => String(sha256)),
 
     async keepWorker({ id, host, pid, bornAtMs, heartbeatAtMs }) {
       run(SQL.keepWorker, id, host, pid, bornAtMs, heartbeatAtMs)

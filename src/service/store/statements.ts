@@ -59,6 +59,15 @@ export const SQL = {
 
   findOutput: `SELECT * FROM outputs WHERE token = ?1 AND name = ?2`,
 
+  imagesInUse: `
+    SELECT json_extract(image.value, '$.sha256') AS sha256
+    FROM runs, json_each(runs.input, '$.image_urls') AS image
+    WHERE runs.status = 'queued' AND image.type = 'object'
+    UNION
+    SELECT json_extract(image.value, '$.sha256')
+    FROM runs, json_each(runs.input, '$.image_urls') AS image
+    WHERE runs.status = 'processing' AND image.type = 'object'`,
+
   keepWorker: `
     INSERT INTO workers (id, host, pid, born_at, heartbeat_at) VALUES (?1, ?2, ?3, ?4, ?5)
     ON CONFLICT (id) DO UPDATE SET heartbeat_at = ?5`,

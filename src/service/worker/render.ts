@@ -1,22 +1,16 @@
 /** One run through the engine: references in, whole and measured files out. */
 import { createHash } from 'node:crypto'
-import { lstat, mkdir, mkdtemp, open, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, open, rename, rm, utimes } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Clock } from '../../host/clock.js'
-import type { RenderedFile, RenderJob } from '../engines/engine.js'
+import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
 import { LOCAL_DEFAULTS } from '../models.js'
 import type { References } from '../references/references.js'
 import type { Output, StoredRun } from '../run.js'
 import { newToken } from '../secrets.js'
 
-/** The engine as the service uses it; `close` ends what it keeps ready between two jobs. */
-export interface ServiceEngine {
-  render(job: RenderJob): Promise<readonly RenderedFile[]>
-  close?(): Promise<void>
-}
-
 export interface Rendering {
-  readonly engine: ServiceEngine
+  readonly engine: Engine
   readonly references: References
   readonly clock: Pick<Clock, 'sleep'>
   /** Where a folder for the engine is made, and where its files go when they are whole. */
@@ -25,7 +19,7 @@ export interface Rendering {
 }
 
 /** An engine that does not stop when it is told to is left to itself after this. */
-const STUBBORN_MS = 2_000
+const STUBBORN_MS = 3_000
 
 /** Rejects with the engine's error, or with the signal's reason. */
 export async function render(
@@ -38,6 +32,7 @@ export async function render(
   try {
     const job: RenderJob = {
       kind: run.kind,
+      run: { id: run.id, model: run.model },
       input: inputFor(run),
       folder,
       references: await references.of(run.input, signal),
@@ -49,6 +44,8 @@ export async function render(
     for (const file of files) outputs.push(await measured(folder, file, token))
     if (outputs.length === 0) throw new Error('The renderer made no output.')
     signal.throwIfAborted()
+    // Its age counts from here (`--retain`), whenever the engine wrote its last file.
+    await utimes(folder, new Date(), new Date())
     await rename(folder, join(outputsFolder, token))
     return outputs
   } catch (error) {

@@ -9,11 +9,12 @@
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock, Disarm } from '../../host/clock.js'
-import { shortened } from '../../protocol/text.js'
 import { RendererDied } from '../engines/died.js'
+import { type Log, silentLog } from '../log.js'
 import type { Output, StoredRun } from '../run.js'
 import type { Held, Store } from '../store/contract.js'
-import { DEATH_LIMIT, type Presence } from './presence.js'
+import { DeadlinePassed, deathLimitFor, failureOf, isSystemError } from './failure.js'
+import type { Presence } from './presence.js'
 import { type Rendering, render } from './render.js'
 
 const LOOK_EVERY_MS = 1_000
@@ -35,16 +36,12 @@ export interface WorkerOptions extends Omit<Rendering, 'clock'> {
   readonly presence: Presence
   readonly clock: Clock
   readonly concurrency: number
+  readonly log?: Pick<Log, 'info'>
   onError(error: unknown): void
 }
 
-/** Why a render was stopped: by its deadline. Closing aborts without one. */
-class DeadlinePassed extends Error {
-  override readonly name = 'DeadlinePassed'
-}
-
 export function createWorker(options: WorkerOptions): Worker {
-  const { store, presence, clock, concurrency, onError } = options
+  const { store, presence, clock, concurrency, onError, log = silentLog } = options
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
   const preferred = new Set<string>()
@@ -55,7 +52,8 @@ export function createWorker(options: WorkerOptions): Worker {
 
   /** One filling at a time, so that no more than `concurrency` are ever taken; a wish during one begins another. */
   function fill(): void {
-    if (!started || closing.signal.aborted) return
+    // When every place is taken, whoever leaves one calls this again.
+    if (!started || closing.signal.aborted || active.size >= concurrency) return
     again = true
     filling ??= takeWhatFits()
       .catch(onError)
@@ -83,11 +81,16 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   async function make(run: StoredRun): Promise<void> {
+    const limitMs = options.engine.limitMs?.(run.kind) ?? RENDER_DEADLINE_MS
     const deadline = new AbortController()
-    const forget = clock.alarm(RENDER_DEADLINE_MS, () => deadline.abort(new DeadlinePassed()))
+    const forget = alarmAfter(limitMs, () => deadline.abort(new DeadlinePassed(limitMs)))
     const signal = AbortSignal.any([closing.signal, deadline.signal])
+    const began = clock.monotonic()
+    const told = { run: run.id, kind: run.kind, model: run.model }
+    log.info(told, 'run begun')
     try {
       await finish(run, await render(run, options, signal))
+      log.info({ ...told, ms: Math.round(clock.monotonic() - began) }, 'run succeeded')
     } catch (error) {
       // What is given back on closing goes back with the lease, all at once.
       if (!closing.signal.aborted) await giveUp(run, error)
@@ -95,6 +98,10 @@ export function createWorker(options: WorkerOptions): Worker {
       forget()
     }
   }
+
+  /** Without a limit there is nothing to forget. */
+  const alarmAfter = (ms: number, ring: () => void): Disarm =>
+    Number.isFinite(ms) ? clock.alarm(ms, ring) : () => {}
 
   const held = (run: StoredRun): Held => ({ id: run.id, owner: presence.id, nowMs: clock.now() })
 
@@ -108,8 +115,14 @@ export function createWorker(options: WorkerOptions): Worker {
   async function giveUp(run: StoredRun, error: unknown): Promise<void> {
     if (error instanceof RendererDied) {
       onError(error)
-      await store.countDeath(held(run), DEATH_LIMIT)
-    } else await store.failRun(held(run), { code: 'render_failed', message: messageOf(error) })
+      await store.countDeath(held(run), deathLimitFor(error))
+      return
+    }
+    const failure = failureOf(error)
+    // Somebody else may have taken the run over, and its folder with it: then this error is nothing.
+    if (!(await store.failRun(held(run), failure))) return
+    log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
+    if (isSystemError(error)) onError(error)
   }
 
   async function lookAround(): Promise<void> {
@@ -146,11 +159,4 @@ export function createWorker(options: WorkerOptions): Worker {
       await rm(options.workFolder, { recursive: true, force: true }).catch(onError)
     },
   }
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof DeadlinePassed)
-    return `The renderer took longer than ${RENDER_DEADLINE_MS / 60_000} minutes.`
-  const message = error instanceof Error ? error.message : String(error)
-  return shortened(message.trim() === '' ? 'The renderer failed without a message.' : message, 2_000)
 }

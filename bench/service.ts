@@ -1,0 +1,273 @@
+/**
+ * What the local service answers a second: `npm run bench:service`. Creates and status calls, beside a bare Fastify
+ * route that parses and answers JSON, on the same machine in the same run; then creates while a film is rendered.
+ * The servers are processes of their own; the load is spoken over raw sockets, since a real client costs more than
+ * most answers. Every key has its limit of 20 requests in 10 s, so there are many keys. Prints Markdown tables.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { fastify } from 'fastify'
+import { hashOfKey, newKey } from '../src/service/secrets.js'
+import { openSqliteStore } from '../src/service/store/sqlite.js'
+
+const SECONDS = 4
+const ROUNDS = 3
+const CONNECTIONS = 16
+const KEYS = 12_000
+const STEADY_PER_SECOND = 50
+const RUN = {
+  id: 'run_01234567890123456789',
+  model: 'rushes/preview-image',
+  status: 'queued',
+  input: { prompt: 'a red fox in fresh snow, dawn, long shadows', quality: 'high' },
+  output: null,
+  error: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  started_at: null,
+  finished_at: null,
+}
+const ORDER = JSON.stringify({ model: RUN.model, input: RUN.input })
+const FILM = JSON.stringify({
+  model: 'rushes/preview-video',
+  input: { prompt: 'a fox runs', resolution: '1080p', duration: '10' },
+})
+
+/** The yardstick: what Fastify itself makes of such requests, with nothing behind it. */
+async function beBare(): Promise<void> {
+  const app = fastify()
+  app.post('/api/v1/runs', async (request, reply) => {
+    reply.code(201)
+    return { ...RUN, input: (request.body as { input: object }).input }
+  })
+  app.get('/api/v1/runs/:id', async (request) => ({ ...RUN, id: (request.params as { id: string }).id }))
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  process.stdout.write(`${JSON.stringify({ url })}\n`)
+}
+
+interface Server {
+  readonly port: number
+  end(): Promise<void>
+}
+
+async function started(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<Server> {
+  const child: ChildProcess = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = child.stdout === null ? [''] : await once(child.stdout, 'data')
+  const { url } = JSON.parse(String(line))
+  return {
+    port: Number(new URL(url).port),
+    async end() {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    },
+  }
+}
+
+const bearer = (key: string): string => `Authorization: Bearer ${key}\r\n`
+const createText = (key: string, body = ORDER): string =>
+  `POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+const lookText = (key: string, id: string): string =>
+  `GET /api/v1/runs/${id} HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}\r\n`
+
+interface Line {
+  /** Sends one request; the status, the body and how long they took. */
+  ask(text: string): Promise<{ readonly status: number; readonly body: string; readonly ms: number }>
+  end(): void
+}
+
+async function dial(port: number): Promise<Line> {
+  const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  await once(socket, 'connect')
+  let heard = ''
+  let answered: () => void = () => {}
+  socket.setEncoding('latin1')
+  socket.on('data', (text: string) => {
+    heard += text
+    const head = heard.indexOf('\r\n\r\n')
+    if (head < 0) return
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(heard)?.[1])
+    if (heard.length >= head + 4 + length) answered()
+  })
+  return {
+    ask: (text) =>
+      new Promise((resolve) => {
+        const began = performance.now()
+        answered = () => {
+          const ms = performance.now() - began
+          const [status, body] = [Number(heard.slice(9, 12)), heard.slice(heard.indexOf('\r\n\r\n') + 4)]
+          heard = ''
+          resolve({ status, body, ms })
+        }
+        socket.write(text)
+      }),
+    end: () => void socket.destroy(),
+  }
+}
+
+interface Figures {
+  readonly perSecond: number
+  readonly p50: number
+  readonly p99: number
+}
+
+function figuresOf(ms: readonly number[], elapsedMs: number): Figures {
+  const sorted = [...ms].sort((a, b) => a - b)
+  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0
+  return { perSecond: (ms.length / elapsedMs) * 1_000, p50: at(0.5), p99: at(0.99) }
+}
+
+function expectStatus(wanted: number, { status, body }: { status: number; body: string }): void {
+  if (status !== wanted) throw new Error(`answered ${status}: ${body}`)
+}
+
+/** As fast as it goes: every connection asks again as soon as it was answered. */
+async function flood(port: number, wanted: number, next: () => string): Promise<Figures> {
+  const lines = await Promise.all(Array.from({ length: CONNECTIONS }, () => dial(port)))
+  const ms: number[] = []
+  const began = performance.now()
+  const endAt = began + SECONDS * 1_000
+  await Promise.all(
+    lines.map(async (line) => {
+      while (performance.now() < endAt) {
+        const answer = await line.ask(next())
+        expectStatus(wanted, answer)
+        ms.push(answer.ms)
+      }
+      line.end()
+    }),
+  )
+  return figuresOf(ms, performance.now() - began)
+}
+
+/** At a steady rate, whatever becomes of the answers, while `going` says so. */
+async function steady(port: number, next: () => string, going: () => boolean): Promise<Figures> {
+  const idle: Line[] = await Promise.all(Array.from({ length: CONNECTIONS }, () => dial(port)))
+  const ms: number[] = []
+  const asked: Promise<void>[] = []
+  const began = performance.now()
+  while (going()) {
+    const line = idle.pop() ?? (await dial(port))
+    asked.push(
+      line.ask(next()).then((answer) => {
+        expectStatus(201, answer)
+        ms.push(answer.ms)
+        idle.push(line)
+      }),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 1_000 / STEADY_PER_SECOND))
+  }
+  await Promise.all(asked)
+  for (const line of idle) line.end()
+  return figuresOf(ms, performance.now() - began)
+}
+
+/** Keys for the load, straight into the store: the service's own way would make one a command. */
+async function addKeys(data: string): Promise<readonly string[]> {
+  // Before the first start, which then makes no key of its own: the service is not kept from its database.
+  const store = openSqliteStore(join(data, 'service.db'))
+  const accountId = await store.ensureAccount('default', Date.now())
+  const keys = Array.from({ length: KEYS }, newKey)
+  for (const key of keys)
+    await store.addKey({ accountId, hash: hashOfKey(key), name: 'bench', nowMs: Date.now() })
+  await store.close()
+  return keys
+}
+
+const row = (...cells: readonly string[]): void => console.log(`| ${cells.join(' | ')} |`)
+const cellsOf = ({ perSecond, p50, p99 }: Figures): readonly string[] => [
+  perSecond.toFixed(0),
+  p50.toFixed(2),
+  p99.toFixed(2),
+]
+const best = (figures: readonly Figures[]): Figures =>
+  figures.reduce((one, other) => (other.perSecond > one.perSecond ? other : one))
+
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
+  const data = join(folder, 'data')
+  const env = { PATH: process.env.PATH, HOME: folder }
+  const serve = [
+    resolve('bin/rushes.js'),
+    'serve',
+    '--port',
+    '0',
+    '--json',
+    '--data',
+    data,
+    '--concurrency',
+    '1',
+  ]
+  // Nothing is drawn while the answers alone are measured.
+  const keys = await addKeys(data)
+  const service = await started([...serve, '--engine', 'image=sleep 600', '--engine', 'video=sleep 600'], env)
+  const bare = await started([fileURLToPath(import.meta.url), 'bare'], env)
+  let turn = 0
+  const key = () => keys[turn++ % keys.length] ?? ''
+
+  const line = await dial(service.port)
+  const { body } = await line.ask(createText(key()))
+  line.end()
+  const { id } = JSON.parse(body)
+  // All keys are of one account, so each may see that run.
+  const measures = [
+    ['status, bare Fastify', bare, 200, () => lookText(key(), id)],
+    ['status', service, 200, () => lookText(key(), id)],
+    ['create, bare Fastify', bare, 201, () => createText(key())],
+    ['create', service, 201, () => createText(key())],
+  ] as const
+  const found = new Map<string, Figures[]>(measures.map(([name]) => [name, []]))
+  for (let round = 0; round <= ROUNDS; round++)
+    for (const [name, server, status, next] of measures) {
+      const figures = await flood(server.port, status, next)
+      // The first round warms the machine code.
+      if (round > 0) found.get(name)?.push(figures)
+    }
+  row('', 'a second', 'p50 ms', 'p99 ms', 'of bare Fastify')
+  row('---', '--:', '--:', '--:', '--:')
+  for (const [name, figures] of found) {
+    const yardstick = found.get(`${name}, bare Fastify`)
+    const share = yardstick && best(figures).perSecond / best(yardstick).perSecond
+    row(name, ...cellsOf(best(figures)), share === undefined ? '' : share.toFixed(2))
+  }
+  await bare.end()
+  await service.end()
+  await whileRendering(serve, env)
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** Creates of pictures while one film of 1080p is rendered: the film is the only thing that fits. */
+async function whileRendering(serve: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  // A data folder of its own: in the other the queue is full of pictures, which would be rendered first.
+  const data = join(env.HOME ?? '', 'film')
+  const at = serve.indexOf('--data') + 1
+  const [own = '', ...keys] = await addKeys(data)
+  const service = await started(serve.with(at, data), env)
+  let turn = 0
+  const next = () => createText(keys[turn++ % keys.length] ?? '')
+  const line = await dial(service.port)
+  console.log('\nCreates while a film of 1080p is rendered:\n')
+  row('', 'a second', 'p50 ms', 'p99 ms', '')
+  row('---', '--:', '--:', '--:', '--:')
+  const measure = async (name: string, creates: (going: () => boolean) => Promise<Figures>) => {
+    const { body } = await line.ask(createText(own, FILM))
+    const { id } = JSON.parse(body)
+    let status = 'queued'
+    const watch = setInterval(async () => {
+      status = JSON.parse((await line.ask(lookText(own, id))).body).status
+    }, 1_000)
+    while (status === 'queued') await new Promise((resolve) => setTimeout(resolve, 50))
+    const figures = await creates(() => status === 'processing')
+    clearInterval(watch)
+    row(name, ...cellsOf(figures), status === 'processing' ? '' : `the film: ${status}`)
+  }
+  await measure(`${STEADY_PER_SECOND} a second`, (going) => steady(service.port, next, going))
+  line.end()
+  await service.end()
+}
+
+if (process.argv[2] === 'bare') await beBare()
+else await main()

@@ -1,0 +1,43 @@
+/** What a command is told: the input as JSON, the reference images as files, and where it is in its environment. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileTypeFromBuffer } from 'file-type'
+import type { RenderJob } from '../engine.js'
+
+/**
+ * The reference images as files, in the order of `image_urls`: `01.png`, `02.jpg`. Throws when one is missing: a model
+ * that works without it would make something else than was asked for.
+ */
+export async function writeReferences(
+  folder: string,
+  references: RenderJob['references'],
+): Promise<readonly string[]> {
+  await mkdir(folder, { mode: 0o700 })
+  const paths: string[] = []
+  for (const [index, bytes] of references.entries()) {
+    if (bytes === undefined) throw new Error(`Reference image ${index + 1} could not be had.`)
+    const extension = (await fileTypeFromBuffer(bytes).catch(() => undefined))?.ext ?? 'bin'
+    const path = join(folder, `${String(index + 1).padStart(2, '0')}.${extension}`)
+    await writeFile(path, bytes, { mode: 0o600 })
+    paths.push(path)
+  }
+  return paths
+}
+
+/** `image_files` is always ours: a field of that name in the request must not name files of this machine. */
+export const inputText = (input: RenderJob['input'], imageFiles: readonly string[]): string =>
+  `${JSON.stringify({ ...input, image_files: imageFiles })}\n`
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Nothing of the service's own settings, keys above all; the rest is what a model needs (PATH, CUDA, its own keys). */
+export const withoutOwnVariables = (env: Env): Env =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('RUSHES_')))
+
+export const environmentOf = (env: Env, job: RenderJob, inputFolder: string): Env => ({
+  ...withoutOwnVariables(env),
+  RUSHES_OUTPUT_DIR: job.folder,
+  RUSHES_INPUT_DIR: inputFolder,
+  RUSHES_KIND: job.kind,
+  ...(job.run && { RUSHES_RUN_ID: job.run.id, RUSHES_MODEL: job.run.model }),
+})

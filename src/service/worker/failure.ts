@@ -1,0 +1,47 @@
+/** Why a run failed, in the words that whoever made it reads. */
+import { shortened } from '../../protocol/text.js'
+import type { RendererDied } from '../engines/died.js'
+import type { RunFailure } from '../run.js'
+import type { DeathLimit } from '../store/contract.js'
+import { DEATH_LIMIT } from './presence.js'
+
+const LONGEST_MESSAGE = 2_500
+
+/** Why a render was stopped: by its deadline. Closing aborts without one. */
+export class DeadlinePassed extends Error {
+  override readonly name = 'DeadlinePassed'
+
+  constructor(limitMs: number) {
+    super(`The renderer took longer than ${sayLimit(limitMs)}.`)
+  }
+}
+
+const sayLimit = (ms: number): string =>
+  ms % 60_000 === 0 ? `${ms / 60_000} minute${ms === 60_000 ? '' : 's'}` : `${ms / 1_000} s`
+
+export function failureOf(error: unknown): RunFailure {
+  const message = error instanceof Error ? error.message : String(error)
+  const said = isSystemError(error)
+    ? `The service could not make or keep the files (${error.code}).`
+    : message
+  return {
+    code: 'render_failed',
+    message: shortened(said.trim() === '' ? 'The renderer failed without a message.' : said, LONGEST_MESSAGE),
+  }
+}
+
+/** The system's own words hold paths of this machine: they are for the log. */
+export const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
+  error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string'
+
+/** The third death is the run's end, and says what the renderer said last. */
+export const deathLimitFor = ({ lastWords }: RendererDied): DeathLimit =>
+  lastWords === ''
+    ? DEATH_LIMIT
+    : {
+        ...DEATH_LIMIT,
+        failure: {
+          ...DEATH_LIMIT.failure,
+          message: shortened(`${DEATH_LIMIT.failure.message} Its last words: ${lastWords}`, LONGEST_MESSAGE),
+        },
+      }

@@ -1,0 +1,122 @@
+/** A model of one's own behind the real service, asked by the real program; and how the service ends. */
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createPlace, processesOf, rushes, type Service, serve, start, until } from '../support/binary.js'
+
+const ENGINE = /rushes-engine/
+
+const askHealth = async ({ url }: Service, path: string) => (await fetch(`${url}${path}`)).status
+
+describe.concurrent('an engine', () => {
+  it('makes the outputs, under the name that it was given', async () => {
+    const engine = `cat > "$RUSHES_OUTPUT_DIR/b.txt"; echo "$RUSHES_MODEL $RUSHES_KIND" > "$RUSHES_OUTPUT_DIR/a.txt"`
+    const place = await serve(createPlace(), [
+      '--engine',
+      `video=${engine}`,
+      '--model-name',
+      'video=acme/mine',
+    ])
+    const words = ['run', 'video', `it's "quoted" $HOME`, '--model', 'acme/mine', '-d', '--json']
+    const { code, stdout } = await rushes(place, words)
+    expect(code).toBe(0)
+    const run = JSON.parse(stdout)
+    const texts = run.files.map(({ path }: { path: string }) =>
+      readFileSync(join(place.folder, path), 'utf8'),
+    )
+    expect(texts[0]).toBe('acme/mine video\n')
+    expect(JSON.parse(texts[1]).prompt).toBe(`it's "quoted" $HOME`)
+    expect((await rushes(place, ['run', 'video', 'x'])).stdout + place.process.said.stderr).not.toContain(
+      'acme',
+    )
+  })
+
+  it('that fails says why, to whoever made the run, and not in the log', async () => {
+    const place = await serve(createPlace(), ['--engine', 'image=echo "the GPU is on fire" >&2; exit 9'])
+    const { code, stderr } = await rushes(place, ['run', 'image', 'a fox'])
+    expect(code).toBe(10)
+    expect(stderr).toContain('The engine ended with exit code 9: the GPU is on fire')
+    expect(place.process.said.stderr).toBe('')
+  })
+
+  it.each([
+    [['--engine', 'sound=x'], /--engine sound=x/],
+    [['--engine', 'video='], /--engine video=/],
+    [['--engine', 'video=a', '--engine', 'video=b'], /video twice/],
+    [['--engine-timeout', 'soon'], /no duration/],
+    [['--model-name', 'video=x'], /<provider>\/<name>/],
+    [['--model-name', 'video=rushes/preview-image'], /cannot be both/],
+    [['--retain', '10s'], /a minute at least/],
+    [['--log-level', 'loud'], /Allowed choices/],
+  ])('%j is a usage error', async (words, message) => {
+    const { code, stdout, stderr } = await rushes(createPlace(), ['serve', '--port', '0', ...words])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(message)
+  })
+})
+
+describe.concurrent('the end of the service', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s: whatever is going on, it is over within 5 s, with 0, and nothing is lost',
+    async (signal) => {
+      const home = createPlace()
+      const stubborn = `trap '' TERM INT; while :; do sleep 1; done`
+      const place = await serve(home, ['--engine', `image=${stubborn}`])
+      expect([await askHealth(place, '/healthz'), await askHealth(place, '/readyz')]).toEqual([200, 200])
+      const { stdout } = await rushes(place, ['run', 'image', 'a fox', '--no-wait'])
+      await until('the engine', () => processesOf(home, ENGINE).length > 0)
+      const { hostname, port } = new URL(place.url)
+      const upload = connect(Number(port), hostname)
+      upload.on('error', () => {})
+      upload.write(
+        `POST /api/v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${place.apiKey}\r\nContent-Length: 900\r\n\r\n{`,
+      )
+      const before = performance.now()
+      place.process.kill(signal)
+      const { code, stderr } = await place.process.ended
+      upload.destroy()
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(performance.now() - before).toBeLessThan(5_000)
+      await until('the engine is gone', () => processesOf(home, ENGINE).length === 0)
+
+      const next = await serve(home, ['--engine', 'image=echo done > "$RUSHES_OUTPUT_DIR/x"'])
+      const waited = await rushes(next.with({ RUSHES_API_KEY: place.apiKey }), ['wait', stdout.trim(), '-d'])
+      expect(waited.code).toBe(0)
+    },
+  )
+
+  it('a service that is killed takes its engines along', async () => {
+    const home = createPlace()
+    const place = await serve(home, ['--engine', 'image=sleep 60; :'])
+    await rushes(place, ['run', 'image', 'a fox', '--no-wait'])
+    await until('the engine', () => processesOf(home, ENGINE).length > 0)
+    place.process.kill('SIGKILL')
+    await until('the engine is gone', () => processesOf(home, ENGINE).length === 0)
+  })
+})
+
+describe.concurrent('the log', () => {
+  it('is JSON lines, without the key and without the prompt', async () => {
+    const place = await serve(createPlace(), ['--log-level', 'info'])
+    await rushes(place, ['run', 'image', 'a secret fox', '-d'])
+    place.process.kill('SIGTERM')
+    const { stderr } = await place.process.ended
+    const events = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).msg)
+    for (const message of ['request', 'run accepted', 'run begun', 'run succeeded'])
+      expect(events).toContain(message)
+    expect(stderr).not.toContain(place.apiKey)
+    expect(stderr).not.toContain('secret fox')
+  })
+
+  it('does not bury what a person is to read', async () => {
+    const person = start(createPlace(), ['serve', '--port', '0'], { stdin: 'ignore' })
+    await person.says('stderr', /Models:/)
+    person.kill('SIGTERM')
+    const { stderr } = await person.ended
+    expect(stderr).not.toContain('{')
+  })
+})

@@ -1,0 +1,266 @@
+/**
+ * Whatever is sent, the service answers in the interface's shape, without a 5xx and without a word of its inside, and
+ * is there for the next request. By Fastify's own way in, and over raw sockets, where requests need not be any.
+ */
+import { connect } from 'node:net'
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { RUNS_LIMIT } from '../../src/protocol/limits.js'
+import { LOCAL_MODELS } from '../../src/service/models.js'
+import { ask, createTestService, type TestService } from '../support/service.js'
+
+const RUNS = '/api/v1/runs'
+const STACK = /\n\s+at |node_modules|\.ts:\d|\.js:\d|SQLITE/
+
+function expectSound(status: number, text: string): void {
+  expect(status).toBeGreaterThanOrEqual(200)
+  expect(status).toBeLessThan(500)
+  expect(text).not.toMatch(STACK)
+  if (status >= 400 && text !== '')
+    expect(JSON.parse(text)).toEqual({ error: { message: expect.any(String), code: expect.any(String) } })
+}
+
+/** A moment later the key has its whole limit again. */
+const asOften = async (service: TestService) => service.clock.advance(RUNS_LIMIT.windowMs)
+
+const word = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom(
+    '__proto__',
+    'constructor',
+    '..',
+    '%2e%2e%2f',
+    '%00',
+    'null',
+    '\u2028',
+    '💥',
+    'a'.repeat(9_000),
+  ),
+)
+const path = fc.oneof(
+  word.map((id) => `${RUNS}/${encodeURIComponent(id.isWellFormed() ? id : 'lone')}`),
+  fc
+    .tuple(word, word)
+    .map((parts) => `/outputs/${parts.map((each) => encodeURIComponent(each.toWellFormed())).join('/')}`),
+  fc.constantFrom(
+    RUNS,
+    `${RUNS}/`,
+    '/',
+    '/healthz',
+    '/readyz',
+    '/outputs/',
+    `${RUNS}//x`,
+    '/api/v1',
+    '/%',
+    '/%ff/%c0',
+  ),
+)
+const input = fc.oneof(
+  fc.jsonValue(),
+  fc.record(
+    {
+      prompt: fc.oneof(word, fc.jsonValue()),
+      aspect_ratio: fc.oneof(fc.constantFrom('16:9', '1:1'), fc.jsonValue()),
+      quality: fc.oneof(fc.constantFrom('basic', 'high'), fc.jsonValue()),
+      duration: fc.oneof(fc.constantFrom('5', '10'), fc.jsonValue()),
+      image_urls: fc.oneof(
+        fc.array(
+          fc.oneof(
+            word,
+            word.map((text) => `data:${text}`),
+            word.map((text) => `data:image/png;base64,${text}`),
+          ),
+        ),
+        fc.jsonValue(),
+      ),
+    },
+    { requiredKeys: [] },
+  ),
+)
+const body = fc.oneof(
+  fc.uint8Array({ maxLength: 300 }),
+  fc.json(),
+  fc
+    .record({
+      model: fc.oneof(fc.constantFrom(...Object.values(LOCAL_MODELS)), fc.jsonValue()),
+      input,
+    })
+    .map((value) => JSON.stringify(value)),
+)
+const authorization = (key: string) =>
+  fc.oneof(
+    { weight: 4, arbitrary: fc.constant(`Bearer ${key}`) },
+    fc.constantFrom(
+      '',
+      'Bearer',
+      'Basic eDp5',
+      `bearer ${key} `,
+      'Bearer \u00ff',
+      `Bearer ${'x'.repeat(5_000)}`,
+    ),
+  )
+
+test('any body, any path, any key: an answer, and never a word of the inside', async () => {
+  const service = await createTestService()
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom('GET' as const, 'POST' as const),
+      path,
+      body,
+      authorization(service.apiKey),
+      async (method, where, what, who) => {
+        await asOften(service)
+        const answer = await ask(service, method, where, what, { authorization: who })
+        expectSound(
+          answer.status,
+          typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body),
+        )
+      },
+    ),
+    { numRuns: 400 },
+  )
+  await asOften(service)
+  const orders = fc.asyncProperty(body, async (what) => {
+    await asOften(service)
+    const answer = await ask(service, 'POST', RUNS, what)
+    expect([201, 400]).toContain(answer.status)
+  })
+  await fc.assert(orders, { numRuns: 400 })
+  expect(service.complaints).toEqual([])
+  expect((await ask(service, 'GET', '/readyz')).status).toBe(200)
+})
+
+/** Says the pieces, one a write, then ends its side or hangs up; what came back. */
+function converse(port: number, pieces: readonly Buffer[], abrupt: boolean): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    let heard = ''
+    socket.setEncoding('latin1')
+    socket.on('data', (text: string) => {
+      heard += text
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => resolve(heard))
+    socket.on('connect', () => {
+      for (const piece of pieces) socket.write(piece)
+      if (abrupt) setTimeout(() => socket.destroy(), 5)
+      else socket.end()
+    })
+  })
+}
+
+const line = fc.oneof(
+  fc.constantFrom(
+    'Host: x',
+    'Connection: close',
+    'Connection: upgrade\r\nUpgrade: websocket',
+    'Upgrade: h2c',
+    'Expect: 100-continue',
+    'Expect: nonsense',
+    'Content-Length: 2',
+    'Content-Length: 99999999999',
+    'Content-Length: -1',
+    'Content-Length: 2\r\nContent-Length: 3',
+    'Transfer-Encoding: chunked',
+    'Transfer-Encoding: gzip, chunked',
+    'Transfer-Encoding: chunked\r\nContent-Length: 2',
+    'Content-Type: application/json',
+    'Content-Type: multipart/form-data; boundary=x',
+    'Content-Encoding: gzip',
+    'Range: bytes=0-',
+    'Range: bytes=9-1,2-x',
+    'If-None-Match: "x", W/"y"',
+    'If-Range: "x"',
+    'Accept: text/html',
+    'X-Forwarded-For: ::1',
+    'Folded: a\r\n b',
+    'No colon',
+  ),
+  fc.string({ maxLength: 40 }).map((text) => `X-A: ${text}`),
+)
+const request = (key: string) =>
+  fc
+    .record({
+      method: fc.constantFrom(
+        'GET',
+        'POST',
+        'HEAD',
+        'PUT',
+        'DELETE',
+        'OPTIONS',
+        'TRACE',
+        'PATCH',
+        'CONNECT',
+        'PRI',
+        'get',
+      ),
+      path: fc.oneof(path, fc.constantFrom('*', 'http://evil/x', '//x', '\u0001', '/ /')),
+      version: fc.constantFrom('HTTP/1.1', 'HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/2.0', 'HTTP/9.9', ''),
+      lines: fc.array(line, { maxLength: 6 }),
+      key: fc.boolean(),
+      body: fc.oneof(
+        fc.constantFrom('', '{}', '2\r\n{}\r\n0\r\n\r\n', 'zz\r\n', '0\r\n\r\n'),
+        fc.string({ maxLength: 60 }),
+      ),
+    })
+    .map(({ method, path: where, version, lines, key: withKey, body: what }) =>
+      Buffer.from(
+        [
+          `${method} ${where} ${version}`,
+          ...(withKey ? [`Authorization: Bearer ${key}`] : []),
+          ...lines,
+          '',
+          what,
+        ].join('\r\n'),
+        'latin1',
+      ),
+    )
+
+test('raw sockets: pipelined, half-open, cut in pieces, or no HTTP at all', async () => {
+  const service = await createTestService({ publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  const port = Number(new URL(url).port)
+  const said = fc.oneof(
+    { weight: 5, arbitrary: fc.array(request(service.apiKey), { minLength: 1, maxLength: 4 }) },
+    fc.array(
+      fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+      { maxLength: 4 },
+    ),
+    // A request that ends somewhere.
+    fc
+      .tuple(request(service.apiKey), fc.double({ min: 0, max: 1, noNaN: true }))
+      .map(([whole, share]) => [whole.subarray(0, Math.floor(whole.length * share))]),
+  )
+  await fc.assert(
+    fc.asyncProperty(said, fc.boolean(), async (pieces, abrupt) => {
+      await asOften(service)
+      const heard = await converse(port, pieces, abrupt)
+      for (const [, status] of heard.matchAll(/^HTTP\/1\.1 (\d+)/gm)) expect(Number(status)).toBeLessThan(500)
+      if (heard !== '') expect(heard).toMatch(/^HTTP\/1\.1 \d{3} /)
+      expect(heard).not.toMatch(STACK)
+    }),
+    { numRuns: 400 },
+  )
+  expect(service.complaints).toEqual([])
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+}, 60_000)
+
+test('many at once who begin and never go on keep nobody else waiting', async () => {
+  const service = await createTestService({ publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  const port = Number(new URL(url).port)
+  const held = Array.from({ length: 200 }, (_, at) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`)
+    if (at % 2 === 0) socket.write('Content-Length: 60000000\r\n\r\n{"model"')
+    return socket
+  })
+  onTestFinished(() => {
+    for (const socket of held) socket.destroy()
+  })
+  const began = performance.now()
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  expect(performance.now() - began).toBeLessThan(2_000)
+})

@@ -1,0 +1,257 @@
+/** What whoever runs the service relies on: health, the log, slow clients, what is removed and what stays. */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, utimesSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { RendererDied } from '../../src/service/engines/died.js'
+import type { LogLevel } from '../../src/service/http/logging.js'
+import { LOCAL_MODELS } from '../../src/service/models.js'
+import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import {
+  ask,
+  createTestService,
+  ended,
+  type TestService,
+  type TestServiceOptions,
+} from '../support/service.js'
+
+const RUNS = '/api/v1/runs'
+const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
+const DAY_MS = 86_400_000
+
+/** A socket that says something, and hears until the other side hangs up. */
+async function heardAfter(port: number, text: string, more?: string) {
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let heard = ''
+  socket.setEncoding('latin1').on('data', (words: string) => {
+    heard += words
+  })
+  socket.on('error', () => {})
+  socket.write(text)
+  const trickle = more === undefined ? undefined : setInterval(() => socket.write(more), 20)
+  await new Promise((resolve) => socket.once('close', resolve))
+  clearInterval(trickle)
+  return heard
+}
+
+async function createListening(options: TestServiceOptions = {}) {
+  const service = await createTestService({ ...options, publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  return { ...service, baseUrl: url, port: Number(new URL(url).port) }
+}
+
+test('health and readiness need no key and count against no limit', async () => {
+  const service = await createTestService()
+  for (let time = 0; time < 30; time++)
+    expect((await ask(service, 'GET', '/healthz', undefined, { authorization: '' })).status).toBe(200)
+  const ready = await ask(service, 'GET', '/readyz', undefined, { authorization: '' })
+  expect([ready.status, ready.body]).toEqual([200, { status: 'ready' }])
+  expect((await ask(service, 'POST', '/healthz', {})).status).toBe(405)
+})
+
+test('a service that closes is alive and not ready', async () => {
+  const service = await createListening({ engine: createCommandedEngine({ stuck: true }) })
+  await ask(service, 'POST', RUNS, A_FOX)
+  await service.clock.advance(1_000)
+  const line = connect(service.port, '127.0.0.1')
+  onTestFinished(() => void line.destroy())
+  let heard = ''
+  line.setEncoding('latin1').on('data', (words: string) => {
+    heard += words
+  })
+  const say = async (path: string, count: number) => {
+    line.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    while ((heard.match(/HTTP\/1\.1 /g) ?? []).length < count) await new Promise((next) => setImmediate(next))
+  }
+  // A request that has begun keeps its connection while the service closes.
+  line.write('GET /readyz HTTP/1.1\r\nHost: x\r\n')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const closing = service.service.close()
+  line.write('\r\n')
+  await say('/', 1)
+  expect(heard).toMatch(/^HTTP\/1\.1 503/)
+  expect(heard).toContain('"code":"not_ready"')
+  await service.clock.runUntil(closing)
+})
+
+/** A service that logs, with a run that succeeded and one whose renderer died; what was logged. */
+async function logged(level: LogLevel, prompts = false): Promise<string> {
+  let text = ''
+  let tries = 0
+  const engine = createCommandedEngine()
+  const service = await createTestService({
+    engine: {
+      async render(job) {
+        if (tries++ === 0) throw new RendererDied('the renderer died (SIGSEGV)', 'words about a secret fox')
+        const made = engine.render(job)
+        engine.finish()
+        return made
+      },
+    },
+    logging: {
+      level,
+      prompts,
+      write(line) {
+        text += line
+      },
+    },
+  })
+  const { body } = await ask(service, 'POST', RUNS, A_FOX)
+  const run = await ended(service, body.id)
+  const output = new URL(run.output.urls[0])
+  expect((await ask(service, 'GET', output.pathname)).status).toBe(200)
+  await ask(service, 'GET', '/nowhere?key=rk_leaked')
+  await ask(service, 'GET', `${RUNS}/x`, undefined, { key: 'rk_wrong' })
+  for (const secret of [service.apiKey, output.pathname.split('/')[2] ?? '', 'rk_leaked', 'rk_wrong'])
+    expect(text).not.toContain(secret)
+  return text
+}
+
+const eventsOf = (text: string): readonly Record<string, unknown>[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+test('the log says what happened, line by line, without keys, addresses of outputs and prompts', async () => {
+  const text = await logged('info')
+  const events = eventsOf(text)
+  expect(text).not.toContain('secret fox')
+  const said = events.map(({ msg }) => msg)
+  for (const message of ['run accepted', 'run begun', 'run succeeded', 'renderer died', 'request'])
+    expect(said).toContain(message)
+  expect(events.find(({ msg }) => msg === 'request')).toEqual({
+    level: 'info',
+    time: expect.stringMatching(/^\d{4}-.*Z$/),
+    method: 'POST',
+    route: RUNS,
+    status: 201,
+    ms: expect.any(Number),
+    account: 1,
+    key: 1,
+    msg: 'request',
+  })
+})
+
+test('prompts are logged where that is asked for', async () => {
+  expect(eventsOf(await logged('info', true)).find(({ msg }) => msg === 'run accepted')).toMatchObject({
+    prompt: 'a secret fox',
+    run: expect.stringMatching(/^run_/),
+  })
+})
+
+test('at its usual level the log says only what needs somebody', async () => {
+  expect(eventsOf(await logged('warn'))).toEqual([
+    { level: 'warn', time: expect.any(String), reason: 'the renderer died (SIGSEGV)', msg: 'renderer died' },
+  ])
+  expect(await logged('silent')).toBe('')
+})
+
+test('headers that do not end, and connections that say nothing, are given up', async () => {
+  const { port } = await createListening({ httpLimits: { headersMs: 200, lookEveryMs: 50 } })
+  const [slow, silent] = await Promise.all([
+    heardAfter(port, `GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n`, 'X-A: b\r\n'),
+    heardAfter(port, ''),
+  ])
+  expect(slow).toMatch(/^HTTP\/1\.1 408 /)
+  expect(slow).toContain('"code":"request_timeout"')
+  expect(silent).toMatch(/^(HTTP\/1\.1 408 |$)/)
+})
+
+test('a body that comes too slowly is given up, one that moves is not', async () => {
+  const service = await createListening()
+  const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
+  const slow = heardAfter(service.port, `${head}Content-Length: 50000\r\n\r\n{`)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  await service.clock.advance(30_000)
+  const heard = await slow
+  expect(heard).toMatch(/^HTTP\/1\.1 408 /)
+  expect(heard).toMatch(/connection: close/i)
+
+  const moving = heardAfter(service.port, `${head}Connection: close\r\nContent-Length: 50000\r\n\r\n{`)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  await service.clock.advance(29_999)
+  const body = JSON.stringify(A_FOX).padEnd(50_000).slice(1)
+  const socket = heardAfter(service.port, `${head}Connection: close\r\nContent-Length: 50000\r\n\r\n{${body}`)
+  expect(await socket).toMatch(/^HTTP\/1\.1 201 /)
+  await service.clock.advance(1)
+  expect(await moving).toMatch(/^HTTP\/1\.1 408 /)
+})
+
+test('headers that are too large are 431, and connections beyond the limit are closed', async () => {
+  const { port } = await createListening({ httpLimits: { connections: 2 } })
+  const large = `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'x'.repeat(20_000)}\r\n\r\n`
+  const answer = await heardAfter(port, large)
+  expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+  expect(answer).toContain('"code":"headers_too_large"')
+  const held = Array.from({ length: 2 }, () => connect(port, '127.0.0.1'))
+  onTestFinished(() => {
+    for (const socket of held) socket.destroy()
+  })
+  await Promise.all(held.map((socket) => new Promise((resolve) => socket.once('connect', resolve))))
+  expect(await heardAfter(port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('')
+})
+
+/** Makes every file below a folder as old as this. */
+function age({ clock, dataFolder }: TestService, folder: string, ms: number): void {
+  const at = new Date(clock.now() - ms)
+  for (const name of readdirSync(join(dataFolder, folder))) utimesSync(join(dataFolder, folder, name), at, at)
+}
+
+const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+const PNG_HASH = createHash('sha256').update(ONE_PIXEL_PNG).digest('hex')
+
+test('old outputs are removed: the run stays, and its address answers 410', async () => {
+  const service = await createTestService({ retainMs: 7 * DAY_MS })
+  const { body } = await ask(service, 'POST', RUNS, A_FOX)
+  const run = await ended(service, body.id)
+  const path = new URL(run.output.urls[0]).pathname
+  age(service, 'outputs', 6 * DAY_MS)
+  await service.clock.advance(3_600_000)
+  expect((await ask(service, 'GET', path)).status).toBe(200)
+  age(service, 'outputs', 7 * DAY_MS + 1)
+  await service.clock.advance(3_600_000)
+  const gone = await ask(service, 'GET', path)
+  expect([gone.status, gone.body.error.code]).toEqual([410, 'gone'])
+  expect(await ended(service, body.id)).toEqual(run)
+  expect(readdirSync(join(service.dataFolder, 'outputs'))).toEqual([])
+  expect(service.complaints).toEqual([])
+})
+
+test('an old reference image stays while an unfinished run needs it', async () => {
+  const engine = createCommandedEngine()
+  const service = await createTestService({
+    retainMs: 7 * DAY_MS,
+    engine: { render: engine.render, limitMs: () => Number.POSITIVE_INFINITY },
+    concurrency: 1,
+  })
+  const order = { model: LOCAL_MODELS.image, input: { prompt: 'x', image_urls: ['http://x/y', PNG_URL] } }
+  const image = join(service.dataFolder, 'inputs', PNG_HASH)
+  const isThereAfterSweep = async () => {
+    age(service, 'inputs', 8 * DAY_MS)
+    await service.clock.advance(3_600_000)
+    return existsSync(image)
+  }
+  const first = await ask(service, 'POST', RUNS, order)
+  const second = await ask(service, 'POST', RUNS, order)
+  expect(await isThereAfterSweep()).toBe(true)
+  engine.finish()
+  await ended(service, first.body.id)
+  expect(await isThereAfterSweep()).toBe(true)
+  engine.finish()
+  expect((await ended(service, second.body.id)).status).toBe('succeeded')
+  expect(engine.jobs.map(({ references }) => references[1]?.byteLength)).toEqual([70, 70])
+  expect(await isThereAfterSweep()).toBe(false)
+  expect(service.complaints).toEqual([])
+})
+
+test('without a retention nothing is ever removed', async () => {
+  const service = await createTestService()
+  const { body } = await ask(service, 'POST', RUNS, A_FOX)
+  const run = await ended(service, body.id)
+  age(service, 'outputs', 10_000 * DAY_MS)
+  await service.clock.advance(2 * 3_600_000)
+  expect((await ask(service, 'GET', new URL(run.output.urls[0]).pathname)).status).toBe(200)
+})

@@ -1,12 +1,13 @@
 /** One output from its URL to its place. */
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
+import { claimPart } from './claim.js'
 import { fetchOutput, type Means, type Retrying, type Source } from './fetch.js'
 import { misnamed } from './kind.js'
 import { createLanding } from './landing.js'
 import { Miss } from './miss.js'
 import { awaitsExtension } from './names.js'
-import { claimPart, type Part } from './part.js'
+import type { Part } from './part.js'
 import { place, refuseObstacle } from './place.js'
 import type { Meter } from './progress.js'
 import { pour, withTemporaryFile } from './stdout.js'
@@ -53,16 +54,30 @@ export interface Job {
  * the network ended it and the host will say whether the file is still the same; otherwise nothing is left behind but
  * folders that were made.
  */
-export async function deliverToFile(means: Means, job: Job): Promise<Delivery> {
+export const deliverToFile = (means: Means, job: Job): Promise<Delivery> => deliver(means, job, false)
+
+/** Rejects with `StreamFailed` when the bytes are there and the stream does not take them. Nothing is kept. */
+export const deliverToStream = (
+  means: Means,
+  job: Omit<Job, 'name' | 'overwrite'>,
+  stream: Writable,
+): Promise<Delivery> =>
+  withTemporaryFile(async (path) => {
+    const { file, warnings } = await deliver(means, { ...job, name: path, overwrite: false }, true)
+    await pour(path, stream, job.signal)
+    return { file: { ...file, path: '-' }, warnings }
+  })
+
+async function deliver(means: Means, job: Job, isPassing: boolean): Promise<Delivery> {
   const { name, overwrite, source, signal } = job
-  const { runId, position, kind: expects } = job
+  const key = { place: name, runId: job.runId, position: job.position }
   const there = overwrite ? undefined : await stillThere(name, job.have, signal)
   if (there !== undefined) {
-    // A kill between the renaming and the tidying up leaves an empty part.
-    await (await claimPart({ place: name, runId, position }))?.discard()
+    // It may be there by another way than the part that a kill or a broken line has left.
+    await (await claimPart(key))?.discard()
     return { file: there, warnings: [] }
   }
-  const landing = await createLanding({ place: name, runId, position, overwrite, expects })
+  const landing = await createLanding({ ...key, overwrite, isPassing, expects: job.kind })
   try {
     if (!awaitsExtension(name)) await refuseObstacle(name, overwrite)
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(means, source, { ...job, landing })
@@ -74,40 +89,24 @@ export async function deliverToFile(means: Means, job: Job): Promise<Delivery> {
       warnings: warning === undefined ? [] : [warning],
     }
   } catch (error) {
-    const isKept = await leave(landing.part, signal?.aborted === true || mayComeLater(error))
-    throw isKept && error instanceof RushesError ? withKept(error) : error
+    const isKept = await landing.giveUp(signal?.aborted === true || mayComeLater(error))
+    throw isKept && error instanceof RushesError ? withKept(error, landing.part) : error
   }
-}
-
-/** Whether the part was kept. */
-async function leave(part: Part | undefined, isOfUse: boolean): Promise<boolean> {
-  if (part === undefined) return false
-  if (isOfUse) return part.release()
-  await part.discard()
-  return false
 }
 
 /** The network ended it, or a host in trouble. */
 const mayComeLater = (error: unknown): boolean =>
-  error instanceof RushesError && error.cause instanceof Miss && error.cause.again
+  error instanceof RushesError && error.cause instanceof Miss && error.cause.mayComeLater
 
-const withKept = (error: RushesError): RushesError =>
-  failed(error.message, {
-    hint: [error.hint, 'What has arrived is kept: the same command goes on from there.']
-      .filter(Boolean)
-      .join(' '),
+/** Names no command: the same one may be a `run`, which would be paid for again. */
+function withKept(error: RushesError, part: Part | undefined): RushesError {
+  const percent = Math.floor(
+    ((part?.bytes ?? 0) / (part?.about?.totalBytes ?? Number.POSITIVE_INFINITY)) * 100,
+  )
+  const what = percent > 0 ? `${percent} % of the file is kept` : 'What has arrived is kept'
+  return failed(error.message, {
+    hint: [error.hint, `${what}: a download to the same place goes on from there.`].filter(Boolean).join(' '),
     cause: error.cause,
     httpStatus: error.httpStatus,
   })
-
-/** Rejects with `StreamFailed` when the bytes are there and the stream does not take them. */
-export const deliverToStream = (
-  means: Means,
-  job: Omit<Job, 'name' | 'overwrite'>,
-  stream: Writable,
-): Promise<Delivery> =>
-  withTemporaryFile(async (path) => {
-    const { file, warnings } = await deliverToFile(means, { ...job, name: path, overwrite: false })
-    await pour(path, stream, job.signal)
-    return { file: { ...file, path: '-' }, warnings }
-  })
+}

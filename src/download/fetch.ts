@@ -5,7 +5,9 @@ import { retry } from '../host/retry.js'
 import { parseAddress, printableAddress } from './address.js'
 import type { Landing } from './landing.js'
 import { Miss, mayHaveExpired, waitAfter } from './miss.js'
+import { afterFailure, MOST_TRIES, patienceAt } from './patience.js'
 import type { Meter } from './progress.js'
+import { usefulBytes } from './resume.js'
 import { type Arrival, transfer } from './transfer.js'
 import { failed } from './trouble.js'
 
@@ -50,7 +52,8 @@ export async function fetchOutput(
 ): Promise<Arrival & { readonly url: string }> {
   let address = firstUrl
   let askForFreshUrl = freshUrl
-  let tries = 0
+  const useful = () => usefulBytes(landing.part?.about, landing.part?.bytes ?? 0)
+  let patience = patienceAt(useful())
 
   async function tryOnce(): Promise<Outcome> {
     const url = parseAddress(address)
@@ -77,6 +80,7 @@ export async function fetchOutput(
       const { status } = miss
       return new Miss(`${miss.message}, and no fresh link could be got: ${why}`, {
         again: false,
+        mayComeLater: true,
         status,
         cause: error,
       })
@@ -89,21 +93,25 @@ export async function fetchOutput(
   return retry<Outcome, Arrival & { readonly url: string }>({
     clock,
     signal,
-    async attempt(number) {
-      tries = number
+    async attempt() {
       const outcome = await tryOnce()
       return outcome instanceof Miss && mayHaveExpired(outcome) && askForFreshUrl !== undefined
         ? tryWithFreshUrl(outcome)
         : outcome
     },
-    decide(outcome, number) {
+    decide(outcome) {
       if (!(outcome instanceof Miss)) return { done: outcome }
-      const retryInMs = waitAfter(outcome, number, random())
-      return retryInMs === undefined ? { fail: givenUp(address, outcome, number) } : { retryInMs }
+      const { furthestBytes } = patience
+      patience = afterFailure(patience, useful())
+      const { failures, tries } = patience
+      // A link that has brought something since may expire once more.
+      if (patience.furthestBytes > furthestBytes) askForFreshUrl = freshUrl
+      const retryInMs = tries < MOST_TRIES ? waitAfter(outcome, failures, random()) : undefined
+      return retryInMs === undefined ? { fail: givenUp(address, outcome, tries) } : { retryInMs }
     },
     onRetry(outcome, waitMs) {
       if (outcome instanceof Miss)
-        onRetry?.({ url: printableAddress(address), reason: outcome.message, waitMs, number: tries })
+        onRetry?.({ url: printableAddress(address), reason: outcome.message, waitMs, number: patience.tries })
     },
   })
 }

@@ -1,9 +1,10 @@
 /** Where the bytes of one output land, over all tries: the part, and the path it is to have in the end. */
 import { dirname } from 'node:path'
 import { makeFolders } from '../host/files.js'
+import { claimPart, createPart, type PartKey } from './claim.js'
 import type { FileKind } from './kind.js'
 import { awaitsExtension, withExtension } from './names.js'
-import { claimPart, createPart, type Part, type PartKey } from './part.js'
+import type { Part } from './part.js'
 import { refuseObstacle } from './place.js'
 import { writing } from './trouble.js'
 
@@ -14,17 +15,23 @@ export interface Landing {
   readonly expects: string | undefined
   /** The final path, now that it is known what comes, with nothing in its way; and a part to write to. */
   open(kind: FileKind): Promise<{ readonly part: Part; readonly path: string }>
+  /** No file comes of it now. Whether what has arrived was kept for a later command, which `mayComeLater` allows. */
+  giveUp(mayComeLater: boolean): Promise<boolean>
 }
 
 export interface LandingOptions extends PartKey {
   readonly overwrite: boolean
   readonly expects: string | undefined
+  /** The place is there for this command alone: nothing is kept. */
+  readonly isPassing: boolean
 }
 
 /** Takes up the part of an earlier command, if there is one. */
-export async function createLanding({ overwrite, expects, ...key }: LandingOptions): Promise<Landing> {
-  // Where even the folder waits for the kind of file, nothing can be found yet.
-  let part = awaitsExtension(dirname(key.place)) ? undefined : await claimPart(key)
+export async function createLanding(options: LandingOptions): Promise<Landing> {
+  const { overwrite, expects, isPassing, ...key } = options
+  // Where even the folder waits for the kind of file, a later command could not find what this one leaves.
+  const isFindable = !awaitsExtension(dirname(key.place))
+  let part = isFindable ? await claimPart(key) : undefined
   return {
     expects,
     get part() {
@@ -36,9 +43,15 @@ export async function createLanding({ overwrite, expects, ...key }: LandingOptio
       await refuseObstacle(path, overwrite)
       part ??= await writing(path, () => {
         makeFolders(dirname(path))
-        return createPart({ ...key, place: awaitsExtension(dirname(key.place)) ? path : key.place })
+        return createPart({ ...key, place: isFindable ? key.place : path })
       })
       return { part, path }
+    },
+    async giveUp(mayComeLater) {
+      if (part === undefined) return false
+      if (mayComeLater && isFindable && !isPassing) return part.release()
+      await part.discard()
+      return false
     },
   }
 }

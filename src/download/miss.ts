@@ -5,6 +5,8 @@ import { printable, shortened } from '../protocol/text.js'
 export interface MissOptions {
   /** The same request may do better later. */
   readonly again: boolean
+  /** What has arrived is of use to a later command; where the same request may do better, it always is. */
+  readonly mayComeLater?: boolean | undefined
   /** The status that the host answered with, when that is what was wrong. */
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
@@ -14,13 +16,15 @@ export interface MissOptions {
 export class Miss extends Error {
   override readonly name = 'Miss'
   readonly again: boolean
+  readonly mayComeLater: boolean
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
 
   /** `reason` is printable and fits after a colon: `the host answered 503`. */
-  constructor(reason: string, { again, status, retryAfterMs, cause }: MissOptions) {
+  constructor(reason: string, { again, mayComeLater, status, retryAfterMs, cause }: MissOptions) {
     super(shortened(printable(reason)), { cause })
     this.again = again
+    this.mayComeLater = mayComeLater ?? again
     this.status = status
     this.retryAfterMs = retryAfterMs
   }

@@ -2,10 +2,12 @@
  * Whether a download may go on where one stopped: pure, tested by table. A changed file must never be glued to an old
  * part, so the host itself has to say that it is still the same (RFC 9110, 13.1.5 and 14.4).
  */
+import { HEAD_BYTES } from './kind.js'
 
 /** What is known of the file that a part is a beginning of; nothing of its address, which may hold a secret. */
 export interface About {
   readonly etag?: string | undefined
+  /** Only where it tells one version from the next. */
   readonly lastModified?: string | undefined
   readonly totalBytes?: number | undefined
   readonly contentType?: string | undefined
@@ -19,9 +21,14 @@ export type Plan =
 
 export type Header = (name: string) => string | undefined
 
-/** A strong ETag, else the date of the last change. A weak ETag names files that mean the same, not the same bytes. */
+const STRONG_ETAG = /^"[\x21\x23-\x7e]*"$/
+
+/**
+ * A strong ETag; where the host gives none at all, the date of the last change. A weak ETag names files that mean the
+ * same, not the same bytes, and a host that says so of its file is not asked by date either (RFC 9110, 13.1.5).
+ */
 export const validatorOf = ({ etag, lastModified }: About): string | undefined =>
-  etag !== undefined && /^"[^"]*"$/.test(etag) ? etag : lastModified
+  etag === undefined ? lastModified : STRONG_ETAG.test(etag) ? etag : undefined
 
 /** What to ask for, with so many bytes of it at hand. */
 export function planOf(about: About | undefined, bytes: number): Plan {
@@ -30,19 +37,35 @@ export function planOf(about: About | undefined, bytes: number): Plan {
   const { totalBytes } = about
   if (totalBytes === bytes) return { kind: 'whole' }
   if (totalBytes !== undefined && bytes > totalBytes) return { kind: 'anew' }
+  // They do not tell what the file is, and so not its name; fetching them again costs nothing.
+  if (bytes < HEAD_BYTES) return { kind: 'anew' }
   return { kind: 'from', bytes, ifRange, about }
 }
 
+/** How many of the bytes at hand need not be fetched again. */
+export const usefulBytes = (about: About | undefined, bytes: number): number =>
+  planOf(about, bytes).kind === 'anew' ? 0 : bytes
+
 /** What a whole answer tells of its file; undefined where its bytes are not those of the file (an encoding). */
 export function aboutOf(header: Header): About | undefined {
-  if ((header('content-encoding') ?? 'identity').trim().toLowerCase() !== 'identity') return undefined
+  if (!isPlain(header)) return undefined
   const length = header('content-length')?.trim() ?? ''
   return {
     etag: header('etag')?.trim(),
-    lastModified: header('last-modified')?.trim(),
+    lastModified: tellingDate(header),
     totalBytes: /^\d{1,15}$/.test(length) ? Number(length) : undefined,
     contentType: header('content-type'),
   }
+}
+
+const isPlain = (header: Header): boolean =>
+  (header('content-encoding')?.trim() || 'identity').toLowerCase() === 'identity'
+
+/** Within the second of the change there may be another, under the same date (RFC 9110, 8.8.2.2). */
+function tellingDate(header: Header): string | undefined {
+  const date = header('last-modified')?.trim() ?? ''
+  const ageMs = Date.parse(header('date') ?? '') - Date.parse(date)
+  return /^[\x20-\x7e]+$/.test(date) && ageMs >= 1_000 ? date : undefined
 }
 
 export type Continuation =
@@ -66,16 +89,44 @@ export function continuationOf(
   { status, header }: PartialAnswer,
 ): Continuation {
   if (status === 200) return 'anew'
-  const range = header('content-range')?.trim() ?? ''
-  if (status === 416) return range === `bytes */${bytes}` ? 'whole' : 'mismatch'
-  const [, from, to, total] = /^bytes\s+(\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/i.exec(range) ?? []
-  const [etag, encoding] = [header('etag')?.trim(), header('content-encoding')?.trim() || 'identity']
+  if (status === 416) return isWhole(bytes, about, header) ? 'whole' : 'mismatch'
+  const range = rangeOf(header)
+  if (range === undefined || !isPlain(header) || isAnother(about, header)) return 'mismatch'
+  const { from, to, totalBytes } = range
   const fits =
-    Number(from) === bytes &&
-    Number(to) >= bytes &&
-    (total === '*' || Number(to) === Number(total) - 1) &&
-    (total === '*' || about.totalBytes === undefined || Number(total) === about.totalBytes) &&
-    (etag === undefined || about.etag === undefined || etag === about.etag) &&
-    encoding.toLowerCase() === 'identity'
+    from === bytes &&
+    to >= bytes &&
+    (totalBytes === undefined || to === totalBytes - 1) &&
+    (totalBytes === undefined || about.totalBytes === undefined || totalBytes === about.totalBytes)
   return fits ? 'append' : 'mismatch'
+}
+
+/** The length of the whole file, as a 206 tells it; undefined when it does not. */
+export const totalOf = (header: Header): number | undefined => rangeOf(header)?.totalBytes
+
+function rangeOf(header: Header) {
+  const [whole, from, to, total] =
+    /^bytes\s+(\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/i.exec(header('content-range')?.trim() ?? '') ?? []
+  if (whole === undefined) return undefined
+  return { from: Number(from), to: Number(to), totalBytes: total === '*' ? undefined : Number(total) }
+}
+
+/** A host that heeds `Range` and not `If-Range` may say itself that this is another file. */
+function isAnother({ etag, lastModified }: About, header: Header): boolean {
+  const [toldEtag, toldDate] = [header('etag')?.trim(), header('last-modified')?.trim()]
+  if (etag !== undefined && toldEtag !== undefined) return toldEtag !== etag
+  return lastModified !== undefined && toldDate !== undefined && toldDate !== lastModified
+}
+
+/**
+ * A 416 to a request that began at the end. The part may be another file of the same length, so here the host has to
+ * repeat by what it is known.
+ */
+function isWhole(bytes: number, about: About, header: Header): boolean {
+  const told = header(about.etag === undefined ? 'last-modified' : 'etag')?.trim()
+  return (
+    about.totalBytes === undefined &&
+    header('content-range')?.trim() === `bytes */${bytes}` &&
+    told === validatorOf(about)
+  )
 }

@@ -1,13 +1,13 @@
 /** One try: from the request to a whole, checked part file. What has arrived by then stays in the part. */
 import type { HttpResponse } from '../host/http.js'
-import { ask, type Question } from './answer.js'
+import { type Answer, ask, type Question } from './answer.js'
 import { type Bytes, checked, declaredLength, decoded, withHead } from './body.js'
 import { type FileKind, HEAD_BYTES, kindOf } from './kind.js'
 import type { Landing } from './landing.js'
 import { Miss } from './miss.js'
 import type { Part } from './part.js'
 import type { Meter } from './progress.js'
-import { aboutOf, continuationOf, planOf } from './resume.js'
+import { aboutOf, continuationOf, planOf, totalOf } from './resume.js'
 import { writing } from './trouble.js'
 
 export interface Arrival {
@@ -28,7 +28,7 @@ export async function transfer(question: Question, landing: Landing, meter: Mete
   const answer = await ask({ ...question, from: plan })
   switch (continuationOf(plan, answer.response)) {
     case 'append':
-      return rest(answer.response, part, question, landing, meter)
+      return rest(answer, part, question, landing, meter)
     case 'anew':
       return whole(answer, question, landing, meter)
     case 'whole':
@@ -41,14 +41,9 @@ export async function transfer(question: Question, landing: Landing, meter: Mete
   }
 }
 
-interface Whole {
-  readonly response: HttpResponse
-  readonly url: URL
-}
-
 /** The file from its first byte. */
 async function whole(
-  { response, url }: Whole,
+  { response, url }: Answer,
   { signal }: Question,
   landing: Landing,
   meter: Meter,
@@ -77,21 +72,21 @@ async function whole(
 
 /** What a part lacks. */
 async function rest(
-  response: HttpResponse,
+  { response, url }: Answer,
   part: Part,
-  { url, signal }: Question,
+  { signal }: Question,
   landing: Landing,
   meter: Meter,
 ): Promise<Arrival> {
   try {
     const opened = await openedAgain(part, url, landing)
-    const length = declaredLength(response)
+    const totalBytes = part.about?.totalBytes ?? totalOf(response.header)
     meter.receive(part.bytes)
-    meter.expect(length === undefined ? part.about?.totalBytes : part.bytes + length)
+    meter.expect(totalBytes)
     await writing(opened.path, () => part.takeUp(signal))
     for await (const chunk of checked(response, meter.receive, signal))
       await writing(opened.path, () => part.write(chunk))
-    return await sealed(opened, signal)
+    return await sealed(opened, signal, totalBytes)
   } catch (error) {
     response.discard()
     throw error
@@ -123,12 +118,15 @@ interface Opened {
   readonly kind: FileKind
 }
 
-async function sealed({ part, path, kind }: Opened, signal: AbortSignal | undefined): Promise<Arrival> {
-  const total = part.about?.totalBytes
-  if (total !== undefined && part.bytes !== total) {
+async function sealed(
+  { part, path, kind }: Opened,
+  signal: AbortSignal | undefined,
+  totalBytes = part.about?.totalBytes,
+): Promise<Arrival> {
+  if (totalBytes !== undefined && part.bytes !== totalBytes) {
     const had = part.bytes
     await writing(path, () => part.begin(undefined))
-    throw new Miss(`the parts of the file come to ${had} bytes and not to ${total}`, { again: true })
+    throw new Miss(`the parts of the file come to ${had} bytes and not to ${totalBytes}`, { again: true })
   }
   const held = await writing(path, () => part.seal())
   signal?.throwIfAborted()

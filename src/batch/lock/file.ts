@@ -1,0 +1,33 @@
+/** The lock file on the disk. */
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { usageError } from '../../errors.js'
+import { errorCode, writeAtomically } from '../../host/files.js'
+import { type Lock, NO_LOCK } from './lock.js'
+import { lockText, parseLock } from './text.js'
+
+/** An empty lock when there is no file yet. Throws `usage`, also for the lock of another manifest that is still there. */
+export function readLock(path: string, manifest: string): Lock {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return NO_LOCK
+    throw usageError(
+      `The lock file cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
+    )
+  }
+  const lock = parseLock(text, path)
+  const other = lock.manifest
+  if (other !== undefined && other !== basename(manifest) && existsSync(join(dirname(path), basename(other))))
+    throw usageError(
+      `${path} belongs to ${other}, which is still there.`,
+      'Two manifests that differ in their extension alone would share one lock file: rename one of them.',
+    )
+  return lock
+}
+
+/** Whole or not at all: a batch that is killed leaves the old one or the new one. Throws the system's error. */
+export async function writeLock(path: string, manifest: string, lock: Lock): Promise<void> {
+  await writeAtomically(path, lockText({ ...lock, manifest: basename(manifest) }))
+}

@@ -22,6 +22,11 @@ export const COMMANDS: readonly CommandRow[] = [
     about: 'fetch the outputs of finished runs again',
     load: () => import('./download.js'),
   },
+  {
+    name: 'batch',
+    about: 'make what is missing or stale of a manifest, and nothing else',
+    load: () => import('./batch.js'),
+  },
   { name: 'models', about: 'what the models take', load: () => import('./models.js') },
   { name: 'login', about: 'store the API key', load: () => import('./login.js') },
   { name: 'logout', about: 'forget the stored API key', load: () => import('./logout.js') },

@@ -16,7 +16,9 @@ interface Record {
 }
 
 /** A list of rows. */
-export function parseCsv(text: string, report: Report): List {
+export function parseCsv(written: string, report: Report): List {
+  // A text means the same whatever system it was saved on; and the parser's raw records lose half of a CRLF.
+  const text = written.replace(/\r\n?/g, '\n')
   const positionAt = positionsIn(text)
   const delimiter = delimiterOf(text)
   const records = readRecords(text, delimiter, report)
@@ -58,7 +60,7 @@ function readRecords(text: string, delimiter: string, report: Report): readonly 
 
 /** Where each cell begins in a record that the parser has found to be in order. */
 function cellStarts(raw: string, delimiter: string): readonly number[] {
-  const first = raw.search(/[^\r\n]/)
+  const first = raw.search(/[^\n]/)
   const starts = [Math.max(0, first)]
   let isQuoted = false
   for (let at = Math.max(0, first); at < raw.length; at += 1) {

@@ -1,11 +1,12 @@
 /** The names and outputs of a row, pure: placeholders filled in, `count` counted out, paths made one way of writing. */
 import { posix } from 'node:path'
+import { RushesError } from '../../errors.js'
 import type { Report } from './position.js'
 import type { Row } from './row.js'
 
 /** The rules by which every output of the program is named; the caller has them. */
 export interface Naming {
-  /** Throws an error that says which placeholder is unknown. */
+  /** Throws `usage` that says which placeholder is unknown. */
   checkPlaceholders(template: string): void
   /** Fills in what is given, and leaves the rest. */
   fill(template: string, values: Readonly<Partial<Record<'index' | 'kind' | 'name' | 'ext', string>>>): string
@@ -86,6 +87,7 @@ function templateProblem(row: Row, template: string, { checkPlaceholders }: Nami
     checkPlaceholders(template)
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    if (!(error instanceof RushesError)) throw error
+    return [error.message, error.hint].filter(Boolean).join('. ')
   }
 }

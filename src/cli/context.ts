@@ -73,6 +73,8 @@ export interface Context extends Io {
   /** The same for a command that does not depend on it; throws `usage` for a newer format alone. */
   recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
+  /** The network, without a key. */
+  fetch(): Promise<Fetch>
   /** A client for an address and a key that are not the settings' own. */
   clientFor(baseUrl: string, apiKey: string): Promise<Client>
   downloader(fetch: Fetch): Promise<Downloader>
@@ -242,6 +244,7 @@ export function createContext(options: ContextOptions): Context {
     address: async () => (globals.local ? LOCAL_ADDRESS : baseUrl()),
     journal,
     recorder,
+    fetch,
     clientFor,
     connect: (connectOptions = {}) =>
       globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),

@@ -23,7 +23,7 @@ const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.
 export const stopsCreating = (error: RushesError): boolean => STOPPING.includes(error.exitCode)
 
 /** 0 without errors; a code outside the list (a bug, a usage error) goes before all of it. */
-export function exitCodeOf(errors: readonly RushesError[]): number {
+export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): number {
   const codes = errors.map(({ exitCode }) => exitCode)
   const other = codes.find((code) => !PRECEDENCE.includes(code))
   return other ?? PRECEDENCE.find((code) => codes.includes(code)) ?? EXIT.ok

@@ -21,8 +21,8 @@ export interface Progress {
   /** What is being done beside waiting; undefined clears it. Shown by the spinner alone. */
   activity(text: string | undefined): void
   transfer(id: string, amount: Amount): void
-  /** What is usual for the model of a run that is waited for; undefined when nothing is known. */
-  usual(model: string, time: UsualTime | undefined): void
+  /** A run exists; what is usual for its model, where that is known. */
+  runBegan(model: string | undefined, usual: UsualTime | undefined): void
   /** A run needs no more waiting for. */
   runEnded(): void
   end(): void
@@ -35,13 +35,15 @@ type Drawing = Pick<Progress, 'end'> & { changed(id?: string): void }
 export async function createProgress(ctx: Context, runs: number): Promise<Progress> {
   const statuses = new Map<string, string>()
   const amounts = new Map<string, Amount>()
-  const usuals = new Map<string, UsualTime | undefined>()
+  const usuals = new Map<string | undefined, UsualTime | undefined>()
+  let created = 0
   let ended = 0
   let activity: string | undefined
   const board = (): Board => ({
     statuses,
     runs,
     ended,
+    created,
     activity: amounts.size === 0 ? activity : transferText(amounts.values()),
     usual: usuals.size === 1 ? [...usuals.values()][0] : undefined,
   })
@@ -60,8 +62,9 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
       amounts.set(id, amount)
       drawing.changed()
     },
-    usual(model, time) {
-      usuals.set(model, time)
+    runBegan(model, usual) {
+      created++
+      usuals.set(model, usual)
     },
     runEnded() {
       ended++

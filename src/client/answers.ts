@@ -1,5 +1,5 @@
 /** Answers that are errors, as `RushesError`s: by the table of codes, else by the HTTP status. */
-import { RushesError, type RushesErrorOptions } from '../errors.js'
+import { OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
 import { type HttpFailure, type HttpResponse, readText } from '../host/http.js'
 import { parseErrorBody } from '../protocol/parse.js'
 import { problemByStatus, problemOf } from '../protocol/problems.js'
@@ -19,23 +19,40 @@ export interface Answer {
  * Reads an answer to its end. `conceal` takes secrets out of it: some services show a request back in their errors, and
  * errors end in logs. Throws `BodyTooLarge` or `HttpFailure`.
  */
-export async function readAnswer(response: HttpResponse, conceal = (text: string) => text): Promise<Answer> {
+export async function readAnswer(response: HttpResponse, conceal?: Conceal): Promise<Answer> {
   return {
-    status: response.status,
-    location: response.header('location'),
-    retryAfter: response.header('retry-after'),
-    text: conceal(await readText(response, MOST_ANSWER_BYTES)),
+    ...headOf(response, conceal),
+    text: (conceal ?? same)(await readText(response, MOST_ANSWER_BYTES)),
   }
 }
 
-/** `missing code` and unknown codes fall back to the status; a 404 is a run not found only when it says so. */
+export type Conceal = (text: string) => string
+
+const same: Conceal = (text) => text
+
+/** What is known of an answer before its body has come. */
+export function headOf(response: HttpResponse, conceal: Conceal = same): Answer {
+  const location = response.header('location')
+  return {
+    status: response.status,
+    location: location === undefined ? undefined : conceal(location),
+    retryAfter: response.header('retry-after'),
+    text: '',
+  }
+}
+
+/**
+ * `missing code` and unknown codes fall back to the status; a 404 is a run not found only when it says so. A service
+ * cannot speak in the codes of `rushes` itself: a refusal called `submission_unknown` would be kept as a run.
+ */
 export function errorOfAnswer(answer: Answer): RushesError {
   const { code, message } = parseErrorBody(answer.text)
   const known = problemOf(code)
   const row = known !== undefined && known.status === answer.status ? known : problemByStatus(answer.status)
   const said = printable(message ?? '') || known?.cause || saidOtherwise(answer)
+  const word = printable(code ?? '')
   return new RushesError(
-    printable(code ?? '') || 'service_error',
+    word === '' || Object.hasOwn(OWN_CODES, word) ? 'service_error' : word,
     `The service answered ${answer.status}: ${shortened(said)}`,
     {
       hint: row.hint,

@@ -4,7 +4,7 @@ import { BodyTooLarge, type Fetch, HttpFailure, type HttpResponse } from '../hos
 import { retry } from '../host/retry.js'
 import type { ModelInput } from '../protocol/models.js'
 import { createRunUrl } from '../protocol/routes.js'
-import { readAnswer } from './answers.js'
+import { headOf, readAnswer } from './answers.js'
 import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
 import type { Gate } from './send.js'
 
@@ -71,7 +71,7 @@ async function sendOnce(
     const lost = error instanceof HttpFailure || error instanceof BodyTooLarge
     if (!lost) throw error
     if (error instanceof HttpFailure && !error.sent) return { kind: 'unconnected', failure: error }
-    return outcomeWithoutBody(head, error)
+    return outcomeWithoutBody(head, error, engine.conceal)
   }
 }
 
@@ -79,16 +79,13 @@ async function sendOnce(
  * The head of the answer may have come though its body did not. A refusal is a refusal by its status alone, and a
  * 201 may carry the id in its `Location`; whatever else would have been an acceptance is unknown.
  */
-function outcomeWithoutBody(head: HttpResponse | undefined, cause: Error): CreateOutcome {
+function outcomeWithoutBody(
+  head: HttpResponse | undefined,
+  cause: Error,
+  conceal: CreateEngine['conceal'],
+): CreateOutcome {
   if (head === undefined) return { kind: 'unknown', why: `no answer came (${cause.message})`, cause }
-  const outcome = outcomeOfAnswer({
-    answer: {
-      status: head.status,
-      text: '',
-      location: head.header('location'),
-      retryAfter: head.header('retry-after'),
-    },
-  })
+  const outcome = outcomeOfAnswer({ answer: headOf(head, conceal) })
   if (outcome.kind !== 'nameless' && outcome.kind !== 'unknown') return outcome
   const why = `its answer (${head.status}) could not be read whole (${cause.message})`
   return { kind: 'unknown', why, httpStatus: head.status, cause }

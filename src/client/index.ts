@@ -6,6 +6,7 @@ import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import type { RunState } from '../protocol/run.js'
 import { originOf } from './address.js'
+import { concealing } from './conceal.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
 import { lookPatiently } from './look.js'
@@ -47,9 +48,6 @@ export interface Client {
   states(id: string, options?: WaitOptions): AsyncGenerator<RunState>
 }
 
-/** Whatever is shorter protects nothing, and is found in ordinary words. */
-const SHORTEST_SECRET = 8
-
 export function createApiClient(options: ClientOptions): Client {
   const { baseUrl, gate, clock, runIdField, failureStatuses = [] } = options
   const keyed = pipe(
@@ -57,8 +55,7 @@ export function createApiClient(options: ClientOptions): Client {
     withKey(options.apiKey, originOf(baseUrl)),
     withTrace(options.trace, clock),
   )
-  const conceal = (text: string) =>
-    options.apiKey.length < SHORTEST_SECRET ? text : text.replaceAll(options.apiKey, '[API key]')
+  const conceal = concealing(options.apiKey)
   const looking: WaitEngine = {
     baseUrl,
     send: pipe(keyed, withLimit(gate)),

@@ -73,7 +73,7 @@ function excuseLag(outcome: LookOutcome, createdAtMs: number | undefined, nowMs:
 }
 
 const gaveUp = (error: RushesError): RushesError =>
-  new RushesError(error.code, `${error.message} No good answer for two minutes.`, {
+  new RushesError(error.code, `${error.message.replace(/[.\s]*$/, '')}. No good answer for two minutes.`, {
     hint: error.hint,
     cause: error.cause,
     runId: error.runId,

@@ -1,4 +1,4 @@
-/** One GET to the head of a 200: redirects followed, nothing sent that the host of an output need not know. */
+/** One GET to the head of a good answer: redirects followed, nothing sent that the host of an output need not know. */
 import { retryAfterMs } from '../host/backoff.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { parseAddress, printableAddress } from './address.js'
@@ -14,6 +14,8 @@ export interface Question {
   readonly signal: AbortSignal | undefined
   /** Wall clock, milliseconds: `Retry-After` may be a date. */
   readonly nowMs: number
+  /** Only what follows so many bytes, if the file is still that one. */
+  readonly from?: { readonly bytes: number; readonly ifRange: string } | undefined
 }
 
 export interface Answer {
@@ -22,17 +24,19 @@ export interface Answer {
   readonly url: URL
 }
 
-/** Throws `Miss` for everything that is not a 200. */
+/** Throws `Miss` for everything that is not a 200, or for a question `from` a 206 or a 416. */
 export async function ask(question: Question): Promise<Answer> {
   let { url } = question
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
     const response = await get(question, url)
-    if (response.status === 200) return { response, url }
-    const location = REDIRECTS.has(response.status) ? response.header('location') : undefined
+    const { status } = response
+    if (status === 200 || (question.from !== undefined && (status === 206 || status === 416)))
+      return { response, url }
+    const location = REDIRECTS.has(status) ? response.header('location') : undefined
     response.discard()
     if (location === undefined)
       throw missOfStatus(
-        response.status,
+        status,
         retryAfterMs(response.header('retry-after'), question.nowMs, MOST_RETRY_AFTER_MS),
       )
     const next = parseAddress(location, url)
@@ -45,12 +49,13 @@ export async function ask(question: Question): Promise<Answer> {
   throw new Miss(`the host redirects more than ${MOST_REDIRECTS} times`, { again: false })
 }
 
-async function get({ fetch, userAgent, signal }: Question, url: URL): Promise<HttpResponse> {
+async function get({ fetch, userAgent, signal, from }: Question, url: URL): Promise<HttpResponse> {
   const headers = {
     accept: '*/*',
     // The declared length is then that of the file.
     'accept-encoding': 'identity',
     ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+    ...(from === undefined ? {} : { range: `bytes=${from.bytes}-`, 'if-range': from.ifRange }),
   }
   try {
     return await fetch({ method: 'GET', url, headers, signal })

@@ -1,16 +1,17 @@
 /** One output from its URL to its place. */
-import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
-import { makeFolders } from '../host/files.js'
+import { RushesError } from '../errors.js'
 import { fetchOutput, type Means, type Retrying, type Source } from './fetch.js'
 import { misnamed } from './kind.js'
-import { awaitsExtension, withExtension } from './names.js'
-import { openPart } from './part.js'
+import { createLanding } from './landing.js'
+import { Miss } from './miss.js'
+import { awaitsExtension } from './names.js'
+import { claimPart, type Part } from './part.js'
 import { place, refuseObstacle } from './place.js'
 import type { Meter } from './progress.js'
 import { pour, withTemporaryFile } from './stdout.js'
-import type { Opening } from './transfer.js'
-import { writing } from './trouble.js'
+import { stillThere } from './still-there.js'
+import { failed } from './trouble.js'
 
 /** One entry of `files` in the JSON output. */
 export interface DownloadedFile {
@@ -32,42 +33,72 @@ export interface Delivery {
 
 export interface Job {
   readonly source: Source
+  readonly runId: string
+  /** `image`, `video`, …; undefined when it is not known. */
+  readonly kind: string | undefined
+  /** The number of the output within its run, from 0. */
+  readonly position: number
   /** May hold `{ext}`, which the bytes decide. */
   readonly name: string
   readonly overwrite: boolean
+  /** Files that an earlier command brought home, with absolute paths. */
+  readonly have: readonly DownloadedFile[]
   readonly meter: Meter
   readonly signal: AbortSignal | undefined
   readonly onRetry?: ((retrying: Retrying) => void) | undefined
 }
 
-/** Throws `download_failed`, or the signal's reason; then nothing is left behind but folders that were made. */
+/**
+ * Throws `download_failed`, or the signal's reason. What has arrived is then kept for a later command, where a signal or
+ * the network ended it and the host will say whether the file is still the same; otherwise nothing is left behind but
+ * folders that were made.
+ */
 export async function deliverToFile(means: Means, job: Job): Promise<Delivery> {
-  const { name, overwrite } = job
-  if (!awaitsExtension(name)) await refuseObstacle(name, overwrite)
-  const open: Opening = async ({ extension }) => {
-    const path = withExtension(name, extension)
-    // Said now rather than after two gigabytes.
-    await refuseObstacle(path, overwrite)
-    return { path, part: await writing(path, () => openWithFolders(path)) }
+  const { name, overwrite, source, signal } = job
+  const { runId, position, kind: expects } = job
+  const there = overwrite ? undefined : await stillThere(name, job.have, signal)
+  if (there !== undefined) {
+    // A kill between the renaming and the tidying up leaves an empty part.
+    await (await claimPart({ place: name, runId, position }))?.discard()
+    return { file: there, warnings: [] }
   }
-  const { part, path, kind, bytes, sha256, url } = await fetchOutput(means, job.source, { ...job, open })
+  const landing = await createLanding({ place: name, runId, position, overwrite, expects })
   try {
+    if (!awaitsExtension(name)) await refuseObstacle(name, overwrite)
+    const { part, path, kind, bytes, sha256, url } = await fetchOutput(means, source, { ...job, landing })
     await place(part.path, path, overwrite)
-  } catch (error) {
     await part.discard()
-    throw error
-  }
-  const warning = misnamed(path, kind)
-  return {
-    file: { path, bytes, sha256, url, content_type: kind.contentType },
-    warnings: warning === undefined ? [] : [warning],
+    const warning = misnamed(path, kind)
+    return {
+      file: { path, bytes, sha256, url, content_type: kind.contentType },
+      warnings: warning === undefined ? [] : [warning],
+    }
+  } catch (error) {
+    const isKept = await leave(landing.part, signal?.aborted === true || mayComeLater(error))
+    throw isKept && error instanceof RushesError ? withKept(error) : error
   }
 }
 
-async function openWithFolders(path: string) {
-  makeFolders(dirname(path))
-  return openPart(path)
+/** Whether the part was kept. */
+async function leave(part: Part | undefined, isOfUse: boolean): Promise<boolean> {
+  if (part === undefined) return false
+  if (isOfUse) return part.release()
+  await part.discard()
+  return false
 }
+
+/** The network ended it, or a host in trouble. */
+const mayComeLater = (error: unknown): boolean =>
+  error instanceof RushesError && error.cause instanceof Miss && error.cause.again
+
+const withKept = (error: RushesError): RushesError =>
+  failed(error.message, {
+    hint: [error.hint, 'What has arrived is kept: the same command goes on from there.']
+      .filter(Boolean)
+      .join(' '),
+    cause: error.cause,
+    httpStatus: error.httpStatus,
+  })
 
 /** Rejects with `StreamFailed` when the bytes are there and the stream does not take them. */
 export const deliverToStream = (

@@ -3,9 +3,10 @@ import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import { retry } from '../host/retry.js'
 import { parseAddress, printableAddress } from './address.js'
+import type { Landing } from './landing.js'
 import { Miss, mayHaveExpired, waitAfter } from './miss.js'
 import type { Meter } from './progress.js'
-import { type Arrival, type Opening, transfer } from './transfer.js'
+import { type Arrival, transfer } from './transfer.js'
 import { failed } from './trouble.js'
 
 export interface Means {
@@ -33,7 +34,7 @@ export interface Retrying {
 }
 
 export interface Course {
-  readonly open: Opening
+  readonly landing: Landing
   readonly meter: Meter
   readonly signal: AbortSignal | undefined
   readonly onRetry?: ((retrying: Retrying) => void) | undefined
@@ -41,11 +42,11 @@ export interface Course {
 
 type Outcome = (Arrival & { readonly url: string }) | Miss
 
-/** Throws `download_failed`, or the signal's reason. The caller places or discards the part. */
+/** Throws `download_failed`, or the signal's reason. The caller places, keeps or discards the part. */
 export async function fetchOutput(
   { fetch, clock, random, userAgent }: Means,
   { url: firstUrl, freshUrl }: Source,
-  { open, meter, signal, onRetry }: Course,
+  { landing, meter, signal, onRetry }: Course,
 ): Promise<Arrival & { readonly url: string }> {
   let address = firstUrl
   let askForFreshUrl = freshUrl
@@ -56,7 +57,7 @@ export async function fetchOutput(
     if (url === undefined) return new Miss('the address is no http or https URL', { again: false })
     try {
       const question = { fetch, url, userAgent, signal, nowMs: clock.now() }
-      return { ...(await transfer(question, open, meter)), url: address }
+      return { ...(await transfer(question, landing, meter)), url: address }
     } catch (error) {
       signal?.throwIfAborted()
       if (error instanceof Miss) return error

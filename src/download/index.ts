@@ -3,12 +3,15 @@
  * final name is complete. One that fails takes no other with it. Nothing but a plain GET is sent to an output's host:
  * the `fetch` that is given in must add no key.
  *
- * Limits: an interrupted download starts again from its first byte; a host that declares no length, and closes the
- * connection properly, is believed.
+ * One that was interrupted goes on where it stopped, in the next try as in the next command, if the host says that the file
+ * is still the same.
+ *
+ * Limits: a host that declares no length, and closes the connection properly, is believed; so is one that calls another
+ * file by the same strong ETag.
  */
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
-import { type Delivery, deliverToFile, deliverToStream } from './deliver.js'
+import { type Delivery, type DownloadedFile, deliverToFile, deliverToStream } from './deliver.js'
 import type { Means, Retrying, Source } from './fetch.js'
 import { createNamer, type Namer, type Subject } from './names.js'
 import { createProgress, type Progress } from './progress.js'
@@ -40,6 +43,8 @@ export interface DownloadOptions {
   /** Shared by the calls of one command, so that their names and `{index}` go on from each other. */
   readonly namer?: Namer | undefined
   readonly overwrite?: boolean | undefined
+  /** Files of these outputs that an earlier command brought home, with absolute paths: one that is still there is done. */
+  readonly have?: readonly DownloadedFile[] | undefined
   /** Takes the bytes when the target is `stdout`; stays open. */
   readonly stdout?: Writable | undefined
   readonly signal?: AbortSignal | undefined
@@ -70,8 +75,12 @@ export function createDownloader(means: Means): Downloader {
         const meter = createMeter()
         const job = {
           source: output,
+          runId: output.runId,
+          kind: output.kind,
+          position: outputs.slice(0, at).filter(({ runId }) => runId === output.runId).length,
           name: names[at] ?? '',
           overwrite: options.overwrite ?? false,
+          have: options.have ?? [],
           meter,
           signal,
           onRetry: (retrying: Retrying) => onRetry?.(retrying, output),

@@ -1,15 +1,14 @@
-/** One try: from the request to a whole, checked part file, or nothing left behind. */
+/** One try: from the request to a whole, checked part file. What has arrived by then stays in the part. */
 import type { HttpResponse } from '../host/http.js'
 import { ask, type Question } from './answer.js'
 import { type Bytes, checked, declaredLength, decoded, withHead } from './body.js'
 import { type FileKind, HEAD_BYTES, kindOf } from './kind.js'
+import type { Landing } from './landing.js'
 import { Miss } from './miss.js'
 import type { Part } from './part.js'
 import type { Meter } from './progress.js'
+import { aboutOf, continuationOf, planOf } from './resume.js'
 import { writing } from './trouble.js'
-
-/** Opens the part file once it is known what will be in it, and says what the whole file will be called. */
-export type Opening = (kind: FileKind) => Promise<{ readonly part: Part; readonly path: string }>
 
 export interface Arrival {
   readonly part: Part
@@ -20,31 +19,126 @@ export interface Arrival {
 }
 
 /** Throws `Miss` for the network's part, `RushesError` for the disk's, and the signal's reason. */
-export async function transfer(question: Question, open: Opening, meter: Meter): Promise<Arrival> {
+export async function transfer(question: Question, landing: Landing, meter: Meter): Promise<Arrival> {
+  const { part } = landing
+  const plan = planOf(part?.about, part?.bytes ?? 0)
   meter.restart()
-  const { response, url } = await ask(question)
+  if (part === undefined || plan.kind === 'anew') return whole(await ask(question), question, landing, meter)
+  if (plan.kind === 'whole') return finish(part, question, landing, meter)
+  const answer = await ask({ ...question, from: plan })
+  switch (continuationOf(plan, answer.response)) {
+    case 'append':
+      return rest(answer.response, part, question, landing, meter)
+    case 'anew':
+      return whole(answer, question, landing, meter)
+    case 'whole':
+      answer.response.discard()
+      return finish(part, question, landing, meter)
+    case 'mismatch':
+      answer.response.discard()
+      await writing(part.path, () => part.begin(undefined))
+      return transfer(question, landing, meter)
+  }
+}
+
+interface Whole {
+  readonly response: HttpResponse
+  readonly url: URL
+}
+
+/** The file from its first byte. */
+async function whole(
+  { response, url }: Whole,
+  { signal }: Question,
+  landing: Landing,
+  meter: Meter,
+): Promise<Arrival> {
   meter.expect(declaredLength(response))
-  const head = { contentType: response.header('content-type'), url }
   let opened: { readonly part: Part; readonly path: string; readonly kind: FileKind } | undefined
   try {
-    for await (const chunk of fileOf(response, meter, question.signal)) {
+    for await (const chunk of fileOf(response, meter, signal)) {
       if (opened === undefined) {
-        const kind = await kindOf({ ...head, head: chunk })
-        opened = { ...(await open(kind)), kind }
+        const kind = await kindOf({ contentType: response.header('content-type'), url, head: chunk })
+        refuseWebPage(kind, landing.expects)
+        opened = { ...(await landing.open(kind)), kind }
+        const { part, path } = opened
+        await writing(path, () => part.begin(aboutOf(response.header)))
       }
       const { part, path } = opened
       await writing(path, () => part.write(chunk))
     }
     if (opened === undefined) throw new Miss('the answer is empty', { again: true })
-    const { part, path, kind } = opened
-    const sealed = await writing(path, () => part.seal())
-    question.signal?.throwIfAborted()
-    return { part, path, kind, ...sealed }
+    return await sealed(opened, signal)
   } catch (error) {
     response.discard()
-    await opened?.part.discard()
     throw error
   }
+}
+
+/** What a part lacks. */
+async function rest(
+  response: HttpResponse,
+  part: Part,
+  { url, signal }: Question,
+  landing: Landing,
+  meter: Meter,
+): Promise<Arrival> {
+  try {
+    const opened = await openedAgain(part, url, landing)
+    const length = declaredLength(response)
+    meter.receive(part.bytes)
+    meter.expect(length === undefined ? part.about?.totalBytes : part.bytes + length)
+    await writing(opened.path, () => part.takeUp(signal))
+    for await (const chunk of checked(response, meter.receive, signal))
+      await writing(opened.path, () => part.write(chunk))
+    return await sealed(opened, signal)
+  } catch (error) {
+    response.discard()
+    throw error
+  }
+}
+
+/** A part that holds everything: it was complete, and did not come to its name. */
+async function finish(
+  part: Part,
+  { url, signal }: Question,
+  landing: Landing,
+  meter: Meter,
+): Promise<Arrival> {
+  const opened = await openedAgain(part, url, landing)
+  meter.receive(part.bytes)
+  await writing(opened.path, () => part.takeUp(signal))
+  return sealed(opened, signal)
+}
+
+async function openedAgain(part: Part, url: URL, landing: Landing) {
+  const head = await writing(part.path, () => part.head(HEAD_BYTES))
+  const kind = await kindOf({ contentType: part.about?.contentType, url, head })
+  return { ...(await landing.open(kind)), kind }
+}
+
+interface Opened {
+  readonly part: Part
+  readonly path: string
+  readonly kind: FileKind
+}
+
+async function sealed({ part, path, kind }: Opened, signal: AbortSignal | undefined): Promise<Arrival> {
+  const total = part.about?.totalBytes
+  if (total !== undefined && part.bytes !== total) {
+    const had = part.bytes
+    await writing(path, () => part.begin(undefined))
+    throw new Miss(`the parts of the file come to ${had} bytes and not to ${total}`, { again: true })
+  }
+  const held = await writing(path, () => part.seal())
+  signal?.throwIfAborted()
+  return { part, path, kind, ...held }
+}
+
+/** A portal that wants a password, or a page that says sorry, with status 200. */
+function refuseWebPage({ extension }: FileKind, expects: string | undefined): void {
+  if (extension === 'html' && (expects === 'image' || expects === 'video'))
+    throw new Miss(`the host sent a web page in place of the ${expects}`, { again: true })
 }
 
 const fileOf = (response: HttpResponse, meter: Meter, signal: AbortSignal | undefined): Bytes =>

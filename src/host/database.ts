@@ -90,29 +90,50 @@ function createPrivately(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
+const WRITES = /^\s*(WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b/is
+
+interface Prepared {
+  readonly statement: Database.Statement
+  readonly writes: boolean
+}
+
 function wrap(database: Database.Database): OpenDatabase {
-  const statements = new Map<string, Database.Statement>()
-  const prepare = (sql: string): Database.Statement => {
-    const statement = statements.get(sql) ?? database.prepare(sql)
-    statements.set(sql, statement)
-    return statement
+  const statements = new Map<string, Prepared>()
+  const prepare = (sql: string): Prepared => {
+    const prepared = statements.get(sql) ?? { statement: database.prepare(sql), writes: WRITES.test(sql) }
+    statements.set(sql, prepared)
+    return prepared
   }
   const exec = (sql: string) => database.exec(sql)
+
+  function transaction<Result>(work: () => Result): Result {
+    exec('BEGIN IMMEDIATE')
+    try {
+      const result = work()
+      exec('COMMIT')
+      return result
+    } catch (error) {
+      exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  /**
+   * A write by itself takes the lock first too. SQLite leaves a statement that was refused the lock (SQLITE_BUSY) in the
+   * middle, libsql does not put it back, and while it stands there nothing that this connection writes is committed:
+   * seen here, with answers that said it was. A refused BEGIN leaves nothing behind.
+   */
+  function perform<Result>(sql: string, work: (statement: Database.Statement) => Result): Result {
+    const { statement, writes } = prepare(sql)
+    return writes && !database.inTransaction ? transaction(() => work(statement)) : work(statement)
+  }
+
   return {
-    run: (sql, ...values) => ({ changes: prepare(sql).run(...values).changes }),
-    get: (sql, ...values) => prepare(sql).get(...values) as Row | undefined,
-    all: (sql, ...values) => prepare(sql).all(...values) as Row[],
-    transaction(work) {
-      exec('BEGIN IMMEDIATE')
-      try {
-        const result = work()
-        exec('COMMIT')
-        return result
-      } catch (error) {
-        exec('ROLLBACK')
-        throw error
-      }
-    },
+    // Values as a list: a single null would be taken for an object of named ones.
+    run: (sql, ...values) => perform(sql, (statement) => ({ changes: statement.run(values).changes })),
+    get: (sql, ...values) => perform(sql, (statement) => statement.get(values) as Row | undefined),
+    all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
+    transaction,
     close: () => {
       statements.clear()
       database.close()
@@ -161,4 +182,35 @@ export function setAside(path: string): string {
   return aside
 }
 
+/** The file and what has been written to it but not into it. */
+export const sizeOfDatabase = (path: string): number =>
+  [path, `${path}-wal`].reduce((sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0), 0)
+
 const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
+
+export interface Inspection {
+  /** The number of migrations that it went through; 0 when it cannot be told. */
+  readonly version: number
+  /** `ok`, or what is wrong with it. */
+  readonly integrity: string
+}
+
+/** Looks a file through without writing to it, without waiting long, and without setting anything aside. */
+export function inspectDatabase(path: string): Inspection {
+  try {
+    const database = new Database(path)
+    try {
+      database.exec('PRAGMA busy_timeout = 2000')
+      const [found] = database.prepare('PRAGMA user_version').all() as { user_version: number }[]
+      const rows = database.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[]
+      return {
+        version: found?.user_version ?? 0,
+        integrity: rows.map(({ integrity_check }) => integrity_check).join('; '),
+      }
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    return { version: 0, integrity: error instanceof Error ? error.message : String(error) }
+  }
+}

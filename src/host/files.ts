@@ -88,10 +88,14 @@ export const makeTemporaryFolder = (prefix: string): Promise<string> => mkdtemp(
 /** Removes a file that may already be gone. */
 export const removeFile = (path: string): Promise<void> => rm(path, { force: true })
 
-/** Writes all of `bytes`: a single `write` may take less than it was given. */
-export async function writeFully(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+/**
+ * Writes all of `bytes`: a single `write` may take less than it was given. Where the file stands, unless `position` says
+ * from where on.
+ */
+export async function writeFully(handle: FileHandle, bytes: Uint8Array, position?: number): Promise<void> {
   for (let offset = 0; offset < bytes.byteLength; ) {
-    const { bytesWritten } = await handle.write(bytes, offset)
+    const at = position === undefined ? null : position + offset
+    const { bytesWritten } = await handle.write(bytes, offset, bytes.byteLength - offset, at)
     offset += bytesWritten
   }
 }

@@ -43,9 +43,9 @@ export interface Journal {
   filesOf(run: JournalRun): readonly JournalFile[]
   /** The run created last. */
   last(address: string): JournalRun | undefined
-  /** Oldest first. */
-  unfinished(address: string): readonly JournalRun[]
-  /** Oldest first; everywhere when no address is given. */
+  /** Oldest first; at every address when none is given. */
+  unfinished(address?: string): readonly JournalRun[]
+  /** The same. */
   unconfirmed(address?: string): readonly JournalRun[]
   /** Newest first. */
   list(filter: ListFilter): readonly JournalRun[]
@@ -94,8 +94,9 @@ export function openJournal({ path, now, onSetAside }: JournalOptions): Journal 
     unfinished: (address) =>
       db
         .all(
-          `SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = ? ORDER BY row`,
-          address,
+          `SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = coalesce(?, address)
+           ORDER BY row`,
+          address ?? null,
         )
         .map(runOfRow),
     unconfirmed(address) {

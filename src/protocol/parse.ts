@@ -28,6 +28,12 @@ export function isHttpUrl(value: unknown): value is string {
   }
 }
 
+/**
+ * A URL may hold spaces, line ends and characters that nobody sees, which every parser encodes or drops. As it is, it
+ * would be several words to `xargs`, or a flag of `curl`.
+ */
+const oneWord = (url: string): string => (/[\p{C}\p{Z}]/u.test(url) ? new URL(url).href : url)
+
 const date = (value: unknown): string | undefined => {
   if (typeof value !== 'string') return undefined
   const time = Date.parse(value)
@@ -50,7 +56,7 @@ function outputUrls(run: JsonObject, phase: Phase): Parsed<readonly string[]> {
   if (!Array.isArray(urls)) return { ok: false, wrong: 'the run has succeeded without output.urls' }
   if (urls.length === 0) return { ok: false, wrong: 'the run has succeeded with an empty output.urls' }
   return urls.every(isHttpUrl)
-    ? { ok: true, value: urls }
+    ? { ok: true, value: urls.map(oneWord) }
     : { ok: false, wrong: 'output.urls holds something that is not an http or https URL' }
 }
 

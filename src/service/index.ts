@@ -4,6 +4,7 @@
  *
  *   http/        Fastify: routes and answers, no rules
  *   rules/       pure: who is asking, how often, for what
+ *   faults/      what goes wrong when it is asked for (`serve --fault`)
  *   runs.ts      the two endpoints without HTTP
  *   store/       what is remembered: a small contract, SQLite behind it
  *   worker/      leases, the queue, one render
@@ -18,6 +19,7 @@ import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import { doneWithin } from './closing.js'
 import { openData } from './data.js'
+import { createFaults, type Fault, type Faults } from './faults/index.js'
 import { createApp } from './http/app.js'
 import { fetchInto } from './http/inject.js'
 import { type Address, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
@@ -54,9 +56,17 @@ export interface ServiceOptions {
   readonly ephemeralKey?: boolean | undefined
   /** Where proxies for references are looked up. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** What is to go wrong on purpose, for requests over the port. */
+  readonly faults?: readonly Fault[] | undefined
+  /** Told of each of these when it strikes, as in `create answered 429`. */
+  readonly onFault?: ((words: string) => void) | undefined
   /** Told of what went wrong inside the service; never of keys or prompts. */
   readonly log?: ((line: object | string) => void) | undefined
 }
+
+/** Without any, no request is looked at for them. */
+const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
+  faults.length === 0 ? undefined : createFaults({ faults, clock, ...(onFault && { onStrike: onFault }) })
 
 export interface Service {
   /** The ephemeral key; else the first key on the first start of a data folder, shown this once; else undefined. */
@@ -111,6 +121,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const app = await createApp({
     runs: { runs, baseUrl, bodyLimitBytes: options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES },
     outputs: { folder: folders.outputs, findOutput: store.findOutput },
+    faults: faultsOf(options),
     onError,
   })
 

@@ -112,6 +112,22 @@ describe('download', () => {
     )
   })
 
+  it('has nothing to do where the file of that run is still there, and does it again where it is another', async () => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'fox.png')
+    await service.run([...RUN, '-o', path, '--sidecar'])
+    const id = rowsOf(service.home)[0]?.id ?? ''
+    const again = (...words: string[]) => service.run(['download', id, '-o', path, '--sidecar', ...words])
+    const before = service.requests.length
+    expect(await again()).toMatchObject({ code: 0, stdout: `${path}\n` })
+    expect(service.requests.length - before).toBe(1)
+    expect((await service.run(['download', id, '-o', path.replace('png', '{ext}')])).stdout).toBe(`${path}\n`)
+    writeFileSync(path, Buffer.alloc(ONE_PIXEL_PNG.byteLength))
+    expect(await again()).toMatchObject({ code: 12, stdout: '' })
+    expect(await again('--overwrite')).toMatchObject({ code: 0, stdout: `${path}\n` })
+    expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
+  })
+
   it('is exit 11 for a run that goes on, after one look, and waits only when it is told to', async () => {
     const service = await createCliService({ rendering: false })
     const [id = ''] = await created(service)

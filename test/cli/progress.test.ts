@@ -6,6 +6,7 @@ const board: Board = {
   statuses: new Map([['run_1', 'processing']]),
   runs: 1,
   ended: 0,
+  created: 1,
   activity: undefined,
   usual: undefined,
 }

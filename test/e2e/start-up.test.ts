@@ -81,7 +81,7 @@ describe.concurrent('what is loaded', () => {
   it('is seen: a command that needs the network loads it and nothing of the service; --local loads both', async () => {
     const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: 'http://127.0.0.1:9' }
     const remote = await loadedBy(['login'], key, 'key')
-    expect(remote).toMatchObject({ code: 9, packages: ['undici'] })
+    expect(remote).toMatchObject({ code: 9, packages: ['undici', 'libsql'] })
     const local = await loadedBy(['status', '--local', 'run_1'])
     expect(local.packages).toEqual(['undici', 'the service', 'libsql', 'fastify', '@fastify/static'])
   })

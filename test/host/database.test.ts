@@ -152,3 +152,29 @@ describe('a transaction', () => {
     expect(existsSync(path)).toBe(true)
   })
 })
+
+describe('a write that was refused the lock', () => {
+  it.each<[string, (database: OpenDatabase) => unknown]>([
+    ['run', (database) => add(database, 'refused')],
+    ['get', (database) => database.get(`INSERT INTO notes (text) VALUES ('refused') RETURNING id`)],
+    ['all', (database) => database.all(`UPDATE notes SET text = 'refused' RETURNING id`)],
+  ])('by %s leaves nothing behind: what is written later is there for everybody', (_, refused) => {
+    const path = newPath()
+    const [one, two] = [
+      openDatabase({ path, migrations: [FIRST], busyTimeoutMs: 20 }),
+      openDatabase({ path, migrations: [FIRST], busyTimeoutMs: 20 }),
+    ]
+    onTestFinished(() => {
+      one.close()
+      two.close()
+    })
+    two.transaction(() => {
+      add(two, 'first')
+      expect(() => refused(one)).toThrow(/locked/)
+    })
+    one.run(`INSERT INTO notes (text) VALUES ('second')`)
+    expect(texts(two)).toEqual(['first', 'second'])
+    expect(add(two, 'third')).toBe(1)
+    expect(texts(one)).toEqual(['first', 'second', 'third'])
+  })
+})

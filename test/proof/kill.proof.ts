@@ -21,7 +21,7 @@ const SWEEPS: readonly (readonly [string, readonly Kill[]])[] = [
     'from the 201 on, every millisecond',
     several(30, (at) => ({ at: 'create answered' as const, afterMs: at })),
   ],
-  ['while polling', several(20, (at) => ({ at: 'look' as const, number: 1 + (at % 2), afterMs: 3 * at }))],
+  ['while polling', several(20, (at) => ({ at: 'look' as const, number: 1, afterMs: at }))],
   ['during the download', several(25, (at) => ({ at: 'output' as const, share: at / 25 }))],
 ]
 

@@ -74,6 +74,8 @@ export const LOOPBACK_URL = 'http://127.0.0.1:1'
 
 export interface CliService extends TestService {
   readonly requests: HttpRequest[]
+  /** The service, with every request noted in `requests`. */
+  readonly counting: Fetch
   readonly home: string
   run(argv: readonly string[], options?: Omit<RunOptions, 'clock' | 'home'>): Promise<Ran>
 }
@@ -92,6 +94,7 @@ export async function createCliService(
   return {
     ...service,
     requests,
+    counting: fetch,
     home,
     run: (argv, runOptions = {}) =>
       runCli(argv, {

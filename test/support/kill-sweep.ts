@@ -16,7 +16,9 @@ export interface Tally {
   readonly kills: number
   /** Runs that the service had accepted by then. */
   accepted: number
-  /** Of those: in the journal with their id, and as unconfirmed. */
+  /** Runs that were done before their kill came. */
+  late: number
+  /** Of those accepted: in the journal with their id, and as unconfirmed. */
   known: number
   unconfirmed: number
   /** Rows for creates that the service never saw. */
@@ -32,7 +34,15 @@ const isWhole = (path: string): boolean => {
 }
 
 export async function sweep(kills: readonly Kill[]): Promise<Tally> {
-  const tally: Tally = { kills: kills.length, accepted: 0, known: 0, unconfirmed: 0, onlyMeant: 0, wrong: [] }
+  const tally: Tally = {
+    kills: kills.length,
+    accepted: 0,
+    late: 0,
+    known: 0,
+    unconfirmed: 0,
+    onlyMeant: 0,
+    wrong: [],
+  }
   let target = ''
   const relay = await createRelay(() => target)
   const service = await serve(createPlace(), ['--public-url', relay.url])
@@ -46,7 +56,10 @@ export async function sweep(kills: readonly Kill[]): Promise<Tally> {
     for (const [number, kill] of kills.entries()) {
       const watch = relay.watch(typeof kill === 'number' ? undefined : kill)
       const ended = await killAt(place, number, kill, watch)
-      if (ended !== undefined) tally.wrong.push(`kill ${number} came too late: ${ended}`)
+      if (ended !== undefined) {
+        tally.late++
+        if (!ended.startsWith('exit 0')) tally.wrong.push(`run ${number} ended by itself: ${ended}`)
+      }
       check(place, number, kill, watch, tally)
     }
     const watch = relay.watch(undefined)
@@ -98,7 +111,8 @@ async function recover(place: Place, kills: number, tally: Tally): Promise<void>
       ({ id, input }) => id !== undefined && (input as { prompt?: unknown }).prompt === `fox ${number}`,
     )
     const path = join(place.folder, fileOf(number))
-    if (row?.id === undefined || existsSync(path)) continue
+    const parts = filesBelow(place.folder).filter((name) => name.startsWith(`.${fileOf(number)}.`))
+    if (row?.id === undefined || (existsSync(path) && parts.length === 0)) continue
     const { code, stderr } = await rushes(place, ['download', row.id, '-o', fileOf(number), '--debug'])
     if (code !== 0 || !isWhole(path)) tally.wrong.push(`download of fox ${number}: exit ${code}: ${stderr}`)
   }
@@ -123,6 +137,6 @@ function rowsOf({ home }: Place): readonly JournalRun[] {
   }
 }
 
-export const sayTally = ({ kills, accepted, known, unconfirmed, onlyMeant, wrong }: Tally): string =>
-  `${kills} kills: ${accepted} runs accepted, ${known} in the journal with their id, ${unconfirmed} as unconfirmed, ` +
+export const sayTally = ({ kills, late, accepted, known, unconfirmed, onlyMeant, wrong }: Tally): string =>
+  `${kills} kills${late > 0 ? ` (${late} too late)` : ''}: ${accepted} runs accepted, ${known} in the journal with their id, ${unconfirmed} as unconfirmed, ` +
   `${onlyMeant} more rows for creates that never left; ${wrong.length} lost, paid twice or broken`

@@ -22,6 +22,8 @@ export const COMMANDS: readonly CommandRow[] = [
     about: 'fetch the outputs of finished runs again',
     load: () => import('./download.js'),
   },
+  { name: 'list', about: 'the runs this machine knows', load: () => import('./list.js') },
+  { name: 'forget', about: 'drop unconfirmed rows from the journal', load: () => import('./forget.js') },
   {
     name: 'batch',
     about: 'make what is missing or stale of a manifest, and nothing else',
@@ -31,5 +33,10 @@ export const COMMANDS: readonly CommandRow[] = [
   { name: 'login', about: 'store the API key', load: () => import('./login.js') },
   { name: 'logout', about: 'forget the stored API key', load: () => import('./logout.js') },
   { name: 'config', about: 'read and change the settings', load: () => import('./config.js') },
+  {
+    name: 'doctor',
+    about: 'is everything in place? settings, network, key, disk, journal',
+    load: () => import('./doctor.js'),
+  },
   { name: 'serve', about: 'the local service', load: () => import('./serve.js') },
 ]

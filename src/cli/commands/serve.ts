@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import { parseFault } from '../../service/faults/grammar.js'
 import { LOCAL_MODELS } from '../../service/models.js'
 import type { Context } from '../context.js'
 import type { CommandEnvironment } from '../program.js'
@@ -13,6 +14,7 @@ export interface ServeOptions {
   readonly concurrency?: string
   readonly publicUrl?: string
   readonly bodyLimit: string
+  readonly fault?: readonly string[]
 }
 
 export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
@@ -29,6 +31,12 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       new Option('--public-url <url>', 'what output URLs begin with (default: the address it listens on)'),
     )
     .addOption(new Option('--body-limit <size>', 'the largest request body').default('64MiB'))
+    .addOption(
+      new Option(
+        '--fault <spec>',
+        'what goes wrong on purpose, as in create:429:RATE_LIMITED:2 (repeatable)',
+      ).argParser((spec, before: readonly string[] = []) => [...before, spec]),
+    )
     .action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags)))
 }
 
@@ -69,6 +77,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const port = wholeNumber(options.port, '--port', 0, 65_535)
   const bodyLimitBytes = sizeOf(options.bodyLimit)
   const publicUrl = publicUrlOf(options.publicUrl)
+  const faults = (options.fault ?? []).map(parseFault)
   const { defaultConcurrency, sayLogLine } = await import('../local.js')
   const concurrency =
     options.concurrency === undefined
@@ -84,6 +93,8 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     bodyLimitBytes,
     publicUrl,
     env,
+    faults,
+    onFault: (words) => sayFault(ctx, words),
     log: (line) => out.warn(sayLogLine(line)),
   })
   try {
@@ -96,6 +107,12 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     await service.close()
   }
   return EXIT.ok
+}
+
+/** Under `--json` standard error holds JSON lines, and a note would not be said. */
+function sayFault({ out }: Context, words: string): void {
+  if (out.mode.json) out.warn(`fault: ${words}`)
+  else out.note(`fault: ${words}`)
 }
 
 interface Announcement {

@@ -8,6 +8,8 @@ export interface Board {
   /** How many runs the command is about. */
   readonly runs: number
   readonly ended: number
+  /** Runs that exist, whether or not a look has shown them. */
+  readonly created: number
   /** What is done where no run's status says it: `creating`, `downloading …`. */
   readonly activity: string | undefined
   /** How long runs of this model have taken here; undefined when too few were seen, or several models are at work. */
@@ -44,10 +46,11 @@ export function boardLine({ statuses, runs, ended, activity }: Board): string {
   return [`${ended} of ${runs} done`, shown(counted(statuses.values())), activity].filter(Boolean).join(' · ')
 }
 
-export function signOfLife({ statuses, runs, ended, usual }: Board, elapsedMs: number): string {
+export function signOfLife({ statuses, runs, ended, created, usual }: Board, elapsedMs: number): string {
   const [only] = statuses.values()
   const known =
-    shortened(printable(runs === 1 ? (only ?? '') : counted(statuses.values())), 60) || 'not created yet'
+    shortened(printable(runs === 1 ? (only ?? '') : counted(statuses.values())), 60) ||
+    (created > 0 ? 'not seen yet' : 'not created yet')
   const details = [known, sayDuration(elapsedMs), ...(usual === undefined ? [] : [sayUsual(usual)])]
   return `still waiting for ${runs - ended} of ${runs} ${runs === 1 ? 'run' : 'runs'} (${details.join(', ')})`
 }

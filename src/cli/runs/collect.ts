@@ -42,6 +42,7 @@ async function download(following: Following, watched: Watched, state: RunState)
       target: delivery.target,
       namer,
       overwrite: delivery.overwrite,
+      have: following.recorder.filesOf(id),
       stdout: following.stdout as import('node:stream').Writable,
       signal: interrupts.first,
       onProgress: (transfer) => following.onTransfer(id, transfer),

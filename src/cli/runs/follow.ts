@@ -37,7 +37,7 @@ export interface Following {
   readonly downloader: Downloader | undefined
   readonly namer: Namer | undefined
   readonly stdout: NodeJS.WritableStream
-  readonly recorder: Pick<Recorder, 'saw' | 'missed' | 'files'>
+  readonly recorder: Pick<Recorder, 'saw' | 'missed' | 'files' | 'filesOf'>
   /** The service, as a sidecar names it. */
   readonly address: string
   /** The command that picks a run up again. */

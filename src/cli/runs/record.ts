@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import type { CreateOutcome } from '../../client/index.js'
 import type { DownloadedFile } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
-import type { Doubt, Intent, Journal, JournalRun, Sight, Usual } from '../../journal/index.js'
+import type { Doubt, Intent, Journal, JournalFile, JournalRun, Sight, Usual } from '../../journal/index.js'
 
 /** What is kept of one create, as it happens. */
 export interface CreateNote {
@@ -26,6 +26,8 @@ export interface Recorder {
   /** The service says that it has no such run. */
   missed(error: RushesError, id: string): void
   files(id: string, files: readonly DownloadedFile[]): void
+  /** The files of a run that earlier commands brought home. */
+  filesOf(id: string): readonly JournalFile[]
   find(id: string): JournalRun | undefined
   usual(model: string): Usual | undefined
 }
@@ -67,6 +69,11 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
           files.filter(({ path }) => path !== '-').map((file) => ({ ...file, path: resolve(file.path) })),
         ),
       ),
+    filesOf: (id) =>
+      attempt((open) => {
+        const run = open.find(address, id)
+        return run === undefined ? [] : open.filesOf(run)
+      }) ?? [],
     find: (id) => attempt((open) => open.find(address, id)),
     usual: (model) => attempt((open) => open.usual(address, model)),
   }

@@ -1,5 +1,5 @@
 /** What the commands that wait have in common: follow runs, deliver their outputs, print in order, sum up. */
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { createNamer, knownPaths } from '../../download/names.js'
 import { obstacleAt } from '../../download/place.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
@@ -87,7 +87,7 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
   return {
     progress,
     async follow(index, known) {
-      if (known.model !== undefined) progress.usual(known.model, recorder.usual(known.model))
+      progress.runBegan(known.model, known.model === undefined ? undefined : recorder.usual(known.model))
       const record = await collectInTurn(index, await watch(following, known))
       progress.runEnded()
       turns.settle(index, { record, error: record.error })
@@ -141,6 +141,8 @@ export async function checkTarget(
   { target, overwrite, sidecar }: Delivery,
   runs: number,
   kind: string | undefined,
+  /** Absolute paths of files that may be there: they are what is asked for. */
+  own: readonly string[] = [],
 ): Promise<void> {
   if (target === undefined || target.kind === 'stdout') return
   const folder = target.kind === 'folder' ? target.folder : dirname(target.template)
@@ -153,6 +155,7 @@ export async function checkTarget(
     )
   const paths = knownPaths(target, { count: runs, kind })
   for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {
+    if (own.includes(resolve(path))) continue
     const obstacle = await obstacleAt(path, overwrite)
     if (obstacle !== undefined) throw usageError(obstacle.message, obstacle.hint)
   }

@@ -1,8 +1,10 @@
 /** `--sidecar`: beside each file `<file>.json`, so that an asset can be traced and made again. */
+import { readFile } from 'node:fs/promises'
 import type { DownloadedFile } from '../../download/index.js'
 import { obstacleAt } from '../../download/place.js'
 import { RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
+import { parseJson } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run.js'
 import type { Known } from './follow.js'
 
@@ -36,10 +38,20 @@ export const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs
   elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),
 })
 
+/** A sidecar of this very file, from an earlier command. */
+async function isOurs(path: string, { state, file }: SidecarOptions): Promise<boolean> {
+  const parsed = parseJson(await readFile(path, 'utf8').catch(() => ''))
+  return (
+    parsed.ok &&
+    fieldOf(parsed.value, 'run_id') === state.id &&
+    fieldOf(parsed.value, 'sha256') === file.sha256
+  )
+}
+
 /** Throws `download_failed`: the file itself is there. */
 export async function writeSidecar(options: SidecarOptions): Promise<void> {
   const path = sidecarOf(options.file.path)
-  const obstacle = await obstacleAt(path, options.overwrite)
+  const obstacle = (await isOurs(path, options)) ? undefined : await obstacleAt(path, options.overwrite)
   if (obstacle !== undefined)
     throw new RushesError(
       'download_failed',

@@ -1,6 +1,8 @@
 /** The service's HTTP. It knows no rules: they come in as functions, and what they throw goes out by `answers.ts`. */
 import { type FastifyInstance, fastify } from 'fastify'
+import type { Faults } from '../faults/index.js'
 import { answerRawly, headersOf, noRoute, refusalOf, refuse } from './answers.js'
+import { addFaults } from './faults.js'
 import { type OutputRoutes, outputRoutes } from './outputs.js'
 import { type RunsRoutes, runsRoutes } from './runs.js'
 
@@ -12,10 +14,12 @@ const LONGEST_PARAMETER = 65_536
 export interface AppOptions {
   readonly runs: RunsRoutes
   readonly outputs: OutputRoutes
+  /** Undefined: nothing goes wrong on purpose. */
+  readonly faults?: Faults | undefined
   onError(error: unknown): void
 }
 
-export async function createApp({ runs, outputs, onError }: AppOptions): Promise<FastifyInstance> {
+export async function createApp({ runs, outputs, faults, onError }: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
     connectionTimeout: STANDSTILL_MS,
@@ -33,6 +37,7 @@ export async function createApp({ runs, outputs, onError }: AppOptions): Promise
     return refuse(reply.headers(headersOf(error)), refusal)
   })
   app.setNotFoundHandler(noRoute)
+  if (faults !== undefined) addFaults(app, faults)
   await app.register(runsRoutes, runs)
   await app.register(outputRoutes, outputs)
   await app.ready()

@@ -1,0 +1,65 @@
+/** `rushes doctor`: is everything in place? It changes nothing and costs nothing. */
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { printable } from '../../protocol/text.js'
+import type { Context } from '../context.js'
+import { type Finding, ok, skipped } from '../doctor/finding.js'
+import { checkConnection, checkKey, checkName } from '../doctor/network.js'
+import { checkAddress, checkConfig, checkProxy } from '../doctor/settings.js'
+import { checkDatabase, checkDisk, checkJournal, checkStateFolder } from '../doctor/state.js'
+import { exitCodeOf } from '../exit.js'
+import type { CommandEnvironment } from '../program.js'
+import { VERSION } from '../version.js'
+
+export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
+  command.action(() => run(command, examine))
+}
+
+/** Each finding is said as soon as it is there. */
+export async function doctorCommand(ctx: Context): Promise<number> {
+  const found: Finding[] = []
+  const say = (...findings: readonly Finding[]) => {
+    found.push(...findings)
+    for (const finding of findings) print(ctx, finding)
+  }
+  say(ok('version', `rushes ${VERSION}, Node ${process.versions.node}`))
+  const config = await checkConfig(ctx)
+  say(...config)
+  const isReadable = !config.some(({ status }) => status === 'trouble')
+  if (ctx.globals.local)
+    say(...['address', 'connection', 'key'].map((each) => skipped(each, '--local needs none')))
+  else if (isReadable) await examineService(ctx, say)
+  else say(...['address', 'connection', 'key'].map((each) => skipped(each, 'the config file cannot be read')))
+  say(checkStateFolder(ctx.stateFolder))
+  say(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))
+  if (ctx.globals.local) say(checkDatabase('local service', join(ctx.stateFolder, 'local', 'service.db')))
+  say(...(await checkJournal(ctx)))
+  return exitCodeOf(found.flatMap(({ exitCode }) => (exitCode === undefined ? [] : [{ exitCode }])))
+}
+
+async function examineService(ctx: Context, say: (...findings: readonly Finding[]) => void): Promise<void> {
+  const { finding, url } = await checkAddress(ctx)
+  const proxy = checkProxy(url, ctx.env)
+  say(finding, proxy.finding)
+  if (url === undefined) {
+    say(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, 'no address')))
+    return
+  }
+  say(await checkName(url, proxy.isUsed))
+  const { findings, isReached } = await checkConnection(ctx, await ctx.fetch(), url)
+  say(...findings)
+  say(isReached ? await checkKey(ctx) : skipped('key', 'the service was not reached'))
+}
+
+const LABELS = { ok: 'ok', warning: 'warning', trouble: 'trouble', skipped: '-' } as const
+
+function print({ out }: Context, { check, status, message, advice }: Finding): void {
+  if (out.mode.json) {
+    out.json({ check, status, message, advice: advice ?? null })
+    return
+  }
+  const { green, yellow, red, dim } = out.style.out
+  const colour = { ok: green, warning: yellow, trouble: red, skipped: dim }[status]
+  out.line(`${colour(LABELS[status].padEnd(8))}${check.padEnd(13)} ${printable(message)}`)
+  for (const line of advice?.split('\n') ?? []) out.line(`${' '.repeat(22)}${printable(line.trim())}`)
+}

@@ -1,0 +1,68 @@
+/** `rushes list`: the runs this machine knows. */
+import { type Command, Option } from 'commander'
+import { EXIT, usageError } from '../../errors.js'
+import type { ListFilter } from '../../journal/index.js'
+import type { Context } from '../context.js'
+import { parseDuration } from '../duration.js'
+import type { CommandEnvironment } from '../program.js'
+import { listCells, listJson } from '../render/list.js'
+import { tabRow } from '../render/table.js'
+
+export interface ListOptions {
+  readonly limit: string
+  readonly here: boolean
+  readonly status?: string
+  readonly kind?: string
+  readonly model?: string
+  /** Durations: not older than, and older than. */
+  readonly since?: string
+  readonly before?: string
+}
+
+export function register(command: Command, { run }: CommandEnvironment, list = listCommand): void {
+  command
+    .addOption(new Option('--limit <n>', 'the newest so many; 0 for all').default('50'))
+    .addOption(new Option('--here', 'only runs of the current service address').default(false))
+    .addOption(new Option('--status <status>', 'only runs in this status, such as unconfirmed'))
+    .addOption(new Option('--kind <kind>', 'only runs of this kind: video, image'))
+    .addOption(new Option('--model <provider/name>', 'only runs of this model'))
+    .addOption(new Option('--since <duration>', 'only runs created within the last 2d, 12h, 30m'))
+    .addOption(new Option('--before <duration>', 'only runs created longer ago than that'))
+    .action((flags: ListOptions) => run(command, (ctx) => list(ctx, flags)))
+}
+
+function limitOf(text: string): number | undefined {
+  if (!/^\d{1,9}$/.test(text)) throw usageError(`--limit ${text}: must be a whole number; 0 shows all.`)
+  return Number(text) || undefined
+}
+
+export async function listCommand(ctx: Context, options: ListOptions): Promise<number> {
+  const { out, clock, globals } = ctx
+  const ago = (text: string | undefined, flag: string): number | undefined =>
+    text === undefined ? undefined : clock.now() - parseDuration(text, flag)
+  const isHere = options.here || globals.local || globals.baseUrl !== undefined
+  const filter: ListFilter = {
+    limit: limitOf(options.limit),
+    address: isHere ? await ctx.address() : undefined,
+    status: options.status,
+    kind: options.kind,
+    model: options.model,
+    sinceMs: ago(options.since, '--since'),
+    beforeMs: ago(options.before, '--before'),
+  }
+  const journal = await ctx.journal()
+  const runs = journal.list(filter)
+  if (out.mode.json) for (const run of runs) out.json(listJson(run, journal.filesOf(run)))
+  else if (!out.stdoutIsTerminal) for (const run of runs) out.line(tabRow(listCells(run)))
+  else if (runs.length === 0) out.note('No such run is known on this machine.')
+  else {
+    const { listTable } = await import('../render/list-table.js')
+    for (const line of listTable(runs, {
+      nowMs: clock.now(),
+      columns: out.columns ?? 80,
+      style: out.style.out,
+    }))
+      out.line(line)
+  }
+  return EXIT.ok
+}

@@ -1,0 +1,73 @@
+/** The settings: the config file, the address, the key's source, the proxy. Nothing is sent. */
+import { existsSync, statSync } from 'node:fs'
+import { isLoopback } from '../../host/http.js'
+import type { Context } from '../context.js'
+import { asRushesError } from '../exit.js'
+import { type Env, variable } from '../settings.js'
+import { type Finding, ok, skipped, trouble, warning } from './finding.js'
+
+export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
+  const { path } = ctx.config
+  if (!existsSync(path))
+    return [ok('config', `no config file at ${path}: the defaults and the environment count`)]
+  try {
+    const profile = await ctx.profile()
+    const mode = statSync(path).mode & 0o777
+    const findings: Finding[] =
+      process.platform !== 'win32' && (mode & 0o077) !== 0
+        ? [
+            warning(
+              'config',
+              `${path} can be read by others (mode ${mode.toString(8)})`,
+              `It may hold the API key: chmod 600 ${path}`,
+            ),
+          ]
+        : [ok('config', path)]
+    if (Object.keys(profile).length === 0 && ctx.profileName !== 'default')
+      findings.push(
+        warning(
+          'profile',
+          `the profile ${ctx.profileName} has no settings`,
+          'rushes config list shows a profile.',
+        ),
+      )
+    return findings
+  } catch (error) {
+    const { message, hint } = asRushesError(error)
+    return [trouble('config', message, { advice: hint })]
+  }
+}
+
+/** The address too, when there is one to go on with. */
+export async function checkAddress(ctx: Context): Promise<{ readonly finding: Finding; readonly url?: URL }> {
+  try {
+    const url = new URL(await ctx.baseUrl())
+    return { finding: ok('address', url.href.replace(/\/$/, '')), url }
+  } catch (error) {
+    const { message, hint, exitCode } = asRushesError(error)
+    return { finding: trouble('address', message, { advice: hint, exitCode }) }
+  }
+}
+
+/** Which proxy a request to that address goes through; its password is nobody's business. */
+export function checkProxy(
+  url: URL | undefined,
+  env: Env,
+): { readonly finding: Finding; readonly isUsed: boolean } {
+  const unused = (finding: Finding) => ({ finding, isUsed: false })
+  if (url === undefined) return unused(skipped('proxy', 'no address'))
+  if (isLoopback(url.hostname)) return unused(ok('proxy', 'none: loopback never goes through one'))
+  const value = (name: string) => variable(env, name.toLowerCase()) ?? variable(env, name)
+  const http = value('HTTP_PROXY')
+  const proxy = url.protocol === 'https:' ? (value('HTTPS_PROXY') ?? http) : http
+  if (proxy === undefined) return unused(ok('proxy', 'none'))
+  if (!URL.canParse(proxy))
+    return unused(
+      trouble('proxy', 'the address of the proxy is no address', {
+        advice: 'HTTPS_PROXY is written as http://proxy.example.com:3128.',
+      }),
+    )
+  const noProxy = value('NO_PROXY')
+  const except = noProxy === undefined ? '' : `, but not for ${noProxy}`
+  return { finding: ok('proxy', `${new URL(proxy).host}${except}`), isUsed: true }
+}

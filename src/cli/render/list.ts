@@ -1,0 +1,45 @@
+/** A run of the journal as cells, and as the one JSON object a line. */
+import type { JournalFile, JournalRun } from '../../journal/index.js'
+import { printable } from '../../protocol/text.js'
+
+/** What was asked for, on one line: the prompt, else the whole input. */
+export function promptOf({ input }: JournalRun): string {
+  const prompt =
+    typeof input === 'object' && input !== null ? (input as { prompt?: unknown }).prompt : undefined
+  return printable(typeof prompt === 'string' ? prompt : JSON.stringify(input))
+}
+
+/** id or row key, status, kind, model, created_at, prompt. */
+export const listCells = (run: JournalRun): readonly string[] =>
+  [
+    run.id ?? run.key ?? '',
+    run.status,
+    run.kind ?? '',
+    run.model,
+    new Date(run.createdAtMs).toISOString(),
+    promptOf(run),
+  ].map(printable)
+
+const timeOf = (ms: number | undefined): string | null =>
+  ms === undefined ? null : new Date(ms).toISOString()
+
+/** The object of a run as every command prints it, and what only the journal knows. */
+export const listJson = (run: JournalRun, files: readonly JournalFile[]) => ({
+  id: run.id ?? null,
+  kind: run.kind ?? null,
+  model: run.model,
+  status: run.status,
+  output: run.phase === 'succeeded' ? { urls: run.urls } : null,
+  files,
+  error: run.error === undefined ? null : { code: run.error.code, message: run.error.message },
+  created_at: timeOf(run.createdAtMs),
+  finished_at: timeOf(run.finishedAtMs),
+  elapsed_ms: run.elapsedMs ?? null,
+  service: null,
+  key: run.key ?? null,
+  address: run.address,
+  profile: run.profile,
+  input: run.input,
+  answer:
+    run.answer === undefined ? null : { status: run.answer.status ?? null, text: run.answer.text ?? null },
+})

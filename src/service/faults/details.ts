@@ -1,0 +1,49 @@
+/** The small values in a fault's detail. What cannot be read is a usage error. */
+import { usageError } from '../../errors.js'
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  kib: 1024,
+  mib: 1024 ** 2,
+}
+const TIME_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** `1000`, `64kB`, `1MiB`. */
+export function bytesOf(text: string): number {
+  const [, amount = '', unit = ''] = /^(\d{1,12})([a-z]*)$/i.exec(text) ?? []
+  const factor = SIZE_UNITS[unit.toLowerCase()]
+  if (amount !== '' && factor !== undefined) return Number(amount) * factor
+  throw usageError(`"${text}" is no number of bytes.`, 'Write it as 1000, 64kB or 1MiB.')
+}
+
+export const bytesOr = <Default>(whenEmpty: Default, text: string): number | Default =>
+  text === '' ? whenEmpty : bytesOf(text)
+
+/** Milliseconds of `800ms`, `2s`, `1.5m`. */
+export function durationOf(text: string): number {
+  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
+  const factor = TIME_UNITS[unit]
+  if (factor !== undefined) return Number(amount) * factor
+  throw usageError(`"${text}" is no duration.`, 'Write it as 800ms, 2s or 1m.')
+}
+
+export function statusOf(text: string): number {
+  const status = /^\d{3}$/.test(text) ? Number(text) : Number.NaN
+  if (status >= 100 && status <= 599) return status
+  throw usageError(`"${text}" is no HTTP status.`, 'A status is a number from 100 to 599.')
+}
+
+const HEADER = /^([\w!#$%&'*+.^`|~-]+)=([\t\x20-\x7e\x80-\xff]*)$/
+
+/** Headers written as `name=value`, their names in lower case. */
+export const headersOf = (parts: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    parts.map((part) => {
+      const [, name, value] = HEADER.exec(part) ?? []
+      if (name !== undefined && value !== undefined) return [name.toLowerCase(), value.trim()]
+      throw usageError(`"${part}" is no header.`, 'Write it as ;retry-after=3, or ;acted.')
+    }),
+  )

@@ -1,0 +1,78 @@
+/** A fault as a value: which requests it waits for, what it does to them, how often. */
+
+/** The requests that a fault can strike. Everything else is never touched. */
+export type Place = 'create' | 'status' | 'output'
+
+/** `run` is no request: it is the next run that is accepted. */
+export type Where = Place | 'any' | 'run'
+
+export const NONSENSE = ['html', 'text', 'empty', 'list', 'object', 'huge', 'no-http'] as const
+export type Nonsense = (typeof NONSENSE)[number]
+
+export type Effect =
+  /** Answers this; the service acts before only when `acted`. */
+  | {
+      readonly what: 'status'
+      readonly status: number
+      readonly code: string | undefined
+      readonly headers: Readonly<Record<string, string>>
+      readonly acted: boolean
+    }
+  | { readonly what: 'redirect'; readonly url: string }
+  /** The connection is reset: before the service acts, or after so many bytes of the upload, the head or the body. */
+  | { readonly what: 'reset'; readonly within: 'start' | 'upload' | 'head' | 'body'; readonly byte: number }
+  | { readonly what: 'lose' }
+  | { readonly what: 'close' }
+  /** Undefined: not even a head comes, and the service does not act. */
+  | { readonly what: 'stall'; readonly byte: number | undefined }
+  /** Undefined: in the middle. */
+  | { readonly what: 'truncate'; readonly byte: number | undefined }
+  | { readonly what: 'corrupt'; readonly byte: number }
+  | { readonly what: 'nonsense'; readonly kind: Nonsense }
+  | { readonly what: 'delay'; readonly ms: number }
+  | { readonly what: 'slow'; readonly bytesPerSecond: number }
+  | { readonly what: 'expire'; readonly status: number }
+  | { readonly what: 'fail'; readonly message: string }
+  | { readonly what: 'never' }
+
+export type EffectOf<What extends Effect['what']> = Extract<Effect, { what: What }>
+
+export interface Fault {
+  readonly where: Where
+  readonly effect: Effect
+  /** How many requests it strikes; Infinity: every one. */
+  readonly count: number
+}
+
+const bytes = (count: number): string => (count === 1 ? '1 byte' : `${count} bytes`)
+
+const RESETS: Readonly<Record<EffectOf<'reset'>['within'], (byte: number) => string>> = {
+  start: () => 'was reset before the service acted',
+  upload: (byte) => `was reset after ${bytes(byte)} of its body`,
+  head: (byte) => `was reset after ${bytes(byte)} of the answer's head`,
+  body: (byte) => `was reset after ${bytes(byte)} of the answer's body`,
+}
+
+const WORDS: { readonly [What in Effect['what']]: (effect: EffectOf<What>) => string } = {
+  status: ({ status, code, acted }) =>
+    `answered ${[status, code].filter(Boolean).join(' ')}${acted ? ' after the service had acted' : ''}`,
+  redirect: ({ url }) => `redirected to ${url}`,
+  reset: ({ within, byte }) => RESETS[within](byte),
+  lose: () => 'lost its answer after the service had acted',
+  close: () => 'met a connection that was being closed',
+  stall: ({ byte }) => (byte === undefined ? 'stalled without an answer' : `stalled after ${bytes(byte)}`),
+  truncate: ({ byte }) => `was cut short ${byte === undefined ? 'in the middle' : `after ${bytes(byte)}`}`,
+  corrupt: ({ byte }) => `was corrupted after ${bytes(byte)}`,
+  nonsense: ({ kind }) => `answered nonsense (${kind})`,
+  delay: ({ ms }) => `delayed by ${ms} ms`,
+  slow: ({ bytesPerSecond }) => `slowed to ${bytes(bytesPerSecond)} a second`,
+  expire: ({ status }) => `answered ${status}: the link has expired`,
+  fail: () => 'will end as failed',
+  never: () => 'will never end',
+}
+
+/** `create answered 429 RATE_LIMITED`: what somebody who watches the service is told. */
+export function sayStrike(where: Where, effect: Effect): string {
+  const words = WORDS[effect.what] as (effect: Effect) => string
+  return `${where} ${words(effect)}`
+}

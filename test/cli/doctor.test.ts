@@ -1,0 +1,211 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'libsql'
+import { describe, expect, it } from 'vitest'
+import { clockFinding } from '../../src/cli/doctor/network.js'
+import { checkProxy } from '../../src/cli/doctor/settings.js'
+import { diskFinding } from '../../src/cli/doctor/state.js'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { temporaryFolder } from '../support/service.js'
+
+interface Line {
+  readonly check: string
+  readonly status: string
+  readonly message: string
+  readonly advice: string | null
+}
+
+const linesOf = (stdout: string): readonly Line[] =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+const statusesOf = (stdout: string) =>
+  Object.fromEntries(linesOf(stdout).map(({ check, status }) => [check, status]))
+
+/** The service goes by the wall clock, and the command by a manual one: its answers get the time of that. */
+const inTime =
+  (service: CliService, fetch: Fetch = service.counting): Fetch =>
+  async (request) => {
+    const response = await fetch(request)
+    const date = new Date(service.clock.now()).toUTCString()
+    return { ...response, header: (name) => (name === 'date' ? date : response.header(name)) }
+  }
+
+/** The test's disk may be nearly full, so its checks are left out. */
+async function examined(service: CliService, options: Parameters<CliService['run']>[1] = {}) {
+  const fetch = inTime(service, options.fetch)
+  const { code, stdout, stderr } = await service.run(['doctor', '--json'], { ...options, fetch })
+  const { disk: _, 'state disk': __, ...statuses } = statusesOf(stdout)
+  return { code, stderr, statuses, lines: linesOf(stdout) }
+}
+
+const WELL = {
+  version: 'ok',
+  config: 'ok',
+  address: 'ok',
+  proxy: 'ok',
+  dns: 'ok',
+  connection: 'ok',
+  clock: 'ok',
+  key: 'ok',
+  state: 'ok',
+  journal: 'ok',
+}
+
+describe('doctor', () => {
+  it('finds all well, asks twice, and makes nothing', async () => {
+    const service = await createCliService()
+    const { code, stderr, statuses } = await examined(service)
+    expect({ code, stderr, statuses }).toEqual({ code: 0, stderr: '', statuses: WELL })
+    expect(service.requests.map(({ method, headers }) => [method, 'authorization' in headers])).toEqual([
+      ['GET', false],
+      ['GET', true],
+    ])
+    expect(readdirSync(service.home)).not.toContain('config')
+  })
+
+  it('says one line for each, and its advice below', async () => {
+    const { code, stdout } = await runCli(['doctor'])
+    expect(code).toBe(2)
+    expect(stdout).toMatch(/^ok {6}version {7}rushes \d/)
+    expect(stdout).toMatch(
+      /^trouble address {7}Not set: the service address\.\n {22}Set the address: --base-url/m,
+    )
+    expect(stdout).toMatch(/^- {7}key {11}not checked: no address$/m)
+  })
+
+  it.each<[string, number, string]>([
+    ['a wrong key', 401, 'invalid_api_key'],
+    ['an account that is not let in', 403, 'ip_not_allowed'],
+  ])('%s is trouble with the key', async (_, status, code) => {
+    const service = await createCliService()
+    const fetch: Fetch = (request) =>
+      request.url.pathname.startsWith('/api')
+        ? scripted({ status, body: { error: { code, message: 'no' } } }).fetch(request)
+        : service.fetch(request)
+    const found = await examined(service, { fetch })
+    expect(found.code).toBe(status === 401 ? 4 : 5)
+    expect(found.statuses).toEqual({ ...WELL, key: 'trouble' })
+  })
+
+  it('no key is exit 4, and nothing of one is ever shown', async () => {
+    const service = await createCliService()
+    const { code, lines } = await examined(service, { env: { RUSHES_API_KEY: '' } })
+    expect(code).toBe(4)
+    expect(JSON.stringify(lines)).not.toContain(service.apiKey)
+  })
+
+  it('the network gone is exit 9, and the key is not checked', async () => {
+    const service = await createCliService()
+    const fetch: Fetch = async () => {
+      throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
+    }
+    const { code, statuses, lines } = await examined(service, { fetch })
+    expect({ code, statuses }).toEqual({
+      code: 9,
+      statuses: { ...WELL, connection: 'trouble', clock: 'skipped', key: 'skipped' },
+    })
+    expect(lines.find(({ check }) => check === 'connection')?.advice).toMatch(/rushes serve/)
+  })
+
+  it('names what is unfinished, and is exit 13 for what is unconfirmed', async () => {
+    const service = await createCliService({ rendering: false })
+    await service.run(['run', 'image', 'a fox', '--no-wait'])
+    expect(await examined(service)).toMatchObject({
+      code: 0,
+      statuses: { unfinished: 'warning', unconfirmed: 'ok' },
+    })
+    await service.run(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch })
+    const { code, lines } = await examined(service)
+    expect(code).toBe(13)
+    expect(lines.find(({ check }) => check === 'unconfirmed')).toMatchObject({
+      status: 'trouble',
+      message: expect.stringMatching(/^~[0-9a-f]{4} \(rushes\/preview-image\)$/),
+      advice: expect.stringMatching(/rushes forget ~[0-9a-f]{4}$/),
+    })
+  })
+
+  it('reports a damaged journal and leaves it where it is; says what was set aside', async () => {
+    const service = await createCliService()
+    const state = join(service.home, 'state')
+    mkdirSync(state, { mode: 0o700 })
+    writeFileSync(join(state, 'journal.db'), 'no database at all'.repeat(500))
+    expect(await examined(service)).toMatchObject({ code: 8, statuses: { journal: 'trouble' } })
+    expect(readdirSync(state).filter((name) => name.includes('damaged'))).toEqual([])
+    await service.run(['run', 'image', 'a fox'])
+    expect(await examined(service)).toMatchObject({
+      code: 0,
+      statuses: { journal: 'ok', 'set aside': 'warning' },
+    })
+  })
+
+  it('refuses a journal of a newer format', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', 'a fox'])
+    const database = new Database(join(service.home, 'state', 'journal.db'))
+    database.exec('PRAGMA user_version = 99')
+    database.close()
+    expect(await examined(service)).toMatchObject({ code: 2, statuses: { journal: 'trouble' } })
+  })
+
+  it('says that the config file cannot be read, and goes on with this machine', async () => {
+    const home = temporaryFolder()
+    mkdirSync(join(home, 'config'))
+    writeFileSync(join(home, 'config', 'config.json'), '{ not json')
+    const { code, stdout } = await runCli(['doctor', '--json'], { home, env: SET })
+    expect(code).toBe(2)
+    expect(statusesOf(stdout)).toMatchObject({
+      config: 'trouble',
+      address: 'skipped',
+      key: 'skipped',
+      state: 'ok',
+    })
+  })
+})
+
+describe('the clock', () => {
+  it.each([
+    [0, 'ok'],
+    [-2_000, 'ok'],
+    [31_000, 'warning'],
+    [-299_000, 'warning'],
+    [300_000, 'trouble'],
+    [-86_400_000, 'trouble'],
+    [Number.NaN, 'skipped'],
+  ])('%i ms apart is %s', (skewMs, status) => {
+    expect(clockFinding(skewMs).status).toBe(status)
+  })
+
+  it('says who is ahead', () => {
+    expect(clockFinding(-60_000).message).toBe("this machine's clock is 60 s ahead of the service's")
+    expect(clockFinding(60_000).message).toBe("this machine's clock is 60 s behind the service's")
+  })
+})
+
+describe('the disk', () => {
+  it.each([
+    [5 * 1024 ** 3, 'ok'],
+    [500 * 1024 ** 2, 'warning'],
+    [50 * 1024 ** 2, 'trouble'],
+  ])('with %i bytes free is %s', (bytes, status) => {
+    expect(diskFinding('disk', bytes, '.').status).toBe(status)
+  })
+})
+
+describe('the proxy', () => {
+  it.each<[string, Record<string, string>, string]>([
+    ['https://a.example', {}, 'none'],
+    ['https://a.example', { HTTPS_PROXY: 'http://user:secret@p.example:3128' }, 'p.example:3128'],
+    [
+      'https://a.example',
+      { https_proxy: 'http://p.example:1', NO_PROXY: 'b.example' },
+      'p.example:1, but not for b.example',
+    ],
+    ['http://127.0.0.1:1', { HTTP_PROXY: 'http://p.example:1' }, 'none: loopback never goes through one'],
+    ['https://a.example', { HTTPS_PROXY: ':nonsense' }, 'the address of the proxy is no address'],
+  ])('%s with %j: %s', (url, env, message) => {
+    expect(checkProxy(new URL(url), env).finding.message).toBe(message)
+  })
+})

@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest'
+import { cutToColumns, sayAgo } from '../../src/cli/render/list-table.js'
+import { createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { rowsOf } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const RUN = ['run', 'image', 'a fox', '--no-wait']
+
+describe('list', () => {
+  it('prints the newest first, tab-separated in a pipe', async () => {
+    const service = await createCliService()
+    await service.run(RUN)
+    await service.clock.advance(60_000)
+    await service.run(['run', 'video', 'two\nlines\tand a \u001b[31mcolour', '--no-wait'])
+    const { code, stdout, stderr } = await service.run(['list'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const [video, image] = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t'))
+    expect(video?.slice(1)).toEqual([
+      'queued',
+      'video',
+      'rushes/preview-video',
+      expect.stringMatching(/^2026-01-01T00:01:.*Z$/),
+      'two lines and a [31mcolour',
+    ])
+    expect(image?.slice(0, 4)).toEqual([
+      rowsOf(service.home)[1]?.id,
+      'queued',
+      'image',
+      'rushes/preview-image',
+    ])
+  })
+
+  it('prints unconfirmed rows by their key', async () => {
+    const home = temporaryFolder()
+    await runCli(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch, home, env: SET })
+    expect((await runCli(['list'], { home })).stdout).toMatch(
+      /^~[0-9a-f]{4}\tunconfirmed\timage\tacme\/still-1\t\S+\ta fox\n$/,
+    )
+    const object = JSON.parse((await runCli(['list', '--json', '--status', 'unconfirmed'], { home })).stdout)
+    expect(object).toMatchObject({
+      id: null,
+      key: expect.stringMatching(/^~/),
+      service: null,
+      answer: { status: 500 },
+    })
+    expect((await runCli(['list', '--status', 'going'], { home })).stdout).toBe('')
+  })
+
+  it('prints a table that fits a terminal', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', '狐'.repeat(80), '--no-wait'])
+    const { stdout } = await service.run(['list'], { tty: { stdout: true, stderr: true } })
+    const [header, row, ...more] = stdout.trimEnd().split('\n')
+    expect(more).toEqual([])
+    expect(header).toMatch(/^RUN +STATUS +KIND +MODEL +CREATED +PROMPT$/)
+    expect(row).toMatch(/^run_\w+ {2}queued {2}image {2}rushes\/preview-image {2}(now|\d s ago) +狐+…$/)
+  })
+
+  it.each<[readonly string[], number]>([
+    [[], 3],
+    [['--limit', '2'], 2],
+    [['--limit', '0'], 3],
+    [['--kind', 'video'], 1],
+    [['--kind', 'image'], 2],
+    [['--model', 'rushes/preview-video'], 1],
+    [['--status', 'queued'], 3],
+    [['--status', 'succeeded'], 0],
+    [['--since', '90m'], 2],
+    [['--before', '90m'], 1],
+    [['--since', '2d', '--kind', 'image', '--status', 'queued'], 2],
+    [['--here'], 3],
+    [['--base-url', 'http://127.0.0.1:2'], 0],
+  ])('with %j finds %i', async (words, count) => {
+    const service = await createCliService({ rendering: false })
+    await service.run(RUN)
+    await service.clock.advance(3_600_000)
+    await service.run(['run', 'video', 'a boat', '--no-wait'])
+    await service.clock.advance(3_600_000)
+    await service.run(RUN)
+    const { code, stdout } = await service.run(['list', ...words])
+    expect({ code, count: stdout.split('\n').filter(Boolean).length }).toEqual({ code: 0, count })
+  })
+
+  it.each([[['--limit', 'x']], [['--limit', '-1']], [['--since', 'yesterday']], [['--kin', 'x']]])(
+    '%j is exit 2',
+    async (words) => {
+      expect((await runCli(['list', ...words])).code).toBe(2)
+    },
+  )
+})
+
+describe('forget', () => {
+  async function withUnconfirmed() {
+    const home = temporaryFolder()
+    await runCli(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch, home, env: SET })
+    return { home, key: rowsOf(home)[0]?.key ?? '' }
+  }
+
+  it.each([(key: string) => key, (key: string) => key.slice(1)])(
+    'drops an unconfirmed row',
+    async (written) => {
+      const { home, key } = await withUnconfirmed()
+      const { code, stdout, stderr } = await runCli(['forget', written(key)], { home })
+      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: `${key} is forgotten.\n` })
+      expect(rowsOf(home)).toEqual([])
+    },
+  )
+
+  it('tries every name, and says it as JSON', async () => {
+    const { home, key } = await withUnconfirmed()
+    const { code, stdout } = await runCli(['forget', '~0000000', key, '--json'], { home })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: `{"forgotten":"${key}"}\n` })
+  })
+
+  it('keeps a run that exists, until the service says that it does not', async () => {
+    const service = await createCliService()
+    await service.run(RUN)
+    const id = rowsOf(service.home)[0]?.id ?? ''
+    expect((await service.run(['forget', id])).code).toBe(2)
+    const { fetch } = scripted({ status: 404, body: { error: { code: 'run_not_found', message: 'no' } } })
+    await service.run(['status', id], { fetch })
+    expect((await service.run(['forget', id])).code).toBe(0)
+    expect(rowsOf(service.home)).toEqual([])
+  })
+})
+
+it.each([
+  [500, 'now'],
+  [1_000, '1 s ago'],
+  [185_000, '3 min ago'],
+  [7_200_000, '2 h ago'],
+  [200_000_000, '2 d ago'],
+])('%i ms is %s', (ms, said) => {
+  expect(sayAgo(ms)).toBe(said)
+})
+
+it.each([
+  ['fox', 3, 'fox'],
+  ['foxes', 4, 'fox…'],
+  ['狐狸', 4, '狐狸'],
+  ['狐狸', 3, '狐…'],
+  ['👩‍👩‍👧 family', 5, '👩‍👩‍👧 f…'],
+])('%s in %i columns is %s', (text, columns, cut) => {
+  expect(cutToColumns(text, columns)).toBe(cut)
+})

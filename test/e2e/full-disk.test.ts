@@ -1,0 +1,59 @@
+/** Disks that are really full: small file systems in memory, mounted in a namespace of the test's own. */
+import { spawnSync } from 'node:child_process'
+import { describe, expect, it } from 'vitest'
+import { bash, createPlace, type Place, quoted, serve } from '../support/binary.js'
+
+const canMount =
+  spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs -o size=64k tmpfs /mnt']).status === 0
+
+/** Runs a script in which `$small` is a folder with room for so many KiB. */
+const withSmallDisk = (place: Place, kibibytes: number, script: string) =>
+  bash(
+    place,
+    `small=$PWD/small; mkdir -p "$small"; export small
+     exec unshare -rm bash -c ${quoted(`mount -t tmpfs -o size=${kibibytes}k tmpfs "$small" || exit 99\n${script}`)}`,
+  )
+
+describe.skipIf(!canMount).concurrent('a full disk', () => {
+  it('under the output is exit 12 and leaves nothing, and the run is fetched elsewhere', async () => {
+    const { code, stdout, stderr } = await withSmallDisk(
+      createPlace(),
+      64,
+      `rushes run image --local "a fox" -o "$small/fox.png"; echo "exit $?"
+       ls -A "$small"
+       rushes download --local "$(rushes list --json | head -1 | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')" -o fox.png`,
+    )
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'exit 12\nfox.png\n' })
+    expect(stderr).toMatch(/could not write .*fox\.png: the disk is full/)
+    expect(stderr).toMatch(/is paid for.*rushes download --local -o .*fox\.png run_\w+/)
+  })
+
+  it('under the state folder is said once, and the command goes on', async () => {
+    const place = await serve(createPlace())
+    const { stdout, stderr } = await withSmallDisk(
+      place,
+      16,
+      `export RUSHES_STATE_DIR="$small/state"; rushes run image "a fox" -o fox.png; echo "exit $?"`,
+    )
+    expect(stdout).toBe('fox.png\nexit 0\n')
+    expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
+  })
+
+  it.each([60, 140])(
+    'that fills up under the journal (%i KiB) loses no run without a word',
+    async (kibibytes) => {
+      const place = await serve(createPlace())
+      const { stdout, stderr } = await withSmallDisk(
+        place,
+        kibibytes,
+        `export RUSHES_STATE_DIR="$small/state"
+       for n in 1 2 3 4 5 6; do rushes run image "a fox $n" --no-wait || echo "exit $?"; done
+       rushes list --json 2>/dev/null | wc -l`,
+      )
+      const lines = stdout.trim().split('\n')
+      expect(lines.slice(0, 6).every((line) => line.startsWith('run_'))).toBe(true)
+      const kept = Number(lines[6])
+      if (kept < 6) expect(stderr).toMatch(/will not be remembered/)
+    },
+  )
+})

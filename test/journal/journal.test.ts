@@ -1,0 +1,393 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import Database from 'libsql'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type Intent, type Journal, openJournal } from '../../src/journal/index.js'
+import { listStatement } from '../../src/journal/list.js'
+import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
+import type { RunState } from '../../src/protocol/run.js'
+import { built } from '../support/built.js'
+import { temporaryFolder } from '../support/service.js'
+
+const ADDRESS = 'https://a.example'
+const INTENT: Intent = {
+  address: ADDRESS,
+  profile: 'default',
+  kind: 'image',
+  model: 'acme/still-1',
+  input: { prompt: 'a fox' },
+}
+
+function createTestJournal(path = join(temporaryFolder(), 'state', 'journal.db')) {
+  const setAside: string[] = []
+  let nowMs = Date.UTC(2026, 0, 1)
+  const journal = openJournal({ path, now: () => nowMs, onSetAside: (name) => setAside.push(name) })
+  onTestFinished(() => journal.close())
+  return {
+    journal,
+    path,
+    setAside,
+    advance: (ms: number) => {
+      nowMs += ms
+    },
+  }
+}
+
+const state = (id: string, phase: RunState['phase'], more: Partial<RunState> = {}): RunState => ({
+  id,
+  status: phase === 'going' ? 'processing' : phase,
+  phase,
+  urls: [],
+  failure: undefined,
+  createdAt: undefined,
+  finishedAt: undefined,
+  service: {},
+  ...more,
+})
+
+/** A run with its id. */
+function accepted(journal: Journal, id: string, more: Partial<Intent> = {}): number {
+  const row = journal.intend({ ...INTENT, ...more })
+  journal.accept(row, id)
+  return row
+}
+
+describe('the life of a row', () => {
+  it('goes from the intent to the end', () => {
+    const { journal, advance } = createTestJournal()
+    const row = journal.intend(INTENT)
+    expect(journal.last(ADDRESS)).toMatchObject({
+      phase: 'sending',
+      status: 'sending',
+      key: journal.keyOf(row),
+    })
+    expect(journal.accept(row, 'r1', 'queued')).toBe(true)
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      row,
+      phase: 'going',
+      status: 'queued',
+      key: undefined,
+    })
+    journal.see(ADDRESS, { state: state('r1', 'going') })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'going', status: 'processing' })
+    advance(42_000)
+    journal.see(ADDRESS, { state: state('r1', 'succeeded', { urls: ['https://x.example/1'] }) })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      phase: 'succeeded',
+      urls: ['https://x.example/1'],
+      elapsedMs: 42_000,
+      finishedAtMs: Date.UTC(2026, 0, 1, 0, 0, 42),
+    })
+  })
+
+  it('ends once: later looks bring fresh links and nothing else', () => {
+    const { journal, advance } = createTestJournal()
+    accepted(journal, 'r1')
+    journal.see(ADDRESS, { state: state('r1', 'succeeded', { urls: ['https://x.example/1'] }), elapsedMs: 7 })
+    advance(1_000)
+    journal.see(ADDRESS, { state: state('r1', 'succeeded', { urls: ['https://x.example/2'] }), elapsedMs: 9 })
+    journal.see(ADDRESS, { state: state('r1', 'failed', { failure: 'no' }) })
+    journal.see(ADDRESS, { state: state('r1', 'going') })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      phase: 'succeeded',
+      elapsedMs: 7,
+      urls: ['https://x.example/2'],
+      error: undefined,
+    })
+  })
+
+  it('keeps why it failed', () => {
+    const { journal } = createTestJournal()
+    accepted(journal, 'r1')
+    journal.see(ADDRESS, { state: state('r1', 'failed', { status: 'rejected', failure: 'unsafe' }) })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      phase: 'failed',
+      status: 'rejected',
+      error: { code: 'run_failed', message: 'unsafe' },
+    })
+  })
+
+  it('ends without a trace when it was certainly not accepted, and only then', () => {
+    const { journal } = createTestJournal()
+    journal.retract(journal.intend(INTENT))
+    expect(journal.list({})).toEqual([])
+    const row = accepted(journal, 'r1')
+    journal.retract(row)
+    expect(journal.find(ADDRESS, 'r1')).toBeDefined()
+  })
+
+  it('stays in doubt with what came back, and takes an id that comes after all', () => {
+    const { journal } = createTestJournal()
+    const row = journal.intend(INTENT)
+    journal.doubt(row, {
+      code: 'submission_unknown',
+      message: 'lost',
+      answerStatus: 500,
+      answer: 'x'.repeat(100_000),
+    })
+    const [unconfirmed] = journal.unconfirmed(ADDRESS)
+    expect(unconfirmed).toMatchObject({
+      phase: 'unconfirmed',
+      error: { message: 'lost' },
+      answer: { status: 500 },
+    })
+    expect(unconfirmed?.answer?.text).toHaveLength(65_536)
+    journal.accept(row, 'late')
+    expect(journal.find(ADDRESS, 'late')).toMatchObject({ phase: 'going', key: undefined })
+    expect(journal.accept(row, 'again')).toBe(false)
+  })
+
+  it('is found at its address alone, and by the newest of two with one id', () => {
+    const { journal } = createTestJournal()
+    accepted(journal, 'r1', { input: { prompt: 'old' } })
+    accepted(journal, 'r1', { input: { prompt: 'new' } })
+    accepted(journal, 'r1', { address: 'local', input: { prompt: 'elsewhere' } })
+    expect(journal.find(ADDRESS, 'r1')?.input).toEqual({ prompt: 'new' })
+    expect(journal.last('local')?.input).toEqual({ prompt: 'elsewhere' })
+    expect(journal.last('https://b.example')).toBeUndefined()
+    expect(journal.unfinished(ADDRESS)).toHaveLength(2)
+    expect(journal.unfinished()).toHaveLength(3)
+  })
+
+  it('has files, each path once', () => {
+    const { journal } = createTestJournal()
+    accepted(journal, 'r1')
+    const file = { path: '/a/fox.png', bytes: 1, sha256: 'a', url: 'https://x', content_type: 'image/png' }
+    journal.keepFiles(ADDRESS, 'r1', [file, { ...file, path: '/a/fox-2.png' }])
+    journal.keepFiles(ADDRESS, 'r1', [{ ...file, sha256: 'b' }])
+    journal.keepFiles(ADDRESS, 'unknown', [file])
+    const run = journal.find(ADDRESS, 'r1')
+    expect(run && journal.filesOf(run).map(({ path, sha256 }) => [path, sha256])).toEqual([
+      ['/a/fox.png', 'b'],
+      ['/a/fox-2.png', 'a'],
+    ])
+  })
+
+  it('is forgotten only where no run is known to exist', () => {
+    const { journal } = createTestJournal()
+    const sending = journal.keyOf(journal.intend(INTENT)) ?? ''
+    const row = journal.intend(INTENT)
+    journal.doubt(row, { code: 'submission_unknown', message: 'lost' })
+    accepted(journal, 'r1')
+    expect([
+      journal.forget('~nothing'),
+      journal.forget(sending),
+      journal.forget('r1', ADDRESS),
+      journal.forget('r1'),
+      journal.forget(journal.keyOf(row) ?? ''),
+    ]).toEqual(['unknown', 'sending', 'exists', 'unknown', 'forgotten'])
+    journal.miss(ADDRESS, 'r1', { code: 'run_not_found', message: 'no' })
+    expect(journal.forget('r1', ADDRESS)).toBe('forgotten')
+  })
+
+  it('has a key of its own, longer when the short ones are taken', () => {
+    const { journal, path } = createTestJournal()
+    const keys = Array.from({ length: 300 }, () => journal.keyOf(journal.intend(INTENT)) ?? '')
+    expect(new Set(keys).size).toBe(300)
+    expect(keys.every((key) => /^~[0-9a-f]{4,}$/.test(key))).toBe(true)
+    const database = new Database(path)
+    database.exec(`WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 65535)
+      INSERT OR IGNORE INTO runs (key, address, profile, model, input, identity, phase, status, created_at)
+      SELECT printf('~%04x', n), 'x', 'x', 'x', '{}', 'x', 'unconfirmed', 'unconfirmed', 0 FROM n`)
+    database.close()
+    expect(journal.keyOf(journal.intend(INTENT))).toMatch(/^~[0-9a-f]{5,}$/)
+  })
+})
+
+describe('what was run before', () => {
+  it('is found by what it asked for', () => {
+    const { journal } = createTestJournal()
+    const input = { prompt: 'a fox', quality: 'high' }
+    accepted(journal, 'old', { input })
+    accepted(journal, 'new', { input: { quality: 'high', prompt: 'a fox' } })
+    accepted(journal, 'going', { input })
+    accepted(journal, 'other', { input: { prompt: 'a hen' } })
+    accepted(journal, 'elsewhere', { input, address: 'local' })
+    for (const id of ['old', 'new', 'other']) journal.see(ADDRESS, { state: state(id, 'succeeded') })
+    journal.see('local', { state: state('elsewhere', 'succeeded') })
+    const found = (most: number) => journal.reusable(ADDRESS, 'acme/still-1', input, most).map(({ id }) => id)
+    expect(found(10)).toEqual(['new', 'old'])
+    expect(found(1)).toEqual(['new'])
+    expect(journal.reusable(ADDRESS, 'acme/still-2', input, 10)).toEqual([])
+  })
+
+  it('tells what is usual from the last runs that were seen to their end', () => {
+    const { journal } = createTestJournal()
+    const took = (id: string, tookMs: number | undefined) => {
+      accepted(journal, id)
+      journal.see(ADDRESS, { state: state(id, 'succeeded'), tookMs })
+    }
+    took('a', 10_000)
+    took('b', 20_000)
+    took('unseen', undefined)
+    expect(journal.usual(ADDRESS, 'acme/still-1')).toBeUndefined()
+    took('c', 90_000)
+    expect(journal.usual(ADDRESS, 'acme/still-1')).toEqual({
+      medianMs: 20_000,
+      fromMs: 20_000,
+      toMs: 90_000,
+      runs: 3,
+    })
+    expect(journal.usual('local', 'acme/still-1')).toBeUndefined()
+    for (let at = 0; at < 25; at++) took(`later ${at}`, 5_000)
+    expect(journal.usual(ADDRESS, 'acme/still-1')).toMatchObject({ medianMs: 5_000, runs: 25 })
+  })
+})
+
+describe('several processes', () => {
+  let program: string
+  beforeAll(async () => {
+    program = await built(new URL('./writer.ts', import.meta.url))
+  })
+
+  it('write at once, and nothing is lost', async () => {
+    const { journal, path } = createTestJournal()
+    const writers = Array.from({ length: 8 }, (_, at) =>
+      spawn(process.execPath, [program, path, `p${at}`, '40']),
+    )
+    const codes = await Promise.all(writers.map(async (each) => (await once(each, 'exit'))[0]))
+    expect(codes).toEqual(Array.from({ length: 8 }, () => 0))
+    const ids = journal.list({}).map(({ id }) => id)
+    expect(new Set(ids).size).toBe(320)
+    expect(journal.integrity()).toBe('ok')
+  })
+
+  it('begin it at once', async () => {
+    const path = join(temporaryFolder(), 'state', 'journal.db')
+    const writers = Array.from({ length: 6 }, (_, at) =>
+      spawn(process.execPath, [program, path, `p${at}`, '5']),
+    )
+    expect(await Promise.all(writers.map(async (each) => (await once(each, 'exit'))[0]))).toEqual([
+      0, 0, 0, 0, 0, 0,
+    ])
+    expect(createTestJournal(path).journal.list({})).toHaveLength(30)
+  })
+
+  it('find it damaged at once: it is set aside once, and all of them go on', async () => {
+    const path = join(temporaryFolder(), 'journal.db')
+    writeFileSync(path, 'no database at all, and long enough'.repeat(300))
+    const writers = Array.from({ length: 4 }, (_, at) =>
+      spawn(process.execPath, [program, path, `p${at}`, '5']),
+    )
+    expect(await Promise.all(writers.map(async (each) => (await once(each, 'exit'))[0]))).toEqual([
+      0, 0, 0, 0,
+    ])
+    const aside = readdirSync(dirname(path)).filter((name) => /damaged-[^-]+-\d+$/.test(name))
+    expect(aside.map((name) => readFileSync(join(dirname(path), name), 'utf8').slice(0, 11))).toEqual([
+      'no database',
+    ])
+    expect(createTestJournal(path).journal.list({})).toHaveLength(20)
+  })
+
+  it('that is killed after its intent leaves it, unconfirmed as soon as somebody asks', () => {
+    const { journal, path } = createTestJournal()
+    const { stdout, signal } = spawnSync(process.execPath, [program, path, 'killed', '1', 'kill'], {
+      encoding: 'utf8',
+    })
+    expect({ stdout, signal }).toEqual({ stdout: 'intended\n', signal: 'SIGKILL' })
+    expect(journal.unconfirmed()).toMatchObject([
+      { phase: 'unconfirmed', input: { prompt: 'killed 0' }, error: { code: 'submission_unknown' } },
+    ])
+  })
+})
+
+describe('the file', () => {
+  it('is for the user alone', () => {
+    const { journal, path } = createTestJournal()
+    accepted(journal, 'r1')
+    const folder = dirname(path)
+    const modes = readdirSync(folder).map((name) => statSync(join(folder, name)).mode & 0o777)
+    expect([statSync(folder).mode & 0o777, ...new Set(modes)]).toEqual([0o700, 0o600])
+  })
+
+  it.each<[string, (path: string) => void]>([
+    [
+      'holds something else',
+      (path) => writeFileSync(path, 'no database at all, and long enough'.repeat(300)),
+    ],
+    ['was cut off', (path) => truncateSync(path, 3_000)],
+  ])('that %s is set aside whole, and a new one works', (_, damage) => {
+    const { path } = (() => {
+      const first = createTestJournal()
+      accepted(first.journal, 'r1')
+      return first
+    })()
+    const checkpoint = new Database(path)
+    checkpoint.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    checkpoint.close()
+    damage(path)
+    const bytes = readFileSync(path)
+    const { journal, setAside } = createTestJournal(path)
+    expect(setAside).toHaveLength(1)
+    expect(readFileSync(setAside[0] ?? '')).toEqual(bytes)
+    accepted(journal, 'r2')
+    expect(journal.list({}).map(({ id }) => id)).toEqual(['r2'])
+  })
+
+  it('of a newer format is refused and left as it is', () => {
+    const { path } = createTestJournal()
+    const database = new Database(path)
+    database.exec(`PRAGMA user_version = ${JOURNAL_MIGRATIONS.length + 1}`)
+    database.close()
+    expect(() => createTestJournal(path)).toThrow(/format/)
+    expect(readdirSync(dirname(path)).some((name) => name.includes('damaged'))).toBe(false)
+  })
+})
+
+describe('growth', () => {
+  it('meets no scan and no sorting, whatever is asked', () => {
+    const { path } = createTestJournal()
+    const database = new Database(path)
+    onTestFinished(() => void database.close())
+    const planOf = (sql: string, count: number) =>
+      (
+        database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(Array.from({ length: count }, () => 'x')) as {
+          detail: string
+        }[]
+      )
+        .map(({ detail }) => detail)
+        .join('; ')
+    const filters = [
+      {},
+      { address: 'x' },
+      { status: 'x' },
+      { kind: 'x' },
+      { model: 'x' },
+      { sinceMs: 1 },
+      { beforeMs: 1 },
+      { status: 'x', sinceMs: 1, beforeMs: 2 },
+      { address: 'x', kind: 'x', model: 'x', status: 'x', sinceMs: 1, beforeMs: 2 },
+    ]
+    for (const filter of filters) {
+      const { sql, values } = listStatement({ ...filter, limit: 50 })
+      const plan = planOf(sql, values.length)
+      expect(plan).toMatch(/USING INDEX runs_by_/)
+      expect(plan).not.toMatch(/TEMP B-TREE/)
+    }
+  })
+
+  it('costs no more with 100,000 runs than with a hundred', () => {
+    const costOf = (runs: number): number => {
+      const { journal, path } = createTestJournal()
+      const database = new Database(path)
+      database.exec(`WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${runs})
+        INSERT INTO runs (id, address, profile, kind, model, input, identity, phase, status, created_at)
+        SELECT 'r' || n, '${ADDRESS}', 'default', 'image', 'acme/still-1', '{}', 'x', 'succeeded', 'succeeded', n FROM n`)
+      database.close()
+      const costs = Array.from({ length: 15 }, (_, at) => {
+        const began = performance.now()
+        journal.list({ limit: 50 })
+        journal.last(ADDRESS)
+        journal.unfinished(ADDRESS)
+        journal.unconfirmed()
+        accepted(journal, `new ${at}`)
+        return performance.now() - began
+      })
+      return costs.sort((a, b) => a - b)[7] ?? 0
+    }
+    // A scan would make it a hundred times as much; machines are noisy.
+    expect(costOf(100_000)).toBeLessThan(5 * costOf(100))
+  })
+})

@@ -1,0 +1,26 @@
+/** A process that writes into a journal: `node writer <path> <name> <runs> [kill]`. */
+import { writeSync } from 'node:fs'
+import { openJournal } from '../../src/journal/index.js'
+
+const [path = '', name = '', runs = '', kill] = process.argv.slice(2)
+const journal = openJournal({
+  path,
+  now: () => Date.now(),
+  onSetAside: (aside) => writeSync(1, `aside ${aside}\n`),
+})
+for (let number = 0; number < Number(runs); number++) {
+  const row = journal.intend({
+    address: 'https://a.example',
+    profile: 'default',
+    kind: 'image',
+    model: 'acme/still-1',
+    input: { prompt: `${name} ${number}` },
+  })
+  if (kill !== undefined) {
+    writeSync(1, 'intended\n')
+    process.kill(process.pid, 'SIGKILL')
+  }
+  journal.accept(row, `${name}-${number}`)
+}
+journal.close()
+writeSync(1, 'done\n')

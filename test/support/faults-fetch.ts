@@ -1,0 +1,86 @@
+/** Faults around any `Fetch`, without a port and by the clock of the test. */
+import type { Clock } from '../../src/host/clock.js'
+import { type Fetch, HttpFailure, type HttpResponse } from '../../src/host/http.js'
+import type { Answer, Outcome } from '../../src/service/faults/answer.js'
+import { ConnectionReset } from '../../src/service/faults/bytes.js'
+import { createControl, type FaultControl } from './faults-control.js'
+
+/** As the real network does with a connection on which nothing moves (src/host/undici.ts). */
+const SILENCE_MS = 60_000
+
+export type FaultyFetch = Fetch & FaultControl
+
+/** The same over any `Fetch`, without a port and by the clock of the test; `close` strikes from the second request on. */
+export function withFaults(
+  fetch: Fetch,
+  specs: readonly string[],
+  clock: Pick<Clock, 'monotonic' | 'sleep'>,
+): FaultyFetch {
+  const { control, faults, note } = createControl(specs, clock)
+  const faulty: Fetch = async (request) => {
+    request.signal?.throwIfAborted()
+    const { method, url } = request
+    const path = `${url.pathname}${url.search}`
+    const noted = note(method, path)
+    const ask = (): Promise<HttpResponse> => {
+      noted.reached = true
+      return fetch(request)
+    }
+    const encounter = faults.meet({ method, path, reused: control.seen.length > 1 })
+    if (encounter === undefined) return ask()
+    const standStill = async (): Promise<never> => {
+      await clock.sleep(SILENCE_MS, request.signal)
+      throw lost(`nothing moved for ${SILENCE_MS / 1_000} s`)
+    }
+    const outcome = await encounter.carryOut({
+      signal: request.signal ?? new AbortController().signal,
+      ask: async () => answerOfResponse(await ask()),
+      takeIn: async () => {},
+      standStill,
+    })
+    return outcome.kind === 'stall' ? standStill() : responseOf(outcome)
+  }
+  return Object.assign(faulty, control)
+}
+
+/** A response does not list its headers: these are those that a client of the service looks at. */
+const HEADERS = [
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'content-range',
+  'accept-ranges',
+  'etag',
+  'last-modified',
+  'location',
+  'retry-after',
+]
+
+const answerOfResponse = (response: HttpResponse): Answer => ({
+  status: response.status,
+  headers: Object.fromEntries(
+    HEADERS.flatMap((name) => {
+      const value = response.header(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  ),
+  body: response.body,
+  discard: () => response.discard(),
+})
+
+const lost = (message: string) => new HttpFailure(message, { sent: true, code: 'ECONNRESET' })
+
+function responseOf(outcome: Exclude<Outcome, { kind: 'stall' }>): HttpResponse {
+  if (outcome.kind === 'noise') throw lost('the answer is no HTTP')
+  if (outcome.kind !== 'answer') throw lost('the connection was closed')
+  const { status, headers, body, discard } = outcome.answer
+  return { status, header: (name) => headers[name.toLowerCase()], body: overWire(body), discard }
+}
+
+async function* overWire(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch (error) {
+    throw error instanceof ConnectionReset ? lost('the connection was reset') : error
+  }
+}

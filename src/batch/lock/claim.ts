@@ -45,7 +45,13 @@ export function claimBatch({ lockPath, folder, now }: ClaimOptions): Claim {
     db.close()
     throw held ?? error
   }
-  return { release: () => db.close() }
+  return {
+    release() {
+      // Closing alone does not end the transaction before the garbage collector comes.
+      db.run('ROLLBACK')
+      db.close()
+    },
+  }
 }
 
 function sayHeld(db: OpenDatabase, lockPath: string) {

@@ -252,11 +252,14 @@ const entryWith = (before: LockEntry | undefined, pending: Pending | undefined):
     : { made: before?.made, pending, further: before?.further ?? {} }
 
 /** A file that is here already, byte for byte: nobody is asked. */
-export async function copyInPlace(parts: RowParts, step: Active, from: string): Promise<RowResult> {
-  const { keeper, folder } = parts
+export async function copyInPlace(
+  { keeper, folder }: Pick<RowParts, 'keeper' | 'folder'>,
+  step: Active,
+): Promise<RowResult> {
   const before = keeper.entry(step.entry.name)
   const made = before?.made
-  if (made === undefined) throw new Error('a copy is made of what the lock file knows')
+  const from = step.action.do === 'fetch' ? step.action.copyFrom : undefined
+  if (made === undefined || from === undefined) throw new Error('a copy is made of what the lock file knows')
   await copyAtomically(from, step.path)
   const moved: Made = { ...made, file: relative(folder, step.path).replaceAll('\\', '/') }
   await keeper.set(step.entry.name, { made: moved, pending: undefined, further: before?.further ?? {} })

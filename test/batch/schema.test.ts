@@ -8,7 +8,11 @@ import { problemsOf } from './folder.js'
 const accepts = new Ajv({ strict: false }).compile(MANIFEST_SCHEMA)
 
 const row = (more: object) => [{ name: 'fox', kind: 'image', prompt: 'a fox', ...more }]
-const withDefaults = (defaults: unknown, run: object, more: object = {}) => ({ ...more, defaults, runs: [run] })
+const withDefaults = (defaults: unknown, run: object, more: object = {}) => ({
+  ...more,
+  defaults,
+  runs: [run],
+})
 
 const RIGHT: readonly unknown[] = [
   [],

@@ -1,8 +1,9 @@
 /** The lock file on the disk. */
 import { existsSync, readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
-import { errorCode, writeAtomically } from '../../host/files.js'
+import { errorCode, removeFile, writeAtomically } from '../../host/files.js'
 import { type Lock, NO_LOCK } from './lock.js'
 import { lockText, parseLock } from './text.js'
 
@@ -25,6 +26,14 @@ export function readLock(path: string, manifest: string): Lock {
       'Two manifests that differ in their extension alone would share one lock file: rename one of them.',
     )
   return lock
+}
+
+/** What a batch that was killed in the middle of a writing has left. For whoever holds the claim alone. */
+export async function removeLeftovers(path: string): Promise<void> {
+  const names = await readdir(dirname(path)).catch(() => [])
+  for (const name of names)
+    if (name.startsWith(`.${basename(path)}.`) && /\.[0-9a-f]{12}\.part$/.test(name))
+      await removeFile(join(dirname(path), name)).catch(() => {})
 }
 
 /** Whole or not at all: a batch that is killed leaves the old one or the new one. Throws the system's error. */

@@ -36,9 +36,19 @@ interface PendingCreate {
   readonly sent_at: string
 }
 
+export interface Placing {
+  readonly sha256: string
+  readonly bytes: number
+}
+
 export type Pending =
   /** The run exists, and its output is not here yet. */
-  | (PendingCreate & { readonly state: 'accepted'; readonly run: string })
+  | (PendingCreate & {
+      readonly state: 'accepted'
+      readonly run: string
+      /** The file that is about to get its name: a batch that is killed right then knows it as its own. */
+      readonly placing?: Placing | undefined
+    })
   /** A create was sent, and nobody knows whether there is a run; `key` is that of the journal where it was sent. */
   | (PendingCreate & { readonly state: 'unconfirmed'; readonly key: string | undefined })
 

@@ -2,7 +2,7 @@
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import type { Lock, LockEntry, Made, Pending } from './lock.js'
+import type { Lock, LockEntry, Made, Pending, Placing } from './lock.js'
 
 export const LOCK_VERSION = 1
 
@@ -57,7 +57,7 @@ const MADE = [
   'content_type',
   'made_at',
 ] as const
-const PENDING = ['state', 'key', 'sent_at'] as const
+const PENDING = ['state', 'key', 'sent_at', 'placing'] as const
 
 const HINT =
   'Take it back from git, or remove it: then files that are in the way need --overwrite, and every run is paid again.'
@@ -144,6 +144,11 @@ function madeOf(fields: Fields): Made | undefined {
   }
 }
 
+const placingOf = (value: unknown): Placing | undefined =>
+  isObject(value) && isHash(value.sha256) && Number.isSafeInteger(value.bytes)
+    ? { sha256: value.sha256, bytes: Number(value.bytes) }
+    : undefined
+
 function pendingOf(value: unknown): Pending | undefined {
   if (!isObject(value) || !isHash(value.hash) || typeof value.model !== 'string') return undefined
   const common = {
@@ -155,5 +160,5 @@ function pendingOf(value: unknown): Pending | undefined {
   }
   if (value.state === 'unconfirmed') return { ...common, state: 'unconfirmed', key: optional(value.key) }
   if (value.state !== 'accepted' || typeof value.run !== 'string' || value.run === '') return undefined
-  return { ...common, state: 'accepted', run: value.run }
+  return { ...common, state: 'accepted', run: value.run, placing: placingOf(value.placing) }
 }

@@ -61,7 +61,9 @@ export interface Situation {
 
 export function decide({ hash, locked, file, flags }: Situation): Action {
   const { made, pending } = locked ?? {}
-  const isOurs = file.is === 'file' && made !== undefined && file.sha256 === made.sha256
+  const placing = pending?.state === 'accepted' ? pending.placing : undefined
+  const own = [made?.sha256, placing?.sha256].filter((each) => each !== undefined)
+  const isOurs = file.is === 'file' && file.sha256 !== undefined && own.includes(file.sha256)
   const isAsMade = made !== undefined && made.hash === hash
   const isPending = pending !== undefined && pending.hash === hash
   const replaces = file.is !== 'missing'
@@ -69,7 +71,7 @@ export function decide({ hash, locked, file, flags }: Situation): Action {
 
   if (isPending && pending.state === 'accepted')
     return inTheWay ?? { do: 'fetch', why: 'unfinished', run: pending.run, replaces }
-  if (isAsMade && isOurs && !flags.force) return { do: 'current' }
+  if (isAsMade && file.is === 'file' && file.sha256 === made.sha256 && !flags.force) return { do: 'current' }
   if (isPending && !flags.resubmitUnconfirmed)
     return { do: 'unconfirmed', key: pending.state === 'unconfirmed' ? pending.key : undefined }
   if (inTheWay !== undefined) return inTheWay

@@ -4,7 +4,7 @@ import type { Stats } from 'node:fs'
 import { lstat, open, readdir, stat } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
 import { errorCode } from '../../host/files.js'
-import type { Made } from '../lock/lock.js'
+import type { LockEntry, Made } from '../lock/lock.js'
 import { mayBecome } from '../manifest/collisions.js'
 import type { Entry } from '../manifest/entry.js'
 import { groundsOf } from '../manifest/inside.js'
@@ -18,7 +18,7 @@ export interface Found {
 
 export interface Disk {
   /** What is at the place of an output. */
-  lookAt(entry: Entry, made: Made | undefined): Promise<Found>
+  lookAt(entry: Entry, locked: LockEntry | undefined): Promise<Found>
   /** Whether the file of an entry is still there as it was made, by its length. */
   has(made: Made): Promise<boolean>
 }
@@ -57,16 +57,17 @@ export function diskOf(folder: string): Disk {
   async function elsewhere(file: string, made: Made): Promise<string | undefined> {
     if (made.file === file || !grounds.isInside(made.file)) return undefined
     const path = resolve(folder, made.file)
-    const fact = await factOf(path, made)
+    const fact = await factOf(path, [made.bytes])
     return fact.is === 'file' && fact.sha256 === made.sha256 ? path : undefined
   }
 
   return {
-    async lookAt(entry, made) {
+    async lookAt(entry, { made, pending } = { made: undefined, pending: undefined, further: {} }) {
+      const placing = pending?.state === 'accepted' ? pending.placing : undefined
       const file = await fileOf(entry, made)
       const fact: FileFact = file.endsWith(OPEN)
         ? { is: 'missing' }
-        : await factOf(resolve(folder, file), made)
+        : await factOf(resolve(folder, file), [made?.bytes, placing?.bytes])
       if (fact.is !== 'missing' || made === undefined) return { file, fact }
       return { file, fact: { is: 'missing', elsewhere: await elsewhere(file, made) } }
     },
@@ -78,7 +79,7 @@ export function diskOf(folder: string): Disk {
 }
 
 /** Follows a link to read it: assets that are links (git-annex, DVC) are as good as their content. */
-async function factOf(path: string, made: Made | undefined): Promise<FileFact> {
+async function factOf(path: string, lengths: readonly (number | undefined)[]): Promise<FileFact> {
   try {
     const found = await statOf(path)
     // A link that leads nowhere is in the way of a file all the same, and can be replaced.
@@ -87,7 +88,7 @@ async function factOf(path: string, made: Made | undefined): Promise<FileFact> {
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'no ordinary file' }
     // Of another length it is another file: no need to read it.
-    return { is: 'file', sha256: found.size === made?.bytes ? await sumOf(path) : undefined }
+    return { is: 'file', sha256: lengths.includes(found.size) ? await sumOf(path) : undefined }
   } catch (error) {
     return { is: 'other', what: error instanceof Error ? error.message : String(error) }
   }

@@ -85,7 +85,7 @@ async function stepFor(paired: Paired, disk: Disk, { manifest, flags, selects }:
   const { entry, locked, hash } = paired
   const isSelected = selects(entry)
   const { file, fact } = isSelected
-    ? await disk.lookAt(entry, locked?.made)
+    ? await disk.lookAt(entry, locked)
     : { file: entry.output, fact: { is: 'missing' } as const }
   return {
     ...paired,

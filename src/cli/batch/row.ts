@@ -1,7 +1,7 @@
 /** One run of a batch: created, looked at, its output put in place; and what the lock file knows of it at each moment. */
 import { relative } from 'node:path'
 import type { LockKeeper } from '../../batch/lock/keeper.js'
-import type { LockEntry, Made, Pending } from '../../batch/lock/lock.js'
+import type { LockEntry, Made, Pending, Placing } from '../../batch/lock/lock.js'
 import { publicUrl } from '../../batch/lock/lock.js'
 import { inputToSend } from '../../batch/manifest/index.js'
 import type { FetchAction, MakeAction, Step } from '../../batch/plan/index.js'
@@ -190,6 +190,14 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
     end({ result: 'failed', error: runFailed(state) })
   }
 
+  /** Killed between the renaming and the next writing of the lock file, a batch must know the file as its own. */
+  function keepPlacing(run: string, placing: Placing): Promise<void> {
+    const known = keeper.entry(entry.name)?.pending
+    const { hash = '', model = '' } = step
+    const sent_at = known?.sent_at ?? new Date(clock.now()).toISOString()
+    return keep({ hash, model, kind: entry.kind, service: address, sent_at, state: 'accepted', run, placing })
+  }
+
   async function deliver(state: RunState): Promise<void> {
     const target = { kind: 'template', template: step.path } as const
     const results = await parts.downloader
@@ -207,6 +215,7 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
           overwrite: action.replaces || parts.overwrite,
           signal: interrupts.first,
           have: recorder.filesOf(state.id),
+          beforePlace: ({ sha256, bytes }) => keepPlacing(state.id, { sha256, bytes }),
         },
       )
       .catch((thrown: unknown) => [{ ok: false as const, error: asRushesError(thrown).about(state.id) }])

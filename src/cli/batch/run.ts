@@ -1,6 +1,6 @@
 /** Carries a plan out: creates and looks by the schedule, files as they are done, and a word for each row as it ends. */
 import { setMaxListeners } from 'node:events'
-import { writeLock } from '../../batch/lock/file.js'
+import { removeLeftovers, writeLock } from '../../batch/lock/file.js'
 import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
 import type { Plan, Step } from '../../batch/plan/index.js'
 import { runSchedule } from '../../batch/schedule/index.js'
@@ -27,6 +27,7 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
   const connection = active.some(asksService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
+  await removeLeftovers(lockPath)
   const keeper = createLockKeeper(plan.lock, (lock) => writeLock(lockPath, manifest.path, lock))
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)

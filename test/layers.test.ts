@@ -25,7 +25,12 @@ const BUILDERS: readonly string[] = [
   'src/index.ts',
 ]
 /** A counter of names, without I/O: made for each command. */
-const PURE_FACTORIES: readonly string[] = ['src/cli/runs/session.ts: createNamer']
+const PURE_FACTORIES: readonly string[] = [
+  'src/cli/runs/session.ts: createNamer',
+  'src/cli/batch/row.ts: createNamer',
+  // Given the function that writes.
+  'src/cli/batch/run.ts: createLockKeeper',
+]
 
 interface Import {
   readonly specifier: string

@@ -9,7 +9,7 @@ import { originOf } from './address.js'
 import { concealing } from './conceal.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
-import { lookPatiently } from './look.js'
+import { type LookOutcome, look, lookPatiently } from './look.js'
 import { type Gate, pipe, type Trace, withKey, withLimit, withTrace } from './send.js'
 import { states, type WaitEngine, type WaitOptions, wait } from './wait.js'
 
@@ -42,6 +42,8 @@ export interface CreateOptions {
 export interface Client {
   readonly baseUrl: string
   create(body: CreateBody | Uint8Array, options?: CreateOptions): Promise<Accepted>
+  /** One look and no more: whatever comes of it is an outcome. Rejects with the signal's reason alone. */
+  look(id: string, signal?: AbortSignal): Promise<LookOutcome>
   /** One look, with three more tries when it fails. */
   get(id: string, signal?: AbortSignal): Promise<RunState>
   wait(id: string, options?: WaitOptions): Promise<RunState>
@@ -72,11 +74,12 @@ export function createApiClient(options: ClientOptions): Client {
       const bytes = body instanceof Uint8Array ? body : encodeCreate(body)
       return createRun({ baseUrl, send, gate, clock, runIdField, conceal, ...told }, bytes, signal)
     },
+    look: (id, signal) => look(looking, id, signal),
     get: (id, signal) => lookPatiently(looking, id, signal),
     wait: (id, waitOptions) => wait(looking, id, waitOptions),
     states: (id, waitOptions) => states(looking, id, waitOptions),
   }
 }
 
-export type { Accepted, CreateBody, CreateOutcome, Gate, Trace, WaitOptions }
+export type { Accepted, CreateBody, CreateOutcome, Gate, LookOutcome, Trace, WaitOptions }
 export { encodeCreate }

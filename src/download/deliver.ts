@@ -44,6 +44,7 @@ export interface Job {
   readonly overwrite: boolean
   /** Files that an earlier command brought home, with absolute paths. */
   readonly have: readonly DownloadedFile[]
+  beforePlace?(file: DownloadedFile): Promise<void> | undefined
   readonly meter: Meter
   readonly signal: AbortSignal | undefined
   readonly onRetry?: ((retrying: Retrying) => void) | undefined
@@ -81,11 +82,13 @@ async function deliver(means: Means, job: Job, isPassing: boolean): Promise<Deli
   try {
     if (!awaitsExtension(name)) await refuseObstacle(name, overwrite)
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(means, source, { ...job, landing })
+    const file = { path, bytes, sha256, url, content_type: kind.contentType }
+    await job.beforePlace?.(file)
     await place(part.path, path, overwrite)
     await part.discard()
     const warning = misnamed(path, kind)
     return {
-      file: { path, bytes, sha256, url, content_type: kind.contentType },
+      file,
       warnings: warning === undefined ? [] : [warning],
     }
   } catch (error) {

@@ -45,6 +45,8 @@ export interface DownloadOptions {
   readonly overwrite?: boolean | undefined
   /** Files of these outputs that an earlier command brought home, with absolute paths: one that is still there is done. */
   readonly have?: readonly DownloadedFile[] | undefined
+  /** A file is whole and about to get its name; what it rejects with ends that download. */
+  beforePlace?(file: DownloadedFile, output: Output): Promise<void>
   /** Takes the bytes when the target is `stdout`; stays open. */
   readonly stdout?: Writable | undefined
   readonly signal?: AbortSignal | undefined
@@ -81,6 +83,7 @@ export function createDownloader(means: Means): Downloader {
           name: names[at] ?? '',
           overwrite: options.overwrite ?? false,
           have: options.have ?? [],
+          beforePlace: (file: DownloadedFile) => options.beforePlace?.(file, output),
           meter,
           signal,
           onRetry: (retrying: Retrying) => onRetry?.(retrying, output),

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
-import { type FileHandle, link, mkdtemp, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, link, mkdtemp, open, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 
@@ -132,6 +132,12 @@ export async function writeAtomically(
     await removeFile(temporary).catch(() => {})
     throw error
   }
+}
+
+/** The same bytes under another name, in one step; its folders are made. */
+export async function copyAtomically(from: string, to: string): Promise<void> {
+  makeFolders(dirname(to))
+  await writeAtomically(to, await readFile(from))
 }
 
 /** File systems without hard links (FAT, some network and container mounts) answer with one of these. */

@@ -5,7 +5,7 @@
  * Limits: it knows the runs that were created here, and none that others made with the same key. It never holds the
  * key, and of pictures sent as data: URLs only what identifies them.
  */
-import { openOrSetAside, type Row } from '../host/database.js'
+import { type OpenDatabase, openOrSetAside, type Row } from '../host/database.js'
 import {
   accept,
   buryTheDead,
@@ -51,9 +51,13 @@ export interface Journal {
   list(filter: ListFilter): readonly JournalRun[]
   /** Succeeded runs of the same request, newest first. */
   reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
+  /** The newest run of the same request that has an id, created at that instant or later. */
+  lastOf(address: string, identity: string, sinceMs: number): JournalRun | undefined
   /** By key, or by the id of a run of that address where a look has said that there is no such run. */
   forget(name: string, address?: string): Forgotten
   usual(address: string, model: string): Usual | undefined
+  /** How long the latest runs of a model took, in milliseconds, as far as that was seen. */
+  took(address: string, model: string): readonly number[]
   /** `ok`, or what SQLite finds wrong. */
   integrity(): string
   close(): void
@@ -124,15 +128,18 @@ export function openJournal({ path, now, onSetAside }: JournalOptions): Journal 
       buryTheDead(db)
       return forget(db, name, address)
     },
-    usual(address, model) {
-      const rows = db.all(
-        'SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?',
-        address,
-        model,
-        MOST_RUNS,
-      )
-      return usualOf(rows.map(({ took_ms }) => Number(took_ms)))
-    },
+    lastOf: (address, identity, sinceMs) =>
+      one(
+        db.get(
+          `SELECT * FROM runs INDEXED BY runs_by_identity
+           WHERE identity = ? AND address = ? AND id IS NOT NULL AND created_at >= ? ORDER BY row DESC LIMIT 1`,
+          identity,
+          address,
+          sinceMs,
+        ),
+      ),
+    usual: (address, model) => usualOf(tookOf(db, address, model)),
+    took: (address, model) => tookOf(db, address, model),
     integrity: () =>
       db
         .all('PRAGMA integrity_check')
@@ -141,6 +148,16 @@ export function openJournal({ path, now, onSetAside }: JournalOptions): Journal 
     close: () => db.close(),
   }
 }
+
+const tookOf = (db: OpenDatabase, address: string, model: string): readonly number[] =>
+  db
+    .all(
+      'SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?',
+      address,
+      model,
+      MOST_RUNS,
+    )
+    .map(({ took_ms }) => Number(took_ms))
 
 export type { Doubt, Forgotten, Intent } from './creates.js'
 export type { ListFilter } from './list.js'

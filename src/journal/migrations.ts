@@ -46,6 +46,7 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   CREATE INDEX runs_unconfirmed ON runs (address) WHERE phase = 'unconfirmed';
   CREATE INDEX runs_going ON runs (address) WHERE phase = 'going';
   CREATE INDEX runs_reusable ON runs (identity, address) WHERE phase = 'succeeded';
+  CREATE INDEX runs_by_identity ON runs (identity, address);
   CREATE INDEX runs_took ON runs (address, model) WHERE took_ms IS NOT NULL;
   CREATE INDEX runs_by_time ON runs (created_at);
   CREATE INDEX runs_by_address_time ON runs (address, created_at);

@@ -24,6 +24,11 @@ export const COMMANDS: readonly CommandRow[] = [
   },
   { name: 'list', about: 'the runs this machine knows', load: () => import('./list.js') },
   { name: 'forget', about: 'drop unconfirmed rows from the journal', load: () => import('./forget.js') },
+  {
+    name: 'batch',
+    about: 'make what is missing or stale of a manifest, and nothing else',
+    load: () => import('./batch.js'),
+  },
   { name: 'models', about: 'what the models take', load: () => import('./models.js') },
   { name: 'login', about: 'store the API key', load: () => import('./login.js') },
   { name: 'logout', about: 'forget the stored API key', load: () => import('./logout.js') },

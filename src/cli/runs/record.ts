@@ -30,6 +30,9 @@ export interface Recorder {
   filesOf(id: string): readonly JournalFile[]
   find(id: string): JournalRun | undefined
   usual(model: string): Usual | undefined
+  took(model: string): readonly number[]
+  /** The newest run with an id that was created for the same request at that instant or later. */
+  lastOf(identity: string, sinceMs: number): JournalRun | undefined
 }
 
 export interface RecorderOptions {
@@ -75,6 +78,8 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
         return run === undefined ? [] : open.filesOf(run)
       }) ?? [],
     find: (id) => attempt((open) => open.find(address, id)),
+    took: (model) => attempt((open) => open.took(address, model)) ?? [],
+    lastOf: (identity, sinceMs) => attempt((open) => open.lastOf(address, identity, sinceMs)),
     usual: (model) => attempt((open) => open.usual(address, model)),
   }
 }

@@ -30,6 +30,8 @@ export interface Submission {
   readonly interrupts: Interrupts
   /** A new note for each create. */
   note(): CreateNote
+  /** After the limiter's grant, before anything is noted or sent; again before every further sending. */
+  beforeSend?(): Promise<void>
   /** Said once, when a signal comes while a create is unanswered. */
   onGrace(): void
 }
@@ -46,7 +48,9 @@ export async function submit(submission: Submission): Promise<Created> {
   try {
     const { id, body: answer } = await client.create(body, {
       signal: ending.signal,
-      beforeSend() {
+      async beforeSend() {
+        interrupts.first.throwIfAborted()
+        await submission.beforeSend?.()
         interrupts.first.throwIfAborted()
         note.sending()
         sentAtMs ??= clock.monotonic()

@@ -83,7 +83,7 @@ function tookOf(
   return going !== undefined || sentAtMs !== undefined ? elapsedMs : undefined
 }
 
-const runFailed = (state: RunState): RushesError =>
+export const runFailed = (state: RunState): RushesError =>
   new RushesError(
     'run_failed',
     `The run ended as ${state.status}: ${state.failure === undefined ? 'the service gives no reason.' : shortened(state.failure, 2_000)}`,

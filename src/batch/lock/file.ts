@@ -1,0 +1,42 @@
+/** The lock file on the disk. */
+import { existsSync, readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { usageError } from '../../errors.js'
+import { errorCode, removeFile, writeAtomically } from '../../host/files.js'
+import { type Lock, NO_LOCK } from './lock.js'
+import { lockText, parseLock } from './text.js'
+
+/** An empty lock when there is no file yet. Throws `usage`, also for the lock of another manifest that is still there. */
+export function readLock(path: string, manifest: string): Lock {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return NO_LOCK
+    throw usageError(
+      `The lock file cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
+    )
+  }
+  const lock = parseLock(text, path)
+  const other = lock.manifest
+  if (other !== undefined && other !== basename(manifest) && existsSync(join(dirname(path), basename(other))))
+    throw usageError(
+      `${path} belongs to ${other}, which is still there.`,
+      'Two manifests that differ in their extension alone would share one lock file: rename one of them.',
+    )
+  return lock
+}
+
+/** What a batch that was killed in the middle of a writing has left. For whoever holds the claim alone. */
+export async function removeLeftovers(path: string): Promise<void> {
+  const names = await readdir(dirname(path)).catch(() => [])
+  for (const name of names)
+    if (name.startsWith(`.${basename(path)}.`) && /\.[0-9a-f]{12}\.part$/.test(name))
+      await removeFile(join(dirname(path), name)).catch(() => {})
+}
+
+/** Whole or not at all: a batch that is killed leaves the old one or the new one. Throws the system's error. */
+export async function writeLock(path: string, manifest: string, lock: Lock): Promise<void> {
+  await writeAtomically(path, lockText({ ...lock, manifest: basename(manifest) }))
+}

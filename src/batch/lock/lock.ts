@@ -1,0 +1,88 @@
+/**
+ * What the lock file knows of each run of a manifest. `made` is the file that is there; `pending` is a create that
+ * came after it and has brought no file yet, so that a killed batch goes on where it was and nothing is paid twice.
+ */
+import type { Kind } from '../../protocol/models.js'
+
+/** What this version does not know is kept for the one that wrote it. */
+type Further = Readonly<Record<string, unknown>>
+
+export interface Made {
+  /** Of model and input: 64 hexadecimal digits. */
+  readonly hash: string
+  readonly model: string
+  readonly kind: Kind | undefined
+  /** The run's id. */
+  readonly run: string
+  /** The address at which the run was created; undefined where it is not known. */
+  readonly service: string | undefined
+  /** Without query, fragment and credentials: see `publicUrl`. */
+  readonly url: string
+  /** Relative to the manifest, with `/`. */
+  readonly file: string
+  readonly sha256: string
+  readonly bytes: number
+  readonly content_type: string
+  /** ISO 8601 in UTC. */
+  readonly made_at: string
+}
+
+interface PendingCreate {
+  readonly hash: string
+  readonly model: string
+  readonly kind: Kind | undefined
+  readonly service: string | undefined
+  /** ISO 8601 in UTC: when the create was sent. */
+  readonly sent_at: string
+}
+
+export interface Placing {
+  readonly sha256: string
+  readonly bytes: number
+}
+
+export type Pending =
+  /** The run exists, and its output is not here yet. */
+  | (PendingCreate & {
+      readonly state: 'accepted'
+      readonly run: string
+      /** The file that is about to get its name: a batch that is killed right then knows it as its own. */
+      readonly placing?: Placing | undefined
+    })
+  /** A create was sent, and nobody knows whether there is a run; `key` is that of the journal where it was sent. */
+  | (PendingCreate & { readonly state: 'unconfirmed'; readonly key: string | undefined })
+
+export interface LockEntry {
+  readonly made: Made | undefined
+  readonly pending: Pending | undefined
+  readonly further: Further
+}
+
+export interface Lock {
+  /** Name of the manifest's file, so that two manifests of one stem do not share a lock file unnoticed. */
+  readonly manifest: string | undefined
+  readonly entries: ReadonlyMap<string, LockEntry>
+  readonly further: Further
+}
+
+export const NO_LOCK: Lock = { manifest: undefined, entries: new Map(), further: {} }
+
+/** `shots.yaml` has `shots.lock.json`. */
+export const lockPathOf = (manifest: string): string => `${manifest.replace(/\.[^./\\]+$/, '')}.lock.json`
+
+/**
+ * The lock file goes into git, and the links of many services are signed: whoever has one has the file. What is kept
+ * says where a file came from, and `run` is what it is fetched by again.
+ */
+export function publicUrl(url: string): string {
+  const parsed = new URL(url)
+  return `${parsed.origin}${parsed.pathname}`
+}
+
+/** The same lock with one entry put in, or taken out. */
+export function withEntry(lock: Lock, name: string, entry: LockEntry | undefined): Lock {
+  const entries = new Map(lock.entries)
+  if (entry === undefined) entries.delete(name)
+  else entries.set(name, entry)
+  return { ...lock, entries }
+}

@@ -1,0 +1,130 @@
+/**
+ * CSV to positioned values: the first line names the fields, an empty cell is a field that is left out, a list is
+ * separated by spaces. The delimiter is a comma, or the semicolon or tab that spreadsheets write in its place.
+ */
+import { CsvError, parse } from 'csv-parse/sync'
+import { nearest } from '../../protocol/nearest.js'
+import { LIST_FIELDS, ROW_FIELDS } from './fields.js'
+import { parseJson } from './json.js'
+import { type Position, positionsIn, type Report } from './position.js'
+import { type Field, type List, type Node, scalar } from './tree.js'
+
+interface Record {
+  readonly record: readonly string[]
+  /** As it stands in the text, with its line end, and with the empty lines before it. */
+  readonly raw: string
+}
+
+/** A list of rows. */
+export function parseCsv(written: string, report: Report): List {
+  // A text means the same whatever system it was saved on; and the parser's raw records lose half of a CRLF.
+  const text = written.replace(/\r\n?/g, '\n')
+  const positionAt = positionsIn(text)
+  const delimiter = delimiterOf(text)
+  const records = readRecords(text, delimiter, report)
+  const rows: Node[] = []
+  let names: readonly (string | undefined)[] | undefined
+  let offset = 0
+  for (const { record, raw } of records) {
+    const cells = cellStarts(raw, delimiter).map((start) => positionAt(offset + start))
+    offset += raw.length
+    const at = cells[0] ?? positionAt(offset)
+    if (names === undefined) names = namesOf(record, cells, report)
+    else rows.push({ type: 'fields', fields: fieldsOf(record, cells, names, report), at })
+  }
+  return { type: 'list', items: rows, at: positionAt(0) }
+}
+
+/** The header decides: names of fields hold none of these. */
+export function delimiterOf(text: string): string {
+  const [header = ''] = text.trimStart().split('\n', 1)
+  return [',', ';', '\t'].find((each) => header.includes(each)) ?? ','
+}
+
+function readRecords(text: string, delimiter: string, report: Report): readonly Record[] {
+  try {
+    return parse(text, {
+      delimiter,
+      raw: true,
+      info: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+    }) as unknown as readonly Record[]
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    const line = Number(error.lines) || 1
+    report({ line, column: 1 }, `is no CSV: ${error.message.replace(/ at line \d+/, '')}`)
+    return []
+  }
+}
+
+/** Where each cell begins in a record that the parser has found to be in order. */
+function cellStarts(raw: string, delimiter: string): readonly number[] {
+  const first = raw.search(/[^\n]/)
+  const starts = [Math.max(0, first)]
+  let isQuoted = false
+  for (let at = Math.max(0, first); at < raw.length; at += 1) {
+    const character = raw.charAt(at)
+    if (character === '"') isQuoted = !isQuoted
+    else if (character === delimiter && !isQuoted) starts.push(at + 1)
+  }
+  return starts
+}
+
+/** Undefined for a column that is not read: one without a name and without cells, or one that was reported. */
+function namesOf(
+  header: readonly string[],
+  cells: readonly Position[],
+  report: Report,
+): readonly (string | undefined)[] {
+  const seen = new Set<string>()
+  return header.map((cell, column) => {
+    const name = cell.trim()
+    const at = cells[column] ?? { line: 1, column: 1 }
+    if (name === '') return undefined
+    if (!ROW_FIELDS.includes(name)) report(at, `there is no field "${name}"${didYouMean(name)}`)
+    else if (seen.has(name)) report(at, `"${name}" stands here twice`)
+    else {
+      seen.add(name)
+      return name
+    }
+    return ''
+  })
+}
+
+const didYouMean = (name: string): string => {
+  const near = nearest(name, ROW_FIELDS)
+  return near === undefined ? '' : `; did you mean "${near}"?`
+}
+
+function fieldsOf(
+  record: readonly string[],
+  cells: readonly Position[],
+  names: readonly (string | undefined)[],
+  report: Report,
+): ReadonlyMap<string, Field> {
+  const fields = new Map<string, Field>()
+  for (const [column, cell] of record.entries()) {
+    const name = names[column]
+    const at = cells[column] ?? cells[0] ?? { line: 1, column: 1 }
+    if (cell === '' || name === '') continue
+    if (name === undefined) {
+      report(at, 'stands in a column without a name: is there a comma too much, or a text without quotes?')
+      continue
+    }
+    fields.set(name, { at, value: cellValue(name, cell, at, report) })
+  }
+  return fields
+}
+
+function cellValue(name: string, cell: string, at: Position, report: Report): Node {
+  if (LIST_FIELDS.includes(name))
+    return {
+      type: 'list',
+      items: cell.split(/\s+/).flatMap((each) => (each === '' ? [] : [scalar(each, at)])),
+      at,
+    }
+  // An object in a cell is JSON; what is wrong with it is told at the cell.
+  if (name === 'input') return parseJson(cell, (_, message) => report(at, message)) ?? scalar(null, at)
+  return scalar(cell, at)
+}

@@ -1,0 +1,93 @@
+/** The names and outputs of a row, pure: placeholders filled in, `count` counted out, paths made one way of writing. */
+import { posix } from 'node:path'
+import { RushesError } from '../../errors.js'
+import type { Report } from './position.js'
+import type { Row } from './row.js'
+
+/** The rules by which every output of the program is named; the caller has them. */
+export interface Naming {
+  /** Throws `usage` that says which placeholder is unknown. */
+  checkPlaceholders(template: string): void
+  /** Fills in what is given, and leaves the rest. */
+  fill(template: string, values: Readonly<Partial<Record<'index' | 'kind' | 'name' | 'ext', string>>>): string
+  /** A text as a part of a file's name. */
+  safePart(text: string): string
+  /** The name of a file, changed where a system keeps it for a device. */
+  unreserved(name: string): string
+}
+
+export interface Placed {
+  readonly name: string
+  readonly output: string
+}
+
+/** One a run. None when there is nothing to name them by, which was reported then. */
+export function placesOf(row: Row, naming: Naming, report: Report): readonly Placed[] {
+  if (row.name === undefined && (row.output === undefined || row.isOutputShared)) {
+    report(row.at, 'name is missing (or output): the lock file and the path of the file go by it')
+    return []
+  }
+  const template = row.output ?? defaultOutput(row.name ?? '', naming)
+  if (!isTemplateInOrder(row, template, naming, report)) return []
+  const kind = naming.safePart(row.kind ?? 'model')
+  const name = row.name === undefined ? undefined : naming.safePart(row.name)
+  const isNumbered = template.includes('{index}')
+  return Array.from({ length: row.count }, (_, at) => {
+    const values = { index: String(at + 1), kind, ...(name !== undefined && { name }) }
+    const filled = posix.normalize(filledIn(template, values, naming))
+    const output = at === 0 || isNumbered ? filled : numbered(filled, at + 1)
+    const own = row.name ?? output.replace(/\.\{ext\}$/, '')
+    return { name: row.name === undefined || at === 0 ? own : `${own}-${at + 1}`, output }
+  })
+}
+
+/** A name may hold folders. */
+const defaultOutput = (name: string, { safePart, unreserved }: Naming): string =>
+  `${name
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .map((part) => (part === '..' ? part : unreserved(safePart(part))))
+    .join('/')}.{ext}`
+
+function filledIn(
+  template: string,
+  values: Readonly<Partial<Record<'index' | 'kind' | 'name', string>>>,
+  { fill, unreserved }: Naming,
+): string {
+  return template.replace(/[^/]+/g, (component) => {
+    const filled = fill(component, values)
+    return filled === component ? component : unreserved(filled)
+  })
+}
+
+/** `fox.png` and `fox-2.png`, as the command line numbers what it downloads. */
+const numbered = (path: string, number: number): string => {
+  const { dir, name, ext } = posix.parse(path)
+  return posix.join(dir, `${name}-${number}${ext}`)
+}
+
+function isTemplateInOrder(row: Row, template: string, naming: Naming, report: Report): boolean {
+  const wrong = templateProblem(row, template, naming)
+  if (wrong !== undefined) report(row.positionOf('output'), wrong)
+  return wrong === undefined
+}
+
+function templateProblem(row: Row, template: string, { checkPlaceholders }: Naming): string | undefined {
+  // The same manifest means the same on every system, and a name of its own may hold what a path may not.
+  if (template.includes('\\')) return 'output holds a backslash: folders are separated by /'
+  if (/(^|\/)\.{0,2}$/.test(template)) return 'output names a folder: name the file in it'
+  if (template.includes('{id}')) return 'output holds {id}, which nobody knows before the run exists'
+  if (template.includes('{name}') && row.name === undefined)
+    return 'output holds {name}, and the run has no name'
+  if (row.isOutputShared && !template.includes('{name}'))
+    return 'the output of defaults must hold {name}, or all runs would have one file'
+  if (/\{ext\}(?!$)|[^.]\{ext\}/.test(template))
+    return 'output may hold {ext} as its extension alone: fox.{ext}'
+  try {
+    checkPlaceholders(template)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof RushesError)) throw error
+    return [error.message, error.hint].filter(Boolean).join('. ')
+  }
+}

@@ -1,0 +1,124 @@
+/** The images that the rows name: local ones are read, checked by their bytes and known by their content. */
+import { createHash } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { usageError } from '../../errors.js'
+import type { ModelInput } from '../../protocol/models.js'
+import { isHttpUrl } from '../../protocol/parse.js'
+import { shortened } from '../../protocol/text.js'
+import type { Entry, ImageSummary, Reference } from './entry.js'
+import type { Report } from './position.js'
+import type { Row } from './row.js'
+
+export interface ImageRules {
+  /** The content type by the first bytes; undefined for anything that is not sent. */
+  imageTypeOf(bytes: Uint8Array): string | undefined
+  readonly mostBodyBytes: number
+}
+
+type Found =
+  | { readonly ok: true; readonly summary: ImageSummary }
+  | { readonly ok: false; readonly message: string }
+
+/** Each file is read once, however many rows name it. */
+export interface ImageReader {
+  referencesOf(row: Row, report: Report): Promise<readonly Reference[]>
+}
+
+export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
+  const seen = new Map<string, Promise<Found>>()
+  const look = (path: string): Promise<Found> => {
+    const known = seen.get(path) ?? lookAt(path, rules)
+    seen.set(path, known)
+    return known
+  }
+  return {
+    async referencesOf(row, report) {
+      // The whole input of another model goes as it is.
+      const sources = row.hasOwnInput ? [] : row.input.image_urls
+      const references: Reference[] = []
+      for (const [at, source] of (Array.isArray(sources) ? sources : []).entries()) {
+        if (typeof source !== 'string') continue
+        const found = await readOne(source)
+        if (typeof found === 'string') report(row.positionOf('image_urls', at), found)
+        else references.push(found)
+      }
+      return references
+    },
+  }
+
+  async function readOne(source: string): Promise<Reference | string> {
+    if (source.trim() === '') return 'an image is blank'
+    if (/^data:/i.test(source)) return { from: 'url', text: source }
+    if (/^https?:/i.test(source))
+      return isHttpUrl(source)
+        ? { from: 'url', text: source }
+        : `the image ${shortened(source, 100)} is no URL`
+    if (/^run:./i.test(source)) return { from: 'run', text: source }
+    if (source === '-') return 'an image of a manifest cannot come from standard input'
+    const path = resolve(folder, source)
+    const found = await look(path)
+    return found.ok ? { from: 'file', path, summary: found.summary } : `the image ${source} ${found.message}`
+  }
+}
+
+async function lookAt(path: string, { imageTypeOf, mostBodyBytes }: ImageRules): Promise<Found> {
+  const no = (message: string): Found => ({ ok: false, message })
+  try {
+    const found = await stat(path)
+    // Reading a pipe or a device might never end.
+    if (!found.isFile()) return no('is no file')
+    if (found.size > mostBodyBytes) return no(sayTooLarge(`has ${found.size} bytes`, mostBodyBytes))
+    const bytes = await readFile(path)
+    const type = imageTypeOf(bytes)
+    if (type === undefined) return no('is not a PNG, JPEG, WebP, GIF or AVIF image')
+    return { ok: true, summary: summaryOf(bytes, type) }
+  } catch (error) {
+    return no(`cannot be read: ${error instanceof Error ? error.message.replace(/, \w+ '.*$/s, '') : error}`)
+  }
+}
+
+const summaryOf = (bytes: Uint8Array, type: string): ImageSummary => ({
+  sha256: createHash('sha256').update(bytes).digest('hex'),
+  bytes: bytes.byteLength,
+  content_type: type,
+})
+
+export const sayTooLarge = (what: string, mostBytes: number): string =>
+  `${what}, and a request takes at most ${mostBytes / 1024 / 1024} MiB`
+
+/** The input with the summary of each local image in its place. */
+export const meaningOf = (input: ModelInput, references: readonly Reference[]): ModelInput =>
+  references.some(({ from }) => from === 'file')
+    ? {
+        ...input,
+        image_urls: references.map((each) => (each.from === 'file' ? each.summary : each.text)),
+      }
+    : input
+
+/** About as many bytes as the request will have: base64 makes four of three. */
+export const bytesToSend = (input: ModelInput, references: readonly Reference[]): number =>
+  references.reduce(
+    (sum, each) => sum + (each.from === 'file' ? 4 * Math.ceil(each.summary.bytes / 3) + 30 : 0),
+    Buffer.byteLength(JSON.stringify(input)),
+  )
+
+/**
+ * What is sent for an entry: local images are read now, one entry at a time, since those of a whole manifest may not
+ * fit into memory. Throws `usage` for one that has changed since the plan was made.
+ */
+export async function inputToSend({ name, input, references }: Entry): Promise<ModelInput> {
+  if (!references.some(({ from }) => from === 'file')) return input
+  const urls: string[] = []
+  for (const each of references) urls.push(each.from === 'file' ? await dataUrl(name, each) : each.text)
+  return { ...input, image_urls: urls }
+}
+
+async function dataUrl(name: string, { path, summary }: Reference & { from: 'file' }): Promise<string> {
+  const bytes = await readFile(path).catch((error: unknown) => {
+    throw usageError(`The image ${path} of ${name} cannot be read any more: ${(error as Error).message}.`)
+  })
+  if (summaryOf(bytes, summary.content_type).sha256 !== summary.sha256)
+    throw usageError(`The image ${path} of ${name} has changed while the batch was at work.`, 'Run it again.')
+  return `data:${summary.content_type};base64,${bytes.toString('base64')}`
+}

@@ -1,0 +1,147 @@
+/** One row with what the defaults add to it, checked against the schema of its model. */
+import type { Kind, ModelInput } from '../../protocol/models.js'
+import { shortened } from '../../protocol/text.js'
+import { inputProblems } from '../../protocol/validate.js'
+import { kindsWith, MOST_RUNS, PARAMETERS, parametersOf, ROW_FIELDS } from './fields.js'
+import type { Position, Report } from './position.js'
+import { type Subject, subjectOf } from './subject.js'
+import { sayUnknown, type Top } from './top.js'
+import { type Field, type Fields, isNull, type Node, plain } from './tree.js'
+
+export interface Row extends Subject {
+  readonly at: Position
+  readonly name: string | undefined
+  /** As it is written: placeholders are filled in later. */
+  readonly output: string | undefined
+  /** Whether `output` comes from the defaults, where it stands for several rows. */
+  readonly isOutputShared: boolean
+  readonly count: number
+  /** It gives its whole input itself, which is sent as it is. */
+  readonly hasOwnInput: boolean
+  /** Local images by the paths that are written. */
+  readonly input: ModelInput
+  /** Where a field of it stands, for what is found wrong later; the row itself where it says nothing of it. */
+  positionOf(name: string, item?: number): Position
+}
+
+export function readRow(node: Fields, top: Top, report: Report): Row {
+  const own = new Map([...node.fields].filter(([, { value }]) => !isNull(value)))
+  for (const [name, { at }] of own)
+    if (!ROW_FIELDS.includes(name)) report(at, sayUnknown('there is no field', name, ROW_FIELDS))
+  const subject = subjectOf(own, top, node.at, report)
+  const fields = subject.kind === undefined ? own : withDefaults(own, node, subject.kind, top)
+  const output = own.get('output') ?? unlessUndone(node, 'output', top)
+  const count = own.get('count') ?? unlessUndone(node, 'count', top)
+  const row: Row = {
+    kind: subject.kind,
+    model: subject.model,
+    at: node.at,
+    name: textOf('name', own.get('name'), report),
+    output: textOf('output', output, report),
+    isOutputShared: output !== undefined && output !== own.get('output'),
+    count: countOf(count, report),
+    hasOwnInput: subject.input !== undefined,
+    input: subject.input ?? inputOf(fields, subject.kind),
+    positionOf(name, item) {
+      const value = (name === 'output' ? output : (fields.get(name) ?? own.get(name)))?.value
+      const found = item !== undefined && value?.type === 'list' ? value.items[item] : value
+      return found?.at ?? node.at
+    },
+  }
+  if (row.kind !== undefined) checkInput(row, row.kind, own, report)
+  return row
+}
+
+/** A field of the defaults, unless the row says `null`. */
+const unlessUndone = ({ fields }: Fields, name: string, { defaults }: Top): Field | undefined => {
+  const found = fields.has(name) ? undefined : defaults.get(name)
+  return found === undefined || isNull(found.value) ? undefined : found
+}
+
+/** What the other kind alone knows is left out: one `quality` serves a manifest that has videos in it too. */
+function withDefaults(
+  own: ReadonlyMap<string, Field>,
+  node: Fields,
+  kind: Kind,
+  top: Top,
+): ReadonlyMap<string, Field> {
+  const fields = new Map(own)
+  for (const name of Object.keys(parametersOf(kind))) {
+    const field = unlessUndone(node, name, top)
+    if (field !== undefined) fields.set(name, field)
+  }
+  return fields
+}
+
+function inputOf(fields: ReadonlyMap<string, Field>, kind: Kind | undefined): ModelInput {
+  const known = kind === undefined ? [] : Object.keys(parametersOf(kind))
+  const given = known.flatMap((name) => {
+    const value = fields.get(name)?.value
+    return value === undefined ? [] : [[name, parameterOf(name, value)] as const]
+  })
+  return Object.fromEntries(given)
+}
+
+/** The schemas know texts alone, and `duration: 5` is too natural to be refused. */
+function parameterOf(name: string, value: Node): unknown {
+  if (value.type !== 'scalar') return plain(value)
+  const hasChoices = kindsWith(name).some((kind) => {
+    const schema = parametersOf(kind)[name]
+    return schema !== undefined && 'enum' in schema && schema.enum !== undefined
+  })
+  if (hasChoices) return String(value.value)
+  if (kindsWith(name).some((kind) => parametersOf(kind)[name]?.type === 'array')) return value.value
+  // A block of YAML ends with a line end that nobody meant; a file's last one is dropped elsewhere too.
+  return value.text.replace(/\r?\n$/, '')
+}
+
+function checkInput(row: Row, kind: Kind, own: ReadonlyMap<string, Field>, report: Report): void {
+  const known = parametersOf(kind)
+  for (const name of PARAMETERS) {
+    const field = own.get(name)
+    if (field !== undefined && !own.has('input') && !Object.hasOwn(known, name))
+      report(
+        field.at,
+        `the ${kind} model has no "${name}"; the ${kindsWith(name).join(' and the ')} model has`,
+      )
+  }
+  for (const { parameter, message } of inputProblems(kind, row.input)) {
+    const [name = '', item] = parameter.split('/')
+    const place = item === undefined ? name : `${name} (entry ${Number(item) + 1})`
+    report(
+      row.positionOf(own.has('input') ? 'input' : name, item === undefined ? undefined : Number(item)),
+      message === 'is missing' ? `${name} is missing` : `${place} of ${article(kind)} ${kind} ${message}`,
+    )
+  }
+  if (typeof row.input.prompt === 'string' && row.input.prompt.trim() === '')
+    report(row.positionOf('prompt'), 'prompt is blank')
+}
+
+const article = (kind: Kind): string => (/^[aeiou]/.test(kind) ? 'an' : 'a')
+
+function textOf(name: string, field: Field | undefined, report: Report): string | undefined {
+  if (field === undefined) return undefined
+  const { value } = field
+  if (value.type !== 'scalar') report(value.at, `${name} must be a text`)
+  else if (value.text.trim() === '') report(value.at, `${name} is blank`)
+  else if (/[\u0000-\u001f\u007f-\u009f]/.test(value.text))
+    report(value.at, `${name} holds a control character`)
+  else if (value.text.length > MOST_TEXT) report(value.at, `${name} has more than ${MOST_TEXT} characters`)
+  else return value.text
+  return undefined
+}
+
+const MOST_TEXT = 1_000
+
+function countOf(field: Field | undefined, report: Report): number {
+  if (field === undefined) return 1
+  const { value } = field
+  const text = value.type === 'scalar' && typeof value.value !== 'boolean' ? String(value.value) : ''
+  const count = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= MOST_RUNS) return count
+  report(
+    value.at,
+    `count must be a whole number from 1 to ${MOST_RUNS}${text === '' ? '' : `, not ${shortened(text, 40)}`}`,
+  )
+  return 1
+}

@@ -1,0 +1,88 @@
+/** The top of a manifest: models, defaults, and the rows. A bare list is its rows. */
+import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
+import { nearest } from '../../protocol/nearest.js'
+import { DEFAULTS_FIELDS, TOP_FIELDS } from './fields.js'
+import type { Report } from './position.js'
+import { type Field, type Fields, isNull, type Node } from './tree.js'
+
+export type Models = Readonly<Partial<Record<Kind, string>>>
+
+export interface Top {
+  readonly models: Models
+  readonly defaults: ReadonlyMap<string, Field>
+  readonly rows: readonly Fields[]
+}
+
+export const sayUnknown = (what: string, name: string, known: readonly string[]): string => {
+  const near = nearest(name, known)
+  return `${what} "${name}"${near === undefined ? `; known are ${known.join(', ')}` : `; did you mean "${near}"?`}`
+}
+
+export function readTop(node: Node, report: Report): Top {
+  if (node.type === 'list') return { models: {}, defaults: new Map(), rows: rowsOf(node, report) }
+  if (node.type === 'scalar') {
+    report(node.at, 'is no manifest: it takes a list of runs, or models, defaults and runs')
+    return { models: {}, defaults: new Map(), rows: [] }
+  }
+  // `$schema` is for editors; `x-` is where anchors can be put that are used further down.
+  for (const [name, { at }] of node.fields)
+    if (!isKnown(name)) report(at, sayUnknown('there is no field', name, TOP_FIELDS))
+  const runs = node.fields.get('runs')
+  if (runs === undefined) report(node.at, 'runs is missing: the list of what is to be made')
+  return {
+    models: modelsOf(node.fields.get('models'), report),
+    defaults: defaultsOf(node.fields.get('defaults'), report),
+    rows: runs === undefined ? [] : rowsOf(runs.value, report),
+  }
+}
+
+const isKnown = (name: string): boolean =>
+  (TOP_FIELDS as readonly string[]).includes(name) || name === '$schema' || name.startsWith('x-')
+
+function rowsOf(node: Node, report: Report): readonly Fields[] {
+  if (node.type !== 'list') {
+    report(node.at, 'runs must be a list')
+    return []
+  }
+  return node.items.filter((item): item is Fields => {
+    if (item.type !== 'fields')
+      report(item.at, 'a run must be a map of fields, such as {name: fox, prompt: a fox}')
+    return item.type === 'fields'
+  })
+}
+
+function modelsOf(field: Field | undefined, report: Report): Models {
+  if (field === undefined || isNull(field.value)) return {}
+  if (field.value.type !== 'fields') {
+    report(
+      field.value.at,
+      `models must be a map: {${KINDS.map((kind) => `${kind}: provider/name`).join(', ')}}`,
+    )
+    return {}
+  }
+  const models: Partial<Record<Kind, string>> = {}
+  for (const [name, { at, value }] of field.value.fields) {
+    const kind = KINDS.find((each) => each === name)
+    if (kind === undefined) report(at, sayUnknown('there is no kind', name, KINDS))
+    else if (isNull(value)) continue
+    else if (value.type !== 'scalar' || !isModelName(value.text)) report(value.at, notAModel(value))
+    else models[kind] = value.text
+  }
+  return models
+}
+
+export const notAModel = (value: Node): string =>
+  `${value.type === 'scalar' ? `"${value.text}"` : 'this'} is no model identifier, which has the form <provider>/<name>`
+
+function defaultsOf(field: Field | undefined, report: Report): ReadonlyMap<string, Field> {
+  if (field === undefined || isNull(field.value)) return new Map()
+  if (field.value.type !== 'fields') {
+    report(field.value.at, 'defaults must be a map of fields')
+    return new Map()
+  }
+  for (const [name, { at }] of field.value.fields)
+    if (name === 'name') report(at, 'a name belongs to one run: defaults cannot give it')
+    else if (!DEFAULTS_FIELDS.includes(name))
+      report(at, sayUnknown('there is no field', name, DEFAULTS_FIELDS))
+  return field.value.fields
+}

@@ -1,0 +1,149 @@
+/**
+ * YAML 1.2 to positioned values. `16:9` is text there, `yes` too. Anchors, aliases and merge keys (`<<`) work; an alias
+ * is the same value again and not a copy, so what a few lines can blow up to is counted and never made.
+ */
+import {
+  Composer,
+  type CST,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type ParsedNode,
+  Parser,
+  type YAMLMap,
+} from 'yaml'
+import { type Position, positionsIn, type Report } from './position.js'
+import { type Field, type Fields, type List, MOST_DEPTH, type Node, scalar } from './tree.js'
+
+/** Values of a manifest, each use of an alias counted in full. */
+const MOST_VALUES = 1_000_000
+
+/** Undefined when there is nothing to go on with; what is wrong was reported then. */
+export function parseYaml(text: string, report: Report): Node | undefined {
+  const positionAt = positionsIn(text)
+  const tokens = [...new Parser().parse(text)]
+  // The parser itself copes with any depth, but its next step calls itself, and Node dies of that without an error.
+  if (tokens.some((token) => depthOf(token) > 4 * MOST_DEPTH)) {
+    report(positionAt(0), `is nested more than ${MOST_DEPTH} levels deep`)
+    return undefined
+  }
+  // Duplicates are looked for below: the library compares every key of a map with every other.
+  const [document, ...others] = [...new Composer({ uniqueKeys: false }).compose(tokens)]
+  const wrong = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
+  for (const { pos, message } of wrong) report(positionAt(pos[0]), lowerFirst(message))
+  for (const other of others)
+    report(positionAt(other.range[0]), 'begins a second document; a manifest is one document')
+  if (wrong.length > 0 || others.length > 0 || document?.contents == null) return undefined
+  return createReader(positionAt, report)(document.contents as ParsedNode)
+}
+
+const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
+
+/** Levels of tokens, about two a level of the text; without recursion. */
+function depthOf(token: CST.Token): number {
+  let most = 0
+  const open: (readonly [unknown, number])[] = [[token, 0]]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [value, depth] = next
+    most = Math.max(most, depth)
+    if (typeof value !== 'object' || value === null) continue
+    const { items, key, value: inner } = value as { items?: unknown; key?: unknown; value?: unknown }
+    for (const child of [key, inner, ...(Array.isArray(items) ? items : [])])
+      if (typeof child === 'object' && child !== null) open.push([child, depth + 1])
+  }
+  return most
+}
+
+interface Size {
+  readonly values: number
+  readonly depth: number
+}
+
+const ONE: Size = { values: 1, depth: 0 }
+
+function createReader(positionAt: (offset: number) => Position, report: Report) {
+  /** By anchor. One that is still being read is not in it, so nothing can contain itself. */
+  const anchors = new Map<string, Node>()
+  const sizes = new WeakMap<Node, Size>()
+  const at = (node: ParsedNode): Position => positionAt(node.range[0])
+
+  function sized<Made extends List | Fields>(made: Made, children: readonly Node[]): Node {
+    const inner = children.map((child) => sizes.get(child) ?? ONE)
+    const size = {
+      values: inner.reduce((sum, { values }) => sum + values, 1),
+      depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
+    }
+    if (size.values > MOST_VALUES || size.depth > MOST_DEPTH) {
+      report(
+        made.at,
+        size.depth > MOST_DEPTH ? 'is nested too deeply' : 'is too much once its aliases are filled in',
+      )
+      return scalar(null, made.at)
+    }
+    sizes.set(made, size)
+    return made
+  }
+
+  function read(node: ParsedNode | null, otherwise: Position): Node {
+    if (node === null) return scalar(null, otherwise)
+    if (isAlias(node)) {
+      const found = anchors.get(node.source)
+      if (found === undefined) report(at(node), `*${node.source} names no anchor before it`)
+      return found ?? scalar(null, at(node))
+    }
+    const made = readNew(node)
+    if (node.anchor !== undefined) anchors.set(node.anchor, made)
+    return made
+  }
+
+  function readNew(node: Exclude<ParsedNode, { source: string; type: 'alias' }>): Node {
+    const here = at(node)
+    if (isSeq(node)) {
+      const items = node.items.map((item) => read(item as ParsedNode | null, here))
+      return sized({ type: 'list', items, at: here }, items)
+    }
+    if (isMap(node)) return readMap(node as YAMLMap<ParsedNode, ParsedNode | null>, here)
+    const value: unknown = isScalar(node) ? node.value : null
+    if (typeof value === 'number' || typeof value === 'boolean')
+      return scalar(
+        value,
+        here,
+        isScalar(node) && typeof node.source === 'string' ? node.source : String(value),
+      )
+    return scalar(value === null || value === undefined ? null : String(value), here)
+  }
+
+  function readMap({ items }: YAMLMap<ParsedNode, ParsedNode | null>, here: Position): Node {
+    const fields = new Map<string, Field>()
+    const merged: Fields[] = []
+    for (const { key, value } of items) {
+      const keyAt = key === null ? here : at(key)
+      const name = isScalar(key) && key.value !== null ? nameOf(key) : undefined
+      const made = read(value, keyAt)
+      if (name === undefined) report(keyAt, 'is no name of a field')
+      else if (name === '<<') merged.push(...sourcesOf(made, keyAt))
+      else if (fields.has(name)) report(keyAt, `"${name}" stands here twice`)
+      else fields.set(name, { at: keyAt, value: made })
+    }
+    // What the map says itself goes before what it takes over, and an earlier source before a later one.
+    for (const source of merged)
+      for (const [name, field] of source.fields) if (!fields.has(name)) fields.set(name, field)
+    const children = [...fields.values()].map(({ value }) => value)
+    return sized({ type: 'fields', fields, at: here }, children)
+  }
+
+  function sourcesOf(node: Node, keyAt: Position): readonly Fields[] {
+    const sources = node.type === 'list' ? node.items : [node]
+    if (!sources.every((each): each is Fields => each.type === 'fields')) {
+      report(keyAt, '<< takes a map, or a list of maps')
+      return []
+    }
+    return sources
+  }
+
+  return (node: ParsedNode): Node => read(node, { line: 1, column: 1 })
+}
+
+const nameOf = ({ value, source }: { readonly value: unknown; readonly source?: string }): string =>
+  typeof value === 'string' ? value : (source ?? String(value))

@@ -1,0 +1,92 @@
+/**
+ * What is to be done for one run of a manifest, pure. In this order: what was paid for is fetched before anyone pays
+ * again; a create whose outcome is unknown is left alone; a file that is not known is never replaced unasked.
+ */
+import type { LockEntry } from '../lock/lock.js'
+
+/** What is at the place of an output. */
+export type FileFact =
+  | {
+      readonly is: 'missing'
+      /** Absolute path of the file that the lock file knows, where it lies at another place: the output was renamed. */
+      readonly elsewhere?: string | undefined
+    }
+  /** `sha256` is undefined where it cannot be the one that the lock file knows. */
+  | { readonly is: 'file'; readonly sha256: string | undefined }
+  /** Nothing that is ever replaced: a folder, a device. */
+  | { readonly is: 'other'; readonly what: string }
+
+export interface Flags {
+  readonly force: boolean
+  readonly overwrite: boolean
+  readonly resubmitUnconfirmed: boolean
+}
+
+export type Action =
+  | { readonly do: 'current' }
+  /** Left out by `--only`. */
+  | { readonly do: 'skip' }
+  | FetchAction
+  | MakeAction
+  /** Its last create may have made a run: it is not sent again. */
+  | { readonly do: 'unconfirmed'; readonly key: string | undefined }
+  /** Something is in the way that must not be replaced. */
+  | { readonly do: 'refuse'; readonly why: string }
+
+/** The run exists: it is waited for if need be, and its output is put in place. Nobody pays. */
+export interface FetchAction {
+  readonly do: 'fetch'
+  readonly why: 'unfinished' | 'missing' | 'changed' | 'moved'
+  readonly run: string
+  /** Absolute path of a file here that is the output, byte for byte: it is copied, and nobody is asked. */
+  readonly copyFrom?: string
+  /** A file is there, and may be replaced. */
+  readonly replaces: boolean
+}
+
+/** A run is created and paid for. */
+export interface MakeAction {
+  readonly do: 'make'
+  readonly why: 'missing' | 'stale' | 'forced' | 'unconfirmed'
+  readonly replaces: boolean
+}
+
+export interface Situation {
+  /** Of model and input; undefined while no model is known. */
+  readonly hash: string | undefined
+  readonly locked: LockEntry | undefined
+  readonly file: FileFact
+  readonly flags: Flags
+}
+
+export function decide({ hash, locked, file, flags }: Situation): Action {
+  const { made, pending } = locked ?? {}
+  const placing = pending?.state === 'accepted' ? pending.placing : undefined
+  const own = [made?.sha256, placing?.sha256].filter((each) => each !== undefined)
+  const isOurs = file.is === 'file' && file.sha256 !== undefined && own.includes(file.sha256)
+  const isAsMade = made !== undefined && made.hash === hash
+  const isPending = pending !== undefined && pending.hash === hash
+  const replaces = file.is !== 'missing'
+  const inTheWay = isOurs ? undefined : obstacle(file, isAsMade, flags)
+
+  if (isPending && pending.state === 'accepted')
+    return inTheWay ?? { do: 'fetch', why: 'unfinished', run: pending.run, replaces }
+  if (isAsMade && file.is === 'file' && file.sha256 === made.sha256 && !flags.force) return { do: 'current' }
+  if (isPending && !flags.resubmitUnconfirmed)
+    return { do: 'unconfirmed', key: pending.state === 'unconfirmed' ? pending.key : undefined }
+  if (inTheWay !== undefined) return inTheWay
+  if (isPending) return { do: 'make', why: 'unconfirmed', replaces }
+  if (made === undefined) return { do: 'make', why: 'missing', replaces }
+  if (flags.force) return { do: 'make', why: 'forced', replaces }
+  if (!isAsMade) return { do: 'make', why: 'stale', replaces }
+  if (file.is !== 'missing') return { do: 'fetch', why: 'changed', run: made.run, replaces }
+  return file.elsewhere === undefined
+    ? { do: 'fetch', why: 'missing', run: made.run, replaces }
+    : { do: 'fetch', why: 'moved', run: made.run, replaces, copyFrom: file.elsewhere }
+}
+
+function obstacle(file: FileFact, isAsMade: boolean, { overwrite }: Flags): Action | undefined {
+  if (file.is === 'other') return { do: 'refuse', why: file.what }
+  if (file.is === 'missing' || overwrite) return undefined
+  return { do: 'refuse', why: isAsMade ? 'changed since it was made' : 'another file' }
+}

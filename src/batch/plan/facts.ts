@@ -1,0 +1,129 @@
+/** What is on the disk at the place of each output. Reads, and changes nothing. */
+import { createHash } from 'node:crypto'
+import type { Stats } from 'node:fs'
+import { lstat, open, readdir, stat } from 'node:fs/promises'
+import { basename, dirname, extname, posix, resolve } from 'node:path'
+import { errorCode } from '../../host/files.js'
+import type { LockEntry, Made } from '../lock/lock.js'
+import { mayBecome } from '../manifest/collisions.js'
+import type { Entry } from '../manifest/entry.js'
+import { groundsOf } from '../manifest/inside.js'
+import type { FileFact } from './decide.js'
+
+export interface Found {
+  /** Relative to the manifest, with `/`; ends in `.{ext}` where that is not known yet. */
+  readonly file: string
+  readonly fact: FileFact
+}
+
+export interface Disk {
+  /** What is at the place of an output. */
+  lookAt(entry: Entry, locked: LockEntry | undefined): Promise<Found>
+  /** Whether the file of an entry is still there as it was made, by its length. */
+  has(made: Made): Promise<boolean>
+}
+
+const OPEN = '.{ext}'
+
+/** Each folder is listed once. */
+export function diskOf(folder: string): Disk {
+  const listings = new Map<string, Promise<readonly string[]>>()
+  const grounds = groundsOf(folder)
+  const list = (path: string): Promise<readonly string[]> => {
+    const known = listings.get(path) ?? readdir(path).catch(() => [])
+    listings.set(path, known)
+    return known
+  }
+
+  /** The file that a run with an open extension has, or might have. */
+  async function fileOf({ output, kind }: Entry, made: Made | undefined): Promise<string> {
+    if (!output.endsWith(OPEN)) return output
+    const stem = output.slice(0, -OPEN.length)
+    if (made !== undefined && `${stem}${posix.extname(made.file)}` === made.file) return made.file
+    const names = await list(resolve(folder, dirname(output)))
+    const beginning = `${basename(stem)}.`
+    const found = [...names]
+      .sort()
+      .find(
+        (name) =>
+          name === `${basename(stem)}${extname(name)}` &&
+          name.startsWith(beginning) &&
+          mayBecome(kind, extname(name).slice(1)),
+      )
+    return found === undefined ? output : `${stem}${extname(found)}`
+  }
+
+  /** The known file at its former place. A lock file from elsewhere must not make us read what is outside. */
+  async function elsewhere(file: string, made: Made): Promise<string | undefined> {
+    if (made.file === file || !grounds.isInside(made.file)) return undefined
+    const path = resolve(folder, made.file)
+    const fact = await factOf(path, [made.bytes])
+    return fact.is === 'file' && fact.sha256 === made.sha256 ? path : undefined
+  }
+
+  return {
+    async lookAt(entry, { made, pending } = { made: undefined, pending: undefined, further: {} }) {
+      const placing = pending?.state === 'accepted' ? pending.placing : undefined
+      const file = await fileOf(entry, made)
+      const fact: FileFact = file.endsWith(OPEN)
+        ? { is: 'missing' }
+        : await factOf(resolve(folder, file), [made?.bytes, placing?.bytes])
+      if (fact.is !== 'missing' || made === undefined) return { file, fact }
+      return { file, fact: { is: 'missing', elsewhere: await elsewhere(file, made) } }
+    },
+    async has(made) {
+      const found = await statOf(resolve(folder, made.file)).catch(() => undefined)
+      return found?.isFile() === true && found.size === made.bytes
+    },
+  }
+}
+
+/** Follows a link to read it: assets that are links (git-annex, DVC) are as good as their content. */
+async function factOf(path: string, lengths: readonly (number | undefined)[]): Promise<FileFact> {
+  try {
+    const found = await statOf(path)
+    // A link that leads nowhere is in the way of a file all the same, and can be replaced.
+    if (found === undefined)
+      return (await isThere(path)) ? { is: 'file', sha256: undefined } : { is: 'missing' }
+    if (found.isDirectory()) return { is: 'other', what: 'a folder' }
+    if (!found.isFile()) return { is: 'other', what: 'no ordinary file' }
+    // Of another length it is another file: no need to read it.
+    return { is: 'file', sha256: lengths.includes(found.size) ? await sumOf(path) : undefined }
+  } catch (error) {
+    return { is: 'other', what: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+async function statOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path)
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errorCode(error) ?? '')) return undefined
+    throw error
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  )
+
+const CHUNK_BYTES = 1024 * 1024
+
+async function sumOf(path: string): Promise<string> {
+  const sum = createHash('sha256')
+  const handle = await open(path)
+  try {
+    const { size } = await handle.stat()
+    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1))
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer)
+      if (bytesRead === 0) break
+      sum.update(buffer.subarray(0, bytesRead))
+    }
+  } finally {
+    await handle.close()
+  }
+  return sum.digest('hex')
+}

@@ -1,0 +1,27 @@
+/**
+ * A create that the lock file calls unconfirmed may be known better by the journal: a batch that was killed between the
+ * answer and the lock file has written the id there first. Then it is fetched, and nobody has to look into the account.
+ */
+import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
+import type { Recorder } from '../runs/record.js'
+
+/** Clocks of two machines need not agree, and the lock file may come from another. */
+const SLACK_MS = 1_000
+
+export function adopted(plan: Plan, recorder: Pick<Recorder, 'lastOf'>): Plan {
+  const steps = plan.steps.map((step) => adoptedStep(step, recorder))
+  return { ...plan, steps, counts: { ...plan.counts, ...countsOf(steps) } }
+}
+
+function adoptedStep(step: Step, recorder: Pick<Recorder, 'lastOf'>): Step {
+  const pending = step.locked?.pending
+  if (step.action.do !== 'unconfirmed' || pending?.state !== 'unconfirmed' || step.hash === undefined)
+    return step
+  const sentAtMs = Date.parse(pending.sent_at)
+  const run = recorder.lastOf(step.hash, Number.isNaN(sentAtMs) ? 0 : sentAtMs - SLACK_MS)
+  if (run?.id === undefined) return step
+  return {
+    ...step,
+    action: { do: 'fetch', why: 'unfinished', run: run.id, replaces: step.locked?.made !== undefined },
+  }
+}

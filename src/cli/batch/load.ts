@@ -1,0 +1,70 @@
+/** The manifest of a command line: read from its file or standard input, and what is wrong with it in one error. */
+import { readFileSync, statSync } from 'node:fs'
+import { lockPathOf } from '../../batch/lock/lock.js'
+import { MOST_BYTES } from '../../batch/manifest/format.js'
+import { type Manifest, type Problem, readManifest } from '../../batch/manifest/index.js'
+import { checkPlaceholders, fill } from '../../download/placeholders.js'
+import { safePart, unreserved } from '../../download/safe.js'
+import { type RushesError, usageError } from '../../errors.js'
+import type { Context } from '../context.js'
+import { imageTypeOf, MOST_BODY_BYTES } from '../runs/references.js'
+import { readStdin } from '../stdin.js'
+
+/** What a manifest from standard input is called: its paths are relative to the current folder. */
+const STDIN_NAME = 'rushes'
+
+export interface Loaded {
+  readonly manifest: Manifest
+  readonly lockPath: string
+}
+
+/** Throws `usage` with every problem as `file:line:column: message`. */
+export async function loadManifest(ctx: Context, word: string, allowOutside: boolean): Promise<Loaded> {
+  const path = word === '-' ? STDIN_NAME : word
+  const bytes =
+    word === '-' ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first) : readFile(word)
+  const lockPath = lockPathOf(path)
+  const read = await readManifest({
+    path,
+    bytes,
+    allowOutside,
+    naming: { checkPlaceholders, fill, safePart, unreserved },
+    imageTypeOf,
+    mostBodyBytes: MOST_BODY_BYTES,
+    reserved: new Map([[lockPath, 'the lock file']]),
+  })
+  if (!read.ok) throw manifestError(word === '-' ? 'standard input' : word, read.problems)
+  return { manifest: read.manifest, lockPath }
+}
+
+function readFile(path: string): Uint8Array {
+  try {
+    const found = statSync(path)
+    if (found.isDirectory()) throw usageError(`${path} is a folder.`, 'Name the manifest in it.')
+    if (found.size > MOST_BYTES)
+      throw usageError(
+        `${path} has ${found.size} bytes; a manifest has at most ${MOST_BYTES / 1024 / 1024} MiB.`,
+      )
+    return readFileSync(path)
+  } catch (error) {
+    if (!(error instanceof Error) || !('syscall' in error)) throw error
+    throw usageError(
+      `The manifest cannot be read: ${error.message}.`,
+      'See docs/batch.md for what one looks like.',
+    )
+  }
+}
+
+/** More than a screen or two helps nobody. */
+const MOST_SHOWN = 200
+
+function manifestError(name: string, problems: readonly Problem[]): RushesError {
+  const lines = problems
+    .slice(0, MOST_SHOWN)
+    .map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`)
+  const more = problems.length - lines.length
+  return usageError(
+    `The manifest ${name} has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}; nothing was sent.`,
+    [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
+  )
+}

@@ -1,0 +1,65 @@
+/** What the flags of `rushes batch` say, checked. */
+import { usageError } from '../../errors.js'
+import type { Context } from '../context.js'
+import { parseDuration } from '../duration.js'
+
+/** As they were given. */
+export interface BatchFlags {
+  readonly check?: boolean
+  readonly dryRun?: boolean
+  readonly only?: readonly string[]
+  readonly force?: boolean
+  readonly maxRuns?: string
+  readonly concurrency?: string
+  readonly failFast?: boolean
+  readonly resubmitUnconfirmed?: boolean
+  readonly allowOutside?: boolean
+  readonly overwrite?: boolean
+  readonly timeout?: string
+}
+
+export interface BatchOptions {
+  readonly mode: 'run' | 'check' | 'dry run'
+  /** Globs; none means every run. */
+  readonly only: readonly string[]
+  readonly force: boolean
+  readonly overwrite: boolean
+  readonly resubmitUnconfirmed: boolean
+  readonly allowOutside: boolean
+  /** Undefined: as many as the plan has. */
+  readonly maxRuns: number | undefined
+  /** Runs that are under way at once; undefined: no cap. */
+  readonly concurrency: number | undefined
+  readonly failFast: boolean
+  /** How long to wait for one run, counted from the answer to its create; undefined: for ever. */
+  readonly patienceMs: number | undefined
+}
+
+/** Throws `usage`. */
+export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<BatchOptions> {
+  if (flags.check === true && flags.dryRun === true)
+    throw usageError(
+      '--check and --dry-run exclude each other.',
+      '--check is for CI, --dry-run shows what a run would do.',
+    )
+  const timeout = (await ctx.setting('timeout', flags.timeout)) ?? '0'
+  return {
+    mode: flags.check === true ? 'check' : flags.dryRun === true ? 'dry run' : 'run',
+    only: flags.only ?? [],
+    force: flags.force === true,
+    overwrite: flags.overwrite === true,
+    resubmitUnconfirmed: flags.resubmitUnconfirmed === true,
+    allowOutside: flags.allowOutside === true,
+    maxRuns: wholeNumber('--max-runs', flags.maxRuns, 0),
+    concurrency: wholeNumber('--concurrency', flags.concurrency, 1),
+    failFast: flags.failFast === true,
+    patienceMs: parseDuration(timeout, 'The wait limit') || undefined,
+  }
+}
+
+function wholeNumber(flag: string, text: string | undefined, least: number): number | undefined {
+  if (text === undefined) return undefined
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : -1
+  if (value >= least) return value
+  throw usageError(`${flag} ${text}: must be a whole number, ${least} or more.`)
+}

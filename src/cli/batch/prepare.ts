@@ -1,0 +1,103 @@
+/** From the manifest and the lock file to the plan, and what keeps the plan from being carried out. No network, no key. */
+import { readLock } from '../../batch/lock/file.js'
+import type { Entry, Manifest, Models } from '../../batch/manifest/index.js'
+import { makePlan, type Plan, type Step } from '../../batch/plan/index.js'
+import { usageError } from '../../errors.js'
+import { identityOf } from '../../journal/identity.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import { LOCAL_MODELS } from '../../service/models.js'
+import type { Context, Missing } from '../context.js'
+import { SETTINGS } from '../settings.js'
+import type { Loaded } from './load.js'
+import type { BatchOptions } from './options.js'
+
+/** Everything that carrying out a plan needs beside the service. */
+export interface Prepared {
+  readonly manifest: Manifest
+  readonly lockPath: string
+  readonly plan: Plan
+  readonly options: BatchOptions
+  /** Models that runs to be made lack: hand them to `ctx.connect`, which says everything that is missing at once. */
+  readonly missing: readonly Missing[]
+}
+
+const MODEL_SETTINGS = { video: 'videoModel', image: 'imageModel' } as const
+
+/** Throws `usage` for a lock file that cannot be read, and an `--only` that means nothing. */
+export async function prepare(
+  ctx: Context,
+  { manifest, lockPath }: Loaded,
+  options: BatchOptions,
+): Promise<Prepared> {
+  const plan = await makePlan({
+    manifest,
+    lock: readLock(lockPath, manifest.path),
+    flags: options,
+    models: await modelsOf(ctx),
+    identity: identityOf,
+    selects: await selectorFor(options.only, manifest.entries),
+  })
+  return { manifest, lockPath, plan, options, missing: missingFor(plan.steps) }
+}
+
+/** Throws `usage` for what must not be begun: files in the way, and more runs than were allowed. */
+export function refuseImpossible({ plan: { steps, counts }, options }: Prepared): void {
+  const refused = steps.flatMap(({ file, action, entry }) =>
+    action.do === 'refuse' ? [`${file} (${entry.name}, line ${entry.at.line}): ${action.why}`] : [],
+  )
+  if (refused.length > 0)
+    throw usageError(
+      `${refused.length === 1 ? 'A file is' : `${refused.length} files are`} in the way; nothing was sent.`,
+      [...refused, '--overwrite replaces files that the lock file does not know as its own.'].join('\n'),
+    )
+  if (options.maxRuns !== undefined && counts.make > options.maxRuns)
+    throw usageError(
+      `The plan would create ${counts.make} runs, and --max-runs allows ${options.maxRuns}; nothing was sent.`,
+      'See what they are: --dry-run. To make some of them: --only <glob>.',
+    )
+}
+
+/** For kinds that the manifest names no model for. */
+async function modelsOf(ctx: Context): Promise<Models> {
+  const models: Partial<Record<Kind, string>> = {}
+  for (const kind of KINDS) {
+    const model = ctx.globals.local ? LOCAL_MODELS[kind] : await ctx.setting(MODEL_SETTINGS[kind])
+    if (model !== undefined) models[kind] = model
+  }
+  return models
+}
+
+function missingFor(steps: readonly Step[]): readonly Missing[] {
+  const kinds = KINDS.filter((kind) =>
+    steps.some(
+      ({ entry, model, action }) => action.do === 'make' && model === undefined && entry.kind === kind,
+    ),
+  )
+  return kinds.map((kind) => {
+    const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
+    return {
+      code: 'usage',
+      text: `the identifier of the ${kind} model`,
+      hint: `Name it in the manifest (models: {${kind}: provider/name}), or set ${environment} or rushes config set ${key} <provider/name>.`,
+    }
+  })
+}
+
+/** A glob means a run by its name, by the name of its row, or by its output. */
+async function selectorFor(
+  only: readonly string[],
+  entries: readonly Entry[],
+): Promise<(entry: Entry) => boolean> {
+  if (only.length === 0) return () => true
+  const { default: picomatch } = await import('picomatch')
+  const matchers = only.map((glob) => ({ glob, matches: picomatch(glob, { dot: true }) }))
+  const means = ({ name, rowName, output }: Entry, matches: (text: string) => boolean) =>
+    [name, rowName, output].some((text) => matches(text))
+  for (const { glob, matches } of matchers)
+    if (!entries.some((entry) => means(entry, matches)))
+      throw usageError(
+        `--only ${glob}: no run of the manifest has such a name or output.`,
+        'A * stays within a folder; ** goes through all of them.',
+      )
+  return (entry) => matchers.some(({ matches }) => means(entry, matches))
+}

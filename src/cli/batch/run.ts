@@ -1,0 +1,170 @@
+/** Carries a plan out: creates and looks by the schedule, files as they are done, and a word for each row as it ends. */
+import { setMaxListeners } from 'node:events'
+import { removeLeftovers, writeLock } from '../../batch/lock/file.js'
+import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
+import type { Plan, Step } from '../../batch/plan/index.js'
+import { runSchedule } from '../../batch/schedule/index.js'
+import { EXIT, type RushesError } from '../../errors.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
+import type { Connection, Context } from '../context.js'
+import { asRushesError, exitCodeOf, interrupted } from '../exit.js'
+import { Interruption } from '../interrupts.js'
+import { createProgress, type Progress } from '../progress.js'
+import { adopted } from './adopt.js'
+import type { Prepared } from './prepare.js'
+import { createReport } from './report.js'
+import { type Active, copyInPlace, createRow, type RowParts, type RowResult } from './row.js'
+import { notesOf } from './show.js'
+
+/** Statuses after which no further create would fare better: the key, the account. */
+const ENDING: readonly number[] = [EXIT.key, EXIT.account]
+
+/** The exit code of the command. */
+export async function runBatch(ctx: Context, prepared: Prepared): Promise<number> {
+  const { manifest, lockPath } = prepared
+  const plan = await adoptedPlan(ctx, prepared.plan)
+  const active = plan.steps.filter(isActive)
+  const connection = active.some(asksService)
+    ? await ctx.connect({ missing: prepared.missing, render: true })
+    : undefined
+  await removeLeftovers(lockPath)
+  const keeper = createLockKeeper(plan.lock, (lock) => writeLock(lockPath, manifest.path, lock))
+  const report = createReport(ctx, prepared)
+  for (const note of notesOf(plan)) ctx.out.note(note)
+  const progress = await createProgress(ctx, active.length)
+  const settle = (result: RowResult): void => {
+    progress.runEnded()
+    report.row(result)
+  }
+  const copies = active
+    .filter((step) => !asksService(step))
+    .map((step) => copy(step, keeper, manifest.folder, settle))
+  const code =
+    connection === undefined
+      ? EXIT.ok
+      : await carryOut(ctx, {
+          prepared,
+          connection,
+          keeper,
+          progress,
+          settle,
+          steps: active.filter(asksService),
+        })
+  await Promise.all(copies)
+  progress.end()
+  await keeper.write()
+  const errors = report.end(plan)
+  return code === EXIT.ok ? exitCodeOf(errors) : code
+}
+
+/** Without an address nothing can be looked up; whatever is unconfirmed then stays so. */
+async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
+  if (plan.counts.unconfirmed === 0) return plan
+  try {
+    return adopted(plan, await ctx.recorder())
+  } catch (error) {
+    if (asRushesError(error).code !== 'no_base_url') throw error
+    return plan
+  }
+}
+
+const isActive = (step: Step): step is Active => step.action.do === 'make' || step.action.do === 'fetch'
+const asksService = ({ action }: Active): boolean => action.do === 'make' || action.copyFrom === undefined
+
+async function copy(
+  step: Active,
+  keeper: LockKeeper,
+  folder: string,
+  settle: (result: RowResult) => void,
+): Promise<void> {
+  try {
+    settle(await copyInPlace({ keeper, folder }, step))
+  } catch (error) {
+    settle({ step, result: 'failed', error: asRushesError(error) })
+  }
+}
+
+interface Work {
+  readonly prepared: Prepared
+  readonly connection: Connection
+  readonly keeper: LockKeeper
+  readonly progress: Progress
+  readonly steps: readonly Active[]
+  settle(result: RowResult): void
+}
+
+/** Everything that the service is asked for; the exit code where a signal ended it, else 0. */
+async function carryOut(ctx: Context, work: Work): Promise<number> {
+  const { out, interrupts, clock } = ctx
+  const { connection, keeper, progress, steps } = work
+  const { manifest, options } = work.prepared
+  const recorder = await ctx.recorder()
+  let stopped = false
+  const parts: RowParts = {
+    ctx,
+    client: connection.client,
+    recorder,
+    downloader: await ctx.downloader(connection.fetch),
+    keeper,
+    address: await ctx.address(),
+    folder: manifest.folder,
+    patienceMs: options.patienceMs,
+    overwrite: options.overwrite,
+    onStatus: (id, status) => progress.status(id, status),
+    onGrace: () => out.note('Waiting up to 10 s for the answer to the creates; once more ends at once.'),
+  }
+  const rows = steps.map((step) =>
+    createRow(parts, step, (result) => {
+      const { error } = result
+      if (error !== undefined && (options.failFast || ENDING.includes(error.exitCode))) stopped = true
+      work.settle(result)
+    }),
+  )
+  for (const model of new Set(steps.map((step) => step.model)))
+    progress.runBegan(model, model === undefined ? undefined : recorder.usual(model))
+  // Every row that is under way listens to them.
+  setMaxListeners(0, interrupts.first, interrupts.second)
+  const underway = new Set<Promise<unknown>>()
+  let code: number = EXIT.ok
+  try {
+    await runSchedule({
+      tasks: rows.map(({ task }) => tracked(task, underway)),
+      clock,
+      budget: RUNS_LIMIT,
+      concurrency: options.concurrency,
+      learned: (model) => recorder.took(model),
+      mayCreate: () => !stopped && !interrupts.first.aborted,
+      signal: interrupts.first,
+    })
+  } catch (thrown) {
+    if (!(thrown instanceof Interruption)) throw thrown
+    code = endedBy(ctx, thrown, manifest.path)
+  }
+  await Promise.allSettled(underway)
+  await Promise.all(rows.map(({ settled }) => settled()))
+  return code
+}
+
+/** The same task, whose creates and looks are waited for when the schedule was ended early. */
+function tracked<Task extends { create?: () => Promise<boolean>; look(): Promise<unknown> }>(
+  task: Task,
+  underway: Set<Promise<unknown>>,
+): Task {
+  const track = <Result>(work: Promise<Result>): Promise<Result> => {
+    underway.add(work)
+    work.finally(() => underway.delete(work)).catch(() => {})
+    return work
+  }
+  const { create } = task
+  return { ...task, look: () => track(task.look()), ...(create && { create: () => track(create()) }) }
+}
+
+function endedBy({ out, interrupts }: Context, reason: Interruption, manifest: string): number {
+  const error: RushesError = interrupted(
+    reason,
+    'Interrupted; runs that exist go on.',
+    `The same command goes on from here, and nothing is paid twice: rushes batch ${manifest}`,
+  )
+  if (!(interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed)) out.error(error)
+  return error.exitCode
+}

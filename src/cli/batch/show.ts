@@ -1,0 +1,54 @@
+/** A plan as lines and as JSON, pure. */
+import type { Action, Plan, Step } from '../../batch/plan/index.js'
+import { printable } from '../../protocol/text.js'
+
+export const reasonOf = (action: Action): string | undefined => {
+  if (action.do === 'refuse' || action.do === 'fetch' || action.do === 'make') return action.why
+  return action.do === 'unconfirmed' ? action.key : undefined
+}
+
+/** What is done, name, file, why. */
+export const stepCells = ({ entry, file, action }: Step): readonly string[] =>
+  [action.do, entry.name, file, reasonOf(action) ?? ''].map(printable)
+
+/** Every key always there, unknown ones null. */
+export const stepJson = ({ entry, model, hash, file, action }: Step) => ({
+  name: entry.name,
+  action: action.do,
+  reason: reasonOf(action) ?? null,
+  kind: entry.kind ?? null,
+  model: model ?? null,
+  hash: hash ?? null,
+  file,
+  run: action.do === 'fetch' ? action.run : null,
+  line: entry.at.line,
+})
+
+const WORDS: readonly (readonly [Action['do'], string])[] = [
+  ['current', 'current'],
+  ['fetch', 'to fetch'],
+  ['make', 'to make'],
+  ['unconfirmed', 'unconfirmed'],
+  ['refuse', 'with a file in the way'],
+  ['skip', 'left out'],
+]
+
+/** `5 runs: 3 current, 2 to make; at least 4 requests` */
+export function summaryLine({ counts }: Plan): string {
+  const parts = WORDS.flatMap(([word, said]) => (counts[word] === 0 ? [] : [`${counts[word]} ${said}`]))
+  const requests = counts.requests === 0 ? '' : `; at least ${counts.requests} requests`
+  return `${counts.total} ${counts.total === 1 ? 'run' : 'runs'}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
+}
+
+/** What the reader of a plan should know beside its rows. */
+export function notesOf({ renamed, leftover }: Plan): readonly string[] {
+  const notes = renamed.map(({ from, to }) => `"${to}" is what "${from}" was: the same model and input`)
+  if (leftover.length > 0) {
+    const names = leftover.map(({ name, file }) => (file === undefined ? name : `${name} (${file})`))
+    notes.push(`not in the manifest any more, kept as long as the file is there: ${names.join(', ')}`)
+  }
+  return notes
+}
+
+/** Whether every run that was looked at is there and as the manifest wants it. */
+export const isAllCurrent = ({ counts }: Plan): boolean => counts.current + counts.skip === counts.total

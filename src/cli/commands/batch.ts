@@ -1,0 +1,106 @@
+/** `rushes batch`: makes what is missing or stale of a manifest, and nothing else. */
+import { join } from 'node:path'
+import { type Command, Option } from 'commander'
+import { EXIT, RushesError } from '../../errors.js'
+import { loadManifest } from '../batch/load.js'
+import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
+import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
+import { runBatch } from '../batch/run.js'
+import { isAllCurrent, notesOf, stepCells, stepJson, summaryLine } from '../batch/show.js'
+import { type Context, missingError } from '../context.js'
+import type { CommandEnvironment } from '../program.js'
+import { alignedRow, tabRow, widthsOf } from '../render/table.js'
+
+export interface BatchRequest {
+  /** A path, or `-`. */
+  readonly manifest: string
+  readonly flags: BatchFlags
+}
+
+const ROWS: readonly (readonly [string, string])[] = [
+  ['--check', 'change nothing, and exit 10 when something is missing or stale; needs no key'],
+  ['--dry-run', 'print what would be done'],
+  ['--only <glob>', 'only runs of such a name or output (repeatable)'],
+  ['--force', 'make runs anew that are current'],
+  ['--max-runs <n>', 'exit 2 when more runs than that would be created'],
+  ['--concurrency <n>', 'that many runs under way at once (default: no cap)'],
+  ['--fail-fast', 'create no further runs once one has failed'],
+  ['--resubmit-unconfirmed', 'send again what may have made a run already'],
+  ['--allow-outside', 'allow outputs outside the folder of the manifest'],
+  ['--overwrite', 'replace files that the lock file does not know as its own'],
+  ['--timeout <duration>', 'how long to wait for a run: 90s, 15m, 0 for ever (default 30m)'],
+]
+
+export function register(command: Command, { run }: CommandEnvironment, doBatch = batchCommand): void {
+  command.argument('<manifest>', 'YAML, JSON, JSON Lines or CSV; - reads it from standard input')
+  for (const [flags, about] of ROWS) {
+    const option = new Option(flags, about)
+    command.addOption(flags.startsWith('--only') ? option.argParser(collect) : option)
+  }
+  command.action((manifest: string, flags: BatchFlags) =>
+    run(command, (ctx) => doBatch(ctx, { manifest, flags })),
+  )
+}
+
+const collect = (value: string, previous: readonly string[] | undefined): readonly string[] => [
+  ...(previous ?? []),
+  value,
+]
+
+export async function batchCommand(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
+  const options = await batchOptionsOf(ctx, flags)
+  const loaded = await loadManifest(ctx, manifest, options.allowOutside)
+  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options))
+  if (options.mode === 'dry run') return dryRun(ctx, await prepare(ctx, loaded, options))
+  // Before the lock file is read: what another batch is about to write into it must not be paid for again.
+  const claim = await claimFor(ctx, loaded.lockPath)
+  try {
+    const prepared = await prepare(ctx, loaded, options)
+    refuseImpossible(prepared)
+    return await runBatch(ctx, prepared)
+  } finally {
+    claim.release()
+  }
+}
+
+async function claimFor({ stateFolder, clock, out }: Context, lockPath: string) {
+  const { claimBatch } = await import('../../batch/lock/claim.js')
+  try {
+    return claimBatch({
+      lockPath,
+      folder: join(stateFolder, 'batches'),
+      now: new Date(clock.now()).toISOString(),
+    })
+  } catch (error) {
+    if (error instanceof RushesError) throw error
+    out.warn(
+      `The state folder cannot be used (${error instanceof Error ? error.message : String(error)}): a second batch on this manifest would not be noticed.`,
+    )
+    return { release() {} }
+  }
+}
+
+function check(ctx: Context, { plan }: Prepared): number {
+  showPlan(ctx, plan)
+  return isAllCurrent(plan) ? EXIT.ok : EXIT.runFailed
+}
+
+function dryRun(ctx: Context, prepared: Prepared): number {
+  showPlan(ctx, prepared.plan)
+  refuseImpossible(prepared)
+  if (prepared.missing.length > 0) throw missingError(prepared.missing)
+  return EXIT.ok
+}
+
+function showPlan({ out }: Context, plan: Prepared['plan']): void {
+  if (out.mode.json) {
+    for (const step of plan.steps) out.json(stepJson(step))
+    out.json({ summary: plan.counts })
+    return
+  }
+  const rows = plan.steps.map(stepCells)
+  const widths = widthsOf(rows)
+  for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
+  for (const note of notesOf(plan)) out.note(note)
+  out.note(summaryLine(plan))
+}

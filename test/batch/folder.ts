@@ -1,0 +1,58 @@
+/** Manifests in folders of their own, with the command line's own rules for names and images. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Entry, type ManifestResult, readManifest } from '../../src/batch/manifest/index.js'
+import { imageTypeOf, MOST_BODY_BYTES } from '../../src/cli/runs/references.js'
+import { checkPlaceholders, fill } from '../../src/download/placeholders.js'
+import { safePart, unreserved } from '../../src/download/safe.js'
+
+export const NAMING = { checkPlaceholders, fill, safePart, unreserved }
+
+export function folderWith(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), 'rushes-batch-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), content)
+  }
+  return folder
+}
+
+export interface ReadOptions {
+  /** Its extension decides the format. */
+  readonly name?: string
+  readonly folder?: string
+  readonly allowOutside?: boolean
+}
+
+export const read = (
+  text: string | Uint8Array,
+  { name = 'shots.yaml', folder = folderWith(), allowOutside = false }: ReadOptions = {},
+): Promise<ManifestResult> =>
+  readManifest({
+    path: join(folder, name),
+    bytes: Buffer.from(text),
+    naming: NAMING,
+    allowOutside,
+    imageTypeOf,
+    mostBodyBytes: MOST_BODY_BYTES,
+    reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
+  })
+
+/** What is wrong, as `line:column message`. */
+export async function problemsOf(
+  text: string | Uint8Array,
+  options?: ReadOptions,
+): Promise<readonly string[]> {
+  const result = await read(text, options)
+  return result.ok ? [] : result.problems.map(({ line, column, message }) => `${line}:${column} ${message}`)
+}
+
+export async function entriesOf(text: string, options?: ReadOptions): Promise<readonly Entry[]> {
+  const result = await read(text, options)
+  if (!result.ok)
+    throw new Error(result.problems.map(({ line, message }) => `${line}: ${message}`).join('\n'))
+  return result.manifest.entries
+}

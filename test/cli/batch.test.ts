@@ -1,0 +1,318 @@
+/** `rushes batch`, carried out against the service: what is made, what is remembered, what is said. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createInterrupts } from '../../src/cli/interrupts.js'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import type { Engine } from '../../src/service/engines/engine.js'
+import { type CliService, createCliService, type RunOptions, scripted } from '../support/cli.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { temporaryFolder } from '../support/service.js'
+
+interface Row {
+  readonly name: string
+  readonly prompt: string
+  readonly [field: string]: unknown
+}
+
+/** A folder with a manifest of images, and the service that makes them. */
+async function createBatch(rows: readonly Row[], options: Parameters<typeof createCliService>[0] = {}) {
+  const service = await createCliService(options)
+  const folder = temporaryFolder()
+  const manifest = join(folder, 'shots.json')
+  const write = (next: readonly Row[]) =>
+    writeFileSync(manifest, JSON.stringify({ defaults: { kind: 'image' }, runs: next }))
+  write(rows)
+  const lockPath = join(folder, 'shots.lock.json')
+  return {
+    service,
+    folder,
+    manifest,
+    write,
+    lock: () => (existsSync(lockPath) ? JSON.parse(readFileSync(lockPath, 'utf8')).runs : undefined),
+    files: () =>
+      readdirSync(folder, { recursive: true })
+        .filter((name) => /\.png$/.test(String(name)))
+        .sort(),
+    posts: () => postsOf(service).length,
+    run: (words: readonly string[] = [], runOptions: Omit<RunOptions, 'clock' | 'home'> = {}) =>
+      service.run(['batch', manifest, ...words], runOptions),
+  }
+}
+
+const postsOf = ({ requests }: CliService) => requests.filter(({ method }) => method === 'POST')
+const promptOf = (body: Uint8Array | undefined): string =>
+  JSON.parse(Buffer.from(body ?? []).toString()).input.prompt
+const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
+const HEN = { name: 'hen', prompt: 'a hen' }
+const lines = (text: string) => text.split('\n').filter(Boolean)
+
+describe('a batch', () => {
+  it('makes what is missing, says its paths, and a second one costs nothing', async () => {
+    const batch = await createBatch([FOX, HEN, { name: 'owl', prompt: 'an owl', count: 2 }])
+    const { code, stdout, stderr } = await batch.run()
+    expect(code).toBe(0)
+    expect(
+      lines(stdout)
+        .map((path) => path.replace(/^.*\//, ''))
+        .sort(),
+    ).toEqual(['fox.png', 'hen.png', 'owl-2.png', 'owl.png'])
+    expect(stderr).toMatch(/^4 runs: 4 made \(\d+ s\)$/m)
+    expect(batch.files()).toEqual(['hen.png', 'icons/fox.png', 'owl-2.png', 'owl.png'])
+    expect(Object.keys(batch.lock())).toEqual(['fox', 'hen', 'owl', 'owl-2'])
+    expect(batch.lock().fox).toMatchObject({
+      file: 'icons/fox.png',
+      bytes: ONE_PIXEL_PNG.byteLength,
+      model: 'rushes/preview-image',
+    })
+    const again = await batch.run()
+    expect(again).toMatchObject({ code: 0, stdout: '' })
+    expect(batch.posts()).toBe(4)
+    expect(await batch.run(['--check'])).toMatchObject({ code: 0 })
+  })
+
+  it('makes what is stale, and nothing else', async () => {
+    const batch = await createBatch([FOX, HEN])
+    await batch.run()
+    batch.write([{ ...FOX, prompt: 'a red fox' }, HEN])
+    expect(await batch.run()).toMatchObject({ code: 0 })
+    expect(postsOf(batch.service).map(({ body }) => promptOf(body))).toEqual(['a fox', 'a hen', 'a red fox'])
+  })
+
+  it('fetches a missing file before anyone pays again', async () => {
+    const batch = await createBatch([FOX, HEN])
+    await batch.run()
+    rmSync(join(batch.folder, 'icons'), { recursive: true })
+    const { code, stderr } = await batch.run()
+    expect({ code, posts: batch.posts() }).toEqual({ code: 0, posts: 2 })
+    expect(stderr).toMatch(/2 runs: 1 fetched, 1 current/)
+    expect(batch.files()).toEqual(['hen.png', 'icons/fox.png'])
+  })
+
+  it('moves a file to its new name without asking anybody', async () => {
+    const batch = await createBatch([FOX])
+    await batch.run()
+    batch.write([{ ...FOX, output: 'renamed/fox.png' }])
+    const before = batch.service.requests.length
+    expect(await batch.run([], { env: { RUSHES_API_KEY: '' } })).toMatchObject({ code: 0 })
+    expect(batch.service.requests.length).toBe(before)
+    expect(batch.files()).toContain('renamed/fox.png')
+  })
+
+  it('leaves a file that it does not know, before anything is sent', async () => {
+    const batch = await createBatch([FOX, HEN])
+    writeFileSync(join(batch.folder, 'hen.png'), 'mine')
+    expect(await batch.run()).toMatchObject({ code: 2, stdout: '' })
+    expect(batch.posts()).toBe(0)
+    expect(await batch.run(['--overwrite'])).toMatchObject({ code: 0 })
+    expect(readFileSync(join(batch.folder, 'hen.png'))).toEqual(ONE_PIXEL_PNG)
+  })
+
+  it('sends local images, whose content counts', async () => {
+    const batch = await createBatch([{ ...FOX, image_urls: ['style.png'] }])
+    writeFileSync(join(batch.folder, 'style.png'), ONE_PIXEL_PNG)
+    expect((await batch.run()).code).toBe(0)
+    expect(Buffer.from(postsOf(batch.service)[0]?.body ?? []).toString()).toContain('data:image/png;base64,')
+    writeFileSync(join(batch.folder, 'style.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('x')]))
+    expect((await batch.run(['--check'])).code).toBe(10)
+  })
+
+  it('does only what is selected, anew when told to, and no more than allowed', async () => {
+    const batch = await createBatch([FOX, HEN])
+    expect((await batch.run(['--max-runs', '1'])).code).toBe(2)
+    expect(batch.posts()).toBe(0)
+    await batch.run(['--only', 'hen'])
+    expect(batch.files()).toEqual(['hen.png'])
+    await batch.run(['--only', 'hen', '--force'])
+    expect(postsOf(batch.service).map(({ body }) => promptOf(body))).toEqual(['a hen', 'a hen'])
+  })
+
+  it('is one JSON object a row as it ends, and a summary', async () => {
+    const batch = await createBatch([FOX, HEN])
+    const { code, stdout, stderr } = await batch.run(['--json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const objects = lines(stdout).map((line) => JSON.parse(line))
+    expect(objects).toHaveLength(3)
+    expect(Object.keys(objects[0])).toEqual([
+      'name',
+      'result',
+      'kind',
+      'model',
+      'run',
+      'file',
+      'bytes',
+      'sha256',
+      'content_type',
+      'error',
+      'line',
+    ])
+    expect(objects[2]).toEqual({
+      summary: {
+        total: 2,
+        current: 0,
+        made: 2,
+        fetched: 0,
+        failed: 0,
+        unconfirmed: 0,
+        unbegun: 0,
+        skipped: 0,
+        elapsed_ms: expect.any(Number),
+      },
+    })
+  })
+
+  it('has at most so many runs under way', async () => {
+    const rows = Array.from({ length: 6 }, (_, at) => ({ name: `n${at}`, prompt: `${at}` }))
+    const batch = await createBatch(rows)
+    let underway = 0
+    let most = 0
+    const fetch: Fetch = async (request) => {
+      const response = await batch.service.counting(request)
+      if (request.method === 'POST') most = Math.max(most, ++underway)
+      if (request.url.pathname.startsWith('/outputs/')) underway--
+      return response
+    }
+    expect((await batch.run(['--concurrency', '2'], { fetch })).code).toBe(0)
+    expect(most).toBeLessThanOrEqual(3)
+    expect(batch.posts()).toBe(6)
+  })
+})
+
+describe('when things go wrong', () => {
+  const failing: Engine = {
+    async render({ input }) {
+      throw new Error(`cannot draw ${input.prompt}`)
+    },
+  }
+
+  it('an account error costs one request: nothing more is created', async () => {
+    const batch = await createBatch([FOX, HEN, { name: 'owl', prompt: 'an owl' }])
+    const { fetch, requests } = scripted({
+      status: 402,
+      body: { error: { code: 'insufficient_balance', message: 'no' } },
+    })
+    const { code, stderr } = await batch.run([], { fetch })
+    expect({ code, sent: requests.length }).toEqual({ code: 5, sent: 1 })
+    expect(stderr).toMatch(/3 runs: 1 failed, 2 not begun/)
+    expect(batch.lock()).toEqual({})
+  })
+
+  it('a row that is refused does not keep back the others; --fail-fast does', async () => {
+    const batch = await createBatch([HEN, FOX, { name: 'owl', prompt: 'an owl' }])
+    const refusing: Fetch = (request) =>
+      request.method === 'POST' && promptOf(request.body) === 'a hen'
+        ? scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no hens' } } }).fetch(
+            request,
+          )
+        : batch.service.counting(request)
+    const fast = await batch.run(['--fail-fast'], { fetch: refusing })
+    expect({ code: fast.code, files: batch.files() }).toEqual({ code: 3, files: [] })
+    const { code, stderr } = await batch.run([], { fetch: refusing })
+    expect({ code, files: batch.files() }).toEqual({ code: 3, files: ['icons/fox.png', 'owl.png'] })
+    expect(stderr).toMatch(/error: hen \(line 1\): .*no hens/)
+  })
+
+  it('a run that fails is exit 10, and is made again by the next batch', async () => {
+    const batch = await createBatch([FOX], { engine: failing })
+    const { code, stderr } = await batch.run()
+    expect(code).toBe(10)
+    expect(stderr).toMatch(/cannot draw a fox/)
+    expect(batch.lock()).toEqual({})
+    await batch.run()
+    expect(batch.posts()).toBe(2)
+  })
+
+  it('a create whose outcome is unknown is not sent again, until it is told to', async () => {
+    const batch = await createBatch([FOX, HEN])
+    const losing: Fetch = async (request) => {
+      if (request.method !== 'POST' || promptOf(request.body) !== 'a fox')
+        return batch.service.counting(request)
+      batch.service.requests.push(request)
+      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
+    }
+    expect((await batch.run([], { fetch: losing })).code).toBe(13)
+    expect(batch.lock().fox).toMatchObject({
+      pending: { state: 'unconfirmed', key: expect.stringMatching(/^~/) },
+    })
+    const { code, stderr } = await batch.run()
+    expect({ code, posts: batch.posts() }).toEqual({ code: 13, posts: 2 })
+    expect(stderr).toMatch(/error: fox \(line 1\): Its last create may have made a run/)
+    expect(await batch.run(['--resubmit-unconfirmed'])).toMatchObject({ code: 0 })
+    expect(batch.posts()).toBe(3)
+  })
+
+  it('a batch that was killed between the answer and the lock file finds the run in the journal', async () => {
+    const batch = await createBatch([FOX])
+    await batch.run()
+    const { run, hash, model, kind } = batch.lock().fox
+    rmSync(join(batch.folder, 'icons'), { recursive: true })
+    const sent_at = new Date(Date.UTC(2026, 0, 1)).toISOString()
+    const pending = { hash, model, kind, service: 'http://127.0.0.1:1', state: 'unconfirmed', sent_at }
+    writeFileSync(
+      join(batch.folder, 'shots.lock.json'),
+      JSON.stringify({ version: 1, manifest: 'shots.json', runs: { fox: { pending } } }),
+    )
+    expect(await batch.run()).toMatchObject({ code: 0 })
+    expect({ posts: batch.posts(), run: batch.lock().fox.run }).toEqual({ posts: 1, run })
+  })
+
+  it('goes on with a run that was created before, and waits only so long', async () => {
+    const batch = await createBatch([FOX], { rendering: false })
+    expect((await batch.run(['--timeout', '30s'])).code).toBe(11)
+    expect(batch.lock().fox).toMatchObject({
+      pending: { state: 'accepted', run: expect.stringMatching(/^run_/) },
+    })
+    batch.service.service.startRendering()
+    expect(await batch.run()).toMatchObject({ code: 0 })
+    expect(batch.posts()).toBe(1)
+  })
+
+  it('is ended by a signal with its own code; the next one goes on', async () => {
+    const batch = await createBatch([FOX, HEN], { rendering: false })
+    const interrupts = createInterrupts()
+    let looks = 0
+    const fetch: Fetch = (request) => {
+      if (request.method === 'GET' && ++looks === 3) interrupts.interrupt('SIGINT')
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run([], { fetch, interrupts })
+    expect(code).toBe(130)
+    expect(stderr).toMatch(/nothing is paid twice: rushes batch/)
+    batch.service.service.startRendering()
+    expect(await batch.run()).toMatchObject({ code: 0 })
+    expect(batch.posts()).toBe(2)
+  })
+
+  it('outlasts a service that fails for a while', async () => {
+    const batch = await createBatch([FOX, HEN])
+    let looks = 0
+    const fetch: Fetch = (request) =>
+      request.method === 'GET' && request.url.pathname.startsWith('/api') && ++looks <= 6
+        ? scripted({ status: 503 }).fetch(request)
+        : batch.service.counting(request)
+    expect((await batch.run([], { fetch })).code).toBe(0)
+  })
+})
+
+describe('in GitHub Actions', () => {
+  it('writes the summary of the job, and errors at the lines of the manifest', async () => {
+    const batch = await createBatch([FOX, HEN])
+    const summary = join(batch.folder, 'summary.md')
+    mkdirSync(join(batch.folder, 'icons'))
+    const fetch: Fetch = (request) =>
+      request.method === 'POST' && promptOf(request.body) === 'a hen'
+        ? scripted({
+            status: 400,
+            body: { error: { code: 'invalid_input', message: '50% no: hens,\n::error::x' } },
+          }).fetch(request)
+        : batch.service.counting(request)
+    const { stderr } = await batch.run([], {
+      fetch,
+      env: { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summary },
+    })
+    const [annotation, ...more] = lines(stderr).filter((line) => line.startsWith('::'))
+    expect(more).toEqual([])
+    expect(annotation).toMatch(/^::error file=.*shots\.json,line=1,title=hen::.*50%25 no%3A hens%2C/)
+    expect(readFileSync(summary, 'utf8')).toMatch(/2 runs: 1 made, 1 failed\.\n\n\| run \| result \|/)
+  })
+})

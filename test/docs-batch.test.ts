@@ -1,0 +1,74 @@
+/** docs/batch.md: its manifest is one, and its recipes run as they stand, as far as that can be without those systems. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { entriesOf } from './batch/folder.js'
+import { bash, createPlace, quoted, serve } from './support/binary.js'
+
+const TEXT = readFileSync(fileURLToPath(new URL('../docs/batch.md', import.meta.url)), 'utf8')
+const blocks = (language: string): readonly string[] =>
+  [...TEXT.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(([, text = '']) => text)
+
+const MANIFEST = `defaults: { kind: image }
+runs:
+  - { name: fox, prompt: a fox, output: assets/fox.png }
+`
+const hasMake = spawnSync('make', ['--version']).status === 0
+
+describe.concurrent('docs/batch.md', () => {
+  const [manifest = '', github = '', gitlab = ''] = blocks('yaml')
+
+  it('has a manifest that is one', async () => {
+    expect((await entriesOf(manifest)).map(({ name, output }) => [name, output])).toEqual([
+      ['hero', 'assets/hero.mp4'],
+      ['icon-fox', 'assets/icons/fox.png'],
+      ['trees', 'trees.{ext}'],
+      ['trees-2', 'trees-2.{ext}'],
+      ['trees-3', 'trees-3.{ext}'],
+    ])
+  })
+
+  it('has a script that makes everything, and says so', async () => {
+    const place = await serve(createPlace())
+    writeFileSync(join(place.folder, 'shots.yaml'), MANIFEST)
+    const script = blocks('bash').find((text) => text.startsWith('#!')) ?? ''
+    expect(await bash(place, script)).toMatchObject({
+      code: 0,
+      stdout: 'assets/fox.png\nall assets are there\n',
+    })
+  })
+
+  it('has steps for GitHub and GitLab that do what they are for', async () => {
+    const place = await serve(createPlace())
+    writeFileSync(join(place.folder, 'shots.yaml'), MANIFEST)
+    const steps = parse(github).jobs.assets.steps as { run?: string }[]
+    const check = steps.flatMap(({ run }) => (run === undefined ? [] : [run])).join('\n')
+    const make = (parse(gitlab).assets.script as string[]).join('\n')
+    const npx = `npx() { "$@"; }\n`
+    expect(
+      (await bash(place.with({ RUSHES_API_KEY: undefined, RUSHES_BASE_URL: undefined }), npx + check)).code,
+    ).toBe(10)
+    const git =
+      'git init -q . && git config user.email a@b.c && git config user.name a && git() { [ "$1" = push ] || command git "$@"; }\n'
+    const made = await bash(place, `set -e\n${git}${npx}${make}\ncommand git show --stat --format=%s HEAD`)
+    expect(made.code).toBe(0)
+    expect(made.stdout).toMatch(/Make assets[\s\S]*assets\/fox\.png[\s\S]*shots\.lock\.json/)
+    expect(
+      (await bash(place.with({ RUSHES_API_KEY: undefined, RUSHES_BASE_URL: undefined }), npx + check)).code,
+    ).toBe(0)
+  })
+
+  it.skipIf(!hasMake)('has a rule for Make', async () => {
+    const place = await serve(createPlace())
+    writeFileSync(join(place.folder, 'shots.yaml'), MANIFEST)
+    writeFileSync(join(place.folder, 'Makefile'), blocks('make')[0] ?? '')
+    const { code, stdout } = await bash(place, `make -s && make && printf %s ${quoted('')}`)
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^assets\/fox\.png\nmake: .*up to date\.\n$/),
+    })
+  })
+})

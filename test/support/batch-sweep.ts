@@ -1,0 +1,93 @@
+/** `kill -9` of a batch at chosen instants, each followed by a second one: complete, or named as unconfirmed; never paid twice. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
+import Database from 'libsql'
+import { createPlace, filesBelow, rushes, type Service, serve, start } from './binary.js'
+
+const ROWS = 4
+const PNG_END = Buffer.from('IEND')
+
+export interface BatchTally {
+  kills: number
+  /** Rows that were whole after the second batch. */
+  whole: number
+  /** Rows that were named as unconfirmed instead. */
+  unconfirmed: number
+  /** Killed batches that had made everything by then. */
+  late: number
+  readonly wrong: string[]
+}
+
+export async function sweepBatches(instantsMs: readonly number[]): Promise<BatchTally> {
+  const tally: BatchTally = { kills: 0, whole: 0, unconfirmed: 0, late: 0, wrong: [] }
+  const service = await serve(createPlace())
+  for (const instantMs of instantsMs) await killOne(service, instantMs, tally)
+  return tally
+}
+
+async function killOne(service: Service, instantMs: number, tally: BatchTally): Promise<void> {
+  const at = `killed after ${instantMs} ms`
+  const name = `kill-${instantMs}`
+  const folder = join(service.folder, name)
+  mkdirSync(folder)
+  const runs = Array.from({ length: ROWS }, (_, row) => ({
+    name: `row-${row}`,
+    prompt: `${name} ${row}`,
+    output: `out/${row}.png`,
+  }))
+  writeFileSync(join(folder, 'shots.json'), JSON.stringify({ defaults: { kind: 'image' }, runs }))
+  const place = { ...service, folder }
+  const killed = start(place, ['batch', 'shots.json', '-q'], { stdin: 'ignore' })
+  await Promise.race([after(instantMs), killed.ended])
+  killed.kill('SIGKILL')
+  tally.kills++
+  if ((await killed.ended).code === 0) tally.late++
+  const broken = filesBelow(folder).filter(
+    (file) => /^out\/\d\.png$/.test(file) && !isWhole(join(folder, file)),
+  )
+  if (broken.length > 0) tally.wrong.push(`${at}: broken ${broken.join(', ')}`)
+
+  const second = await rushes(place, ['batch', 'shots.json'])
+  const lock = existsSync(join(folder, 'shots.lock.json'))
+    ? JSON.parse(readFileSync(join(folder, 'shots.lock.json'), 'utf8')).runs
+    : {}
+  for (let row = 0; row < ROWS; row++) {
+    const entry = lock[`row-${row}`] ?? {}
+    const path = join(folder, 'out', `${row}.png`)
+    const paid = acceptedFor(service, `${name} ${row}`)
+    if (paid > 1) tally.wrong.push(`${at}: row ${row} was paid ${paid} times`)
+    if (entry.pending?.state === 'unconfirmed') {
+      tally.unconfirmed++
+      if (!second.stderr.includes(`row-${row} `))
+        tally.wrong.push(`${at}: row ${row} is unconfirmed and was not named`)
+    } else if (existsSync(path) && isWhole(path) && entry.sha256 !== undefined) tally.whole++
+    else
+      tally.wrong.push(
+        `${at}: row ${row} is neither there nor unconfirmed: exit ${second.code}: ${second.stderr}`,
+      )
+  }
+  const expected = Object.values(lock).some((entry) => (entry as { pending?: unknown }).pending !== undefined)
+    ? 13
+    : 0
+  if (second.code !== expected)
+    tally.wrong.push(`${at}: the second batch is exit ${second.code} in place of ${expected}`)
+  const debris = filesBelow(folder).filter((file) => /(^|\/)\./.test(file))
+  if (debris.length > 0) tally.wrong.push(`${at}: left behind ${debris.join(', ')}`)
+}
+
+const isWhole = (path: string): boolean => {
+  const bytes = readFileSync(path)
+  return bytes.indexOf(PNG_END) === bytes.length - 8
+}
+
+/** What the service itself says was accepted, and so paid for. */
+function acceptedFor({ data }: Service, prompt: string): number {
+  const database = new Database(join(data, 'service.db'))
+  try {
+    const rows = database.prepare('SELECT input FROM runs').all([]) as { input: string }[]
+    return rows.filter(({ input }) => JSON.parse(input).prompt === prompt).length
+  } finally {
+    database.close()
+  }
+}

@@ -49,7 +49,7 @@ async function whole(
   meter: Meter,
 ): Promise<Arrival> {
   meter.expect(declaredLength(response))
-  let opened: { readonly part: Part; readonly path: string; readonly kind: FileKind } | undefined
+  let opened: Opened | undefined
   try {
     for await (const chunk of fileOf(response, meter, signal)) {
       if (opened === undefined) {

@@ -22,7 +22,9 @@ const RIGHT: readonly unknown[] = [
   row({}),
   ...KINDS.flatMap((kind) =>
     Object.entries(MODEL_INPUTS[kind].properties).flatMap(([name, schema]) =>
-      ('enum' in schema ? schema.enum : []).map((value) => [{ name: 'a', kind, prompt: 'x', [name]: value }]),
+      ('enum' in schema ? [...(schema.enum as readonly string[])] : []).map((value) => [
+        { name: 'a', kind, prompt: 'x', [name]: value },
+      ]),
     ),
   ),
   row({ quality: null, count: 3, output: 'a/{index}.png' }),

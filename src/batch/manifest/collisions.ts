@@ -5,6 +5,8 @@ import type { Position, Report } from './position.js'
 
 export interface Claimed {
   readonly name: string
+  /** It was given, and does not follow from the output. */
+  readonly isNamed: boolean
   readonly output: string
   /** Where the file really lies, links in its folders followed. */
   readonly place: string
@@ -56,9 +58,11 @@ export function findCollisions(
   for (const claim of claims) {
     const namesake = names.get(claim.name)
     if (namesake === undefined) names.set(claim.name, claim)
-    // Rows without names are named by their outputs, which is said below.
-    else if (namesake.place !== claim.place)
+    else if (claim.isNamed || namesake.isNamed) {
       report(claim.at, `the name "${claim.name}" is that of line ${namesake.at.line} too`)
+      // That their outputs are the same then follows.
+      if (namesake.place === claim.place) continue
+    }
     // One that is open may meet a file of any extension, so files are looked for by their names without one.
     const stem = byKey(stemOf(claim.place))
     const others = files.get(stem) ?? []

@@ -125,6 +125,7 @@ function cellValue(name: string, cell: string, at: Position, report: Report): No
       at,
     }
   // An object in a cell is JSON; what is wrong with it is told at the cell.
-  if (name === 'input') return parseJson(cell, (_, message) => report(at, message)) ?? scalar(null, at)
+  if (name === 'input')
+    return parseJson(cell, (_, message) => report(at, message)) ?? { type: 'fields', fields: new Map(), at }
   return scalar(cell, at)
 }

@@ -84,6 +84,7 @@ async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly Ent
       entries.push(entryOf(row, placed, references))
       claims.push({
         ...placed,
+        isNamed: row.name !== undefined,
         kind: row.kind,
         place: grounds.placeOf(placed.output),
         at: row.at,

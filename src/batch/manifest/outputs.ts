@@ -81,7 +81,7 @@ function templateProblem(row: Row, template: string, { checkPlaceholders }: Nami
     return 'output holds {name}, and the run has no name'
   if (row.isOutputShared && !template.includes('{name}'))
     return 'the output of defaults must hold {name}, or all runs would have one file'
-  if (/\{ext\}(?!$)|[^.]\{ext\}/.test(template))
+  if (/\{ext\}(?!$)|(^|[^.]|(^|\/)\.)\{ext\}/.test(template))
     return 'output may hold {ext} as its extension alone: fox.{ext}'
   try {
     checkPlaceholders(template)

@@ -13,7 +13,7 @@ import {
   Parser,
   type YAMLMap,
 } from 'yaml'
-import { type Position, positionsIn, type Report } from './position.js'
+import { type Position, positionsIn, type Report, START } from './position.js'
 import { type Field, type Fields, type List, MOST_DEPTH, type Node, scalar } from './tree.js'
 
 /** Values of a manifest, each use of an alias counted in full. */
@@ -34,7 +34,11 @@ export function parseYaml(text: string, report: Report): Node | undefined {
   for (const { pos, message } of wrong) report(positionAt(pos[0]), lowerFirst(message))
   for (const other of others)
     report(positionAt(other.range[0]), 'begins a second document; a manifest is one document')
-  if (wrong.length > 0 || others.length > 0 || document?.contents == null) return undefined
+  if (wrong.length > 0 || others.length > 0) return undefined
+  if (document?.contents == null) {
+    report(START, 'is empty')
+    return undefined
+  }
   return createReader(positionAt, report)(document.contents as ParsedNode)
 }
 
@@ -142,7 +146,7 @@ function createReader(positionAt: (offset: number) => Position, report: Report) 
     return sources
   }
 
-  return (node: ParsedNode): Node => read(node, { line: 1, column: 1 })
+  return (node: ParsedNode): Node => read(node, START)
 }
 
 const nameOf = ({ value, source }: { readonly value: unknown; readonly source?: string }): string =>

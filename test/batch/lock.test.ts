@@ -1,0 +1,300 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { claimBatch } from '../../src/batch/lock/claim.js'
+import { readLock, writeLock } from '../../src/batch/lock/file.js'
+import {
+  type Lock,
+  type LockEntry,
+  lockPathOf,
+  type Made,
+  NO_LOCK,
+  type Pending,
+  publicUrl,
+  withEntry,
+} from '../../src/batch/lock/lock.js'
+import { lockText, parseLock } from '../../src/batch/lock/text.js'
+import { built } from '../support/built.js'
+import { folderWith } from './folder.js'
+
+const HASH = 'a'.repeat(64)
+const made: Made = {
+  hash: HASH,
+  model: 'acme/still-1',
+  kind: 'image',
+  run: 'run_1',
+  service: 'https://api.example.com',
+  url: 'https://cdn.example.com/fox.png',
+  file: 'assets/fox.png',
+  sha256: 'b'.repeat(64),
+  bytes: 123,
+  content_type: 'image/png',
+  made_at: '2026-11-21T08:00:00.000Z',
+}
+const pending: Pending = {
+  state: 'unconfirmed',
+  hash: HASH,
+  model: 'acme/still-1',
+  kind: 'image',
+  service: undefined,
+  key: '~3f2a',
+  sent_at: '2026-11-21T08:00:00.000Z',
+}
+const entry = (more: Partial<LockEntry> = {}): LockEntry => ({
+  made,
+  pending: undefined,
+  further: {},
+  ...more,
+})
+const lock = (entries: Readonly<Record<string, LockEntry>>): Lock => ({
+  ...NO_LOCK,
+  entries: new Map(Object.entries(entries)),
+})
+
+const hash = fc.stringMatching(/^[0-9a-f]{64}$/)
+const kind = fc.constantFrom('image' as const, 'video' as const, undefined)
+const service = fc.option(fc.webUrl(), { nil: undefined })
+const anyMade: fc.Arbitrary<Made> = fc.record({
+  hash,
+  model: fc.constant('acme/x'),
+  kind,
+  run: fc.string({ minLength: 1 }),
+  service,
+  url: fc.webUrl(),
+  file: fc.string({ minLength: 1 }),
+  sha256: hash,
+  bytes: fc.nat(),
+  content_type: fc.string(),
+  made_at: fc.string(),
+})
+const common = { hash, model: fc.constant('acme/x'), kind, service, sent_at: fc.string() }
+const anyPending: fc.Arbitrary<Pending> = fc.oneof(
+  fc.record({ state: fc.constant('accepted' as const), run: fc.string({ minLength: 1 }), ...common }),
+  fc.record({
+    state: fc.constant('unconfirmed' as const),
+    key: fc.option(fc.string(), { nil: undefined }),
+    ...common,
+  }),
+)
+const further = fc.dictionary(
+  fc.stringMatching(/^later_\w{1,5}$/),
+  fc.jsonValue({ noNegativeZero: true } as object),
+)
+const anyEntry: fc.Arbitrary<LockEntry> = fc
+  .record({
+    made: fc.option(anyMade, { nil: undefined }),
+    pending: fc.option(anyPending, { nil: undefined }),
+    further,
+  })
+  .filter((each) => each.made !== undefined || each.pending !== undefined)
+const anyLock: fc.Arbitrary<Lock> = fc.record({
+  manifest: fc.option(fc.string(), { nil: undefined }),
+  entries: fc
+    .array(fc.tuple(fc.oneof(fc.string(), fc.constantFrom('__proto__', '10', '9', 'constructor')), anyEntry))
+    .map((rows) => new Map(rows)),
+  further,
+})
+
+describe('the text of a lock file', () => {
+  it('is by name, one field a line', () => {
+    expect(
+      lockText({
+        ...lock({ b: entry(), '10': entry({ made: undefined, pending }) }),
+        manifest: 'shots.yaml',
+      }),
+    ).toMatchInlineSnapshot(`
+      "{
+        "version": 1,
+        "manifest": "shots.yaml",
+        "runs": {
+          "10": {
+            "pending": {
+              "hash": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+              "kind": "image",
+              "model": "acme/still-1",
+              "state": "unconfirmed",
+              "key": "~3f2a",
+              "sent_at": "2026-11-21T08:00:00.000Z"
+            }
+          },
+          "b": {
+            "hash": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "kind": "image",
+            "model": "acme/still-1",
+            "run": "run_1",
+            "service": "https://api.example.com",
+            "url": "https://cdn.example.com/fox.png",
+            "file": "assets/fox.png",
+            "sha256": "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+            "bytes": 123,
+            "content_type": "image/png",
+            "made_at": "2026-11-21T08:00:00.000Z"
+          }
+        }
+      }
+      "
+    `)
+    expect(lockText(NO_LOCK)).toBe('{\n  "version": 1,\n  "runs": {}\n}\n')
+  })
+
+  it('comes back as it was, byte for byte', () => {
+    fc.assert(
+      fc.property(anyLock, (given) => {
+        const text = lockText(given)
+        const read = parseLock(text, 'x')
+        expect(new Map(read.entries)).toEqual(new Map(given.entries))
+        expect(read.manifest).toBe(given.manifest)
+        expect(lockText(read)).toBe(text)
+        expect(JSON.parse(text)).toMatchObject({ version: 1 })
+      }),
+    )
+  })
+
+  it('does not depend on the order in which things were made', () => {
+    const rows = [['b', entry()] as const, ['a', entry()] as const]
+    const other = rows.reduce((sum, [name, each]) => withEntry(sum, name, each), NO_LOCK)
+    expect(lockText(other)).toBe(lockText(lock({ a: entry(), b: entry() })))
+    expect(withEntry(other, 'a', undefined).entries.has('a')).toBe(false)
+  })
+
+  it('changes in few lines when one run is made anew', () => {
+    const lines = (given: Lock) => lockText(given).split('\n')
+    const before = lines(lock({ a: entry(), b: entry(), c: entry() }))
+    const after = lines(
+      lock({ a: entry(), b: entry({ made: { ...made, run: 'run_2', bytes: 4 } }), c: entry() }),
+    )
+    expect(after.filter((line, at) => line !== before[at])).toHaveLength(2)
+  })
+
+  it.each([
+    ['', /no lock file/],
+    ['{"version": 1', /no lock file/],
+    ['[]', /not a JSON object/],
+    ['{"runs": {}}', /no lock file of rushes/],
+    ['{"version": 2, "runs": {}}', /newer version of rushes \(format 2/],
+    ['{"version": 1, "runs": {"a": {}}}', /entry "a" makes no sense/],
+    ['{"version": 1, "runs": {"a": {"sha256": 1}}}', /entry "a" makes no sense/],
+    ['{"version": 1, "runs": {"a": {"pending": {}}}}', /entry "a" makes no sense/],
+    [`{\n<<<<<<< HEAD\n"version": 1,\n=======\n>>>>>>> main\n}`, /^shots.lock.json:2: .*merge conflict/],
+    [`{\r\n"version": 1,\r\n=======\r\n}`, /^shots.lock.json:3: /],
+  ])('is refused when it makes no sense: %j', (text, message) => {
+    expect(() => parseLock(text, 'shots.lock.json')).toThrow(
+      expect.objectContaining({
+        code: 'usage',
+        message: expect.stringMatching(message),
+        hint: expect.any(String),
+      }),
+    )
+  })
+
+  it('never ends in anything but a usage error', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+        try {
+          parseLock(text, 'x')
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'usage' })
+        }
+      }),
+    )
+  })
+
+  it('keeps no part of a link that lets anybody in', () => {
+    expect(publicUrl('https://user:secret@cdn.example.com/a/b.png?X-Signature=secret#secret')).toBe(
+      'https://cdn.example.com/a/b.png',
+    )
+  })
+})
+
+describe('the lock file', () => {
+  it('stands beside the manifest', () => {
+    expect(['a/shots.yaml', 'shots', 'a.b/shots', './shots.v2.csv'].map(lockPathOf)).toEqual([
+      'a/shots.lock.json',
+      'shots.lock.json',
+      'a.b/shots.lock.json',
+      './shots.v2.lock.json',
+    ])
+  })
+
+  it('is written whole, with the mode of a normal file, and read again', async () => {
+    const folder = folderWith()
+    const path = join(folder, 'shots.lock.json')
+    expect(readLock(path, join(folder, 'shots.yaml'))).toEqual(NO_LOCK)
+    await writeLock(path, join(folder, 'shots.yaml'), lock({ a: entry() }))
+    expect(readLock(path, join(folder, 'shots.yaml')).entries.get('a')).toEqual(entry())
+    expect(statSync(path).mode & 0o777).toBe(0o666 & ~process.umask())
+  })
+
+  it('of another manifest that is still there is refused; one of a renamed manifest is taken over', async () => {
+    const folder = folderWith({ 'shots.yaml': '' })
+    const path = join(folder, 'shots.lock.json')
+    await writeLock(path, join(folder, 'shots.yaml'), lock({}))
+    expect(() => readLock(path, join(folder, 'shots.json'))).toThrow(/belongs to shots.yaml/)
+    await writeLock(path, join(folder, 'gone.yaml'), lock({}))
+    expect(readLock(path, join(folder, 'shots.json')).manifest).toBe('gone.yaml')
+  })
+})
+
+describe('the claim', () => {
+  let program: string
+  beforeAll(async () => {
+    program = await built(new URL('./claimer.ts', import.meta.url))
+  })
+  const now = '2026-11-21T08:00:00.000Z'
+
+  it('is for one batch at a time, and free again afterwards', () => {
+    const folder = folderWith({ 'shots.lock.json': '' })
+    const options = { lockPath: join(folder, 'shots.lock.json'), folder: join(folder, 'state'), now }
+    const first = claimBatch(options)
+    expect(() => claimBatch(options)).toThrow(
+      expect.objectContaining({
+        code: 'usage',
+        message: expect.stringContaining(`process ${process.pid}, since ${now}`),
+      }),
+    )
+    const other = claimBatch({ ...options, lockPath: join(folder, 'other.lock.json') })
+    first.release()
+    claimBatch(options).release()
+    other.release()
+  })
+
+  /** A process that claims, says so, and stays. */
+  async function claimer(folder: string): Promise<{ says: string; kill(): Promise<void> }> {
+    const child = spawn(process.execPath, [program, join(folder, 'shots.lock.json'), join(folder, 'state')])
+    const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()))
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const says = await new Promise<string>((resolve) => {
+      child.stdout.once('data', (bytes) => resolve(String(bytes).trim()))
+    })
+    return {
+      says,
+      kill() {
+        child.kill('SIGKILL')
+        return ended
+      },
+    }
+  }
+
+  it('goes with a process that was killed, and one of several that come then gets it', async () => {
+    const folder = folderWith()
+    const first = await claimer(folder)
+    expect(first.says).toBe('claimed')
+    expect((await claimer(folder)).says).toBe('held')
+    await first.kill()
+    const rush = await Promise.all(Array.from({ length: 6 }, () => claimer(folder)))
+    expect(rush.filter(({ says }) => says === 'claimed')).toHaveLength(1)
+    expect(existsSync(join(folder, 'shots.lock.json'))).toBe(false)
+  }, 60_000)
+
+  it('cannot be kept where there is no state folder', () => {
+    const folder = folderWith({ state: 'a file' })
+    const path = join(folder, 'shots.lock.json')
+    writeFileSync(path, 'x')
+    expect(() => claimBatch({ lockPath: path, folder: join(folder, 'state', 'x'), now })).toThrow(
+      expect.objectContaining({ code: expect.stringMatching(/^E/) }),
+    )
+    expect(readFileSync(path, 'utf8')).toBe('x')
+  })
+})

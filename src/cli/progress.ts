@@ -9,6 +9,7 @@ import {
   type Amount,
   type Board,
   boardLine,
+  rowsText,
   sayUsual,
   signOfLife,
   transferText,
@@ -23,8 +24,8 @@ export interface Progress {
   transfer(id: string, amount: Amount): void
   /** A run exists; what is usual for its model, where that is known. */
   runBegan(model: string | undefined, usual: UsualTime | undefined): void
-  /** A run needs no more waiting for. */
-  runEnded(): void
+  /** A run needs no more waiting for; by the name that its status was told under. */
+  runEnded(id?: string): void
   end(): void
 }
 
@@ -34,6 +35,7 @@ type Drawing = Pick<Progress, 'end'> & { changed(id?: string): void }
 
 export async function createProgress(ctx: Context, runs: number): Promise<Progress> {
   const statuses = new Map<string, string>()
+  const live = new Map<string, string>()
   const amounts = new Map<string, Amount>()
   const usuals = new Map<string | undefined, UsualTime | undefined>()
   let created = 0
@@ -47,11 +49,12 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     activity: amounts.size === 0 ? activity : transferText(amounts.values()),
     usual: usuals.size === 1 ? [...usuals.values()][0] : undefined,
   })
-  const drawing = await draw(ctx, board)
+  const drawing = await draw(ctx, board, live)
   return {
     status(id, status) {
       if (statuses.get(id) === status) return
       statuses.set(id, status)
+      live.set(id, status)
       drawing.changed(id)
     },
     activity(text) {
@@ -66,7 +69,8 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
       created++
       usuals.set(model, usual)
     },
-    runEnded() {
+    runEnded(id) {
+      if (id !== undefined) live.delete(id)
       ended++
       drawing.changed()
     },
@@ -74,14 +78,15 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
   }
 }
 
-async function draw(ctx: Context, board: () => Board): Promise<Drawing> {
+async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, string>): Promise<Drawing> {
   const { out, stderr, env } = ctx
   if (out.mode.quiet || out.mode.json) return { changed() {}, end() {} }
   // A terminal without columns, as in some containers, would have ora clear lines without end.
   const hasWidth = stderr.columns === undefined || stderr.columns > 0
   const terminal =
     stderr.isTTY === true && hasWidth && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
-  return terminal ? drawSpinner(ctx, board) : drawLines(ctx, board)
+  const rows = () => rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) })
+  return terminal ? drawSpinner(ctx, board, rows) : drawLines(ctx, board)
 }
 
 function drawLines({ clock, out }: Context, board: () => Board): Drawing {
@@ -106,7 +111,17 @@ function everyMinute(clock: Clock, signal: AbortSignal, work: () => void): void 
   signal.addEventListener('abort', disarm, { once: true })
 }
 
-async function drawSpinner({ clock, out, stderr }: Context, board: () => Board): Promise<Drawing> {
+/** A stream that is a terminal has them; ours is typed by what every stream has. */
+const rowsOf = (stream: object): number | undefined => {
+  const { rows } = stream as { rows?: unknown }
+  return typeof rows === 'number' ? rows : undefined
+}
+
+async function drawSpinner(
+  { clock, out, stderr }: Context,
+  board: () => Board,
+  rows: () => string,
+): Promise<Drawing> {
   const { default: ora } = await import('ora')
   const startedAtMs = clock.monotonic()
   const spinner = ora({
@@ -114,6 +129,7 @@ async function drawSpinner({ clock, out, stderr }: Context, board: () => Board):
     // ora would otherwise hold standard input, which may be a pipe with a prompt in it.
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
+    prefixText: rows,
     text: boardLine(board()),
     suffixText: () => out.style.err.dim(timesOf(board(), clock.monotonic() - startedAtMs)),
   })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Board, sayUsual, signOfLife } from '../../src/cli/render/progress.js'
+import { type Board, rowsText, sayUsual, signOfLife } from '../../src/cli/render/progress.js'
 import { createCliService } from '../support/cli.js'
 
 const board: Board = {
@@ -41,5 +41,26 @@ describe('what is usual', () => {
     expect(
       (await service.run(['run', 'video', 'e', '--timeout', '90s'], { fetch: slow.fetch })).stderr,
     ).not.toMatch(/usually/)
+  })
+})
+
+describe('many runs on a terminal', () => {
+  const live = new Map(Array.from({ length: 20 }, (_, at) => [`run_${at}`, 'processing'] as const))
+
+  it.each([
+    [24, 8, '  and 12 more\n'],
+    [14, 5, '  and 15 more\n'],
+    [4, 0, '  and 20 more\n'],
+    [undefined, 8, '  and 12 more\n'],
+  ])('have a line each, on a screen of %s rows %i of them', (rows, shown, more) => {
+    const text = rowsText(live, 20, { columns: 80, rows })
+    expect(text.endsWith(more)).toBe(true)
+    expect(text.split('\n')).toHaveLength(shown + 2)
+  })
+
+  it('are cut to the width, and a single one has none', () => {
+    const wide = new Map([['x'.repeat(200), 'a\u001b[31m']])
+    expect(rowsText(wide, 2, { columns: 40, rows: 24 })).toMatch(/^ {2}x{35}…\n$/)
+    expect(rowsText(live, 1, { columns: 80, rows: 24 })).toBe('')
   })
 })

@@ -33,7 +33,7 @@ export interface RowParts {
   readonly folder: string
   readonly patienceMs: number | undefined
   readonly overwrite: boolean
-  onStatus(name: string, status: string): void
+  onStatus(step: Step, run: string, status: string): void
   onGrace(): void
 }
 
@@ -111,7 +111,7 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
       createdAtMs = created.answeredAtMs
       startedAtMs = created.answeredAtMs
       await keep({ ...pending, state: 'accepted', run: runId })
-      parts.onStatus(runId, 'created')
+      parts.onStatus(step, runId, 'created')
       return true
     } catch (thrown) {
       const error = asRushesError(thrown)
@@ -163,7 +163,7 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
     if (state.status !== status) {
       status = state.status
       recorder.saw({ state, elapsedMs, tookMs: tookOf(state) ?? elapsedMs })
-      parts.onStatus(state.id, state.status)
+      parts.onStatus(step, state.id, state.status)
     }
     if (state.phase === 'going') return isTooLate(state)
     if (state.phase === 'succeeded') delivering.push(deliver(state))

@@ -7,6 +7,7 @@ import { runSchedule } from '../../batch/schedule/index.js'
 import { EXIT, type RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context.js'
+import { sayDuration } from '../duration.js'
 import { asRushesError, exitCodeOf, interrupted } from '../exit.js'
 import { Interruption } from '../interrupts.js'
 import { createProgress, type Progress } from '../progress.js'
@@ -18,6 +19,9 @@ import { notesOf } from './show.js'
 
 /** Statuses after which no further create would fare better: the key, the account. */
 const ENDING: readonly number[] = [EXIT.key, EXIT.account]
+
+/** Before that many are done, nothing is said of the end. */
+const FEWEST_DONE = 3
 
 /** The exit code of the command. */
 export async function runBatch(ctx: Context, prepared: Prepared): Promise<number> {
@@ -32,8 +36,18 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
   const progress = await createProgress(ctx, active.length)
+  const startedAtMs = ctx.clock.monotonic()
+  let left = active.length
+  /** From how long those took that are done: the limit, and the runs themselves, are both in it. */
+  const timeLeft = (): string | undefined => {
+    left--
+    const done = active.length - left
+    if (left === 0 || done < FEWEST_DONE) return undefined
+    return `about ${sayDuration(((ctx.clock.monotonic() - startedAtMs) / done) * left)} left`
+  }
   const settle = (result: RowResult): void => {
-    progress.runEnded()
+    progress.runEnded(nameOf(result.step, result.run))
+    progress.activity(timeLeft())
     report.row(result)
   }
   const copies = active
@@ -67,6 +81,8 @@ async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
     return plan
   }
 }
+
+const nameOf = ({ entry }: Step, run: string | undefined): string => `${entry.name} (${run ?? 'no run'})`
 
 const isActive = (step: Step): step is Active => step.action.do === 'make' || step.action.do === 'fetch'
 const asksService = ({ action }: Active): boolean => action.do === 'make' || action.copyFrom === undefined
@@ -110,7 +126,7 @@ async function carryOut(ctx: Context, work: Work): Promise<number> {
     folder: manifest.folder,
     patienceMs: options.patienceMs,
     overwrite: options.overwrite,
-    onStatus: (id, status) => progress.status(id, status),
+    onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
     onGrace: () => out.note('Waiting up to 10 s for the answer to the creates; once more ends at once.'),
   }
   const rows = steps.map((step) =>

@@ -16,6 +16,28 @@ export interface Board {
   readonly usual: UsualTime | undefined
 }
 
+/** So many runs are shown above the line; the rest is a number. */
+const MOST_ROWS = 8
+
+/**
+ * For a terminal, where several runs are under way: a line for what each of them does, ending with a line end. Never more
+ * than half of the screen, since what has scrolled away cannot be drawn over.
+ */
+export function rowsText(live: ReadonlyMap<string, string>, runs: number, screen: Screen): string {
+  if (runs === 1) return ''
+  const most = Math.min(MOST_ROWS, Math.max(0, Math.floor((screen.rows ?? 24) / 2) - 2))
+  const shown = [...live].slice(0, most)
+  const width = Math.max(20, (screen.columns ?? 80) - 4)
+  const rows = shown.map(([run, status]) => `  ${shortened(printable(`${run}  ${status}`), width)}\n`)
+  const more = live.size - shown.length
+  return [...rows, ...(more > 0 ? [`  and ${more} more\n`] : [])].join('')
+}
+
+export interface Screen {
+  readonly columns: number | undefined
+  readonly rows: number | undefined
+}
+
 export interface UsualTime {
   /** The middle half of the runs lies between these. */
   readonly fromMs: number

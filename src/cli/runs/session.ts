@@ -89,7 +89,7 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
     async follow(index, known) {
       progress.runBegan(known.model, known.model === undefined ? undefined : recorder.usual(known.model))
       const record = await collectInTurn(index, await watch(following, known))
-      progress.runEnded()
+      progress.runEnded(known.id)
       turns.settle(index, { record, error: record.error })
       if (delivery.open && record.error === undefined) await openResults(ctx, record)
     },

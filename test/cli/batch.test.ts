@@ -283,6 +283,19 @@ describe('when things go wrong', () => {
     expect(batch.posts()).toBe(2)
   })
 
+  it('is exit 9 when the network is gone, and the next one makes the rest', async () => {
+    const batch = await createBatch([FOX, HEN])
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST' && promptOf(request.body) === 'a hen')
+        throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
+      return batch.service.counting(request)
+    }
+    expect((await batch.run([], { fetch })).code).toBe(9)
+    expect(Object.keys(batch.lock())).toEqual(['fox'])
+    expect(await batch.run()).toMatchObject({ code: 0 })
+    expect(batch.posts()).toBe(2)
+  })
+
   it('outlasts a service that fails for a while', async () => {
     const batch = await createBatch([FOX, HEN])
     let looks = 0

@@ -56,4 +56,27 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
       if (kept < 6) expect(stderr).toMatch(/will not be remembered/)
     },
   )
+
+  it('in the middle of a batch is exit 12; with room again it goes on, and nothing is paid twice', async () => {
+    const place = await serve(createPlace())
+    const { stdout, stderr } = await withSmallDisk(
+      place,
+      300,
+      `cat > "$small/shots.yaml" <<'END'
+defaults: { kind: image }
+runs:
+  - { name: one, prompt: one }
+  - { name: two, prompt: two }
+  - { name: three, prompt: three }
+END
+       rushes batch "$small/shots.yaml" >/dev/null; echo "exit $?"
+       find "$small" -name '.*.part' | wc -l
+       cp "$small"/* .
+       rushes batch shots.yaml >/dev/null; echo "exit $?"
+       ls *.png | wc -l
+       rushes list --limit 0 | wc -l`,
+    )
+    expect(stdout).toBe('exit 12\n0\nexit 0\n3\n3\n')
+    expect(stderr).toMatch(/the disk is full/)
+  })
 })

@@ -76,7 +76,7 @@ END
        ls *.png | wc -l
        rushes list --limit 0 | wc -l`,
     )
-    expect(stdout).toBe('exit 12\n0\nexit 0\n3\n3\n')
+    expect({ stdout, stderr }).toMatchObject({ stdout: 'exit 12\n0\nexit 0\n3\n3\n' })
     expect(stderr).toMatch(/the disk is full/)
   })
 })

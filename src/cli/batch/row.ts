@@ -35,6 +35,8 @@ export interface RowParts {
   readonly overwrite: boolean
   onStatus(step: Step, run: string, status: string): void
   onGrace(): void
+  /** The lock file could not be written. What it lacks the journal knows. */
+  onLockTrouble(error: unknown): void
 }
 
 export interface RowResult {
@@ -73,6 +75,8 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
 
   const keep = (pending: Pending | undefined): Promise<void> =>
     keeper.set(entry.name, entryWith(before, pending))
+  /** Where a run exists already, a lock file that cannot be written is no reason to lose it. */
+  const keepSafely = (pending: Pending | undefined): Promise<void> => keep(pending).catch(parts.onLockTrouble)
   const end = (result: Omit<RowResult, 'step' | 'run'>): void => settle({ ...result, step, run: runId })
 
   async function create(): Promise<boolean> {
@@ -103,22 +107,25 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
         }),
         beforeSend: async () => {
           isSent = true
-          await keep({ ...pending, state: 'unconfirmed', key: undefined })
+          await keep({ ...pending, state: 'unconfirmed', key: undefined }).catch((error) => {
+            parts.onLockTrouble(error)
+            throw error
+          })
         },
         onGrace: parts.onGrace,
       })
       runId = created.id
       createdAtMs = created.answeredAtMs
       startedAtMs = created.answeredAtMs
-      await keep({ ...pending, state: 'accepted', run: runId })
+      await keepSafely({ ...pending, state: 'accepted', run: runId })
       parts.onStatus(step, runId, 'created')
       return true
     } catch (thrown) {
       const error = asRushesError(thrown)
       const isUnknown =
         error.code === 'submission_unknown' || (error.code === 'interrupted' && key !== undefined)
-      if (isUnknown) await keep({ ...pending, state: 'unconfirmed', key })
-      else if (isSent) await keeper.set(entry.name, before)
+      if (isUnknown) await keepSafely({ ...pending, state: 'unconfirmed', key })
+      else if (isSent) await keeper.set(entry.name, before).catch(parts.onLockTrouble)
       end({ result: isUnknown ? 'unconfirmed' : 'failed', error })
       return false
     }
@@ -186,7 +193,7 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
 
   /** It ended without success: what was made before stays what it is. */
   async function giveUp(state: RunState): Promise<void> {
-    await keep(undefined)
+    await keepSafely(undefined)
     end({ result: 'failed', error: runFailed(state) })
   }
 
@@ -241,7 +248,9 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
       content_type,
       made_at: new Date(clock.now()).toISOString(),
     }
-    await keeper.set(entry.name, { made, pending: undefined, further: before?.further ?? {} })
+    await keeper
+      .set(entry.name, { made, pending: undefined, further: before?.further ?? {} })
+      .catch(parts.onLockTrouble)
     const warnings = results.flatMap((each) => (each.ok ? each.warnings : []))
     end({ result: action.do === 'fetch' ? 'fetched' : 'made', made, warnings })
   }

@@ -4,7 +4,8 @@ import { removeLeftovers, writeLock } from '../../batch/lock/file.js'
 import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
 import type { Plan, Step } from '../../batch/plan/index.js'
 import { runSchedule } from '../../batch/schedule/index.js'
-import { EXIT, type RushesError } from '../../errors.js'
+import { inWords } from '../../download/trouble.js'
+import { EXIT, RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context.js'
 import { sayDuration } from '../duration.js'
@@ -32,7 +33,11 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
   await removeLeftovers(lockPath)
-  const keeper = createLockKeeper(plan.lock, (lock) => writeLock(lockPath, manifest.path, lock))
+  const keeper = createLockKeeper(plan.lock, (lock) =>
+    writeLock(lockPath, manifest.path, lock).catch((error) => {
+      throw unwritable(lockPath, error)
+    }),
+  )
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
   const progress = await createProgress(ctx, active.length)
@@ -66,8 +71,10 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
         })
   await Promise.all(copies)
   progress.end()
-  await keeper.write()
-  const errors = report.end(plan)
+  // Whatever could not be written before may be now; if not, this says so.
+  const lockError = await keeper.write().then(() => undefined, asRushesError)
+  if (lockError !== undefined) ctx.out.error(lockError)
+  const errors = [...report.end(plan), ...(lockError === undefined ? [] : [lockError])]
   return code === EXIT.ok ? exitCodeOf(errors) : code
 }
 
@@ -81,6 +88,12 @@ async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
     return plan
   }
 }
+
+const unwritable = (path: string, error: unknown): RushesError =>
+  new RushesError('download_failed', `The lock file ${path} cannot be written: ${inWords(error)}.`, {
+    hint: 'Nothing more is created without it. What exists is in rushes list; the same command goes on when there is room.',
+    cause: error,
+  })
 
 const nameOf = ({ entry }: Step, run: string | undefined): string => `${entry.name} (${run ?? 'no run'})`
 
@@ -127,6 +140,9 @@ async function carryOut(ctx: Context, work: Work): Promise<number> {
     patienceMs: options.patienceMs,
     overwrite: options.overwrite,
     onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
+    onLockTrouble() {
+      stopped = true
+    },
     onGrace: () => out.note('Waiting up to 10 s for the answer to the creates; once more ends at once.'),
   }
   const rows = steps.map((step) =>

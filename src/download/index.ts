@@ -7,7 +7,8 @@
  * is still the same.
  *
  * Limits: a host that declares no length, and closes the connection properly, is believed; so is one that calls another
- * file by the same strong ETag.
+ * file by the same strong ETag or, having none, by the same date. Hosts give no checksum, so what the disk itself has
+ * lost or changed of a part is not seen.
  */
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
@@ -60,7 +61,7 @@ export interface DownloadOptions {
 export interface Downloader {
   /**
    * One result per output, in their order. All outputs of a run belong in one call. Rejects only with the signal's
-   * reason, when nothing half-written is left any more, or with the error of `stdout` (such as EPIPE).
+   * reason, when what has arrived was kept or removed, or with the error of `stdout` (such as EPIPE).
    */
   download(outputs: readonly Output[], options: DownloadOptions): Promise<readonly DownloadResult[]>
 }

@@ -111,11 +111,14 @@ function rangeOf(header: Header) {
   return { from: Number(from), to: Number(to), totalBytes: total === '*' ? undefined : Number(total) }
 }
 
-/** A host that heeds `Range` and not `If-Range` may say itself that this is another file. */
+/**
+ * A host that heeds `Range` and not `If-Range` may say itself that this is another file. An ETag has to be repeated in a
+ * 206; a date need not be (RFC 9110, 15.3.7).
+ */
 function isAnother({ etag, lastModified }: About, header: Header): boolean {
-  const [toldEtag, toldDate] = [header('etag')?.trim(), header('last-modified')?.trim()]
-  if (etag !== undefined && toldEtag !== undefined) return toldEtag !== etag
-  return lastModified !== undefined && toldDate !== undefined && toldDate !== lastModified
+  if (etag !== undefined) return header('etag')?.trim() !== etag
+  const told = header('last-modified')?.trim()
+  return told !== undefined && told !== lastModified
 }
 
 /**

@@ -9,6 +9,7 @@ import { createDownloader, type Downloader, type Output } from '../../src/downlo
 import { systemClock } from '../../src/host/clock.js'
 import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
+import { telling } from './reader.js'
 
 const cleanups: (() => unknown)[] = []
 
@@ -51,7 +52,7 @@ export function createWork(fetch?: Fetch): Work {
     waits.push(ms)
   }
   const clock = { now: () => Date.UTC(2026, 0, 1), sleep }
-  return { waits, ...createDownloader({ fetch: fetch ?? network.fetch, clock, random: () => 0.5 }) }
+  return { waits, ...createDownloader({ fetch: fetch ?? telling(network.fetch), clock, random: () => 0.5 }) }
 }
 
 export const output = (url: string, more: Partial<Output> = {}): Output => ({

@@ -77,7 +77,7 @@ describe('a file in place', () => {
       yield PNG
     })
     await half.opened
-    expect(contents(folder)[0]).toMatch(/^\.fox\.png\.[0-9a-f]{8}\.\d+-\d+\.part$/)
+    expect(contents(folder)[0]).toMatch(/^\.fox\.png\.[0-9a-f]{8}\.\d+-\d+-\d+\.part$/)
     more.open()
     expect(await downloading).toMatchObject({ ok: true })
     expect(contents(folder)).toEqual(['fox.png'])
@@ -211,6 +211,20 @@ describe('a disk that does not take it', () => {
     const folder = newFolder()
     chmodSync(folder, 0o500)
     expect(await put(join(folder, 'fox.png'))).toEqual(refused('there is no permission to write there'))
+  })
+
+  it.each([
+    ['', false],
+    [', also with --overwrite', true],
+  ])('has a folder under the name by the time the file is whole%s', async (_, overwrite) => {
+    const path = join(newFolder(), 'fox.png')
+    const chunks = async function* () {
+      yield Buffer.alloc(5_000)
+      mkdirSync(path)
+      yield PNG
+    }
+    expect(await put(path, { overwrite }, chunks)).toEqual(refused('fox.png is a folder'))
+    expect(contents(join(path, '..'))).toEqual(['fox.png'])
   })
 
   it('has a file where a folder should be', async () => {

@@ -1,0 +1,88 @@
+/** A host of outputs that breaks off, forgets, lies and changes its mind, one turn a request. */
+import { createHash } from 'node:crypto'
+import { once as onceOf } from 'node:events'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { setTimeout as after } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { PNG, serve } from './place-of-work.js'
+import { nextTurn, readOf, TURN } from './reader.js'
+
+const made = (bytes: number, turn: number) =>
+  Buffer.concat([PNG, Buffer.from(Array.from({ length: bytes }, (_, at) => at % turn))])
+
+export const WHOLE = made(300_000, 251)
+export const OTHER = made(310_000, 241)
+export const LONG_AGO = 'Tue, 21 Jan 2020 08:00:00 GMT'
+export const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+export const etagOf = (bytes: Uint8Array) => `"${sha256(bytes)}"`
+
+/** What a host does with one request. */
+export interface Turn {
+  /** Ends the connection after so many bytes of the answer's body; undefined: answers whole. */
+  readonly breakAfter?: number | undefined
+  readonly file?: Buffer
+  /** `none` sends the file; `blind` sends the rest of whatever there is; `wrong` sends the rest of another place. */
+  readonly ranges?: 'none' | 'honest' | 'blind' | 'wrong'
+  /** `''`: none. */
+  readonly etag?: string | undefined
+  readonly date?: string | undefined
+  readonly status?: number | undefined
+  readonly encodes?: boolean
+  /** Declares no length. */
+  readonly isChunked?: boolean
+}
+
+export interface Host {
+  readonly url: string
+  readonly asked: readonly IncomingHttpHeaders[]
+  /** The `Range` of each request. */
+  ranges(): readonly (string | undefined)[]
+}
+
+/** The last turn is for all further requests. */
+export async function host(...turns: readonly Turn[]): Promise<Host> {
+  const asked: IncomingHttpHeaders[] = []
+  const url = await serve(({ headers }, response) => {
+    const turn = turns[Math.min(asked.length, turns.length - 1)] ?? {}
+    asked.push(headers)
+    answer(response, headers, turn)
+  })
+  return { url, asked, ranges: () => asked.map(({ range }) => range) }
+}
+
+function answer(response: ServerResponse, asked: IncomingHttpHeaders, turn: Turn): void {
+  const { breakAfter, file = WHOLE, ranges = 'honest', etag = etagOf(file), date, status } = turn
+  if (status !== undefined) return void response.writeHead(status).end()
+  const validator = { ...(etag !== '' && { etag }), ...(date !== undefined && { 'last-modified': date }) }
+  if (turn.encodes) {
+    response.writeHead(200, { ...validator, 'content-encoding': 'gzip' })
+    send(response, gzipSync(file, { level: 0 }), breakAfter)
+    return
+  }
+  const start = /^bytes=(\d+)-$/.exec(asked.range ?? '')?.[1]
+  const isSame = asked['if-range'] === (etag === '' || etag.startsWith('W/') ? date : etag)
+  const heeds = ranges !== 'none' && start !== undefined && (ranges === 'blind' || isSame)
+  const from = heeds ? Number(start) : 0
+  if (from >= file.length)
+    return void response.writeHead(416, { ...validator, 'content-range': `bytes */${file.length}` }).end()
+  const id = nextTurn()
+  const told = ranges === 'wrong' ? from + 1 : from
+  response.writeHead(heeds ? 206 : 200, {
+    ...validator,
+    ...(turn.isChunked !== true && { 'content-length': file.length - from }),
+    ...(heeds && { 'content-range': `bytes ${told}-${file.length - 1}/${file.length}` }),
+    [TURN]: id,
+  })
+  send(response, file.subarray(from), breakAfter, id)
+}
+
+function send(response: ServerResponse, body: Buffer, breakAfter: number | undefined, id?: string): void {
+  if (breakAfter === undefined) return void response.end(body)
+  response.write(body.subarray(0, breakAfter))
+  response.flushHeaders()
+  const read =
+    id === undefined || breakAfter === 0 ? after(20) : readOf(id, Math.min(breakAfter, body.length))
+  void Promise.race([read, onceOf(response, 'close'), after(200)]).then(() => response.destroy())
+}
+
+export const into = (folder: string) => ({ target: { kind: 'folder', folder } }) as const

@@ -1,0 +1,313 @@
+/** Downloads that go on where an earlier command stopped. */
+import {
+  closeSync,
+  cpSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { etagOf, host, into, OTHER, sha256, type Turn, WHOLE } from './breaking-host.js'
+import { contents, createWork, newFolder, output } from './place-of-work.js'
+
+/** More than any system counts to. */
+const NOBODY = 2 ** 31 - 1
+
+describe('from one command to the next', () => {
+  /** Breaks off in the middle; the folder then holds a part. */
+  async function broken(folder: string, turn: Turn = {}) {
+    const { url } = await host({ breakAfter: 100_000, ...turn }, { breakAfter: 0, ...turn })
+    return await createWork().download([output(url)], into(folder))
+  }
+  /** Puts a link to it in its place. */
+  const link = (path: string) => {
+    const to = join(newFolder(), 'elsewhere')
+    renameSync(path, to)
+    symlinkSync(to, path)
+  }
+  const partIn = (folder: string) => readdirSync(folder).find((name) => name.endsWith('.part')) ?? ''
+
+  it('the network ended it: the part stays, and the next one goes on', async () => {
+    const folder = newFolder()
+    const [failed] = await broken(folder)
+    expect(failed).toMatchObject({ ok: false })
+    if (failed?.ok === false)
+      expect(failed.error.hint).toBe(
+        '33 % of the file is kept: a download to the same place goes on from there. The run has succeeded and is paid for.',
+      )
+    expect(readdirSync(folder)).toEqual([expect.stringMatching(/^\.run-1\.[0-9a-f]{8}\.part$/)])
+    const next = await host({})
+    expect(await createWork().download([output(next.url)], into(folder))).toMatchObject([
+      { ok: true, file: { path: `${folder}/run-1.png`, sha256: sha256(WHOLE), content_type: 'image/png' } },
+    ])
+    expect(next.ranges()).toEqual(['bytes=100000-'])
+    expect(contents(folder)).toEqual(['run-1.png'])
+  })
+
+  it('a signal ended it: the part stays', async () => {
+    const folder = newFolder()
+    const stop = new AbortController()
+    const { url } = await host({ breakAfter: 150_000 })
+    await expect(
+      createWork().download([output(url)], {
+        ...into(folder),
+        signal: stop.signal,
+        onProgress: ({ receivedBytes }) => {
+          if (receivedBytes > 50_000) stop.abort('SIGINT')
+        },
+      }),
+    ).rejects.toBe('SIGINT')
+    const next = await host({})
+    expect(await createWork().download([output(next.url)], into(folder))).toMatchObject([{ ok: true }])
+    expect(next.ranges()).toEqual([expect.stringMatching(/^bytes=/)])
+  })
+
+  it('holds no address: that is as good as a key', async () => {
+    const folder = newFolder()
+    const { url } = await host({ breakAfter: 100_000 }, { breakAfter: 0 })
+    await createWork().download([output(`${url}/a?signature=secret`)], into(folder))
+    expect(readFileSync(join(folder, partIn(folder), 'about.json'), 'utf8')).not.toMatch(/secret|http/)
+  })
+
+  it('is of no use without a name or a date: nothing stays', async () => {
+    const folder = newFolder()
+    await broken(folder, { etag: '' })
+    expect(contents(folder)).toEqual([])
+  })
+
+  it('is of no use when the host has it no more', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const { url } = await host({ status: 404 })
+    expect(await createWork().download([output(url)], into(folder))).toMatchObject([{ ok: false }])
+    expect(contents(folder)).toEqual([])
+  })
+
+  it('belongs to its run, its output and its place', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const next = await host({})
+    await createWork().download([output(next.url, { runId: 'run-2' })], into(folder))
+    await createWork().download([output(next.url)], {
+      target: { kind: 'template', template: join(folder, 'fox.png') },
+    })
+    expect(next.ranges()).toEqual([undefined, undefined])
+    expect(readdirSync(folder)).toContain(partIn(folder))
+  })
+
+  it.each<[string, (part: string) => void]>([
+    ['about which nothing is known', (part) => writeFileSync(join(part, 'about.json'), '{"etag": ')],
+    ['about which nothing was written', (part) => rmSync(join(part, 'about.json'))],
+    ['that is a link', (part) => link(join(part, 'bytes'))],
+    ['whose folder is a link', link],
+    ['that holds less than a file needs to be known by', (part) => truncateSync(join(part, 'bytes'), 4_000)],
+    ['that is empty', (part) => truncateSync(join(part, 'bytes'), 0)],
+    [
+      'whose end may not have reached the disk before the machine stopped',
+      (part) => {
+        writeFileSync(join(part, 'about.json'), JSON.stringify({ etag: etagOf(WHOLE), flushedBytes: 10 }))
+        utimesSync(join(part, 'bytes'), 0, 0)
+      },
+    ],
+  ])('a part %s is begun anew', async (_, spoil) => {
+    const folder = newFolder()
+    await broken(folder)
+    spoil(join(folder, partIn(folder)))
+    const next = await host({})
+    expect(await createWork().download([output(next.url)], into(folder))).toMatchObject([
+      { ok: true, file: { sha256: sha256(WHOLE) } },
+    ])
+    expect(next.ranges()).toEqual([undefined])
+    expect(contents(folder)).toEqual(['run-1.png'])
+  })
+
+  it('a part that is whole only gets its name: nothing is asked for', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const part = join(folder, partIn(folder))
+    writeFileSync(join(part, 'bytes'), WHOLE)
+    writeFileSync(
+      join(part, 'about.json'),
+      JSON.stringify({ etag: etagOf(WHOLE), totalBytes: WHOLE.length, flushedBytes: WHOLE.length }),
+    )
+    const next = await host({})
+    expect(await createWork().download([output(next.url)], into(folder))).toMatchObject([
+      { ok: true, file: { sha256: sha256(WHOLE) } },
+    ])
+    expect(next.asked).toEqual([])
+  })
+
+  it.each<[string, (bytes: string, path: string) => void]>([
+    ['got their name in the moment of a kill are not written to', linkSync],
+    ['moved to their name in the moment of a kill leave nothing', renameSync],
+  ])('bytes that %s', async (_, move) => {
+    const folder = newFolder()
+    await broken(folder)
+    const path = join(folder, 'run-1.png')
+    const bytes = readFileSync(join(folder, partIn(folder), 'bytes'))
+    move(join(folder, partIn(folder), 'bytes'), path)
+    const seen: number[] = []
+    const next = await host({ file: OTHER })
+    await createWork().download([output(next.url)], {
+      ...into(folder),
+      overwrite: true,
+      onProgress: () => seen.push(statSync(path).size),
+    })
+    expect(seen.every((size) => size === bytes.length || size === OTHER.length)).toBe(true)
+    expect(sha256(readFileSync(path))).toBe(sha256(OTHER))
+    expect(contents(folder)).toEqual(['run-1.png'])
+  })
+
+  it('a file in the way removes the part that it makes useless', async () => {
+    const folder = newFolder()
+    const target = { kind: 'template', template: join(folder, 'fox.png') } as const
+    const { url } = await host({ breakAfter: 100_000 }, { breakAfter: 0 })
+    await createWork().download([output(url)], { target })
+    writeFileSync(join(folder, 'fox.png'), 'mine')
+    expect(await createWork().download([output(url)], { target })).toMatchObject([{ ok: false }])
+    expect(contents(folder)).toEqual(['fox.png'])
+  })
+
+  it('a link that has expired while nobody can be asked for a fresh one', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const { url } = await host({ status: 403 })
+    const freshUrl = () => Promise.reject(new Error('the service is away'))
+    expect(await createWork().download([output(url, { freshUrl })], into(folder))).toMatchObject([
+      { ok: false },
+    ])
+    expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.part$/)])
+  })
+
+  it('never takes the bytes of one file for those of another, killed when it may be', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const nameless = await host({ file: OTHER, etag: '', ranges: 'none' })
+    const seen: string[] = []
+    await createWork().download([output(nameless.url)], {
+      ...into(folder),
+      onProgress: ({ receivedBytes }) => {
+        const own = partIn(folder)
+        if (receivedBytes > 70_000 && own !== '') seen.push(...readdirSync(join(folder, own)))
+      },
+    })
+    expect(new Set(seen)).toEqual(new Set(['bytes']))
+  })
+
+  it('whoever still writes to a part that another process has taken does no harm', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const handle = openSync(join(folder, partIn(folder), 'bytes'), 'r+')
+    try {
+      const next = await host({ file: OTHER })
+      await createWork().download([output(next.url)], into(folder))
+      writeSync(handle, 'the end of another file', 200_000)
+      expect(sha256(readFileSync(join(folder, 'run-1.png')))).toBe(sha256(OTHER))
+    } finally {
+      closeSync(handle)
+    }
+  })
+
+  it('of several the longest is gone on with, and the others are removed', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const name = partIn(folder)
+    for (const [at, bytes] of [120_000, 110_000].entries()) {
+      const own = join(folder, name.replace(/part$/, `${NOBODY}-0-${at}.part`))
+      cpSync(join(folder, name), own, { recursive: true })
+      writeFileSync(join(own, 'bytes'), WHOLE.subarray(0, bytes))
+    }
+    const next = await host({})
+    await createWork().download([output(next.url)], into(folder))
+    expect(next.ranges()).toEqual(['bytes=120000-'])
+    expect(sha256(readFileSync(join(folder, 'run-1.png')))).toBe(sha256(WHOLE))
+    expect(contents(folder)).toEqual(['run-1.png'])
+  })
+
+  it.runIf(process.platform === 'linux')('an earlier process of our own number is gone', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const name = partIn(folder)
+    renameSync(join(folder, name), join(folder, name.replace(/part$/, `${process.pid}-1-0.part`)))
+    const next = await host({})
+    await createWork().download([output(next.url)], into(folder))
+    expect(next.ranges()).toEqual(['bytes=100000-'])
+  })
+
+  it('a file that came home another way makes the part useless', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const path = join(folder, 'run-1.png')
+    writeFileSync(path, WHOLE)
+    const file = { path, bytes: WHOLE.length, sha256: sha256(WHOLE), url: 'x', content_type: 'image/png' }
+    const next = await host({})
+    await createWork().download([output(next.url)], { ...into(folder), have: [file] })
+    expect(next.asked).toEqual([])
+    expect(contents(folder)).toEqual(['run-1.png'])
+  })
+
+  it('nothing is kept in a folder that could not be found again', async () => {
+    const folder = newFolder()
+    const { url } = await host({ breakAfter: 100_000 }, { breakAfter: 0 })
+    const target = { kind: 'template', template: join(folder, '{ext}', 'fox.{ext}') } as const
+    expect(await createWork().download([output(url)], { target })).toMatchObject([{ ok: false }])
+    expect(contents(folder)).toEqual(['png'])
+  })
+
+  it('has a name of at most 255 bytes', async () => {
+    const folder = newFolder()
+    const target = { kind: 'template', template: join(folder, `${'ü'.repeat(125)}.png`) } as const
+    const { url } = await host({ breakAfter: 100_000 }, { breakAfter: 0 })
+    await createWork().download([output(url)], { target })
+    const next = await host({})
+    expect(await createWork().download([output(next.url)], { target })).toMatchObject([{ ok: true }])
+    expect(next.ranges()).toEqual(['bytes=100000-'])
+  })
+
+  it('what is not a part of ours is left alone', async () => {
+    const folder = newFolder()
+    await broken(folder)
+    const name = partIn(folder)
+    mkdirSync(join(folder, 'mine.part'))
+    writeFileSync(join(folder, `${name}.txt`), '')
+    const next = await host({})
+    await createWork().download([output(next.url)], into(folder))
+    expect(readdirSync(folder).sort()).toEqual([`${name}.txt`, 'mine.part', 'run-1.png'].sort())
+  })
+})
+
+describe('several at once', () => {
+  it('on one target do not disturb each other: the first is in place, the other says so', async () => {
+    const folder = newFolder()
+    const { url } = await host({})
+    const target = { kind: 'template', template: join(folder, 'fox.png') } as const
+    const both = await Promise.all([1, 2].map(() => createWork().download([output(url)], { target })))
+    expect(
+      both
+        .flat()
+        .map(({ ok }) => ok)
+        .sort(),
+    ).toEqual([false, true])
+    expect(sha256(readFileSync(join(folder, 'fox.png')))).toBe(sha256(WHOLE))
+    expect(contents(folder)).toEqual(['fox.png'])
+  })
+
+  it('that were broken off leave one part', async () => {
+    const folder = newFolder()
+    const { url } = await host({ breakAfter: 100_000 })
+    const work = () => createWork().download([output(url)], into(folder))
+    await Promise.all([work(), work(), work()])
+    expect(readdirSync(folder)).toHaveLength(1)
+  })
+})

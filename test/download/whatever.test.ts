@@ -1,0 +1,64 @@
+/** Whatever a host does, and whenever it is interrupted: one whole file under the name, or none. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { host, into, LONG_AGO, OTHER, sha256, type Turn, WHOLE } from './breaking-host.js'
+import { createWork, newFolder, output } from './place-of-work.js'
+
+const turn: fc.Arbitrary<Turn> = fc.record(
+  {
+    breakAfter: fc.option(fc.nat({ max: 310_000 }), { nil: undefined }),
+    file: fc.constantFrom(WHOLE, OTHER),
+    ranges: fc.constantFrom('none', 'honest', 'blind', 'wrong'),
+    etag: fc.constantFrom('"same"', undefined, '', 'W/"weak"'),
+    date: fc.option(fc.constant(LONG_AGO), { nil: undefined }),
+    status: fc.option(fc.constantFrom(416, 503, 404), { nil: undefined, freq: 6 }),
+    encodes: fc.boolean(),
+    isChunked: fc.boolean(),
+  },
+  { requiredKeys: [] },
+)
+
+/** One that calls two files by one strong name or date, or sends the rest of another and says nothing, is believed. */
+const honest = (each: Turn): Turn => {
+  const isNamed = each.etag === '"same"' || each.date !== undefined
+  const isMute = each.ranges === 'blind' && each.etag === ''
+  return isNamed || isMute ? { ...each, file: WHOLE } : each
+}
+
+/** A signal after so many bytes. */
+const command = fc.option(fc.nat({ max: 400_000 }), { nil: undefined })
+
+it('there is one whole file under the name, or none', async () => {
+  const files = new Set([WHOLE, OTHER].map(sha256))
+  const turns = fc.array(turn, { minLength: 1, maxLength: 8 })
+  const commands = fc.array(command, { minLength: 1, maxLength: 3 })
+  await fc.assert(
+    fc.asyncProperty(turns, commands, async (turns, commands) => {
+      const folder = newFolder()
+      const path = join(folder, 'run-1.png')
+      const { url } = await host(...turns.map(honest))
+      for (const stopAfter of [...commands, undefined]) {
+        const stop = new AbortController()
+        const results = await createWork()
+          .download([output(url)], {
+            ...into(folder),
+            overwrite: true,
+            signal: stop.signal,
+            onProgress: ({ receivedBytes }) => {
+              if (stopAfter !== undefined && receivedBytes > stopAfter) stop.abort('SIGINT')
+            },
+          })
+          .catch((reason): undefined => void expect(reason).toBe('SIGINT'))
+        const [result] = results ?? []
+        if (existsSync(path)) expect(files).toContain(sha256(readFileSync(path)))
+        if (result?.ok) expect(result.file.sha256).toBe(sha256(readFileSync(path)))
+        const others = readdirSync(folder).filter((name) => name !== 'run-1.png')
+        expect(others.length).toBeLessThanOrEqual(result?.ok ? 0 : 1)
+        for (const name of others) expect(name).toMatch(/^\.run-1\.[0-9a-f]{8}\.part$/)
+      }
+    }),
+    { numRuns: 60 },
+  )
+}, 120_000)

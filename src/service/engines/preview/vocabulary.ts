@@ -1,111 +1,107 @@
-// The words the renderer knows. Plain English, because that is what most prompts are written in; a word in another
-// list, or in none, is no mistake, it only moves the dice.
+// The words the renderer knows beside colours (tints.ts) and nouns (cast/). Plain English, because that is what most
+// prompts are written in, and the commonest words of Chinese, which has no spaces to find words by; a word in none of
+// the lists is no mistake, it only moves the dice.
 
 export type Hour = 'dawn' | 'day' | 'dusk' | 'night' | 'grey'
-export type Place = 'mountains' | 'hills' | 'sea' | 'city' | 'forest' | 'desert' | 'space' | 'studio'
-export type Subject =
-  | 'boat'
-  | 'house'
-  | 'tree'
-  | 'figure'
-  | 'animal'
-  | 'bird'
-  | 'balloon'
-  | 'tower'
-  | 'vehicle'
-  | 'flower'
-
-/** A colour word's place on the OKLCH wheel and how much colour it carries: 0 for white, grey and black. */
-export interface Tint {
-  readonly hue: number
-  readonly strength: number
-  /** Where a colour is by its nature light or dark. */
-  readonly lightness?: number
-}
+export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
+export type Weather = 'rain' | 'snow' | 'fog' | 'storm'
+export type View = 'close' | 'wide' | 'aerial'
+export type Place =
+  | 'mountains'
+  | 'hills'
+  | 'sea'
+  | 'underwater'
+  | 'city'
+  | 'forest'
+  | 'desert'
+  | 'space'
+  | 'sky'
+  | 'table'
+  | 'studio'
+  | 'abstract'
 
 export const TIMES: Readonly<Record<Exclude<Hour, 'grey'>, string>> = {
-  dawn: 'dawn sunrise morning daybreak spring pastel misty mist',
-  day: 'day noon midday sunny daylight afternoon summer bright blue-sky',
-  dusk: 'dusk sunset evening twilight autumn golden warm sundown candle candlelight fire',
-  night: 'night midnight nocturnal moon moonlit moonlight stars starry neon dark noir cyberpunk',
+  dawn: 'dawn sunrise morning daybreak pastel dreamy tender 清晨 日出 早晨 黎明',
+  day: 'day daytime noon midday sunny daylight afternoon blue-sky sunlit cheerful happy bright 白天 晴天 中午',
+  dusk: 'dusk sunset evening twilight golden golden-hour sundown warm romantic nostalgic cosy cozy 黄昏 日落 傍晚 夕阳',
+  night:
+    'night midnight nocturnal moon moonlit moonlight stars starry neon dark noir cyberpunk spooky aurora 夜 夜晚 月亮 星空',
 }
 
 /** Weather that sets the light where no time of day is named. */
-export const WEATHER: Readonly<Record<'grey', string>> = {
-  grey: 'storm stormy rain rainy cloudy overcast fog foggy snow snowy winter snowstorm blizzard ash monochrome',
+export const GREY =
+  'storm stormy rain rainy cloudy overcast fog foggy mist misty snowstorm blizzard ash monochrome gloomy melancholy sad moody'
+
+export const SEASONS: Readonly<Record<Season, string>> = {
+  spring: 'spring springtime april may blossom blossoms cherry-blossom sakura 春 春天 樱花',
+  summer: 'summer summertime july tropical 夏 夏天',
+  autumn: 'autumn fall autumnal october november harvest foliage 秋 秋天',
+  winter:
+    'winter wintry snow snowy snowfall snowstorm blizzard ice icy frost frosty frozen arctic antarctica christmas 冬 雪 冬天',
+}
+
+export const WEATHERS: Readonly<Record<Weather, string>> = {
+  snow: 'snowing snowfall snowflakes snowstorm blizzard 下雪',
+  storm: 'storm stormy thunder thunderstorm lightning hurricane tempest',
+  rain: 'rain rainy raining drizzle downpour monsoon wet 雨',
+  fog: 'fog foggy mist misty haze hazy smoke smoky steam 雾',
+}
+
+export const VIEWS: Readonly<Record<View, string>> = {
+  close: 'close closeup close-up macro detail portrait headshot extreme-close 特写',
+  wide: 'wide wide-shot establishing panorama panoramic landscape vista epic distant far ultrawide',
+  aerial: 'aerial drone bird-eye birds-eye overhead top-down from-above above satellite-view 航拍',
 }
 
 export const PLACE_WORDS: Readonly<Record<Place, string>> = {
   mountains:
-    'mountain mountains alps alpine peak peaks cliff cliffs ridge canyon himalaya volcano glacier valley',
+    'mountain mountains alps alpine peak peaks cliff cliffs ridge canyon himalaya himalayas volcano glacier fjord everest 山',
   hills:
-    'hill hills meadow field fields countryside farm grass prairie savanna vineyard garden village pasture',
-  sea: 'sea ocean lake river water waves wave shore coast beach harbour harbor island puddle pond bay rain sailing',
-  city: 'city street streets town urban skyline skyscraper tokyo paris london york rooftop rooftops alley downtown',
-  forest: 'forest woods jungle trees pine pines woodland rainforest taiga grove',
-  desert: 'desert dune dunes sand sahara mars canyon oasis arid',
-  space: 'space planet planets galaxy cosmos astronaut spaceship rocket asteroid orbit nebula alien universe',
+    'hill hills meadow meadows field fields countryside farm grass grassland prairie savanna savannah vineyard garden gardens village pasture valley park steppe 草地 田野',
+  underwater: 'underwater reef seabed coral deep-sea undersea aquarium 海底',
+  sea: 'sea ocean lake river waves shore coast coastline beach harbour harbor island puddle pond bay lagoon sailing waterfall water wave 海 湖 河',
+  city: 'city street streets town urban skyline skyscraper skyscrapers tokyo paris london york shanghai berlin hong-kong manhattan rooftop rooftops alley downtown market road highway traffic sidewalk crossing subway 城市 街',
+  forest: 'forest forests woods woodland jungle trees pines rainforest taiga grove bamboo 森林 树林',
+  desert: 'desert deserts dune dunes sand sahara mars oasis arid badlands 沙漠',
+  space:
+    'space planet planets galaxy galaxies cosmos cosmic orbit nebula universe interstellar moon-surface milky-way 太空 宇宙',
+  sky: 'sky skies clouds cloud heaven flight airborne 天空 云',
+  table:
+    'table desk kitchen counter room interior cafe café restaurant window bedroom bar bakery plate still-life shelf office living-room 桌',
   studio:
-    'studio portrait still product icon logo flat abstract minimal macro closeup poster room interior table',
+    'studio product packshot icon logo minimal minimalist isolated pedestal podium backdrop commercial mockup 产品',
+  abstract:
+    'abstract pattern texture geometric gradient shapes fluid psychedelic fractal generative wallpaper poster bauhaus kaleidoscope 抽象',
 }
 
-export const SUBJECT_WORDS: Readonly<Record<Subject, string>> = {
-  boat: 'boat boats ship ships sailboat yacht sail raft canoe ferry submarine',
-  house: 'house home cabin cottage hut barn castle temple church village building shop',
-  tree: 'tree oak bonsai palm willow sapling',
-  figure:
-    'man woman person girl boy child children people dancer astronaut robot king queen soldier monk he she ' +
-    'portrait hero knight wizard samurai couple runner surfer climber musician chef',
-  animal:
-    'fox dog cat horse wolf bear lion tiger deer cow sheep goat rabbit elephant pig mouse puppy kitten animal dragon',
-  bird: 'bird birds eagle crow raven owl swan gull seagull crane cranes heron parrot duck butterfly',
-  balloon: 'balloon balloons airship zeppelin lantern lanterns kite',
-  tower: 'tower lighthouse windmill rocket skyscraper obelisk statue chimney monument',
-  vehicle: 'car cars truck train bus van tram taxi motorcycle bicycle bike tank carriage',
-  flower: 'flower flowers rose tulip lotus sunflower daisy poppy orchid bouquet',
-}
-
-export const TINTS: Readonly<Record<string, Tint>> = {
-  red: { hue: 27, strength: 1.2 },
-  crimson: { hue: 20, strength: 1.2 },
-  scarlet: { hue: 30, strength: 1.2 },
-  rust: { hue: 42, strength: 1 },
-  orange: { hue: 55, strength: 1.2 },
-  amber: { hue: 70, strength: 1.1 },
-  copper: { hue: 50, strength: 0.8 },
-  brown: { hue: 58, strength: 0.6, lightness: 0.44 },
-  sepia: { hue: 75, strength: 0.5 },
-  gold: { hue: 85, strength: 1.1 },
-  golden: { hue: 82, strength: 1.1 },
-  yellow: { hue: 98, strength: 1.2 },
-  beige: { hue: 85, strength: 0.4, lightness: 0.86 },
-  cream: { hue: 90, strength: 0.4, lightness: 0.92 },
-  lime: { hue: 125, strength: 1.2 },
-  olive: { hue: 112, strength: 0.7 },
-  green: { hue: 145, strength: 1.1 },
-  emerald: { hue: 160, strength: 1.2 },
-  mint: { hue: 165, strength: 0.7 },
-  jade: { hue: 162, strength: 0.9 },
-  teal: { hue: 190, strength: 1 },
-  turquoise: { hue: 195, strength: 1 },
-  cyan: { hue: 205, strength: 1.1 },
-  azure: { hue: 235, strength: 1.1 },
-  blue: { hue: 255, strength: 1.2 },
-  navy: { hue: 262, strength: 1, lightness: 0.36 },
-  indigo: { hue: 278, strength: 1.1 },
-  violet: { hue: 295, strength: 1.1 },
-  purple: { hue: 305, strength: 1.1 },
-  lavender: { hue: 300, strength: 0.6 },
-  lilac: { hue: 310, strength: 0.6 },
-  magenta: { hue: 330, strength: 1.3 },
-  fuchsia: { hue: 335, strength: 1.3 },
-  pink: { hue: 355, strength: 1 },
-  rose: { hue: 8, strength: 0.9 },
-  coral: { hue: 35, strength: 1 },
-  white: { hue: 240, strength: 0.15, lightness: 0.95 },
-  silver: { hue: 250, strength: 0.12, lightness: 0.8 },
-  grey: { hue: 260, strength: 0.1, lightness: 0.6 },
-  gray: { hue: 260, strength: 0.1, lightness: 0.6 },
-  black: { hue: 270, strength: 0.1, lightness: 0.22 },
-  monochrome: { hue: 260, strength: 0 },
+/** Nouns of Chinese, which is matched by what a prompt contains. */
+export const CHINESE: Readonly<Record<string, string>> = {
+  狐狸: 'fox',
+  狐: 'fox',
+  猫: 'cat',
+  狗: 'dog',
+  马: 'horse',
+  熊猫: 'panda',
+  老虎: 'tiger',
+  鸟: 'bird',
+  鱼: 'fish',
+  龙: 'dragon',
+  兔: 'rabbit',
+  女孩: 'girl',
+  女人: 'woman',
+  男人: 'man',
+  老人: 'old-man',
+  孩子: 'child',
+  船: 'sailboat',
+  汽车: 'automobile',
+  火车: 'locomotive',
+  飞机: 'airplane',
+  灯笼: 'red-paper-lantern',
+  寺: 'japanese-castle',
+  房子: 'house',
+  茶: 'teacup-without-handle',
+  咖啡: 'hot-beverage',
+  面: 'steaming-bowl',
+  花: 'cherry-blossom',
+  树: 'deciduous-tree',
 }

@@ -4,13 +4,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RenderedFile, RenderJob } from '../../engine.js'
 import { orAborted } from '../interrupt.js'
 import { loadLettering } from '../lettering/caption.js'
-import { paletteFor } from '../palette.js'
 import { placeFile } from '../place.js'
-import { randomFrom } from '../random.js'
 import { openReferences } from '../references/reference.js'
 import type { VideoRequest } from '../request.js'
+import { settingFor } from '../scenery/setting.js'
 import { type Size, videoSize } from '../sizes.js'
-import { readPrompt } from '../words.js'
 import { type Window, windowOn } from './camera.js'
 import { composeFrame, type Frame, type View } from './compose.js'
 import { DISSOLVE_FRAMES, dissolve } from './dissolve.js'
@@ -26,12 +24,11 @@ const WHOLE: Window = { left: 0, top: 0, width: 1, height: 1 }
 export async function renderVideo(request: VideoRequest, job: RenderJob): Promise<RenderedFile> {
   const { prompt } = request
   const size = videoSize(request)
-  const reading = readPrompt(prompt)
+  const setting = settingFor(prompt)
   const references = await orAborted(openReferences(job.references), job.signal)
   const shots = planShots(prompt, request.seconds, references.length)
-  const palette = paletteFor(reading, randomFrom(prompt))
   const lettering = await loadLettering()
-  const film: Film = { prompt, reading, palette, size, lettering, references, shots: shots.length }
+  const film: Film = { setting, size, lettering, references, shots: shots.length }
 
   const encoder = await createEncoder(size)
   try {

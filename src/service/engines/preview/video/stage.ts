@@ -1,22 +1,19 @@
 // The layers of one shot, drawn at the size of the stage and made ready for composing.
 import type { OverlayOptions } from 'sharp'
 import { drawCaption, type Lettering } from '../lettering/caption.js'
-import type { Palette } from '../palette.js'
 import { layPrints } from '../references/prints.js'
 import type { Reference } from '../references/reference.js'
 import { composeScene } from '../scenery/scene.js'
+import type { Setting } from '../scenery/setting.js'
 import type { Framing } from '../scenery/stage.js'
 import { pixels, stageSvg } from '../scenery/svg.js'
 import type { Size } from '../sizes.js'
-import type { Reading } from '../words.js'
 import { stageSize } from './camera.js'
 import { type Layer, layerFromRgba } from './layer.js'
 import type { Shot } from './shots.js'
 
 export interface Film {
-  readonly prompt: string
-  readonly reading: Reading
-  readonly palette: Palette
+  readonly setting: Setting
   readonly size: Size
   readonly lettering: Lettering
   readonly references: readonly Reference[]
@@ -33,12 +30,10 @@ export interface StagedLayer {
 
 /** The furthest first. About 8 MiB for each of five layers at 1080p, and they live for one shot. */
 export async function setStage(film: Film, shot: Shot, signal: AbortSignal): Promise<readonly StagedLayer[]> {
-  const { prompt, reading, palette, size, lettering } = film
+  const { setting, size, lettering } = film
+  const { palette, seed: prompt } = setting
   const stage = stageSize(size)
-  const scene = composeScene(
-    { seed: prompt, reading, palette },
-    { size, framing: shot.framing, number: shot.number },
-  )
+  const scene = composeScene(setting, { size, framing: shot.framing, number: shot.number })
   const shown = shot.references.flatMap((index) => film.references[index] ?? [])
   const only = shown.length === 1 ? shown[0]?.fill : undefined
 

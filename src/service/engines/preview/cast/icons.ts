@@ -1,0 +1,34 @@
+// The pictures themselves: Fluent Emoji by Microsoft (MIT), flat, cut by icons.mjs. Chosen of twelve sets that ship in
+// npm packages: it has whole animals, people, vehicles, buildings and food in colour and in one hand, and an open
+// licence without a share-alike. Game Icons (CC BY 3.0) has a standing fox but one colour and a hundred hands; Noto (25 MB) is shaded
+// for 128 pixels; Twemoji and OpenMoji ask for attribution or the same licence in every picture drawn; Phosphor,
+// Tabler and Lucide are outlines for buttons.
+import data from './icons.json' with { type: 'json' }
+
+/** Every picture is drawn in a box of 32 x 32. */
+export const ICON_BOX = 32
+
+const icons: Readonly<Record<string, readonly string[] | undefined>> = data.icons
+
+/** SVG elements in a box of 32 x 32; undefined for a name that is not in the set. */
+export function iconBody(name: string): string | undefined {
+  return Object.hasOwn(icons, name) ? icons[name]?.[1] : undefined
+}
+
+const byCharacters = new Map<string, string>()
+for (const [name, [characters = '']] of Object.entries(data.icons)) {
+  const plain = plainEmoji(
+    String.fromCodePoint(...characters.split('-').map((code) => Number.parseInt(code, 16) || 0)),
+  )
+  if (!byCharacters.has(plain)) byCharacters.set(plain, name)
+}
+
+/** The name of an emoji's picture; whatever its skin, and mostly whatever its sex, since the set was cut to one each. */
+export function iconOfEmoji(emoji: string): string | undefined {
+  const plain = plainEmoji(emoji)
+  return byCharacters.get(plain) ?? byCharacters.get(plain.split('\u200d')[0] ?? '')
+}
+
+function plainEmoji(emoji: string): string {
+  return emoji.replace(/[\ufe0e\ufe0f]|[\u{1f3fb}-\u{1f3ff}]|\u200d[\u2640\u2642]/gu, '')
+}

@@ -47,7 +47,13 @@ async function draw(prompt: string, aspect: string): Promise<Buffer> {
   try {
     const input = { prompt, aspect_ratio: aspect, quality: 'basic' }
     const signal = new AbortController().signal
-    const [file] = await createPreviewEngine().render({ kind: 'image', input, folder, references: [], signal })
+    const [file] = await createPreviewEngine().render({
+      kind: 'image',
+      input,
+      folder,
+      references: [],
+      signal,
+    })
     return readFileSync(join(folder, file?.name ?? ''))
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -65,7 +71,9 @@ const gap = 8
 
 const tiles = []
 for (const [index, prompt] of prompts.entries()) {
-  const input = await sharp(await draw(prompt, aspect)).resize(width, height, { fit: 'fill' }).toBuffer()
+  const input = await sharp(await draw(prompt, aspect))
+    .resize(width, height, { fit: 'fill' })
+    .toBuffer()
   tiles.push({
     input,
     left: gap + (index % columns) * (width + gap),

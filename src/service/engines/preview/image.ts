@@ -1,5 +1,6 @@
 // One picture: the scene, the reference images, the lettering, in that order, at the exact size.
 import type { RenderedFile, RenderJob } from '../engine.js'
+import { layGrain } from './grain.js'
 import { orAborted } from './interrupt.js'
 import { drawCaption, type Lettering, loadLettering } from './lettering/caption.js'
 import { placeFile } from './place.js'
@@ -13,6 +14,8 @@ import { pixels, stageSvg } from './scenery/svg.js'
 import { imageSize, type Size } from './sizes.js'
 
 const NAME = 'picture.png'
+/** In steps of 255: as much as hides the bands of a night sky. */
+const GRAIN = 3
 const FRAMINGS = { close: 'close', wide: 'wide', aerial: 'wide', none: 'middle' } as const
 
 export async function renderImage(request: ImageRequest, job: RenderJob): Promise<RenderedFile> {
@@ -52,9 +55,13 @@ async function paint(
       : []),
     { input: stageSvg(size, scene, caption), left: 0, top: 0 },
   ]
-  return sharp({ create: { ...size, channels: 3, background: '#000' } })
+  const bytes = await sharp({ create: { ...size, channels: 3, background: '#000' } })
     .composite(layers)
     .removeAlpha()
-    .png({ compressionLevel: 6 })
+    .raw()
+    .toBuffer()
+  layGrain(bytes, size.width, 3, 3, GRAIN)
+  return sharp(bytes, { raw: { ...size, channels: 3 } })
+    .png({ compressionLevel: 3 })
     .toBuffer()
 }

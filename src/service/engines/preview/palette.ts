@@ -10,6 +10,8 @@ import type { Reading } from './words.js'
 
 export interface Palette {
   readonly hour: Hour
+  /** "Black and white": everything, pictures of the set too. */
+  readonly isMonochrome: boolean
   /** From the zenith down to the horizon. */
   readonly sky: readonly [Colour, Colour, Colour, Colour]
   /** The sun, the moon, lamps and windows, edges that face the light. */
@@ -43,7 +45,9 @@ export function paletteFor(reading: Reading, place: Place, random: Random): Pale
   const hour = hourFor(reading, place, random)
   const light = LIGHTS[hour]
   const tint = reading.tints[0] ?? themeOf(place, random)
-  const pull = reading.tints.length > 0 ? 0.62 : 0.5
+  // "a turquoise sea at sunset": with an hour in the prompt the sky is the hour's, and the colour the land's.
+  const isNature = place !== 'abstract' && place !== 'studio'
+  const pull = reading.tints.length === 0 ? 0.5 : reading.hour !== undefined && isNature ? 0.16 : 0.6
   const sky = pick(random, light.skies).map((shade) => pulled(shade, tint, pull)) as [
     Colour,
     Colour,
@@ -51,27 +55,51 @@ export function paletteFor(reading: Reading, place: Place, random: Random): Pale
     Colour,
   ]
   const land = lit(
-    pulled(landOf(place, reading.season, random), tint, reading.tints.length > 0 ? 0.4 : 0.3),
+    pulled(
+      landOf(place, reading.season, random),
+      tint,
+      reading.tints.length === 0 ? 0.3 : reading.hour === undefined ? 0.4 : 0.65,
+    ),
     light,
   )
   const haze = mix(sky[3], sky[2], 0.35)
   const clear = reading.actors[0]?.tint ?? reading.tints[1] ?? reading.tints[0]
   const hue = clear?.hue ?? sky[0].hue + between(random, 120, 220)
 
-  return {
+  const palette: Palette = {
     hour,
+    isMonochrome: reading.isMonochrome,
     sky,
     light: light.sun,
     ambient: light.ambient,
     far: mix(haze, land, 0.34),
     middle: mix(haze, land, 0.68),
     near: colour(land.lightness * 0.86, land.chroma, land.hue),
-    front: colour(land.lightness * 0.42, land.chroma * 0.8, land.hue),
+    front: colour(Math.max(0.14, land.lightness * 0.46), land.chroma * 0.8, land.hue),
     accent: colour(clear?.lightness ?? brightness(hue), 0.17 * (clear?.strength ?? 1), hue),
     second: colour(0.72, 0.12, hue + 150),
     ink: colour(0.17, 0.025, sky[0].hue),
     paper: colour(0.97, 0.012, sky[3].hue),
   }
+  return reading.isMonochrome ? withoutColour(palette) : palette
+}
+
+function withoutColour(palette: Palette): Palette {
+  const grey = (shade: Colour) => colour(shade.lightness, 0, 0)
+  const shades = [
+    'light',
+    'ambient',
+    'far',
+    'middle',
+    'near',
+    'front',
+    'accent',
+    'second',
+    'ink',
+    'paper',
+  ] as const
+  const sky = palette.sky.map(grey) as unknown as Palette['sky']
+  return { ...palette, sky, ...Object.fromEntries(shades.map((name) => [name, grey(palette[name])])) }
 }
 
 /** Where no colour is named, only what is not nature takes one from the dice. */

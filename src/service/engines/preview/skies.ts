@@ -42,8 +42,8 @@ export const LIGHTS: Readonly<Record<Hour, LightOf>> = {
       sky([0.4, 0.11, 300], [0.58, 0.15, 5], [0.75, 0.14, 45], [0.9, 0.1, 85]),
     ],
     sun: colour(0.93, 0.12, 75),
-    ambient: colour(0.8, 0.075, 30),
-    gain: 0.66,
+    ambient: colour(0.86, 0.06, 35),
+    gain: 0.72,
   },
   night: {
     skies: [
@@ -51,8 +51,8 @@ export const LIGHTS: Readonly<Record<Hour, LightOf>> = {
       sky([0.17, 0.06, 290], [0.26, 0.09, 295], [0.37, 0.1, 305], [0.5, 0.1, 330]),
     ],
     sun: colour(0.95, 0.035, 230),
-    ambient: colour(0.62, 0.085, 262),
-    gain: 0.42,
+    ambient: colour(0.8, 0.04, 265),
+    gain: 0.52,
   },
   grey: {
     skies: [

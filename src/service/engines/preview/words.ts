@@ -1,12 +1,13 @@
 // What the prompt says that can be drawn: who is in it, where, when, in which weather and colours, seen from how near.
 // Only words of the vocabulary count.
 import { iconOfEmoji } from './cast/icons.js'
-import { type Role, roleCalled, roleOf } from './cast/roles.js'
+import { type Role, roleCalled, roleOf, type Stance } from './cast/roles.js'
+import { inEnglish } from './foreign.js'
 import { TINTS, type Tint } from './tints.js'
 import {
-  CHINESE,
   GREY,
   type Hour,
+  MOODS,
   PLACE_WORDS,
   type Place,
   SEASONS,
@@ -33,6 +34,7 @@ export interface Reading {
   readonly weather: Weather | undefined
   readonly view: View | undefined
   readonly place: Place | undefined
+  readonly isMonochrome: boolean
   /** The first one is the subject. */
   readonly actors: readonly Actor[]
 }
@@ -56,22 +58,23 @@ const COUNTS: Readonly<Record<string, number>> = {
 }
 
 export function readPrompt(prompt: string): Reading {
-  const start = prompt.slice(0, MOST_WORDS * 20)
-  const words: readonly string[] = (start.toLowerCase().match(/[\p{L}\p{M}]+/gu) ?? []).slice(0, MOST_WORDS)
+  const start = inEnglish(prompt.slice(0, MOST_WORDS * 20))
+  const words: readonly string[] = (start.match(/[\p{L}\p{M}]+/gu) ?? []).slice(0, MOST_WORDS)
   const terms = words.flatMap((word, at) => [`${word}-${words[at + 1]}`, word])
-  const found = <Key extends string>(table: Readonly<Record<Key, string>>) => firstOf(terms, start, table)
+  const found = <Key extends string>(table: Readonly<Record<Key, string>>) => firstOf(terms, table)
 
   const { actors, taken } = findActors(words, start)
   const tints = words.flatMap((word, at) => (taken.has(at) ? [] : (tintOf(word) ?? [])))
   const place = found(PLACE_WORDS)
   return {
     tints,
-    hour: found(TIMES) ?? found({ grey: GREY }) ?? (place === 'space' ? 'night' : undefined),
+    hour: found(TIMES) ?? found({ grey: GREY }) ?? (place === 'space' ? 'night' : found(MOODS)),
     season: found(SEASONS),
     weather: found(WEATHERS),
     view: found(VIEWS),
     place,
-    actors: [...actors, ...emojiActors(start), ...chineseActors(start)].slice(0, MOST_ACTORS),
+    isMonochrome: /black[ -]and[ -]white|monochrome|greyscale|grayscale/.test(start),
+    actors: inOrder([...actors, ...emojiActors(start)]).slice(0, MOST_ACTORS),
   }
 }
 
@@ -81,16 +84,19 @@ function findActors(
 ): { actors: Actor[]; taken: ReadonlySet<number> } {
   const actors: Actor[] = []
   const taken = new Set<number>()
-  for (let at = 0; at < words.length && actors.length < MOST_ACTORS; ) {
+  // Where the noun before ends: what was said of it is not said of the next one.
+  let ends = 0
+  for (let at = 0; at < words.length && actors.length <= MOST_ACTORS; ) {
     const length = [3, 2, 1].find((span) => roleCalled(words.slice(at, at + span).join('-')) !== undefined)
     const found = length && roleCalled(words.slice(at, at + length).join('-'))
     if (!length || !found || isOfTheCamera(words, at, prompt)) {
       at++
       continue
     }
-    const before = words.slice(Math.max(0, at - 3), at)
+    const first = Math.max(0, at - 3, ends)
+    const before = words.slice(first, at)
     // "a red fox", "a red paper boat": the colour is the subject's. "red dunes, a fox": it is the picture's.
-    const said = [at - 1, at - 2].find((place) => place >= 0 && tintOf(words[place]) !== undefined)
+    const said = [at - 1, at - 2].find((place) => place >= ends && tintOf(words[place]) !== undefined)
     const isOwn = said !== undefined && !taken.has(said) && !between(prompt, words[said], words[at])
     if (isOwn) taken.add(said)
     const count = before.map((word) => COUNTS[word]).find((number) => typeof number === 'number')
@@ -99,8 +105,11 @@ function findActors(
       tint: isOwn ? tintOf(words[said]) : undefined,
       count: count ?? (found.plural ? 3 : 1),
     }
+    // "a chocolate cake", "a robot cat": of two nouns in a row the second is meant.
+    if (ends === at && at > 0 && !between(prompt, words[at - 1], words[at])) actors.pop()
     if (!actors.some(({ icon }) => icon === actor.icon)) actors.push(actor)
     at += length
+    ends = at
   }
   return { actors, taken }
 }
@@ -119,8 +128,8 @@ function isOfTheCamera(words: readonly string[], at: number, prompt: string): bo
 
 /** Whether a comma or a full stop stands between two words that are near each other. */
 function between(prompt: string, one = '', other = ''): boolean {
-  const from = prompt.toLowerCase().indexOf(one)
-  const to = prompt.toLowerCase().indexOf(other, from)
+  const from = prompt.indexOf(one)
+  const to = prompt.indexOf(other, from)
   return /[.,;:]/.test(prompt.slice(from, to))
 }
 
@@ -135,12 +144,20 @@ function emojiActors(prompt: string): Actor[] {
   })
 }
 
-function chineseActors(prompt: string): Actor[] {
-  return Object.entries(CHINESE)
-    .filter(([word]) => prompt.includes(word))
-    .sort(([one], [other]) => prompt.indexOf(one) - prompt.indexOf(other))
-    .map(([, icon]) => ({ ...roleOf(icon), tint: undefined, count: 1 }))
-    .filter(({ icon }, index, all) => all.findIndex((other) => other.icon === icon) === index)
+/** Each once; whoever lives goes before what stands around, since a picture is about the living. */
+function inOrder(actors: readonly Actor[]): readonly Actor[] {
+  const once = actors.filter(({ icon }, index) => actors.findIndex((other) => other.icon === icon) === index)
+  return once.sort((one, other) => RANKS[one.stance] - RANKS[other.stance])
+}
+
+const RANKS: Readonly<Record<Stance, number>> = {
+  stand: 0,
+  head: 0,
+  bust: 0,
+  float: 0,
+  fly: 0,
+  thing: 1,
+  landmark: 1,
 }
 
 function tintOf(word = ''): Tint | undefined {
@@ -149,7 +166,6 @@ function tintOf(word = ''): Tint | undefined {
 
 function firstOf<Key extends string>(
   terms: readonly string[],
-  prompt: string,
   table: Readonly<Record<Key, string>>,
 ): Key | undefined {
   const rows = (Object.entries(table) as [Key, string][]).map(([key, list]) => ({
@@ -160,7 +176,5 @@ function firstOf<Key extends string>(
     const row = rows.find(({ list }) => list.includes(term))
     if (row !== undefined) return row.key
   }
-  // Words of a script without spaces.
-  return rows.find(({ list }) => list.some((word) => /\p{Script=Han}/u.test(word) && prompt.includes(word)))
-    ?.key
+  return undefined
 }

@@ -123,7 +123,7 @@ export const BEINGS = {
     boy: 'son',
     child: 'kid children toddler',
     baby: 'infant newborn',
-    person: 'people couple friends crowd portrait model human',
+    person: 'people couple friends crowd',
     'old-woman': 'grandma elderly',
     'old-man': 'grandfather grandpa',
   },

@@ -3,6 +3,7 @@
 // licence without a share-alike. Game Icons (CC BY 3.0) has a standing fox but one colour and a hundred hands; Noto (25 MB) is shaded
 // for 128 pixels; Twemoji and OpenMoji ask for attribution or the same licence in every picture drawn; Phosphor,
 // Tabler and Lucide are outlines for buttons.
+import { EXTRAS } from './extras.js'
 import data from './icons.json' with { type: 'json' }
 
 /** Every picture is drawn in a box of 32 x 32. */
@@ -12,6 +13,7 @@ const icons: Readonly<Record<string, readonly string[] | undefined>> = data.icon
 
 /** SVG elements in a box of 32 x 32; undefined for a name that is not in the set. */
 export function iconBody(name: string): string | undefined {
+  if (Object.hasOwn(EXTRAS, name)) return EXTRAS[name]
   return Object.hasOwn(icons, name) ? icons[name]?.[1] : undefined
 }
 

@@ -4,7 +4,7 @@ import { type Figure, figureWithBody } from '../cast/body.js'
 import { ICON_BOX, iconBody } from '../cast/icons.js'
 import { repaint } from '../cast/repaint.js'
 import type { Stance } from '../cast/roles.js'
-import { hex } from '../colour.js'
+import { hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import type { Actor } from '../words.js'
 import { short } from './drawing.js'
@@ -15,7 +15,7 @@ import { below, type Framing, type Stage } from './stage.js'
 /** Heights in stage units. A tall landmark is higher than a frame that looks closely has room for. */
 const SIZES: Readonly<Record<Stance, Readonly<Record<Framing, number>>>> = {
   stand: { wide: 290, middle: 430, close: 680 },
-  head: { wide: 330, middle: 520, close: 980 },
+  head: { wide: 330, middle: 520, close: 1300 },
   bust: { wide: 330, middle: 520, close: 760 },
   fly: { wide: 230, middle: 330, close: 520 },
   float: { wide: 270, middle: 400, close: 600 },
@@ -50,7 +50,13 @@ function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number,
   const size = SIZES[stance][framing] * rank * Math.max(0.72, room)
   const third = stage.light.side > 0 ? 0.37 : 0.63
   const centre =
-    still && index === 0 ? 0.5 : ([third, 1 - third + (stage.light.side > 0 ? 0.1 : -0.1), 0.5][index] ?? 0.5)
+    still && index === 0
+      ? 0.5
+      : ([
+          third,
+          1 - third + (stage.light.side > 0 ? 0.1 : -0.1),
+          third + (stage.light.side > 0 ? -0.2 : 0.2),
+        ][index] ?? 0.5)
   const count = Math.min(5, actor.count)
   const copies = Array.from({ length: count }, (_, copy) => {
     const spread = copy === 0 ? 0 : (copy % 2 === 1 ? 1 : -1) * Math.ceil(copy / 2)
@@ -71,8 +77,15 @@ function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number,
       random,
     })
   })
-  const plane = index > 0 && actor.stance === 'landmark' && !still ? ('middle' as const) : ('ground' as const)
+  // Behind the hill, or behind the table.
+  const behind = isSeated(stage, actor.stance) || (index > 0 && actor.stance === 'landmark' && !still)
+  const plane = behind ? ('middle' as const) : ('ground' as const)
   return copies.map((drawing) => ({ drawing, plane }))
+}
+
+/** At a table people sit behind it. */
+function isSeated({ place }: Stage, stance: Stance): boolean {
+  return place === 'table' && (stance === 'head' || stance === 'bust')
 }
 
 /** Without ground under them, all float in the middle of the picture. */
@@ -94,7 +107,7 @@ function footOf(
 ): number {
   const { height, horizon, place } = stage
   const caption = height > stage.width ? 250 : 165
-  if (place === 'studio' && index === 0) return height * STAND_TOP + 12
+  if (place === 'studio' && index === 0 && stage.isStill) return height * STAND_TOP + 12
   if (place === 'table')
     return Math.min(height - caption * 0.72, height * TABLE_TOP + (index === 0 ? 150 : 56))
   if (stance === 'fly')
@@ -105,7 +118,7 @@ function footOf(
   if (index > 0 && stance === 'landmark') return below(stage, 0.3)
   if (index > 0 && !still) return below(stage, 0.5)
   // From near by a standing figure is cut off by the frame, not shrunk into it.
-  const tall = stance === 'head' && framing === 'close' ? size * 0.3 : 0
+  const tall = stance === 'head' && framing === 'close' ? size * 0.47 : 0
   return Math.min(height - caption * 0.8, below(stage, stance === 'landmark' ? 0.5 : 0.64)) + tall
 }
 
@@ -145,8 +158,9 @@ function drawOne(
   const contact =
     `<radialGradient id="contact-${name}"><stop offset="0" stop-color="${hex(palette.front)}" stop-opacity=".5"/><stop offset="1" stop-color="${hex(palette.front)}" stop-opacity="0"/></radialGradient>` +
     `<ellipse cx="${short(x)}" cy="${short(foot)}" rx="${short(width * 0.44)}" ry="${short(width * 0.07)}" fill="url(#contact-${name})"/>`
-  const mound = stance === 'bust' ? ledge(stage, x, foot, width, random) : ''
-  return `${filters}${stance === 'bust' ? '' : cast + contact}${body}${mound}`
+  const mound = stance === 'bust' && !isSeated(stage, stance) ? ledge(stage, x, foot, width, random) : ''
+  const isle = stage.place === 'sea' ? island(stage, x, foot, width) : ''
+  return `${filters}${isle}${stance === 'bust' || isSeated(stage, stance) ? '' : cast + contact}${body}${mound}`
 }
 
 /** Cut at the waterline, with its reflection below. */
@@ -173,11 +187,21 @@ function afloat(
   )
 }
 
+/** What stands at sea stands on an island. */
+function island({ palette, light }: Stage, x: number, foot: number, width: number): string {
+  const [left, right, base] = [x - width * 0.95, x + width * 0.95, foot + width * 0.24]
+  const data = `M${short(left)} ${short(base)}Q${short(x - width * 0.62)} ${short(foot - width * 0.02)} ${short(x - width * 0.3)} ${short(foot)}H${short(x + width * 0.34)}Q${short(x + width * 0.7)} ${short(foot + width * 0.03)} ${short(right)} ${short(base)}Z`
+  const rock = mix(palette.front, palette.middle, 0.35)
+  const foam = `<rect x="${short(left + 8)}" y="${short(base - 3)}" width="${short(right - left - 16)}" height="5" rx="2.5" fill="${hex(palette.paper)}" fill-opacity=".35"/>`
+  const lit = `M${short(x)} ${short(foot)}H${short(x + light.side * width * 0.34)}Q${short(x + light.side * width * 0.7)} ${short(foot + width * 0.03)} ${short(x + light.side * width * 0.95)} ${short(base)}H${short(x + light.side * width * 0.3)}Z`
+  return `<path d="${data}" fill="${hex(rock)}"/><path d="${lit}" fill="${hex(palette.light)}" fill-opacity=".16"/>${foam}`
+}
+
 /** A rock, a hedge, a wall: whatever it is, the cut chest is behind it. */
 function ledge({ palette, height }: Stage, x: number, foot: number, width: number, random: Random): string {
   const tall = width * 0.15
   const left = x - width * between(random, 0.75, 1)
   const right = x + width * between(random, 0.75, 1)
   const data = `M${short(left)} ${short(height + 40)}L${short(left + 20)} ${short(foot + tall)}Q${short(left + width * 0.2)} ${short(foot - tall * 1.1)} ${short(x - width * 0.1)} ${short(foot - tall * 0.7)}T${short(right - width * 0.2)} ${short(foot - tall * 0.4)}Q${short(right)} ${short(foot)} ${short(right + 10)} ${short(height + 40)}Z`
-  return `<path d="${data}" fill="${hex(palette.front)}"/><path d="${data}" fill="none" stroke="${hex(palette.light)}" stroke-opacity=".3" stroke-width="3"/>`
+  return `<path d="${data}" fill="${hex(mix(palette.front, palette.near, 0.3))}"/><path d="${data}" fill="none" stroke="${hex(palette.light)}" stroke-opacity=".3" stroke-width="3"/>`
 }

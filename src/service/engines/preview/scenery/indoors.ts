@@ -9,7 +9,7 @@ export const TABLE_TOP = 0.6
 export const STAND_TOP = 0.74
 
 export function table(stage: Stage, random: Random): Land {
-  const { width, height, palette, light, season } = stage
+  const { width, height, palette } = stage
   const top = height * TABLE_TOP
   const wall = mix(palette.sky[2], palette.near, palette.hour === 'night' ? 0.15 : 0.22)
   const dim = palette.hour === 'night' ? mix(wall, palette.ink, 0.35) : wall
@@ -23,7 +23,7 @@ export function table(stage: Stage, random: Random): Land {
     fade('board', top, height, [
       [0, hex(mix(plank, palette.light, 0.32))],
       [0.25, hex(plank)],
-      [1, hex(mix(plank, palette.front, 0.7))],
+      [1, hex(mix(plank, palette.front, 0.45))],
     ]) +
     ground(level(stage, top), height + 40, 'url(#board)') +
     box(-20, top, width + 40, 4, hex(mix(plank, palette.light, 0.6)))
@@ -36,7 +36,7 @@ export function table(stage: Stage, random: Random): Land {
     far: room + view(stage, top) + shelf,
     middle: patch(stage),
     ground: board + grain,
-    front: season === 'winter' || light.side < 0 ? '' : '',
+    front: '',
   }
 }
 
@@ -129,13 +129,14 @@ export function studio(stage: Stage, random: Random): Land {
   return {
     far: sweep + disc,
     middle: shade + ground(level(stage, height * 0.7), height + 40, 'url(#floor)'),
-    ground:
-      `<ellipse cx="${short(x - light.side * across * 0.35)}" cy="${short(top + height * 0.2)}" rx="${short(across * 1.35)}" ry="${short(depth * 1.2)}" fill="${hex(palette.front)}" fill-opacity=".22"/>` +
-      path(
-        `M${short(x - across)} ${short(top)}V${short(top + height * 0.16)}A${short(across)} ${short(depth)} 0 0 0 ${short(x + across)} ${short(top + height * 0.16)}V${short(top)}Z`,
-        side,
-      ) +
-      `<ellipse cx="${short(x)}" cy="${short(top)}" rx="${short(across)}" ry="${short(depth)}" fill="${lid}"/>`,
+    ground: !stage.isStill
+      ? ''
+      : `<ellipse cx="${short(x - light.side * across * 0.35)}" cy="${short(top + height * 0.2)}" rx="${short(across * 1.35)}" ry="${short(depth * 1.2)}" fill="${hex(palette.front)}" fill-opacity=".22"/>` +
+        path(
+          `M${short(x - across)} ${short(top)}V${short(top + height * 0.16)}A${short(across)} ${short(depth)} 0 0 0 ${short(x + across)} ${short(top + height * 0.16)}V${short(top)}Z`,
+          side,
+        ) +
+        `<ellipse cx="${short(x)}" cy="${short(top)}" rx="${short(across)}" ry="${short(depth)}" fill="${lid}"/>`,
     front: '',
   }
 }

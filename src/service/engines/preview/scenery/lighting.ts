@@ -13,8 +13,8 @@ export function lightFilter(id: string, palette: Palette, light: Light, size: nu
   const ambient = channels(palette.ambient)
   const haze = channels(palette.far)
   const rows = ambient.map((gain, index) => {
-    const row = [0, 0, 0, 0, air * (haze[index] ?? 0)]
-    row[index] = gain * (1 - air)
+    const mixed = palette.isMonochrome ? LUMA : [0, 1, 2].map((channel) => (channel === index ? 1 : 0))
+    const row = [...mixed.map((share) => share * gain * (1 - air)), 0, air * (haze[index] ?? 0)]
     return row.map((value) => value.toFixed(3)).join(' ')
   })
   const low = palette.hour === 'dusk' || palette.hour === 'dawn' || palette.hour === 'night'
@@ -29,6 +29,9 @@ export function lightFilter(id: string, palette: Palette, light: Light, size: nu
     `<feMerge><feMergeNode in="lit"/><feMergeNode in="shaded"/><feMergeNode in="rim"/></feMerge></filter>`
   )
 }
+
+/** How bright red, green and blue are to the eye (BT.709). */
+const LUMA = [0.2126, 0.7152, 0.0722]
 
 /** What of a drawing is not covered by the same drawing moved a little: its edge on one side. */
 function crescent(name: string, dx: string, dy: string, shade: string, opacity: number): string {

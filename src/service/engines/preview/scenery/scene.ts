@@ -4,6 +4,7 @@ import { randomFrom } from '../random.js'
 import type { Size } from '../sizes.js'
 import { placeActors } from './actors.js'
 import { PLACES } from './places.js'
+import { drawRoad } from './road.js'
 import type { Setting } from './setting.js'
 import { drawSky } from './sky.js'
 import type { Framing, Light, Plane, Stage } from './stage.js'
@@ -55,6 +56,7 @@ export function composeScene(
     weather,
     palette,
     light,
+    isStill: actors[0]?.stance === 'thing',
   }
 
   const sky = drawSky(stage, random)
@@ -69,7 +71,7 @@ export function composeScene(
       { name: 'sky', depth: 0.05, drawing: sky },
       { name: 'far', depth: 0.25, drawing: land.far },
       { name: 'middle', depth: 0.5, drawing: land.middle + on('middle') },
-      { name: 'ground', depth: 0.75, drawing: land.ground + on('ground') },
+      { name: 'ground', depth: 0.75, drawing: land.ground + drawRoad(stage, actors[0]?.icon) + on('ground') },
       { name: 'front', depth: 1, drawing: land.front + drawVeil(stage, random) },
     ],
   }

@@ -68,6 +68,14 @@ export function underwater(stage: Stage, random: Random): Land {
     .replace('id="rays"', 'id="ray"')
     .replace('offset="0" ', 'offset="0" stop-opacity=".26" ')
     .replace('offset="1" ', 'offset="0.9" stop-opacity="0" ')
+  // Bright where the surface is, deep below: the other way round than air.
+  const deep =
+    fade('deep', 0, height, [
+      [0, hex(mix(palette.sky[2], palette.near, 0.25))],
+      [0.45, hex(mix(palette.sky[0], palette.near, 0.55))],
+      [1, hex(mix(palette.near, palette.front, 0.55))],
+    ]) +
+    `<rect x="-20" y="-20" width="${short(width + 40)}" height="${short(height + 40)}" fill="url(#deep)"/>`
   const bubbles = Array.from({ length: 34 }, () => {
     const size = between(random, 3, 15) * Math.sqrt(scale)
     return circle(
@@ -79,7 +87,7 @@ export function underwater(stage: Stage, random: Random): Land {
     )
   }).join('')
   return {
-    far: ray + rays + misty(stage, 'far', far, palette.far, 0.2),
+    far: deep + ray + rays + misty(stage, 'far', far, palette.far, 0.2),
     middle:
       kelp(stage, random, middle, 300, hex(palette.middle)) +
       misty(stage, 'middle', middle, palette.middle, 0.15) +

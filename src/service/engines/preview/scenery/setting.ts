@@ -115,7 +115,7 @@ export function settingFor(prompt: string): Setting {
   return { seed: prompt, reading, place, palette, actors: castFor(reading, place, random), light: { x, y } }
 }
 
-function placeFor({ place, actors, season, tints }: Reading, random: Random, prompt: string): Place {
+function placeFor({ place, actors, season, tints, view }: Reading, random: Random, prompt: string): Place {
   const rolled = pick(random, SCENES)
   if (place !== undefined)
     return place === 'sea' && actors[0] !== undefined && HOMES[actors[0].icon] === 'underwater'
@@ -126,6 +126,8 @@ function placeFor({ place, actors, season, tints }: Reading, random: Random, pro
     const nothingToSee = !/\p{L}/u.test(prompt) || (tints.length > 0 && season === undefined)
     return nothingToSee ? 'abstract' : rolled
   }
+  // A portrait is of a face, not of a place.
+  if (view === 'close' && (first.stance === 'head' || first.stance === 'bust')) return 'studio'
   const home = HOMES[first.icon]
   if (home !== undefined) return home
   if (first.stance === 'thing') return PRODUCTS.test(first.icon) ? 'studio' : 'table'

@@ -1,9 +1,13 @@
 // The furthest plane: air, the sun or the moon with its glow, stars, clouds. It fills the whole stage.
 import { colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
+import type { Place } from '../vocabulary.js'
 import { circle, fade, short } from './drawing.js'
 import { cloud } from './land.js'
 import type { Stage } from './stage.js'
+
+/** Where neither sun nor clouds are seen. */
+const INDOORS: ReadonlySet<Place> = new Set(['table', 'studio', 'underwater', 'abstract'])
 
 export function drawSky(stage: Stage, random: Random): string {
   const { width, height, palette, horizon, place, weather } = stage
@@ -15,9 +19,10 @@ export function drawSky(stage: Stage, random: Random): string {
     [1, hex(edge)],
   ])
   const filled = `<rect x="-20" y="-20" width="${short(width + 40)}" height="${short(height + 40)}" fill="url(#air)"/>`
-  const stars = palette.hour === 'night' || place === 'space' ? drawStars(stage, random) : ''
+  const stars =
+    (palette.hour === 'night' && !INDOORS.has(place)) || place === 'space' ? drawStars(stage, random) : ''
   const hidden = weather === 'storm' || weather === 'rain' || weather === 'fog' || weather === 'snow'
-  return `${air}${filled}${stars}${drawLight(stage, hidden)}${drawClouds(stage, random)}`
+  return `${air}${filled}${stars}${INDOORS.has(place) ? '' : drawLight(stage, hidden)}${drawClouds(stage, random)}`
 }
 
 function drawLight({ palette, light, scale, place, weather }: Stage, hidden: boolean): string {
@@ -65,7 +70,7 @@ function drawStars({ width, horizon, palette, place }: Stage, random: Random): s
 
 function drawClouds(stage: Stage, random: Random): string {
   const { width, horizon, palette, place, weather } = stage
-  if (place === 'space' || place === 'studio' || place === 'table') return ''
+  if (place === 'space' || INDOORS.has(place)) return ''
   const heavy = weather === 'rain' || weather === 'storm' || palette.hour === 'grey'
   const lit = hex(mix(palette.sky[3], palette.light, palette.hour === 'night' ? 0.08 : 0.6))
   const dark = hex(mix(palette.sky[0], palette.ink, weather === 'storm' ? 0.45 : 0.12))

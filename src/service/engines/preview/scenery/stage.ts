@@ -27,6 +27,8 @@ export interface Stage {
   readonly weather: Weather | undefined
   readonly palette: Palette
   readonly light: Light
+  /** Whether the subject is a thing to be looked at, for which a studio has a stand. */
+  readonly isStill: boolean
 }
 
 /** The furthest first. `depth` 0 stays almost still when the camera moves, 1 moves the most. */

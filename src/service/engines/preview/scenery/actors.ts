@@ -9,7 +9,7 @@ import { between, type Random } from '../random.js'
 import type { Actor } from '../words.js'
 import { short } from './drawing.js'
 import { STAND_TOP, TABLE_TOP } from './indoors.js'
-import { lightFilter, shadowFilter } from './lighting.js'
+import { inLight, shading, silhouette } from './lighting.js'
 import { below, type Framing, type Stage } from './stage.js'
 
 /** Heights in stage units. A tall landmark is higher than a frame that looks closely has room for. */
@@ -145,22 +145,25 @@ function drawOne(
   const lift = figure.height === ICON_BOX ? 2 : 0
   const put = (down: number) =>
     `translate(${short(x)} ${short(foot)}) scale(${(flip * scale).toFixed(4)} ${(down * scale).toFixed(4)}) translate(${-figure.width / 2} ${-(figure.height - lift - sunk)})`
-  const body = `<g filter="url(#lit-${name})" transform="${put(1)}">${figure.drawing}</g>`
-  const filters = lightFilter(`lit-${name}`, palette, light, figure.height, air)
+  const rim = size * (palette.hour === 'day' || palette.hour === 'grey' ? 0.006 : 0.011)
+  const edge = `<g opacity="${palette.hour === 'grey' ? 0.3 : 0.75 * (1 - air)}" transform="translate(${short(light.side * rim)} ${short(-rim * 0.6)}) ${put(1)}">${silhouette(figure.drawing, palette.light)}</g>`
+  const lit = inLight(figure.drawing, palette, air)
+  const body = `${edge}<g transform="${put(1)}">${lit}${shading(name, figure.drawing, figure, palette, light, flip < 0)}</g>`
   if (stance === 'float' && stage.place === 'sea')
-    return filters + afloat(stage, body, put(-1), figure, { x, foot, size, name, air, random })
-  if (stance === 'fly') return filters + body
+    return afloat(stage, body, put(-1), figure, { x, foot, size, name, air, random })
+  if (stance === 'fly') return body
   const width = (size * figure.width) / figure.height
   const strength = palette.hour === 'grey' ? 0.2 : palette.hour === 'night' ? 0.3 : 0.34
-  const cast =
-    shadowFilter(`cast-${name}`, palette.front, strength, figure.height * 0.012) +
-    `<g transform="translate(${short(x)} ${short(foot)}) skewX(${short(light.side * (palette.hour === 'day' ? -28 : -48))}) translate(${short(-x)} ${short(-foot)})"><g filter="url(#cast-${name})" transform="${put(palette.hour === 'day' ? -0.2 : -0.34)}">${figure.drawing}</g></g>`
+  const lean = light.side * (palette.hour === 'day' ? -28 : -48)
+  const about = `translate(${short(x)} ${short(foot)}) skewX(${lean}) translate(${short(-x)} ${short(-foot)})`
+  const lying = put(palette.hour === 'day' ? -0.2 : -0.34)
+  const cast = `<g opacity="${strength}" transform="${about}"><g transform="${lying}">${silhouette(figure.drawing, palette.front)}</g></g>`
   const contact =
     `<radialGradient id="contact-${name}"><stop offset="0" stop-color="${hex(palette.front)}" stop-opacity=".5"/><stop offset="1" stop-color="${hex(palette.front)}" stop-opacity="0"/></radialGradient>` +
     `<ellipse cx="${short(x)}" cy="${short(foot)}" rx="${short(width * 0.44)}" ry="${short(width * 0.07)}" fill="url(#contact-${name})"/>`
   const mound = stance === 'bust' && !isSeated(stage, stance) ? ledge(stage, x, foot, width, random) : ''
   const isle = stage.place === 'sea' ? island(stage, x, foot, width) : ''
-  return `${filters}${isle}${stance === 'bust' || isSeated(stage, stance) ? '' : cast + contact}${body}${mound}`
+  return `${isle}${stance === 'bust' || isSeated(stage, stance) ? '' : cast + contact}${body}${mound}`
 }
 
 /** Cut at the waterline, with its reflection below. */
@@ -181,8 +184,7 @@ function afloat(
   return (
     clip +
     under +
-    shadowFilter(`mirror-${name}`, palette.front, 0.34, figure.height * 0.006) +
-    `<g clip-path="url(#under-${name})"><g filter="url(#mirror-${name})" transform="${mirrored}">${figure.drawing}</g></g>` +
+    `<g clip-path="url(#under-${name})"><g opacity=".3" transform="${mirrored}">${silhouette(figure.drawing, palette.front)}</g></g>` +
     `<g clip-path="url(#above-${name})">${body}</g>${ripples.join('')}`
   )
 }

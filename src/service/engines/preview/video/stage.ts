@@ -1,6 +1,7 @@
 // The layers of one shot, drawn at the size of the stage and made ready for composing.
 import type { OverlayOptions } from 'sharp'
 import { drawCaption, type Lettering } from '../lettering/caption.js'
+import type { Palette } from '../palette.js'
 import { layPrints } from '../references/prints.js'
 import type { Reference } from '../references/reference.js'
 import { composeScene } from '../scenery/scene.js'
@@ -37,36 +38,42 @@ export async function setStage(film: Film, shot: Shot, signal: AbortSignal): Pro
   const shown = shot.references.flatMap((index) => film.references[index] ?? [])
   const only = shown.length === 1 ? shown[0]?.fill : undefined
 
-  const layers: StagedLayer[] = []
-  // A single reference is the shot (image to video), from as near as the shot is framed.
-  if (only !== undefined) {
-    layers.push({
-      layer: await paintLayer(stage, [
-        { input: await only(stage.width, stage.height, CLOSENESS[shot.framing]) },
-      ]),
-      depth: 0.35,
-    })
-  }
-  for (const plane of only === undefined ? scene.planes : []) {
-    signal.throwIfAborted()
-    layers.push({
-      layer: await paintLayer(stage, [{ input: stageSvg(stage, scene, plane.drawing) }]),
-      depth: plane.depth,
-    })
-  }
-  if (only === undefined && shown.length > 0) {
-    layers.push({
-      layer: await paintLayer(stage, await layPrints(shown, stage, palette, lettering.label)),
-      depth: 0.5,
-    })
-  }
+  signal.throwIfAborted()
   const label = `${shot.number} / ${film.shots}`
-  const caption = drawCaption(scene, lettering, palette, { prompt, label })
-  layers.push({
-    layer: await paintLayer(size, [{ input: stageSvg(size, scene, caption) }]),
-    depth: undefined,
-  })
-  return layers
+  const caption = paintLayer(size, [
+    { input: stageSvg(size, scene, drawCaption(scene, lettering, palette, { prompt, label })) },
+  ])
+  const layers =
+    only === undefined
+      ? scene.planes.map(async ({ drawing, depth }) => ({
+          layer: await paintLayer(stage, [{ input: stageSvg(stage, scene, drawing) }]),
+          depth,
+        }))
+      : // A single reference is the shot (image to video), from as near as the shot is framed.
+        [paintOnly(only, stage, CLOSENESS[shot.framing])]
+  const prints = only === undefined && shown.length > 0 ? [paintPrints(shown, stage, palette, lettering)] : []
+  return await Promise.all([...layers, ...prints, caption.then((layer) => ({ layer, depth: undefined }))])
+}
+
+async function paintOnly(
+  fill: NonNullable<Reference['fill']>,
+  stage: Size,
+  closeness: number,
+): Promise<StagedLayer> {
+  const input = await fill(stage.width, stage.height, closeness)
+  return { layer: await paintLayer(stage, [{ input }]), depth: 0.35 }
+}
+
+async function paintPrints(
+  shown: readonly Reference[],
+  stage: Size,
+  palette: Palette,
+  lettering: Lettering,
+): Promise<StagedLayer> {
+  return {
+    layer: await paintLayer(stage, await layPrints(shown, stage, palette, lettering.label)),
+    depth: 0.5,
+  }
 }
 
 /** sharp lays out the bytes of an SVG at its own size; several drawings are composited onto an empty canvas first. */

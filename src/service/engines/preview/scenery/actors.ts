@@ -9,7 +9,7 @@ import { between, type Random } from '../random.js'
 import type { Actor } from '../words.js'
 import { short } from './drawing.js'
 import { STAND_TOP, TABLE_TOP } from './indoors.js'
-import { inLight, shading, silhouette } from './lighting.js'
+import { inLight, silhouette } from './lighting.js'
 import { below, type Framing, type Stage } from './stage.js'
 
 /** Heights in stage units. A tall landmark is higher than a frame that looks closely has room for. */
@@ -147,8 +147,9 @@ function drawOne(
     `translate(${short(x)} ${short(foot)}) scale(${(flip * scale).toFixed(4)} ${(down * scale).toFixed(4)}) translate(${-figure.width / 2} ${-(figure.height - lift - sunk)})`
   const rim = size * (palette.hour === 'day' || palette.hour === 'grey' ? 0.006 : 0.011)
   const edge = `<g opacity="${palette.hour === 'grey' ? 0.3 : 0.75 * (1 - air)}" transform="translate(${short(light.side * rim)} ${short(-rim * 0.6)}) ${put(1)}">${silhouette(figure.drawing, palette.light)}</g>`
-  const lit = inLight(figure.drawing, palette, air)
-  const body = `${edge}<g transform="${put(1)}">${lit}${shading(name, figure.drawing, figure, palette, light, flip < 0)}</g>`
+  const fromRight = light.side > 0 === flip > 0
+  const lit = inLight(figure.drawing, palette, { id: `lit-${name}`, ...figure, fromRight, air })
+  const body = `${edge}<g transform="${put(1)}">${lit}</g>`
   if (stance === 'float' && stage.place === 'sea')
     return afloat(stage, body, put(-1), figure, { x, foot, size, name, air, random })
   if (stance === 'fly') return body

@@ -30,36 +30,33 @@ export async function renderVideo(
   job: RenderJob,
   searchPath: string | undefined,
 ): Promise<RenderedFile> {
-  const { prompt } = request
-  const size = videoSize(request)
-  const references = await orAborted(openReferences(job.references), job.signal)
-  const shots = planShots(prompt, request.seconds, references.length)
-  const lettering = await loadLettering()
-  const film: Film = { setting: settingFor(prompt), size, lettering, references, shots: shots.length }
-
-  const track = await encode(film, shots, job, searchPath)
-  await placeFile(job.folder, NAME, fastStart(track, size, FRAMES_PER_SECOND), job.signal)
+  const film = await prepareFilm(request, job)
+  const track = await encode(film, job, searchPath)
+  await placeFile(job.folder, NAME, fastStart(track, film.size, FRAMES_PER_SECOND), job.signal)
   job.onProgress?.(1)
   return { name: NAME, contentType: 'video/mp4' }
 }
 
+export async function prepareFilm(request: VideoRequest, job: RenderJob): Promise<Film> {
+  const { prompt, seconds } = request
+  const references = await orAborted(openReferences(job.references), job.signal)
+  const shots = planShots(prompt, seconds, references.length)
+  const lettering = await loadLettering()
+  return { setting: settingFor(prompt), size: videoSize(request), lettering, references, shots }
+}
+
 /** With ffmpeg where it is there and does it, otherwise from the first frame on with what comes with us. */
-async function encode(
-  film: Film,
-  shots: readonly Shot[],
-  job: RenderJob,
-  searchPath: string | undefined,
-): Promise<Track> {
+async function encode(film: Film, job: RenderJob, searchPath: string | undefined): Promise<Track> {
   const told = neverGoingBack(job)
   const program = findFfmpeg(searchPath)
   if (program !== undefined) {
     try {
-      return await shootWith(openFfmpeg(program, film.size), film, shots, told)
+      return await shootWith(openFfmpeg(program, film.size), film, told)
     } catch (error) {
       if (!(error instanceof EncoderFailed)) throw error
     }
   }
-  return await shootWith(openWasmEncoder(film.size), film, shots, told)
+  return await shootWith(openWasmEncoder(film.size), film, told)
 }
 
 function neverGoingBack(job: RenderJob): RenderJob {
@@ -72,16 +69,11 @@ function neverGoingBack(job: RenderJob): RenderJob {
   return { ...job, onProgress }
 }
 
-async function shootWith(
-  encoder: Encoder,
-  film: Film,
-  shots: readonly Shot[],
-  job: RenderJob,
-): Promise<Track> {
+async function shootWith(encoder: Encoder, film: Film, job: RenderJob): Promise<Track> {
   try {
-    await orAborted(shoot(film, shots, encoder, job), job.signal)
+    await orAborted(shoot(film, encoder, job), job.signal)
     const track = await orAborted(encoder.finish(), job.signal)
-    const frames = shots.reduce((sum, shot) => sum + shot.frames, 0)
+    const frames = film.shots.reduce((sum, shot) => sum + shot.frames, 0)
     if (track.sizes.length !== frames)
       throw new EncoderFailed(`${track.sizes.length} of ${frames} frames came out`)
     return track
@@ -90,7 +82,13 @@ async function shootWith(
   }
 }
 
-async function shoot(film: Film, shots: readonly Shot[], encoder: Encoder, job: RenderJob): Promise<void> {
+/** Draws every frame into what the encoder has free. */
+export async function shoot(
+  film: Film,
+  encoder: Pick<Encoder, 'free' | 'add'>,
+  job: RenderJob,
+): Promise<void> {
+  const { shots } = film
   const composer = createComposer(film.size)
   const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
   let done = 0

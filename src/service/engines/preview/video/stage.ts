@@ -18,7 +18,7 @@ export interface Film {
   readonly size: Size
   readonly lettering: Lettering
   readonly references: readonly Reference[]
-  readonly shots: number
+  readonly shots: readonly Shot[]
 }
 
 const CLOSENESS: Readonly<Record<Framing, number>> = { wide: 1, middle: 1.35, close: 1.9 }
@@ -39,7 +39,7 @@ export async function setStage(film: Film, shot: Shot, signal: AbortSignal): Pro
   const only = shown.length === 1 ? shown[0]?.fill : undefined
 
   signal.throwIfAborted()
-  const label = `${shot.number} / ${film.shots}`
+  const label = `${shot.number} / ${film.shots.length}`
   const caption = paintLayer(size, [
     { input: stageSvg(size, scene, drawCaption(scene, lettering, palette, { prompt, label })) },
   ])

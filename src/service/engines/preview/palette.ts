@@ -118,7 +118,7 @@ function pulled(shade: Colour, tint: Tint | undefined, amount: number): Colour {
 }
 
 function lit(land: Colour, { ambient, gain }: LightOf): Colour {
-  const leaned = mix(land, colour(land.lightness, land.chroma, ambient.hue), 1 - gain)
+  const leaned = mix(land, colour(land.lightness, land.chroma, ambient.hue), (1 - gain) * 0.5)
   return colour(land.lightness * gain, leaned.chroma * (0.45 + 0.55 * gain), leaned.hue)
 }
 

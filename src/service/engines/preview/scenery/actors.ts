@@ -46,8 +46,10 @@ function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number,
     stage.place === 'underwater' || stage.place === 'space' ? drifting(actor.stance) : actor.stance
   const figure = figureOf(actor, stage)
   const room = Math.min(1, stage.width / 1150, stage.height / 1000 + 0.1)
+  // A tall frame has room above, and one alone may fill it.
+  const alone = stage.height > stage.width * 1.2 && actor.count === 1 ? 1.18 : 1
   const rank = index === 0 ? 1 : actor.stance === 'landmark' ? 0.92 : 0.62
-  const size = SIZES[stance][framing] * rank * Math.max(0.72, room)
+  const size = SIZES[stance][framing] * rank * Math.max(0.72, room) * alone
   const third = stage.light.side > 0 ? 0.37 : 0.63
   const centre =
     still && index === 0

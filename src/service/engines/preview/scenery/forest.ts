@@ -56,7 +56,7 @@ function snowy(
 function trunks(stage: Stage, random: Random): string {
   const { width, height, palette, scale } = stage
   const shade = hex(palette.front)
-  return [0.015, 0.965]
+  return [-0.004, 1.004]
     .map((share, index) => {
       const x = width * share
       const half = between(random, 26, 40) * Math.sqrt(scale)

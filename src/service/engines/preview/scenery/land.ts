@@ -61,7 +61,8 @@ export function grass(
 }
 
 export function conifer(x: number, foot: number, size: number, shade: string): string {
-  let data = `M${short(x - size * 0.025)} ${short(foot)}h${short(size * 0.05)}v${short(-size * 0.2)}h${short(-size * 0.05)}Z`
+  // The way round is that of the tiers: paths that turn against each other would leave holes.
+  let data = `M${short(x - size * 0.025)} ${short(foot)}v${short(-size * 0.2)}h${short(size * 0.05)}v${short(size * 0.2)}Z`
   for (let tier = 0; tier < 4; tier++) {
     const bottom = foot - size * (0.1 + tier * 0.2)
     const half = size * (0.24 - tier * 0.05)

@@ -11,7 +11,7 @@ export function drawRoad(stage: Stage, subject: string | undefined): string {
   if (subject === undefined || !DRIVEN.test(subject) || !OPEN.has(stage.place)) return ''
   const { width, height, palette, light } = stage
   const [top, foot] = [below(stage, 0.44), height + 30]
-  const shade = hex(mix(mix(palette.front, palette.near, 0.3), palette.sky[2], 0.3))
+  const shade = hex(mix(palette.front, palette.sky[3], 0.4))
   const side = (offset: number, dash: number) => {
     const points: string[] = []
     for (let step = 0; step <= 40; step++) {

@@ -23,6 +23,10 @@ export interface Film {
 
 const CLOSENESS: Readonly<Record<Framing, number>> = { wide: 1, middle: 1.35, close: 1.9 }
 
+/** Out of focus, being furthest and nearest: drawn at half the size, which is also a quarter of the work. */
+const SOFT: ReadonlySet<string> = new Set(['sky', 'front'])
+const halfOf = ({ width, height }: Size): Size => ({ width: width / 2, height: height / 2 })
+
 /** A layer and how far it follows the camera; `depth` is undefined for what stands still, the lettering. */
 export interface StagedLayer {
   readonly layer: Layer
@@ -45,10 +49,10 @@ export async function setStage(film: Film, shot: Shot, signal: AbortSignal): Pro
   ])
   const layers =
     only === undefined
-      ? scene.planes.map(async ({ drawing, depth }) => ({
-          layer: await paintLayer(stage, [{ input: stageSvg(stage, scene, drawing) }]),
-          depth,
-        }))
+      ? scene.planes.map(async ({ name, drawing, depth }) => {
+          const room = SOFT.has(name) ? halfOf(stage) : stage
+          return { layer: await paintLayer(room, [{ input: stageSvg(room, scene, drawing) }]), depth }
+        })
       : // A single reference is the shot (image to video), from as near as the shot is framed.
         [paintOnly(only, stage, CLOSENESS[shot.framing])]
   const prints = only === undefined && shown.length > 0 ? [paintPrints(shown, stage, palette, lettering)] : []

@@ -7,17 +7,30 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 
 const SOURCE = '@iconify-json/fluent-emoji-flat'
 const TARGET = new URL('./src/service/engines/preview/cast/icons.json', import.meta.url)
 
 const { resolve } = createRequire(import.meta.url)
 const read = (file) => JSON.parse(readFileSync(resolve(`${SOURCE}/${file}`), 'utf8'))
-const [{ icons }, { categories }, chars, { version }] = ['icons.json', 'metadata.json', 'chars.json', 'package.json'].map(read)
+const [{ icons }, { categories }, chars, { version }] = [
+  'icons.json',
+  'metadata.json',
+  'chars.json',
+  'package.json',
+].map(read)
 
 const LEFT_OUT = ['Flags', 'Symbols']
-const KEPT_SIGNS = ['musical-note', 'musical-notes', 'check-mark-button', 'cross-mark', 'sparkle', 'infinity', 'peace-symbol', 'yin-yang']
+const KEPT_SIGNS = [
+  'musical-note',
+  'musical-notes',
+  'check-mark-button',
+  'cross-mark',
+  'sparkle',
+  'infinity',
+  'peace-symbol',
+  'yin-yang',
+]
 const SKIN = /-(light|medium-light|medium|medium-dark|dark)$/
 const ODD =
   /facing-right|oclock|-thirty|^(man|woman)-.*(running|walking|kneeling|standing|wheelchair|cane|bouncing|lifting|golfing|gesturing|pouting|frowning|shrugging|facepalming|tipping|raising|bowing|cartwheel|juggling|handball|water-polo|wrestling|swimming|surfing|rowing|biking|mountain|climbing|lotus|steamy|massage|haircut|feeding|hair$|bald|beard|veil|tuxedo|turban|supervillain|vampire|elf|zombie|mage|fairy|superhero|merman|health|mechanic|factory|office|scientist|technologist|judge|student|teacher|detective|guard|construction|firefighter|pilot|singer|artist|cook|farmer|astronaut)|^(men|women)-|couple-with|^kiss-|^family-|-bunny-ears|^person-(deaf|genie|gesturing|frowning|pouting|bowing|facepalming|shrugging|tipping|raising|wrestling|juggling|playing|getting|bald|blonde|curly|red-hair|white-hair|beard|in-steamy|in-bed|feeding|with-white|in-man|in-mot|taking)|folder|chart|^(man|woman|person)-(deaf|genie)|pregnant|breast|geni|-banknote|mailbox|inbox|outbox|card-index|^knot$|^white-flower$|bikini|briefs|middle-finger|cigarette|supervillain|zombie/
@@ -37,4 +50,3 @@ const lines = kept.map((name) => {
 })
 const notice = `${SOURCE} ${version}: Fluent Emoji, Copyright (c) Microsoft Corporation, MIT License`
 writeFileSync(TARGET, `{"notice":${JSON.stringify(notice)},\n"icons":{\n${lines.join(',\n')}\n}}\n`)
-console.log(`${kept.length} pictures, ${lines.join().length} bytes: ${fileURLToPath(TARGET)}`)

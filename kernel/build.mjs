@@ -14,7 +14,18 @@ export async function compileKernel() {
   const source = readFileSync(new URL('./compose.ts', import.meta.url), 'utf8')
   let binary
   const { error, stderr } = await asc.main(
-    ['compose.ts', '--outFile', 'compose.wasm', '--runtime', 'stub', '--importMemory', '--noAssert', '-O3', '--enable', 'simd'],
+    [
+      'compose.ts',
+      '--outFile',
+      'compose.wasm',
+      '--runtime',
+      'stub',
+      '--importMemory',
+      '--noAssert',
+      '-O3',
+      '--enable',
+      'simd',
+    ],
     {
       readFile: (name) => (name === 'compose.ts' ? source : null),
       writeFile: (name, contents) => {
@@ -24,7 +35,10 @@ export async function compileKernel() {
     },
   )
   if (error) throw new Error(`${error.message}\n${stderr}`)
-  const text = Buffer.from(binary).toString('base64').replace(/.{1,108}/g, "  '$&' +\n").replace(/ \+\n$/, '\n')
+  const text = Buffer.from(binary)
+    .toString('base64')
+    .replace(/.{1,108}/g, "  '$&' +\n")
+    .replace(/ \+\n$/, '\n')
   return `// Made by kernel/build.mjs from kernel/compose.ts: a WebAssembly module, in base64.\nexport const KERNEL =\n${text}`
 }
 

@@ -47,7 +47,7 @@ export function lay(
 }
 
 /** 16 values between two rows and between their columns. */
-// @ts-ignore: a decorator of AssemblyScript's
+// @ts-expect-error: a decorator of AssemblyScript's
 @inline
 function sample(source: usize, stride: i32, share: i32, plan: usize): v128 {
   let left = v128.load(source)
@@ -63,7 +63,7 @@ function sample(source: usize, stride: i32, share: i32, plan: usize): v128 {
 }
 
 /** Of 32 values those at the given places; a place out of reach of one half gives 0 there. */
-// @ts-ignore
+// @ts-expect-error
 @inline
 function pick(left: v128, right: v128, places: v128): v128 {
   return v128.or(
@@ -73,7 +73,7 @@ function pick(left: v128, right: v128, places: v128): v128 {
 }
 
 /** one + (other - one) * share / 256, rounded; in 16 bits what overflows on the way comes back. */
-// @ts-ignore
+// @ts-expect-error
 @inline
 function between(one: v128, other: v128, share: v128): v128 {
   const half = i16x8.splat(128)
@@ -95,7 +95,7 @@ function between(one: v128, other: v128, share: v128): v128 {
 }
 
 /** one * share / 255, rounded. */
-// @ts-ignore
+// @ts-expect-error
 @inline
 function dim(one: v128, share: v128): v128 {
   const half = i16x8.splat(127)

@@ -44,17 +44,17 @@ coffee: 咖啡 コーヒー 커피 قهوة кофе kaffee café caffè
 tea: 茶 お茶 شاي чай tee thé té
 noodles: 面条 拉面 ラーメン 라면
 cake: 蛋糕 ケーキ 케이크 كعكة торт kuchen gâteau pastel torta bolo
-mountain: 山 雪山 산 جبل جبال гора горы berg berge montagne montaña montagna montanha
+mountain: 山 雪山 산 جبل جبال гора горы горах berg berge montagne montaña montagna montanha
 sea: 海 大海 바다 بحر море meer mer mar mare
 lake: 湖 호수 بحيرة озеро lac lago
 river: 河 江 川 강이 نهر река fluss rivière río fiume rio
-forest: 森林 树林 森 林 숲 غابة лес wald forêt bosque foresta floresta
-city: 城市 都市 街 도시 مدينة город stadt ville ciudad città cidade
+forest: 森林 树林 森 林 숲 غابة лес лесу wald forêt bosque foresta floresta
+city: 城市 都市 街 도시 مدينة город городе stadt ville ciudad città cidade
 desert: 沙漠 砂漠 사막 صحراء пустыня wüste désert desierto deserto
 space: 太空 宇宙 우주 فضاء космос weltraum espace espacio spazio
 sky: 天空 空 하늘 سماء небо himmel ciel cielo céu
 meadow: 草地 草原 田野 초원 луг wiese prairie prado
-snow: 雪 下雪 눈이 ثلج الثلج снег schnee neige nieve neve
+snow: 雪 下雪 눈이 ثلج الثلج снег снегу schnee neige nieve neve
 rain: 雨 비가 مطر المطر дождь regen pluie lluvia pioggia chuva
 fog: 雾 霧 안개 ضباب туман nebel brouillard niebla nebbia
 spring: 春天 春 樱花 桜 봄 ربيع весна frühling printemps primavera
@@ -62,8 +62,8 @@ summer: 夏天 夏 여름 صيف лето sommer été verano estate verão
 autumn: 秋天 秋 紅葉 가을 خريف осень herbst automne otoño autunno outono
 winter: 冬天 冬 겨울 شتاء зима winter hiver invierno inverno
 dawn: 清晨 日出 早晨 黎明 夜明け 朝 새벽 아침 فجر الفجر рассвет утро morgen aube amanecer alba
-sunset: 黄昏 日落 傍晚 夕阳 夕暮れ 夕焼け 노을 غروب الغروب закат abend sonnenuntergang coucher atardecer tramonto
-night: 夜晚 夜 晚上 星空 밤 ليل الليل ночь nacht nuit noche notte noite
+sunset: 黄昏 日落 傍晚 夕阳 夕暮れ 夕焼け 노을 غروب الغروب закат закате abend sonnenuntergang coucher atardecer tramonto
+night: 夜晚 夜 晚上 星空 밤 ليل الليل ночь ночью nacht nuit noche notte noite
 moon: 月亮 月 달이 قمر القمر луна mond lune luna lua
 red: 红色 红 赤い 赤 빨간 أحمر красный красная rot roter rote rouge rojo roja rosso
 blue: 蓝色 蓝 青い 青 파란 أزرق синий голубой blau blauer bleu azul blu

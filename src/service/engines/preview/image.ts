@@ -1,11 +1,12 @@
 // One picture: the scene, the reference images, the lettering, in that order, at the exact size.
+import type { Sharp } from 'sharp'
 import type { RenderedFile, RenderJob } from '../engine.js'
 import { layGrain } from './grain.js'
 import { orAborted } from './interrupt.js'
 import { drawCaption, type Lettering, loadLettering } from './lettering/caption.js'
 import { placeFile } from './place.js'
 import { layPrints } from './references/prints.js'
-import { openReferences, type Reference } from './references/reference.js'
+import { backdropOf, openReferences, type Reference } from './references/reference.js'
 import type { ImageRequest } from './request.js'
 import { composeScene, type Scene } from './scenery/scene.js'
 import { type Setting, settingFor } from './scenery/setting.js'
@@ -43,25 +44,26 @@ async function paint(
 ): Promise<Buffer> {
   const sharp = await pixels()
   const caption = drawCaption(scene, lettering, palette, { prompt, label: '' })
-  const only = references.length === 1 ? references[0]?.fill : undefined
-  // A single reference is the picture itself (image editing): the scene then lends only its nearest plane.
-  const planes = only === undefined ? scene.planes : scene.planes.filter(({ name }) => name === 'front')
-  const ground = stageSvg(size, scene, planes.map(({ drawing }) => drawing).join(''))
-  const layers = [
-    ...(only === undefined ? [] : [{ input: await only(size.width, size.height), left: 0, top: 0 }]),
-    { input: ground, left: 0, top: 0 },
-    ...(only === undefined && references.length > 0
+  const only = backdropOf(references, size)
+  // A single reference is the picture itself (image editing).
+  const ground = stageSvg(size, scene, scene.planes.map(({ drawing }) => drawing).join(''))
+  // A photograph has a grain of its own.
+  const base: Sharp =
+    only === undefined ? await grained(ground, size) : sharp(await only(size.width, size.height))
+  const prints =
+    only === undefined && references.length > 0
       ? await layPrints(references, size, palette, lettering.label)
-      : []),
-    { input: stageSvg(size, scene, caption), left: 0, top: 0 },
-  ]
-  const bytes = await sharp({ create: { ...size, channels: 3, background: '#000' } })
-    .composite(layers)
+      : []
+  return base
+    .composite([...prints, { input: stageSvg(size, scene, caption), left: 0, top: 0 }])
     .removeAlpha()
-    .raw()
-    .toBuffer()
-  layGrain(bytes, size.width, 3, 3, GRAIN)
-  return sharp(bytes, { raw: { ...size, channels: 3 } })
     .png({ compressionLevel: 3 })
     .toBuffer()
+}
+
+async function grained(drawing: Buffer, size: Size): Promise<Sharp> {
+  const sharp = await pixels()
+  const bytes = await sharp(drawing).removeAlpha().raw().toBuffer()
+  layGrain(bytes, size.width, 3, 3, GRAIN)
+  return sharp(bytes, { raw: { ...size, channels: 3 } })
 }

@@ -1,7 +1,9 @@
 // Bodies for heads. A third of the set's animals, and all of its plain people, are faces alone; on a hill a face is a
 // balloon. Each body is drawn under the head, facing us, in the head's own colours.
 import { type Colour, colour, hex, mix, parseHex } from '../colour.js'
+import type { Tint } from '../tints.js'
 import { iconBody } from './icons.js'
+import { repaint } from './repaint.js'
 
 /** A drawing in its own unit: it is `width` x `height`, its foot at the bottom edge. */
 export interface Figure {
@@ -33,10 +35,13 @@ const FURS: Readonly<Record<string, Fur>> = {
   robot: { coat: '#d3d3d3', belly: '#3b3f58', legs: '#9b9b9b', tail: 'none' },
 }
 
-export function figureWithBody(icon: string, coatColour: Colour): Figure {
+/** `coat` is what people wear; `tint` is the colour that was said of an animal. */
+export function figureWithBody(icon: string, coat: Colour, tint: Tint | undefined): Figure {
   const head = iconBody(icon) ?? ''
   const fur = FURS[icon]
-  return fur === undefined ? person(head, coatColour, /woman|girl/.test(icon)) : seated(head, fur)
+  if (fur === undefined) return person(head, coat, /woman|girl/.test(icon))
+  const figure = seated(head, fur)
+  return { ...figure, drawing: repaint(figure.drawing, tint) }
 }
 
 /** An animal that sits, seen from the front. */

@@ -1,8 +1,7 @@
-// The pictures themselves: Fluent Emoji by Microsoft (MIT), flat, cut by icons.mjs. Chosen of twelve sets that ship in
-// npm packages: it has whole animals, people, vehicles, buildings and food in colour and in one hand, and an open
-// licence without a share-alike. Game Icons (CC BY 3.0) has a standing fox but one colour and a hundred hands; Noto (25 MB) is shaded
-// for 128 pixels; Twemoji and OpenMoji ask for attribution or the same licence in every picture drawn; Phosphor,
-// Tabler and Lucide are outlines for buttons.
+// The pictures themselves: Fluent Emoji by Microsoft (MIT), flat, cut by icons.mjs. It has animals, people, vehicles,
+// buildings and food in colour and in one hand, and a licence that asks for its notice alone. Laid beside it: Game Icons
+// (CC BY 3.0) has a standing fox, but one colour and many hands; Noto (25 MB) is shaded and small in detail; OpenMoji and
+// Twemoji have licences (CC BY-SA, CC BY) that would reach into every picture drawn.
 import { EXTRAS } from './extras.js'
 import data from './icons.json' with { type: 'json' }
 
@@ -28,7 +27,10 @@ for (const [name, [characters = '']] of Object.entries(data.icons)) {
 /** The name of an emoji's picture; whatever its skin, and mostly whatever its sex, since the set was cut to one each. */
 export function iconOfEmoji(emoji: string): string | undefined {
   const plain = plainEmoji(emoji)
-  return byCharacters.get(plain) ?? byCharacters.get(plain.split('\u200d')[0] ?? '')
+  const [first = ''] = plain.split('\u200d')
+  return (
+    byCharacters.get(plain) ?? byCharacters.get(plain.replace(/^[👩👨]/u, '🧑')) ?? byCharacters.get(first)
+  )
 }
 
 function plainEmoji(emoji: string): string {

@@ -87,7 +87,6 @@ export const THINGS = {
     'christmas-tree': '',
     volcano: '',
     rock: 'boulder stone stones',
-    telescope: '',
   },
   thing: {
     sunflower: '',

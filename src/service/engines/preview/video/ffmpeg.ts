@@ -80,7 +80,12 @@ export function openFfmpeg(program: string, size: Size): Encoder {
     async finish() {
       wait()
       child.stdin.end()
-      return readStream(await whole)
+      const bytes = await whole
+      try {
+        return readStream(bytes)
+      } catch (error) {
+        throw new EncoderFailed('ffmpeg wrote no film', { cause: error })
+      }
     },
     end() {
       clearTimeout(stalled)

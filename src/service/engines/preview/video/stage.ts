@@ -3,7 +3,7 @@ import type { OverlayOptions } from 'sharp'
 import { drawCaption, type Lettering } from '../lettering/caption.js'
 import type { Palette } from '../palette.js'
 import { layPrints } from '../references/prints.js'
-import type { Reference } from '../references/reference.js'
+import { backdropOf, type Reference } from '../references/reference.js'
 import { composeScene } from '../scenery/scene.js'
 import type { Setting } from '../scenery/setting.js'
 import type { Framing } from '../scenery/stage.js'
@@ -40,7 +40,7 @@ export async function setStage(film: Film, shot: Shot, signal: AbortSignal): Pro
   const stage = stageSize(size)
   const scene = composeScene(setting, { size, framing: shot.framing, number: shot.number })
   const shown = shot.references.flatMap((index) => film.references[index] ?? [])
-  const only = shown.length === 1 ? shown[0]?.fill : undefined
+  const only = backdropOf(shown, size)
 
   signal.throwIfAborted()
   const label = `${shot.number} / ${film.shots.length}`

@@ -23,9 +23,11 @@ export async function renderImage(request: ImageRequest, job: RenderJob): Promis
   const size = imageSize(request)
   const setting = settingFor(request.prompt)
   const framing: Framing = FRAMINGS[setting.reading.view ?? 'none']
-  const scene = composeScene(setting, { size, framing, number: 0 })
   const lettering = await loadLettering()
   const references = await orAborted(openReferences(job.references), job.signal)
+  // Prints lie on the place alone: half a fox looking out from behind one is no composition.
+  const cast = references.length > 0 ? [] : setting.actors
+  const scene = composeScene({ ...setting, actors: cast }, { size, framing, number: 0 })
   job.onProgress?.(0.2)
 
   const png = await orAborted(paint(size, scene, references, setting, lettering), job.signal)

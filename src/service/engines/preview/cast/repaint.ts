@@ -5,11 +5,15 @@ import type { Tint } from '../tints.js'
 
 const FILL = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
 const NEAR = 55
+const ALIKE = 32
 const GREY = 0.035
 
 export function repaint(body: string, tint: Tint | undefined): string {
   if (tint === undefined) return body
   const main = mainHue(body)
+  // "A red fox" is orange: what is about the colour already stays as it was drawn.
+  if (main !== undefined && tint.lightness === undefined && Math.abs(turn(tint.hue - main)) < ALIKE)
+    return body
   return body.replace(FILL, (text) => {
     const shade = parseHex(text)
     const isMain =

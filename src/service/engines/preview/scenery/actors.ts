@@ -108,7 +108,7 @@ function footOf(
   if (stance === 'fly')
     return Math.min(horizon * 0.94, horizon * (framing === 'close' ? 0.62 : 0.5) + size * 0.5)
   if (stance === 'float')
-    return Math.min(height - caption, below(stage, 0.42 + (framing === 'close' ? 0.2 : 0)) + 20)
+    return Math.min(height - caption * 1.35, below(stage, 0.42 + (framing === 'close' ? 0.2 : 0)) + 20)
   if (stance === 'bust') return index === 0 ? height - caption * 0.62 : below(stage, 0.5)
   if (index > 0 && stance === 'landmark') return below(stage, 0.3)
   if (index > 0 && !still) return below(stage, 0.5)

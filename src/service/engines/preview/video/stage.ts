@@ -38,8 +38,12 @@ export async function setStage(film: Film, shot: Shot, signal: AbortSignal): Pro
   const { setting, size, lettering } = film
   const { palette, seed: prompt } = setting
   const stage = stageSize(size)
-  const scene = composeScene(setting, { size, framing: shot.framing, number: shot.number })
   const shown = shot.references.flatMap((index) => film.references[index] ?? [])
+  const cast = shown.length > 0 ? [] : setting.actors
+  const scene = composeScene(
+    { ...setting, actors: cast },
+    { size, framing: shot.framing, number: shot.number },
+  )
   const only = backdropOf(shown, size)
 
   signal.throwIfAborted()

@@ -64,9 +64,11 @@ function trunks(stage: Stage, random: Random): string {
       const branch = height * between(random, 0.16, 0.42)
       const way = index === 0 ? 1 : -1
       const bough = `M${short(x)} ${short(branch + 40)}Q${short(x + way * 90)} ${short(branch + 10)} ${short(x + way * between(random, 130, 230))} ${short(branch - 50)}Q${short(x + way * 80)} ${short(branch - 16)} ${short(x)} ${short(branch)}Z`
-      return path(
-        `M${short(x - half)} ${short(height + 30)}Q${short(x - half * 0.5)} ${short(height * 0.6)} ${short(x - half * 0.7 + lean)} -20H${short(x + half * 0.7 + lean)}Q${short(x + half * 0.5)} ${short(height * 0.6)} ${short(x + half)} ${short(height + 30)}Z${bough}`,
-        shade,
+      return (
+        path(
+          `M${short(x - half)} ${short(height + 30)}Q${short(x - half * 0.5)} ${short(height * 0.6)} ${short(x - half * 0.7 + lean)} -20H${short(x + half * 0.7 + lean)}Q${short(x + half * 0.5)} ${short(height * 0.6)} ${short(x + half)} ${short(height + 30)}Z`,
+          shade,
+        ) + path(bough, shade)
       )
     })
     .join('')

@@ -30,7 +30,7 @@ export function firm(stage: Stage, name: string, line: readonly Point[], shade: 
   const gradient = fade(`firm-${name}`, top, stage.height, [
     [0, hex(mix(shade, stage.palette.light, 0.16))],
     [0.22, hex(shade)],
-    [1, hex(mix(shade, stage.palette.front, 0.5))],
+    [1, hex(mix(shade, stage.palette.front, stage.season === 'winter' ? 0.22 : 0.5))],
   ])
   return gradient + ground(line, stage.height + 40, `url(#firm-${name})`) + edge(stage, line, 0.4)
 }

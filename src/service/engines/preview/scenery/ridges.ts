@@ -83,7 +83,7 @@ export function row(
 export function fringe(stage: Stage, random: Random, tall: number): string {
   const { width, height, palette, season, scale } = stage
   const line = smoothRidge(random, width, height * (height > width ? 0.93 : 0.94), 60)
-  const shade = season === 'winter' ? mix(palette.near, palette.front, 0.5) : palette.front
+  const shade = season === 'winter' ? mix(palette.near, palette.front, 0.3) : palette.front
   const blades =
     season === 'winter' ? '' : grass(stage, random, line, tall * Math.sqrt(scale) * 1.4, hex(shade))
   return (

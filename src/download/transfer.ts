@@ -125,7 +125,8 @@ async function sealed(
 ): Promise<Arrival> {
   if (totalBytes !== undefined && part.bytes !== totalBytes) {
     const had = part.bytes
-    await writing(path, () => part.begin(undefined))
+    // Fewer is a beginning to go on from; more is nothing at all.
+    if (had > totalBytes) await writing(path, () => part.begin(undefined))
     throw new Miss(`the parts of the file come to ${had} bytes and not to ${totalBytes}`, { again: true })
   }
   const held = await writing(path, () => part.seal())

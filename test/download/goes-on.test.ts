@@ -3,8 +3,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { describe, expect, it, vi } from 'vitest'
+import { HttpFailure } from '../../src/host/http.js'
 import { host, into, LONG_AGO, OTHER, sha256, type Turn, WHOLE } from './breaking-host.js'
-import { contents, createWork, newFolder, output, PNG } from './place-of-work.js'
+import { answer, contents, createWork, fetchOf, newFolder, once, output, PNG } from './place-of-work.js'
+
+const breaking = (bytes: Buffer) =>
+  async function* () {
+    yield bytes
+    throw new HttpFailure('other side closed', { sent: true })
+  }
 
 describe('within one command', () => {
   it('a broken connection is gone on with from the bytes that came', async () => {
@@ -117,6 +124,40 @@ describe('within one command', () => {
     const { url } = await host({ file, ...turn })
     expect(await work.download([output(url)], into(newFolder()))).toMatchObject([{ ok: false }])
     expect(work.waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000])
+  })
+
+  it('ends after a hundred tries, whatever comes', async () => {
+    const mebibyte = Buffer.alloc(1_048_576, 'rushes')
+    const { fetch, requests } = fetchOf(({ headers }) => {
+      const from = Number(/\d+/.exec(headers.range ?? '0')?.[0])
+      const range = { 'content-range': `bytes ${from}-${2 ** 40 - 1}/${2 ** 40}` }
+      return answer(breaking(mebibyte), { etag: '"a"', ...(from > 0 && range) }, from > 0 ? 206 : 200)
+    })
+    const [result] = await createWork(fetch).download([output('https://host.example/x')], into(newFolder()))
+    expect(result).toMatchObject({ ok: false, error: { message: expect.stringMatching(/100 times tried$/) } })
+    expect(requests).toHaveLength(100)
+  })
+
+  it('takes the length from the rest where the beginning did not tell it', async () => {
+    const [etag, halves] = ['"a"', [WHOLE.subarray(0, 100_000), WHOLE.subarray(100_000)] as const]
+    const rest = (from: number, more: Record<string, string> = {}) => ({
+      etag,
+      'content-range': `bytes ${from}-${WHOLE.length - 1}/${WHOLE.length}`,
+      ...more,
+    })
+    const { fetch, requests } = fetchOf(
+      () => answer(breaking(halves[0]), { etag }),
+      // Declares nothing and ends too early, as if that were all.
+      () => answer(() => once(halves[1].subarray(0, 50_000)), rest(100_000), 206),
+      () => answer(() => once(halves[1].subarray(50_000)), rest(150_000), 206),
+    )
+    const [result] = await createWork(fetch).download([output('https://host.example/x')], into(newFolder()))
+    expect(result).toMatchObject({ ok: true, file: { sha256: sha256(WHOLE) } })
+    expect(requests.map(({ headers }) => headers.range)).toEqual([
+      undefined,
+      'bytes=100000-',
+      'bytes=150000-',
+    ])
   })
 
   it('a fresh link that has brought something may expire too', async () => {

@@ -11,7 +11,12 @@
 import type { Engine } from '../engine.js'
 import { imageRequest, videoRequest } from './request.js'
 
-export function createPreviewEngine(): Engine {
+export interface PreviewOptions {
+  /** Folders in which an ffmpeg is looked for, as in PATH, which is the default; '' for none. */
+  readonly searchPath?: string | undefined
+}
+
+export function createPreviewEngine({ searchPath = process.env.PATH }: PreviewOptions = {}): Engine {
   return {
     async render(job) {
       job.signal.throwIfAborted()
@@ -21,7 +26,7 @@ export function createPreviewEngine(): Engine {
         return [await renderImage(imageRequest(job.input), job)]
       }
       const { renderVideo } = await import('./video/film.js')
-      return [await renderVideo(videoRequest(job.input), job)]
+      return [await renderVideo(videoRequest(job.input), job, searchPath)]
     },
   }
 }

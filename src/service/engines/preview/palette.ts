@@ -1,75 +1,128 @@
-// From what the prompt says to the colours of the picture: the hour gives light and dark, the colour words give the
-// hue, and where the prompt is silent the dice decide. Ten colours, each with one job.
+// From what the prompt says to the colours of the picture. The hour gives the sky and the light, the place and the
+// season give the land, and colour words pull both towards themselves. Planes further away are mixed with the air at
+// the horizon: that one rule is the depth of every picture.
 import { type Colour, colour, mix } from './colour.js'
 import { between, pick, type Random } from './random.js'
-import type { Hour, Tint } from './vocabulary.js'
+import { LIGHTS, type LightOf, landOf } from './skies.js'
+import type { Tint } from './tints.js'
+import type { Hour, Place } from './vocabulary.js'
 import type { Reading } from './words.js'
 
 export interface Palette {
   readonly hour: Hour
-  readonly skyHigh: Colour
-  readonly skyLow: Colour
-  /** The sun or the moon, lamps and windows. */
+  /** "Black and white": everything, pictures of the set too. */
+  readonly isMonochrome: boolean
+  /** From the zenith down to the horizon. */
+  readonly sky: readonly [Colour, Colour, Colour, Colour]
+  /** The sun, the moon, lamps and windows, edges that face the light. */
   readonly light: Colour
-  /** Three planes of land or water, the furthest first. */
+  /** What the light is multiplied with on its way to things: white by day, blue by night. */
+  readonly ambient: Colour
+  /** Three planes of land, water or streets, the furthest first. */
   readonly far: Colour
   readonly middle: Colour
   readonly near: Colour
-  /** What the eye should find: the subject. */
+  /** What stands between the camera and the scene: nearly black by night. */
+  readonly front: Colour
+  /** A clear colour for what has none of its own: coats, abstract shapes, the bar beside the caption. */
   readonly accent: Colour
+  readonly second: Colour
   /** Darkest and lightest: the ground of the lettering, and the lettering. */
   readonly ink: Colour
   readonly paper: Colour
 }
 
-interface Light {
-  readonly high: number
-  readonly low: number
-  readonly nearest: number
-  readonly chroma: number
-  /** How far round the wheel the low sky leans from the theme's hue, and towards what. */
-  readonly lean: { readonly hue: number; readonly amount: number }
+export function hourFor(reading: Reading, place: Place, random: Random): Hour {
+  const rolled = pick(random, ['dawn', 'day', 'day', 'dusk', 'dusk', 'night'] as const)
+  if (reading.hour !== undefined) return reading.hour
+  if (place === 'space') return 'night'
+  if (place === 'underwater' || place === 'table' || place === 'studio')
+    return rolled === 'night' ? 'dusk' : 'day'
+  return rolled
 }
 
-const LIGHTS: Readonly<Record<Hour, Light>> = {
-  dawn: { high: 0.74, low: 0.93, nearest: 0.36, chroma: 0.075, lean: { hue: 50, amount: 0.7 } },
-  day: { high: 0.72, low: 0.95, nearest: 0.34, chroma: 0.095, lean: { hue: 200, amount: 0.25 } },
-  dusk: { high: 0.4, low: 0.82, nearest: 0.19, chroma: 0.12, lean: { hue: 55, amount: 0.85 } },
-  night: { high: 0.17, low: 0.4, nearest: 0.1, chroma: 0.085, lean: { hue: 285, amount: 0.3 } },
-  grey: { high: 0.6, low: 0.86, nearest: 0.27, chroma: 0.028, lean: { hue: 240, amount: 0.4 } },
-}
-
-export function paletteFor(reading: Reading, random: Random): Palette {
-  const hour = reading.hour ?? pick(random, ['dawn', 'day', 'dusk', 'dusk', 'night'] as const)
+export function paletteFor(reading: Reading, place: Place, random: Random): Palette {
+  const hour = hourFor(reading, place, random)
   const light = LIGHTS[hour]
-  const rolled = { hue: between(random, 0, 360), strength: between(random, 0.8, 1.15) }
-  const theme = reading.tints[0] ?? rolled
-  const second: Tint = reading.subjectTint ??
-    reading.tints[1] ?? { hue: theme.hue + between(random, 130, 230), strength: 1.1 }
-  const chroma = light.chroma * theme.strength
-
-  const skyHigh = colour(light.high, chroma, theme.hue)
-  const leaning = mix(
-    colour(light.low, chroma, theme.hue),
-    colour(light.low, chroma, light.lean.hue),
-    light.lean.amount,
+  const tint = reading.tints[0] ?? themeOf(place, random)
+  // "a turquoise sea at sunset": with an hour in the prompt the sky is the hour's, and the colour the land's.
+  const isNature = place !== 'abstract' && place !== 'studio'
+  const pull = reading.tints.length === 0 ? 0.5 : reading.hour !== undefined && isNature ? 0.16 : 0.6
+  const sky = pick(random, light.skies).map((shade) => pulled(shade, tint, pull)) as [
+    Colour,
+    Colour,
+    Colour,
+    Colour,
+  ]
+  const land = lit(
+    pulled(
+      landOf(place, reading.season, random),
+      tint,
+      reading.tints.length === 0 ? 0.3 : reading.hour === undefined ? 0.4 : 0.65,
+    ),
+    light,
   )
-  const skyLow = colour(light.low, chroma * (hour === 'day' ? 0.45 : 1), leaning.hue)
-  const near = colour(light.nearest, chroma * 0.7, theme.hue + between(random, -18, 18))
+  const haze = mix(sky[3], sky[2], 0.35)
+  const clear = reading.actors[0]?.tint ?? reading.tints[1] ?? reading.tints[0]
+  const hue = clear?.hue ?? sky[0].hue + between(random, 120, 220)
 
-  return {
+  const palette: Palette = {
     hour,
-    skyHigh,
-    skyLow,
-    light: colour(0.96, hour === 'grey' ? 0.01 : 0.06, hour === 'night' ? 230 : 85),
-    far: mix(skyLow, near, 0.3),
-    middle: mix(skyLow, near, 0.62),
-    near,
-    accent: colour(second.lightness ?? brightness(second.hue), 0.165 * second.strength, second.hue),
-    ink: colour(0.16, 0.02, theme.hue),
-    paper: colour(0.97, 0.012, theme.hue + 40),
+    isMonochrome: reading.isMonochrome,
+    sky,
+    light: light.sun,
+    ambient: light.ambient,
+    far: mix(haze, land, 0.34),
+    middle: mix(haze, land, 0.68),
+    near: colour(land.lightness * 0.86, land.chroma, land.hue),
+    front: colour(Math.max(0.14, land.lightness * 0.46), land.chroma * 0.8, land.hue),
+    accent: colour(clear?.lightness ?? brightness(hue), 0.17 * (clear?.strength ?? 1), hue),
+    second: colour(0.72, 0.12, hue + 150),
+    ink: colour(0.17, 0.025, sky[0].hue),
+    paper: colour(0.97, 0.012, sky[3].hue),
   }
+  return reading.isMonochrome ? withoutColour(palette) : palette
 }
+
+function withoutColour(palette: Palette): Palette {
+  const grey = (shade: Colour) => colour(shade.lightness, 0, 0)
+  const shades = [
+    'light',
+    'ambient',
+    'far',
+    'middle',
+    'near',
+    'front',
+    'accent',
+    'second',
+    'ink',
+    'paper',
+  ] as const
+  const sky = palette.sky.map(grey) as unknown as Palette['sky']
+  return { ...palette, sky, ...Object.fromEntries(shades.map((name) => [name, grey(palette[name])])) }
+}
+
+/** Where no colour is named, only what is not nature takes one from the dice. */
+function themeOf(place: Place, random: Random): Tint | undefined {
+  const hue = random() * 360
+  return place === 'abstract' || place === 'studio' || place === 'space' ? { hue, strength: 1 } : undefined
+}
+
+function pulled(shade: Colour, tint: Tint | undefined, amount: number): Colour {
+  if (tint === undefined) return shade
+  const chroma =
+    tint.strength < 0.2 ? shade.chroma * 0.25 : Math.max(shade.chroma, 0.075) * Math.min(1.15, tint.strength)
+  const lightness =
+    tint.lightness === undefined ? shade.lightness : mixed(shade.lightness, tint.lightness, amount * 0.6)
+  return mix(shade, colour(lightness, chroma, tint.hue), amount)
+}
+
+function lit(land: Colour, { ambient, gain }: LightOf): Colour {
+  const leaned = mix(land, colour(land.lightness, land.chroma, ambient.hue), (1 - gain) * 0.5)
+  return colour(land.lightness * gain, leaned.chroma * (0.45 + 0.55 * gain), leaned.hue)
+}
+
+const mixed = (one: number, other: number, amount: number): number => one + (other - one) * amount
 
 /** A yellow as dark as a good red is mud: hues around 100 degrees are at their best when light. */
 function brightness(hue: number): number {

@@ -1,65 +1,180 @@
-// What the prompt says that can be drawn: colours, an hour, a place, a subject. Only words of the vocabulary count.
+// What the prompt says that can be drawn: who is in it, where, when, in which weather and colours, seen from how near.
+// Only words of the vocabulary count.
+import { iconOfEmoji } from './cast/icons.js'
+import { type Role, roleCalled, roleOf, type Stance } from './cast/roles.js'
+import { inEnglish } from './foreign.js'
+import { TINTS, type Tint } from './tints.js'
 import {
+  GREY,
   type Hour,
+  MOODS,
   PLACE_WORDS,
   type Place,
-  SUBJECT_WORDS,
-  type Subject,
+  SEASONS,
+  type Season,
   TIMES,
-  TINTS,
-  type Tint,
-  WEATHER,
+  VIEWS,
+  type View,
+  WEATHERS,
+  type Weather,
 } from './vocabulary.js'
 
-export interface Reading {
-  /** The picture's colours, in the order in which they were named. */
-  readonly tints: readonly Tint[]
-  /** The colour that was said of the subject. */
-  readonly subjectTint: Tint | undefined
-  readonly hour: Hour | undefined
-  readonly place: Place | undefined
-  readonly subject: Subject | undefined
+/** Somebody or something that is named. */
+export interface Actor extends Role {
+  /** The colour that was said of it. */
+  readonly tint: Tint | undefined
+  readonly count: number
 }
 
-/**
- * Reads the prompt's words in order; the first word that names an hour, a place or a subject decides it. A time of day
- * outranks weather, so that "a snowy forest at dusk" is dusk.
- */
+export interface Reading {
+  /** The picture's colours, in the order in which they were named; those of actors are not among them. */
+  readonly tints: readonly Tint[]
+  readonly hour: Hour | undefined
+  readonly season: Season | undefined
+  readonly weather: Weather | undefined
+  readonly view: View | undefined
+  readonly place: Place | undefined
+  readonly isMonochrome: boolean
+  /** The first one is the subject. */
+  readonly actors: readonly Actor[]
+}
+
+const MOST_ACTORS = 3
+/** A prompt may be megabytes long; what comes after this many words changes nothing in a picture. */
+const MOST_WORDS = 400
+const COUNTS: Readonly<Record<string, number>> = {
+  two: 2,
+  pair: 2,
+  couple: 2,
+  both: 2,
+  three: 3,
+  several: 3,
+  four: 4,
+  many: 5,
+  herd: 5,
+  flock: 5,
+  swarm: 5,
+  row: 3,
+}
+
 export function readPrompt(prompt: string): Reading {
-  const words: readonly string[] = prompt.toLowerCase().match(/\p{L}+/gu) ?? []
-  const place = firstOf(words, PLACE_WORDS)?.key
-  const subject = firstOf(words, SUBJECT_WORDS)
-  const before = subject === undefined ? -1 : words.indexOf(subject.word)
-  const tints: Tint[] = []
-  let subjectTint: Tint | undefined
-  for (const [index, word] of words.entries()) {
-    const tint = Object.hasOwn(TINTS, word) ? TINTS[word] : undefined
-    if (tint === undefined) continue
-    // "a red fox", "a red paper boat": the colour is the subject's. "red dunes, a fox": it is the picture's.
-    if (index < before && before - index <= 2) subjectTint ??= tint
-    else tints.push(tint)
-  }
+  const start = inEnglish(prompt.slice(0, MOST_WORDS * 20))
+  const words: readonly string[] = (start.match(/[\p{L}\p{M}]+/gu) ?? []).slice(0, MOST_WORDS)
+  const terms = words.flatMap((word, at) => [`${word}-${words[at + 1]}`, word])
+  const found = <Key extends string>(table: Readonly<Record<Key, string>>) => firstOf(terms, table)
+
+  const { actors, taken } = findActors(words, start)
+  const tints = words.flatMap((word, at) => (taken.has(at) ? [] : (tintOf(word) ?? [])))
+  const place = found(PLACE_WORDS)
   return {
     tints,
-    subjectTint,
-    hour:
-      firstOf(words, TIMES)?.key ?? firstOf(words, WEATHER)?.key ?? (place === 'space' ? 'night' : undefined),
+    hour: found(TIMES) ?? found({ grey: GREY }) ?? (place === 'space' ? 'night' : found(MOODS)),
+    season: found(SEASONS),
+    weather: found(WEATHERS),
+    view: found(VIEWS),
     place,
-    subject: subject?.key,
+    isMonochrome: /black[ -]and[ -]white|monochrome|greyscale|grayscale/.test(start),
+    actors: inOrder([...actors, ...emojiActors(start)]).slice(0, MOST_ACTORS),
   }
+}
+
+function findActors(
+  words: readonly string[],
+  prompt: string,
+): { actors: Actor[]; taken: ReadonlySet<number> } {
+  const actors: Actor[] = []
+  const taken = new Set<number>()
+  // Where the noun before ends: what was said of it is not said of the next one.
+  let ends = 0
+  for (let at = 0; at < words.length && actors.length <= MOST_ACTORS; ) {
+    const length = [3, 2, 1].find((span) => roleCalled(words.slice(at, at + span).join('-')) !== undefined)
+    const found = length && roleCalled(words.slice(at, at + length).join('-'))
+    if (!length || !found || isOfTheCamera(words, at, prompt)) {
+      at++
+      continue
+    }
+    const first = Math.max(0, at - 3, ends)
+    const before = words.slice(first, at)
+    // "a red fox", "a red paper boat": the colour is the subject's. "red dunes, a fox": it is the picture's.
+    const said = [at - 1, at - 2].find((place) => place >= ends && tintOf(words[place]) !== undefined)
+    const isOwn = said !== undefined && !taken.has(said) && !between(prompt, words[said], words[at])
+    if (isOwn) taken.add(said)
+    const count = before.map((word) => COUNTS[word]).find((number) => typeof number === 'number')
+    const actor = {
+      ...found.role,
+      tint: isOwn ? tintOf(words[said]) : undefined,
+      count: count ?? (found.plural ? 3 : 1),
+    }
+    // "a chocolate cake", "a robot cat": of two nouns in a row the second is meant.
+    if (ends === at && at > 0 && !between(prompt, words[at - 1], words[at])) actors.pop()
+    if (!actors.some(({ icon }) => icon === actor.icon)) actors.push(actor)
+    at += length
+    ends = at
+  }
+  return { actors, taken }
+}
+
+/** "the camera pans", "drone shot", "film grain", "he watches": words of the trade that stand for no thing. */
+function isOfTheCamera(words: readonly string[], at: number, prompt: string): boolean {
+  const word = words[at] ?? ''
+  if (word === 'camera')
+    return (
+      words[at - 1] === 'the' ||
+      /camera (\w+ly )?(pan|push|pull|move|track|follow|tilt|zoom|dolly|orbit|glide|rise|drift)/i.test(prompt)
+    )
+  if (word === 'drone') return /drone (shot|view|footage)/i.test(prompt)
+  return word === 'watches' || (word === 'orange' && words[at + 1] !== undefined)
+}
+
+/** Whether a comma or a full stop stands between two words that are near each other. */
+function between(prompt: string, one = '', other = ''): boolean {
+  const from = prompt.indexOf(one)
+  const to = prompt.indexOf(other, from)
+  return /[.,;:]/.test(prompt.slice(from, to))
+}
+
+function emojiActors(prompt: string): Actor[] {
+  const clusters =
+    prompt.match(
+      /\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*(\u200d\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*)*/gu,
+    ) ?? []
+  return clusters.flatMap((cluster) => {
+    const icon = iconOfEmoji(cluster)
+    return icon === undefined ? [] : [{ ...roleOf(icon), tint: undefined, count: 1 }]
+  })
+}
+
+/** Each once; whoever lives goes before what stands around, since a picture is about the living. */
+function inOrder(actors: readonly Actor[]): readonly Actor[] {
+  const once = actors.filter(({ icon }, index) => actors.findIndex((other) => other.icon === icon) === index)
+  return once.sort((one, other) => RANKS[one.stance] - RANKS[other.stance])
+}
+
+const RANKS: Readonly<Record<Stance, number>> = {
+  stand: 0,
+  head: 0,
+  bust: 0,
+  float: 0,
+  fly: 0,
+  thing: 1,
+  landmark: 1,
+}
+
+function tintOf(word = ''): Tint | undefined {
+  return Object.hasOwn(TINTS, word) ? TINTS[word] : undefined
 }
 
 function firstOf<Key extends string>(
-  words: readonly string[],
+  terms: readonly string[],
   table: Readonly<Record<Key, string>>,
-): { readonly key: Key; readonly word: string } | undefined {
+): Key | undefined {
   const rows = (Object.entries(table) as [Key, string][]).map(([key, list]) => ({
     key,
     list: list.split(' '),
   }))
-  for (const word of words) {
-    const row = rows.find(({ list }) => list.includes(word))
-    if (row !== undefined) return { key: row.key, word }
+  for (const term of terms) {
+    const row = rows.find(({ list }) => list.includes(term))
+    if (row !== undefined) return row.key
   }
   return undefined
 }

@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { windowOn } from '../../../../src/service/engines/preview/video/camera.js'
-import { composeFrame } from '../../../../src/service/engines/preview/video/compose.js'
-import { dissolve } from '../../../../src/service/engines/preview/video/dissolve.js'
+import { createComposer } from '../../../../src/service/engines/preview/video/compose.js'
+import { KERNEL } from '../../../../src/service/engines/preview/video/kernel.js'
 import { layerFromRgba } from '../../../../src/service/engines/preview/video/layer.js'
 
 const WHOLE = { left: 0, top: 0, width: 1, height: 1 }
@@ -13,19 +14,21 @@ function plain(size: { width: number; height: number }, rgba: readonly [number, 
 }
 
 const size = { width: 68, height: 36 }
+const PIXELS = size.width * size.height
+const bytesOf = (layers: readonly ReturnType<typeof plain>[], window = WHOLE) => {
+  const composer = createComposer(size)
+  composer.stage(layers)
+  composer.draw(layers.map(() => window))
+  const frame = new Uint8Array(PIXELS * 1.5)
+  composer.copyTo(frame)
+  return frame
+}
 const frameOf = (...layers: ReturnType<typeof plain>[]) => {
-  const frame = new Uint8Array((size.width * size.height * 3) / 2)
-  composeFrame(
-    frame,
-    size.width,
-    size.height,
-    layers.map((layer) => ({ layer, window: WHOLE })),
-  )
-  const pixels = size.width * size.height
+  const frame = bytesOf(layers)
   const parts = [
-    frame.subarray(0, pixels),
-    frame.subarray(pixels, pixels * 1.25),
-    frame.subarray(pixels * 1.25),
+    frame.subarray(0, PIXELS),
+    frame.subarray(PIXELS, PIXELS * 1.25),
+    frame.subarray(PIXELS * 1.25),
   ]
   return parts.map((part) => [...new Set(part)])
 }
@@ -50,31 +53,55 @@ test('a transparent layer changes nothing, an opaque one hides all, half a layer
 })
 
 test('whatever the window, white stays white: nothing wraps, no edge shows', () => {
-  const frame = new Uint8Array((size.width * size.height * 3) / 2)
   const stage = { width: 80, height: 44 }
   const layers = [plain(stage, [255, 255, 255, 255]), plain(stage, [255, 255, 255, 77])]
   for (const movement of ['push', 'left', 'rise'] as const) {
     for (const progress of [0, 0.37, 1]) {
-      const window = windowOn(size, movement, 1, progress)
-      composeFrame(
-        frame,
-        size.width,
-        size.height,
-        layers.map((layer) => ({ layer, window })),
-      )
-      for (const value of frame.subarray(0, size.width * size.height))
-        expect(value).toBeGreaterThanOrEqual(234)
+      const frame = bytesOf(layers, windowOn(size, movement, 1, progress))
+      for (const value of frame.subarray(0, PIXELS)) expect(value).toBeGreaterThanOrEqual(234)
     }
   }
 })
 
-test('a dissolve goes from the held frame to the new one', () => {
-  const shares = Array.from({ length: 8 }, (_, index) => {
-    const frame = new Uint8Array([200])
-    dissolve(frame, new Uint8Array([20]), index)
+test('what is drawn is what lies in the window, mixed between its pixels', () => {
+  const stage = { width: 80, height: 44 }
+  const rgba = new Uint8Array(80 * 44 * 4).fill(255)
+  for (let at = 0; at < 80 * 44; at++) rgba.fill((at % 80) * 3, at * 4, at * 4 + 3)
+  const layer = layerFromRgba(rgba, stage)
+  const window = { left: 0.05, top: 0, width: 0.85, height: 36 / 44 }
+  const frame = bytesOf([layer], window)
+  for (let column = 0; column < size.width; column++) {
+    const place = Math.max(0, 0.05 * 80 + (column + 0.5) - 0.5)
+    const expected = 16 + (place * 3 * 219) / 255
+    expect(Math.abs((frame[column] ?? 0) - expected)).toBeLessThanOrEqual(1)
+  }
+})
+
+test('a frame that is held melts into the next', () => {
+  const composer = createComposer(size)
+  const frame = new Uint8Array(PIXELS * 1.5)
+  const draw = (shade: number) => {
+    composer.stage([plain(size, [shade, shade, shade, 255])])
+    composer.draw([WHOLE])
+  }
+  draw(0)
+  composer.hold()
+  const shares = [255, 192, 128, 64, 0].map((share) => {
+    draw(255)
+    composer.melt(share)
+    composer.copyTo(frame)
+    expect(new Set(frame.subarray(0, PIXELS)).size).toBe(1)
     return frame[0] ?? 0
   })
   expect(shares).toEqual([...shares].sort((one, other) => one - other))
-  expect(shares[0]).toBeLessThan(60)
-  expect(shares[7]).toBeGreaterThan(160)
+  expect(shares[0]).toBeLessThan(20)
+  expect(shares[4]).toBe(235)
+})
+
+const hasCompiler = existsSync('node_modules/assemblyscript')
+test.skipIf(!hasCompiler)('the kernel is what its source compiles to', async () => {
+  // @ts-expect-error: a script without types
+  const { compileKernel } = await import('../../../../kernel/build.mjs')
+  const text: string = await compileKernel()
+  expect([...text.matchAll(/'([^']+)'/g)].map(([, part]) => part).join('')).toBe(KERNEL)
 })

@@ -1,35 +1,50 @@
 import { expect, test } from 'vitest'
-import { paletteFor } from '../../../../src/service/engines/preview/palette.js'
-import { randomFrom } from '../../../../src/service/engines/preview/random.js'
 import { placeCards } from '../../../../src/service/engines/preview/references/cards.js'
 import { composeScene } from '../../../../src/service/engines/preview/scenery/scene.js'
-import { readPrompt } from '../../../../src/service/engines/preview/words.js'
+import { settingFor } from '../../../../src/service/engines/preview/scenery/setting.js'
+import { PLACE_WORDS } from '../../../../src/service/engines/preview/vocabulary.js'
 
-const PLACES = ['mountain', 'hill', 'sea', 'city', 'forest', 'desert', 'space', 'studio'] as const
+const PLACES = Object.keys(PLACE_WORDS)
 const SIZES = [
   { width: 1680, height: 720 },
   { width: 720, height: 1280 },
   { width: 1024, height: 1024 },
 ]
+const CASTS = ['', 'a boat', 'three foxes and a house', 'a king', 'a bird', 'a tree and a cup', 'a blue car']
+const WEATHERS = ['', 'in the rain at night', 'in snow', 'in a storm', 'in fog at dawn', 'in autumn at dusk']
 
-const sceneOf = (prompt: string, size = { width: 1280, height: 720 }, framing: 'wide' | 'close' = 'wide') => {
-  const reading = readPrompt(prompt)
-  const palette = paletteFor(reading, randomFrom(prompt))
-  return composeScene({ seed: prompt, reading, palette }, { size, framing, number: 1 })
-}
+const sceneOf = (
+  prompt: string,
+  size = { width: 1280, height: 720 },
+  framing: 'wide' | 'middle' | 'close' = 'wide',
+) => composeScene(settingFor(prompt), { size, framing, number: 1 })
 
 test('the same prompt composes the same scene, another prompt another one', () => {
   expect(sceneOf('a fox')).toEqual(sceneOf('a fox'))
   expect(sceneOf('a fox')).not.toEqual(sceneOf('a fox.'))
 })
 
-test.each(PLACES)('%s: four planes of sound numbers at every shape', (place) => {
-  for (const size of SIZES) {
-    for (const framing of ['wide', 'close'] as const) {
-      const scene = sceneOf(`a ${place} and a boat`, size, framing)
-      expect(Math.min(scene.width, scene.height)).toBe(1000)
-      expect(scene.planes.map(({ name }) => name)).toEqual(['sky', 'far', 'middle', 'near'])
-      for (const { drawing } of scene.planes) expect(drawing).not.toMatch(/NaN|undefined|Infinity/)
+test.each(PLACES)('%s: five planes of sound numbers at every shape, with whoever is in it', (place) => {
+  const word = PLACE_WORDS[place as keyof typeof PLACE_WORDS].split(' ')[0]
+  expect(settingFor(`${word}`).place).toBe(place)
+  for (const [index, cast] of CASTS.entries()) {
+    const prompt = `${word} with ${cast} ${WEATHERS[index % WEATHERS.length]}`
+    for (const size of SIZES) {
+      for (const framing of ['wide', 'middle', 'close'] as const) {
+        const scene = sceneOf(prompt, size, framing)
+        expect(Math.min(scene.width, scene.height)).toBe(1000)
+        expect(scene.planes.map(({ name }) => name)).toEqual(['sky', 'far', 'middle', 'ground', 'front'])
+        for (const { drawing } of scene.planes) expect(drawing).not.toMatch(/NaN|undefined|Infinity/)
+      }
+    }
+  }
+})
+
+test('names within one plane are given once', () => {
+  for (const place of PLACES) {
+    for (const { drawing } of sceneOf(`${place} with three foxes, two boats and a house, night`).planes) {
+      const names = [...drawing.matchAll(/ id="([^"]+)"/g)].map(([, name]) => name)
+      expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
     }
   }
 })

@@ -13,6 +13,7 @@ test.each([
   ['half a pair \ud83e!', 'half a pair!'],
   ['a fox 🦊 runs 🏃🏽‍♀️', 'a fox runs'],
   ['in 東京 at night', 'in [Han] at night'],
+  ['東京、夜。', '[Han], [Han].'],
   ['ثعلب أحمر', '[Arabic]'],
   ['キツネ, きつね', '[Katakana], [Hiragana]'],
   ['🦊🦊', ''],

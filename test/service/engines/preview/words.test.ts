@@ -1,33 +1,68 @@
 import { expect, test } from 'vitest'
 import { hex } from '../../../../src/service/engines/preview/colour.js'
-import { paletteFor } from '../../../../src/service/engines/preview/palette.js'
-import { randomFrom } from '../../../../src/service/engines/preview/random.js'
+import { settingFor } from '../../../../src/service/engines/preview/scenery/setting.js'
 import { readPrompt } from '../../../../src/service/engines/preview/words.js'
 
+const actorsOf = (prompt: string) =>
+  readPrompt(prompt).actors.map(({ icon, count }) => (count === 1 ? icon : `${count} ${icon}`))
+
 test.each([
-  ['a red fox crosses a snowy forest at dusk', { hour: 'dusk', place: 'forest', subject: 'animal' }],
-  ['a snowy forest', { hour: 'grey', place: 'forest', subject: undefined }],
-  ['NEON city, a yellow taxi', { hour: 'night', place: 'city', subject: 'vehicle' }],
-  ['constructor toString __proto__', { hour: undefined, place: undefined, subject: undefined }],
-  ['', { hour: undefined, place: undefined, subject: undefined }],
+  ['a red fox crosses a snowy forest at dusk', { hour: 'dusk', place: 'forest', season: 'winter' }],
+  ['a rainy forest', { hour: 'grey', place: 'forest', weather: 'rain' }],
+  ['NEON city, a yellow taxi', { hour: 'night', place: 'city' }],
+  ['sad', { hour: 'grey' }],
+  ['a cosy cabin under the stars', { hour: 'night' }],
+  ['aerial view of green hills', { view: 'aerial', place: 'hills' }],
+  ['extreme close-up, portrait', { view: 'close' }],
+  ['constructor toString __proto__ hasOwnProperty', { hour: undefined, place: undefined, actors: [] }],
+  ['', { hour: undefined, place: undefined, actors: [] }],
 ])('%s', (prompt, expected) => {
   expect(readPrompt(prompt)).toMatchObject(expected)
 })
 
-test('a colour just before the subject is its own, another is the picture’s', () => {
+test.each([
+  ['a fox and a rabbit under a tree', ['fox', 'rabbit', 'deciduous-tree']],
+  ['a house, and before it a dog', ['dog', 'house']],
+  ['two dogs playing football', ['2 dog', 'soccer-ball']],
+  ['birds', ['3 bird']],
+  ['a polar bear', ['polar-bear']],
+  ['chocolate birthday cake', ['birthday-cake']],
+  ['the camera follows a runner', ['person-running']],
+  ['an old camera', ['camera']],
+  ['🦊 and 🏃🏽‍♀️', ['fox', 'person-running']],
+  ['雪地里的狐狸', ['fox']],
+  ['ثعلب في الثلج', ['fox']],
+  ['Ein Fuchs vor einem Haus', ['fox', 'house']],
+  ['nothing that it knows', []],
+])('%s: %j', (prompt, expected) => {
+  expect(actorsOf(prompt)).toEqual(expected)
+})
+
+test('words of other languages set place, season and hour too', () => {
+  expect(readPrompt('冬天的森林，夜晚')).toMatchObject({ place: 'forest', season: 'winter', hour: 'night' })
+  expect(readPrompt('море на закате')).toMatchObject({ place: 'sea', hour: 'dusk' })
+})
+
+test('a colour just before a noun is its own, another is the picture’s', () => {
   const ofSubject = readPrompt('a red paper boat on a green sea')
-  expect(ofSubject.subjectTint?.hue).toBe(27)
+  expect(ofSubject.actors[0]?.tint?.hue).toBe(27)
   expect(ofSubject.tints.map(({ hue }) => hue)).toEqual([145])
-  expect(readPrompt('red dunes, and then a fox').subjectTint).toBeUndefined()
+  expect(readPrompt('red dunes, and then a fox').actors[0]?.tint).toBeUndefined()
 })
 
 test('the colour words reach the palette', () => {
   const channels = (prompt: string) => {
-    const shade = hex(paletteFor(readPrompt(prompt), randomFrom(prompt)).accent)
+    const shade = hex(settingFor(prompt).palette.accent)
     return [1, 3, 5].map((at) => Number.parseInt(shade.slice(at, at + 2), 16))
   }
   const [red = 0, , redsBlue = 0] = channels('a red fox')
   const [bluesRed = 0, , blue = 0] = channels('a blue fox')
   expect(red).toBeGreaterThan(redsBlue + 80)
   expect(blue).toBeGreaterThan(bluesRed + 80)
+})
+
+test('a prompt of megabytes is read in no time', () => {
+  const started = performance.now()
+  readPrompt('a fox, '.repeat(500_000))
+  expect(performance.now() - started).toBeLessThan(500)
 })

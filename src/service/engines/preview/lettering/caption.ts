@@ -5,6 +5,7 @@ import type { Palette } from '../palette.js'
 import { box, path, short } from '../scenery/drawing.js'
 import type { Size } from '../sizes.js'
 import { drawableText } from './drawable.js'
+import { drawEmoji, standInForEmoji, withEmoji } from './emoji.js'
 import { type Font, loadFont } from './font.js'
 import { wrapText } from './wrap.js'
 
@@ -13,10 +14,12 @@ export interface Lettering {
   readonly label: Font
 }
 
+/** No frame has room for more; a prompt may be megabytes long. */
+const MOST_CHARACTERS = 4000
 const MARK = 'rushes preview'
-const TEXT_SIZE = 36
-const LINE = 49
-const EDGE = 44
+const TEXT_SIZE = 31
+const LINE = 42
+const EDGE = 40
 
 /** The prompt may be in any of the font's scripts; the labels are our own English words. */
 export async function loadLettering(): Promise<Lettering> {
@@ -32,23 +35,28 @@ export function drawCaption(
   words: { readonly prompt: string; readonly label: string },
 ): string {
   const { width, height } = stage
-  const prompt = drawableText(words.prompt, lettering.text.has) || '(no words)'
+  const { text: written, icons } = standInForEmoji(words.prompt.slice(0, MOST_CHARACTERS))
+  const font = withEmoji(lettering.text, icons.length)
+  const prompt = drawableText(written, font.has) || '(no words)'
   const most = width < height ? 5 : 3
-  const lines = wrapText(prompt, width - 2 * EDGE - 24, most, (text) => lettering.text.width(text, TEXT_SIZE))
+  const lines = wrapText(prompt, width - 2 * EDGE - 24, most, (text) => font.width(text, TEXT_SIZE))
   const top = height - EDGE - lines.length * LINE
   const paper = hex(palette.paper)
   const ink = hex(palette.ink)
 
   const foot =
     `<linearGradient id="foot" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="${ink}" stop-opacity="0"/>` +
-    `<stop offset=".45" stop-color="${ink}" stop-opacity=".62"/><stop offset="1" stop-color="${ink}" stop-opacity=".86"/>` +
-    `</linearGradient>${box(-20, top - 110, width + 40, height - top + 130, 'url(#foot)')}`
+    `<stop offset=".45" stop-color="${ink}" stop-opacity=".5"/><stop offset="1" stop-color="${ink}" stop-opacity=".74"/>` +
+    `</linearGradient>${box(-20, top - 80, width + 40, height - top + 100, 'url(#foot)')}`
   const bar = box(EDGE, top + 6, 7, lines.length * LINE - 8, hex(palette.accent), 3)
   const text = lines
-    .map((line, index) => lettering.text.outline(line, EDGE + 26, top + 36 + index * LINE, TEXT_SIZE))
+    .map((line, index) => font.outline(line, EDGE + 22, top + 31 + index * LINE, TEXT_SIZE))
+    .join('')
+  const emoji = lines
+    .map((line, index) => drawEmoji(line, font, icons, EDGE + 22, top + 31 + index * LINE, TEXT_SIZE))
     .join('')
   const label = words.label === '' ? '' : pill(lettering, palette, words.label, width - EDGE, 'right')
-  return `${foot}${bar}${path(text, paper)}${pill(lettering, palette, MARK, EDGE, 'left')}${label}`
+  return `${foot}${bar}${path(text, paper)}${emoji}${pill(lettering, palette, MARK, EDGE, 'left')}${label}`
 }
 
 function pill(
@@ -58,10 +66,10 @@ function pill(
   x: number,
   side: 'left' | 'right',
 ): string {
-  const size = 23
+  const size = 20
   const inner = label.width(text, size)
-  const width = inner + 34
+  const width = inner + 30
   const left = side === 'left' ? x : x - width
-  const plate = `<rect x="${short(left)}" y="34" width="${short(width)}" height="42" rx="21" fill="${hex(palette.ink)}" fill-opacity=".58"/>`
-  return plate + path(label.outline(text, left + 17, 63, size), hex(palette.paper), 0.94)
+  const plate = `<rect x="${short(left)}" y="32" width="${short(width)}" height="36" rx="18" fill="${hex(palette.ink)}" fill-opacity=".58"/>`
+  return plate + path(label.outline(text, left + 15, 57, size), hex(palette.paper), 0.94)
 }

@@ -2,6 +2,7 @@
 // that are missing, damaged, too large or no picture become a labelled placeholder, never a failed run.
 import type { Sharp } from 'sharp'
 import { pixels } from '../scenery/svg.js'
+import type { Size } from '../sizes.js'
 
 export interface Reference {
   /** Its place in `image_urls`, counted from 1. */
@@ -20,6 +21,20 @@ const FORMATS: ReadonlySet<string> = new Set(['jpeg', 'png', 'webp', 'gif', 'hei
 
 // 16,384 squared is what WebP and AVIF can hold; a bomb declares more.
 const MOST_PIXELS = 100_000_000
+
+/** How much longer or shorter than the frame a picture may be to fill it: beyond that too much would be cut away. */
+const LIKE_THE_FRAME = 1.9
+
+/** The one picture that fills a frame of this size; undefined when there are several, or it is of quite another shape. */
+export function backdropOf(
+  references: readonly Reference[],
+  { width, height }: Size,
+): Reference['fill'] | undefined {
+  const [only, another] = references
+  if (only === undefined || another !== undefined) return undefined
+  const off = only.ratio / (width / height)
+  return Math.max(off, 1 / off) <= LIKE_THE_FRAME ? only.fill : undefined
+}
 
 export async function openReferences(
   references: readonly (Uint8Array | undefined)[],

@@ -1,44 +1,75 @@
-// Conifers on two lines of hills, and a clearing in front.
-import { type Colour, hex } from '../colour.js'
+// Conifers on two lines of hills, a clearing, and trunks at the sides that we look out between.
+import { type Colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
-import { box, ground, type Point, polygon } from './drawing.js'
-import { below, type Land, misty } from './land.js'
+import { type Point, path, short } from './drawing.js'
+import { conifer, firm, misty, roundTree } from './land.js'
 import { heightAt, smoothRidge } from './ridge.js'
-import type { Stage } from './stage.js'
+import { fringe } from './ridges.js'
+import { below, type Land, type Stage } from './stage.js'
 
 export function forest(stage: Stage, random: Random): Land {
-  const { width, height, palette, scale } = stage
-  const [far, middle, near] = [0.02, 0.3, 0.78].map((share) =>
-    smoothRidge(random, width, below(stage, share), 60 * scale),
+  const { width, palette, scale, season } = stage
+  const leafy = season === 'autumn' || season === 'spring' || (season === undefined && random() < 0.3)
+  const [far = [], middle = [], near = []] = [0.02, 0.2, 0.4].map((share) =>
+    smoothRidge(random, width, below(stage, share), 50 * scale),
   )
   const wood = (line: readonly Point[], size: number, shade: Colour): string => {
     let drawing = ''
-    for (let x = -20; x < width + 20; x += size * between(random, 0.16, 0.34)) {
-      drawing += conifer(x, heightAt(line, x) + 10, size * between(random, 0.7, 1.25), hex(shade))
+    for (let x = -20; x < width + 20; x += size * between(random, 0.14, 0.3)) {
+      const each = mix(shade, palette.front, random() * 0.22)
+      const tall = size * between(random, 0.65, 1.25)
+      const foot = heightAt(line, x) + 12
+      drawing += leafy
+        ? roundTree(stage, x, foot, tall, each)
+        : snowy(stage, conifer(x, foot, tall, hex(each)), x, foot, tall)
     }
     return drawing
   }
+  // Under snow the ground is white and the trees are not.
+  const tree = season === 'winter' ? mix(palette.middle, palette.front, 0.62) : palette.middle
   return {
-    far: wood(far ?? [], 170 * scale, palette.far) + misty(stage, 'far', far ?? [], palette.far),
-    middle:
-      wood(middle ?? [], 260 * scale, palette.middle) + misty(stage, 'middle', middle ?? [], palette.middle),
-    near: ground(near ?? [], height + 40, hex(palette.near)),
-    stand: (near ?? []).map(({ x, y }) => ({ x, y: y + 6 })),
+    far: wood(far, 230 * scale, mix(palette.far, tree, 0.25)) + misty(stage, 'far', far, palette.far),
+    middle: wood(middle, 330 * scale, tree) + misty(stage, 'middle', middle, palette.middle),
+    ground: firm(stage, 'ground', near, palette.near),
+    front: trunks(stage, random) + fringe(stage, random, 52),
   }
 }
 
-function conifer(x: number, foot: number, size: number, shade: string): string {
-  const tiers = [1, 0.72, 0.46].map((share, index) => {
-    const bottom = foot - size * 0.12 - index * size * 0.27
-    const half = size * 0.2 * share
-    return polygon(
-      [
-        { x: x - half, y: bottom },
-        { x, y: bottom - size * 0.42 },
-        { x: x + half, y: bottom },
-      ],
-      shade,
-    )
-  })
-  return box(x - size * 0.02, foot - size * 0.14, size * 0.04, size * 0.16, shade) + tiers.join('')
+/** Snow on the light's side of a conifer. */
+function snowy(
+  { season, light, palette }: Stage,
+  tree: string,
+  x: number,
+  foot: number,
+  size: number,
+): string {
+  if (season !== 'winter') return tree
+  let data = ''
+  for (let tier = 0; tier < 4; tier++) {
+    const bottom = foot - size * (0.1 + tier * 0.2)
+    const half = size * (0.24 - tier * 0.05) * light.side
+    data += `M${short(x + half)} ${short(bottom)}Q${short(x + half * 0.3)} ${short(bottom - size * 0.12)} ${short(x)} ${short(bottom - size * 0.3)}L${short(x + half * 0.15)} ${short(bottom - size * 0.09)}Z`
+  }
+  return tree + path(data, hex(mix(palette.near, palette.paper, 0.5)), 0.8)
+}
+
+function trunks(stage: Stage, random: Random): string {
+  const { width, height, palette, scale } = stage
+  const shade = hex(palette.front)
+  return [-0.004, 1.004]
+    .map((share, index) => {
+      const x = width * share
+      const half = between(random, 26, 40) * Math.sqrt(scale)
+      const lean = (index === 0 ? -1 : 1) * between(random, 6, 40)
+      const branch = height * between(random, 0.16, 0.42)
+      const way = index === 0 ? 1 : -1
+      const bough = `M${short(x)} ${short(branch + 40)}Q${short(x + way * 90)} ${short(branch + 10)} ${short(x + way * between(random, 130, 230))} ${short(branch - 50)}Q${short(x + way * 80)} ${short(branch - 16)} ${short(x)} ${short(branch)}Z`
+      return (
+        path(
+          `M${short(x - half)} ${short(height + 30)}Q${short(x - half * 0.5)} ${short(height * 0.6)} ${short(x - half * 0.7 + lean)} -20H${short(x + half * 0.7 + lean)}Q${short(x + half * 0.5)} ${short(height * 0.6)} ${short(x + half)} ${short(height + 30)}Z`,
+          shade,
+        ) + path(bough, shade)
+      )
+    })
+    .join('')
 }

@@ -1,41 +1,129 @@
-// Water: a far shore, a surface with the light on it, a swell in front.
+// Water seen from above it and from within.
 import { hex, mix } from '../colour.js'
-import type { Random } from '../random.js'
-import { fade, ground, short } from './drawing.js'
-import { below, type Land, misty } from './land.js'
+import { between, type Random } from '../random.js'
+import { circle, fade, ground, type Point, path, short } from './drawing.js'
+import { firm, misty } from './land.js'
 import { smoothRidge } from './ridge.js'
-import type { Stage } from './stage.js'
+import { below, type Land, type Stage } from './stage.js'
 
 export function sea(stage: Stage, random: Random): Land {
   const { width, height, horizon, palette, scale } = stage
-  const shore = smoothRidge(random, width, horizon + 4, 46 * scale)
-  const flat = [
-    { x: -20, y: horizon },
-    { x: width + 20, y: horizon },
-  ]
-  const deep = mix(palette.skyHigh, palette.near, 0.55)
+  const shore = smoothRidge(random, width, horizon + 4, 60 * scale)
+  const flat = level(stage, horizon)
   const water =
     fade('water', horizon, height, [
-      [0, hex(mix(palette.skyLow, deep, 0.35))],
-      [1, hex(deep)],
+      [0, hex(mix(palette.sky[3], palette.near, 0.3))],
+      [0.35, hex(mix(palette.sky[2], palette.near, 0.72))],
+      [1, hex(mix(palette.near, palette.front, 0.55))],
     ]) + ground(flat, height + 40, 'url(#water)')
-  const glints = Array.from({ length: 46 }, () => {
-    const nearness = random() ** 1.6
-    const length = 24 + nearness * 200
-    const y = horizon + 8 + nearness * (height - horizon)
+  const wave = (share: number, tall: number, dark: number) =>
+    ground(
+      smoothRidge(random, width, below(stage, share), tall * scale),
+      height + 40,
+      hex(mix(palette.near, palette.front, dark)),
+    ).replace('/>', ` fill-opacity="0.42"/>`)
+  return {
+    far: misty(stage, 'far', shore, palette.far, 0.2),
+    middle: water + glitter(stage, random),
+    ground: wave(0.3, 16, 0.05) + wave(0.52, 24, 0.25),
+    front: `${wave(0.8, 34, 0.6)}${wave(0.93, 40, 0.85)}`,
+  }
+}
+
+/** The light's road over the water. */
+function glitter({ width, height, horizon, palette, light }: Stage, random: Random): string {
+  const shade = hex(palette.light)
+  return Array.from({ length: 130 }, (_, index) => {
+    const nearness = (index / 130) ** 1.35
+    const y = horizon + 5 + nearness * (height - horizon) * 0.9
+    const road = random() < 0.72
+    const spread = 26 + nearness * 190
+    const x = road ? light.x + between(random, -spread, spread) : random() * width
+    const length = (8 + nearness * 90) * between(random, 0.5, 1.4)
     return (
-      `<rect x="${short(random() * width - length / 2)}" y="${short(y)}" width="${short(length)}" ` +
-      `height="${short(2 + nearness * 7)}" rx="3" fill="${hex(palette.light)}" fill-opacity="0.22"/>`
+      `<rect x="${short(x - length / 2)}" y="${short(y)}" width="${short(length)}" height="${short(1.6 + nearness * 5)}" ` +
+      `rx="3" fill="${shade}" fill-opacity="${road ? 0.5 : 0.14}"/>`
     )
   }).join('')
-  const swell = smoothRidge(random, width, below(stage, 0.5), 26 * scale)
-  const front = smoothRidge(random, width, below(stage, 0.86), 44 * scale)
+}
+
+export function underwater(stage: Stage, random: Random): Land {
+  const { width, height, palette, scale } = stage
+  const far = smoothRidge(random, width, height * 0.74, 150 * scale)
+  const middle = smoothRidge(random, width, height * 0.84, 120 * scale)
+  const near = smoothRidge(random, width, height * 0.92, 60)
+  const rays = Array.from({ length: 7 }, (_, index) => {
+    const x = width * ((index + random()) / 7)
+    const reach = between(random, 60, 190)
+    const lean = -stage.light.side * between(random, 120, 260)
+    return path(
+      `M${short(x)} -20h${short(reach * 0.5)}L${short(x + lean + reach)} ${short(height)}H${short(x + lean - reach * 0.4)}Z`,
+      'url(#ray)',
+    )
+  }).join('')
+  const ray = fade('rays', 0, height, [
+    [0, hex(palette.light)],
+    [1, hex(palette.light)],
+  ])
+    .replace('id="rays"', 'id="ray"')
+    .replace('offset="0" ', 'offset="0" stop-opacity=".26" ')
+    .replace('offset="1" ', 'offset="0.9" stop-opacity="0" ')
+  // Bright where the surface is, deep below: the other way round than air.
+  const deep =
+    fade('deep', 0, height, [
+      [0, hex(mix(palette.sky[2], palette.near, 0.25))],
+      [0.45, hex(mix(palette.sky[0], palette.near, 0.55))],
+      [1, hex(mix(palette.near, palette.front, 0.55))],
+    ]) +
+    `<rect x="-20" y="-20" width="${short(width + 40)}" height="${short(height + 40)}" fill="url(#deep)"/>`
+  const bubbles = Array.from({ length: 34 }, () => {
+    const size = between(random, 3, 15) * Math.sqrt(scale)
+    return circle(
+      random() * width,
+      random() * height,
+      size,
+      hex(palette.paper),
+      Math.round(between(random, 8, 28)) / 100,
+    )
+  }).join('')
   return {
-    far: misty(stage, 'far', shore, palette.far),
-    middle: `${water}${glints}`,
-    near:
-      ground(swell, height + 40, hex(mix(deep, palette.near, 0.3))).replace('/>', ' opacity="0.5"/>') +
-      ground(front, height + 40, hex(mix(deep, palette.near, 0.75))),
-    stand: swell.map(({ x, y }) => ({ x, y: y + 6 })),
+    far: deep + ray + rays + misty(stage, 'far', far, palette.far, 0.2),
+    middle:
+      kelp(stage, random, middle, 300, hex(palette.middle)) +
+      misty(stage, 'middle', middle, palette.middle, 0.15) +
+      bubbles,
+    ground: firm(stage, 'ground', near, palette.near),
+    front: kelp(stage, random, near, 400, hex(palette.front), true),
   }
+}
+
+/** Weeds; at the sides only when they stand before the actors. */
+function kelp(
+  { width, scale }: Stage,
+  random: Random,
+  line: readonly Point[],
+  tall: number,
+  shade: string,
+  sides = false,
+): string {
+  let data = ''
+  for (let x = -10; x < width + 10; x += between(random, 16, 46) * scale) {
+    const share = x / width
+    if (sides && share > 0.2 && share < 0.8) continue
+    if (!sides && random() < 0.45) continue
+    const foot = (line[Math.round(share * 120)]?.y ?? 900) + 20
+    const top = foot - tall * scale * between(random, 0.35, 1)
+    const sway = between(random, -46, 46)
+    const half = 7 * scale
+    const middle = (foot + top) / 2
+    data += `M${short(x - half)} ${short(foot)}C${short(x + sway)} ${short(middle + 40)} ${short(x - sway)} ${short(middle - 40)} ${short(x + sway)} ${short(top)}C${short(x - sway + half * 2)} ${short(middle - 40)} ${short(x + sway + half * 2)} ${short(middle + 40)} ${short(x + half)} ${short(foot)}Z`
+  }
+  return path(data, shade)
+}
+
+export function level({ width }: Stage, y: number): Point[] {
+  return [
+    { x: -20, y },
+    { x: width + 20, y },
+  ]
 }

@@ -1,70 +1,61 @@
-// H.264 from h264-mp4-encoder 1.0.12 (minih264 and mp4v2 in WASM, MIT; one file, no install script, the same on every
-// platform). Measured on two cores at speed 10: 11 ms a frame at 720p, 27 ms at 1080p; at the default speed 0 108 ms.
+// What a film's frames are given to. Two ways: an ffmpeg of the machine's own, where there is one with libx264 (ffmpeg.ts),
+// and otherwise an encoder that comes with us (wasm.ts). Both work beside the drawing, each on a core of its own, and
+// both end in the same parts of an MP4, which is written by mp4/faststart.ts.
 //
-// Rejected: @napi-rs/webcodecs (66 MB of FFmpeg with x264 inside, so GPL in spite of its MIT; from 1.4 not on Node 20),
-// node-av and @mmomtchev/ffmpeg (install scripts), @ffmpeg/core (GPL, and since 0.12 for browsers alone), ffmpeg-static
-// (downloads at install), libav.js (its published variants have no H.264).
-import { randomUUID } from 'node:crypto'
-import { createRequire } from 'node:module'
-import type { Size } from '../sizes.js'
+// Looked for in November 2026 and rejected, for want of anything better kept that installs without a download:
+// @napi-rs/webcodecs 1.4 (FFmpeg with x264 inside, so GPL in spite of its MIT; not on Node 20), node-av 6,
+// node-webcodecs 1.3 and @mmomtchev/ffmpeg 2 (install scripts), @ffmpeg/core 0.12 (GPL, for browsers alone),
+// @ffmpeg-installer (GPL, install script), libav.js (its published variants have no H.264 encoder), mediabunny, mp4-muxer and
+// mp4-wasm (they write the file, the encoding is left to the browser).
 import type { Frame } from './compose.js'
-import { FRAMES_PER_SECOND } from './shots.js'
+import type { Track } from './mp4/track.js'
 
 export interface Encoder {
+  /** A frame to draw into, as soon as one is free: there are few, so that memory does not grow with the film. */
+  free(): Promise<Frame>
+  /** Takes a frame that `free` gave. */
   add(frame: Frame): void
-  /** The MP4 as the encoder writes it: `moov` last, no list of key frames, the wall clock inside. */
-  finish(): Uint8Array
-  /** Frees everything; to be called once, whatever happened. */
-  release(): void
+  finish(): Promise<Track>
+  /** Ends everything at once; to be called once, whatever happened. */
+  end(): void
 }
 
-// 10 (best) to 51. Our pictures are flat and clean: 26 shows no blocks in the skies, at 1 to 4 Mbit/s.
-const QUANTIZATION = 26
-
-export async function createEncoder(size: Size): Promise<Encoder> {
-  const { createH264MP4Encoder } = loadQuietly()
-  const encoder = await createH264MP4Encoder()
-  // All encoders of a process share one file system in memory.
-  encoder.outputFilename = `${randomUUID()}.mp4`
-  encoder.width = size.width
-  encoder.height = size.height
-  encoder.frameRate = FRAMES_PER_SECOND
-  encoder.groupOfPictures = FRAMES_PER_SECOND
-  encoder.quantizationParameter = QUANTIZATION
-  encoder.speed = 10
-  encoder.initialize()
-  let finished = false
-  const finish = () => {
-    if (!finished) encoder.finalize()
-    finished = true
-  }
-  return {
-    add: (frame) => encoder.addFrameYuv(frame),
-    finish() {
-      finish()
-      return encoder.FS.readFile(encoder.outputFilename)
-    },
-    release() {
-      // Deleting an encoder that was not finalized leaves its file open.
-      finish()
-      encoder.FS.unlink(encoder.outputFilename)
-      encoder.delete()
-    },
-  }
+/** The encoder is at fault and not the film: another one may be tried. */
+export class EncoderFailed extends Error {
+  override readonly name = 'EncoderFailed'
 }
 
-/**
- * Emscripten's loader adds listeners that end the whole process on any unhandled rejection: they are taken off again.
- * `require`, because importers disagree whether this CommonJS module (marked `__esModule`) has a default export.
- */
-function loadQuietly(): typeof import('h264-mp4-encoder', { with: { 'resolution-mode': 'require' }}) {
-  const events = ['uncaughtException', 'unhandledRejection'] as const
-  const before = events.map((event) => new Set<unknown>(process.listeners(event as 'uncaughtException')))
-  const module = createRequire(import.meta.url)('h264-mp4-encoder')
-  for (const [index, event] of events.entries()) {
-    for (const listener of process.listeners(event as 'uncaughtException')) {
-      if (!before[index]?.has(listener)) process.removeListener(event, listener)
-    }
+/** One is drawn, one is encoded, one lies ready between them. */
+const FRAMES = 3
+
+/** The frames that go round between drawing and encoding. */
+export class FramePool {
+  readonly frames: readonly Frame[]
+  readonly #free: Frame[]
+  readonly #waiting: { resolve(frame: Frame): void; reject(reason: unknown): void }[] = []
+  #failure: unknown
+
+  constructor(bytes: number) {
+    // Shared, so that a worker sees them without a copy.
+    this.frames = Array.from({ length: FRAMES }, () => new Uint8Array(new SharedArrayBuffer(bytes)))
+    this.#free = [...this.frames]
   }
-  return module
+
+  take(): Promise<Frame> {
+    const frame = this.#free.pop()
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    if (frame !== undefined) return Promise.resolve(frame)
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
+  }
+
+  giveBack(frame: Frame): void {
+    const waiting = this.#waiting.shift()
+    if (waiting === undefined) this.#free.push(frame)
+    else waiting.resolve(frame)
+  }
+
+  fail(reason: unknown): void {
+    this.#failure ??= reason
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
+  }
 }

@@ -1,75 +1,139 @@
-// The film: shot by shot its layers are drawn once, then every frame is composed into the same buffer and handed to the
-// encoder. No frame outlives the next one; what grows with length is the encoded film alone, 1 to 3 MB.
+// The film: shot by shot its layers are drawn once, while the shot before is still being filmed; then every frame is
+// composed and handed to the encoder, which works beside us. Three frames go round; what grows with length is the
+// encoded film alone, 1 to 8 MB.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RenderedFile, RenderJob } from '../../engine.js'
 import { orAborted } from '../interrupt.js'
 import { loadLettering } from '../lettering/caption.js'
-import { paletteFor } from '../palette.js'
 import { placeFile } from '../place.js'
-import { randomFrom } from '../random.js'
 import { openReferences } from '../references/reference.js'
 import type { VideoRequest } from '../request.js'
+import { settingFor } from '../scenery/setting.js'
 import { type Size, videoSize } from '../sizes.js'
-import { readPrompt } from '../words.js'
 import { type Window, windowOn } from './camera.js'
-import { composeFrame, type Frame, type View } from './compose.js'
-import { DISSOLVE_FRAMES, dissolve } from './dissolve.js'
-import { createEncoder, type Encoder } from './encoder.js'
+import { type Composer, createComposer } from './compose.js'
+import { type Encoder, EncoderFailed } from './encoder.js'
+import { findFfmpeg, openFfmpeg } from './ffmpeg.js'
 import { fastStart } from './mp4/faststart.js'
-import { readTrack } from './mp4/track.js'
+import type { Track } from './mp4/track.js'
 import { FRAMES_PER_SECOND, planShots, type Shot } from './shots.js'
 import { type Film, type StagedLayer, setStage } from './stage.js'
+import { openWasmEncoder } from './wasm.js'
 
 const NAME = 'film.mp4'
 const WHOLE: Window = { left: 0, top: 0, width: 1, height: 1 }
+const DISSOLVE_FRAMES = 12
 
-export async function renderVideo(request: VideoRequest, job: RenderJob): Promise<RenderedFile> {
-  const { prompt } = request
-  const size = videoSize(request)
-  const reading = readPrompt(prompt)
-  const references = await orAborted(openReferences(job.references), job.signal)
-  const shots = planShots(prompt, request.seconds, references.length)
-  const palette = paletteFor(reading, randomFrom(prompt))
-  const lettering = await loadLettering()
-  const film: Film = { prompt, reading, palette, size, lettering, references, shots: shots.length }
-
-  const encoder = await createEncoder(size)
-  try {
-    await shoot(film, shots, encoder, job)
-    const parts = fastStart(readTrack(encoder.finish()), size, FRAMES_PER_SECOND)
-    await placeFile(job.folder, NAME, parts, job.signal)
-  } finally {
-    encoder.release()
-  }
+/** `searchPath` is where an ffmpeg is looked for, folder by folder as in PATH. */
+export async function renderVideo(
+  request: VideoRequest,
+  job: RenderJob,
+  searchPath: string | undefined,
+): Promise<RenderedFile> {
+  const film = await prepareFilm(request, job)
+  const track = await encode(film, job, searchPath)
+  await placeFile(job.folder, NAME, fastStart(track, film.size, FRAMES_PER_SECOND), job.signal)
   job.onProgress?.(1)
   return { name: NAME, contentType: 'video/mp4' }
 }
 
-async function shoot(film: Film, shots: readonly Shot[], encoder: Encoder, job: RenderJob): Promise<void> {
-  const { width, height } = film.size
-  const frame: Frame = new Uint8Array((width * height * 3) / 2)
-  const held: Frame = new Uint8Array(frame.length)
+export async function prepareFilm(request: VideoRequest, job: RenderJob): Promise<Film> {
+  const { prompt, seconds } = request
+  const references = await orAborted(openReferences(job.references), job.signal)
+  const shots = planShots(prompt, seconds, references.length)
+  const lettering = await loadLettering()
+  return { setting: settingFor(prompt), size: videoSize(request), lettering, references, shots }
+}
+
+/** With ffmpeg where it is there and does it, otherwise from the first frame on with what comes with us. */
+async function encode(film: Film, job: RenderJob, searchPath: string | undefined): Promise<Track> {
+  const told = neverGoingBack(job)
+  const program = findFfmpeg(searchPath)
+  if (program !== undefined) {
+    try {
+      return await shootWith(openFfmpeg(program, film.size), film, told)
+    } catch (error) {
+      if (!(error instanceof EncoderFailed)) throw error
+    }
+  }
+  return await shootWith(openWasmEncoder(film.size), film, told)
+}
+
+function neverGoingBack(job: RenderJob): RenderJob {
+  let furthest = 0
+  const onProgress = (fraction: number) => {
+    if (fraction < furthest) return
+    furthest = fraction
+    job.onProgress?.(fraction)
+  }
+  return { ...job, onProgress }
+}
+
+async function shootWith(encoder: Encoder, film: Film, job: RenderJob): Promise<Track> {
+  try {
+    await orAborted(shoot(film, encoder, job), job.signal)
+    const track = await orAborted(encoder.finish(), job.signal)
+    const frames = film.shots.reduce((sum, shot) => sum + shot.frames, 0)
+    if (track.sizes.length !== frames)
+      throw new EncoderFailed(`${track.sizes.length} of ${frames} frames came out`)
+    return track
+  } finally {
+    encoder.end()
+  }
+}
+
+/** Draws every frame into what the encoder has free. */
+export async function shoot(
+  film: Film,
+  encoder: Pick<Encoder, 'free' | 'add'>,
+  job: RenderJob,
+): Promise<void> {
+  const { shots } = film
+  const composer = createComposer(film.size)
   const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
   let done = 0
-  for (const shot of shots) {
-    const layers = await orAborted(setStage(film, shot, job.signal), job.signal)
-    held.set(frame)
-    for (let index = 0; index < shot.frames; index++) {
-      const progress = index / (shot.frames - 1)
-      composeFrame(frame, width, height, viewsOf(layers, film.size, shot, progress))
-      if (shot.entrance === 'dissolve' && index < DISSOLVE_FRAMES) dissolve(frame, held, index)
+  let staging = stageOf(film, shots[0], job)
+  for (const [index, shot] of shots.entries()) {
+    const layers = await staging
+    staging = stageOf(film, shots[index + 1], job)
+    composer.hold()
+    composer.stage(layers.map(({ layer }) => layer))
+    for (let at = 0; at < shot.frames; at++) {
+      const frame = await encoder.free()
+      job.signal.throwIfAborted()
+      drawFrame(composer, layers, film.size, shot, at)
+      composer.copyTo(frame)
       encoder.add(frame)
       job.onProgress?.((++done / total) * 0.99)
       // One turn of the event loop per frame, so that whoever hosts us hears a message, and we an abort.
       await nextTurn()
-      job.signal.throwIfAborted()
     }
   }
 }
 
-function viewsOf(layers: readonly StagedLayer[], size: Size, shot: Shot, progress: number): View[] {
-  return layers.map(({ layer, depth }) => ({
-    layer,
-    window: depth === undefined ? WHOLE : windowOn(size, shot.movement, depth, progress),
-  }))
+/** The layers of a shot, begun now and awaited later. */
+function stageOf(film: Film, shot: Shot | undefined, { signal }: RenderJob): Promise<readonly StagedLayer[]> {
+  const layers = shot === undefined ? Promise.resolve([]) : setStage(film, shot, signal)
+  layers.catch(() => {})
+  return layers
+}
+
+function drawFrame(
+  composer: Composer,
+  layers: readonly StagedLayer[],
+  size: Size,
+  shot: Shot,
+  at: number,
+): void {
+  const progress = at / (shot.frames - 1)
+  composer.draw(
+    layers.map(({ depth }) => (depth === undefined ? WHOLE : windowOn(size, shot.movement, depth, progress))),
+  )
+  if (shot.entrance === 'dissolve' && at < DISSOLVE_FRAMES) composer.melt(meltShare(at))
+}
+
+/** How much of the shot before is still seen, of 256: smooth at both ends, so that no step shows. */
+function meltShare(at: number): number {
+  const share = 1 - (at + 1) / (DISSOLVE_FRAMES + 1)
+  return Math.round(255 * share * share * (3 - 2 * share))
 }

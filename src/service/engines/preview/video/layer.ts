@@ -27,39 +27,61 @@ export const EMPTY = 0
 export const MIXED = 1
 export const OPAQUE = 2
 
+const HALF = 32_768
+/** 16 and 128 in 1/65536, over 255: what black and grey are for each step of cover. */
+const BLACK = 4_112
+const GREY = 32_896
+
 /**
  * From RGBA (not premultiplied) of an even size. BT.709 in limited range: what players take for granted from 720 lines
  * up, and what our `colr` box declares.
  */
-export function layerFromRgba(rgba: Uint8Array, { width, height }: Size): Layer {
+export function layerFromRgba(rgba: Uint8Array<ArrayBuffer>, { width, height }: Size): Layer {
   const pixels = width * height
   const luma = new Uint8Array(pixels)
   const alpha = new Uint8Array(pixels)
   const blue = new Uint8Array(pixels / 4)
   const red = new Uint8Array(pixels / 4)
   const half = new Uint8Array(pixels / 4)
+  // A pixel as one number, and integers in 1/65536: a third of the time of reading bytes and reckoning in floats.
+  const whole = rgba.byteOffset % 4 === 0 ? rgba : rgba.slice()
+  const words = new Uint32Array(whole.buffer, whole.byteOffset, pixels)
   for (let row = 0; row < height; row += 2) {
-    for (let column = 0; column < width; column += 2) {
-      let sumBlue = 0
+    let at = ((row >> 1) * width) >> 1
+    for (let column = 0; column < width; column += 2, at++) {
+      const first = row * width + column
+      const above = (words[first] as number) | (words[first + 1] as number)
+      // Most of a plane is empty.
+      if ((above | (words[first + width] as number) | (words[first + width + 1] as number)) === 0) continue
       let sumRed = 0
+      let sumGreen = 0
+      let sumBlue = 0
       let sumAlpha = 0
       for (let corner = 0; corner < 4; corner++) {
-        const at = (row + (corner >> 1)) * width + column + (corner & 1)
-        const a = rgba[at * 4 + 3] as number
+        const place = first + (corner >> 1) * width + (corner & 1)
+        const word = words[place] as number
+        const a = word >>> 24
         if (a === 0) continue
-        const r = (rgba[at * 4] as number) * a
-        const g = (rgba[at * 4 + 1] as number) * a
-        const b = (rgba[at * 4 + 2] as number) * a
-        alpha[at] = a
-        luma[at] = (16 * a + 0.182586 * r + 0.614231 * g + 0.062007 * b) / 255 + 0.5
-        sumBlue += 128 * a - 0.100644 * r - 0.338572 * g + 0.439216 * b
-        sumRed += 128 * a + 0.439216 * r - 0.398942 * g - 0.040274 * b
+        let r = word & 255
+        let g = (word >> 8) & 255
+        let b = (word >> 16) & 255
+        if (a !== 255) {
+          // Times alpha, over 255, rounded.
+          r = ((r * a + 127) * 257) >> 16
+          g = ((g * a + 127) * 257) >> 16
+          b = ((b * a + 127) * 257) >> 16
+        }
+        alpha[place] = a
+        luma[place] = (r * 11966 + g * 40254 + b * 4064 + a * BLACK + HALF) >> 16
+        sumRed += r
+        sumGreen += g
+        sumBlue += b
         sumAlpha += a
       }
-      const at = ((row >> 1) * width) / 2 + (column >> 1)
-      blue[at] = sumBlue / 1020 + 0.5
-      red[at] = sumRed / 1020 + 0.5
-      half[at] = sumAlpha / 4 + 0.5
+      if (sumAlpha === 0) continue
+      blue[at] = (sumBlue * 28784 - sumRed * 6596 - sumGreen * 22188 + sumAlpha * GREY + 4 * HALF) >> 18
+      red[at] = (sumRed * 28784 - sumGreen * 26145 - sumBlue * 2639 + sumAlpha * GREY + 4 * HALF) >> 18
+      half[at] = (sumAlpha + 2) >> 2
     }
   }
   return {

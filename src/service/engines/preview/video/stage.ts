@@ -3,27 +3,29 @@ import type { OverlayOptions } from 'sharp'
 import { drawCaption, type Lettering } from '../lettering/caption.js'
 import type { Palette } from '../palette.js'
 import { layPrints } from '../references/prints.js'
-import type { Reference } from '../references/reference.js'
+import { backdropOf, type Reference } from '../references/reference.js'
 import { composeScene } from '../scenery/scene.js'
+import type { Setting } from '../scenery/setting.js'
 import type { Framing } from '../scenery/stage.js'
 import { pixels, stageSvg } from '../scenery/svg.js'
 import type { Size } from '../sizes.js'
-import type { Reading } from '../words.js'
 import { stageSize } from './camera.js'
 import { type Layer, layerFromRgba } from './layer.js'
 import type { Shot } from './shots.js'
 
 export interface Film {
-  readonly prompt: string
-  readonly reading: Reading
-  readonly palette: Palette
+  readonly setting: Setting
   readonly size: Size
   readonly lettering: Lettering
   readonly references: readonly Reference[]
-  readonly shots: number
+  readonly shots: readonly Shot[]
 }
 
 const CLOSENESS: Readonly<Record<Framing, number>> = { wide: 1, middle: 1.35, close: 1.9 }
+
+/** Out of focus, being furthest and nearest: drawn at half the size, which is also a quarter of the work. */
+const SOFT: ReadonlySet<string> = new Set(['sky', 'front'])
+const halfOf = ({ width, height }: Size): Size => ({ width: width / 2, height: height / 2 })
 
 /** A layer and how far it follows the camera; `depth` is undefined for what stands still, the lettering. */
 export interface StagedLayer {
@@ -33,45 +35,53 @@ export interface StagedLayer {
 
 /** The furthest first. About 8 MiB for each of five layers at 1080p, and they live for one shot. */
 export async function setStage(film: Film, shot: Shot, signal: AbortSignal): Promise<readonly StagedLayer[]> {
-  const { prompt, reading, palette, size, lettering } = film
+  const { setting, size, lettering } = film
+  const { palette, seed: prompt } = setting
   const stage = stageSize(size)
+  const shown = shot.references.flatMap((index) => film.references[index] ?? [])
+  const cast = shown.length > 0 ? [] : setting.actors
   const scene = composeScene(
-    { seed: prompt, reading, palette },
+    { ...setting, actors: cast },
     { size, framing: shot.framing, number: shot.number },
   )
-  const shown = shot.references.flatMap((index) => film.references[index] ?? [])
-  const only = shown.length === 1 ? shown[0]?.fill : undefined
+  const only = backdropOf(shown, size)
 
-  const layers: StagedLayer[] = []
-  // A single reference is the shot (image to video), from as near as the shot is framed.
-  if (only !== undefined) {
-    layers.push({
-      layer: await paintLayer(stage, [
-        { input: await only(stage.width, stage.height, CLOSENESS[shot.framing]) },
-      ]),
-      depth: 0.35,
-    })
+  signal.throwIfAborted()
+  const label = `${shot.number} / ${film.shots.length}`
+  const caption = paintLayer(size, [
+    { input: stageSvg(size, scene, drawCaption(scene, lettering, palette, { prompt, label })) },
+  ])
+  const layers =
+    only === undefined
+      ? scene.planes.map(async ({ name, drawing, depth }) => {
+          const room = SOFT.has(name) ? halfOf(stage) : stage
+          return { layer: await paintLayer(room, [{ input: stageSvg(room, scene, drawing) }]), depth }
+        })
+      : // A single reference is the shot (image to video), from as near as the shot is framed.
+        [paintOnly(only, stage, CLOSENESS[shot.framing])]
+  const prints = only === undefined && shown.length > 0 ? [paintPrints(shown, stage, palette, lettering)] : []
+  return await Promise.all([...layers, ...prints, caption.then((layer) => ({ layer, depth: undefined }))])
+}
+
+async function paintOnly(
+  fill: NonNullable<Reference['fill']>,
+  stage: Size,
+  closeness: number,
+): Promise<StagedLayer> {
+  const input = await fill(stage.width, stage.height, closeness)
+  return { layer: await paintLayer(stage, [{ input }]), depth: 0.35 }
+}
+
+async function paintPrints(
+  shown: readonly Reference[],
+  stage: Size,
+  palette: Palette,
+  lettering: Lettering,
+): Promise<StagedLayer> {
+  return {
+    layer: await paintLayer(stage, await layPrints(shown, stage, palette, lettering.label)),
+    depth: 0.5,
   }
-  for (const plane of only === undefined ? scene.planes : []) {
-    signal.throwIfAborted()
-    layers.push({
-      layer: await paintLayer(stage, [{ input: stageSvg(stage, scene, plane.drawing) }]),
-      depth: plane.depth,
-    })
-  }
-  if (only === undefined && shown.length > 0) {
-    layers.push({
-      layer: await paintLayer(stage, await layPrints(shown, stage, palette, lettering.label)),
-      depth: 0.5,
-    })
-  }
-  const label = `${shot.number} / ${film.shots}`
-  const caption = drawCaption(scene, lettering, palette, { prompt, label })
-  layers.push({
-    layer: await paintLayer(size, [{ input: stageSvg(size, scene, caption) }]),
-    depth: undefined,
-  })
-  return layers
 }
 
 /** sharp lays out the bytes of an SVG at its own size; several drawings are composited onto an empty canvas first. */

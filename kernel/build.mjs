@@ -1,0 +1,45 @@
+/**
+ * Compiles kernel/compose.ts with AssemblyScript: `node kernel/build.mjs` writes the module, as text, into
+ * src/service/engines/preview/video/kernel.ts. It is kept in the repository, so that building the program needs no
+ * compiler but its own; a test compiles it anew and compares where the compiler is installed.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const TARGET = new URL('../src/service/engines/preview/video/kernel.ts', import.meta.url)
+
+/** The text of the TypeScript file. */
+export async function compileKernel() {
+  const { default: asc } = await import('assemblyscript/asc')
+  const source = readFileSync(new URL('./compose.ts', import.meta.url), 'utf8')
+  let binary
+  const { error, stderr } = await asc.main(
+    [
+      'compose.ts',
+      '--outFile',
+      'compose.wasm',
+      '--runtime',
+      'stub',
+      '--importMemory',
+      '--noAssert',
+      '-O3',
+      '--enable',
+      'simd',
+    ],
+    {
+      readFile: (name) => (name === 'compose.ts' ? source : null),
+      writeFile: (name, contents) => {
+        if (name === 'compose.wasm') binary = contents
+      },
+      listFiles: () => [],
+    },
+  )
+  if (error) throw new Error(`${error.message}\n${stderr}`)
+  const text = Buffer.from(binary)
+    .toString('base64')
+    .replace(/.{1,108}/g, "  '$&' +\n")
+    .replace(/ \+\n$/, '\n')
+  return `// Made by kernel/build.mjs from kernel/compose.ts: a WebAssembly module, in base64.\nexport const KERNEL =\n${text}`
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(TARGET, await compileKernel())

@@ -1,0 +1,74 @@
+// The cast: which picture plays what, and how it meets the ground.
+import { BEINGS } from './beings.js'
+import { THINGS } from './things.js'
+
+export type Stance =
+  /** Stands on the ground, whole. */
+  | 'stand'
+  /** A head alone, for which a body is drawn. */
+  | 'head'
+  /** Cut off at the chest: it looks over the edge of what is nearest. */
+  | 'bust'
+  /** In the air. */
+  | 'fly'
+  /** In the water, up to its waterline. */
+  | 'float'
+  /** Buildings, trees, rocks: large, and behind whoever else there is. */
+  | 'landmark'
+  /** Lies or stands on a table: food, flowers, products. */
+  | 'thing'
+
+export interface Role {
+  /** The picture's name in the set. */
+  readonly icon: string
+  readonly stance: Stance
+}
+
+type Rows = Readonly<Partial<Record<Stance, Readonly<Record<string, string>>>>>
+
+const GROUPS: readonly Rows[] = [BEINGS, THINGS]
+
+/** Every role, in the order of the tables. */
+export const ROLES: readonly (Role & { readonly words: string })[] = GROUPS.flatMap((group) =>
+  (Object.entries(group) as [Stance, Readonly<Record<string, string>>][]).flatMap(([stance, rows]) =>
+    Object.entries(rows).map(([icon, words]) => ({ icon, stance, words })),
+  ),
+)
+
+const byWord = new Map<string, Role>()
+for (const { icon, stance, words } of ROLES)
+  for (const word of [icon, ...words.split(' ')])
+    if (word !== '' && !byWord.has(word)) byWord.set(word, { icon, stance })
+
+const byIcon = new Map<string, Role>(ROLES.map(({ icon, stance }) => [icon, { icon, stance }]))
+
+/** By a word or by several joined with a hyphen, in the singular or the plural. */
+export function roleCalled(word: string): { readonly role: Role; readonly plural: boolean } | undefined {
+  const exact = byWord.get(word)
+  if (exact !== undefined) return { role: exact, plural: PLURALS.has(word) }
+  for (const singular of singulars(word)) {
+    const role = byWord.get(singular)
+    if (role !== undefined) return { role, plural: true }
+  }
+  return undefined
+}
+
+/** By the picture's name; one that is in no table is a thing. */
+export function roleOf(icon: string): Role {
+  return byIcon.get(icon) ?? { icon, stance: 'thing' }
+}
+
+/** Words of the tables that mean several, though no rule of grammar says so. */
+const PLURALS: ReadonlySet<string> = new Set(
+  'birds balloons hot-air-balloons lanterns wolves mice geese ships people friends crowd flock cattle houses village bikes children pups'.split(
+    ' ',
+  ),
+)
+
+function singulars(word: string): readonly string[] {
+  if (word.length < 4 || !word.endsWith('s')) return []
+  const cut = [word.slice(0, -1)]
+  if (word.endsWith('es')) cut.push(word.slice(0, -2))
+  if (word.endsWith('ies')) cut.push(`${word.slice(0, -3)}y`)
+  return cut
+}

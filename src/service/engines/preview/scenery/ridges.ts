@@ -1,0 +1,143 @@
+// Mountains, hills and deserts: lines of land, one behind the other.
+import { type Colour, hex, mix } from '../colour.js'
+import { between, type Random } from '../random.js'
+import { type Point, path, polygon, short } from './drawing.js'
+import { conifer, firm, grass, misty, roundTree } from './land.js'
+import { heightAt, jaggedRidge, smoothRidge } from './ridge.js'
+import { below, type Land, type Stage } from './stage.js'
+
+export function mountains(stage: Stage, random: Random): Land {
+  const { width, palette, scale, season } = stage
+  const far = jaggedRidge(random, width, below(stage, 0.05), 330 * scale)
+  const middle = jaggedRidge(random, width, below(stage, 0.2), 170 * scale)
+  const near = smoothRidge(random, width, below(stage, 0.36), 60 * scale)
+  const trees = row(
+    stage,
+    random,
+    near,
+    74 * scale,
+    (x, foot, size) => conifer(x, foot, size, hex(mix(palette.near, palette.front, 0.45))),
+    0.5,
+  )
+  const snow = season === 'summer' ? '' : caps(stage, far, 0.55, mix(palette.far, palette.paper, 0.75))
+  return {
+    far: misty(stage, 'far', far, palette.far) + snow,
+    middle: misty(stage, 'middle', middle, palette.middle),
+    ground: trees + firm(stage, 'ground', near, palette.near),
+    front: fringe(stage, random, 46),
+  }
+}
+
+export function hills(stage: Stage, random: Random): Land {
+  const { width, palette, scale } = stage
+  const far = smoothRidge(random, width, below(stage, 0.03), 130 * scale)
+  const middle = smoothRidge(random, width, below(stage, 0.2), 110 * scale)
+  const near = smoothRidge(random, width, below(stage, 0.42), 60 * scale)
+  const wood = (line: readonly Point[], size: number, shade: Colour, density: number) =>
+    row(stage, random, line, size * scale, (x, foot, each) => roundTree(stage, x, foot, each, shade), density)
+  return {
+    far: wood(far, 46, palette.far, 0.3) + misty(stage, 'far', far, palette.far),
+    middle:
+      wood(middle, 92, mix(palette.middle, palette.front, 0.18), 0.22) +
+      misty(stage, 'middle', middle, palette.middle),
+    ground: firm(stage, 'ground', near, palette.near) + flowers(stage, random),
+    front: fringe(stage, random, 74),
+  }
+}
+
+export function desert(stage: Stage, random: Random): Land {
+  const { width, palette, scale } = stage
+  const dune = (share: number, height: number, name: string, shade: Colour) => {
+    const line = smoothRidge(random, width, below(stage, share), height * scale)
+    return misty(stage, name, line, shade, 0.3) + shadowSide(stage, line, shade)
+  }
+  const far = jaggedRidge(random, width, below(stage, 0.02), 90 * scale)
+  return {
+    far:
+      misty(stage, 'mesa', far, palette.far) + dune(0.14, 90, 'far', mix(palette.far, palette.middle, 0.5)),
+    middle: dune(0.3, 130, 'middle', palette.middle),
+    ground: dune(0.5, 90, 'ground', palette.near),
+    front: '',
+  }
+}
+
+/** Whatever stands along a line of land, in groups with gaps. */
+export function row(
+  stage: Stage,
+  random: Random,
+  line: readonly Point[],
+  size: number,
+  draw: (x: number, foot: number, size: number) => string,
+  density: number,
+): string {
+  let drawing = ''
+  for (let x = -20; x < stage.width + 20; x += size * between(random, 0.28, 0.6)) {
+    if (Math.sin(x / (size * 3.1) + size) + random() * 1.4 - 0.7 > 1 - density * 2) {
+      drawing += draw(x, heightAt(line, x) + 4, size * between(random, 0.65, 1.3))
+    }
+  }
+  return drawing
+}
+
+/** The strip of grass or snow at the foot of the frame. */
+export function fringe(stage: Stage, random: Random, tall: number): string {
+  const { width, height, palette, season, scale } = stage
+  const line = smoothRidge(random, width, height * (height > width ? 0.93 : 0.94), 60)
+  const shade = season === 'winter' ? mix(palette.near, palette.front, 0.3) : palette.front
+  const blades =
+    season === 'winter' ? '' : grass(stage, random, line, tall * Math.sqrt(scale) * 1.4, hex(shade))
+  return (
+    blades + polygon([...line, { x: width + 20, y: height + 40 }, { x: -20, y: height + 40 }], hex(shade))
+  )
+}
+
+function caps(stage: Stage, line: readonly Point[], share: number, shade: Colour): string {
+  const top = Math.min(...line.map(({ y }) => y))
+  const foot = Math.max(...line.map(({ y }) => y))
+  const snow = top + (foot - top) * (1 - share)
+  const lower = line.map(({ x, y }, index) => ({
+    x,
+    y: Math.max(
+      y,
+      Math.min(snow + (index % 2 === 0 ? 26 : -12) + ((index * 37) % 23), y + (snow - y) * 0.92 + 12),
+    ),
+  }))
+  const clipped = line.map(({ x, y }) => ({ x, y: Math.min(y, snow + 40) }))
+  return polygon(
+    [...clipped, ...lower.reverse().map(({ x, y }) => ({ x, y: Math.min(y, snow + 40) }))],
+    hex(shade),
+    stage.palette.hour === 'night' ? 0.6 : 0.85,
+  )
+}
+
+/** The side of a dune that the light does not reach. */
+function shadowSide({ palette, light, scale }: Stage, line: readonly Point[], shade: Colour): string {
+  const dark = hex(mix(shade, palette.front, 0.28))
+  const crests = line.filter(
+    (point, index) =>
+      index > 0 && point.y < (line[index - 1]?.y ?? 0) && point.y <= (line[index + 1]?.y ?? 0),
+  )
+  return crests
+    .map(({ x, y }) => {
+      const reach = -light.side * 330 * scale
+      return path(
+        `M${short(x)} ${short(y)}C${short(x + reach * 0.2)} ${short(y + 50 * scale)} ${short(x - reach * 0.12)} ${short(y + 90 * scale)} ${short(x + reach * 0.3)} ${short(y + 190 * scale)}L${short(x + reach * 1.1)} ${short(y + 150 * scale)}Q${short(x + reach * 0.5)} ${short(y + 36 * scale)} ${short(x)} ${short(y)}Z`,
+        dark,
+        0.5,
+      )
+    })
+    .join('')
+}
+
+function flowers(stage: Stage, random: Random): string {
+  const { width, palette, season, scale } = stage
+  if (season === 'winter' || season === 'autumn') return ''
+  const shades = [palette.accent, palette.second, palette.paper].map((shade) =>
+    hex(mix(shade, palette.near, palette.hour === 'night' ? 0.6 : 0.15)),
+  )
+  return Array.from({ length: 60 }, (_, index) => {
+    const nearness = random()
+    const y = below(stage, 0.5 + nearness * 0.5)
+    return `<circle cx="${short(random() * width)}" cy="${short(y)}" r="${short((2 + nearness * 5) * Math.sqrt(scale))}" fill="${shades[index % 3]}" fill-opacity=".85"/>`
+  }).join('')
+}

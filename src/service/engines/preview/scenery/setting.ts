@@ -1,0 +1,142 @@
+// What all pictures of one prompt share: its place, its colours, the side its light comes from, who is in it.
+import { roleOf } from '../cast/roles.js'
+import { type Palette, paletteFor } from '../palette.js'
+import { between, pick, type Random, randomFrom } from '../random.js'
+import type { Place } from '../vocabulary.js'
+import { type Actor, type Reading, readPrompt } from '../words.js'
+
+export interface Setting {
+  readonly seed: string
+  readonly reading: Reading
+  readonly place: Place
+  readonly palette: Palette
+  readonly actors: readonly Actor[]
+  /** Where the light stands, as shares of the width and of what lies above the horizon. */
+  readonly light: { readonly x: number; readonly y: number }
+}
+
+/** Where somebody is at home, when the prompt does not say where they are. */
+const HOMES: Readonly<Record<string, Place>> = {
+  camel: 'desert',
+  'two-hump-camel': 'desert',
+  scorpion: 'desert',
+  cactus: 'desert',
+  snake: 'desert',
+  penguin: 'mountains',
+  'polar-bear': 'mountains',
+  skier: 'mountains',
+  snowboarder: 'mountains',
+  snowman: 'hills',
+  goat: 'mountains',
+  eagle: 'mountains',
+  castle: 'mountains',
+  'mount-fuji': 'mountains',
+  elephant: 'hills',
+  lion: 'hills',
+  zebra: 'hills',
+  giraffe: 'hills',
+  horse: 'hills',
+  cow: 'hills',
+  ewe: 'hills',
+  tiger: 'forest',
+  monkey: 'forest',
+  gorilla: 'forest',
+  orangutan: 'forest',
+  parrot: 'forest',
+  panda: 'forest',
+  fox: 'forest',
+  wolf: 'forest',
+  bear: 'forest',
+  owl: 'forest',
+  deer: 'forest',
+  mushroom: 'forest',
+  fire: 'forest',
+  hedgehog: 'forest',
+  taxi: 'city',
+  bus: 'city',
+  tram: 'city',
+  automobile: 'city',
+  'motor-scooter': 'city',
+  'auto-rickshaw': 'city',
+  'office-building': 'city',
+  'racing-car': 'desert',
+  robot: 'city',
+  ninja: 'city',
+  detective: 'city',
+  'red-paper-lantern': 'city',
+  astronaut: 'space',
+  alien: 'space',
+  rocket: 'space',
+  satellite: 'space',
+  'flying-saucer': 'space',
+  'ringed-planet': 'space',
+  'globe-showing-europe-africa': 'space',
+  fish: 'underwater',
+  'tropical-fish': 'underwater',
+  octopus: 'underwater',
+  squid: 'underwater',
+  jellyfish: 'underwater',
+  shark: 'underwater',
+  airplane: 'sky',
+  helicopter: 'city',
+  parachute: 'sky',
+  'person-surfing': 'sea',
+  seal: 'sea',
+  turtle: 'underwater',
+  crab: 'sea',
+}
+const PRODUCTS =
+  /shoe|bag|watch|phone|headphone|lotion|lipstick|gem|ring|crown|laptop|camera|perfume|sunglasses|backpack|boot|trophy|microphone|t-shirt|dress|video-game|heart|umbrella|guitar|violin/
+const SCENES = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
+/** Small life for a place where nobody is named, so that there is something to look at and a scale to see it by. */
+const GUESTS: Readonly<Partial<Record<Place, readonly [string, ...string[]]>>> = {
+  mountains: ['hut', 'eagle', 'person-walking', 'tent', 'goat'],
+  hills: ['house-with-garden', 'horse', 'kite', 'deciduous-tree', 'ewe', 'person-walking'],
+  sea: ['sailboat', 'sailboat', 'spouting-whale', 'canoe'],
+  forest: ['deer', 'hut', 'owl', 'tent', 'fox'],
+  desert: ['camel', 'cactus', 'lizard', 'tent'],
+  city: ['bicycle', 'person-walking', 'taxi', 'tram', 'cat'],
+  space: ['rocket', 'astronaut', 'satellite'],
+  sky: ['parachute', 'airplane', 'dove'],
+  underwater: ['tropical-fish', 'turtle', 'octopus'],
+  table: ['hot-beverage', 'books', 'potted-plant', 'candle'],
+  studio: ['wrapped-gift', 'potted-plant', 'gem-stone'],
+}
+
+export function settingFor(prompt: string): Setting {
+  const reading = readPrompt(prompt)
+  const random = randomFrom(`${prompt}\nsetting`)
+  const place = placeFor(reading, random, prompt)
+  const palette = paletteFor(reading, place, randomFrom(`${prompt}\ncolours`))
+  const left = random() < 0.5
+  const low = palette.hour === 'dusk' || palette.hour === 'dawn'
+  const x = left ? between(random, 0.16, 0.36) : between(random, 0.64, 0.84)
+  const y = low ? between(random, 0.68, 0.86) : between(random, 0.18, 0.36)
+  return { seed: prompt, reading, place, palette, actors: castFor(reading, place, random), light: { x, y } }
+}
+
+function placeFor({ place, actors, season, tints, view }: Reading, random: Random, prompt: string): Place {
+  const rolled = pick(random, SCENES)
+  if (place !== undefined)
+    return place === 'sea' && actors[0] !== undefined && HOMES[actors[0].icon] === 'underwater'
+      ? 'underwater'
+      : place
+  const [first] = actors
+  if (first === undefined) {
+    const nothingToSee = !/\p{L}/u.test(prompt) || (tints.length > 0 && season === undefined)
+    return nothingToSee ? 'abstract' : rolled
+  }
+  // A portrait is of a face, not of a place.
+  if (view === 'close' && (first.stance === 'head' || first.stance === 'bust')) return 'studio'
+  const home = HOMES[first.icon]
+  if (home !== undefined) return home
+  if (first.stance === 'thing') return PRODUCTS.test(first.icon) ? 'studio' : 'table'
+  if (first.stance === 'float') return 'sea'
+  return pick(random, ['hills', 'forest', 'mountains', 'hills'] as const)
+}
+
+function castFor(reading: Reading, place: Place, random: Random): readonly Actor[] {
+  const guest = pick(random, GUESTS[place] ?? ['dove'])
+  if (reading.actors.length > 0 || place === 'abstract') return reading.actors
+  return [{ ...roleOf(guest), tint: undefined, count: 1 }]
+}

@@ -70,6 +70,7 @@ function createReader(positionAt: (offset: number) => Position, report: Report) 
   /** By anchor. One that is still being read is not in it, so nothing can contain itself. */
   const anchors = new Map<string, Node>()
   const sizes = new WeakMap<Node, Size>()
+  let isTooMuch = false
   const at = (node: ParsedNode): Position => positionAt(node.range[0])
 
   function sized<Made extends List | Fields>(made: Made, children: readonly Node[]): Node {
@@ -79,10 +80,13 @@ function createReader(positionAt: (offset: number) => Position, report: Report) 
       depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
     }
     if (size.values > MOST_VALUES || size.depth > MOST_DEPTH) {
-      report(
-        made.at,
-        size.depth > MOST_DEPTH ? 'is nested too deeply' : 'is too much once its aliases are filled in',
-      )
+      // Whatever contains it would be so as well: once is enough.
+      if (!isTooMuch)
+        report(
+          made.at,
+          size.depth > MOST_DEPTH ? 'is nested too deeply' : 'is too much once its aliases are filled in',
+        )
+      isTooMuch = true
       return scalar(null, made.at)
     }
     sizes.set(made, size)

@@ -1,0 +1,412 @@
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { formatOf } from '../../src/batch/manifest/format.js'
+import { inputToSend } from '../../src/batch/manifest/index.js'
+import { identityOf } from '../../src/journal/identity.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { entriesOf, folderWith, problemsOf, read } from './folder.js'
+
+const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
+  (await entriesOf(text, options)).map(({ name, output }) => `${name} → ${output}`)
+
+describe('the formats', () => {
+  const rows = [
+    { name: 'fox', kind: 'image', prompt: 'a "fox",\nred', quality: 'high' },
+    {
+      name: 'boat',
+      kind: 'video',
+      prompt: 'a boat',
+      duration: '5',
+      image_urls: ['https://a.example/1.png', 'run:x'],
+    },
+  ]
+  const csv = (delimiter: string) =>
+    [
+      ['name', 'kind', 'prompt', 'quality', 'duration', 'image_urls'],
+      ['fox', 'image', '"a ""fox"",\nred"', 'high', '', ''],
+      ['boat', 'video', 'a boat', '', '5', 'https://a.example/1.png  run:x'],
+    ]
+      .map((cells) => cells.join(delimiter))
+      .join('\n')
+  const yaml = `runs:
+  - name: fox
+    kind: image
+    prompt: |
+      a "fox",
+      red
+    quality: high
+  - { name: boat, kind: video, prompt: a boat, duration: 5, image_urls: [https://a.example/1.png, run:x] }
+`
+  it.each([
+    ['shots.yaml', yaml],
+    ['shots.yml', `\ufeff${yaml.replaceAll('\n', '\r\n')}`],
+    ['shots.json', JSON.stringify({ runs: rows }, null, '\t')],
+    ['shots.json', JSON.stringify(rows)],
+    ['shots.jsonl', rows.map((row) => JSON.stringify(row)).join('\r\n\r\n')],
+    ['shots.csv', csv(',')],
+    ['shots.csv', `\ufeff${csv(';')}\n`],
+    ['shots.tsv', csv('\t').replaceAll('\n', '\r\n')],
+    ['shots', yaml],
+    ['shots', JSON.stringify({ runs: rows }, null, 2)],
+    ['shots.txt', rows.map((row) => JSON.stringify(row)).join('\n')],
+    ['shots.txt', csv(',')],
+  ])('say the same: %s', async (name, text) => {
+    const entries = await entriesOf(text, { name })
+    expect(entries.map(({ name: each, kind, input, output }) => ({ each, kind, input, output }))).toEqual([
+      {
+        each: 'fox',
+        kind: 'image',
+        input: { prompt: 'a "fox",\nred', quality: 'high' },
+        output: 'fox.{ext}',
+      },
+      {
+        each: 'boat',
+        kind: 'video',
+        input: { prompt: 'a boat', duration: '5', image_urls: ['https://a.example/1.png', 'run:x'] },
+        output: 'boat.{ext}',
+      },
+    ])
+  })
+
+  it.each([
+    ['a.yaml', '{"runs": []}', 'yaml'],
+    ['a.JSON', 'x: 1', 'json'],
+    ['a', '  {"runs": []}\n', 'json'],
+    ['a', '{"name": "a"}\n{"name": "b"}\n', 'json-lines'],
+    ['a', '{runs: []}', 'yaml'],
+    ['a', 'name,prompt\nx,y', 'csv'],
+    ['a', 'name: fox, prompt: y', 'yaml'],
+    ['a', '', 'yaml'],
+  ])('are told by name, then by content: %s %j is %s', (path, text, format) => {
+    expect(formatOf(path, text)).toBe(format)
+  })
+
+  it('never end in anything but problems, whatever the text', async () => {
+    const folder = folderWith()
+    const piece = fc.constantFrom(
+      ...[
+        'runs:',
+        '- ',
+        '  ',
+        '\n',
+        'name',
+        ': ',
+        'kind: image',
+        'prompt',
+        '"',
+        "'",
+        ',',
+        '{',
+        '}',
+        '[',
+        ']',
+      ],
+      ...[
+        '&a ',
+        '*a',
+        '<<: ',
+        '!x ',
+        '|',
+        '>',
+        '# ',
+        '---',
+        '%',
+        '\t',
+        '\r\n',
+        '?',
+        '\\',
+        'null',
+        '1e999',
+        '\ud800',
+      ],
+      ...['models: {image: a/b}', 'defaults:', 'count: 2', 'output: a.png', '{ext}', '../', 'é', '\u0000'],
+    )
+    const text = fc.oneof(
+      fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join('')),
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        text,
+        fc.constantFrom('a.yaml', 'a.json', 'a.jsonl', 'a.csv', 'a'),
+        async (given, name) => {
+          const result = await read(given, { name, folder })
+          if (result.ok) return
+          const lines = given.split('\n').length + given.split('\r').length
+          for (const { line, column } of result.problems) {
+            expect(line >= 1 && line <= lines).toBe(true)
+            expect(column).toBeGreaterThanOrEqual(1)
+          }
+        },
+      ),
+      { numRuns: 1_500 },
+    )
+  })
+
+  it('reads JSON as JSON.parse does', async () => {
+    const folder = folderWith()
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), async (input) => {
+        const text = JSON.stringify([{ name: 'a', model: 'acme/x', input }], null, '\t')
+        const [entry] = await entriesOf(text, { name: 'a.json', folder })
+        expect(JSON.stringify(entry?.input)).toBe(JSON.stringify(JSON.parse(text)[0].input))
+      }),
+    )
+  })
+})
+
+describe('YAML', () => {
+  it('has anchors, aliases and merge keys, the row itself first', async () => {
+    const text = `x-style: &style { quality: high, aspect_ratio: "1:1" }
+x-wide: &wide { aspect_ratio: 16:9, kind: image }
+runs:
+  - { <<: [*style, *wide], name: a, prompt: x }
+  - { <<: *wide, name: b, prompt: &p y, aspect_ratio: 21:9 }
+  - { <<: *wide, name: c, prompt: *p }
+`
+    expect((await entriesOf(text)).map(({ input }) => input)).toEqual([
+      { prompt: 'x', aspect_ratio: '1:1', quality: 'high' },
+      { prompt: 'y', aspect_ratio: '21:9' },
+      { prompt: 'y', aspect_ratio: '16:9' },
+    ])
+  })
+
+  const bomb = ['x-a: &a0 [x, x]']
+  for (let at = 1; at < 60; at++)
+    bomb.push(
+      `x-${at}: &a${at} [${Array(9)
+        .fill(`*a${at - 1}`)
+        .join(', ')}]`,
+    )
+
+  it.each([
+    ['aliases that blow up', `x-${bomb.join('\n')}\nruns: []`, /aliases/],
+    ['an alias of itself', 'x-a: &a [*a]\nruns: []', /^1:10 \*a names no anchor before it$/],
+    ['an unknown alias', 'runs: *a', /^1:7 \*a names no anchor/],
+    [
+      'a long chain of aliases',
+      `${Array.from({ length: 99 }, (_, at) => `x-${at}: &a${at} [${at === 0 ? 1 : `*a${at - 1}`}]`).join('\n')}\nruns: []`,
+      /too deeply/,
+    ],
+    ['brackets without end', '['.repeat(100_000), /levels deep/],
+    ['dashes without end', '- '.repeat(100_000), /levels deep/],
+    ['two documents', 'runs: []\n---\nruns: []', /^2:1 begins a second document/],
+    ['a key that stands there twice', 'runs:\n  - name: a\n    name: b', /3:5 "name" stands here twice$/],
+    ['a tag', 'runs: !mine []', /tag/],
+    ['a merge of a text', 'runs: [{<<: x, name: a}]', /<< takes a map/],
+    ['a map as a name', 'runs: [{? {a: b} : c}]', /is no name of a field/],
+    ['nothing', '', /^1:1 is empty$/],
+    ['a comment alone', '# nothing', /^1:1 is empty$/],
+    ['bytes', Buffer.from([0xff, 0xfe, 0x61, 0x00]), /not UTF-8/],
+    ['too many bytes', Buffer.alloc(16 * 1024 * 1024 + 1, ' '), /16 MiB/],
+  ])('is refused for %s', async (_, text, pattern) => {
+    const problems = await problemsOf(text)
+    expect(problems.join('\n')).toMatch(pattern)
+    expect(problems.length).toBeLessThan(5)
+  })
+})
+
+describe('JSON and CSV', () => {
+  it.each([
+    [
+      'a.json',
+      '{"runs": [\n  {"name": "a",}\n]}',
+      '2:16 is no JSON: a name in double quotes should stand here, not "}"',
+    ],
+    ['a.json', '{"runs": []} x', '1:14 is no JSON: nothing more should stand here, not "x"'],
+    ['a.json', '["a', '1:2 is no JSON: this text has no end'],
+    ['a.json', '[01]', '1:2 is no JSON: a value should stand here, not "0"'],
+    ['a.json', '{"runs": [], "runs": []}', '1:14 "runs" stands here twice'],
+    [
+      'a.jsonl',
+      '{"name": "a", "kind": "image", "prompt": "x"}\n{"name"}',
+      '2:8 is no JSON: ":" should stand here, not "}"',
+    ],
+    ['a.csv', 'name,promt\na,b', '1:6 there is no field "promt"; did you mean "prompt"?'],
+    ['a.csv', 'name,prompt,name\na,b,c', '1:13 "name" stands here twice'],
+    ['a.csv', 'name,kind,prompt\na,image,"x', /^3?2?:1 is no CSV|^\d:1 is no CSV: Quote Not Closed/],
+    ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2:15 stands in a column without a name/],
+    ['a.csv', 'name,kind,prompt\n"x\ny",image,x\nb,image,x\nc,imag,x', '2:1 name holds a control character'],
+    [
+      'a.csv',
+      'name,kind,prompt\n\n\nb,image,x\r\nc,imag,x',
+      '5:3 there is no kind "imag"; did you mean "image"?',
+    ],
+    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2:10 is no JSON/],
+  ])('%s %j', async (name, text, problem) => {
+    const [first] = await problemsOf(text, { name })
+    if (typeof problem === 'string') expect(first).toBe(problem)
+    else expect(first).toMatch(problem)
+  })
+
+  it('a cell may hold the input of another model', async () => {
+    const [entry] = await entriesOf('name,model,input\na,acme/x,"{""a"": [1]}"', { name: 'a.csv' })
+    expect(entry).toMatchObject({ kind: undefined, model: 'acme/x', input: { a: [1] } })
+  })
+})
+
+describe('names and outputs', () => {
+  const rows = (...texts: string[]) => texts.map((text) => `- {kind: image, prompt: x, ${text}}`).join('\n')
+
+  it.each([
+    [['name: fox'], ['fox → fox.{ext}']],
+    [['name: icons/fox'], ['icons/fox → icons/fox.{ext}']],
+    [['name: "a: b?"'], ['a: b? → a_ b_.{ext}']],
+    [['name: con'], ['con → _con.{ext}']],
+    [['name: ../fox, output: fox.png'], ['../fox → fox.png']],
+    [['output: ./a//fox.png'], ['a/fox.png → a/fox.png']],
+    [['output: "a/fox.{ext}"'], ['a/fox → a/fox.{ext}']],
+    [['name: fox, count: 3'], ['fox → fox.{ext}', 'fox-2 → fox-2.{ext}', 'fox-3 → fox-3.{ext}']],
+    [['output: a/fox.png, count: 2'], ['a/fox.png → a/fox.png', 'a/fox-2.png → a/fox-2.png']],
+    [['name: fox, count: 2, output: "f{index}/{kind}.png"'], ['fox → f1/image.png', 'fox-2 → f2/image.png']],
+    [['name: a/b, output: "x/{name}.png"'], ['a/b → x/a_b.png']],
+    [
+      ['name: fox', 'name: fox2, output: fox.mp4'],
+      ['fox → fox.{ext}', 'fox2 → fox.mp4'],
+    ],
+  ])('%j', async (texts, expected) => {
+    expect(await outline(rows(...texts))).toEqual(expected)
+  })
+
+  it('come from the defaults too', async () => {
+    const text = `defaults: { kind: image, output: "a/{name}.png" }\nruns:\n  - {name: x, prompt: x}\n  - {name: y, prompt: x, output: null}`
+    expect(await outline(text)).toEqual(['x → a/x.png', 'y → y.{ext}'])
+  })
+
+  it.each([
+    [[''], '1:3 name is missing (or output)'],
+    [['name: a, output: "{id}.png"'], '{id}, which nobody knows'],
+    [['output: "{name}.png"'], 'holds {name}, and the run has no name'],
+    [['name: a, output: "{nmae}.png"'], 'Did you mean {name}?'],
+    [['name: a, output: "{ext}"'], 'as its extension alone'],
+    [['name: a, output: a/'], 'names a folder'],
+    [['name: a, output: "."'], 'names a folder'],
+    [["name: a, output: 'a\\b.png'"], 'holds a backslash'],
+    [['name: a, output: ../a.png'], 'is outside the folder of the manifest'],
+    [['name: a, output: b/../../a.png'], 'is outside'],
+    [['name: a, output: /tmp/a.png'], 'is outside'],
+    [['name: a, output: "C:/a.png"'], 'is outside'],
+    [['name: ../a'], 'is outside'],
+    [['name: a', 'name: a'], '2:3 the name "a" is that of line 1 too'],
+    [['name: a, count: 2', 'name: a-2, output: x.png'], 'the name "a-2" is that of line 1 too'],
+    [
+      ['output: a/Fox.png', 'output: A/fOX.png'],
+      '2:36 the output "A/fOX.png" is that of line 1 too ("a/Fox.png")',
+    ],
+    [['output: "caf\u00e9.png"', 'output: "cafe\u0301.png"'], 'is that of line 1 too'],
+    [['name: fox', 'name: b, output: fox.png'], 'the output "fox.png" is that of line 1 too'],
+    [['name: b, output: fox.webp', 'name: fox'], 'the output "fox.{ext}" is that of line 1 too'],
+    [
+      ['name: a, output: x.png', 'name: b, output: x.png/y.png'],
+      'lies in "x.png", which is the file of line 1',
+    ],
+    [['name: a, output: shots.yaml'], 'is the manifest itself'],
+    [['name: a, output: Shots.lock.json'], 'is the lock file'],
+    [['name: a, count: 9000', 'name: b, count: 9000'], 'makes more than 10000 runs'],
+  ])('%j is refused', async (texts, problem) => {
+    const problems = await problemsOf(rows(...texts))
+    expect(problems.join('\n')).toContain(problem)
+    expect(problems).toHaveLength(1)
+  })
+
+  it('may lie outside when that is allowed', async () => {
+    expect(await outline(rows('name: a, output: ../a.png'), { allowOutside: true })).toEqual(['a → ../a.png'])
+  })
+
+  it('are looked for where links really lead', async () => {
+    const elsewhere = folderWith()
+    const folder = folderWith({ 'real/x.txt': '' })
+    symlinkSync(elsewhere, join(folder, 'out'))
+    symlinkSync('real', join(folder, 'alias'))
+    expect(await problemsOf(rows('name: a, output: out/new/a.png'), { folder })).toEqual([
+      expect.stringContaining('is outside'),
+    ])
+    expect(await outline(rows('name: a, output: alias/a.png'), { folder })).toEqual(['a → alias/a.png'])
+    expect(await problemsOf(rows('output: alias/a.png', 'output: real/a.png'), { folder })).toEqual([
+      expect.stringContaining('that of line 1 too'),
+    ])
+  })
+})
+
+describe('defaults and models', () => {
+  it('fill what a row leaves out, and only what its kind knows', async () => {
+    const text = `
+models: { image: acme/still-1, video: acme/cinema-1 }
+defaults: { kind: image, quality: high, aspect_ratio: 16:9, count: 1 }
+runs:
+  - { name: a, prompt: x }
+  - { name: b, prompt: x, quality: null, aspect_ratio: 1:1 }
+  - { name: c, prompt: x, kind: video }
+  - { name: d, prompt: x, model: acme/still-2 }
+  - { name: e, model: acme/other, input: { seed: 7 } }
+  - { name: f, model: acme/cinema-1, prompt: x }
+`
+    expect((await entriesOf(text)).map(({ kind, model, input }) => [kind, model, input])).toEqual([
+      ['image', 'acme/still-1', { prompt: 'x', aspect_ratio: '16:9', quality: 'high' }],
+      ['image', 'acme/still-1', { prompt: 'x', aspect_ratio: '1:1' }],
+      ['video', 'acme/cinema-1', { prompt: 'x', aspect_ratio: '16:9' }],
+      ['image', 'acme/still-2', { prompt: 'x', aspect_ratio: '16:9', quality: 'high' }],
+      [undefined, 'acme/other', { seed: 7 }],
+      ['video', 'acme/cinema-1', { prompt: 'x', aspect_ratio: '16:9' }],
+    ])
+  })
+
+  it('are wrong once, however many rows they serve', async () => {
+    const text = `defaults: { kind: image, quality: hihg }\nruns:\n  - {name: a, prompt: x}\n  - {name: b, prompt: x}`
+    expect(await problemsOf(text)).toEqual([
+      '1:35 quality of an image must be one of basic, high, not "hihg" (nearest: high)',
+    ])
+  })
+})
+
+describe('reference images', () => {
+  const text =
+    '- {name: a, kind: image, prompt: x, image_urls: [refs/a.png, "https://a.example/b.png", "run:r1#2"]}'
+
+  it('are known by their content, and sent as data', async () => {
+    const folder = folderWith({ 'refs/a.png': ONE_PIXEL_PNG })
+    const [entry] = await entriesOf(text, { folder })
+    if (entry === undefined) throw new Error('no entry')
+    const sent = await inputToSend(entry)
+    expect(sent.image_urls).toEqual([
+      `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`,
+      'https://a.example/b.png',
+      'run:r1#2',
+    ])
+    expect(identityOf('acme/x', entry.meaning)).toBe(identityOf('acme/x', sent))
+    writeFileSync(join(folder, 'refs/a.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('x')]))
+    const [changed] = await entriesOf(text, { folder })
+    expect(identityOf('acme/x', changed?.meaning)).not.toBe(identityOf('acme/x', entry.meaning))
+    await expect(inputToSend(entry)).rejects.toThrow('has changed while the batch was at work')
+  })
+
+  it('that cannot be sent are named where they stand', async () => {
+    const folder = folderWith({ 'text.png': 'no image', 'big.png': '' })
+    mkdirSync(join(folder, 'folder'))
+    const list = '[text.png, none.png, folder, "-", "https://", " "]'
+    expect(
+      await problemsOf(`- name: a\n  kind: image\n  prompt: x\n  image_urls: ${list}`, { folder }),
+    ).toEqual([
+      '4:16 the image text.png is not a PNG, JPEG, WebP, GIF or AVIF image',
+      '4:26 the image none.png cannot be read: ENOENT: no such file or directory',
+      '4:36 the image folder is no file',
+      '4:44 an image of a manifest cannot come from standard input',
+      '4:49 the image https:// is no URL',
+      '4:61 an image is blank',
+    ])
+  })
+
+  it('that are too many bytes together are refused', async () => {
+    const big = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(25 * 1024 * 1024)])
+    const folder = folderWith({ 'a.png': big, 'b.png': big })
+    const problems = await problemsOf('- {name: a, kind: image, prompt: x, image_urls: [a.png, b.png]}', {
+      folder,
+    })
+    expect(problems).toEqual([
+      expect.stringMatching(/request of \d+ bytes, and a request takes at most 64 MiB/),
+    ])
+  })
+})

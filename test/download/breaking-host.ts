@@ -1,10 +1,11 @@
 /** A host of outputs that breaks off, forgets, lies and changes its mind, one turn a request. */
 import { createHash } from 'node:crypto'
 import { once as onceOf } from 'node:events'
+import { readdirSync } from 'node:fs'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { setTimeout as after } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { PNG, serve } from './place-of-work.js'
+import { createWork, output, PNG, serve } from './place-of-work.js'
 import { nextTurn, readOf, TURN } from './reader.js'
 
 const made = (bytes: number, turn: number) =>
@@ -86,3 +87,12 @@ function send(response: ServerResponse, body: Buffer, breakAfter: number | undef
 }
 
 export const into = (folder: string) => ({ target: { kind: 'folder', folder } }) as const
+
+/** Breaks off in the middle; the folder then holds a part. */
+export async function broken(folder: string, turn: Turn = {}) {
+  const { url } = await host({ breakAfter: 100_000, ...turn }, { breakAfter: 0, ...turn })
+  return await createWork().download([output(url)], into(folder))
+}
+
+/** The name of the part in it. */
+export const partIn = (folder: string) => readdirSync(folder).find((name) => name.endsWith('.part')) ?? ''

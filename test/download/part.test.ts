@@ -1,10 +1,6 @@
 /** Downloads that go on where an earlier command stopped. */
 import {
-  closeSync,
-  cpSync,
   linkSync,
-  mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -14,29 +10,19 @@ import {
   truncateSync,
   utimesSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { etagOf, host, into, OTHER, sha256, type Turn, WHOLE } from './breaking-host.js'
+import { broken, etagOf, host, into, OTHER, partIn, sha256, WHOLE } from './breaking-host.js'
 import { contents, createWork, newFolder, output } from './place-of-work.js'
 
-/** More than any system counts to. */
-const NOBODY = 2 ** 31 - 1
-
 describe('from one command to the next', () => {
-  /** Breaks off in the middle; the folder then holds a part. */
-  async function broken(folder: string, turn: Turn = {}) {
-    const { url } = await host({ breakAfter: 100_000, ...turn }, { breakAfter: 0, ...turn })
-    return await createWork().download([output(url)], into(folder))
-  }
   /** Puts a link to it in its place. */
   const link = (path: string) => {
     const to = join(newFolder(), 'elsewhere')
     renameSync(path, to)
     symlinkSync(to, path)
   }
-  const partIn = (folder: string) => readdirSync(folder).find((name) => name.endsWith('.part')) ?? ''
 
   it('the network ended it: the part stays, and the next one goes on', async () => {
     const folder = newFolder()
@@ -148,24 +134,26 @@ describe('from one command to the next', () => {
     expect(next.asked).toEqual([])
   })
 
-  it.each<[string, (bytes: string, path: string) => void]>([
-    ['got their name in the moment of a kill are not written to', linkSync],
-    ['moved to their name in the moment of a kill leave nothing', renameSync],
-  ])('bytes that %s', async (_, move) => {
+  it.each<[string, (bytes: string, path: string) => void, Buffer]>([
+    ['got their name in the moment of a kill are not written over', linkSync, OTHER],
+    ['got their name in the moment of a kill are not added to', linkSync, WHOLE],
+    ['moved to their name in the moment of a kill leave nothing', renameSync, OTHER],
+  ])('bytes that %s', async (_, move, file) => {
     const folder = newFolder()
     await broken(folder)
     const path = join(folder, 'run-1.png')
     const bytes = readFileSync(join(folder, partIn(folder), 'bytes'))
     move(join(folder, partIn(folder), 'bytes'), path)
     const seen: number[] = []
-    const next = await host({ file: OTHER })
+    const next = await host({ file })
     await createWork().download([output(next.url)], {
       ...into(folder),
       overwrite: true,
       onProgress: () => seen.push(statSync(path).size),
     })
-    expect(seen.every((size) => size === bytes.length || size === OTHER.length)).toBe(true)
-    expect(sha256(readFileSync(path))).toBe(sha256(OTHER))
+    expect(seen.every((size) => size === bytes.length || size === file.length)).toBe(true)
+    expect(next.ranges()).toEqual([undefined])
+    expect(sha256(readFileSync(path))).toBe(sha256(file))
     expect(contents(folder)).toEqual(['run-1.png'])
   })
 
@@ -205,46 +193,6 @@ describe('from one command to the next', () => {
     expect(new Set(seen)).toEqual(new Set(['bytes']))
   })
 
-  it('whoever still writes to a part that another process has taken does no harm', async () => {
-    const folder = newFolder()
-    await broken(folder)
-    const handle = openSync(join(folder, partIn(folder), 'bytes'), 'r+')
-    try {
-      const next = await host({ file: OTHER })
-      await createWork().download([output(next.url)], into(folder))
-      writeSync(handle, 'the end of another file', 200_000)
-      expect(sha256(readFileSync(join(folder, 'run-1.png')))).toBe(sha256(OTHER))
-    } finally {
-      closeSync(handle)
-    }
-  })
-
-  it('of several the longest is gone on with, and the others are removed', async () => {
-    const folder = newFolder()
-    await broken(folder)
-    const name = partIn(folder)
-    for (const [at, bytes] of [120_000, 110_000].entries()) {
-      const own = join(folder, name.replace(/part$/, `${NOBODY}-0-${at}.part`))
-      cpSync(join(folder, name), own, { recursive: true })
-      writeFileSync(join(own, 'bytes'), WHOLE.subarray(0, bytes))
-    }
-    const next = await host({})
-    await createWork().download([output(next.url)], into(folder))
-    expect(next.ranges()).toEqual(['bytes=120000-'])
-    expect(sha256(readFileSync(join(folder, 'run-1.png')))).toBe(sha256(WHOLE))
-    expect(contents(folder)).toEqual(['run-1.png'])
-  })
-
-  it.runIf(process.platform === 'linux')('an earlier process of our own number is gone', async () => {
-    const folder = newFolder()
-    await broken(folder)
-    const name = partIn(folder)
-    renameSync(join(folder, name), join(folder, name.replace(/part$/, `${process.pid}-1-0.part`)))
-    const next = await host({})
-    await createWork().download([output(next.url)], into(folder))
-    expect(next.ranges()).toEqual(['bytes=100000-'])
-  })
-
   it('a file that came home another way makes the part useless', async () => {
     const folder = newFolder()
     await broken(folder)
@@ -273,41 +221,5 @@ describe('from one command to the next', () => {
     const next = await host({})
     expect(await createWork().download([output(next.url)], { target })).toMatchObject([{ ok: true }])
     expect(next.ranges()).toEqual(['bytes=100000-'])
-  })
-
-  it('what is not a part of ours is left alone', async () => {
-    const folder = newFolder()
-    await broken(folder)
-    const name = partIn(folder)
-    mkdirSync(join(folder, 'mine.part'))
-    writeFileSync(join(folder, `${name}.txt`), '')
-    const next = await host({})
-    await createWork().download([output(next.url)], into(folder))
-    expect(readdirSync(folder).sort()).toEqual([`${name}.txt`, 'mine.part', 'run-1.png'].sort())
-  })
-})
-
-describe('several at once', () => {
-  it('on one target do not disturb each other: the first is in place, the other says so', async () => {
-    const folder = newFolder()
-    const { url } = await host({})
-    const target = { kind: 'template', template: join(folder, 'fox.png') } as const
-    const both = await Promise.all([1, 2].map(() => createWork().download([output(url)], { target })))
-    expect(
-      both
-        .flat()
-        .map(({ ok }) => ok)
-        .sort(),
-    ).toEqual([false, true])
-    expect(sha256(readFileSync(join(folder, 'fox.png')))).toBe(sha256(WHOLE))
-    expect(contents(folder)).toEqual(['fox.png'])
-  })
-
-  it('that were broken off leave one part', async () => {
-    const folder = newFolder()
-    const { url } = await host({ breakAfter: 100_000 })
-    const work = () => createWork().download([output(url)], into(folder))
-    await Promise.all([work(), work(), work()])
-    expect(readdirSync(folder)).toHaveLength(1)
   })
 })

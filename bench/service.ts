@@ -13,7 +13,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
 import { hashOfKey, newKey } from '../src/service/secrets.js'
-import { openSqliteStore } from '../src/service/store/sqlite.js'
+import { openSqliteStore } from '../src/service/store/sqlite/index.js'
 
 const SECONDS = 4
 const ROUNDS = 3
@@ -169,7 +169,7 @@ async function steady(port: number, next: () => string, going: () => boolean): P
 async function addKeys(data: string): Promise<readonly string[]> {
   // Before the first start, which then makes no key of its own: the service is not kept from its database.
   const store = openSqliteStore(join(data, 'service.db'))
-  const accountId = await store.ensureAccount('default', Date.now())
+  const accountId = await store.ensureAccount({ name: 'default', credits: 1_000_000_000, nowMs: Date.now() })
   const keys = Array.from({ length: KEYS }, newKey)
   for (const key of keys)
     await store.addKey({ accountId, hash: hashOfKey(key), name: 'bench', nowMs: Date.now() })

@@ -20,6 +20,8 @@ export interface OpenDatabase {
    * could be refused by a neighbour in between, whatever the busy timeout says.
    */
   transaction<Result>(work: () => Result): Result
+  /** Everything that is read in it is as of one moment; neighbours may write meanwhile. */
+  snapshot<Result>(work: () => Result): Result
   close(): void
 }
 
@@ -106,8 +108,8 @@ function wrap(database: Database.Database): OpenDatabase {
   }
   const exec = (sql: string) => database.exec(sql)
 
-  function transaction<Result>(work: () => Result): Result {
-    exec('BEGIN IMMEDIATE')
+  function between<Result>(begin: string, work: () => Result): Result {
+    exec(begin)
     try {
       const result = work()
       exec('COMMIT')
@@ -117,6 +119,8 @@ function wrap(database: Database.Database): OpenDatabase {
       throw error
     }
   }
+
+  const transaction = <Result>(work: () => Result): Result => between('BEGIN IMMEDIATE', work)
 
   /**
    * A write by itself takes the lock first too. SQLite leaves a statement that was refused the lock (SQLITE_BUSY) in the
@@ -134,6 +138,7 @@ function wrap(database: Database.Database): OpenDatabase {
     get: (sql, ...values) => perform(sql, (statement) => statement.get(values) as Row | undefined),
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
     transaction,
+    snapshot: (work) => between('BEGIN', work),
     close: () => {
       statements.clear()
       database.close()

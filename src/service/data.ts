@@ -2,7 +2,7 @@
 import { RushesError } from '../errors.js'
 import { type DataFolders, makeDataFolders } from './folders.js'
 import type { Store } from './store/contract.js'
-import { openSqliteStore } from './store/sqlite.js'
+import { openSqliteStore } from './store/sqlite/index.js'
 
 /** Throws `RushesError` (usage) whatever is wrong with the folder: it is the user's to choose or to mend. */
 export async function openData(root: string): Promise<{ folders: DataFolders; store: Store }> {

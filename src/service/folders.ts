@@ -2,6 +2,8 @@
 import { join } from 'node:path'
 import { makeFolders } from '../host/files.js'
 
+export const DATABASE_NAME = 'service.db'
+
 export interface DataFolders {
   readonly database: string
   /** Images that came as data: URLs, each named by its SHA-256. */
@@ -14,7 +16,7 @@ export interface DataFolders {
 
 export async function makeDataFolders(root: string): Promise<DataFolders> {
   const folders = {
-    database: join(root, 'service.db'),
+    database: join(root, DATABASE_NAME),
     inputs: join(root, 'inputs'),
     outputs: join(root, 'outputs'),
     work: join(root, 'work'),

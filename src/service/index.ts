@@ -11,7 +11,7 @@
  *   references/  the images that an input names
  *   engines/     what makes the outputs
  *
- * Limits: accounts have no balance, keys no limits, and there is no administration yet.
+ * Limits: one machine. Requests are counted per process, credits and quotas across all processes on the data.
  */
 
 import { join } from 'node:path'
@@ -74,6 +74,8 @@ export interface ServiceOptions {
   readonly models?: Partial<Readonly<Record<Kind, string>>> | undefined
   /** A structured log beside that, for a service on a port. */
   readonly logging?: Logging | undefined
+  /** Addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is believed; of nobody, by default. */
+  readonly trustedProxies?: readonly string[] | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
@@ -151,6 +153,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     operations: { isReady },
     logging,
     limits,
+    trustedProxies: options.trustedProxies,
     onError,
   })
   events = app.log

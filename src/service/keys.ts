@@ -3,7 +3,7 @@ import type { KeyRecord } from './rules/caller.js'
 import { hashOfKey, newKey } from './secrets.js'
 import type { Store } from './store/contract.js'
 
-const FIRST_ACCOUNT = 'default'
+const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
 /** Rows begin at 1, so no stored key has this id. */
 const EPHEMERAL_ID = 0
 
@@ -19,16 +19,24 @@ export async function openKeys(
   nowMs: number,
   ephemeral: boolean,
 ): Promise<Keys> {
-  const accountId = await store.ensureAccount(FIRST_ACCOUNT, nowMs)
+  const accountId = await store.ensureAccount({ ...FIRST_ACCOUNT, nowMs })
   const key = newKey()
   const hash = hashOfKey(key)
   if (!ephemeral) {
     const isFirst = await store.addFirstKey({ accountId, hash, name: 'first', nowMs })
     return { shown: isFirst ? key : undefined, find: store.findKey }
   }
-  const own: KeyRecord = { id: EPHEMERAL_ID, accountId, hash, disabled: false, expiresAtMs: undefined }
+  const own: KeyRecord = {
+    id: EPHEMERAL_ID,
+    accountId,
+    hash,
+    disabled: false,
+    expiresAtMs: undefined,
+    banned: false,
+    allowedIps: undefined,
+  }
   return { shown: key, find: async (wanted) => (wanted === hash ? own : store.findKey(wanted)) }
 }
 
-/** Runs made with the key in memory name no row of the keys. */
+/** Runs made with the key in memory name no row of the keys, and cost nothing: `--local` never runs out of credits. */
 export const storedKeyId = (keyId: number): number | undefined => (keyId === EPHEMERAL_ID ? undefined : keyId)

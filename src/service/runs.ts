@@ -10,11 +10,12 @@ import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { Kind } from '../protocol/models.js'
 import { storedKeyId } from './keys.js'
-import { bearerKey, type Caller, callerOf, type KeyRecord } from './rules/caller.js'
+import { bearerKey, type Caller, callerOf, checkAccess, goodKey, type KeyRecord } from './rules/caller.js'
 import { type EmbeddedImage, withoutDataUrls } from './rules/images.js'
 import { readOrder } from './rules/order.js'
 import { createRateCounter } from './rules/rate.js'
 import { Refusal } from './rules/refusal.js'
+import { bear, priceOf } from './rules/standing.js'
 import type { StoredRun } from './run.js'
 import { hashOfKey, newRunId } from './secrets.js'
 import type { Store } from './store/contract.js'
@@ -22,9 +23,9 @@ import type { Presence } from './worker/presence.js'
 import type { Worker } from './worker/worker.js'
 
 export interface Runs {
-  /** Who is asking, if this request may be looked at. Throws `Refusal`: 401 or 429. */
-  admit(authorization: string | undefined): Promise<Caller>
-  /** Accepts a run. Throws `Refusal`: 400. */
+  /** Who is asking, if this request may be looked at; `ip` is called only where it matters. Throws `Refusal`: 401, 403, 429. */
+  admit(authorization: string | undefined, ip: () => string): Promise<Caller>
+  /** Accepts a run, and charges it. Throws `Refusal`: 400, 403, 429, 402. */
   create(caller: Caller, body: Uint8Array): Promise<StoredRun>
   /** Throws `Refusal`: 404. */
   look(caller: Caller, id: string): Promise<StoredRun>
@@ -52,10 +53,11 @@ export function createRuns({
   const rate = createRateCounter(RUNS_LIMIT)
 
   return {
-    async admit(authorization) {
+    async admit(authorization, ip) {
       const key = bearerKey(authorization)
-      const caller = callerOf(key, await findKey(hashOfKey(key)), clock.now())
-      // The place of the account's ban and the key's IP whitelist (403).
+      const record = goodKey(key, await findKey(hashOfKey(key)), clock.now())
+      checkAccess(record, ip)
+      const caller = callerOf(record)
       if (!rate.take(String(caller.keyId), clock.monotonic())) throw new Refusal('RATE_LIMITED')
       return caller
     },
@@ -63,7 +65,6 @@ export function createRuns({
     async create(caller, body) {
       const order = readOrder(body, models)
       const { input, images } = withoutDataUrls(order.input)
-      // The place of spend limit (403), quota (429) and balance (402), in one transaction with the run itself.
       for (const image of images) await saveImage(image)
       await presence.join()
       const run: StoredRun = {
@@ -79,7 +80,9 @@ export function createRuns({
         startedAtMs: undefined,
         finishedAtMs: undefined,
       }
-      await store.addRun({ ...run, keyId: storedKeyId(caller.keyId), owner: presence.id })
+      const keyId = storedKeyId(caller.keyId)
+      const price = keyId === undefined ? 0 : priceOf(run.kind, input)
+      await store.addRun({ ...run, keyId, price, owner: presence.id }, (standing) => bear(standing, price))
       worker.wake()
       return run
     },

@@ -4,7 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { openSqliteStore } from '../../src/service/store/sqlite.js'
+import { systemClock } from '../../src/host/clock.js'
+import { openAdministration } from '../../src/service/administration.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { built } from '../support/built.js'
 import { createTestService, ended, temporaryFolder } from '../support/service.js'
 
@@ -71,6 +73,22 @@ test('of several processes that start at once on a new folder, exactly one makes
   const keys = await Promise.all(processes.map(({ says }) => says('apiKey')))
   expect(await Promise.all(processes.map((each) => each.ended))).toEqual([0, 0, 0, 0])
   expect(keys.filter((key) => key !== null)).toEqual([expect.stringMatching(/^rk_/)])
+})
+
+test('a balance of 3 bears exactly 3 of 240 creates at once through twelve keys and three processes', async () => {
+  const data = temporaryFolder()
+  const admin = await openAdministration({ dataFolder: data, clock: systemClock, make: true })
+  await admin.createAccount('acme', 3)
+  const keys: string[] = []
+  for (let n = 0; n < 12; n++) keys.push((await admin.createKey('acme', {})).apiKey)
+  const processes = [0, 4, 8].map((first) => start(data, 'create', keys.slice(first, first + 4).join(',')))
+  await Promise.all(processes.map(({ says }) => says('ready')))
+  for (const { child } of processes) child.kill('SIGUSR2')
+  const statuses = (await Promise.all(processes.map(({ says }) => says('statuses')))).flat()
+  expect(statuses.filter((status) => status === 201)).toHaveLength(3)
+  expect(statuses.filter((status) => status === 402)).toHaveLength(237)
+  expect(await admin.verify()).toMatchObject({ problems: [], runs: 3 })
+  await admin.close()
 })
 
 test('what a process was rendering when it was killed is rendered by the next one at once', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RendererDied } from '../../src/service/engines/died.js'
 import { LOCAL_MODELS } from '../../src/service/models.js'
-import { openSqliteStore } from '../../src/service/store/sqlite.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import {
   type Answer,

@@ -1,6 +1,7 @@
 /**
- * The service in a process of its own, for tests that end it the hard way: `service-process <data> <deed>`. It says
- * what it does, one line of JSON at a time.
+ * The service in a process of its own, for tests that end it the hard way: `service-process <data> <deed> [script]`. It
+ * says what it does, one line of JSON at a time. `start` starts and ends; `create` waits for SIGUSR2, then sends 20 creates
+ * with each key that `script` names; anything else makes one run and stays.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +22,7 @@ const endless: Engine = {
   },
 }
 
-const inProcess = script === '' ? undefined : createProcessEngine({ script })
+const inProcess = script === '' || deed === 'create' ? undefined : createProcessEngine({ script })
 const engine: Engine & { close?(): Promise<void> } = inProcess ?? endless
 
 const service = await createService({
@@ -31,8 +32,29 @@ const service = await createService({
   concurrency: 1,
   ephemeralKey: deed === 'render',
 })
+
+const create = (key: string | undefined, prompt: string) =>
+  service.fetch({
+    method: 'POST',
+    url: new URL('http://localhost/api/v1/runs'),
+    headers: { authorization: `Bearer ${key}` },
+    body: Buffer.from(JSON.stringify({ model: 'rushes/preview-image', input: { prompt } })),
+  })
+
 if (deed === 'start') {
   say({ apiKey: service.apiKey ?? null })
+  await service.close()
+} else if (deed === 'create') {
+  const told = new Promise((resolve) => process.once('SIGUSR2', resolve))
+  // Signals alone keep no process alive.
+  const alive = setInterval(() => {}, 1_000)
+  say({ ready: true })
+  await told
+  clearInterval(alive)
+  const keys = script.split(',')
+  const creates = keys.flatMap((key) => Array.from({ length: 20 }, () => create(key, 'a fox')))
+  const statuses = (await Promise.all(creates)).map(({ status }) => status)
+  say({ statuses })
   await service.close()
 } else {
   await service.listen({ host: '127.0.0.1', port: 0 })
@@ -41,12 +63,7 @@ if (deed === 'start') {
     say({ closed: true })
   })
   service.startRendering()
-  const answer = await service.fetch({
-    method: 'POST',
-    url: new URL('http://localhost/api/v1/runs'),
-    headers: { authorization: `Bearer ${service.apiKey}` },
-    body: Buffer.from(JSON.stringify({ model: 'rushes/preview-image', input: { prompt: 'hang' } })),
-  })
+  const answer = await create(service.apiKey, 'hang')
   let text = ''
   for await (const chunk of answer.body) text += Buffer.from(chunk).toString()
   await writeFile(join(dataFolder, 'run'), JSON.parse(text).id)

@@ -6,8 +6,8 @@ import { onTestFinished } from 'vitest'
 import { type Fetch, readText } from '../../src/host/http.js'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
 import { hashOfKey, newKey } from '../../src/service/secrets.js'
-import type { NewKey } from '../../src/service/store/contract.js'
-import { openSqliteStore } from '../../src/service/store/sqlite.js'
+import type { NewKey } from '../../src/service/store/accounts.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { createInstantEngine } from './engines.js'
 
@@ -118,7 +118,7 @@ export async function addAccount(
 ): Promise<string> {
   const store = openSqliteStore(join(dataFolder, 'service.db'))
   const key = newKey()
-  const accountId = await store.ensureAccount(name, clock.now())
+  const accountId = await store.ensureAccount({ name, credits: 10_000, nowMs: clock.now() })
   await store.addKey({ accountId, hash: hashOfKey(key), name: 'test', nowMs: clock.now(), ...more })
   await store.close()
   return key

@@ -39,4 +39,9 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import('./doctor.js'),
   },
   { name: 'serve', about: 'the local service', load: () => import('./serve.js') },
+  {
+    name: 'admin',
+    about: 'accounts, keys and balances of a local service',
+    load: () => import('./admin.js'),
+  },
 ]

@@ -3,10 +3,13 @@ import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { parseFault } from '../../service/faults/grammar.js'
+import { networkOf } from '../../service/rules/networks.js'
 import type { Context } from '../context.js'
 import { parseDuration } from '../duration.js'
 import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../engines.js'
 import type { CommandEnvironment } from '../program.js'
+import { repeated } from '../repeated.js'
+import { wholeNumber } from '../whole-number.js'
 
 /** In the order in which they say more. */
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
@@ -23,6 +26,7 @@ export interface ServeOptions extends EngineFlags {
   readonly bodyLimit: string
   readonly fault?: readonly string[]
   readonly retain?: string
+  readonly trustProxy?: readonly string[]
   readonly logLevel: LogLevel
   readonly logPrompts?: boolean
 }
@@ -45,7 +49,7 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       new Option(
         '--fault <spec>',
         'what goes wrong on purpose, as in create:429:RATE_LIMITED:2 (repeatable)',
-      ).argParser((spec, before: readonly string[] = []) => [...before, spec]),
+      ).argParser(repeated),
     )
     .addOption(
       new Option('--retain <duration>', 'remove outputs that are older, as 7d (default: keep everything)'),
@@ -58,14 +62,14 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
         .choices(LOG_LEVELS)
         .default('warn'),
     )
+    .addOption(
+      new Option(
+        '--trust-proxy <cidr>',
+        'a proxy whose X-Forwarded-For is believed, by address or network (repeatable)',
+      ).argParser(repeated),
+    )
     .addOption(new Option('--log-prompts', 'log prompts too, at level info'))
   addEngineFlags(command).action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags)))
-}
-
-function wholeNumber(text: string, flag: string, least: number, most: number): number {
-  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
-  if (number >= least && number <= most) return number
-  throw usageError(`${flag} ${text}: must be a whole number from ${least} to ${most}.`)
 }
 
 const SIZE_UNITS: Readonly<Record<string, number>> = {
@@ -99,6 +103,16 @@ function retainedMs(text: string | undefined): number | undefined {
   throw usageError(`--retain ${text}: must be a minute at least.`, 'Leave it out to keep everything.')
 }
 
+function networksOf(texts: readonly string[] = []): readonly string[] {
+  for (const text of texts)
+    if (networkOf(text) === undefined)
+      throw usageError(
+        `--trust-proxy ${text}: is no address and no network.`,
+        'Write it as 10.0.0.7 or 10.0.0.0/8.',
+      )
+  return texts
+}
+
 export async function serveCommand(ctx: Context, options: ServeOptions): Promise<number> {
   const { out, interrupts, clock, env, stateFolder } = ctx
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
@@ -109,6 +123,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const faults = (options.fault ?? []).map(parseFault)
   const engines = enginesOf(options)
   const retainMs = retainedMs(options.retain)
+  const trustedProxies = networksOf(options.trustProxy)
   const { defaultConcurrency, withCommands } = await import('../local.js')
   const concurrency =
     options.concurrency === undefined
@@ -128,6 +143,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     faults,
     onFault: (words) => sayFault(ctx, words),
     retainMs,
+    trustedProxies,
     logging: {
       level: options.logLevel,
       prompts: options.logPrompts ?? false,

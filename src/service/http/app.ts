@@ -1,6 +1,7 @@
 /** The service's HTTP. It knows no rules: they come in as functions, and what they throw goes out by `answers.ts`. */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Faults } from '../faults/index.js'
+import { isWithin } from '../rules/networks.js'
 import { answerRawly, headersOf, noRoute, refusalOf, refuse } from './answers.js'
 import { addFaults } from './faults.js'
 import { HTTP_LIMITS, type HttpLimits } from './limits.js'
@@ -18,6 +19,8 @@ export interface AppOptions {
   readonly operations: OperationsRoutes
   readonly logging?: Logging | undefined
   readonly limits?: HttpLimits
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: readonly string[] | undefined
   /** Undefined: nothing goes wrong on purpose. */
   readonly faults?: Faults | undefined
   onError(error: unknown): void
@@ -25,12 +28,14 @@ export interface AppOptions {
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { runs, outputs, operations, faults, logging, limits = HTTP_LIMITS, onError } = options
+  const { trustedProxies = [] } = options
   const app = fastify({
     logger: loggerOf(logging),
     // Its own lines about requests hold addresses.
     logController: new LogController({ disableRequestLogging: true }),
     // One logger for all: a child for every request costs more than most requests.
     childLoggerFactory: (logger) => logger,
+    trustProxy: trustedProxies.length === 0 ? false : (address) => isWithin(address, trustedProxies),
     connectionTimeout: limits.standstillMs,
     requestTimeout: limits.requestMs,
     http: {

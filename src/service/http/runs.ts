@@ -27,7 +27,7 @@ export async function runsRoutes(
   app.addHook('onRequest', async (request) => {
     if ('content-type' in request.raw.headers)
       request.raw.headers['content-type'] = 'application/octet-stream'
-    request.setDecorator<Caller>('caller', await runs.admit(request.headers.authorization))
+    request.setDecorator<Caller>('caller', await runs.admit(request.headers.authorization, () => request.ip))
   })
 
   app.post(RUNS_PATH, async (request, reply) => {

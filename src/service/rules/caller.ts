@@ -1,5 +1,7 @@
 /** Who is asking: the first check of every request (CONTRACT 9). */
+import { shortened } from '../../protocol/text.js'
 import { hashOfKey, sameHash } from '../secrets.js'
+import { isWithin } from './networks.js'
 import { Refusal } from './refusal.js'
 
 /** A key as it is kept: never the key itself. */
@@ -9,6 +11,10 @@ export interface KeyRecord {
   readonly hash: string
   readonly disabled: boolean
   readonly expiresAtMs: number | undefined
+  /** Its account is. */
+  readonly banned: boolean
+  /** Undefined: it may be used from anywhere. */
+  readonly allowedIps: readonly string[] | undefined
 }
 
 export interface Caller {
@@ -23,13 +29,23 @@ export function bearerKey(authorization: string | undefined): string {
   return key
 }
 
-/** Throws `Refusal` unless the record belongs to the key and the key may be used now. */
-export function callerOf(key: string, record: KeyRecord | undefined, nowMs: number): Caller {
+/** Throws `Refusal` (401) unless the record belongs to the key and the key may be used now. */
+export function goodKey(key: string, record: KeyRecord | undefined, nowMs: number): KeyRecord {
   const good =
     record !== undefined &&
     sameHash(record.hash, hashOfKey(key)) &&
     !record.disabled &&
     (record.expiresAtMs === undefined || nowMs < record.expiresAtMs)
   if (!good) throw new Refusal('invalid_api_key')
-  return { keyId: record.id, accountId: record.accountId }
+  return record
 }
+
+/** Throws `Refusal` (403) when the account may not ask at all, or not from there. */
+export function checkAccess({ banned, allowedIps }: KeyRecord, ip: () => string): void {
+  if (banned) throw new Refusal('account_banned')
+  if (allowedIps === undefined) return
+  const from = ip()
+  if (!isWithin(from, allowedIps)) throw new Refusal('ip_not_allowed', `It is ${shortened(from)}.`)
+}
+
+export const callerOf = ({ id, accountId }: KeyRecord): Caller => ({ keyId: id, accountId })

@@ -4,6 +4,7 @@ import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
 /** Answers that the published interface does not name, in its shape. */
 const FURTHER = {
   bad_request: { status: 400, cause: 'The request is not valid HTTP.' },
+  account_banned: { status: 403, cause: 'The account is banned.' },
   not_found: { status: 404, cause: 'There is nothing at this address.' },
   method_not_allowed: { status: 405, cause: 'This address does not take this method.' },
   request_timeout: { status: 408, cause: 'The request came too slowly.' },

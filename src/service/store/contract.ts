@@ -3,8 +3,9 @@
  * that, so that another database can take SQLite's place: the functions are asynchronous for its sake.
  */
 import type { Kind } from '../../protocol/models.js'
-import type { KeyRecord } from '../rules/caller.js'
+import type { Standing } from '../rules/standing.js'
 import type { Output, RunFailure, StoredInput, StoredRun } from '../run.js'
+import type { AccountStore } from './accounts.js'
 
 /** A process that creates or renders runs. Its row is its lease: while it is alive, its runs are its own. */
 export interface WorkerRecord {
@@ -19,23 +20,16 @@ export interface WorkerRecord {
 export interface NewRun {
   readonly id: string
   readonly accountId: number
-  /** Undefined when the key lives in memory only. */
+  /** Undefined when the key lives in memory only: such runs are free. */
   readonly keyId: number | undefined
   readonly model: string
   readonly kind: Kind
   readonly input: StoredInput
+  /** In credits; charged to the account and counted against the key. */
+  readonly price: number
   /** The worker that is to render it. */
   readonly owner: string
   readonly createdAtMs: number
-}
-
-export interface NewKey {
-  readonly accountId: number
-  readonly hash: string
-  readonly name: string
-  readonly expiresAtMs?: number | undefined
-  readonly disabled?: boolean
-  readonly nowMs: number
 }
 
 /** After so many deaths of its renderer a run is given up, with this failure. */
@@ -51,22 +45,21 @@ export interface Held {
   readonly nowMs: number
 }
 
-export interface Store {
-  /** The account of this name, made if there is none; its id. */
-  ensureAccount(name: string, nowMs: number): Promise<number>
-  addKey(key: NewKey): Promise<number>
-  /** Adds the key if there is none at all; whether it did. */
-  addFirstKey(key: NewKey): Promise<boolean>
-  findKey(hash: string): Promise<KeyRecord | undefined>
-
-  addRun(run: NewRun): Promise<void>
+export interface Store extends AccountStore {
+  /**
+   * Enters the run, charges its price and counts it against its key, all or nothing. `may` is told where the key and
+   * its account stand at that moment, and throws to refuse; a run without a stored key is not asked about.
+   */
+  addRun(run: NewRun, may: (standing: Standing) => void): Promise<void>
   findRun(id: string, accountId: number): Promise<StoredRun | undefined>
   /**
-   * Moves one queued run to processing and gives it to the worker: first its own, then orphans, of these the preferred
-   * first; within each group the oldest. An orphan is a run whose owner has no row among the workers.
+   * Moves one queued run to processing and gives it to the worker: its own before orphans. Of either, first those of the
+   * account with the fewest runs in processing, then of the account that was served longest ago; of an account's, first
+   * the preferred among the orphans, then the oldest. An orphan is a run whose owner has no row among the workers.
    */
   claimRun(worker: string, preferred: readonly string[], nowMs: number): Promise<StoredRun | undefined>
   finishRun(held: Held, outputs: readonly Output[]): Promise<boolean>
+  /** A run that fails, here or below, gives its price back in the same step. */
   failRun(held: Held, failure: RunFailure): Promise<boolean>
   /** Its renderer died: back to the queue, or failed when that was once too often. */
   countDeath(held: Held, limit: DeathLimit): Promise<boolean>

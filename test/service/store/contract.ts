@@ -6,6 +6,19 @@ import type { DeathLimit, Held, Store, WorkerRecord } from '../../../src/service
 const LIMIT: DeathLimit = { deaths: 3, failure: { code: 'renderer_died', message: 'gave up' } }
 const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
 
+const RUN = {
+  keyId: undefined,
+  model: 'rushes/preview-image',
+  kind: 'image',
+  input: { prompt: 'a fox' },
+  price: 0,
+} as const
+
+/** A run without a stored key is not asked about. */
+const never = () => {
+  throw new Error('asked')
+}
+
 const worker = (id: string, heartbeatAtMs = 0): WorkerRecord => ({
   id,
   host: 'here',
@@ -28,20 +41,11 @@ const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise
 export function storeContract(open: () => Store): void {
   async function createStore() {
     const store = open()
-    const accountId = await store.ensureAccount('default', 0)
+    const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
     let created = 0
     const addRun = async (owner: string): Promise<string> => {
       const id = `run_${++created}`
-      await store.addRun({
-        id,
-        accountId,
-        keyId: undefined,
-        model: 'rushes/preview-image',
-        kind: 'image',
-        input: { prompt: 'a fox' },
-        owner,
-        createdAtMs: created,
-      })
+      await store.addRun({ ...RUN, id, accountId, owner, createdAtMs: created }, never)
       return id
     }
     const statusOf = async (id: string) => (await store.findRun(id, accountId))?.status
@@ -114,6 +118,6 @@ export function storeContract(open: () => Store): void {
     expect(await store.addFirstKey({ ...key, hash: 'h2' })).toBe(false)
     expect(await store.findKey('h1')).toMatchObject({ accountId, disabled: false, expiresAtMs: undefined })
     expect(await store.findKey('h2')).toBeUndefined()
-    expect(await store.ensureAccount('default', 1)).toBe(accountId)
+    expect(await store.ensureAccount({ name: 'default', credits: 7, nowMs: 1 })).toBe(accountId)
   })
 }

@@ -1,14 +1,16 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
-import { MIGRATIONS } from '../../../src/service/store/migrations.js'
-import { openSqliteStore } from '../../../src/service/store/sqlite.js'
+import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
+import { MIGRATIONS } from '../../../src/service/store/sqlite/migrations.js'
 import { temporaryFolder } from '../../support/service.js'
+import { accountContract } from './account-contract.js'
 import { storeContract } from './contract.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
 
 storeContract(() => openSqliteStore(newPath()))
+accountContract(() => openSqliteStore(newPath()))
 
 test('a database of a later version is refused and left as it is', async () => {
   const path = newPath()
@@ -18,4 +20,89 @@ test('a database of a later version is refused and left as it is', async () => {
   later.close()
   expect(() => openSqliteStore(path)).toThrow(/later version of rushes/)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
+})
+
+test('what was made before there were credits was free, and the first account gets its credits', async () => {
+  const path = newPath()
+  const before = openDatabase({ path, migrations: MIGRATIONS.slice(0, 1) })
+  before.run("INSERT INTO accounts (name, created_at) VALUES ('default', 1), ('other', 2)")
+  before.run("INSERT INTO keys (account_id, name, hash, created_at) VALUES (1, 'first', 'h1', 3)")
+  for (const status of ['queued', 'succeeded', 'failed'])
+    before.run(
+      `INSERT INTO runs (id, account_id, key_id, model, kind, input, status, owner, created_at)
+       VALUES (?1, 1, 1, 'rushes/preview-image', 'image', '{}', ?1, 'gone', 4)`,
+      status,
+    )
+  before.close()
+  const store = openSqliteStore(path)
+  expect((await store.listAccounts()).map(({ name, balance }) => [name, balance])).toEqual([
+    ['default', 10_000],
+    ['other', 0],
+  ])
+  expect(await store.listKeys()).toMatchObject([{ spent: 0, used: 3, allowedIps: undefined }])
+  expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'queued' })
+  expect(await store.failRun({ id: 'queued', owner: 'me', nowMs: 6 }, { code: 'x', message: 'y' })).toBe(true)
+  expect((await store.verify()).problems).toEqual([])
+  await store.close()
+})
+
+describe('the ledger', () => {
+  async function createLedger() {
+    const path = newPath()
+    const store = openSqliteStore(path)
+    const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
+    const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
+    const run = { model: 'm', kind: 'image', input: {}, price: 5, owner: 'me', createdAtMs: 1 } as const
+    for (const id of ['one', 'two']) await store.addRun({ ...run, id, accountId, keyId }, () => {})
+    await store.claimRun('me', [], 2)
+    await store.failRun({ id: 'one', owner: 'me', nowMs: 3 }, { code: 'x', message: 'y' })
+    const database = openDatabase({ path, migrations: MIGRATIONS })
+    onTestFinished(() => database.close())
+    onTestFinished(() => store.close())
+    return { store, database }
+  }
+
+  test.each(['UPDATE credits SET amount = 1', 'DELETE FROM credits'])(
+    'is only ever added to: %s',
+    async (sql) => {
+      const { database } = await createLedger()
+      expect(() => database.run(sql)).toThrow(/only ever added to/)
+    },
+  )
+
+  test('charges a run once, and gives back once', async () => {
+    const { database } = await createLedger()
+    for (const kind of ['charge', 'refund'])
+      expect(() =>
+        database.run(
+          `INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
+           VALUES (1, ?1, 5, 'one', 1, 1)`,
+          kind,
+        ),
+      ).toThrow(/UNIQUE/)
+  })
+
+  test.each<[string, RegExp]>([
+    ['UPDATE accounts SET balance = 1000', /Account acme has a balance of 1000, and its entries sum to 95/],
+    ['UPDATE keys SET spent = 3', /Key 1 has spent 3, and its entries sum to 5/],
+    ['UPDATE keys SET used = 9', /Key 1 was used 9 times, and made 2 runs/],
+    ["UPDATE runs SET price = 6 WHERE id = 'two'", /Run two costs 6, and was charged 5/],
+    [
+      "UPDATE runs SET status = 'failed' WHERE id = 'two'",
+      /Run two is failed, costs 5, and was given back nothing/,
+    ],
+    [
+      "UPDATE runs SET status = 'queued' WHERE id = 'one'",
+      /Run one is queued, costs 5, and was given back 5/,
+    ],
+    [
+      "INSERT INTO credits (account_id, kind, amount, created_at) VALUES (1, 'added', -200, 9)",
+      /Account acme was 105 below zero after entry 5/,
+    ],
+  ])('is added up anew, and finds: %s', async (sql, problem) => {
+    const { store, database } = await createLedger()
+    expect((await store.verify()).problems).toEqual([])
+    database.run(sql)
+    expect((await store.verify()).problems).toEqual(expect.arrayContaining([expect.stringMatching(problem)]))
+  })
 })

@@ -1,11 +1,13 @@
-/** The contract on SQLite: one statement a function, with its full text in `statements.ts`. */
+/** The contract on SQLite: one statement, or one transaction, a function; their full texts are in `*statements.ts`. */
 
-import { usageError } from '../../errors.js'
-import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../host/database.js'
-import type { DeathLimit, Held, NewKey, Store } from './contract.js'
+import { usageError } from '../../../errors.js'
+import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../../host/database.js'
+import type { DeathLimit, Held, Store } from '../contract.js'
+import { rememberReads } from '../remembered.js'
+import { accountsOn } from './accounts.js'
+import { ledgerOn } from './ledger.js'
 import { MIGRATIONS } from './migrations.js'
-import { rememberReads } from './remembered.js'
-import { keyOfRow, outputOfRow, runOfRow, workerOfRow } from './rows.js'
+import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './statements.js'
 
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
@@ -32,43 +34,40 @@ function openPrivately(path: string): OpenDatabase {
 function storeOn(database: OpenDatabase): Store {
   const { run, get, all, transaction } = database
   const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
+  const ledger = ledgerOn(database)
 
-  const insertKey = ({ accountId, hash, name, expiresAtMs, disabled, nowMs }: NewKey) =>
-    Number(get(SQL.addKey, accountId, name, hash, disabled ? 1 : 0, expiresAtMs ?? null, nowMs)?.id)
+  /** All those that failed by it get their price back, in the transaction that this is part of. */
+  function moved(nowMs: number, sql: string, ...values: readonly Value[]): boolean {
+    const rows = all(sql, ...values)
+    for (const row of rows) if (row.status === 'failed') ledger.refund(row, nowMs)
+    return rows.length > 0
+  }
 
   const death = ({ deaths, failure }: DeathLimit, owner: string, id: string | null, nowMs: number) =>
-    changed(SQL.countDeath, owner, id, deaths, failure.code, failure.message, nowMs)
+    moved(nowMs, SQL.countDeath, owner, id, deaths, failure.code, failure.message, nowMs)
 
   return {
-    ensureAccount: async (name, nowMs) =>
-      transaction(() => {
-        run(SQL.addAccount, name, nowMs)
-        return Number(get(SQL.findAccount, name)?.id)
-      }),
-    addKey: async (key) => insertKey(key),
-    addFirstKey: async (key) =>
-      transaction(() => {
-        if (get(SQL.anyKey) !== undefined) return false
-        insertKey(key)
-        return true
-      }),
-    async findKey(hash) {
-      const row = get(SQL.findKey, hash)
-      return row && keyOfRow(row)
-    },
+    ...accountsOn(database),
 
-    async addRun({ id, accountId, keyId, model, kind, input, owner, createdAtMs }) {
-      run(SQL.addRun, id, accountId, keyId ?? null, model, kind, JSON.stringify(input), owner, createdAtMs)
-    },
+    addRun: async ({ id, accountId, keyId, model, kind, input, price, owner, createdAtMs }, may) =>
+      transaction(() => {
+        if (keyId !== undefined) may(ledger.standing(keyId))
+        const text = JSON.stringify(input)
+        run(SQL.addRun, id, accountId, keyId ?? null, model, kind, text, price, owner, createdAtMs)
+        ledger.charge({ id, accountId, keyId, price }, createdAtMs)
+      }),
     async findRun(id, accountId) {
       const row = get(SQL.findRun, id, accountId)
       if (row === undefined) return undefined
       return runOfRow(row, row.status === 'succeeded' ? all(SQL.outputsOfRun, id) : [])
     },
-    async claimRun(worker, preferred, nowMs) {
-      const row = get(SQL.claimRun, worker, nowMs, JSON.stringify(preferred))
-      return row && runOfRow(row)
-    },
+    claimRun: async (worker, preferred, nowMs) =>
+      transaction(() => {
+        const row = get(SQL.claimRun, worker, nowMs, JSON.stringify(preferred))
+        if (row === undefined) return undefined
+        run(SQL.noteServed, Number(row.account_id))
+        return runOfRow(row)
+      }),
     finishRun: async ({ id, owner, nowMs }: Held, outputs) =>
       transaction(() => {
         if (!changed(SQL.finishRun, id, owner, nowMs)) return false
@@ -77,8 +76,8 @@ function storeOn(database: OpenDatabase): Store {
         return true
       }),
     failRun: async ({ id, owner, nowMs }, { code, message }) =>
-      changed(SQL.failRun, id, owner, nowMs, code, message),
-    countDeath: async ({ id, owner, nowMs }, limit) => death(limit, owner, id, nowMs),
+      transaction(() => moved(nowMs, SQL.failRun, id, owner, nowMs, code, message)),
+    countDeath: async ({ id, owner, nowMs }, limit) => transaction(() => death(limit, owner, id, nowMs)),
     async findOutput(token, name) {
       const row = get(SQL.findOutput, token, name)
       return row && outputOfRow(row)

@@ -3,36 +3,33 @@
  * moves one names the status that it comes from.
  */
 export const SQL = {
-  addAccount: `INSERT INTO accounts (name, created_at) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING`,
-
-  findAccount: `SELECT id FROM accounts WHERE name = ?1`,
-
-  addKey: `
-    INSERT INTO keys (account_id, name, hash, disabled, expires_at, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-    RETURNING id`,
-
-  anyKey: `SELECT id FROM keys LIMIT 1`,
-
-  findKey: `SELECT id, account_id, hash, disabled, expires_at FROM keys WHERE hash = ?1`,
-
   addRun: `
-    INSERT INTO runs (id, account_id, key_id, model, kind, input, status, owner, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'queued', ?7, ?8)`,
+    INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, owner, created_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', ?8, ?9)`,
 
   findRun: `SELECT * FROM runs WHERE id = ?1 AND account_id = ?2`,
 
   outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
 
+  // Of all that waits one row is kept while sorting, so a long queue costs a look at each and no more.
   claimRun: `
+    WITH busy AS MATERIALIZED (
+      SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
+    )
     UPDATE runs SET status = 'processing', owner = ?1, started_at = ?2
     WHERE sequence = (
-      SELECT sequence FROM runs
-      WHERE status = 'queued' AND (owner = ?1 OR owner NOT IN (SELECT id FROM workers))
-      ORDER BY owner = ?1 DESC, id IN (SELECT value FROM json_each(?3)) DESC, sequence
+      SELECT runs.sequence
+      FROM runs JOIN accounts ON accounts.id = runs.account_id
+      LEFT JOIN busy ON busy.account_id = runs.account_id
+      WHERE runs.status = 'queued'
+        AND (runs.owner = ?1 OR runs.owner NOT IN (SELECT id FROM workers))
+      ORDER BY runs.owner = ?1 DESC, coalesce(busy.runs, 0), accounts.served,
+        (runs.owner <> ?1 AND runs.id IN (SELECT value FROM json_each(?3))) DESC, runs.sequence
       LIMIT 1
     )
     RETURNING *`,
+
+  noteServed: `UPDATE accounts SET served = (SELECT max(served) + 1 FROM accounts) WHERE id = ?1`,
 
   finishRun: `
     UPDATE runs SET status = 'succeeded', finished_at = ?3
@@ -44,7 +41,8 @@ export const SQL = {
 
   failRun: `
     UPDATE runs SET status = 'failed', finished_at = ?3, error_code = ?4, error_message = ?5
-    WHERE id = ?1 AND owner = ?2 AND status = 'processing'`,
+    WHERE id = ?1 AND owner = ?2 AND status = 'processing'
+    RETURNING *`,
 
   // One run of the owner's, or, when ?2 is null, all that it was rendering.
   countDeath: `
@@ -55,7 +53,8 @@ export const SQL = {
       error_message = iif(attempts + 1 >= ?3, ?5, NULL),
       started_at = iif(attempts + 1 >= ?3, started_at, NULL),
       finished_at = iif(attempts + 1 >= ?3, ?6, NULL)
-    WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2)`,
+    WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2)
+    RETURNING *`,
 
   findOutput: `SELECT * FROM outputs WHERE token = ?1 AND name = ?2`,
 

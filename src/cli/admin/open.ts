@@ -1,0 +1,57 @@
+/** What the commands of `rushes admin` have in common: the data folder, opened and closed again. */
+import { join } from 'node:path'
+import type { Option } from 'commander'
+import { EXIT, usageError } from '../../errors.js'
+import type { Administration } from '../../service/administration.js'
+import type { Context } from '../context.js'
+
+/** Each command has some of these. */
+export interface AdminFlags {
+  readonly data?: string
+  readonly account?: string
+  readonly allowIp?: readonly string[]
+  readonly balance?: string
+  readonly expires?: string
+  readonly limit?: string
+  readonly name?: string
+  readonly quota?: string
+  readonly spendLimit?: string
+}
+
+export interface Work {
+  readonly ctx: Context
+  readonly admin: Administration
+  readonly flags: AdminFlags
+}
+
+/** One command below `rushes admin`. */
+export interface AdminCommand {
+  /** As commander takes it: the name, then the arguments. */
+  readonly usage: string
+  readonly about: string
+  readonly options?: () => readonly Option[]
+  /** Whether it may begin a data folder. */
+  readonly make?: boolean
+  work(work: Work, ...words: string[]): Promise<void>
+}
+
+export async function perform(
+  { make = false, work }: AdminCommand,
+  { ctx, flags }: Pick<Work, 'ctx' | 'flags'>,
+  words: readonly string[],
+): Promise<number> {
+  if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
+    throw usageError(
+      'admin takes neither --local nor --base-url: it works on a data folder.',
+      'Name it with --data, as rushes serve does.',
+    )
+  const { openAdministration } = await import('../../service/administration.js')
+  const dataFolder = flags.data ?? join(ctx.stateFolder, 'service')
+  const admin = await openAdministration({ dataFolder, clock: ctx.clock, make })
+  try {
+    await work({ ctx, admin, flags }, ...words)
+    return EXIT.ok
+  } finally {
+    await admin.close()
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * `rushes admin`: accounts, keys and credits of a local service, beside a running one or without. It works on the data
+ * folder and not through the port, so whoever may write there is the administrator.
+ */
+import { type Command, Option } from 'commander'
+import { accountCommands } from '../admin/accounts.js'
+import { creditsCommands } from '../admin/credits.js'
+import { keyCommands } from '../admin/keys.js'
+import { type AdminCommand, type AdminFlags, perform } from '../admin/open.js'
+import { verifyCommand } from '../admin/verify.js'
+import type { CommandEnvironment } from '../program.js'
+
+const GROUPS = [
+  ['account', 'who pays', accountCommands],
+  ['key', 'what a client shows, and what it may do', keyCommands],
+  ['credits', 'what an account has, and what became of it', creditsCommands],
+] as const
+
+export function register(command: Command, { run }: CommandEnvironment, work = perform): void {
+  const add = (parent: Command, row: AdminCommand) => {
+    const child = parent.command(row.usage).description(row.about)
+    for (const option of row.options?.() ?? []) child.addOption(option)
+    child
+      .addOption(
+        new Option('--data <folder>', 'the data folder of the service (default: in the state folder)'),
+      )
+      .action((...given: unknown[]) => {
+        const words = given.filter((each) => typeof each === 'string')
+        return run(child, (ctx) => work(row, { ctx, flags: child.opts<AdminFlags>() }, words))
+      })
+  }
+  for (const [name, about, rows] of GROUPS) {
+    const group = command.command(name).description(about)
+    for (const row of rows) add(group, row)
+  }
+  add(command, verifyCommand)
+}

@@ -1,0 +1,161 @@
+/**
+ * Accounts, keys and credits, from beside a running service: the same data folder, opened by another process. What is
+ * changed here a running service knows within a few milliseconds.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type RushesError, usageError } from '../errors.js'
+import type { Clock } from '../host/clock.js'
+import { openData } from './data.js'
+import { DATABASE_NAME } from './folders.js'
+import { networkOf } from './rules/networks.js'
+import { hashOfKey, newKey } from './secrets.js'
+import type { AccountRecord, Entry, KeyDetails, KeyTerms, NewKey, Verification } from './store/accounts.js'
+import type { Store } from './store/contract.js'
+
+export type { AccountRecord, Entry, KeyDetails, KeyTerms, Verification } from './store/accounts.js'
+
+const LONGEST_NAME = 100
+/** Everything throws `RushesError` (usage) for what is not there or not allowed, and then nothing has been changed. */
+export interface Administration {
+  createAccount(name: string, credits: number): Promise<AccountRecord>
+  accounts(): Promise<readonly AccountRecord[]>
+  setBanned(account: string, banned: boolean): Promise<AccountRecord>
+  /** The key itself is in `apiKey`, this once: only its hash is kept. */
+  createKey(
+    account: string,
+    terms: Partial<KeyTerms>,
+  ): Promise<{ readonly apiKey: string; readonly key: KeyDetails }>
+  /** All, or those of one account. */
+  keys(account?: string): Promise<readonly KeyDetails[]>
+  /** `key` is the key's number, or its name where only one key has it. What is named in `terms` is set. */
+  changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
+  /** A negative amount takes credits away, down to nothing. */
+  addCredits(account: string, amount: number): Promise<AccountRecord>
+  /** The newest first. */
+  entries(account: string, limit?: number): Promise<readonly Entry[]>
+  verify(): Promise<Verification>
+  close(): Promise<void>
+}
+
+export interface AdministrationOptions {
+  readonly dataFolder: string
+  readonly clock: Pick<Clock, 'now'>
+  /** Whether a folder without data becomes one with; otherwise it is refused, since its path was probably mistyped. */
+  readonly make: boolean
+}
+
+export async function openAdministration(options: AdministrationOptions): Promise<Administration> {
+  const { dataFolder, clock, make } = options
+  if (!make && !existsSync(join(dataFolder, DATABASE_NAME)))
+    throw usageError(
+      `There is no data of a local service in ${dataFolder}.`,
+      'Name its folder with --data; rushes serve makes one when it starts.',
+    )
+  const { store } = await openData(dataFolder)
+  return administrationOf(store, clock)
+}
+
+function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Administration {
+  async function accountOf(name: string): Promise<AccountRecord> {
+    const accounts = await store.listAccounts()
+    const found = accounts.find((each) => each.name === name)
+    if (found === undefined) throw noAccount(name, accounts)
+    return found
+  }
+
+  async function keyOf(wanted: string): Promise<KeyDetails> {
+    const keys = await store.listKeys()
+    const byNumber = keys.find(({ id }) => String(id) === wanted)
+    if (byNumber !== undefined) return byNumber
+    const [found, ...others] = keys.filter(({ name }) => name === wanted)
+    if (found === undefined)
+      throw usageError(`There is no key ${wanted}.`, 'Their numbers and names: rushes admin key list.')
+    if (others.length > 0)
+      throw usageError(
+        `Several keys are named ${wanted}: ${[found, ...others].map(({ id }) => id).join(', ')}.`,
+        'Give the number of the one you mean.',
+      )
+    return found
+  }
+
+  return {
+    async createAccount(name, credits) {
+      checkName(name, 'an account')
+      const made = await store.addAccount({ name, credits, nowMs: clock.now() })
+      if (made === undefined) throw usageError(`There is an account ${name} already.`)
+      return made
+    },
+    accounts: () => store.listAccounts(),
+    async setBanned(account, banned) {
+      if (!(await store.setBanned(account, banned))) throw noAccount(account, await store.listAccounts())
+      return await accountOf(account)
+    },
+
+    async createKey(account, terms) {
+      checkTerms(terms)
+      const { id: accountId } = await accountOf(account)
+      const apiKey = newKey()
+      const key: NewKey = { name: 'key', ...terms, accountId, hash: hashOfKey(apiKey), nowMs: clock.now() }
+      return { apiKey, key: await keyOf(String(await store.addKey(key))) }
+    },
+    async keys(account) {
+      if (account === undefined) return await store.listKeys()
+      await accountOf(account)
+      return (await store.listKeys()).filter((key) => key.account === account)
+    },
+    async changeKey(key, terms) {
+      checkTerms(terms)
+      const { id } = await keyOf(key)
+      await store.changeKey(id, terms)
+      return await keyOf(String(id))
+    },
+
+    async addCredits(account, amount) {
+      const balance = await store.addCredits({ account, amount, nowMs: clock.now() }, (after) => {
+        if (after < 0)
+          throw usageError(`${account} has ${after - amount} credits: ${-amount} cannot be taken away.`)
+        if (!Number.isSafeInteger(after))
+          throw usageError(`${account} would have more credits than can be counted.`)
+      })
+      if (balance === undefined) throw noAccount(account, await store.listAccounts())
+      return await accountOf(account)
+    },
+    async entries(account, limit) {
+      await accountOf(account)
+      return await store.listEntries(account, limit ?? -1)
+    },
+    verify: () => store.verify(),
+    close: () => store.close(),
+  }
+}
+
+function noAccount(name: string, accounts: readonly AccountRecord[]): RushesError {
+  const names = accounts.slice(0, 10).map((each) => each.name)
+  return usageError(
+    `There is no account ${name}.`,
+    names.length === 0
+      ? 'Make it first: rushes admin account create <name>.'
+      : `There are: ${names.join(', ')}${accounts.length > names.length ? ', …' : ''}.`,
+  )
+}
+
+function checkName(name: string, what: string): void {
+  const isPlain =
+    name.trim() === name && name !== '' && !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name)
+  if (!isPlain || name.length > LONGEST_NAME)
+    throw usageError(
+      `"${name}" is no name for ${what}.`,
+      `A name has 1 to ${LONGEST_NAME} characters, none of them a control character, and no blank at its ends.`,
+    )
+}
+
+function checkTerms({ name, allowedIps = [] }: Partial<KeyTerms>): void {
+  if (name !== undefined) checkName(name, 'a key')
+  for (const text of allowedIps)
+    if (networkOf(text) === undefined)
+      throw usageError(
+        `--allow-ip ${text}: is no address and no network.`,
+        'Write it as 203.0.113.7, 203.0.113.0/24, 2001:db8::1 or 2001:db8::/32.',
+      )
+}

@@ -1,0 +1,98 @@
+/** Every statement about accounts, keys and credits, whole and by name. */
+
+const KEY_COLUMNS = 'keys.*, accounts.name AS account, accounts.banned AS banned'
+
+export const ACCOUNT_SQL = {
+  addAccount: `
+    INSERT INTO accounts (name, created_at) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING RETURNING id`,
+
+  findAccount: `SELECT id, balance FROM accounts WHERE name = ?1`,
+
+  listAccounts: `
+    SELECT accounts.*,
+      (SELECT count(*) FROM keys WHERE keys.account_id = accounts.id) AS keys,
+      (SELECT count(*) FROM runs WHERE runs.account_id = accounts.id) AS runs
+    FROM accounts ORDER BY id`,
+
+  setBanned: `UPDATE accounts SET banned = ?2 WHERE name = ?1`,
+
+  addKey: `
+    INSERT INTO keys (account_id, name, hash, disabled, expires_at, spend_limit, quota, allowed_ips, created_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+    RETURNING id`,
+
+  anyKey: `SELECT id FROM keys LIMIT 1`,
+
+  findKey: `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE hash = ?1`,
+
+  listKeys: `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id ORDER BY keys.id`,
+
+  findKeyById: `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ?1`,
+
+  changeKey: `
+    UPDATE keys SET name = ?2, disabled = ?3, expires_at = ?4, spend_limit = ?5, quota = ?6, allowed_ips = ?7
+    WHERE id = ?1`,
+
+  standing: `
+    SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, accounts.balance
+    FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ?1`,
+
+  /** What an entry says, written where it is read fast. */
+  moveBalance: `UPDATE accounts SET balance = balance + ?2 WHERE id = ?1`,
+
+  moveSpend: `UPDATE keys SET spent = spent + ?2, used = used + ?3 WHERE id = ?1`,
+
+  addEntry: `
+    INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
+
+  listEntries: `
+    SELECT credits.*, accounts.name AS account
+    FROM credits JOIN accounts ON accounts.id = credits.account_id
+    WHERE accounts.name = ?1 ORDER BY credits.sequence DESC LIMIT ?2`,
+
+  totals: `
+    SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM credits) AS entries,
+      (SELECT count(*) FROM runs) AS runs, (SELECT coalesce(sum(balance), 0) FROM accounts) AS credits`,
+} as const
+
+/** Each finds what does not add up, a sentence a row. */
+export const CHECKS: readonly string[] = [
+  `SELECT format('Account %s has a balance of %d, and its entries sum to %d.', name, balance, entries) AS problem
+   FROM (
+     SELECT name, balance,
+       (SELECT coalesce(sum(amount), 0) FROM credits WHERE account_id = accounts.id) AS entries
+     FROM accounts
+   )
+   WHERE balance <> entries`,
+
+  `SELECT format('Account %s was %d below zero after entry %d.', name, -balance, sequence) AS problem
+   FROM (
+     SELECT accounts.name, credits.sequence, credits.amount,
+       sum(amount) OVER (PARTITION BY account_id ORDER BY sequence) AS balance
+     FROM credits JOIN accounts ON accounts.id = credits.account_id
+   )
+   WHERE balance < 0 AND amount < 0`,
+
+  `SELECT format('Key %d has spent %d, and its entries sum to %d.', id, spent, entries) AS problem
+   FROM (
+     SELECT keys.id, spent, coalesce(-charged.amount, 0) AS entries
+     FROM keys LEFT JOIN (SELECT key_id, sum(amount) AS amount FROM credits GROUP BY key_id) AS charged
+       ON charged.key_id = keys.id
+   )
+   WHERE spent <> entries`,
+
+  `SELECT format('Key %d was used %d times, and made %d runs.', id, used, made) AS problem
+   FROM (SELECT id, used, (SELECT count(*) FROM runs WHERE key_id = keys.id) AS made FROM keys)
+   WHERE used <> made`,
+
+  `SELECT format('Run %s costs %d, and was charged %s.', runs.id, price, coalesce(-amount, 'nothing')) AS problem
+   FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'charge'
+   WHERE price <> coalesce(-amount, 0)
+     OR (amount IS NOT NULL AND (credits.account_id <> runs.account_id OR credits.key_id IS NOT runs.key_id))`,
+
+  `SELECT format('Run %s is %s, costs %d, and was given back %s.', runs.id, status, price,
+     coalesce(amount, 'nothing')) AS problem
+   FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
+   WHERE coalesce(amount, 0) <> iif(status = 'failed', price, 0)
+     OR (amount IS NOT NULL AND (credits.account_id <> runs.account_id OR credits.key_id IS NOT runs.key_id))`,
+]

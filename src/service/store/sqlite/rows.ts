@@ -1,0 +1,99 @@
+/** Rows of the database to the values of the contract. */
+import type { Row } from '../../../host/database.js'
+import type { Kind } from '../../../protocol/models.js'
+import type { LocalStatus } from '../../../protocol/run.js'
+import type { KeyRecord } from '../../rules/caller.js'
+import type { Standing } from '../../rules/standing.js'
+import type { Output, StoredInput, StoredRun } from '../../run.js'
+import type { AccountRecord, Entry, EntryKind, KeyDetails } from '../accounts.js'
+import type { WorkerRecord } from '../contract.js'
+
+const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
+
+const allowedIpsOf = ({ allowed_ips }: Row): readonly string[] | undefined =>
+  allowed_ips === null ? undefined : (JSON.parse(String(allowed_ips)) as string[])
+
+export const keyOfRow = (row: Row): KeyRecord => ({
+  id: Number(row.id),
+  accountId: Number(row.account_id),
+  hash: String(row.hash),
+  disabled: row.disabled !== 0,
+  expiresAtMs: numberOr(row.expires_at),
+  banned: row.banned !== 0,
+  allowedIps: allowedIpsOf(row),
+})
+
+export const keyDetailsOfRow = (row: Row): KeyDetails => ({
+  id: Number(row.id),
+  account: String(row.account),
+  name: String(row.name),
+  disabled: row.disabled !== 0,
+  spendLimit: numberOr(row.spend_limit),
+  spent: Number(row.spent),
+  quota: numberOr(row.quota),
+  used: Number(row.used),
+  allowedIps: allowedIpsOf(row),
+  expiresAtMs: numberOr(row.expires_at),
+  createdAtMs: Number(row.created_at),
+})
+
+export const standingOfRow = (row: Row): Standing => ({
+  spent: Number(row.spent),
+  spendLimit: numberOr(row.spend_limit),
+  used: Number(row.used),
+  quota: numberOr(row.quota),
+  balance: Number(row.balance),
+})
+
+export const accountOfRow = (row: Row): AccountRecord => ({
+  id: Number(row.id),
+  name: String(row.name),
+  balance: Number(row.balance),
+  banned: row.banned !== 0,
+  keys: Number(row.keys),
+  runs: Number(row.runs),
+  createdAtMs: Number(row.created_at),
+})
+
+export const entryOfRow = (row: Row): Entry => ({
+  sequence: Number(row.sequence),
+  account: String(row.account),
+  kind: row.kind as EntryKind,
+  amount: Number(row.amount),
+  runId: row.run_id === null ? undefined : String(row.run_id),
+  keyId: numberOr(row.key_id),
+  createdAtMs: Number(row.created_at),
+})
+
+export const outputOfRow = (row: Row): Output => ({
+  token: String(row.token),
+  name: String(row.name),
+  contentType: String(row.content_type),
+  bytes: Number(row.bytes),
+  sha256: String(row.sha256),
+})
+
+export const workerOfRow = (row: Row): WorkerRecord => ({
+  id: String(row.id),
+  host: String(row.host),
+  pid: Number(row.pid),
+  bornAtMs: Number(row.born_at),
+  heartbeatAtMs: Number(row.heartbeat_at),
+})
+
+export const runOfRow = (row: Row, outputs: readonly Row[] = []): StoredRun => ({
+  id: String(row.id),
+  accountId: Number(row.account_id),
+  model: String(row.model),
+  kind: row.kind as Kind,
+  status: row.status as LocalStatus,
+  input: JSON.parse(String(row.input)) as StoredInput,
+  outputs: outputs.map(outputOfRow),
+  failure:
+    row.error_code === null
+      ? undefined
+      : { code: String(row.error_code), message: String(row.error_message) },
+  createdAtMs: Number(row.created_at),
+  startedAtMs: numberOr(row.started_at),
+  finishedAtMs: numberOr(row.finished_at),
+})

@@ -1,0 +1,246 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openDatabase } from '../../src/host/database.js'
+import { MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
+import { createCliService, runCli } from '../support/cli.js'
+import { temporaryFolder } from '../support/service.js'
+
+/** `rushes admin` on the data folder of a service that runs beside it. */
+async function createAdmin() {
+  const service = await createCliService()
+  const admin = (...words: string[]) => service.run(['admin', ...words, '--data', service.dataFolder])
+  const key = async (...words: string[]) => (await admin('key', 'create', ...words)).stdout.trimEnd()
+  const image = async (apiKey: string, ...words: string[]) =>
+    await service.run(['run', 'image', 'a fox', '--no-wait', ...words], { env: { RUSHES_API_KEY: apiKey } })
+  return { service, admin, key, image }
+}
+
+describe('admin, beside a running service', () => {
+  it('makes an account and a key, and the key works at once', async () => {
+    const { admin, image } = await createAdmin()
+    const account = await admin('account', 'create', 'acme', '--balance', '2')
+    expect(account).toMatchObject({ code: 0, stdout: 'acme\n' })
+    expect(account.stderr).toContain('rushes admin key create --account acme')
+    const made = await admin('key', 'create', '--account', 'acme', '--name', 'ci')
+    expect(made.stdout).toMatch(/^rk_[\w-]{43}\n$/)
+    expect(made.stderr).toMatch(/Key 2 \(ci\) of acme. It is shown this once/)
+    const key = made.stdout.trimEnd()
+    expect(await image(key, '-n', '3')).toMatchObject({
+      code: 5,
+      stdout: expect.stringMatching(/^(run_\w+\n){2}$/),
+    })
+    const topped = await admin('credits', 'add', 'acme', '1')
+    expect(topped).toMatchObject({ code: 0, stdout: '1\n', stderr: '' })
+    expect((await image(key)).code).toBe(0)
+  })
+
+  it('lets a key be limited, disabled and freed again', async () => {
+    const { admin, key, image } = await createAdmin()
+    await admin('account', 'create', 'acme', '--balance', '100')
+    const ci = await key('--account', 'acme', '--name', 'ci', '--quota', '0', '--spend-limit', '0')
+    const outcome = async () => {
+      const { code, stderr } = await image(ci, '--json')
+      return code === 0 ? 'created' : JSON.parse(stderr).error.code
+    }
+    expect(await outcome()).toBe('api_key_spend_limit_exceeded')
+    await admin('key', 'set', 'ci', '--spend-limit', 'none')
+    expect(await outcome()).toBe('USAGE_EXCEEDED')
+    await admin(
+      'key',
+      'set',
+      '2',
+      '--quota',
+      'none',
+      '--allow-ip',
+      '192.0.2.0/24',
+      '--allow-ip',
+      '2001:db8::/32',
+    )
+    expect(await outcome()).toBe('ip_not_allowed')
+    await admin('key', 'set', 'ci', '--allow-ip', 'none')
+    await admin('key', 'disable', 'ci')
+    expect(await outcome()).toBe('invalid_api_key')
+    await admin('key', 'enable', 'ci')
+    await admin('account', 'ban', 'acme')
+    expect(await outcome()).toBe('account_banned')
+    await admin('account', 'unban', 'acme')
+    expect(await outcome()).toBe('created')
+  })
+
+  it('lets a key expire', async () => {
+    const { service, admin, key, image } = await createAdmin()
+    const ci = await key('--account', 'default', '--expires', '1m')
+    expect((await image(ci)).code).toBe(0)
+    await service.clock.advance(60_000)
+    expect((await image(ci)).code).toBe(4)
+    expect((await admin('key', 'list', '--account', 'default')).stdout).toMatch(
+      /\n2\tdefault\tkey\texpired\t/,
+    )
+    await admin('key', 'set', '2', '--expires', 'none')
+    expect((await image(ci)).code).toBe(0)
+  })
+
+  it('lists as rows for a pipe, as a table for a terminal, as JSON', async () => {
+    const { service, admin, key, image } = await createAdmin()
+    await admin('account', 'create', 'acme', '--balance', '5')
+    await image(
+      await key('--account', 'acme', '--spend-limit', '10', '--quota', '9', '--allow-ip', '127.0.0.1'),
+    )
+    const now = '2026-01-01T00:00:0'
+    expect((await admin('account', 'list')).stdout.replaceAll(/\S+Z/g, 'T')).toBe(
+      '1\tdefault\t10000\tgood\t1\t0\tT\n2\tacme\t4\tgood\t1\t1\tT\n',
+    )
+    expect((await admin('key', 'list', '--account', 'acme')).stdout).toMatch(
+      /^2\tacme\tkey\tgood\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\n$/,
+    )
+    expect((await admin('credits', 'list', 'acme')).stdout).toMatch(
+      /^3\t-1\tcharge\trun_\w+\t2\t\S+Z\n2\t\+5\tadded\t-\t-\t\S+Z\n$/,
+    )
+    expect((await admin('credits', 'list', 'acme', '--limit', '1')).stdout).toMatch(/^3\t.*\n$/)
+    const table = await service.run(['admin', 'account', 'list', '--data', service.dataFolder], {
+      tty: { stdout: true, stderr: true },
+    })
+    expect(table.stdout.split('\n')[0]).toMatch(/^ID +ACCOUNT +BALANCE +STATE +KEYS +RUNS +CREATED$/)
+    const [account] = (await admin('account', 'list', '--json')).stdout
+      .split('\n')
+      .map((line) => JSON.parse(line || '{}'))
+    expect(account).toEqual({
+      id: 1,
+      name: 'default',
+      balance: 10_000,
+      banned: false,
+      keys: 1,
+      runs: 0,
+      created_at: expect.stringContaining(now),
+    })
+    expect(JSON.parse((await admin('key', 'list', '--account', 'acme', '--json')).stdout)).toEqual({
+      id: 2,
+      account: 'acme',
+      name: 'key',
+      disabled: false,
+      spend_limit: 10,
+      spent: 1,
+      quota: 9,
+      used: 1,
+      allowed_ips: ['127.0.0.1'],
+      expires_at: null,
+      created_at: expect.stringContaining(now),
+    })
+    expect(JSON.parse((await admin('credits', 'list', 'acme', '--limit', '1', '--json')).stdout)).toEqual({
+      sequence: 3,
+      account: 'acme',
+      kind: 'charge',
+      amount: -1,
+      run_id: expect.stringMatching(/^run_/),
+      key: 2,
+      created_at: expect.stringContaining(now),
+    })
+  })
+
+  it('shows a key once: neither the data nor anything else said holds it', async () => {
+    const { service, admin } = await createAdmin()
+    const made = await admin('key', 'create', '--account', 'default', '--json', '--debug')
+    const { api_key: key, ...rest } = JSON.parse(made.stdout)
+    expect(rest).toMatchObject({ id: 2, account: 'default', name: 'key', spend_limit: null })
+    expect(made.stderr).not.toContain(key)
+    for (const words of [['list'], ['list', '--json']])
+      expect((await admin('key', ...words)).stdout).not.toContain(key)
+    for (const file of ['service.db', 'service.db-wal'])
+      expect(readFileSync(join(service.dataFolder, file)).includes(key)).toBe(false)
+  })
+
+  it('adds everything up anew, and fails when it does not fit', async () => {
+    const { service, admin } = await createAdmin()
+    expect(await admin('verify')).toMatchObject({ code: 0, stdout: 'ok\n' })
+    expect(JSON.parse((await admin('verify', '--json')).stdout)).toEqual({
+      ok: true,
+      accounts: 1,
+      entries: 1,
+      runs: 0,
+      credits: 10_000,
+      problems: [],
+    })
+    const database = openDatabase({ path: join(service.dataFolder, 'service.db'), migrations: MIGRATIONS })
+    database.run('UPDATE accounts SET balance = 7')
+    database.close()
+    const found = await admin('verify')
+    expect(found).toMatchObject({
+      code: 8,
+      stdout: 'Account default has a balance of 7, and its entries sum to 10000.\n',
+    })
+    expect(found.stderr).toContain('1 sum does not fit')
+    const json = await admin('verify', '--json')
+    expect(json.code).toBe(8)
+    expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [expect.any(String)] })
+    expect(JSON.parse(json.stderr).error.code).toBe('service_error')
+  })
+})
+
+describe('admin, wrongly used', () => {
+  it.each<[readonly string[], RegExp]>([
+    [['account', 'create', 'default'], /There is an account default already/],
+    [['account', 'create', 'two\nlines'], /no name for an account/],
+    [['account', 'create', ' x'], /no name for an account/],
+    [['account', 'create', ''], /no name for an account/],
+    [['account', 'create', 'x', '--balance', '-1'], /--balance -1: must be a whole number from 0/],
+    [['account', 'create', 'x', '--balance', '1.5'], /--balance 1.5/],
+    [['account', 'ban', 'nobody'], /There is no account nobody[^]*There are: default\./],
+    [['key', 'create'], /--account is missing/],
+    [['key', 'create', '--account', 'nobody'], /There is no account nobody/],
+    [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota many/],
+    [['key', 'create', '--account', 'default', '--allow-ip', '10.0.0.0/33'], /--allow-ip 10\.0\.0\.0\/33/],
+    [['key', 'create', '--account', 'default', '--expires', 'soon'], /--expires: "soon" is no duration/],
+    [['key', 'create', '--account', 'default', '--expires', '0'], /expired at once/],
+    [['key', 'disable', '7'], /There is no key 7/],
+    [['key', 'set', 'first'], /Nothing is to be set/],
+    [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /none stands alone/],
+    [['key', 'list', '--account', 'nobody'], /There is no account nobody/],
+    [['credits', 'add', 'nobody', '5'], /There is no account nobody/],
+    [['credits', 'add', 'default', 'much'], /credits much: must be a whole number/],
+    [['credits', 'add', 'default', '0'], /Nothing is to be added/],
+    [['credits', 'list', 'nobody'], /There is no account nobody/],
+    [['verify', '--local'], /neither --local nor --base-url/],
+  ])('%s is exit 2 and changes nothing', async (words, says) => {
+    const { service, admin } = await createAdmin()
+    const before = (await admin('account', 'list')).stdout + (await admin('key', 'list')).stdout
+    const { code, stdout, stderr } = await admin(...words)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(says)
+    expect((await admin('account', 'list')).stdout + (await admin('key', 'list')).stdout).toBe(before)
+    expect(service.complaints).toEqual([])
+  })
+
+  it('takes credits away down to nothing', async () => {
+    const { service } = await createAdmin()
+    const add = (n: string) =>
+      service.run(['admin', 'credits', 'add', '--data', service.dataFolder, 'default', '--', n])
+    expect(await add('-10001')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('default has 10000 credits: 10001 cannot be taken away'),
+    })
+    expect(await add('-10000')).toMatchObject({ code: 0, stdout: '0\n' })
+  })
+
+  it('wants the number where several keys have one name', async () => {
+    const { admin, key } = await createAdmin()
+    for (let n = 0; n < 2; n++) await key('--account', 'default', '--name', 'ci')
+    const { code, stderr } = await admin('key', 'disable', 'ci')
+    expect(code).toBe(2)
+    expect(stderr).toContain('Several keys are named ci: 2, 3.')
+  })
+
+  it('makes no data folder where it only looks, and a whole one where it makes an account', async () => {
+    const home = temporaryFolder()
+    const data = join(home, 'data')
+    expect(await runCli(['admin', 'account', 'list', '--data', data], { home })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('There is no data of a local service'),
+    })
+    expect(existsSync(data)).toBe(false)
+    expect((await runCli(['admin', 'account', 'create', 'acme', '--data', data], { home })).code).toBe(0)
+    expect((await runCli(['admin', 'account', 'list', '--data', data], { home })).stdout).toMatch(
+      /^1\tacme\t0\t/,
+    )
+  })
+})

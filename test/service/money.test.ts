@@ -1,0 +1,159 @@
+/** Who may ask, from where, for how much: the checks of a request in their order, and credits under concurrency. */
+import { expect, test } from 'vitest'
+import { openAdministration } from '../../src/service/administration.js'
+import { LOCAL_MODELS } from '../../src/service/models.js'
+import type { KeyTerms } from '../../src/service/store/accounts.js'
+import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
+import { type Asking, ask, createTestService, ended, type TestService } from '../support/service.js'
+
+const RUNS = '/api/v1/runs'
+const GOOD = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
+const FILM = { model: LOCAL_MODELS.video, input: { prompt: 'a fox', resolution: '1080p', duration: '10' } }
+
+/** The service with an account `acme`, as an administrator made it beside. */
+async function createPaidService(credits: number, options: Parameters<typeof createTestService>[0] = {}) {
+  const service = await createTestService(options)
+  const admin = await openAdministration({
+    dataFolder: service.dataFolder,
+    clock: service.clock,
+    make: false,
+  })
+  await admin.createAccount('acme', credits)
+  const addKey = async (terms: Partial<KeyTerms> = {}) => await admin.createKey('acme', terms)
+  const balance = async () => (await admin.accounts()).find(({ name }) => name === 'acme')?.balance
+  const key = async (id: number) => (await admin.keys()).find((each) => each.id === id)
+  return { service, admin, addKey, balance, key }
+}
+
+const codeOf = async (service: TestService, body: unknown, asking: Asking) => {
+  const answer = await ask(service, 'POST', RUNS, body, asking)
+  return [answer.status, answer.body.error?.code ?? 'created']
+}
+
+test('the checks of a create come in their order, each behind the one before', async () => {
+  const { service, admin, addKey } = await createPaidService(0)
+  const { apiKey, key } = await addKey({
+    disabled: true,
+    allowedIps: ['10.0.0.0/8'],
+    spendLimit: 0,
+    quota: 0,
+  })
+  const id = String(key.id)
+  const next = (body: unknown = GOOD) => codeOf(service, body, { key: apiKey })
+
+  await admin.setBanned('acme', true)
+  expect(await next('{')).toEqual([401, 'invalid_api_key'])
+  await admin.changeKey(id, { disabled: false })
+  expect(await next('{')).toEqual([403, 'account_banned'])
+  await admin.setBanned('acme', false)
+  expect(await next('{')).toEqual([403, 'ip_not_allowed'])
+  await admin.changeKey(id, { allowedIps: undefined })
+  // Only now does a request count against the rate.
+  for (let n = 0; n < 20; n++) expect(await next('{')).toEqual([400, 'invalid_json'])
+  expect(await next()).toEqual([429, 'RATE_LIMITED'])
+  await service.clock.advance(10_000)
+  expect(await next({ ...GOOD, model: 'acme/none' })).toEqual([400, 'model_not_found'])
+  expect(await next()).toEqual([403, 'api_key_spend_limit_exceeded'])
+  await admin.changeKey(id, { spendLimit: undefined })
+  expect(await next()).toEqual([429, 'USAGE_EXCEEDED'])
+  await admin.changeKey(id, { quota: undefined })
+  expect(await next()).toEqual([402, 'insufficient_balance'])
+  await admin.addCredits('acme', 1)
+  expect(await next()).toEqual([201, 'created'])
+  expect(await next()).toEqual([402, 'insufficient_balance'])
+  expect(service.complaints).toEqual([])
+})
+
+test('a look is refused for key, ban and address, and never for money', async () => {
+  const { service, admin, addKey } = await createPaidService(1)
+  const { apiKey, key } = await addKey({ quota: 1, spendLimit: 1 })
+  const { body } = await ask(service, 'POST', RUNS, GOOD, { key: apiKey })
+  const look = async () => {
+    const answer = await ask(service, 'GET', `${RUNS}/${body.id}`, undefined, { key: apiKey })
+    return answer.body.error?.code ?? answer.body.status
+  }
+  expect(await look()).toMatch(/queued|processing|succeeded/)
+  await admin.setBanned('acme', true)
+  expect(await look()).toBe('account_banned')
+  await admin.setBanned('acme', false)
+  await admin.changeKey(String(key.id), { allowedIps: ['192.0.2.1'] })
+  expect(await look()).toBe('ip_not_allowed')
+  await admin.changeKey(String(key.id), { allowedIps: ['127.0.0.1'] })
+  expect(await look()).toMatch(/queued|processing|succeeded/)
+})
+
+test('a run costs what its input says, and costs nothing when it fails', async () => {
+  const engine = createCommandedEngine()
+  const { service, addKey, balance, key } = await createPaidService(100, { engine })
+  const { apiKey, key: made } = await addKey({ spendLimit: 30 })
+  const asking = { key: apiKey }
+  const { body } = await ask(service, 'POST', RUNS, FILM, asking)
+  expect(await balance()).toBe(80)
+  // Spent plus price would be 40.
+  expect(await codeOf(service, FILM, asking)).toEqual([403, 'api_key_spend_limit_exceeded'])
+  while (engine.waiting === 0) await service.clock.advance(10)
+  engine.fail(new Error('no'))
+  expect((await ended(service, body.id, asking)).status).toBe('failed')
+  expect(await balance()).toBe(100)
+  expect(await key(made.id)).toMatchObject({ spent: 0, used: 1 })
+  expect(await codeOf(service, FILM, asking)).toEqual([201, 'created'])
+})
+
+test('the whitelist counts from where the caller comes, and believes only a proxy that it was told of', async () => {
+  const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+  const outcome = async (trustedProxies: readonly string[] | undefined, address: string) => {
+    const { service, addKey } = await createPaidService(10, { trustedProxies })
+    const { apiKey } = await addKey({ allowedIps: ['203.0.113.0/24', '2001:db8::/32'] })
+    return (await codeOf(service, GOOD, { key: apiKey, ...from(address) }))[1]
+  }
+  expect(await outcome(undefined, '203.0.113.7')).toBe('ip_not_allowed')
+  expect(await outcome(['10.0.0.1'], '203.0.113.7')).toBe('ip_not_allowed')
+  // In process a request comes from 127.0.0.1.
+  const told = ['127.0.0.0/8', '10.0.0.0/8']
+  expect(await outcome(told, '203.0.113.7')).toBe('created')
+  expect(await outcome(told, '::ffff:203.0.113.7')).toBe('created')
+  expect(await outcome(told, '2001:db8::1')).toBe('created')
+  expect(await outcome(told, '203.0.113.7, 10.1.1.1')).toBe('created')
+  expect(await outcome(told, '203.0.113.7, 198.51.100.1')).toBe('ip_not_allowed')
+  expect(await outcome(told, 'nonsense')).toBe('ip_not_allowed')
+  expect(await outcome(told, '')).toBe('ip_not_allowed')
+})
+
+test('of 200 creates at once through many keys, a balance of 3 bears exactly 3', async () => {
+  const { service, admin, addKey, balance } = await createPaidService(3, { rendering: false })
+  const keys = await Promise.all(Array.from({ length: 10 }, async () => (await addKey()).apiKey))
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, turn) => codeOf(service, GOOD, { key: keys[turn % keys.length] })),
+  )
+  const count = (status: number) => answers.filter(([each]) => each === status).length
+  expect({ created: count(201), refused: count(402) }).toEqual({ created: 3, refused: 197 })
+  expect(await balance()).toBe(0)
+  expect(await admin.verify()).toMatchObject({ problems: [], entries: 5 })
+})
+
+test('a quota and a spend limit are as exact', async () => {
+  const { service, admin, addKey } = await createPaidService(1_000, { rendering: false })
+  const [quota, spend] = [await addKey({ quota: 4 }), await addKey({ spendLimit: 7 })]
+  const creates = (key: string) =>
+    Promise.all(Array.from({ length: 20 }, () => codeOf(service, GOOD, { key })))
+  const codes = [...(await creates(quota.apiKey)), ...(await creates(spend.apiKey))].map(([, code]) => code)
+  const count = (wanted: string) => codes.filter((code) => code === wanted).length
+  expect(count('created')).toBe(11)
+  expect(count('USAGE_EXCEEDED')).toBe(16)
+  expect(count('api_key_spend_limit_exceeded')).toBe(13)
+  expect((await admin.verify()).problems).toEqual([])
+})
+
+test('the key that lives in memory costs nothing, however little the account has', async () => {
+  const service = await createTestService({ ephemeralKey: true, engine: createInstantEngine() })
+  const admin = await openAdministration({
+    dataFolder: service.dataFolder,
+    clock: service.clock,
+    make: false,
+  })
+  await admin.addCredits('default', -10_000)
+  const { status, body } = await ask(service, 'POST', RUNS, FILM)
+  expect(status).toBe(201)
+  expect((await ended(service, body.id)).status).toBe('succeeded')
+  expect(await admin.verify()).toMatchObject({ problems: [], credits: 0 })
+})

@@ -1,0 +1,244 @@
+/** What every implementation of the store keeps to about accounts, keys and credits. */
+import { describe, expect, test } from 'vitest'
+import type { NewKey } from '../../../src/service/store/accounts.js'
+import type { DeathLimit, Store } from '../../../src/service/store/contract.js'
+
+const GIVEN_UP: DeathLimit = { deaths: 1, failure: { code: 'renderer_died', message: 'gave up' } }
+const FAILURE = { code: 'render_failed', message: 'no' }
+
+/** `open` gives an empty store; it is called within each test. */
+export function accountContract(open: () => Store): void {
+  async function createStore(credits = 100) {
+    const store = open()
+    const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
+    const addKey = (more: Partial<NewKey> = {}) =>
+      store.addKey({ accountId, hash: `hash ${Math.random()}`, name: 'ci', nowMs: 0, ...more })
+    const keyId = await addKey()
+    let created = 0
+    const addRun = async (price: number, may: Parameters<Store['addRun']>[1] = () => {}, key = keyId) => {
+      const id = `run_${++created}`
+      const input = { prompt: 'a fox' }
+      const model = { model: 'rushes/preview-image', kind: 'image' } as const
+      await store.addRun(
+        { id, accountId, keyId: key, ...model, input, price, owner: 'me', createdAtMs: created },
+        may,
+      )
+      return id
+    }
+    const claim = async () => (await store.claimRun('me', [], 5))?.id ?? ''
+    const balance = async () => (await store.listAccounts()).find(({ name }) => name === 'acme')?.balance
+    const key = async (id = keyId) => (await store.listKeys()).find((each) => each.id === id)
+    const entries = async () =>
+      (await store.listEntries('acme', 100)).map(({ kind, amount, runId }) => [kind, amount, runId]).reverse()
+    const problems = async () => (await store.verify()).problems
+    return { store, accountId, keyId, addKey, addRun, claim, balance, key, entries, problems }
+  }
+
+  describe('credits', () => {
+    test('a run is charged, and counted against its key', async () => {
+      const { addRun, balance, key, entries, problems } = await createStore()
+      const standings: unknown[] = []
+      const id = await addRun(5, (standing) => standings.push(standing))
+      await addRun(2, (standing) => standings.push(standing))
+      expect(standings).toEqual([
+        { spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 100 },
+        { spent: 5, spendLimit: undefined, used: 1, quota: undefined, balance: 95 },
+      ])
+      expect(await balance()).toBe(93)
+      expect(await key()).toMatchObject({ spent: 7, used: 2 })
+      expect((await entries()).slice(0, 2)).toEqual([
+        ['added', 100, undefined],
+        ['charge', -5, id],
+      ])
+      expect(await problems()).toEqual([])
+    })
+
+    test('a run that is refused leaves nothing', async () => {
+      const { store, addRun, accountId, balance, key, entries, problems } = await createStore()
+      const refuse = () => {
+        throw new Error('refused')
+      }
+      await expect(addRun(5, refuse)).rejects.toThrow('refused')
+      expect(await store.findRun('run_1', accountId)).toBeUndefined()
+      expect(await balance()).toBe(100)
+      expect(await key()).toMatchObject({ spent: 0, used: 0 })
+      expect(await entries()).toHaveLength(1)
+      expect(await problems()).toEqual([])
+    })
+
+    const ENDS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
+      ['fails', (store, id) => store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)],
+      ['kills its renderer', (store, id) => store.countDeath({ id, owner: 'me', nowMs: 9 }, GIVEN_UP)],
+      [
+        'dies with its process',
+        async (store) => {
+          const me = { id: 'me', host: 'here', pid: 1, bornAtMs: 0, heartbeatAtMs: 1 }
+          await store.keepWorker(me)
+          await store.buryWorker(me, GIVEN_UP, 9)
+        },
+      ],
+    ]
+    test.each(ENDS)('a run that %s gives its price back once; the quota stays used', async (_name, end) => {
+      const { store, addRun, claim, balance, key, entries, problems } = await createStore()
+      await addRun(5)
+      const id = await claim()
+      await end(store, id)
+      for (const [, again] of ENDS) await again(store, id)
+      expect(await balance()).toBe(100)
+      expect(await key()).toMatchObject({ spent: 0, used: 1 })
+      expect(await entries()).toEqual([
+        ['added', 100, undefined],
+        ['charge', -5, id],
+        ['refund', 5, id],
+      ])
+      expect(await problems()).toEqual([])
+    })
+
+    test('a run that goes back to the queue, or succeeds, keeps what it was paid', async () => {
+      const { store, addRun, claim, balance, problems } = await createStore()
+      const id = await addRun(5)
+      await claim()
+      await store.countDeath({ id, owner: 'me', nowMs: 9 }, { ...GIVEN_UP, deaths: 2 })
+      await claim()
+      await store.dismissWorker('me')
+      await claim()
+      await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
+      expect(await balance()).toBe(95)
+      expect(await problems()).toEqual([])
+    })
+
+    test('a run that is free makes no entry', async () => {
+      const { store, addRun, claim, entries, problems } = await createStore(0)
+      const id = await addRun(0)
+      await claim()
+      await store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)
+      expect(await entries()).toEqual([])
+      expect(await problems()).toEqual([])
+    })
+
+    test('a balance never falls below zero, whatever the rules say', async () => {
+      const { addRun, balance, entries, problems } = await createStore(4)
+      await expect(addRun(5)).rejects.toThrow()
+      expect(await balance()).toBe(4)
+      expect(await entries()).toHaveLength(1)
+      expect(await problems()).toEqual([])
+    })
+
+    test('are added and taken away', async () => {
+      const { store, balance, entries, problems } = await createStore()
+      const seen: number[] = []
+      const change = (amount: number, account = 'acme') =>
+        store.addCredits({ account, amount, nowMs: 1 }, (after) => {
+          seen.push(after)
+          if (after < 0) throw new Error('too little')
+        })
+      expect(await change(50)).toBe(150)
+      expect(await change(-30)).toBe(120)
+      await expect(change(-121)).rejects.toThrow('too little')
+      expect(await change(5, 'nobody')).toBeUndefined()
+      expect(seen).toEqual([150, 120, -1])
+      expect(await balance()).toBe(120)
+      expect(await entries()).toEqual([
+        ['added', 100, undefined],
+        ['added', 50, undefined],
+        ['added', -30, undefined],
+      ])
+      expect(await problems()).toEqual([])
+    })
+  })
+
+  test('an account is made once', async () => {
+    const { store, accountId } = await createStore()
+    expect(await store.addAccount({ name: 'acme', credits: 5, nowMs: 1 })).toBeUndefined()
+    expect(await store.ensureAccount({ name: 'acme', credits: 5, nowMs: 1 })).toBe(accountId)
+    expect(await store.addAccount({ name: 'other', credits: 5, nowMs: 1 })).toMatchObject({
+      name: 'other',
+      balance: 5,
+      banned: false,
+      keys: 0,
+      runs: 0,
+    })
+    expect((await store.listAccounts()).map(({ name, balance }) => [name, balance])).toEqual([
+      ['acme', 100],
+      ['other', 5],
+    ])
+  })
+
+  test('a ban shows with every key of the account, and no other', async () => {
+    const { store, addKey } = await createStore()
+    await addKey({ hash: 'h1' })
+    const other = await store.ensureAccount({ name: 'other', credits: 0, nowMs: 0 })
+    await addKey({ hash: 'h2', accountId: other })
+    const banned = async (hash: string) => (await store.findKey(hash))?.banned
+    expect(await store.setBanned('acme', true)).toBe(true)
+    expect(await store.setBanned('nobody', true)).toBe(false)
+    expect([await banned('h1'), await banned('h2')]).toEqual([true, false])
+    await store.setBanned('acme', false)
+    expect(await banned('h1')).toBe(false)
+  })
+
+  test('what is named of a key is changed, and the rest stays', async () => {
+    const { store, addKey, key } = await createStore()
+    const whole = {
+      name: 'build',
+      disabled: true,
+      spendLimit: 0,
+      quota: 7,
+      allowedIps: ['10.0.0.0/8', '::1'],
+      expiresAtMs: 99,
+    }
+    const id = await addKey({ ...whole, hash: 'h1' })
+    expect(await key(id)).toMatchObject({ ...whole, account: 'acme' })
+    expect(await store.changeKey(id, { disabled: false, quota: undefined })).toBe(true)
+    expect(await key(id)).toMatchObject({ ...whole, disabled: false, quota: undefined })
+    expect(await store.findKey('h1')).toMatchObject({ disabled: false, allowedIps: ['10.0.0.0/8', '::1'] })
+    await store.changeKey(id, { allowedIps: undefined, spendLimit: 3, expiresAtMs: undefined, name: 'x' })
+    expect(await key(id)).toMatchObject({
+      name: 'x',
+      disabled: false,
+      spendLimit: 3,
+      quota: undefined,
+      allowedIps: undefined,
+      expiresAtMs: undefined,
+    })
+    expect(await store.changeKey(999, { disabled: true })).toBe(false)
+  })
+
+  test('the queue serves accounts in turn, and first the one with the fewest runs in work', async () => {
+    const { store, addKey, addRun, accountId } = await createStore()
+    const ids = new Map([[accountId, 'acme']])
+    for (const name of ['b', 'c']) ids.set(await store.ensureAccount({ name, credits: 9, nowMs: 0 }), name)
+    for (let n = 0; n < 3; n++) await addRun(0)
+    for (const [id, name] of ids) {
+      if (name === 'acme') continue
+      const keyId = await addKey({ accountId: id })
+      for (let n = 0; n < 2; n++)
+        await store.addRun(
+          {
+            id: `${name}_${n}`,
+            accountId: id,
+            keyId,
+            model: 'rushes/preview-image',
+            kind: 'image',
+            input: {},
+            price: 0,
+            owner: 'me',
+            createdAtMs: 100,
+          },
+          () => {},
+        )
+    }
+    const next = async () => (await store.claimRun('me', [], 5))?.id ?? ''
+    const first = [await next(), await next(), await next()]
+    expect(first).toEqual(['run_1', 'b_0', 'c_0'])
+    // Those of b and c are done, that of acme goes on.
+    for (const id of ['b_0', 'c_0']) await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
+    expect([await next(), await next(), await next(), await next(), await next()]).toEqual([
+      'b_1',
+      'c_1',
+      'run_2',
+      'run_3',
+      '',
+    ])
+  })
+}

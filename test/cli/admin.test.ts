@@ -185,7 +185,7 @@ describe('admin, wrongly used', () => {
     [['account', 'create', ''], /no name for an account/],
     [['account', 'create', 'x', '--balance', '-1'], /--balance -1: must be a whole number from 0/],
     [['account', 'create', 'x', '--balance', '1.5'], /--balance 1.5/],
-    [['account', 'ban', 'nobody'], /There is no account nobody[^]*There are: default\./],
+    [['account', 'ban', 'nobody'], /There is no account nobody[\s\S]*There are: default\./],
     [['key', 'create'], /--account is missing/],
     [['key', 'create', '--account', 'nobody'], /There is no account nobody/],
     [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota many/],

@@ -18,7 +18,7 @@ import { openSqliteStore } from '../src/service/store/sqlite/index.js'
 const SECONDS = 4
 const ROUNDS = 3
 const CONNECTIONS = 16
-const KEYS = 12_000
+const KEYS = 24_000
 const STEADY_PER_SECOND = 50
 const RUN = {
   id: 'run_01234567890123456789',

@@ -13,27 +13,39 @@ export interface RateCounter {
 }
 
 export function createRateCounter({ requests, windowMs }: RateLimit): RateCounter {
+  /** The times of each key's requests, the oldest first; never more than the limit. */
   const taken = new Map<string, number[]>()
   let sweptAtMs = Number.NEGATIVE_INFINITY
 
   /** A request stops counting exactly one window after it was made. */
-  const within = (times: readonly number[], nowMs: number) => times.filter((at) => nowMs - at < windowMs)
+  function forgetOld(times: number[], nowMs: number): void {
+    let old = 0
+    while (old < times.length && nowMs - (times[old] ?? nowMs) >= windowMs) old++
+    if (old > 0) times.splice(0, old)
+  }
 
   /** Once a window: forgets the keys that are idle, so that memory holds only those in use. */
   function sweep(nowMs: number): void {
     if (nowMs - sweptAtMs < windowMs) return
     sweptAtMs = nowMs
-    for (const [key, times] of taken) if (within(times, nowMs).length === 0) taken.delete(key)
+    for (const [key, times] of taken) {
+      forgetOld(times, nowMs)
+      if (times.length === 0) taken.delete(key)
+    }
   }
 
   return {
     take(key, nowMs) {
       sweep(nowMs)
-      const times = within(taken.get(key) ?? [], nowMs)
-      const free = times.length < requests
-      if (free) times.push(nowMs)
-      taken.set(key, times)
-      return free
+      let times = taken.get(key)
+      if (times === undefined) {
+        times = []
+        taken.set(key, times)
+      }
+      forgetOld(times, nowMs)
+      if (times.length >= requests) return false
+      times.push(nowMs)
+      return true
     },
     get size() {
       return taken.size

@@ -38,7 +38,8 @@ const HARMLESS: readonly string[] = [
 let writes = 0
 
 export function rememberReads(store: Store, { version, now }: Remembering): Store {
-  const remembered = new Map<string, unknown>()
+  /** What each function gave, by what it was asked. */
+  const remembered = new Map<string, Map<string, unknown>>()
   let characters = 0
   let knownWrites = writes
   let knownVersion: unknown
@@ -55,30 +56,32 @@ export function rememberReads(store: Store, { version, now }: Remembering): Stor
       knownVersion = current
     }
     if (!changed) return
-    remembered.clear()
+    for (const values of remembered.values()) values.clear()
     characters = 0
   }
 
-  function remember(name: string, value: unknown): void {
+  function remember(known: Map<string, unknown>, asked: string, value: unknown): void {
     const size = JSON.stringify(value).length
     if (size > MOST_CHARACTERS_EACH || characters + size > MOST_CHARACTERS) return
     characters += size
-    remembered.set(name, value)
+    known.set(asked, value)
   }
 
-  const remembering =
-    (name: string, work: Work): Work =>
-    async (...values) => {
+  function remembering(name: string, work: Work): Work {
+    const known = new Map<string, unknown>()
+    remembered.set(name, known)
+    return async (...values) => {
       forgetWhatMayBeOld()
-      const place = `${name} ${values.join(' ')}`
-      const found = remembered.get(place)
+      const asked = values.length === 1 ? String(values[0]) : values.join(' ')
+      const found = known.get(asked)
       if (found !== undefined) return found
       const before = writes
       const value = await work(...values)
       // What is not there may come; and what was read while something was written may already be old.
-      if (value !== undefined && before === writes) remember(place, value)
+      if (value !== undefined && before === writes) remember(known, asked, value)
       return value
     }
+  }
 
   const writing =
     (work: Work): Work =>

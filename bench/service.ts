@@ -191,7 +191,7 @@ async function main(): Promise<void> {
   const data = join(folder, 'data')
   const env = { PATH: process.env.PATH, HOME: folder }
   const serve = [
-    resolve('bin/rushes.js'),
+    resolve('bin/rushes.cjs'),
     'serve',
     '--port',
     '0',

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
 const ROUNDS = 20
-const BINARY = resolve('bin/rushes.js')
+const BINARY = resolve('bin/rushes.cjs')
 const home = mkdtempSync(join(tmpdir(), 'rushes-startup-'))
 
 /** A service on loopback, asked for a run that it does not have: one whole exchange. */

@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { usageError } from '../errors.js'
-import { makeFolders } from '../host/files.js'
 import { isRecord, type RawProfile } from './profile.js'
 
 export interface ConfigFile {
@@ -25,6 +24,7 @@ export function createConfigFile(folder: string): ConfigFile {
     async update(profile, change) {
       try {
         // `conf` would make the folder with the default mode, open to others.
+        const { makeFolders } = await import('../host/files.js')
         makeFolders(folder, 0o700)
         const conf = await open(folder, path)
         const profiles = isRecord(conf.store.profiles) ? conf.store.profiles : {}

@@ -16,11 +16,10 @@ import { type ConfigFile, createConfigFile } from './config-file.js'
 import type { Globals } from './globals.js'
 import type { Interrupts } from './interrupts.js'
 import type { Io } from './io.js'
-import { findKey, KEY_VARIABLES } from './key.js'
 import type { Output } from './output.js'
 import { type RawProfile, settingsOf, storedKeyOf } from './profile.js'
 import type { Recorder } from './runs/record.js'
-import { CONFIG_KEYS, findSetting, type SettingName, variable } from './settings.js'
+import { CONFIG_KEYS, findSetting, KEY_VARIABLES, type SettingName, variable } from './settings.js'
 
 /** Real parts that a test puts in the place of the machine's own. */
 export interface Parts {
@@ -194,6 +193,7 @@ export function createContext(options: ContextOptions): Context {
   async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
     const address = await findBaseUrl()
     if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
+    const { findKey } = await import('./key.js')
     const apiKey = await findKey({
       env,
       fileCommand: settingsOf(await profile(), ['apiKeyCommand']).apiKeyCommand,

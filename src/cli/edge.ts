@@ -57,7 +57,7 @@ function interruptBy(name: SignalName, interrupts: InterruptSource): void {
 }
 
 /** A reader that went away has read enough, and nothing is said; a full disk has lost the answer. */
-async function endWithout(error: NodeJS.ErrnoException): Promise<never> {
+export async function endWithout(error: NodeJS.ErrnoException): Promise<never> {
   if (error.code === 'EPIPE') process.exit(EXIT.stdoutClosed)
   process.stderr.write(`error: standard output could not be written: ${error.message}\n`)
   await flushed(process.stderr)

@@ -1,7 +1,5 @@
 /** Where the API key comes from. Never from a flag: it would show in `ps` and in the shell's history. */
-import { execFile } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
-import { promisify } from 'node:util'
 import { RushesError } from '../errors.js'
 import type { StoredKey } from './profile.js'
 import { type Env, variable } from './settings.js'
@@ -16,9 +14,6 @@ export interface KeySources {
   readonly signal: AbortSignal
   warn(message: string): void
 }
-
-/** In the order in which they count. */
-export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
 
 /** Undefined when no source names a key. Throws `no_api_key` when one does and it cannot be had or used. */
 export async function findKey(sources: KeySources): Promise<string | undefined> {
@@ -72,6 +67,8 @@ function readKeyFile(path: string, warn: KeySources['warn']): string {
 
 /** Run by the shell, as the user would: what it asks on the terminal is the user's to answer. */
 async function runKeyCommand(command: string, { signal, env }: KeySources): Promise<string> {
+  // Few keys come from a command: the others should not wait for this to be loaded.
+  const [{ execFile }, { promisify }] = await Promise.all([import('node:child_process'), import('node:util')])
   const [shell, flag] = process.platform === 'win32' ? ['cmd.exe', '/c'] : ['/bin/sh', '-c']
   try {
     const { stdout } = await promisify(execFile)(shell, [flag, command], { signal, env: { ...env } })

@@ -33,7 +33,7 @@ export const defaultConcurrency = (): number => Math.min(4, availableParallelism
 
 /** The renderer is a bundle of its own, beside the one that this file is in. */
 export const createPreviewProcess = (): Engine =>
-  createProcessEngine({ script: new URL('./renderer.js', import.meta.url) })
+  createProcessEngine({ script: new URL('./renderer.cjs', import.meta.url) })
 
 /** Commands where there are some, and the preview renderer for the rest. */
 export function withCommands(

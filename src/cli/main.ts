@@ -4,7 +4,7 @@
  */
 import { type Command, CommanderError } from 'commander'
 import { EXIT, type RushesError, usageError } from '../errors.js'
-import { type Context, createContext, type Parts } from './context.js'
+import type { Context, Parts } from './context.js'
 import { asRushesError } from './exit.js'
 import { commandWord, type Globals, globalsOf, wantsJson } from './globals.js'
 import { Interruption, type Interrupts } from './interrupts.js'
@@ -21,10 +21,10 @@ export interface MainOptions extends Io {
 
 export async function main(options: MainOptions): Promise<number> {
   let exitCode: number = EXIT.ok
-  let out = outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
+  let out = await outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
   const run = async (command: Command, work: (ctx: Context) => Promise<number>) => {
     const globals = globalsOfCommand(command)
-    out = outputFor(options, globals)
+    out = await outputFor(options, globals)
     exitCode = await withContext(options, globals, out, work)
   }
   try {
@@ -41,13 +41,15 @@ export async function main(options: MainOptions): Promise<number> {
   }
 }
 
-function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {
-  return createOutput({
-    stdout,
-    stderr,
-    mode: { json, quiet, debug },
-    style: { out: createStyle(stdout, env, { color }), err: createStyle(stderr, env, { color }) },
-  })
+async function outputFor(
+  { stdout, stderr, env }: MainOptions,
+  { json, quiet, debug, color }: Globals,
+): Promise<Output> {
+  const style = {
+    out: await createStyle(stdout, env, { color }),
+    err: await createStyle(stderr, env, { color }),
+  }
+  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style })
 }
 
 async function withContext(
@@ -56,6 +58,8 @@ async function withContext(
   out: Output,
   work: (ctx: Context) => Promise<number>,
 ): Promise<number> {
+  // Help, the version and errors of the line need none.
+  const { createContext } = await import('./context.js')
   const ctx = createContext({ ...options, globals, out })
   try {
     return await work(ctx)

@@ -9,6 +9,9 @@ import { parseDuration } from './duration.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
+/** Where the key may come from, in the order in which they count; it is no setting, since no file and no flag has it. */
+export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
+
 interface Setting {
   readonly about: string
   readonly environment?: string

@@ -1,13 +1,32 @@
 /** Colour: the only use of chalk. One instance a stream, since one may be a terminal and the other a pipe. */
-import { Chalk, type ChalkInstance } from 'chalk'
 import type { OutputStream } from './io.js'
 import { type Env, variable } from './settings.js'
 
-export type Style = ChalkInstance
+type Paint = (text: string) => string
+
+const PAINTS = ['bold', 'dim', 'green', 'red', 'yellow'] as const
+
+export type Style = { readonly level: number } & Readonly<Record<(typeof PAINTS)[number], Paint>>
+
+/** Where there is no colour chalk is not even loaded: a pipe should not wait for it. */
+const PLAIN: Style = {
+  level: 0,
+  ...(Object.fromEntries(PAINTS.map((name) => [name, (text: string) => text])) as Record<
+    (typeof PAINTS)[number],
+    Paint
+  >),
+}
 
 /** `NO_COLOR` before `FORCE_COLOR`, then whether the stream is a terminal that knows colour. */
-export function createStyle(stream: OutputStream, env: Env, { color }: { color: boolean }): Style {
-  return new Chalk({ level: levelOf(stream, env, color) })
+export async function createStyle(
+  stream: OutputStream,
+  env: Env,
+  { color }: { color: boolean },
+): Promise<Style> {
+  const level = levelOf(stream, env, color)
+  if (level === 0) return PLAIN
+  const { Chalk } = await import('chalk')
+  return new Chalk({ level })
 }
 
 function levelOf(stream: OutputStream, env: Env, color: boolean): 0 | 1 {

@@ -1,23 +1,15 @@
 /** Inputs against the model schemas, with errors that name the allowed values and the nearest one. */
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { ErrorObject } from 'ajv'
 import { KINDS, type Kind, MODEL_INPUTS, type ModelInput } from './models.js'
 import { nearest } from './nearest.js'
 import { shortened } from './text.js'
+import { VALIDATORS } from './validators.js'
 
 export interface InputProblem {
   /** The parameter: `aspect_ratio`, or `image_urls/3` for an entry of a list. Empty for the whole input. */
   readonly parameter: string
   /** What is wrong, without the parameter's name: `must be one of 720p, 1080p (nearest: 720p)`. */
   readonly message: string
-}
-
-const ajv = new Ajv({ allErrors: true, verbose: true })
-const validators = new Map<Kind, ValidateFunction>()
-
-function validatorOf(kind: Kind): ValidateFunction {
-  const validator = validators.get(kind) ?? ajv.compile(MODEL_INPUTS[kind])
-  validators.set(kind, validator)
-  return validator
 }
 
 function allowedMessage(allowed: readonly string[], data: unknown): string {
@@ -55,7 +47,7 @@ function problemOfAjv(error: ErrorObject): InputProblem {
 
 /** Everything that is wrong with an input, at most one problem a parameter. */
 export function inputProblems(kind: Kind, input: ModelInput): readonly InputProblem[] {
-  const validate = validatorOf(kind)
+  const validate = VALIDATORS[kind]
   if (validate(input)) return []
   const byParameter = new Map<string, InputProblem>()
   // A value of the wrong type breaks `type` and `enum` at once; the first says more.

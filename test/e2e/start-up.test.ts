@@ -20,7 +20,7 @@ const OUTSIDE = ['libsql', 'fastify', '@fastify/static', 'sharp', 'h264-mp4-enco
 
 const chunks = new Map<string, string>()
 beforeAll(() => {
-  for (const name of readdirSync(DIST).filter((each) => each.endsWith('.js')))
+  for (const name of readdirSync(DIST).filter((each) => each.endsWith('.cjs')))
     chunks.set(name, readFileSync(join(DIST, name), 'utf8'))
 })
 
@@ -39,7 +39,7 @@ async function loadedBy(words: readonly string[], env: Environment = {}, stdin =
     stdin === '' ? {} : { stdin },
   )
   const urls = readFileSync(list, 'utf8').trim().split('\n')
-  const own = urls.flatMap((url) => /\/dist\/([^/]+\.js)$/.exec(url)?.slice(1) ?? [])
+  const own = urls.flatMap((url) => /\/dist\/([^/]+\.cjs)$/.exec(url)?.slice(1) ?? [])
   const text = own.map((name) => chunks.get(name) ?? '').join('\n')
   return {
     code,
@@ -74,7 +74,7 @@ describe.concurrent('what is loaded', () => {
     ['config path', ['config', 'path'], 0],
   ])('%s loads neither the network nor the service', async (_, words, code) => {
     const loaded = await loadedBy(words)
-    expect(loaded.own).toContain('rushes.js')
+    expect(loaded.own).toContain('rushes.cjs')
     expect(loaded).toMatchObject({ code, packages: [] })
   })
 

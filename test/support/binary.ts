@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
 
-export const BINARY = fileURLToPath(new URL('../../bin/rushes.js', import.meta.url))
+export const BINARY = fileURLToPath(new URL('../../bin/rushes.cjs', import.meta.url))
 export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
 
 const DEADLINE_MS = 20_000
@@ -200,7 +200,7 @@ export function processesOf({ home }: Place, pattern: RegExp): readonly number[]
     .map(Number)
 }
 
-export const RENDERER = /renderer\.js/
+export const RENDERER = /renderer\.cjs/
 
 function readProc(pid: string, file: string): string {
   try {

@@ -6,7 +6,7 @@ import type { Context } from '../context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { modelOptions, parametersGiven } from '../flags/model.js'
 import type { CommandEnvironment } from '../program.js'
-import { buildRequest, encodeRequest, type RequestOptions } from '../runs/request.js'
+import type { RequestOptions, RunRequest } from '../runs/request.js'
 
 export interface RunOptions {
   readonly request: RequestOptions
@@ -138,8 +138,10 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
       'Leave --no-wait out, or download later: rushes wait <id> -d.',
     )
   const delivery = await deliveryOf(ctx, options.delivery, { runs: options.wait ? count : 1 })
+  // Here and not above: the help needs none of it.
+  const { buildRequest, encodeRequest } = await import('../runs/request.js')
   const request = await buildRequest(ctx, options.request)
-  if (options.dryRun) return dryRun(ctx, request, count)
+  if (options.dryRun) return await dryRun(ctx, request, count)
   if (request.model === undefined) {
     // Says everything that is missing at once, the address and the key too.
     await ctx.connect({ missing: request.missing })
@@ -167,13 +169,14 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
   return code
 }
 
-function dryRun(
+async function dryRun(
   { out }: Context,
-  { model, input: body, missing }: Awaited<ReturnType<typeof buildRequest>>,
+  { model, input: body, missing }: RunRequest,
   count: number,
-): number {
+): Promise<number> {
   if (model === undefined)
     throw usageError(`Not set: ${missing.map(({ text }) => text).join('; ')}.`, missing[0]?.hint)
+  const { encodeRequest } = await import('../runs/request.js')
   encodeRequest(model, body)
   for (let sent = 0; sent < count; sent++)
     out.json({ model, input: body }, out.stdoutIsTerminal ? 2 : undefined)

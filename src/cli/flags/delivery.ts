@@ -1,8 +1,7 @@
 /** The flags that say how long to wait and where the outputs go; `run` and `wait` share them. */
 import { type Command, Option } from 'commander'
-import { parseTarget, type Target } from '../../download/target.js'
+import type { Target } from '../../download/target.js'
 import { usageError } from '../../errors.js'
-import { isFolder } from '../../host/files.js'
 import type { Context } from '../context.js'
 import { parseDuration } from '../duration.js'
 
@@ -57,6 +56,10 @@ export async function deliveryOf(
   options: DeliveryOptions,
   { runs, isDownload = false }: DeliveryNeeds,
 ): Promise<Delivery> {
+  const [{ parseTarget }, { isFolder }] = await Promise.all([
+    import('../../download/target.js'),
+    import('../../host/files.js'),
+  ])
   const target = parseTarget(options.output, {
     download: options.download === true || ctx.globals.local || isDownload,
     isFolder,

@@ -1,4 +1,4 @@
-/** The entry of the renderer's process; built as `dist/renderer.js`, and started by `createProcessEngine`. */
+/** The entry of the renderer's process; built as `dist/renderer.cjs`, and started by `createProcessEngine`. */
 import { hostEngine } from './host.js'
 import { createPreviewEngine } from './preview/index.js'
 

@@ -1,0 +1,15 @@
+/** The program's first file, and for its version the only one: nothing is loaded before it is known to be needed. */
+import { VERSION } from './version.js'
+
+const edge = () => import('./edge.js')
+
+export function start(): void {
+  const [word, ...more] = process.argv.slice(2)
+  if (more.length === 0 && (word === '--version' || word === '-V')) sayVersion()
+  else edge().then(({ runProcess }) => runProcess())
+}
+
+function sayVersion(): void {
+  process.stdout.on('error', (error) => edge().then(({ endWithout }) => endWithout(error)))
+  process.stdout.write(`${VERSION}\n`)
+}

@@ -4,9 +4,9 @@
  * bundled, since loading packages file by file costs more than running them. Silent, and quick enough for `prepare`.
  */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
@@ -39,6 +39,7 @@ try {
     },
     platform: 'node',
     external: EXTERNAL,
+    plugins: [textFiles()],
     logLevel: 'warn',
   })
   await bundle.write({
@@ -54,6 +55,21 @@ try {
   renameSync(fresh, join(root, 'dist'))
 } finally {
   rmSync(fresh, { recursive: true, force: true })
+}
+
+/** `import text from './name.sh?raw'`, as vitest has it. */
+function textFiles() {
+  return {
+    name: 'text-files',
+    resolveId: (id, importer) => (id.endsWith('?raw') ? join(dirname(importer), id) : null),
+    load: (id) =>
+      id.endsWith('?raw')
+        ? {
+            code: `export default ${JSON.stringify(readFileSync(id.slice(0, -4), 'utf8'))}`,
+            moduleType: 'js',
+          }
+        : null,
+  }
 }
 
 function declareTypes(folder) {

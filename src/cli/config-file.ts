@@ -3,10 +3,10 @@
  * something to write, since loading it costs half of a cold start.
  */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { usageError } from '../errors.js'
 import { makeFolders } from '../host/files.js'
-import { isRecord, type RawProfile } from './profile.js'
+import { configPath } from './folders.js'
+import { profileIn, profilesIn, type RawProfile } from './profile.js'
 
 export interface ConfigFile {
   readonly path: string
@@ -16,7 +16,7 @@ export interface ConfigFile {
 }
 
 export function createConfigFile(folder: string): ConfigFile {
-  const path = join(folder, 'config.json')
+  const path = configPath(folder)
   return {
     path,
     async read(profile) {
@@ -27,8 +27,7 @@ export function createConfigFile(folder: string): ConfigFile {
         // `conf` would make the folder with the default mode, open to others.
         makeFolders(folder, 0o700)
         const conf = await open(folder, path)
-        const profiles = isRecord(conf.store.profiles) ? conf.store.profiles : {}
-        conf.set('profiles', { ...profiles, [profile]: change(profileIn(conf.store, profile)) })
+        conf.set('profiles', { ...profilesIn(conf.store), [profile]: change(profileIn(conf.store, profile)) })
       } catch (error) {
         if (!isSystemError(error)) throw error
         throw usageError(
@@ -38,11 +37,6 @@ export function createConfigFile(folder: string): ConfigFile {
       }
     },
   }
-}
-
-function profileIn({ profiles }: Readonly<Record<string, unknown>>, name: string): RawProfile {
-  const found = isRecord(profiles) && Object.hasOwn(profiles, name) ? profiles[name] : undefined
-  return isRecord(found) ? found : {}
 }
 
 async function open(folder: string, path: string) {

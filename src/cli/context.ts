@@ -8,11 +8,11 @@ import type { Downloader } from '../download/index.js'
 import { OWN_CODES, RushesError, usageError } from '../errors.js'
 import { type Clock, systemClock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
-import { platformFolders } from '../host/paths.js'
 import type { Journal } from '../journal/index.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { Engine } from '../service/engines/engine.js'
 import { type ConfigFile, createConfigFile } from './config-file.js'
+import { foldersOf } from './folders.js'
 import type { Globals } from './globals.js'
 import type { Interrupts } from './interrupts.js'
 import type { Io } from './io.js'
@@ -20,7 +20,7 @@ import { findKey, KEY_VARIABLES } from './key.js'
 import type { Output } from './output.js'
 import { type RawProfile, settingsOf, storedKeyOf } from './profile.js'
 import type { Recorder } from './runs/record.js'
-import { CONFIG_KEYS, findSetting, type SettingName, variable } from './settings.js'
+import { CONFIG_KEYS, findSetting, LOCAL_ADDRESS, type SettingName, variable } from './settings.js'
 
 /** Real parts that a test puts in the place of the machine's own. */
 export interface Parts {
@@ -90,9 +90,6 @@ export interface ContextOptions extends Io {
   readonly parts?: Parts
 }
 
-/** Its port changes with every process, so its runs are found by this name. */
-const LOCAL_ADDRESS = 'local'
-
 const NO_BASE_URL: Missing = {
   code: 'no_base_url',
   text: 'the service address',
@@ -109,9 +106,9 @@ export function createContext(options: ContextOptions): Context {
   const { env, globals, out, interrupts, parts = {} } = options
   const clock = parts.clock ?? systemClock
   const random = parts.random ?? Math.random
-  const folders = platformFolders('rushes', env)
-  const config = createConfigFile(variable(env, 'RUSHES_CONFIG_DIR') ?? folders.config)
-  const stateFolder = variable(env, 'RUSHES_STATE_DIR') ?? folders.state
+  const folders = foldersOf(env)
+  const config = createConfigFile(folders.config)
+  const stateFolder = folders.state
   const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
   const closers: (() => Promise<void>)[] = []
   if (globals.local && globals.baseUrl !== undefined)

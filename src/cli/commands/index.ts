@@ -39,4 +39,9 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import('./doctor.js'),
   },
   { name: 'serve', about: 'the local service', load: () => import('./serve.js') },
+  {
+    name: 'completion',
+    about: 'completion for bash, zsh or fish',
+    load: () => import('./completion.js'),
+  },
 ]

@@ -6,6 +6,7 @@ import { parseFault } from '../../service/faults/grammar.js'
 import type { Context } from '../context.js'
 import { parseDuration } from '../duration.js'
 import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../engines.js'
+import { choiceOption } from '../flags/choice.js'
 import type { CommandEnvironment } from '../program.js'
 
 /** In the order in which they say more. */
@@ -51,12 +52,11 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       new Option('--retain <duration>', 'remove outputs that are older, as 7d (default: keep everything)'),
     )
     .addOption(
-      new Option(
+      choiceOption(
         '--log-level <level>',
         'what is logged on standard error: silent, error, warn, info or debug',
-      )
-        .choices(LOG_LEVELS)
-        .default('warn'),
+        LOG_LEVELS,
+      ).default('warn'),
     )
     .addOption(new Option('--log-prompts', 'log prompts too, at level info'))
   addEngineFlags(command).action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags)))

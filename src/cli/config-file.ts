@@ -12,6 +12,8 @@ export interface ConfigFile {
   readonly path: string
   /** An empty profile when there is none. Throws `usage` when the file cannot be read. */
   read(profile: string): Promise<RawProfile>
+  /** The names of its profiles. Throws the same. */
+  profiles(): Promise<readonly string[]>
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
 }
 
@@ -21,6 +23,9 @@ export function createConfigFile(folder: string): ConfigFile {
     path,
     async read(profile) {
       return existsSync(path) ? profileIn((await open(folder, path)).store, profile) : {}
+    },
+    async profiles() {
+      return existsSync(path) ? Object.keys(profilesIn((await open(folder, path)).store)) : []
     },
     async update(profile, change) {
       try {

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import type { Client, Gate } from '../client/index.js'
 import type { Downloader } from '../download/index.js'
-import { OWN_CODES, RushesError, usageError } from '../errors.js'
+import { type RushesError, usageError } from '../errors.js'
 import { type Clock, systemClock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import type { Journal } from '../journal/index.js'
@@ -17,6 +17,7 @@ import type { Globals } from './globals.js'
 import type { Interrupts } from './interrupts.js'
 import type { Io } from './io.js'
 import { findKey, KEY_VARIABLES } from './key.js'
+import { type Missing, missingError, NO_BASE_URL, noKey, unknownProfile } from './missing.js'
 import type { Output } from './output.js'
 import { type RawProfile, settingsOf, storedKeyOf } from './profile.js'
 import type { Recorder } from './runs/record.js'
@@ -31,13 +32,6 @@ export interface Parts {
   readonly engine?: Engine
   /** Opens a file or an address with the platform's opener. */
   openResult?(target: string): Promise<unknown>
-}
-
-/** Something that a command needs and that no setting gives. */
-export interface Missing {
-  readonly code: 'no_base_url' | 'no_api_key' | 'usage'
-  readonly text: string
-  readonly hint: string
 }
 
 export interface Connection {
@@ -90,18 +84,6 @@ export interface ContextOptions extends Io {
   readonly parts?: Parts
 }
 
-const NO_BASE_URL: Missing = {
-  code: 'no_base_url',
-  text: 'the service address',
-  hint: 'Set the address: --base-url <url>, RUSHES_BASE_URL or rushes config set baseUrl <url>. To try without a service: --local.',
-}
-
-const noKey = (baseUrl?: string): Missing => ({
-  code: 'no_api_key',
-  text: baseUrl === undefined ? 'the API key' : `the API key for ${new URL(baseUrl).origin}`,
-  hint: 'Set the key: rushes login, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
-})
-
 export function createContext(options: ContextOptions): Context {
   const { env, globals, out, interrupts, parts = {} } = options
   const clock = parts.clock ?? systemClock
@@ -115,6 +97,8 @@ export function createContext(options: ContextOptions): Context {
     throw usageError('--local and --base-url exclude each other.', 'Leave one of them out.')
 
   const profile = once(() => config.read(profileName))
+  const lacking = async (missing: readonly Missing[]): Promise<RushesError> =>
+    missingError(missing, unknownProfile(profileName, await config.profiles()))
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
@@ -137,7 +121,7 @@ export function createContext(options: ContextOptions): Context {
 
   async function baseUrl(): Promise<string> {
     const found = await findBaseUrl()
-    if (found === undefined) throw missingError([NO_BASE_URL])
+    if (found === undefined) throw await lacking([NO_BASE_URL])
     return found
   }
 
@@ -190,7 +174,7 @@ export function createContext(options: ContextOptions): Context {
 
   async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
     const address = await findBaseUrl()
-    if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
+    if (address === undefined) throw await lacking([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
     const apiKey = await findKey({
       env,
       fileCommand: settingsOf(await profile(), ['apiKeyCommand']).apiKeyCommand,
@@ -199,7 +183,7 @@ export function createContext(options: ContextOptions): Context {
       signal: interrupts.first,
       warn: out.warn,
     })
-    if (apiKey === undefined) throw missingError([...missing, noKey(address)])
+    if (apiKey === undefined) throw await lacking([...missing, noKey(address)])
     if (missing.length > 0) throw missingError(missing)
     return { client: await clientFor(address, apiKey), fetch: await fetch() }
   }
@@ -265,21 +249,6 @@ export function createContext(options: ContextOptions): Context {
     },
   }
   return ctx
-}
-
-/** One error for everything that is missing, so that it is mended in one go. */
-export function missingError(missing: readonly Missing[]): RushesError {
-  const [first = NO_BASE_URL, ...others] = missing
-  const usage = missing.some(({ code }) => OWN_CODES[code].exit === OWN_CODES.usage.exit)
-  const code = missing.some((each) => each.code === 'no_base_url')
-    ? 'no_base_url'
-    : usage
-      ? 'usage'
-      : first.code
-  const texts = [first, ...others].map(({ text }) => text)
-  return new RushesError(code, `Not set: ${texts.join('; ')}.`, {
-    hint: [first, ...others].map(({ hint }) => hint).join('\n  '),
-  })
 }
 
 function once<Result>(make: () => Promise<Result>): () => Promise<Result> {

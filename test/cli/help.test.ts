@@ -9,6 +9,7 @@ import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { runCli } from '../support/cli.js'
+import { temporaryFolder } from '../support/service.js'
 
 const doc = (name: string): string => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
 
@@ -132,4 +133,18 @@ describe('a word that is nearly right', () => {
     expect(code).toBe(2)
     expect(stderr).not.toContain('nearest')
   })
+})
+
+describe('a profile that is not in the config file', () => {
+  it.each<readonly [readonly string[]]>([[['status', 'run_1']], [['config', 'get', 'baseUrl']]])(
+    '%j names the nearest',
+    async (words) => {
+      const home = temporaryFolder()
+      await runCli(['config', 'set', 'timeout', '5m', '--profile', 'staging'], { home })
+      const { code, stderr } = await runCli([...words, '--profile', 'stagng'], { home })
+      expect(code).toBe(2)
+      expect(stderr).toContain('The config file has no profile "stagng"; the nearest is staging.')
+      expect((await runCli([...words, '--profile', 'staging'], { home })).stderr).not.toContain('no profile')
+    },
+  )
 })

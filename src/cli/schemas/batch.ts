@@ -90,7 +90,7 @@ const PENDING = fields('a create that has brought no file yet', ['hash', 'model'
 })
 
 export const LOCK_SCHEMA = fields(
-  'The lock file beside a manifest, <stem>.lock.json: what was made from what.',
+  'The lock file beside a manifest (shots.lock.json beside shots.yaml): what was made from what.',
   ['version', 'runs'],
   {
     version: { description: 'of this format', const: 1 },

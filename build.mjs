@@ -4,9 +4,9 @@
  * bundled, since loading packages file by file costs more than running them. Silent, and quick enough for `prepare`.
  */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
@@ -46,7 +46,7 @@ try {
 }
 
 async function write(input, format) {
-  const plugins = [compiledSchemas(), lightCommander()]
+  const plugins = [compiledSchemas(), lightCommander(), textFiles()]
   const bundle = await rolldown({
     cwd: root,
     input,
@@ -105,6 +105,21 @@ function lightCommander() {
         return code.replace(wanted, 'const childProcess = {};')
       },
     },
+  }
+}
+
+/** `import text from './name.sh?raw'`, as vitest has it. */
+function textFiles() {
+  return {
+    name: 'text-files',
+    resolveId: (id, importer) => (id.endsWith('?raw') ? join(dirname(importer), id) : null),
+    load: (id) =>
+      id.endsWith('?raw')
+        ? {
+            code: `export default ${JSON.stringify(readFileSync(id.slice(0, -4), 'utf8'))}`,
+            moduleType: 'js',
+          }
+        : null,
   }
 }
 

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { openJournal } from '../src/journal/index.js'
 
 const ROUNDS = 20
 const BINARY = resolve('bin/rushes.cjs')
@@ -28,8 +29,28 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ['a usage error', [BINARY, 'run', 'image', '--no-such-flag']],
   ['run image --dry-run', [BINARY, 'run', 'image', 'a fox', '--dry-run', '--model', 'acme/still-1']],
   ['models', [BINARY, 'models']],
+  ['completion of a flag', [BINARY, '__complete', 'run', 'image', '--qua']],
+  ['completion of an id', [BINARY, '__complete', 'wait', '']],
   ['status of a run on loopback', [BINARY, 'status', 'run_none', '--base-url', url]],
 ]
+
+/** A journal of as many runs as completion reads. */
+const journal = openJournal({
+  path: join(home, '.local', 'state', 'rushes', 'journal.db'),
+  now: () => Date.now(),
+  onSetAside() {},
+})
+for (let at = 0; at < 1_000; at++) {
+  const row = journal.intend({
+    address: url,
+    profile: 'default',
+    kind: 'image',
+    model: 'acme/still-1',
+    input: { prompt: `fox ${at}` },
+  })
+  journal.accept(row, `run_${at}`, 'queued')
+}
+journal.close()
 
 const times = new Map<string, number[]>(CASES.map(([name]) => [name, []]))
 for (let round = 0; round <= ROUNDS; round++)

@@ -3,23 +3,28 @@
  * something to write, since loading it costs half of a cold start.
  */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { usageError } from '../errors.js'
-import { isRecord, type RawProfile } from './profile.js'
+import { configPath } from './folders.js'
+import { profileIn, profilesIn, type RawProfile } from './profile.js'
 
 export interface ConfigFile {
   readonly path: string
   /** An empty profile when there is none. Throws `usage` when the file cannot be read. */
   read(profile: string): Promise<RawProfile>
+  /** The names of its profiles. Throws the same. */
+  profiles(): Promise<readonly string[]>
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
 }
 
 export function createConfigFile(folder: string): ConfigFile {
-  const path = join(folder, 'config.json')
+  const path = configPath(folder)
   return {
     path,
     async read(profile) {
       return existsSync(path) ? profileIn((await open(folder, path)).store, profile) : {}
+    },
+    async profiles() {
+      return existsSync(path) ? Object.keys(profilesIn((await open(folder, path)).store)) : []
     },
     async update(profile, change) {
       try {
@@ -27,8 +32,7 @@ export function createConfigFile(folder: string): ConfigFile {
         const { makeFolders } = await import('../host/files.js')
         makeFolders(folder, 0o700)
         const conf = await open(folder, path)
-        const profiles = isRecord(conf.store.profiles) ? conf.store.profiles : {}
-        conf.set('profiles', { ...profiles, [profile]: change(profileIn(conf.store, profile)) })
+        conf.set('profiles', { ...profilesIn(conf.store), [profile]: change(profileIn(conf.store, profile)) })
       } catch (error) {
         if (!isSystemError(error)) throw error
         throw usageError(
@@ -38,11 +42,6 @@ export function createConfigFile(folder: string): ConfigFile {
       }
     },
   }
-}
-
-function profileIn({ profiles }: Readonly<Record<string, unknown>>, name: string): RawProfile {
-  const found = isRecord(profiles) && Object.hasOwn(profiles, name) ? profiles[name] : undefined
-  return isRecord(found) ? found : {}
 }
 
 async function open(folder: string, path: string) {

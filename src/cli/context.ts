@@ -5,21 +5,29 @@
 import { join } from 'node:path'
 import type { Client, Gate } from '../client/index.js'
 import type { Downloader } from '../download/index.js'
-import { OWN_CODES, RushesError, usageError } from '../errors.js'
+import { type RushesError, usageError } from '../errors.js'
 import { type Clock, systemClock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
-import { platformFolders } from '../host/paths.js'
 import type { Journal } from '../journal/index.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { Engine } from '../service/engines/engine.js'
 import { type ConfigFile, createConfigFile } from './config-file.js'
+import { foldersOf } from './folders.js'
 import type { Globals } from './globals.js'
 import type { Interrupts } from './interrupts.js'
 import type { Io } from './io.js'
+import { type Missing, missingError, NO_BASE_URL, noKey, unknownProfile } from './missing.js'
 import type { Output } from './output.js'
 import { type RawProfile, settingsOf, storedKeyOf } from './profile.js'
 import type { Recorder } from './runs/record.js'
-import { CONFIG_KEYS, findSetting, KEY_VARIABLES, type SettingName, variable } from './settings.js'
+import {
+  CONFIG_KEYS,
+  findSetting,
+  KEY_VARIABLES,
+  LOCAL_ADDRESS,
+  type SettingName,
+  variable,
+} from './settings.js'
 
 /** Real parts that a test puts in the place of the machine's own. */
 export interface Parts {
@@ -30,13 +38,6 @@ export interface Parts {
   readonly engine?: Engine
   /** Opens a file or an address with the platform's opener. */
   openResult?(target: string): Promise<unknown>
-}
-
-/** Something that a command needs and that no setting gives. */
-export interface Missing {
-  readonly code: 'no_base_url' | 'no_api_key' | 'usage'
-  readonly text: string
-  readonly hint: string
 }
 
 export interface Connection {
@@ -89,34 +90,21 @@ export interface ContextOptions extends Io {
   readonly parts?: Parts
 }
 
-/** Its port changes with every process, so its runs are found by this name. */
-const LOCAL_ADDRESS = 'local'
-
-const NO_BASE_URL: Missing = {
-  code: 'no_base_url',
-  text: 'the service address',
-  hint: 'Set the address: --base-url <url>, RUSHES_BASE_URL or rushes config set baseUrl <url>. To try without a service: --local.',
-}
-
-const noKey = (baseUrl?: string): Missing => ({
-  code: 'no_api_key',
-  text: baseUrl === undefined ? 'the API key' : `the API key for ${new URL(baseUrl).origin}`,
-  hint: 'Set the key: rushes login, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
-})
-
 export function createContext(options: ContextOptions): Context {
   const { env, globals, out, interrupts, parts = {} } = options
   const clock = parts.clock ?? systemClock
   const random = parts.random ?? Math.random
-  const folders = platformFolders('rushes', env)
-  const config = createConfigFile(variable(env, 'RUSHES_CONFIG_DIR') ?? folders.config)
-  const stateFolder = variable(env, 'RUSHES_STATE_DIR') ?? folders.state
+  const folders = foldersOf(env)
+  const config = createConfigFile(folders.config)
+  const stateFolder = folders.state
   const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
   const closers: (() => Promise<void>)[] = []
   if (globals.local && globals.baseUrl !== undefined)
     throw usageError('--local and --base-url exclude each other.', 'Leave one of them out.')
 
   const profile = once(() => config.read(profileName))
+  const lacking = async (missing: readonly Missing[]): Promise<RushesError> =>
+    missingError(missing, unknownProfile(profileName, await config.profiles()))
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
@@ -139,7 +127,7 @@ export function createContext(options: ContextOptions): Context {
 
   async function baseUrl(): Promise<string> {
     const found = await findBaseUrl()
-    if (found === undefined) throw missingError([NO_BASE_URL])
+    if (found === undefined) throw await lacking([NO_BASE_URL])
     return found
   }
 
@@ -192,7 +180,7 @@ export function createContext(options: ContextOptions): Context {
 
   async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
     const address = await findBaseUrl()
-    if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
+    if (address === undefined) throw await lacking([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
     const { findKey } = await import('./key.js')
     const apiKey = await findKey({
       env,
@@ -202,7 +190,7 @@ export function createContext(options: ContextOptions): Context {
       signal: interrupts.first,
       warn: out.warn,
     })
-    if (apiKey === undefined) throw missingError([...missing, noKey(address)])
+    if (apiKey === undefined) throw await lacking([...missing, noKey(address)])
     if (missing.length > 0) throw missingError(missing)
     return { client: await clientFor(address, apiKey), fetch: await fetch() }
   }
@@ -268,21 +256,6 @@ export function createContext(options: ContextOptions): Context {
     },
   }
   return ctx
-}
-
-/** One error for everything that is missing, so that it is mended in one go. */
-export function missingError(missing: readonly Missing[]): RushesError {
-  const [first = NO_BASE_URL, ...others] = missing
-  const usage = missing.some(({ code }) => OWN_CODES[code].exit === OWN_CODES.usage.exit)
-  const code = missing.some((each) => each.code === 'no_base_url')
-    ? 'no_base_url'
-    : usage
-      ? 'usage'
-      : first.code
-  const texts = [first, ...others].map(({ text }) => text)
-  return new RushesError(code, `Not set: ${texts.join('; ')}.`, {
-    hint: [first, ...others].map(({ hint }) => hint).join('\n  '),
-  })
 }
 
 function once<Result>(make: () => Promise<Result>): () => Promise<Result> {

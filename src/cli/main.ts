@@ -3,15 +3,17 @@
  * nothing of the process it runs in, so tests run whole command lines in theirs.
  */
 import { type Command, CommanderError } from 'commander'
-import { EXIT, type RushesError, usageError } from '../errors.js'
+import { EXIT } from '../errors.js'
 import type { Context, Parts } from './context.js'
 import { asRushesError } from './exit.js'
 import { commandWord, type Globals, globalsOf, wantsJson } from './globals.js'
+import { TOPICS, wordAfterHelp } from './help/topics.js'
 import { Interruption, type Interrupts } from './interrupts.js'
 import type { Io } from './io.js'
 import { createOutput, type Output } from './output.js'
 import { createProgram, globalsOfCommand } from './program.js'
 import { createStyle } from './style.js'
+import { usageOf } from './usage.js'
 
 export interface MainOptions extends Io {
   readonly interrupts: Interrupts
@@ -20,6 +22,16 @@ export interface MainOptions extends Io {
 }
 
 export async function main(options: MainOptions): Promise<number> {
+  if (options.argv[0] === '__complete') {
+    const { completion } = await import('./completion/index.js')
+    options.stdout.write(await completion(options.argv.slice(1), options.env))
+    return EXIT.ok
+  }
+  const topic = TOPICS.find(({ name }) => name === wordAfterHelp(options.argv))
+  if (topic !== undefined) {
+    options.stdout.write(await topic.text())
+    return EXIT.ok
+  }
   let exitCode: number = EXIT.ok
   let out = await outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
   const run = async (command: Command, work: (ctx: Context) => Promise<number>) => {
@@ -79,17 +91,3 @@ function report(thrown: unknown, out: Output): number {
 
 const withCauses = (error: Error): string =>
   `${error.stack ?? error.message}${error.cause instanceof Error ? `\ncaused by: ${withCauses(error.cause)}` : ''}`
-
-/** commander's own words, with what to do next; every one of its errors is a usage error. */
-function usageOf({ code, message }: CommanderError, argv: readonly string[]): RushesError {
-  const said = message.replace(/^error: /, '').replace(/\n/g, ' ')
-  if (code === 'commander.help') {
-    const name = commandWord(argv) ?? ''
-    return usageError(`rushes ${name} needs a subcommand.`, `See rushes ${name} --help.`)
-  }
-  const hint =
-    code === 'commander.unknownOption'
-      ? 'To begin a prompt with a dash, put -- before it. See --help for the flags.'
-      : 'See --help.'
-  return usageError(`${said.charAt(0).toUpperCase()}${said.slice(1)}.`.replace(/([.?)])\.$/, '$1'), hint)
-}

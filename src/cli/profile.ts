@@ -14,6 +14,16 @@ export interface StoredKey {
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** What a config file holds, by the names of its profiles. */
+export const profilesIn = (file: unknown): Readonly<Record<string, unknown>> =>
+  isRecord(file) && isRecord(file.profiles) ? file.profiles : {}
+
+export function profileIn(file: unknown, name: string): RawProfile {
+  const profiles = profilesIn(file)
+  const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined
+  return isRecord(found) ? found : {}
+}
+
 const valueAt = (profile: RawProfile, key: string): unknown =>
   key.split('.').reduce<unknown>((holder, part) => (isRecord(holder) ? holder[part] : undefined), profile)
 

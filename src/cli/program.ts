@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { COMMANDS } from './commands/index.js'
 import type { Context } from './context.js'
 import { type Globals, globalOptions, globalsOf } from './globals.js'
+import { TOPICS } from './help/topics.js'
 import { VERSION } from './version.js'
 
 /** What a command's `register` is given beside its commander object. */
@@ -20,7 +21,7 @@ Examples:
   rushes run image "a fox" | rushes run video "it runs" -i -
   rushes run video "dusk" --no-wait | rushes wait - -d
 
-Exit codes are listed in docs/exit-codes.md.`
+More: rushes help ${TOPICS.map(({ name }) => name).join(', ')}.`
 
 /** The whole program, of which only `named` knows its flags. */
 export async function createProgram(
@@ -31,7 +32,7 @@ export async function createProgram(
     .description('Submit asynchronous video and image model runs, wait for them, bring the results home.')
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command')
+    .helpCommand('help [command]', 'print the help of a command or a topic')
     .addHelpText('after', EXAMPLES)
     .exitOverride()
     // Before the commands are added: each takes this over as it is made.

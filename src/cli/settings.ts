@@ -76,12 +76,28 @@ export type SettingName = keyof typeof SETTINGS
 /** Variables that are no setting of the table: where things are, and the key itself. */
 export const FURTHER_ENVIRONMENT = {
   RUSHES_API_KEY: 'the API key',
-  RUSHES_API_KEY_FILE: 'a file whose first line is the API key',
-  RUSHES_PROFILE: 'the profile of the config file',
+  RUSHES_API_KEY_FILE: 'a file whose first line is the API key; a warning when others can read it',
+  RUSHES_PROFILE: 'the profile of the config file, where `--profile` does not name one',
   RUSHES_CONFIG_DIR: 'the folder of the config file',
-  RUSHES_STATE_DIR: 'the folder of what rushes remembers',
-  RUSHES_ALLOW_HTTP: '1 allows plain http to other machines: the key then travels in clear',
+  RUSHES_STATE_DIR:
+    'the folder of what rushes remembers: the [journal](journal.md), the shared limit, the data of the local service',
+  RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines: the key then travels in clear',
 } as const
+
+/** Variables of everybody's that mean here what they mean everywhere. */
+export const SHARED_ENVIRONMENT = {
+  NO_COLOR: 'when set, no colour; goes before `FORCE_COLOR`',
+  FORCE_COLOR: 'when set, colour also where there is no terminal; `0` or `false` turns it off',
+  CI: 'when set, lines in place of the spinner',
+  TERM: '`dumb`: neither colour nor spinner',
+  'HTTPS_PROXY, HTTP_PROXY, NO_PROXY':
+    'the proxy, in capitals or small letters; loopback never goes through one',
+  TMPDIR: 'where `-o -` keeps an output until it is whole',
+  'XDG_CONFIG_HOME, XDG_STATE_HOME': 'on Linux, where the folders below are',
+} as const
+
+/** What the journal calls the service of `--local`: its port changes with every process. */
+export const LOCAL_ADDRESS = 'local'
 
 const rows = Object.entries(SETTINGS) as [SettingName, Setting][]
 

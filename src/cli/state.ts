@@ -8,8 +8,8 @@ import { withFallback } from '../limiter/fallback.js'
 import type { Ledger } from '../limiter/index.js'
 import { budgetOf, openSharedLedger } from '../limiter/shared.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
+import { JOURNAL_FILE } from './folders.js'
 
-export const JOURNAL_FILE = 'journal.db'
 export const LEDGER_FILE = 'limits.db'
 
 export interface StateOptions {

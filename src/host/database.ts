@@ -4,6 +4,7 @@
  */
 import { closeSync, existsSync, openSync, renameSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import Database from 'libsql'
 import { errorCode, makeFolders } from './files.js'
 
@@ -192,6 +193,19 @@ export const sizeOfDatabase = (path: string): number =>
   [path, `${path}-wal`].reduce((sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0), 0)
 
 const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
+
+/**
+ * The rows of one query, of a file that is opened to be read alone: it is neither made nor migrated, and nobody is waited
+ * for. Throws whatever stands in the way.
+ */
+export function readRows(path: string, sql: string, ...values: readonly Value[]): readonly Row[] {
+  const database = new Database(`${pathToFileURL(path).href}?mode=ro`)
+  try {
+    return database.prepare(sql).all(values) as Row[]
+  } finally {
+    database.close()
+  }
+}
 
 export interface Inspection {
   /** The number of migrations that it went through; 0 when it cannot be told. */

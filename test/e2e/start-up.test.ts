@@ -72,6 +72,10 @@ describe.concurrent('what is loaded', () => {
     ['no address', ['run', 'image', 'a fox'], 2],
     ['models', ['models', 'image', '--json'], 0],
     ['config path', ['config', 'path'], 0],
+    ['help exit-codes', ['help', 'exit-codes'], 0],
+    ['completion bash', ['completion', 'bash'], 0],
+    ['completion of a flag', ['__complete', 'run', 'image', '--qua'], 0],
+    ['completion of an id, without a journal', ['__complete', 'wait', ''], 0],
   ])('%s loads neither the network nor the service', async (_, words, code) => {
     const loaded = await loadedBy(words)
     expect(loaded.own).toContain('rushes.cjs')

@@ -1,11 +1,13 @@
 /** Whole command lines in process: buffers for streams, a clock moved by hand, folders of their own. */
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
+import { expect } from 'vitest'
 import { createInterrupts, type InterruptSource } from '../../src/cli/interrupts.js'
 import type { InputStream, OutputStream } from '../../src/cli/io.js'
 import { main } from '../../src/cli/main.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createManualClock, type ManualClock } from './clock.js'
+import { misfitsOf } from './schemas.js'
 import { createTestService, type TestService, temporaryFolder } from './service.js'
 
 export interface Ran {
@@ -66,7 +68,15 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
       parts: { clock, random: () => 0.5, fetch: options.fetch ?? noNetwork },
     }),
   )
-  return { code, stdout: stdout.bytes().toString(), stderr: stderr.bytes().toString(), bytes: stdout.bytes() }
+  const ran = {
+    code,
+    stdout: stdout.bytes().toString(),
+    stderr: stderr.bytes().toString(),
+    bytes: stdout.bytes(),
+  }
+  // A terminal gets JSON over several lines.
+  if (options.tty?.stdout !== true) expect(misfitsOf(argv, ran)).toEqual([])
+  return ran
 }
 
 /** An address that is loopback, so that plain http is allowed; nothing listens there. */

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context.js'
+import { unknownProfile } from '../missing.js'
 import { settingsOf, withValue } from '../profile.js'
 import type { CommandEnvironment } from '../program.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings.js'
@@ -38,7 +39,8 @@ async function get(ctx: Context, key = ''): Promise<number> {
   if (value === undefined)
     throw usageError(
       `${key} is not set in the profile ${ctx.profileName}.`,
-      `Set it: rushes config set ${key} <value>.`,
+      unknownProfile(ctx.profileName, await ctx.config.profiles()) ??
+        `Set it: rushes config set ${key} <value>.`,
     )
   if (ctx.out.mode.json) ctx.out.json(value)
   else ctx.out.line(printable(value))

@@ -44,4 +44,9 @@ export const COMMANDS: readonly CommandRow[] = [
     about: 'accounts, keys and balances of a local service',
     load: () => import('./admin.js'),
   },
+  {
+    name: 'completion',
+    about: 'completion for bash, zsh or fish',
+    load: () => import('./completion.js'),
+  },
 ]

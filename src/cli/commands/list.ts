@@ -2,8 +2,10 @@
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { ListFilter } from '../../journal/index.js'
+import { KINDS } from '../../protocol/models.js'
 import type { Context } from '../context.js'
 import { parseDuration } from '../duration.js'
+import { choiceOption } from '../flags/choice.js'
 import type { CommandEnvironment } from '../program.js'
 import { listCells, listJson } from '../render/list.js'
 import { tabRow } from '../render/table.js'
@@ -24,7 +26,7 @@ export function register(command: Command, { run }: CommandEnvironment, list = l
     .addOption(new Option('--limit <n>', 'the newest so many; 0 for all').default('50'))
     .addOption(new Option('--here', 'only runs of the current service address').default(false))
     .addOption(new Option('--status <status>', 'only runs in this status, such as unconfirmed'))
-    .addOption(new Option('--kind <kind>', 'only runs of this kind: video, image'))
+    .addOption(choiceOption('--kind <kind>', 'only runs of this kind: video, image', KINDS))
     .addOption(new Option('--model <provider/name>', 'only runs of this model'))
     .addOption(new Option('--since <duration>', 'only runs created within the last 2d, 12h, 30m'))
     .addOption(new Option('--before <duration>', 'only runs created longer ago than that'))

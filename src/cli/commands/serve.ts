@@ -7,6 +7,7 @@ import { networkOf } from '../../service/rules/networks.js'
 import type { Context } from '../context.js'
 import { parseDuration } from '../duration.js'
 import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../engines.js'
+import { choiceOption } from '../flags/choice.js'
 import type { CommandEnvironment } from '../program.js'
 import { repeated } from '../repeated.js'
 import { wholeNumber } from '../whole-number.js'
@@ -55,12 +56,11 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       new Option('--retain <duration>', 'remove outputs that are older, as 7d (default: keep everything)'),
     )
     .addOption(
-      new Option(
+      choiceOption(
         '--log-level <level>',
         'what is logged on standard error: silent, error, warn, info or debug',
-      )
-        .choices(LOG_LEVELS)
-        .default('warn'),
+        LOG_LEVELS,
+      ).default('warn'),
     )
     .addOption(
       new Option(

@@ -6,8 +6,9 @@ import { inspectDatabase, sizeOfDatabase } from '../../host/database.js'
 import { reasonUnwritable } from '../../host/files.js'
 import { JOURNAL_MIGRATIONS } from '../../journal/migrations.js'
 import type { Context } from '../context.js'
+import { JOURNAL_FILE } from '../folders.js'
 import { sayBytes } from '../render/progress.js'
-import { JOURNAL_FILE, reasonOf } from '../state.js'
+import { reasonOf } from '../state.js'
 import { type Finding, ok, skipped, trouble, warning } from './finding.js'
 
 const LITTLE_BYTES = 1024 ** 3

@@ -1,0 +1,19 @@
+/** `rushes completion`: the script that makes a shell complete `rushes`. */
+import type { Command } from 'commander'
+import { SCRIPTS, type Shell } from '../completion/scripts/index.js'
+import type { Context } from '../context.js'
+import { choiceArgument } from '../flags/choice.js'
+import type { CommandEnvironment } from '../program.js'
+
+const SHELLS = Object.keys(SCRIPTS) as readonly Shell[]
+
+export function register(command: Command, { run }: CommandEnvironment, print = completionCommand): void {
+  command
+    .addArgument(choiceArgument('<shell>', SHELLS.join(', '), SHELLS))
+    .action((shell: Shell) => run(command, (ctx) => print(ctx, shell)))
+}
+
+export async function completionCommand({ out }: Context, shell: Shell): Promise<number> {
+  out.line(SCRIPTS[shell].trimEnd())
+  return 0
+}

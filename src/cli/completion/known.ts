@@ -1,0 +1,104 @@
+/**
+ * What this machine knows that can be typed: runs, models, profiles. Everything is read as it lies there; what cannot be
+ * read is not known. No key, no network, no file is made.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseBaseUrl } from '../../client/address.js'
+import type { Glimpse } from '../../journal/glance.js'
+import type { Kind } from '../../protocol/models.js'
+import { printable, shortened } from '../../protocol/text.js'
+import { configPath, foldersOf, JOURNAL_FILE } from '../folders.js'
+import type { Globals } from '../globals.js'
+import { profileIn, profilesIn, settingsOf } from '../profile.js'
+import { CONFIG_KEYS, type Env, findSetting, LOCAL_ADDRESS, type SettingName, variable } from '../settings.js'
+import type { Candidate } from './candidates.js'
+
+export interface KnownRun extends Glimpse {
+  /** One printable line. */
+  readonly about: string
+}
+
+export interface Known {
+  /** The newest runs of the current address, or of all where none is set. */
+  runs(): Promise<readonly KnownRun[]>
+  everyRun(): Promise<readonly KnownRun[]>
+  models(kind: Kind | undefined): Promise<readonly Candidate[]>
+  profiles(): Promise<readonly Candidate[]>
+}
+
+const MOST_RUNS = 1_000
+const ABOUT_LENGTH = 60
+
+/** A server chose ids and statuses: only what no shell reads as anything but a word is put on a command line. */
+const isPlainWord = (text: string): boolean => /^[\w.~][\w.:~@+/-]*$/.test(text)
+
+const readOr = async <Value>(otherwise: Value, read: () => Promise<Value> | Value): Promise<Value> => {
+  try {
+    return await read()
+  } catch {
+    return otherwise
+  }
+}
+
+export function createKnown(env: Env, globals: Globals): Known {
+  const folders = foldersOf(env)
+
+  /** Without `conf`, which costs half of a start. */
+  const configFile = (): Promise<unknown> =>
+    readOr(undefined, () => JSON.parse(readFileSync(configPath(folders.config), 'utf8')))
+
+  const setting = async (name: SettingName, flag?: string): Promise<string | undefined> => {
+    const profile = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
+    const file = settingsOf(profileIn(await configFile(), profile), CONFIG_KEYS)
+    return readOr(undefined, () => findSetting(name, { flag, env, file })?.value)
+  }
+
+  const address = async (): Promise<string | undefined> => {
+    if (globals.local) return LOCAL_ADDRESS
+    const text = await setting('baseUrl', globals.baseUrl)
+    return text === undefined ? undefined : readOr(undefined, () => parseBaseUrl(text, { allowHttp: true }))
+  }
+
+  const everyRun = (): Promise<readonly KnownRun[]> =>
+    readOr<readonly KnownRun[]>([], async () => {
+      const path = join(folders.state, JOURNAL_FILE)
+      // The database alone costs as much as everything else here.
+      if (!existsSync(path)) return []
+      const { glanceAt } = await import('../../journal/glance.js')
+      return glanceAt(path, MOST_RUNS)
+        .filter(({ name, status }) => isPlainWord(name) && isPlainWord(status))
+        .map((run) => ({ ...run, about: aboutOf(run) }))
+    })
+
+  return {
+    everyRun,
+    async runs() {
+      const here = await address()
+      const all = await everyRun()
+      return here === undefined ? all : all.filter((run) => run.address === here)
+    },
+    async models(kind) {
+      const names = [
+        kind !== 'image' ? await setting('videoModel') : undefined,
+        kind !== 'video' ? await setting('imageModel') : undefined,
+        ...(await everyRun())
+          .filter((run) => kind === undefined || run.kind === kind)
+          .map(({ model }) => model),
+      ].filter((name) => name !== undefined && isPlainWord(name))
+      return [...new Set(names)].map((value) => ({ value: value ?? '', about: '' }))
+    },
+    async profiles() {
+      const file = await configFile()
+      return Object.keys(profilesIn(file))
+        .filter((value) => value !== '' && value === printable(value) && !value.startsWith('-'))
+        .map((value) => ({ value, about: settingsOf(profileIn(file, value), ['baseUrl']).baseUrl ?? '' }))
+    },
+  }
+}
+
+const aboutOf = ({ status, kind, prompt }: Glimpse): string =>
+  shortened(
+    printable([status, kind, prompt].filter((each) => each !== undefined && each !== '').join(' ')),
+    ABOUT_LENGTH,
+  )

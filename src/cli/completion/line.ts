@@ -1,0 +1,122 @@
+/**
+ * What is asked for at the end of a line, pure: the words before it are walked through as commander would, by its own
+ * list of commands and flags, and nothing is run.
+ */
+import type { Argument, Command, Option } from 'commander'
+
+export interface Spot {
+  readonly command: Command
+  /** The names below `rushes`: `run image`. */
+  readonly path: readonly string[]
+  readonly wants:
+    | { readonly kind: 'flag' }
+    | { readonly kind: 'command' }
+    | { readonly kind: 'topic' }
+    | { readonly kind: 'value'; readonly option: Option }
+    | { readonly kind: 'argument'; readonly argument: Argument }
+    | { readonly kind: 'nothing' }
+  /** What stands before the part that is completed: `--flag=`. */
+  readonly lead: string
+  /** The part that is completed, as far as it has been typed. */
+  readonly stem: string
+  readonly given: ReadonlyMap<Option, string | true>
+  /** The arguments before it, of the command itself. */
+  readonly words: readonly string[]
+}
+
+/** `words` without the program's name; `stem` is the word at the cursor, up to it. */
+export function spotOf(program: Command, words: readonly string[], stem: string): Spot {
+  const walk = createWalk(program)
+  for (const word of words) walk.step(word)
+  return walk.end(stem)
+}
+
+function createWalk(program: Command) {
+  let command = program
+  const path: string[] = []
+  const given = new Map<Option, string | true>()
+  let words: string[] = []
+  let awaiting: Option | undefined
+  let isHelp = false
+  let noFlags = false
+
+  const optionOf = (name: string): Option | undefined =>
+    command
+      .createHelp()
+      .visibleOptions(command)
+      .find(({ long, short }) => long === name || short === name)
+
+  function takeLong(word: string): void {
+    const { name, value } = splitLong(word)
+    const option = optionOf(name)
+    if (option === undefined) return
+    given.set(option, value ?? true)
+    if (value === undefined && takesValue(option)) awaiting = option
+  }
+
+  /** `-dn 4`: letters without a value, and at most one with one, which may be stuck to it. */
+  function takeShort(word: string): void {
+    const letters = [...word.slice(1)]
+    for (const [at, letter] of letters.entries()) {
+      const option = optionOf(`-${letter}`)
+      if (option === undefined) return
+      given.set(option, true)
+      if (!takesValue(option)) continue
+      if (at === letters.length - 1) awaiting = option
+      return
+    }
+  }
+
+  function takeWord(word: string): void {
+    const child = words.length === 0 ? command.commands.find((each) => each.name() === word) : undefined
+    if (child !== undefined) {
+      command = child
+      path.push(word)
+    } else if (command === program && word === 'help') isHelp = true
+    else words = [...words, word]
+  }
+
+  function step(word: string): void {
+    if (awaiting !== undefined) {
+      given.set(awaiting, word)
+      awaiting = undefined
+    } else if (noFlags || isHelp || word === '-' || !word.startsWith('-')) {
+      if (isHelp) words = [...words, word]
+      else takeWord(word)
+    } else if (word === '--') noFlags = true
+    else if (word.startsWith('--')) takeLong(word)
+    else takeShort(word)
+  }
+
+  function wants(stem: string): Pick<Spot, 'wants' | 'lead' | 'stem'> {
+    const whole = { lead: '', stem }
+    if (awaiting !== undefined) return { ...whole, wants: { kind: 'value', option: awaiting } }
+    if (isHelp) return { ...whole, wants: { kind: words.length === 0 ? 'topic' : 'nothing' } }
+    if (!noFlags && stem.startsWith('-')) {
+      const { name, value } = splitLong(stem)
+      if (value === undefined) return { ...whole, wants: { kind: 'flag' } }
+      const option = optionOf(name)
+      return option === undefined || !takesValue(option)
+        ? { ...whole, wants: { kind: 'nothing' } }
+        : { lead: `${name}=`, stem: value, wants: { kind: 'value', option } }
+    }
+    if (command.commands.length > 0)
+      return { ...whole, wants: { kind: words.length === 0 ? 'command' : 'nothing' } }
+    const argument = argumentAt(command, words.length)
+    return { ...whole, wants: argument === undefined ? { kind: 'nothing' } : { kind: 'argument', argument } }
+  }
+
+  return { step, end: (stem: string): Spot => ({ command, path, given, words, ...wants(stem) }) }
+}
+
+const takesValue = ({ required, optional }: Option): boolean => required || optional
+
+function splitLong(word: string): { readonly name: string; readonly value: string | undefined } {
+  const at = word.startsWith('--') ? word.indexOf('=') : -1
+  return at === -1 ? { name: word, value: undefined } : { name: word.slice(0, at), value: word.slice(at + 1) }
+}
+
+function argumentAt({ registeredArguments }: Command, index: number): Argument | undefined {
+  const last = registeredArguments.at(-1)
+  return registeredArguments[index] ?? (last?.variadic === true ? last : undefined)
+}

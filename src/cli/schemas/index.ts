@@ -1,0 +1,69 @@
+/**
+ * Everything that `rushes` prints as JSON or writes as JSON, as JSON Schema: docs/schemas is written from this list, and
+ * the tests hold it against what is really printed. Nothing of it is loaded by a command.
+ */
+import { MANIFEST_SCHEMA } from '../../batch/manifest/schema.js'
+import {
+  BATCH_PLAN_SCHEMA,
+  BATCH_PLAN_SUMMARY_SCHEMA,
+  BATCH_ROW_SCHEMA,
+  BATCH_SUMMARY_SCHEMA,
+  LOCK_SCHEMA,
+} from './batch.js'
+import { DEBUG_SCHEMA, ERROR_SCHEMA, WARNING_SCHEMA } from './conversation.js'
+import {
+  CONFIG_GET_SCHEMA,
+  CONFIG_LIST_SCHEMA,
+  CONFIG_PATH_SCHEMA,
+  DOCTOR_SCHEMA,
+  FORGET_SCHEMA,
+  MODEL_SCHEMA,
+  MODELS_SCHEMA,
+  SERVE_SCHEMA,
+} from './places.js'
+import { DRY_RUN_SCHEMA, LIST_SCHEMA, RUN_SCHEMA, SIDECAR_SCHEMA } from './run.js'
+import type { Schema } from './words.js'
+
+export interface Published {
+  /** Of the file in docs/schemas, without its ending. */
+  readonly name: string
+  /** Where such a thing is met. */
+  readonly of: string
+  readonly schema: Schema
+}
+
+export const PUBLISHED = [
+  { name: 'run', of: '`run`, `wait`, `download`, `status` with `--json`', schema: RUN_SCHEMA },
+  { name: 'list', of: '`list --json`', schema: LIST_SCHEMA },
+  { name: 'dry-run', of: '`run --dry-run`', schema: DRY_RUN_SCHEMA },
+  { name: 'error', of: 'standard error under `--json`', schema: ERROR_SCHEMA },
+  { name: 'warning', of: 'standard error under `--json`', schema: WARNING_SCHEMA },
+  { name: 'debug', of: 'standard error under `--json --debug`', schema: DEBUG_SCHEMA },
+  { name: 'batch-row', of: '`batch --json`', schema: BATCH_ROW_SCHEMA },
+  { name: 'batch-summary', of: '`batch --json`, last line', schema: BATCH_SUMMARY_SCHEMA },
+  { name: 'batch-plan', of: '`batch --check --json`, `batch --dry-run --json`', schema: BATCH_PLAN_SCHEMA },
+  { name: 'batch-plan-summary', of: 'the same, last line', schema: BATCH_PLAN_SUMMARY_SCHEMA },
+  { name: 'manifest', of: 'the file that `batch` reads', schema: MANIFEST_SCHEMA },
+  { name: 'lock', of: 'the lock file of `batch`', schema: LOCK_SCHEMA },
+  { name: 'sidecar', of: 'the file of `--sidecar`', schema: SIDECAR_SCHEMA },
+  { name: 'models', of: '`models --json`', schema: MODELS_SCHEMA },
+  { name: 'model', of: '`models <name> --json`', schema: MODEL_SCHEMA },
+  { name: 'doctor', of: '`doctor --json`', schema: DOCTOR_SCHEMA },
+  { name: 'serve', of: '`serve --json`', schema: SERVE_SCHEMA },
+  { name: 'config-list', of: '`config list --json`', schema: CONFIG_LIST_SCHEMA },
+  { name: 'config-get', of: '`config get --json`', schema: CONFIG_GET_SCHEMA },
+  { name: 'config-path', of: '`config path --json`', schema: CONFIG_PATH_SCHEMA },
+  { name: 'forget', of: '`forget --json`', schema: FORGET_SCHEMA },
+] as const satisfies readonly Published[]
+
+export type PublishedName = (typeof PUBLISHED)[number]['name']
+
+/** The text of a file in docs/schemas. */
+export function schemaText({ schema, of }: Published): string {
+  const titled = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: `rushes: ${of.replace(/`/g, '')}`,
+    ...schema,
+  }
+  return `${JSON.stringify(titled, null, 2)}\n`
+}

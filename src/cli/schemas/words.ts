@@ -1,0 +1,42 @@
+/** The words that the schemas of the outputs are written in. Every key is required, and an unknown value is null. */
+export type Schema = Readonly<Record<string, unknown>>
+
+type Name = 'string' | 'integer' | 'boolean' | 'object' | 'array'
+
+const described =
+  (type: Name | readonly Name[]) =>
+  (description: string, more: Schema = {}): Schema => ({ description, type, ...more })
+
+export const text = described('string')
+export const integer = (description: string): Schema => ({ description, type: 'integer', minimum: 0 })
+
+/** Null stands for what is not known, or does not exist. */
+export const orNull = (schema: Schema): Schema => ({
+  ...schema,
+  type: [...[schema.type].flat(), 'null'],
+  ...(Array.isArray(schema.enum) && { enum: [...schema.enum, null] }),
+})
+
+/** Anything: what it holds is another's to say. */
+export const any = (description: string): Schema => ({ description })
+
+export const list = (description: string, items: Schema): Schema => ({ description, type: 'array', items })
+
+/** Further keys may come in later versions, so a reader is to pass over what it does not know. */
+export const record = (description: string, properties: Readonly<Record<string, Schema>>): Schema => ({
+  description,
+  type: 'object',
+  required: Object.keys(properties),
+  properties,
+})
+
+export const TIME = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?Z$'
+export const time = (description: string): Schema =>
+  text(`${description}; ISO 8601 in UTC`, { pattern: TIME })
+
+const SHA256 = '^[0-9a-f]{64}$'
+export const sha256 = (description: string): Schema =>
+  text(`${description}: SHA-256, 64 hexadecimal digits`, { pattern: SHA256 })
+
+export const bytes = (description: string): Schema => integer(`${description}, in bytes`)
+export const milliseconds = (description: string): Schema => integer(`${description}, in milliseconds`)

@@ -1,0 +1,293 @@
+/** What `rushes __complete` answers; the shells themselves are in test/e2e/completion.test.ts. */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands/index.js'
+import { sourceOfArgument, sourceOfOption } from '../../src/cli/completion/candidates.js'
+import { isRepeatable } from '../../src/cli/completion/index.js'
+import { createProgram } from '../../src/cli/program.js'
+import type { RunState } from '../../src/protocol/run.js'
+import { filesBelow } from '../support/binary.js'
+import { runCli } from '../support/cli.js'
+import { withJournal } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+interface Answer {
+  readonly values: readonly string[]
+  readonly abouts: readonly string[]
+  readonly end: string
+}
+
+async function complete(
+  words: readonly string[],
+  options: { readonly home?: string; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Answer> {
+  const { code, stdout, stderr } = await runCli(['__complete', ...words], options)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const lines = stdout.split('\n').slice(0, -1)
+  const cells = lines.slice(0, -1).map((line) => line.split('\t'))
+  return {
+    values: cells.map(([value = '']) => value),
+    abouts: cells.map(([, about = '']) => about),
+    end: lines.at(-1) ?? '',
+  }
+}
+
+const valuesOf = async (words: readonly string[], home?: string) =>
+  (await complete(words, home === undefined ? {} : { home })).values
+
+const HERE = 'https://api.example.com'
+
+const succeeded = (id: string): RunState => ({
+  id,
+  status: 'succeeded',
+  phase: 'succeeded',
+  urls: ['https://cdn.example/a.png'],
+  failure: undefined,
+  createdAt: undefined,
+  finishedAt: undefined,
+  service: {},
+})
+
+/** Rows by id and how far they came, the oldest first. */
+function homeWith(
+  rows: readonly {
+    id?: string
+    phase: 'going' | 'succeeded' | 'unconfirmed'
+    address?: string
+    prompt?: string
+  }[],
+): string {
+  const home = temporaryFolder()
+  withJournal(home, (journal) => {
+    for (const { id = '', phase, address = HERE, prompt = 'a fox' } of rows) {
+      const row = journal.intend({
+        address,
+        profile: 'default',
+        kind: 'image',
+        model: 'acme/still-1',
+        input: { prompt },
+      })
+      if (phase === 'unconfirmed') journal.doubt(row, { code: 'submission_unknown', message: 'lost' })
+      else journal.accept(row, id, 'queued')
+      if (phase === 'succeeded') journal.see(address, { state: succeeded(id) })
+    }
+  })
+  return home
+}
+
+describe('commands and flags', () => {
+  it('are those of the help, with what it says of them', async () => {
+    const { values, abouts, end } = await complete([''])
+    expect(values).toEqual([...COMMANDS.map(({ name }) => name), 'help'])
+    expect(abouts.slice(0, -1)).toEqual(COMMANDS.map(({ about }) => about))
+    expect(end).toBe(':none')
+  })
+
+  it.each<readonly [string, readonly string[], readonly string[]]>([
+    ['a command', ['li'], ['list']],
+    ['a command after global flags', ['--profile', 'x', '--json', 'li'], ['list']],
+    ['a subcommand', ['run', ''], ['video', 'image', 'model']],
+    ['a subcommand after a flag', ['run', '--json', 'i'], ['image']],
+    ['nothing after a word that is no command', ['nosuch', 'l'], []],
+    ['a flag of a subcommand', ['run', 'image', '--qua'], ['--quality']],
+    ['a flag after the prompt', ['run', 'image', 'a fox', '--asp'], ['--aspect-ratio']],
+    ['a flag of another model', ['run', 'image', '--res'], []],
+    ['no flag that was given', ['run', 'image', '--quality', 'high', '--qua'], []],
+    ['no flag that was given with =', ['run', 'image', '--quality=high', '--qua'], []],
+    ['a flag that may be repeated', ['run', 'image', '-i', 'a.png', '--image'], ['--image-url']],
+    ['a short flag', ['run', 'image', '-n'], ['-n']],
+    ['no flag after --', ['run', 'image', '--', '--qua'], []],
+    ['no flag in the place of a value', ['run', 'image', '--prompt', '--qua'], []],
+    ['values of the schema', ['run', 'video', '--resolution', ''], ['720p', '1080p']],
+    ['values after =', ['run', 'video', '--resolution=10'], ['--resolution=1080p']],
+    ['values with a colon', ['run', 'image', '--aspect-ratio', '16:'], ['16:9']],
+    ['the value after short flags', ['run', 'image', '-dn', ''], []],
+    ['choices', ['serve', '--log-level', 'd'], ['debug']],
+    ['kinds', ['list', '--kind', ''], ['video', 'image']],
+    ['models', ['models', ''], ['video', 'image']],
+    ['shells', ['completion', ''], ['bash', 'zsh', 'fish']],
+    ['keys of the config', ['config', 'get', 'models.'], ['models.video', 'models.image']],
+    ['one key, not two', ['config', 'get', 'timeout', ''], []],
+    ['topics', ['help', 'e'], ['exit-codes', 'environment']],
+    ['commands to be helped with', ['help', 'sta'], ['status']],
+  ])('%s', async (_, words, values) => expect(await valuesOf(words)).toEqual(values))
+
+  it.each([
+    [['run', 'image', '--prompt-file', ''], ':files '],
+    [['run', 'video', '-i', 'pic'], ':files '],
+    [['run', 'image', '--output=out/'], ':files --output='],
+    [['run', 'image', '--input', '@in'], ':files @'],
+    [['run', 'image', '--input=@in'], ':files --input=@'],
+    [['run', 'image', '--input', '{'], ':none'],
+    [['batch', ''], ':files '],
+    [['serve', '--data', ''], ':folders '],
+    [['run', 'image', ''], ':none'],
+  ])('%j ends in %j', async (words, end) => expect((await complete(words)).end).toBe(end))
+
+  it('know of every value what it can be', async () => {
+    const missing: string[] = []
+    const walk = (command: Command, path: readonly string[]): void => {
+      const help = command.createHelp()
+      for (const option of help.visibleOptions(command)) {
+        if ((option.required || option.optional) && sourceOfOption(path, option) === undefined)
+          missing.push([...path, option.flags].join(' '))
+        const saysSo = option.description.includes('(repeatable')
+        if (saysSo !== isRepeatable(option)) missing.push(`${option.flags}: repeatable?`)
+      }
+      for (const argument of command.registeredArguments)
+        if (sourceOfArgument(path, argument) === undefined) missing.push([...path, argument.name()].join(' '))
+      for (const child of command.commands) walk(child, [...path, child.name()])
+    }
+    for (const { name } of COMMANDS) {
+      const program = await createProgram(name, { run: async () => {}, print: () => {} })
+      for (const command of program.commands) if (command.name() === name) walk(command, [name])
+    }
+    expect(missing).toEqual([])
+  })
+})
+
+describe('runs', () => {
+  const known = () =>
+    homeWith([
+      { id: 'run_old', phase: 'succeeded', prompt: 'a\tred\nfox \u001b[31m' },
+      { id: 'run_going', phase: 'going' },
+      { phase: 'unconfirmed' },
+      { id: 'elsewhere', phase: 'going', address: 'https://other.example' },
+    ])
+
+  it.each<readonly [string, readonly string[], readonly string[]]>([
+    ['every id', ['status', ''], ['elsewhere', 'run_going', 'run_old']],
+    ['of the address on the line', ['status', '--base-url', HERE, ''], ['run_going', 'run_old']],
+    ['of the address on the line, with =', [`--base-url=${HERE}/`, 'status', ''], ['run_going', 'run_old']],
+    ['of the local service', ['status', '--local', ''], []],
+    ['none twice', ['status', 'run_going', 'run'], ['run_old']],
+    ['those that go on, to be waited for', ['wait', 'r'], ['run_going']],
+    ['others too, where none that goes on is called so', ['wait', 'run_o'], ['run_old']],
+    ['finished ones, to be downloaded', ['download', ''], ['run_old']],
+    ['outputs of earlier runs', ['run', 'video', '-i', 'run:'], ['run:run_old']],
+    ['statuses', ['list', '--status', 's'], ['succeeded']],
+    ['models', ['run', 'image', '--model', ''], ['acme/still-1']],
+    ['no models of the other kind', ['run', 'video', '--model', ''], []],
+  ])('%s', async (_, words, values) => expect(await valuesOf(words, known())).toEqual(values))
+
+  it('keys of unconfirmed rows', async () => {
+    expect(await valuesOf(['forget', ''], known())).toEqual([expect.stringMatching(/^~[0-9a-f]{4,}$/)])
+  })
+
+  it('are described in one printable line', async () => {
+    expect((await complete(['download', ''], { home: known() })).abouts).toEqual([
+      'succeeded image a red fox [31m',
+    ])
+  })
+
+  it('are not offered where a shell could read more than a word in them', async () => {
+    const hostile = [
+      '$(touch x)',
+      '`id`',
+      '-rf',
+      'a b',
+      'a;b',
+      "a'b",
+      'a"b',
+      'a\\b',
+      'a|b',
+      'a*',
+      '%s&',
+      'ok_1',
+    ]
+    const rows = hostile.map((id) => ({ id, phase: 'going' as const }))
+    expect(await valuesOf(['status', ''], homeWith(rows))).toEqual(['ok_1'])
+  })
+})
+
+describe('profiles', () => {
+  const withConfig = (text: string): string => {
+    const home = temporaryFolder()
+    mkdirSync(join(home, 'config'))
+    writeFileSync(join(home, 'config', 'config.json'), text)
+    return home
+  }
+  const config = {
+    profiles: {
+      default: {},
+      staging: { baseUrl: 'https://staging.example.com', models: { image: 'acme/still-2' } },
+      '-x': {},
+      'a\nb': {},
+    },
+  }
+
+  it('are those of the config file', async () => {
+    const { values, abouts } = await complete(['list', '--profile', ''], {
+      home: withConfig(JSON.stringify(config)),
+    })
+    expect(values).toEqual(['default', 'staging'])
+    expect(abouts).toEqual(['', 'https://staging.example.com'])
+  })
+
+  it('say which model is offered, as the line and the environment do', async () => {
+    const home = withConfig(JSON.stringify(config))
+    const words = ['run', 'image', '--profile', 'staging', '--model', '']
+    expect(await valuesOf(words, home)).toEqual(['acme/still-2'])
+    const env = { RUSHES_IMAGE_MODEL: 'acme/still-3' }
+    expect((await complete(words, { home, env })).values).toEqual(['acme/still-3'])
+  })
+
+  it.each(['{', '[]', '{"profiles":[1]}', '"x"', ''])('are none in a file that holds %j', async (text) => {
+    expect(await valuesOf(['--profile', ''], withConfig(text))).toEqual([])
+  })
+})
+
+describe('trouble', () => {
+  it('leaves no trace: no state folder, no journal', async () => {
+    const home = temporaryFolder()
+    for (const words of [
+      ['wait', ''],
+      ['--profile', ''],
+      ['run', 'video', '-i', 'run:'],
+    ])
+      await complete(words, { home })
+    expect(existsSync(join(home, 'state'))).toBe(false)
+    expect(filesBelow(home)).toEqual([])
+  })
+
+  it('does not change a journal, and says nothing of one that is damaged or of another format', async () => {
+    const home = temporaryFolder()
+    mkdirSync(join(home, 'state'))
+    for (const text of ['', 'no database at all', 'SQLite format 3\u0000']) {
+      writeFileSync(join(home, 'state', 'journal.db'), text)
+      expect(await valuesOf(['wait', ''], home)).toEqual([])
+      expect(filesBelow(join(home, 'state'))).toEqual(['journal.db'])
+    }
+  })
+
+  it('is never said, whatever stands on the line', async () => {
+    const word = fc.oneof(
+      fc.constantFrom(
+        'run',
+        'image',
+        'video',
+        'help',
+        '--',
+        '-',
+        '--json',
+        '--profile',
+        '--model=',
+        '-dn',
+        '',
+        '__complete',
+        'config',
+        'get',
+      ),
+      fc.string(),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(word, { maxLength: 6 }), async (words) => {
+        const { end } = await complete(words)
+        expect(end).toMatch(/^:(none$|files |folders )/)
+      }),
+    )
+  })
+})

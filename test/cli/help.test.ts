@@ -1,0 +1,150 @@
+/** The topics of `rushes help`, and what is said to a word that is nearly right. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { agents } from '../../src/cli/help/agents.js'
+import { EXIT_MEANINGS } from '../../src/cli/help/exit-codes.js'
+import { SCRIPTING } from '../../src/cli/help/scripting.js'
+import { TOPICS } from '../../src/cli/help/topics.js'
+import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli/settings.js'
+import { EXIT, OWN_CODES } from '../../src/errors.js'
+import { PROBLEMS } from '../../src/protocol/problems.js'
+import { runCli } from '../support/cli.js'
+import { temporaryFolder } from '../support/service.js'
+
+const doc = (name: string): string => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
+
+const help = async (...words: string[]): Promise<string> => {
+  const { code, stdout, stderr } = await runCli(words)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+}
+
+describe('every topic', () => {
+  it.each(TOPICS.map(({ name }) => name))('%s is printed, and named by the help', async (name) => {
+    const text = await help('help', name)
+    expect(text).toMatch(/^\S[\s\S]*[^\n]\n$/)
+    expect(text).not.toMatch(/undefined|\[object|[ \t]$/m)
+    expect(await help('--quiet', 'help', name)).toBe(text)
+    expect(await help()).toContain(name)
+  })
+
+  it.each(['exit-codes', 'environment', 'scripting'])(
+    '%s fits a terminal and has no Markdown',
+    async (name) => {
+      const text = await help('help', name)
+      // An example of JSON is not cut.
+      const prose = text.split('\n').filter((line) => !line.includes('{"'))
+      expect(prose.filter((line) => line.length > 84)).toEqual([])
+      expect(text).not.toMatch(/`|\]\(/)
+    },
+  )
+})
+
+describe('exit-codes', () => {
+  it('has every code', async () => {
+    const text = await help('help', 'exit-codes')
+    const words = [...Object.keys(OWN_CODES), ...Object.keys(PROBLEMS)]
+    expect(words.filter((word) => !text.includes(`\n  ${word} `))).toEqual([])
+    expect(Object.values(EXIT).filter((code) => !text.includes(`\n  ${String(code).padEnd(5)}`))).toEqual([])
+  })
+
+  it('says what docs/exit-codes.md says', () => {
+    const rows = (Object.keys(EXIT) as (keyof typeof EXIT)[]).map(
+      (name) =>
+        `\n| ${EXIT[name]} | \`${name}\` | ${EXIT_MEANINGS[name].happened} | ${EXIT_MEANINGS[name].next} |\n`,
+    )
+    expect(rows.filter((row) => !doc('exit-codes.md').includes(row))).toEqual([])
+  })
+})
+
+describe('environment', () => {
+  it('has every variable and every key', async () => {
+    const text = await help('help', 'environment')
+    const words = Object.values<{ environment?: string; key?: string }>(SETTINGS)
+      .flatMap(({ environment, key }) => [environment, key])
+      .concat(Object.keys(FURTHER_ENVIRONMENT), Object.keys(SHARED_ENVIRONMENT))
+    expect(words.filter((word) => word !== undefined && !text.includes(`\n  ${word} `))).toEqual([])
+  })
+
+  it('says what docs/environment.md says', () => {
+    const rows = Object.entries({ ...FURTHER_ENVIRONMENT, ...SHARED_ENVIRONMENT }).map(
+      ([names, about]) =>
+        `\n| ${names
+          .split(', ')
+          .map((name) => `\`${name}\``)
+          .join(', ')} | ${about} |\n`,
+    )
+    expect(rows.filter((row) => !doc('environment.md').includes(row))).toEqual([])
+  })
+})
+
+describe('scripting and agents', () => {
+  it('docs/scripting.md begins with what the help prints', () => {
+    expect(doc('scripting.md')).toContain(`\n\`\`\`\n${SCRIPTING}\`\`\`\n`)
+  })
+
+  it('docs/agents.md is what the help prints', async () => {
+    await expect(agents()).toMatchFileSnapshot('../../docs/agents.md')
+  })
+
+  it('agents is short enough to be read whole, and knows every exit code', () => {
+    expect(agents().length).toBeLessThan(8_000)
+    expect(Object.values(EXIT).filter((code) => !agents().includes(`\n| ${code} |`))).toEqual([])
+  })
+})
+
+describe('help of commands', () => {
+  it.each([['run'], ['list']])('%s is what --help prints', async (name) => {
+    expect(await help('help', name)).toBe(await help(name, '--help'))
+  })
+
+  it('by itself is the help of the program', async () => {
+    expect(await help('help')).toBe(await help('--help'))
+  })
+})
+
+describe('a word that is nearly right', () => {
+  it.each<readonly [readonly string[], RegExp]>([
+    [['rnu'], /did you mean run\?/i],
+    [['run', 'vidoe'], /did you mean video\?/i],
+    [['help', 'exit-code'], /no help about "exit-code"; the nearest is exit-codes/],
+    [['help', 'lst'], /the nearest is list/],
+    [['run', 'image', 'x', '--qualty', 'high'], /did you mean --quality\?/i],
+    [['--josn', 'list'], /did you mean --json\?/i],
+    [['run', 'image', 'x', '--quality', 'hihg'], /nearest: high/],
+    [['run', 'video', 'x', '--aspect-ratio', '16x9'], /nearest: 16:9/],
+    [['list', '--kind', 'imge'], /nearest: image/],
+    [['serve', '--log-level', 'wran'], /nearest: warn/],
+    [['serve', '--fault', 'creat:429'], /nearest: create/],
+    [['models', 'imag'], /the nearest is image/],
+    [['config', 'get', 'baseurl'], /the nearest is baseUrl/],
+    [['config', 'gte', 'baseUrl'], /did you mean get\?/i],
+    [['completion', 'bsh'], /nearest: bash/],
+  ])('%j: %s', async (words, said) => {
+    const { code, stdout, stderr } = await runCli(words, {
+      env: { RUSHES_IMAGE_MODEL: 'a/b', RUSHES_VIDEO_MODEL: 'a/b' },
+    })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(said)
+  })
+
+  it('names nothing where nothing is near', async () => {
+    const { code, stderr } = await runCli(['help', 'xylophone'])
+    expect(code).toBe(2)
+    expect(stderr).not.toContain('nearest')
+  })
+})
+
+describe('a profile that is not in the config file', () => {
+  it.each<readonly [readonly string[]]>([[['status', 'run_1']], [['config', 'get', 'baseUrl']]])(
+    '%j names the nearest',
+    async (words) => {
+      const home = temporaryFolder()
+      await runCli(['config', 'set', 'timeout', '5m', '--profile', 'staging'], { home })
+      const { code, stderr } = await runCli([...words, '--profile', 'stagng'], { home })
+      expect(code).toBe(2)
+      expect(stderr).toContain('The config file has no profile "stagng"; the nearest is staging.')
+      expect((await runCli([...words, '--profile', 'staging'], { home })).stderr).not.toContain('no profile')
+    },
+  )
+})

@@ -1,0 +1,162 @@
+/** Completion in the real shells: a line is typed, TAB is pressed, and the shell says what its line is then. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openJournal } from '../../src/journal/index.js'
+import { createPlace, type Place, start } from '../support/binary.js'
+
+const has = (command: string, words: readonly string[] = ['--version']): boolean => {
+  try {
+    execFileSync(command, words, { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const CONFIG = { profiles: { default: {}, 'work two': { baseUrl: 'https://api.example.com' } } }
+
+/** A home with a journal and two profiles, a folder with files. */
+function furnished(): Place {
+  const place = createPlace().with({ TERM: 'dumb', LC_ALL: 'C.UTF-8' })
+  const [config, state] = [join(place.home, 'config'), join(place.home, 'state')]
+  mkdirSync(config)
+  writeFileSync(join(config, 'config.json'), JSON.stringify(CONFIG))
+  mkdirSync(join(place.folder, 'sub folder'))
+  for (const name of ['plain.png', 'shots.yaml']) writeFileSync(join(place.folder, name), '')
+  const journal = openJournal({ path: join(state, 'journal.db'), now: () => 0, onSetAside() {} })
+  for (const id of ['run_fox', '$(touch broken)'])
+    journal.accept(
+      journal.intend({
+        address: 'https://api.example.com',
+        profile: 'default',
+        kind: 'image',
+        model: 'acme/still-1',
+        input: { prompt: 'a\tfox' },
+      }),
+      id,
+      'queued',
+    )
+  journal.close()
+  return place.with({ RUSHES_CONFIG_DIR: config, RUSHES_STATE_DIR: state })
+}
+
+/** What is typed, and the line after TAB. */
+const LINES: readonly (readonly [string, string])[] = [
+  ['rushes comp', 'rushes completion '],
+  ['rushes run image --asp', 'rushes run image --aspect-ratio '],
+  ['rushes run image --aspect-ratio 16', 'rushes run image --aspect-ratio 16:9 '],
+  ['rushes run image --aspect-ratio 16:', 'rushes run image --aspect-ratio 16:9 '],
+  ['rushes run image --aspect-ratio=16', 'rushes run image --aspect-ratio=16:9 '],
+  ['rushes run image --aspect-ratio=16:', 'rushes run image --aspect-ratio=16:9 '],
+  ['rushes run image "two words" --quality=h', 'rushes run image "two words" --quality=high '],
+  ['rushes run image -- --qual', 'rushes run image -- --qual'],
+  ['rushes run image plai', 'rushes run image plai'],
+  ['rushes run video -i plai', 'rushes run video -i plain.png '],
+  ['rushes run video -i su', 'rushes run video -i sub\\ folder/'],
+  ['rushes run image --output=plai', 'rushes run image --output=plain.png '],
+  ['rushes run image --input @plai', 'rushes run image --input @plain.png '],
+  ['rushes batch sho', 'rushes batch shots.yaml '],
+  ['rushes serve --data su', 'rushes serve --data sub\\ folder/'],
+  ['rushes serve --data plai', 'rushes serve --data plai'],
+  ['rushes wait ', 'rushes wait run_fox '],
+  ['rushes --json status r', 'rushes --json status run_fox '],
+  ['rushes --profile wor', 'rushes --profile work\\ two '],
+  ['rushes --profile=wor', 'rushes --profile=work\\ two '],
+  ['rushes --profile "wor', 'rushes --profile "work two" '],
+  ['rushes help age', 'rushes help agents '],
+  ['echo hi | RUSHES_TIMEOUT=1m rushes stat', 'echo hi | RUSHES_TIMEOUT=1m rushes status '],
+  ['rushes nosuch --jso', 'rushes nosuch --json '],
+]
+
+const KEYS = { tab: '\t', show: '\u0018l' }
+
+/** Each line in turn, in one shell on a terminal that `script` makes. */
+async function typed(place: Place, shell: string): Promise<readonly (readonly [string, string])[]> {
+  const running = start(place, ['-qec', shell, '/dev/null'], { command: 'script' })
+  await running.says('stdout', /READY/)
+  const seen: (readonly [string, string])[] = []
+  for (const [line] of LINES) {
+    const from = running.said.stdout.length
+    running.stdin.write(`${line}${KEYS.tab}${KEYS.show}`)
+    const [, after = ''] = await running.says('stdout', new RegExp(`^[\\s\\S]{${from}}[\\s\\S]*LINE<(.*)>`))
+    seen.push([line, after])
+  }
+  running.stdin.write('exit\r')
+  await running.ended
+  return seen
+}
+
+const BASH = `PS1=''
+source <(rushes completion bash)
+show() { printf 'LINE<%s>\\n' "$READLINE_LINE"; READLINE_LINE='' READLINE_POINT=0; }
+bind -x '"\\C-xl": show'
+bind 'set bell-style none'
+echo READY
+`
+
+describe.skipIf(!has('script')).concurrent('bash', () => {
+  it('completes', { timeout: 60_000 }, async () => {
+    const place = furnished()
+    writeFileSync(join(place.home, 'rc'), BASH)
+    expect(await typed(place, `bash --rcfile ${place.home}/rc -i`)).toEqual(LINES)
+  })
+})
+
+const ZSH = (load: string) => `PS1=''
+${load}
+show() { print -r -- "LINE<$BUFFER>"; BUFFER= }
+zle -N show
+bindkey '^Xl' show
+unsetopt LIST_BEEP
+echo READY
+`
+
+describe.skipIf(!has('zsh') || !has('script')).concurrent('zsh', () => {
+  it.each([
+    ['sourced', 'autoload -Uz compinit; compinit -u -D; source <(rushes completion zsh)'],
+    [
+      'from a folder of functions',
+      'mkdir -p ~/functions; rushes completion zsh > ~/functions/_rushes; fpath=(~/functions $fpath); autoload -Uz compinit; compinit -u -D',
+    ],
+  ])('%s', { timeout: 60_000 }, async (_, load) => {
+    const place = furnished()
+    writeFileSync(join(place.home, '.zshrc'), ZSH(load))
+    expect(await typed(place.with({ ZDOTDIR: place.home }), 'zsh -i')).toEqual(LINES)
+  })
+})
+
+/** fish is asked without a terminal; it says what would stand in the place of the last word. */
+describe.skipIf(!has('fish')).concurrent('fish', () => {
+  it('completes', { timeout: 60_000 }, async () => {
+    const place = furnished()
+    const script = [
+      'rushes completion fish | source',
+      ...LINES.map(
+        ([line]) => `echo LINE"$(complete -C '${line}' | string split -f1 \\t | string join '|')"`,
+      ),
+    ].join('\n')
+    const { stdout, stderr } = await start(place, ['--no-config', '-c', script], { command: 'fish' }).ended
+    expect(stderr).toBe('')
+    const answers = stdout.trimEnd().split('\n')
+    const wanted = LINES.map(([line, after]) => (after === line ? 'LINE' : `LINE${lastWord(after)}`))
+    expect(answers).toEqual(wanted)
+  })
+})
+
+/** As it is before fish quotes it. */
+function lastWord(line: string): string {
+  const [, word = ''] = /((?:\\ |"[^"]*"|[^ ])+) ?$/.exec(line) ?? []
+  return word.replace(/\\ /g, ' ').replaceAll('"', '')
+}
+
+it.concurrent('every script is one that its shell can read', async () => {
+  const place = createPlace()
+  for (const shell of ['bash', 'zsh', 'fish'].filter((each) => has(each))) {
+    const { stdout } = await start(place, ['completion', shell], { stdin: 'ignore' }).ended
+    writeFileSync(join(place.folder, shell), stdout)
+    const { code, stderr } = await start(place, ['-n', shell], { command: shell, stdin: 'ignore' }).ended
+    expect({ shell, code, stderr }).toEqual({ shell, code: 0, stderr: '' })
+  }
+})

@@ -1,0 +1,217 @@
+/**
+ * docs/schemas against what is really printed. To write the folder anew: npm run docs. Beside the outputs that are made
+ * here, every command line of the tests in process is held against them (test/support/cli.ts).
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import { describe, expect, it } from 'vitest'
+import { createInterrupts } from '../src/cli/interrupts.js'
+import { PUBLISHED, type PublishedName, schemaText } from '../src/cli/schemas/index.js'
+import { type Fetch, HttpFailure } from '../src/host/http.js'
+import { createCliService, type Ran, runCli } from './support/cli.js'
+import { misfits, misfitsOf } from './support/schemas.js'
+import { temporaryFolder } from './support/service.js'
+
+const valuesOf = (text: string): readonly unknown[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+const readJson = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'))
+
+/** Under `loses` the answers of creates are lost. */
+async function createPlace() {
+  const folder = temporaryFolder()
+  const service = await createCliService()
+  const loses: Fetch = async (request) => {
+    if (request.method !== 'POST') return service.fetch(request)
+    throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
+  }
+  const manifest = join(folder, 'shots.json')
+  const row = { name: 'fox', kind: 'image', prompt: 'a fox' }
+  writeFileSync(manifest, JSON.stringify([row, { ...row, name: 'hen', prompt: 'a hen', quality: 'high' }]))
+  return { ...service, folder, loses, manifest, lock: () => readJson(join(folder, 'shots.lock.json')) }
+}
+
+type Place = Awaited<ReturnType<typeof createPlace>>
+
+const IMAGE = ['run', 'image', 'a fox', '--json']
+
+/** How to come to a thing of each schema; at least one. */
+const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unknown[]>>> = {
+  run: async ({ run, folder }) => {
+    const made = await run([...IMAGE, '-n', '2', '-o', `${folder}/{index}.png`])
+    const [{ id }] = valuesOf(made.stdout) as [{ id: string }]
+    const further = [
+      await run([...IMAGE, '--no-wait']),
+      await run(['status', id, '--json']),
+      await run(['wait', id, '--json']),
+      await run(['download', id, '--json', '-o', `${folder}/again/`]),
+      await run(['wait', '--last', '--json', '--timeout', '1ms']),
+    ]
+    return [made, ...further].flatMap(({ stdout }) => valuesOf(stdout))
+  },
+  list: async ({ run, loses, folder }) => {
+    await run([...IMAGE, '-o', `${folder}/a.png`])
+    await run([...IMAGE, '--no-wait'])
+    await run(IMAGE, { fetch: loses })
+    return valuesOf((await run(['list', '--json'])).stdout)
+  },
+  'dry-run': async ({ run }) => valuesOf((await run([...IMAGE, '--dry-run'])).stdout),
+  error: async ({ run, loses }) => {
+    const lines = [['status', 'run_none'], ['nosuch'], ['run', 'image', 'x', '--quality', 'hihg']]
+    const said = [
+      await run(IMAGE, { fetch: loses }),
+      await run(IMAGE, { env: { RUSHES_API_KEY: 'rk_wrong' } }),
+    ]
+    for (const line of lines) said.push(await run([...line, '--json']))
+    return said.flatMap(({ stderr }) => valuesOf(stderr))
+  },
+  warning: async ({ run }) =>
+    valuesOf((await run([...IMAGE, '--dry-run', '--input', '{"colour":"red"}'])).stderr),
+  debug: async ({ run }) => valuesOf((await run([...IMAGE, '--no-wait', '--debug'])).stderr),
+  'batch-row': async ({ run, manifest }) => rowsOf(await run(['batch', manifest, '--json'])),
+  'batch-summary': async ({ run, manifest }) => [
+    valuesOf((await run(['batch', manifest, '--json'])).stdout).at(-1),
+  ],
+  'batch-plan': async ({ run, manifest, loses }) => {
+    const plans = [await run(['batch', manifest, '--check', '--json'])]
+    await run(['batch', manifest, '--only', 'fox'])
+    await run(['batch', manifest], { fetch: loses })
+    plans.push(await run(['batch', manifest, '--check', '--json']))
+    return plans.flatMap(rowsOf)
+  },
+  'batch-plan-summary': async ({ run, manifest }) => [
+    valuesOf((await run(['batch', manifest, '--dry-run', '--json'])).stdout).at(-1),
+  ],
+  manifest: async ({ manifest }) => [readJson(manifest)],
+  lock: async ({ run, fetch, manifest, loses, lock }) => {
+    await run(['batch', manifest, '--only', 'fox'])
+    await run(['batch', manifest], { fetch: loses })
+    const unconfirmed = lock()
+    const gone = new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
+    const creates: Fetch = async (request) => {
+      if (request.method === 'POST') return fetch(request)
+      throw gone
+    }
+    await run(['batch', manifest, '--resubmit-unconfirmed'], { fetch: creates })
+    return [unconfirmed, lock()]
+  },
+  sidecar: async ({ run, folder }) => {
+    await run([...IMAGE, '-o', `${folder}/a.png`, '--sidecar'])
+    return [readJson(`${folder}/a.png.json`)]
+  },
+  models: async ({ run }) => valuesOf((await run(['models', '--json'])).stdout),
+  model: async ({ run }) => [
+    ...valuesOf((await run(['models', 'video', '--json'])).stdout),
+    ...valuesOf((await run(['models', 'image', '--json'])).stdout),
+  ],
+  doctor: async ({ run }) => [
+    ...valuesOf((await run(['doctor', '--json'])).stdout),
+    ...valuesOf((await run(['doctor', '--json', '--local'])).stdout),
+  ],
+  serve: async ({ home }) => {
+    const started = async () => {
+      const interrupts = createInterrupts()
+      interrupts.interrupt('SIGTERM')
+      return valuesOf((await runCli(['serve', '--port', '0', '--json'], { home, interrupts })).stdout)
+    }
+    // The key is shown on the first start alone.
+    return [...(await started()), ...(await started())]
+  },
+  'config-list': async ({ run }) => {
+    await run(['config', 'set', 'models.image', 'acme/still-1'])
+    return valuesOf((await run(['config', 'list', '--json'])).stdout)
+  },
+  'config-get': async ({ run }) => {
+    await run(['config', 'set', 'timeout', '5m'])
+    return valuesOf((await run(['config', 'get', 'timeout', '--json'])).stdout)
+  },
+  'config-path': async ({ run }) => valuesOf((await run(['config', 'path', '--json'])).stdout),
+  forget: async ({ run, loses }) => {
+    await run(IMAGE, { fetch: loses })
+    const [{ key }] = valuesOf((await run(['list', '--json'])).stdout) as [{ key: string }]
+    return valuesOf((await run(['forget', key, '--json'])).stdout)
+  },
+}
+
+const rowsOf = ({ stdout }: Ran): readonly unknown[] => valuesOf(stdout).slice(0, -1)
+
+describe.each(PUBLISHED)('$name', ({ name, ...published }) => {
+  it('is published as it is, and is a schema', async () => {
+    const text = schemaText({ name, ...published })
+    await expect(text).toMatchFileSnapshot(`../docs/schemas/${name}.json`)
+    expect(new Ajv({ strict: false }).validateSchema(JSON.parse(text))).toBe(true)
+    expect(text).toMatch(/"description"/)
+  })
+
+  it('fits what is printed, and nothing that lacks a key or has another', async () => {
+    const values = await MET[name](await createPlace())
+    expect(values.length).toBeGreaterThan(0)
+    expect(values.flatMap((value) => misfits(name, value))).toEqual([])
+    const required = 'required' in published.schema ? (published.schema.required as readonly string[]) : []
+    for (const value of values) {
+      for (const key of required) {
+        const { [key]: _, ...others } = value as Record<string, unknown>
+        expect(misfits(name, others), `without ${key}`).not.toEqual([])
+      }
+      if (typeof value === 'object' && name !== 'manifest')
+        expect(misfits(name, { ...value, further: 1 })).not.toEqual([])
+    }
+  })
+})
+
+describe('what was met', () => {
+  it('shows the ways that an object can be', async () => {
+    const lists = (await MET.list(await createPlace())) as readonly Record<string, unknown>[]
+    expect(lists.map(({ status }) => status).sort()).toEqual(['queued', 'succeeded', 'unconfirmed'])
+    const [first, second] = (await MET.serve(await createPlace())) as readonly object[]
+    expect([Object.keys(first ?? {}), Object.keys(second ?? {})]).toEqual([
+      ['url', 'data', 'api_key'],
+      ['url', 'data'],
+    ])
+    const locks = (await MET.lock(await createPlace())) as readonly {
+      runs: Record<string, { pending?: { state: string } }>
+    }[]
+    expect(locks.map(({ runs }) => runs.hen?.pending?.state)).toEqual(['unconfirmed', 'accepted'])
+  })
+
+  it('is noticed where it does not fit, in every test that runs a command', () => {
+    const error = { code: 'usage', message: 'x', hint: null, http_status: null, exit_code: 2, run_id: null }
+    const said = (stderr: string, stdout = '') => misfitsOf(['status', 'a', '--json'], { stdout, stderr })
+    expect(said(`${JSON.stringify({ error })}\n`)).toEqual([])
+    expect(said(`${JSON.stringify({ error: { ...error, exit_code: 99 } })}\n`)).not.toEqual([])
+    expect(said('warning: plain words\n')).not.toEqual([])
+    expect(said('', '{"id":"a"}\n')).not.toEqual([])
+    expect(misfitsOf(['status', 'a'], { stdout: 'x', stderr: 'y' })).toEqual([])
+  })
+})
+
+describe('the folder', () => {
+  it('has a list of what is in it', async () => {
+    const rows = PUBLISHED.map(({ name, of, schema }) => {
+      const { description } = schema as { description: string }
+      return `| [${name}.json](${name}.json) | ${of} | ${description} |`
+    })
+    const text = `# Schemas
+
+JSON Schema (draft-07) of everything that \`rushes\` prints or writes as JSON. One object a line, unless said otherwise; every key
+that is required is always there, and null where it is not known. Durations are in milliseconds, sizes in bytes, times in UTC.
+
+These keys stay: none is taken away or gets another meaning within a major version. Further ones may come, so pass over what
+you do not know.
+
+| schema | of | what it is |
+|---|---|---|
+${rows.join('\n')}
+`
+    await expect(text).toMatchFileSnapshot('../docs/schemas/README.md')
+  })
+
+  it('holds nothing else', () => {
+    const names = PUBLISHED.map(({ name }) => `${name}.json`)
+    expect(readdirSync('docs/schemas').sort()).toEqual(['README.md', ...names].sort())
+  })
+})

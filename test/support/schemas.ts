@@ -1,0 +1,97 @@
+/** Real output against the published schemas, which are closed here: a key that they do not name is a fault. */
+import { Ajv, type ValidateFunction } from 'ajv'
+import { commandWord, wantsJson } from '../../src/cli/globals.js'
+import { PUBLISHED, type PublishedName } from '../../src/cli/schemas/index.js'
+
+const ajv = new Ajv({ strict: false, allErrors: true })
+const validators = new Map<PublishedName, ValidateFunction>()
+
+/** With no further keys, where keys are named. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closed(value)]))
+  const isObject = [inner.type].flat().includes('object') && Object.keys(inner.properties ?? {}).length > 0
+  return isObject && inner.additionalProperties === undefined
+    ? { ...inner, additionalProperties: false }
+    : inner
+}
+
+/** What is wrong with a value by a schema; empty when it fits. */
+export function misfits(name: PublishedName, value: unknown): readonly string[] {
+  let validate = validators.get(name)
+  if (validate === undefined) {
+    const { schema } = PUBLISHED.find((each) => each.name === name) ?? {}
+    // The manifest says itself what is closed.
+    validate = ajv.compile((name === 'manifest' ? schema : closed(schema)) as object)
+    validators.set(name, validate)
+  }
+  if (validate(value)) return []
+  return (validate.errors ?? []).map(
+    ({ instancePath, message, params }) => `${name}${instancePath} ${message} ${JSON.stringify(params)}`,
+  )
+}
+
+const nameOfSpoken = (value: object): PublishedName | undefined =>
+  (['error', 'warning', 'debug'] as const).find((name) => name in value)
+
+/** The schema of a line on standard output, by the words that led to it. */
+export function nameOfAnswer(argv: readonly string[], value: unknown): PublishedName | undefined {
+  const words = argv.filter((word) => !word.startsWith('-'))
+  const isPlan = argv.includes('--check') || argv.includes('--dry-run')
+  const isSummary = typeof value === 'object' && value !== null && 'summary' in value
+  switch (commandWord(argv)) {
+    case 'run':
+      return isPlan ? 'dry-run' : 'run'
+    case 'wait':
+    case 'status':
+    case 'download':
+      return 'run'
+    case 'list':
+      return 'list'
+    case 'batch':
+      return `batch${isPlan ? '-plan' : isSummary ? '' : '-row'}${isSummary ? '-summary' : ''}` as PublishedName
+    case 'models':
+      return words.length > 1 ? 'model' : 'models'
+    case 'doctor':
+      return 'doctor'
+    case 'serve':
+      return 'serve'
+    case 'forget':
+      return 'forget'
+    case 'config':
+      return `config-${words[1]}` as PublishedName
+    default:
+      return undefined
+  }
+}
+
+const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
+
+interface Said {
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Everything that a command with `--json` said and no schema allows; also what is no JSON. */
+export function misfitsOf(argv: readonly string[], { stdout, stderr }: Said): readonly string[] {
+  if (
+    !wantsJson(argv) ||
+    argv[0] === '__complete' ||
+    argv.some((word) => /^(-h|--help|-V|--version|help)$/.test(word))
+  )
+    return []
+  const check = (line: string, nameOf: (value: unknown) => PublishedName | undefined): readonly string[] => {
+    try {
+      const value: unknown = JSON.parse(line)
+      const name = nameOf(value)
+      return name === undefined ? [`no schema is for ${line}`] : misfits(name, value)
+    } catch {
+      return [`no JSON: ${line}`]
+    }
+  }
+  return [
+    ...linesOf(stderr).flatMap((line) => check(line, (value) => nameOfSpoken(Object(value)))),
+    ...linesOf(stdout).flatMap((line) => check(line, (value) => nameOfAnswer(argv, value))),
+  ]
+}

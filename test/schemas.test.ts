@@ -39,6 +39,9 @@ type Place = Awaited<ReturnType<typeof createPlace>>
 
 const IMAGE = ['run', 'image', 'a fox', '--json']
 
+const administered = async ({ run, dataFolder }: Place, ...words: string[]) =>
+  valuesOf((await run(['admin', ...words, '--json', '--data', dataFolder])).stdout)
+
 /** How to come to a thing of each schema; at least one. */
 const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unknown[]>>> = {
   run: async ({ run, folder }) => {
@@ -130,6 +133,21 @@ const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unk
     return valuesOf((await run(['config', 'get', 'timeout', '--json'])).stdout)
   },
   'config-path': async ({ run }) => valuesOf((await run(['config', 'path', '--json'])).stdout),
+  'admin-account': async (place) => [
+    ...(await administered(place, 'account', 'list')),
+    ...(await administered(place, 'credits', 'add', 'default', '5')),
+  ],
+  'admin-key': async (place) => {
+    const terms = ['--quota', '3', '--spend-limit', '9', '--allow-ip', '::1', '--expires', '1d']
+    await administered(place, 'key', 'set', 'first', ...terms)
+    return await administered(place, 'key', 'list')
+  },
+  'admin-new-key': (place) => administered(place, 'key', 'create', '--account', 'default'),
+  'admin-credits': async (place) => {
+    await place.run([...IMAGE, '--no-wait'])
+    return await administered(place, 'credits', 'list', 'default')
+  },
+  'admin-verify': (place) => administered(place, 'verify'),
   forget: async ({ run, loses }) => {
     await run(IMAGE, { fetch: loses })
     const [{ key }] = valuesOf((await run(['list', '--json'])).stdout) as [{ key: string }]

@@ -15,3 +15,5 @@ export const configPath = (folder: string): string => join(folder, 'config.json'
 
 /** In the state folder. */
 export const JOURNAL_FILE = 'journal.db'
+/** In the state folder: the data of `rushes serve`, and what `rushes admin` works on. */
+export const SERVICE_FOLDER = 'service'

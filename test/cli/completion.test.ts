@@ -149,6 +149,20 @@ describe('commands and flags', () => {
   })
 })
 
+it('accounts and keys of the local service in the state folder', async () => {
+  const home = temporaryFolder()
+  const admin = (...words: string[]) => runCli(['admin', ...words], { home })
+  await admin('account', 'create', 'acme', '--balance', '7')
+  await admin('key', 'create', '--account', 'acme', '--name', 'ci')
+  const found = async (...words: string[]) => {
+    const { values, abouts } = await complete(['admin', ...words, ''], { home })
+    return values.map((value, at) => [value, abouts[at]])
+  }
+  expect(await found('account', 'ban')).toEqual([['acme', '7 credits']])
+  expect(await found('key', 'create', '--account')).toEqual([['acme', '7 credits']])
+  expect(await found('key', 'disable')).toEqual([['1', 'ci of acme']])
+})
+
 describe('runs', () => {
   const known = () =>
     homeWith([

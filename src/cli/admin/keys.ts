@@ -16,7 +16,7 @@ const NONE = 'none'
 const termOptions = (lifts: boolean): readonly Option[] => {
   const orNone = lifts ? ', or none' : ''
   return [
-    new Option('--name <name>', 'what it is called'),
+    new Option('--name <text>', 'what it is called'),
     new Option('--spend-limit <n>', `credits that it may spend in its life${orNone}`),
     new Option('--quota <n>', `runs that it may make in its life${orNone}`),
     new Option(
@@ -31,7 +31,7 @@ export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'create',
     about: 'make a key, and print it this once',
-    options: () => [new Option('--account <name>', 'whose key it is'), ...termOptions(false)],
+    options: () => [new Option('--account <account>', 'whose key it is'), ...termOptions(false)],
     make: true,
     async work({ ctx, admin, flags }) {
       if (flags.account === undefined)
@@ -46,7 +46,7 @@ export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'list',
     about: 'the keys: what they spent, and what they may',
-    options: () => [new Option('--account <name>', 'only the keys of this account')],
+    options: () => [new Option('--account <account>', 'only the keys of this account')],
     async work({ ctx: { out, clock }, admin, flags }) {
       const keys = await admin.keys(flags.account)
       const nowMs = clock.now()

@@ -4,6 +4,7 @@ import type { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { Administration } from '../../service/administration.js'
 import type { Context } from '../context.js'
+import { SERVICE_FOLDER } from '../folders.js'
 
 /** Each command has some of these. */
 export interface AdminFlags {
@@ -46,7 +47,7 @@ export async function perform(
       'Name it with --data, as rushes serve does.',
     )
   const { openAdministration } = await import('../../service/administration.js')
-  const dataFolder = flags.data ?? join(ctx.stateFolder, 'service')
+  const dataFolder = flags.data ?? join(ctx.stateFolder, SERVICE_FOLDER)
   const admin = await openAdministration({ dataFolder, clock: ctx.clock, make })
   try {
     await work({ ctx, admin, flags }, ...words)

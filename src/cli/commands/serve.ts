@@ -8,6 +8,7 @@ import type { Context } from '../context.js'
 import { parseDuration } from '../duration.js'
 import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../engines.js'
 import { choiceOption } from '../flags/choice.js'
+import { SERVICE_FOLDER } from '../folders.js'
 import type { CommandEnvironment } from '../program.js'
 import { repeated } from '../repeated.js'
 import { wholeNumber } from '../whole-number.js'
@@ -129,7 +130,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     options.concurrency === undefined
       ? defaultConcurrency()
       : wholeNumber(options.concurrency, '--concurrency', 1, 64)
-  const data = options.data ?? join(stateFolder, 'service')
+  const data = options.data ?? join(stateFolder, SERVICE_FOLDER)
   const { createService } = await import('../../service/index.js')
   const service = await createService({
     dataFolder: data,

@@ -65,6 +65,9 @@ const models: Source = async ({ path }, known) => {
   return offer(await known.models(kind))
 }
 
+const accounts: Source = async (_, known) => offer((await known.service()).accounts)
+const keys: Source = async (_, known) => offer((await known.service()).keys)
+
 /** By the name of the value in the help. */
 const VALUES: Readonly<Record<string, Source>> = {
   text: nothing,
@@ -81,6 +84,8 @@ const VALUES: Readonly<Record<string, Source>> = {
   address: nothing,
   size: nothing,
   spec: nothing,
+  cidr: nothing,
+  account: accounts,
   glob: nothing,
   'kind=command': nothing,
   'kind=name': nothing,
@@ -104,6 +109,15 @@ const ARGUMENTS: Readonly<Record<string, Source>> = {
   'config set key': () => settings(),
   'config unset key': () => settings(),
   'config set value': nothing,
+  'admin account create name': nothing,
+  'admin account ban name': accounts,
+  'admin account unban name': accounts,
+  'admin key disable key': keys,
+  'admin key enable key': keys,
+  'admin key set key': keys,
+  'admin credits add account': accounts,
+  'admin credits add n': nothing,
+  'admin credits list account': accounts,
 }
 
 const settings = (): Offer =>

@@ -8,7 +8,8 @@ import { parseBaseUrl } from '../../client/address.js'
 import type { Glimpse } from '../../journal/glance.js'
 import type { Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { configPath, foldersOf, JOURNAL_FILE } from '../folders.js'
+import { DATABASE_NAME } from '../../service/folders.js'
+import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../folders.js'
 import type { Globals } from '../globals.js'
 import { profileIn, profilesIn, settingsOf } from '../profile.js'
 import { CONFIG_KEYS, type Env, findSetting, LOCAL_ADDRESS, type SettingName, variable } from '../settings.js'
@@ -25,6 +26,8 @@ export interface Known {
   everyRun(): Promise<readonly KnownRun[]>
   models(kind: Kind | undefined): Promise<readonly Candidate[]>
   profiles(): Promise<readonly Candidate[]>
+  /** Accounts, and keys by their number, of the local service in the state folder. */
+  service(): Promise<{ readonly accounts: readonly Candidate[]; readonly keys: readonly Candidate[] }>
 }
 
 const MOST_RUNS = 1_000
@@ -94,6 +97,22 @@ export function createKnown(env: Env, globals: Globals): Known {
         .filter((value) => value !== '' && value === printable(value) && !value.startsWith('-'))
         .map((value) => ({ value, about: settingsOf(profileIn(file, value), ['baseUrl']).baseUrl ?? '' }))
     },
+    service: () =>
+      readOr({ accounts: [], keys: [] }, async () => {
+        const path = join(folders.state, SERVICE_FOLDER, DATABASE_NAME)
+        if (!existsSync(path)) return { accounts: [], keys: [] }
+        const { glanceAtAccounts } = await import('../../service/store/sqlite/glance.js')
+        const { accounts, keys } = glanceAtAccounts(path)
+        return {
+          accounts: accounts
+            .filter(({ name }) => isPlainWord(name))
+            .map(({ name, balance }) => ({ value: name, about: `${balance} credits` })),
+          keys: keys.map(({ id, name, account }) => ({
+            value: String(id),
+            about: shortened(printable(`${name} of ${account}`), ABOUT_LENGTH),
+          })),
+        }
+      }),
   }
 }
 

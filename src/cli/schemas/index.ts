@@ -3,6 +3,7 @@
  * the tests hold it against what is really printed. Nothing of it is loaded by a command.
  */
 import { MANIFEST_SCHEMA } from '../../batch/manifest/schema.js'
+import { ACCOUNT_SCHEMA, CREDITS_SCHEMA, KEY_SCHEMA, NEW_KEY_SCHEMA, VERIFY_SCHEMA } from './admin.js'
 import {
   BATCH_PLAN_SCHEMA,
   BATCH_PLAN_SUMMARY_SCHEMA,
@@ -50,6 +51,11 @@ export const PUBLISHED = [
   { name: 'model', of: '`models <name> --json`', schema: MODEL_SCHEMA },
   { name: 'doctor', of: '`doctor --json`', schema: DOCTOR_SCHEMA },
   { name: 'serve', of: '`serve --json`', schema: SERVE_SCHEMA },
+  { name: 'admin-account', of: '`admin account --json`, `admin credits add --json`', schema: ACCOUNT_SCHEMA },
+  { name: 'admin-key', of: '`admin key list|disable|enable|set --json`', schema: KEY_SCHEMA },
+  { name: 'admin-new-key', of: '`admin key create --json`', schema: NEW_KEY_SCHEMA },
+  { name: 'admin-credits', of: '`admin credits list --json`', schema: CREDITS_SCHEMA },
+  { name: 'admin-verify', of: '`admin verify --json`', schema: VERIFY_SCHEMA },
   { name: 'config-list', of: '`config list --json`', schema: CONFIG_LIST_SCHEMA },
   { name: 'config-get', of: '`config get --json`', schema: CONFIG_GET_SCHEMA },
   { name: 'config-path', of: '`config path --json`', schema: CONFIG_PATH_SCHEMA },

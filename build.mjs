@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
@@ -23,7 +23,7 @@ const standaloneCode = standalone.default ?? standalone
 
 const EXTERNAL = [
   /^node:/,
-  'libsql',
+  /^@libsql\//,
   'sharp',
   'fastify',
   '@fastify/static',
@@ -46,7 +46,7 @@ try {
 }
 
 async function write(input, format) {
-  const plugins = [compiledSchemas(), lightCommander(), textFiles()]
+  const plugins = [compiledSchemas(), lightCommander(), lightUndici(), lightLibsql(), textFiles()]
   const bundle = await rolldown({
     cwd: root,
     input,
@@ -103,6 +103,55 @@ function lightCommander() {
       handler(code) {
         if (!code.includes(wanted)) throw new Error('commander loads child_process in another way by now')
         return code.replace(wanted, 'const childProcess = {};')
+      },
+    },
+  }
+}
+
+/** undici loads HTTP/2 whether it is used or not, and for forms all of `fetch`; neither is asked of it here. */
+function lightUndici() {
+  return {
+    name: 'light-undici',
+    load: {
+      filter: { id: /undici[\\/]lib[\\/](dispatcher[\\/]client-h2|web[\\/]fetch[\\/]body)\.js$/ },
+      handler: (id) => ({
+        code: `module.exports = function () { throw new Error('not in this build: ${basename(id)}') }`,
+        moduleType: 'js',
+      }),
+    },
+  }
+}
+
+/**
+ * libsql has Node write a report of the whole process to learn which C library there is. npm installs the binary for that
+ * library alone, so the one that can be loaded is the one.
+ */
+function lightLibsql() {
+  const wanted = /function requireNative\(\) \{.*?\n\}\n/s
+  const code = `function requireNative() {
+  const { platform, arch } = process
+  const endings = { win32: ['-msvc'], linux: arch === 'arm' ? ['-gnueabihf', '-musleabihf'] : ['-gnu', '-musl'] }
+  let failure
+  for (const ending of endings[platform] ?? ['']) {
+    try {
+      return require('@libsql/' + platform + '-' + arch + ending)
+    } catch (error) {
+      failure ??= error
+    }
+  }
+  throw failure
+}
+`
+  return {
+    name: 'light-libsql',
+    transform: {
+      filter: { id: /node_modules[\\/]libsql[\\/]index\.js$/ },
+      handler(text) {
+        if (!wanted.test(text)) throw new Error('libsql finds its binary in another way by now')
+        return text
+          .replace(wanted, code)
+          .replace('const { load, currentTarget } = require("@neon-rs/load");', '')
+          .replace('const { familySync, GLIBC, MUSL } = require("detect-libc");', '')
       },
     },
   }

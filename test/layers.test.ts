@@ -218,7 +218,7 @@ describe('one place each', () => {
     ['chalk', ['src/cli/style.ts']],
     ['conf', ['src/cli/config-file.ts']],
     ['libsql', ['src/host/database.ts']],
-    ['undici', ['src/host/undici.ts']],
+    ['undici', ['src/host/undici-parts.d.ts', 'src/host/undici.ts']],
   ])('%s', (name, places) => expect(importers(name)).toEqual(places))
 
   it.each([

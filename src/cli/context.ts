@@ -108,7 +108,12 @@ export function createContext(options: ContextOptions): Context {
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
-    const { createNetwork } = await import('../host/undici.js')
+    const [{ createNetwork }, { compileOnce }] = await Promise.all([
+      import('../host/undici.js'),
+      import('../host/webassembly.js'),
+    ])
+    // undici's parser is WebAssembly; the renderers are other processes.
+    compileOnce()
     const network = createNetwork({ env, clock })
     closers.push(network.close)
     return network.fetch

@@ -1,4 +1,5 @@
 /** The program's first file, and for its version the only one: nothing is loaded before it is known to be needed. */
+import module from 'node:module'
 import { VERSION } from './version.js'
 
 const edge = () => import('./edge.js')
@@ -6,7 +7,12 @@ const edge = () => import('./edge.js')
 export function start(): void {
   const [word, ...more] = process.argv.slice(2)
   if (more.length === 0 && (word === '--version' || word === '-V')) sayVersion()
-  else edge().then(({ runProcess }) => runProcess())
+  else {
+    // From Node 22.8 on: what was compiled once is read the next time.
+    const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
+    enableCompileCache?.()
+    edge().then(({ runProcess }) => runProcess())
+  }
 }
 
 function sayVersion(): void {

@@ -4,7 +4,11 @@
  */
 import type { LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
-import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, request as undiciRequest } from 'undici'
+import type { Dispatcher } from 'undici'
+// Its parts and not the whole, which has a cache, fetch, web sockets and mocks, and takes more than twice as long to load.
+import apiRequest from 'undici/lib/api/api-request.js'
+import undiciErrors from 'undici/lib/core/errors.js'
+import Agent from 'undici/lib/dispatcher/agent.js'
 import type { Clock, Disarm } from './clock.js'
 import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse, isLoopback } from './http.js'
 
@@ -29,9 +33,9 @@ export interface NetworkOptions {
 }
 
 export function createNetwork({ env, clock, lookup }: NetworkOptions): Network {
-  const dispatchers = new Map<string, Dispatcher>()
+  const dispatchers = new Map<string, Promise<Dispatcher>>()
 
-  function dispatcherFor({ url, fresh }: HttpRequest): Dispatcher {
+  function dispatcherFor({ url, fresh }: HttpRequest): Promise<Dispatcher> {
     const direct = isLoopback(url.hostname)
     const name = `${direct ? 'direct' : 'proxied'} ${fresh ? 'fresh' : 'kept'}`
     const dispatcher = dispatchers.get(name) ?? createDispatcher(direct, fresh ?? false, env, lookup)
@@ -40,20 +44,20 @@ export function createNetwork({ env, clock, lookup }: NetworkOptions): Network {
   }
 
   return {
-    fetch: (request) => send(request, dispatcherFor(request), clock),
+    fetch: async (request) => await send(request, await dispatcherFor(request), clock),
     close: async () => {
-      await Promise.all([...dispatchers.values()].map((dispatcher) => dispatcher.destroy()))
+      await Promise.all([...dispatchers.values()].map(async (dispatcher) => (await dispatcher).destroy()))
       dispatchers.clear()
     },
   }
 }
 
-function createDispatcher(
+async function createDispatcher(
   direct: boolean,
   fresh: boolean,
   env: NetworkOptions['env'],
   lookup: LookupFunction | undefined,
-): Dispatcher {
+): Promise<Dispatcher> {
   const idleMs = fresh ? FRESH_IDLE_MS : POLLING_IDLE_MS
   const options: Agent.Options = {
     connect: { timeout: CONNECT_TIMEOUT_MS, ...(lookup && { lookup }) },
@@ -63,15 +67,18 @@ function createDispatcher(
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMs,
   }
-  // EnvHttpProxyAgent would send 127.0.0.1 through the proxy, so loopback never reaches it.
-  if (direct) return new Agent(options)
   const proxy = (name: string) => env[name.toLowerCase()] || env[name] || ''
-  return new EnvHttpProxyAgent({
-    ...options,
-    httpProxy: proxy('HTTP_PROXY'),
-    httpsProxy: proxy('HTTPS_PROXY'),
-    noProxy: proxy('NO_PROXY'),
-  })
+  const [httpProxy, httpsProxy] = [proxy('HTTP_PROXY'), proxy('HTTPS_PROXY')]
+  // EnvHttpProxyAgent would send 127.0.0.1 through the proxy, so loopback never reaches it.
+  if (direct || (httpProxy === '' && httpsProxy === '')) return new Agent(options)
+  const [{ default: EnvHttpProxyAgent }, { default: Dispatcher }, { default: api }] = await Promise.all([
+    import('undici/lib/dispatcher/env-http-proxy-agent.js'),
+    import('undici/lib/dispatcher/dispatcher.js'),
+    import('undici/lib/api/index.js'),
+  ])
+  // The tunnel is asked for by `connect`, which the package as a whole puts there.
+  Object.assign(Dispatcher.prototype, api)
+  return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy: proxy('NO_PROXY') })
 }
 
 /** A timer that is wound up again whenever something moves. */
@@ -105,7 +112,16 @@ async function send(
   watchdog.feed()
   try {
     signal.throwIfAborted()
-    const asked = undiciRequest(request.url, {
+    const through = dispatcher.compose(
+      tellingWhenSent(() => {
+        if (signal.aborted) return
+        sent = true
+        watchdog.feed()
+      }),
+    )
+    const asked = apiRequest.call(through, {
+      origin: request.url.origin,
+      path: `${request.url.pathname}${request.url.search}`,
       method: request.method,
       headers: withLength(request),
       body:
@@ -113,13 +129,6 @@ async function send(
           ? null
           : Readable.from(chunksOf(request.body, watchdog), { objectMode: false }),
       signal,
-      dispatcher: dispatcher.compose(
-        tellingWhenSent(() => {
-          if (signal.aborted) return
-          sent = true
-          watchdog.feed()
-        }),
-      ),
     })
     const answer = await unlessAborted(asked, signal, () => sent)
     watchdog.feed()
@@ -228,7 +237,7 @@ const codeOf = (error: unknown): string | undefined => {
 
 function describe(error: unknown): string {
   const inner = innermost(error)
-  if (inner instanceof errors.ConnectTimeoutError)
+  if (inner instanceof undiciErrors.ConnectTimeoutError)
     return `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`
   if (codeOf(inner) === 'ENOTFOUND') return 'the name of the host was not found'
   if (codeOf(inner) === 'ECONNREFUSED') return 'the connection was refused'

@@ -16,7 +16,7 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the downloader': 'function createDownloader(',
 }
 /** Packages that stay outside of the bundle. */
-const OUTSIDE = ['libsql', 'fastify', '@fastify/static', 'sharp', 'h264-mp4-encoder'] as const
+const OUTSIDE = ['@libsql', 'fastify', '@fastify/static', 'sharp', 'h264-mp4-encoder'] as const
 
 const chunks = new Map<string, string>()
 beforeAll(() => {
@@ -85,8 +85,8 @@ describe.concurrent('what is loaded', () => {
   it('is seen: a command that needs the network loads it and nothing of the service; --local loads both', async () => {
     const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: 'http://127.0.0.1:9' }
     const remote = await loadedBy(['login'], key, 'key')
-    expect(remote).toMatchObject({ code: 9, packages: ['undici', 'libsql'] })
+    expect(remote).toMatchObject({ code: 9, packages: ['undici', '@libsql'] })
     const local = await loadedBy(['status', '--local', 'run_1'])
-    expect(local.packages).toEqual(['undici', 'the service', 'libsql', 'fastify', '@fastify/static'])
+    expect(local.packages).toEqual(['undici', 'the service', '@libsql', 'fastify', '@fastify/static'])
   })
 })

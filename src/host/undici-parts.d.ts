@@ -1,0 +1,36 @@
+/** The parts of undici that are loaded one by one (`undici.ts`), with the types that it gives the whole. */
+declare module 'undici/lib/api/api-request.js' {
+  import type { Dispatcher } from 'undici'
+
+  const request: (this: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>
+  export default request
+}
+
+declare module 'undici/lib/api/index.js' {
+  const api: Readonly<Record<'connect' | 'pipeline' | 'request' | 'stream' | 'upgrade', unknown>>
+  export default api
+}
+
+declare module 'undici/lib/core/errors.js' {
+  import { errors } from 'undici'
+
+  export default errors
+}
+
+declare module 'undici/lib/dispatcher/agent.js' {
+  import { Agent } from 'undici'
+
+  export default Agent
+}
+
+declare module 'undici/lib/dispatcher/dispatcher.js' {
+  import { Dispatcher } from 'undici'
+
+  export default Dispatcher
+}
+
+declare module 'undici/lib/dispatcher/env-http-proxy-agent.js' {
+  import { EnvHttpProxyAgent } from 'undici'
+
+  export default EnvHttpProxyAgent
+}

@@ -5,6 +5,7 @@ import { agents } from '../../src/cli/help/agents.js'
 import { EXIT_MEANINGS } from '../../src/cli/help/exit-codes.js'
 import { SCRIPTING } from '../../src/cli/help/scripting.js'
 import { TOPICS } from '../../src/cli/help/topics.js'
+import { createProgram } from '../../src/cli/program.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli/settings.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
@@ -90,6 +91,41 @@ describe('scripting and agents', () => {
   it('agents is short enough to be read whole, and knows every exit code', () => {
     expect(agents().length).toBeLessThan(8_000)
     expect(Object.values(EXIT).filter((code) => !agents().includes(`\n| ${code} |`))).toEqual([])
+  })
+})
+
+describe('every example', () => {
+  /** Without the parts of a pipe that are others'. */
+  const linesOf = (text: string): readonly string[] =>
+    text
+      .split('\n')
+      .filter((line) => /^( {2})?rushes (run|wait|list|status)/.test(line))
+      .flatMap((line) => line.trim().split(/ {2,}/)[0]?.split(' | ') ?? [])
+      .filter((line) => line.startsWith('rushes '))
+
+  const inText = (text: string): readonly string[] =>
+    [...text.matchAll(/`(rushes [a-z][^`]*)`/g)].map(([, line = '']) => line)
+
+  const wordsOf = (line: string): readonly string[] =>
+    [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
+
+  const plainText = async () => [await help(), await help('help', 'scripting'), agents()]
+
+  it('can be parsed', async () => {
+    const texts = await plainText()
+    const lines = [...texts.flatMap(linesOf), ...inText(agents())]
+      // What stands for a command, or for the rest of one.
+      .filter((line) => !/<command>|\.\.\. --no-wait|^rushes (config|login)$|^rushes help/.test(line))
+    expect(lines.length).toBeGreaterThan(20)
+    const wrong: string[] = []
+    for (const line of lines) {
+      const words = wordsOf(line).slice(1)
+      const program = await createProgram(words[0], { run: async () => {}, print: () => {} })
+      await program.parseAsync([...words], { from: 'user' }).catch((error: Error) => {
+        wrong.push(`${line}: ${error.message}`)
+      })
+    }
+    expect(wrong).toEqual([])
   })
 })
 

@@ -1,5 +1,6 @@
 /** The topics of `rushes help`, and what is said to a word that is nearly right. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../src/cli/help/agents.js'
 import { EXIT_MEANINGS } from '../../src/cli/help/exit-codes.js'
@@ -10,6 +11,7 @@ import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { runCli } from '../support/cli.js'
+import { withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const doc = (name: string): string => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
@@ -183,4 +185,36 @@ describe('a profile that is not in the config file', () => {
       expect((await runCli([...words, '--profile', 'staging'], { home })).stderr).not.toContain('no profile')
     },
   )
+})
+
+it('a status that no run has is no error, and the nearest is named', async () => {
+  const home = temporaryFolder()
+  const input = { prompt: 'a fox' }
+  const row = {
+    address: 'https://api.example.com',
+    profile: 'default',
+    kind: 'image',
+    model: 'acme/still-1',
+    input,
+  }
+  withJournal(home, (journal) => journal.accept(journal.intend(row), 'run_1', 'queued'))
+  const list = async (status: string) => runCli(['list', '--status', status], { home })
+  expect(await list('queud')).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: 'No run has the status queud; the nearest is queued.\n',
+  })
+  expect(await list('processing')).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  expect((await list('queued')).stderr).toBe('')
+})
+
+it('--only that means no run names the nearest', async () => {
+  const folder = temporaryFolder()
+  writeFileSync(
+    join(folder, 'shots.json'),
+    JSON.stringify([{ name: 'fox', kind: 'image', model: 'a/b', prompt: 'x' }]),
+  )
+  const { code, stderr } = await runCli(['batch', join(folder, 'shots.json'), '--check', '--only', 'fix'])
+  expect(code).toBe(2)
+  expect(stderr).toContain('no run of the manifest has such a name or output; the nearest is fox.')
 })

@@ -31,6 +31,12 @@ describe('every topic', () => {
     expect(await help()).toContain(name)
   })
 
+  it('is not taken for the value of a flag', async () => {
+    expect(await help('--profile', 'x', 'help', 'agents')).toBe(agents())
+    expect((await runCli(['--profile', 'help', 'agents'])).code).toBe(2)
+    expect((await runCli(['run', 'help', 'agents'])).stdout).not.toBe(agents())
+  })
+
   it.each(['exit-codes', 'environment', 'scripting'])(
     '%s fits a terminal and has no Markdown',
     async (name) => {

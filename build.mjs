@@ -4,7 +4,7 @@
  * bundled, since loading packages file by file costs more than running them. Silent, and quick enough for `prepare`.
  */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -180,4 +180,21 @@ function declareTypes(folder) {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   })
+  keepReached(join(folder, 'types'))
+}
+
+/** Of the types only those that the library's own lead to. */
+function keepReached(folder) {
+  const reached = new Set()
+  const visit = (path) => {
+    if (reached.has(path)) return
+    reached.add(path)
+    for (const [, name] of readFileSync(path, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)\.js['"]/g))
+      visit(join(dirname(path), `${name}.d.ts`))
+  }
+  visit(join(folder, 'index.d.ts'))
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isFile() && !reached.has(path)) rmSync(path)
+  }
 }

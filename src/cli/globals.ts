@@ -34,20 +34,22 @@ const TAKES_VALUE: readonly string[] = ROWS.filter(({ flags }) => flags.includes
   ({ flags }) => flags.split(' ')[0] ?? '',
 )
 
-/**
- * The name of the command: the first word that is no flag and no flag's value, or the one after it for `help`. Read
- * before commander sees the line, so that one command's file is loaded and the others are not.
- */
-export function commandWord(argv: readonly string[]): string | undefined {
-  for (let index = 0; index < argv.length; index++) {
-    const word = argv[index] ?? ''
-    if (word === '--') return argv[index + 1]
-    if (word === 'help') return commandWord(argv.slice(index + 1))
-    if (!word.startsWith('-') || word === '-') return word
-    if (TAKES_VALUE.includes(word)) index++
-  }
-  return undefined
+/** The words that are no flag and no flag's value, as far as that can be told before the command is known. */
+export function plainWords(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf('--')
+  const before = end === -1 ? argv : argv.slice(0, end)
+  const words = before.filter(
+    (word, at) => (!word.startsWith('-') || word === '-') && !TAKES_VALUE.includes(before[at - 1] ?? ''),
+  )
+  return end === -1 ? words : [...words, ...argv.slice(end + 1)]
 }
+
+/**
+ * The name of the command: the first word, or the one after it for `help`. Read before commander sees the line, so that
+ * one command's file is loaded and the others are not.
+ */
+export const commandWord = (argv: readonly string[]): string | undefined =>
+  plainWords(argv).find((word) => word !== 'help')
 
 /** Whether errors are to be JSON, also when the line cannot be parsed. */
 export const wantsJson = (argv: readonly string[]): boolean => {

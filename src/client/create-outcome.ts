@@ -66,6 +66,7 @@ export function outcomeOfAnswer({ answer, runIdField }: AnswerReading): CreateOu
   }
 }
 
+/** A run that exists: the service has answered 201. */
 export interface Accepted {
   readonly id: string
   /** The body of the 201, parsed; null when there was no JSON in it. */

@@ -8,7 +8,9 @@ import { headOf, readAnswer } from './answers.js'
 import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
 import type { Gate } from './send.js'
 
+/** What a create asks for. */
 export interface CreateBody {
+  /** `<provider>/<name>`, as the service publishes it. */
   readonly model: string
   readonly input: ModelInput
 }

@@ -3,6 +3,7 @@
  * tests put the real service in its place without a port.
  */
 
+/** One request, as it goes out. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   readonly url: URL
@@ -16,6 +17,7 @@ export interface HttpRequest {
   readonly fresh?: boolean
 }
 
+/** The head of an answer, and its body as it comes. */
 export interface HttpResponse {
   readonly status: number
   /** Names in any case; several lines of one header are joined by `, `. */
@@ -28,6 +30,7 @@ export interface HttpResponse {
 /** Sends one request and resolves with the head of the answer. Follows no redirect. Throws `HttpFailure`. */
 export type Fetch = (request: HttpRequest) => Promise<HttpResponse>
 
+/** A request that got no answer, or whose answer broke off. */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure'
   /**

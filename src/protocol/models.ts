@@ -74,6 +74,7 @@ export const IMAGE_INPUT = {
   },
 } as const satisfies ModelSchema
 
+/** The schemas of both models, by kind. */
 export const MODEL_INPUTS = { video: VIDEO_INPUT, image: IMAGE_INPUT } as const
 
 export type Kind = keyof typeof MODEL_INPUTS
@@ -95,7 +96,9 @@ type InputOf<Schema extends ModelSchema> = {
     : Name]?: ValueOf<Schema['properties'][Name]>
 }
 
+/** What the video model takes, as its schema says. */
 export type VideoInput = InputOf<typeof VIDEO_INPUT>
+/** What the image model takes, as its schema says. */
 export type ImageInput = InputOf<typeof IMAGE_INPUT>
 
 /** An input object as it travels: schema-checked for the two published models, anything for another one. */

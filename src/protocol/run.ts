@@ -20,6 +20,7 @@ export const FAILURE_STATUSES: readonly string[] = [
   'timed_out',
 ]
 
+/** What a status comes to. */
 export type Phase = 'going' | 'succeeded' | 'failed'
 
 /** What a status means. `furtherFailures` are the user's own words for failure, beside the list above. */

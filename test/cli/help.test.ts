@@ -1,14 +1,17 @@
 /** The topics of `rushes help`, and what is said to a word that is nearly right. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../src/cli/help/agents.js'
 import { EXIT_MEANINGS } from '../../src/cli/help/exit-codes.js'
 import { SCRIPTING } from '../../src/cli/help/scripting.js'
 import { TOPICS } from '../../src/cli/help/topics.js'
+import { createProgram } from '../../src/cli/program.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli/settings.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { runCli } from '../support/cli.js'
+import { withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const doc = (name: string): string => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
@@ -26,6 +29,12 @@ describe('every topic', () => {
     expect(text).not.toMatch(/undefined|\[object|[ \t]$/m)
     expect(await help('--quiet', 'help', name)).toBe(text)
     expect(await help()).toContain(name)
+  })
+
+  it('is not taken for the value of a flag', async () => {
+    expect(await help('--profile', 'x', 'help', 'agents')).toBe(agents())
+    expect((await runCli(['--profile', 'help', 'agents'])).code).toBe(2)
+    expect((await runCli(['run', 'help', 'agents'])).stdout).not.toBe(agents())
   })
 
   it.each(['exit-codes', 'environment', 'scripting'])(
@@ -93,6 +102,41 @@ describe('scripting and agents', () => {
   })
 })
 
+describe('every example', () => {
+  /** Without the parts of a pipe that are others'. */
+  const linesOf = (text: string): readonly string[] =>
+    text
+      .split('\n')
+      .filter((line) => /^( {2})?rushes (run|wait|list|status)/.test(line))
+      .flatMap((line) => line.trim().split(/ {2,}/)[0]?.split(' | ') ?? [])
+      .filter((line) => line.startsWith('rushes '))
+
+  const inText = (text: string): readonly string[] =>
+    [...text.matchAll(/`(rushes [a-z][^`]*)`/g)].map(([, line = '']) => line)
+
+  const wordsOf = (line: string): readonly string[] =>
+    [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
+
+  const plainText = async () => [await help(), await help('help', 'scripting'), agents()]
+
+  it('can be parsed', async () => {
+    const texts = await plainText()
+    const lines = [...texts.flatMap(linesOf), ...inText(agents())]
+      // What stands for a command, or for the rest of one.
+      .filter((line) => !/<command>|\.\.\. --no-wait|^rushes (config|login)$|^rushes help/.test(line))
+    expect(lines.length).toBeGreaterThan(20)
+    const wrong: string[] = []
+    for (const line of lines) {
+      const words = wordsOf(line).slice(1)
+      const program = await createProgram(words[0], { run: async () => {}, print: () => {} })
+      await program.parseAsync([...words], { from: 'user' }).catch((error: Error) => {
+        wrong.push(`${line}: ${error.message}`)
+      })
+    }
+    expect(wrong).toEqual([])
+  })
+})
+
 describe('help of commands', () => {
   it.each([['run'], ['list']])('%s is what --help prints', async (name) => {
     expect(await help('help', name)).toBe(await help(name, '--help'))
@@ -147,4 +191,36 @@ describe('a profile that is not in the config file', () => {
       expect((await runCli([...words, '--profile', 'staging'], { home })).stderr).not.toContain('no profile')
     },
   )
+})
+
+it('a status that no run has is no error, and the nearest is named', async () => {
+  const home = temporaryFolder()
+  const input = { prompt: 'a fox' }
+  const row = {
+    address: 'https://api.example.com',
+    profile: 'default',
+    kind: 'image',
+    model: 'acme/still-1',
+    input,
+  }
+  withJournal(home, (journal) => journal.accept(journal.intend(row), 'run_1', 'queued'))
+  const list = async (status: string) => runCli(['list', '--status', status], { home })
+  expect(await list('queud')).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: 'No run has the status queud; the nearest is queued.\n',
+  })
+  expect(await list('processing')).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  expect((await list('queued')).stderr).toBe('')
+})
+
+it('--only that means no run names the nearest', async () => {
+  const folder = temporaryFolder()
+  writeFileSync(
+    join(folder, 'shots.json'),
+    JSON.stringify([{ name: 'fox', kind: 'image', model: 'a/b', prompt: 'x' }]),
+  )
+  const { code, stderr } = await runCli(['batch', join(folder, 'shots.json'), '--check', '--only', 'fix'])
+  expect(code).toBe(2)
+  expect(stderr).toContain('no run of the manifest has such a name or output; the nearest is fox.')
 })

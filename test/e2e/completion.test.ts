@@ -26,18 +26,21 @@ function furnished(): Place {
   mkdirSync(join(place.folder, 'sub folder'))
   for (const name of ['plain.png', 'shots.yaml']) writeFileSync(join(place.folder, name), '')
   const journal = openJournal({ path: join(state, 'journal.db'), now: () => 0, onSetAside() {} })
-  for (const id of ['run_fox', '$(touch broken)'])
-    journal.accept(
-      journal.intend({
-        address: 'https://api.example.com',
-        profile: 'default',
-        kind: 'image',
-        model: 'acme/still-1',
-        input: { prompt: 'a\tfox' },
-      }),
-      id,
-      'queued',
-    )
+  const address = 'https://api.example.com'
+  const common = {
+    address,
+    profile: 'default',
+    kind: 'image',
+    model: 'acme/still-1',
+    input: { prompt: 'a\tfox' },
+  }
+  for (const id of ['going_1', 'done_1', '$(touch broken)'])
+    journal.accept(journal.intend(common), id, 'queued')
+  const done = { urls: ['https://cdn.example/a.png'], failure: undefined, service: {} }
+  const times = { createdAt: undefined, finishedAt: undefined }
+  journal.see(address, {
+    state: { id: 'done_1', status: 'succeeded', phase: 'succeeded', ...done, ...times },
+  })
   journal.close()
   return place.with({ RUSHES_CONFIG_DIR: config, RUSHES_STATE_DIR: state })
 }
@@ -60,8 +63,12 @@ const LINES: readonly (readonly [string, string])[] = [
   ['rushes batch sho', 'rushes batch shots.yaml '],
   ['rushes serve --data su', 'rushes serve --data sub\\ folder/'],
   ['rushes serve --data plai', 'rushes serve --data plai'],
-  ['rushes wait ', 'rushes wait run_fox '],
-  ['rushes --json status r', 'rushes --json status run_fox '],
+  ['rushes wait ', 'rushes wait going_1 '],
+  ['rushes download ', 'rushes download done_1 '],
+  ['rushes --json status g', 'rushes --json status going_1 '],
+  ['rushes run video -i run:', 'rushes run video -i run:done_1 '],
+  ['rushes run video -i=run:d', 'rushes run video -i=run:d'],
+  ['rushes run video --image-url=run:d', 'rushes run video --image-url=run:done_1 '],
   ['rushes --profile wor', 'rushes --profile work\\ two '],
   ['rushes --profile=wor', 'rushes --profile=work\\ two '],
   ['rushes --profile "wor', 'rushes --profile "work two" '],

@@ -48,7 +48,7 @@ describe.concurrent('an engine', () => {
     [['--model-name', 'video=x'], /<provider>\/<name>/],
     [['--model-name', 'video=rushes/preview-image'], /cannot be both/],
     [['--retain', '10s'], /a minute at least/],
-    [['--log-level', 'loud'], /Allowed choices/],
+    [['--log-level', 'loud'], /must be one of silent, error/],
   ])('%j is a usage error', async (words, message) => {
     const { code, stdout, stderr } = await rushes(createPlace(), ['serve', '--port', '0', ...words])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

@@ -42,3 +42,34 @@ it.concurrent('creates, waits and downloads', async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(JSON.parse(stdout)).toMatchObject({ status: 'succeeded', urls: [expect.stringMatching(/^http/)] })
 })
+
+it.concurrent('forgives a service that does not know a new run yet, and one that it did not make it asks once', async () => {
+  const { code, stdout, stderr } = await script(
+    createPlace(),
+    `import { createClient } from ${JSON.stringify(LIBRARY)}
+    const answers = [[201, { id: 'a' }], [404, { error: { code: 'run_not_found' } }], [200, { id: 'a', status: 'failed' }]]
+    const gone = [404, { error: { code: 'run_not_found' } }]
+    const looks = []
+    const client = createClient({
+      baseUrl: 'https://api.example.com',
+      apiKey: 'key',
+      async fetch({ method, url }) {
+        looks.push(method + ' ' + url.pathname.split('/').at(-1))
+        const [status, body] = answers.shift() ?? gone
+        const bytes = new TextEncoder().encode(JSON.stringify(body))
+        return { status, header: () => undefined, body: (async function* () { yield bytes })(), discard() {} }
+      },
+    })
+    const { id } = await client.create({ model: 'acme/still-1', input: {} })
+    const { phase } = await client.wait(id, { timeoutMs: 10_000 })
+    // The limit of a later wait counts from its call, and nothing is forgiven any more.
+    const error = await client.wait(id, { timeoutMs: 10_000 }).catch((error) => error)
+    console.log(JSON.stringify({ phase, code: error.code, looks }))`,
+  )
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(JSON.parse(stdout)).toEqual({
+    phase: 'failed',
+    code: 'run_not_found',
+    looks: ['POST runs', 'GET a', 'GET a', 'GET a'],
+  })
+})

@@ -15,7 +15,8 @@ import { delimiter, dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterAll } from 'vitest'
+import { afterAll, expect } from 'vitest'
+import { misfitsOf } from './schemas.js'
 
 export const BINARY = fileURLToPath(new URL('../../bin/rushes.cjs', import.meta.url))
 export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
@@ -155,9 +156,12 @@ function running(child: ChildProcess): Running {
   }
 }
 
-/** Runs the program to its end. */
-export const rushes = (place: Place, words: readonly string[], options?: StartOptions): Promise<Ended> =>
-  start(place, words, { stdin: 'ignore', ...options }).ended
+/** Runs the program to its end; what it says under `--json` fits the published schemas. */
+export async function rushes(place: Place, words: readonly string[], options?: StartOptions): Promise<Ended> {
+  const ended = await start(place, words, { stdin: 'ignore', ...options }).ended
+  expect(misfitsOf(words, ended)).toEqual([])
+  return ended
+}
 
 /** Runs a bash script to its end. */
 export const bash = (place: Place, script: string): Promise<Ended> =>

@@ -5,6 +5,8 @@ import { makePlan, type Plan, type Step } from '../../batch/plan/index.js'
 import { usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
+import { nearest } from '../../protocol/nearest.js'
+import { printable } from '../../protocol/text.js'
 import { LOCAL_MODELS } from '../../service/models.js'
 import type { Context } from '../context.js'
 import type { Missing } from '../missing.js'
@@ -95,10 +97,15 @@ async function selectorFor(
   const means = ({ name, rowName, output }: Entry, matches: (text: string) => boolean) =>
     [name, rowName, output].some((text) => matches(text))
   for (const { glob, matches } of matchers)
-    if (!entries.some((entry) => means(entry, matches)))
+    if (!entries.some((entry) => means(entry, matches))) {
+      const near = nearest(
+        glob,
+        entries.flatMap(({ name, output }) => [name, output]),
+      )
       throw usageError(
-        `--only ${glob}: no run of the manifest has such a name or output.`,
+        `--only ${glob}: no run of the manifest has such a name or output${near === undefined ? '' : `; the nearest is ${printable(near)}`}.`,
         'A * stays within a folder; ** goes through all of them.',
       )
+    }
   return (entry) => matchers.some(({ matches }) => means(entry, matches))
 }

@@ -1,8 +1,9 @@
 /** `rushes list`: the runs this machine knows. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
-import type { ListFilter } from '../../journal/index.js'
+import type { Journal, ListFilter } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
+import { nearest } from '../../protocol/nearest.js'
 import type { Context } from '../context.js'
 import { parseDuration } from '../duration.js'
 import { choiceOption } from '../flags/choice.js'
@@ -54,6 +55,7 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
   }
   const journal = await ctx.journal()
   const runs = journal.list(filter)
+  if (runs.length === 0 && options.status !== undefined) sayNearest(ctx, options.status, journal)
   if (out.mode.json) for (const run of runs) out.json(listJson(run, journal.filesOf(run)))
   else if (!out.stdoutIsTerminal) for (const run of runs) out.line(tabRow(listCells(run)))
   else if (runs.length === 0) out.note('No such run is known on this machine.')
@@ -67,4 +69,11 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
       out.line(line)
   }
   return EXIT.ok
+}
+
+/** A status is the service's word, so one that nobody knows is no error. */
+function sayNearest({ out }: Context, status: string, journal: Journal): void {
+  const known = new Set(journal.list({ limit: 1_000 }).map((run) => run.status))
+  const near = known.has(status) ? undefined : nearest(status, [...known])
+  if (near !== undefined) out.note(`No run has the status ${status}; the nearest is ${near}.`)
 }

@@ -36,7 +36,7 @@ rushes run video "it runs" -i fox.png -o fox.mp4 --json
 rushes run image --prompt-file prompt.txt -n 4 -o 'fox-{index}.{ext}' --json
 \`\`\`
 
-A prompt that may begin with a dash: \`--prompt "..."\` or \`--prompt-file <path>\`. Values are checked before anything is sent:
+Any other model: \`rushes run model <provider/name> --input '{"prompt": "..."}' -o <path>\`. A prompt that may begin with a dash: \`--prompt "..."\` or \`--prompt-file <path>\`. Values are checked before anything is sent:
 
 ${KINDS.map((kind) => `* ${kind}: ${parametersOf(kind)}`).join('\n')}
 
@@ -66,6 +66,7 @@ ${exitRows()
 1. Never repeat a create after 11, 12 or 13. After 13 look first: \`rushes list --status unconfirmed --json\`.
 2. To ask for the same again without paying: \`--reuse\`. For many assets: \`rushes batch <manifest> --dry-run\`, then without;
    it makes only what is missing or stale, and a second run costs nothing. \`--max-runs <n>\` bounds what one call creates.
+   A manifest: \`runs: [{name: fox, kind: image, prompt: a red fox, quality: high, output: assets/fox.png}]\`.
 3. Lost an id? \`rushes list --json\` has every run that was created on this machine; \`rushes wait --last\` and \`--all\`.
 4. An existing file is never replaced without \`--overwrite\`; where its name is known beforehand, that is exit 2 and nothing is
    paid for.

@@ -1,4 +1,6 @@
 /** What `rushes help` knows beside the commands. Each text is loaded when it is asked for. */
+import { plainWords } from '../globals.js'
+
 export interface Topic {
   readonly name: string
   readonly about: string
@@ -30,6 +32,6 @@ export const TOPICS: readonly Topic[] = [
 
 /** What is asked about by `rushes help <word>`; global flags may stand before it. */
 export function wordAfterHelp(argv: readonly string[]): string | undefined {
-  const words = argv.filter((word) => !word.startsWith('-'))
-  return words[0] === 'help' ? words[1] : undefined
+  const [first, second] = plainWords(argv)
+  return first === 'help' ? second : undefined
 }

@@ -45,7 +45,7 @@ export function composeScene(
     y: setting.light.y * horizon,
     side: setting.light.x < 0.5 ? -1 : 1,
   }
-  const { season, weather } = reading
+  const { season, weather, sight } = reading
   const stage: Stage = {
     width,
     height,
@@ -54,6 +54,7 @@ export function composeScene(
     place,
     season,
     weather,
+    sight,
     palette,
     light,
     isStill: actors[0]?.stance === 'thing',

@@ -64,4 +64,7 @@ test('the font that is shipped has Latin, Greek, Cyrillic and the ellipsis, and 
   expect(font.width('fox', 100)).toBeCloseTo(font.width('fox', 50) * 2)
   expect(font.outline('fox', 0, 0, 36)).toMatch(/^M[\d.]/)
   expect(font.outline('東', 0, 0, 36)).toBe('')
+  // Where the frame's height is 1000 but for the last digit of a float.
+  const line = font.outline('an aerial view', 62, 949.0000000000001, 31)
+  expect(line).toMatch(/^[MLQCZ\d. -]+$/)
 })

@@ -69,13 +69,16 @@ export const VIEWS: Readonly<Record<View, string>> = {
   aerial: 'aerial drone bird-eye birds-eye overhead top-down from-above above satellite-view eye-view',
 }
 
+/** Words for the sea that mean its edge. */
+export const BEACH = 'beach beaches shore seashore coast coastline seaside'
+
 export const PLACE_WORDS: Readonly<Record<Place, string>> = {
   mountains:
     'mountain mountains alps alpine peak peaks cliff cliffs ridge canyon himalaya himalayas volcano glacier fjord everest',
   hills:
     'hill hills meadow meadows field fields countryside farm grass grassland prairie savanna savannah vineyard garden gardens village pasture valley park steppe road highway campsite',
   underwater: 'underwater reef seabed coral deep-sea undersea aquarium',
-  sea: 'sea ocean lake river waves shore coast coastline beach harbour harbor island puddle pond bay lagoon sailing water wave',
+  sea: 'sea ocean lake river waves shore seashore coast coastline beach beaches seaside harbour harbor island puddle pond bay lagoon sailing water wave',
   city: 'city neon cyberpunk street streets town urban skyline skyscraper skyscrapers tokyo paris london york shanghai berlin hong-kong manhattan rooftop rooftops alley downtown market traffic sidewalk crosswalk subway downtown monaco dubai chicago',
   forest:
     'forest forests waterfall waterfalls woods woodland jungle trees pines rainforest taiga grove bamboo',

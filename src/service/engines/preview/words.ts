@@ -7,6 +7,7 @@ import { isFigurative } from './phrases.js'
 import { withoutSigns } from './signs.js'
 import { TINTS, type Tint } from './tints.js'
 import {
+  BEACH,
   GREY,
   type Hour,
   MOODS,
@@ -40,6 +41,7 @@ export interface Reading {
   readonly sight: Sight | undefined
   readonly place: Place | undefined
   readonly isMonochrome: boolean
+  readonly isBeach: boolean
   /** The first one is the subject. */
   readonly actors: readonly Actor[]
 }
@@ -74,7 +76,10 @@ export function readPrompt(prompt: string): Reading {
   const found = <Key extends string>(table: Readonly<Record<Key, string>>) => firstOf(terms, table)
 
   const { actors, taken } = findActors(words, start)
-  const tints = words.flatMap((word, at) => (taken.has(at) ? [] : (tintOf(word) ?? [])))
+  const tints = words.flatMap((word, at) =>
+    // "Golden hour" is no colour.
+    taken.has(at) || words[at + 1] === 'hour' ? [] : (tintOf(word) ?? []),
+  )
   const place = found(PLACE_WORDS)
   return {
     tints,
@@ -85,6 +90,7 @@ export function readPrompt(prompt: string): Reading {
     sight: found(SIGHTS),
     place,
     isMonochrome: /black[ -]and[ -]white|monochrome|greyscale|grayscale/.test(start),
+    isBeach: found({ beach: BEACH }) !== undefined,
     actors: inOrder([...actors, ...emojiActors(start)]).slice(0, MOST_ACTORS),
   }
 }
@@ -118,7 +124,8 @@ function findActors(
     const actor = {
       ...found.role,
       tint: isOwn ? tintOf(words[said]) : undefined,
-      count: count ?? (found.plural ? 3 : 1),
+      // "A couple" is two by itself.
+      count: count ?? COUNTS[words[at] ?? ''] ?? (found.plural ? 3 : 1),
     }
     // "a chocolate cake", "a robot cat": of two nouns in a row the second is meant.
     if (ends === at && at > 0 && !between(prompt, words[at - 1], words[at])) actors.pop()

@@ -45,6 +45,8 @@ test.each([
   ['a woman in a red coat', ['woman']],
   ['a red coat', ['coat']],
   ['a penguin family', ['3 penguin']],
+  ['a couple on the shore', ['2 person']],
+  ['__proto__ constructor dog', ['dog']],
   ['under cherry blossoms', []],
   ['a Formula 1 car', ['racing-car']],
   ['🌙❄️🦊', ['fox']],

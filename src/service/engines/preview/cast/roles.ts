@@ -60,7 +60,7 @@ export function roleOf(icon: string): Role {
 
 /** Words of the tables that mean several, though no rule of grammar says so. */
 const PLURALS: ReadonlySet<string> = new Set(
-  'birds balloons hot-air-balloons lanterns wolves mice geese ships people friends crowd family flock cattle houses village bikes children pups'.split(
+  'birds balloons hot-air-balloons lanterns wolves mice geese ships people couple friends crowd family flock cattle houses village bikes children pups'.split(
     ' ',
   ),
 )

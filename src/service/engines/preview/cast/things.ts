@@ -4,7 +4,7 @@ export const THINGS = {
   fly: {
     eagle: 'hawk falcon',
     dove: 'pigeon',
-    bird: 'birds sparrow robin hummingbird',
+    bird: 'birds sparrow robin hummingbird seagull gull',
     blackbird: 'crow raven magpie',
     'phoenix-bird': 'phoenix',
     bat: '',
@@ -36,6 +36,7 @@ export const THINGS = {
     canoe: 'kayak gondola raft paddle',
     'person-rowing-boat': 'rowing rowboat',
     'person-swimming': 'swimmer swimming',
+    'person-surfing': 'surfer surfing',
     whale: 'orca',
     'spouting-whale': '',
     dolphin: 'porpoise',

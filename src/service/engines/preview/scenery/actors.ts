@@ -111,9 +111,12 @@ function footOf(
   if (stance === 'fly')
     return Math.min(horizon * 0.94, horizon * (framing === 'close' ? 0.62 : 0.5) + size * 0.5)
   if (stance === 'float')
-    return Math.min(height - caption * 1.35, below(stage, 0.42 + (framing === 'close' ? 0.2 : 0)) + 20)
+    return Math.min(
+      height - caption * 1.35,
+      below(stage, stage.isAshore ? 0.27 : 0.42 + (framing === 'close' ? 0.2 : 0)) + 20,
+    )
   if (stance === 'bust') return index === 0 ? height - caption * 0.62 : below(stage, 0.5)
-  if (index > 0 && stance === 'landmark') return below(stage, 0.3)
+  if (index > 0 && stance === 'landmark') return below(stage, stage.isAshore ? 0.52 : 0.3)
   if (index > 0 && !still) return below(stage, 0.5)
   // From near by a standing figure is cut off by the frame, not shrunk into it.
   const tall = stance === 'head' && framing === 'close' ? size * 0.47 : 0

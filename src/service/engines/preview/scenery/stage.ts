@@ -30,6 +30,8 @@ export interface Stage {
   readonly light: Light
   /** Whether the subject is a thing to be looked at, for which a studio has a stand. */
   readonly isStill: boolean
+  /** Whether the sea is seen from a beach, because one is named or somebody stands there. */
+  readonly isAshore: boolean
 }
 
 /** The furthest first. `depth` 0 stays almost still when the camera moves, 1 moves the most. */

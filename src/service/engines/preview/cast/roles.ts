@@ -1,4 +1,5 @@
 // The cast: which picture plays what, and how it meets the ground.
+import { AROUND } from './around.js'
 import { BEINGS } from './beings.js'
 import { THINGS } from './things.js'
 
@@ -26,7 +27,7 @@ export interface Role {
 
 type Rows = Readonly<Partial<Record<Stance, Readonly<Record<string, string>>>>>
 
-const GROUPS: readonly Rows[] = [BEINGS, THINGS]
+const GROUPS: readonly Rows[] = [BEINGS, AROUND, THINGS]
 
 /** Every role, in the order of the tables. */
 export const ROLES: readonly (Role & { readonly words: string })[] = GROUPS.flatMap((group) =>

@@ -2,7 +2,8 @@
 // shared: `npm run bench:render`. A word narrows it: `npm run bench:render -- 1080p`. Prints Markdown tables.
 //
 // `npm run bench:render -- ratio` measures films alone: how long the whole render takes as a multiple of what its encoder
-// needs for the very same frames when they lie ready in memory, with an ffmpeg (where there is one) and without.
+// needs for the very same frames when they lie ready in memory, with an ffmpeg (where there is one) and without; a word
+// after it narrows that too.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -111,7 +112,7 @@ if (first === '--one') {
 } else if (first === 'ratio') {
   console.log('| film | encoder | render s | encoder alone s | ratio |\n|---|---|--:|--:|--:|')
   for (const job of VIDEOS.filter(
-    ({ input }) => input.aspect_ratio === '16:9' || input.aspect_ratio === '9:16',
+    (row) => ['16:9', '9:16'].includes(row.input.aspect_ratio ?? '') && nameOf(row).includes(second),
   )) {
     for (const searchPath of ['', process.env.PATH ?? '']) {
       if (searchPath !== '' && findFfmpeg(searchPath) === undefined) continue

@@ -17,10 +17,11 @@ const PROMPTS: readonly string[] = [
   'An astronaut discovers a purple planet',
   'three hot air balloons over misty hills, autumn, golden hour',
   'a woman in a red coat walks through a forest in autumn, leaves falling',
-  'two sailboats on a calm turquoise sea, sunset',
+  'a dog runs along a beach with palm trees, summer',
   'an elephant and a giraffe on the savanna, sunset, wide shot',
-  '樱花树下的狐狸，清晨',
+  'northern lights over snowy mountains, a tent',
   'underwater reef with a tropical fish and a turtle, rays of light 🐠',
+  '樱花树下的狐狸，清晨',
   'abstract flowing shapes, teal and coral, geometric',
   'hope',
   '🦊❄️🌙',
@@ -38,7 +39,7 @@ const PROMPTS: readonly string[] = [
   'two dogs playing football on a meadow, sunny day',
   'a rocket launches from the desert at dawn',
   'Ein kleines Haus am See im Frühling',
-  'wolf howling at the moon',
+  'two sailboats on a calm turquoise sea, sunset',
 ]
 const ASPECT = /^\d+:\d+$/
 

@@ -34,11 +34,13 @@ export interface Palette {
 
 export function hourFor(reading: Reading, place: Place, random: Random): Hour {
   const rolled = pick(random, ['dawn', 'day', 'day', 'dusk', 'dusk', 'night'] as const)
+  const isFree = place === 'city' || (reading.place === undefined && reading.actors.length === 0)
   if (reading.hour !== undefined) return reading.hour
   if (place === 'space') return 'night'
   if (place === 'underwater' || place === 'table' || place === 'studio')
     return rolled === 'night' ? 'dusk' : 'day'
-  return rolled
+  // Nobody who asks for a tropical beach means it by night.
+  return rolled === 'night' && !isFree ? 'day' : rolled
 }
 
 export function paletteFor(reading: Reading, place: Place, random: Random): Palette {

@@ -5,6 +5,8 @@
 export type Hour = 'dawn' | 'day' | 'dusk' | 'night' | 'grey'
 export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
 export type Weather = 'rain' | 'snow' | 'fog' | 'storm'
+/** What is in the sky for its own sake. */
+export type Sight = 'aurora' | 'fireworks' | 'rainbow'
 export type View = 'close' | 'wide' | 'aerial'
 export type Place =
   | 'mountains'
@@ -22,9 +24,10 @@ export type Place =
 
 export const TIMES: Readonly<Record<Exclude<Hour, 'grey'>, string>> = {
   dawn: 'dawn sunrise morning daybreak',
-  day: 'day daytime noon midday sunny daylight afternoon blue-sky sunlit',
+  day: 'day daytime noon midday sunny daylight sunshine sunlight afternoon blue-sky sunlit',
   dusk: 'dusk sunset evening twilight golden-hour sundown sunsets',
-  night: 'night midnight nocturnal moon moonlit moonlight stars starry neon noir cyberpunk aurora nighttime',
+  night:
+    'night midnight nocturnal moon moonlit moonlight stars starry neon noir cyberpunk aurora northern-lights fireworks nighttime',
 }
 
 /** Moods set the light where neither an hour nor the weather is named. */
@@ -40,7 +43,7 @@ export const MOODS: Readonly<Record<Hour, string>> = {
 export const GREY = 'storm stormy rain rainy cloudy overcast fog foggy mist misty snowstorm blizzard ash'
 
 export const SEASONS: Readonly<Record<Season, string>> = {
-  spring: 'spring springtime april may blossom blossoms cherry-blossom sakura',
+  spring: 'spring springtime april blossom blossoms cherry-blossom sakura',
   summer: 'summer summertime july tropical',
   autumn: 'autumn fall leaves autumnal october november harvest foliage',
   winter:
@@ -54,11 +57,20 @@ export const WEATHERS: Readonly<Record<Weather, string>> = {
   fog: 'fog foggy mist misty haze hazy',
 }
 
+export const SIGHTS: Readonly<Record<Sight, string>> = {
+  aurora: 'aurora northern-lights southern-lights polar-lights',
+  fireworks: 'firework fireworks',
+  rainbow: 'rainbow rainbows',
+}
+
 export const VIEWS: Readonly<Record<View, string>> = {
   close: 'close closeup close-up macro detail portrait headshot extreme-close',
   wide: 'wide wide-shot establishing panorama panoramic landscape vista epic distant far ultrawide',
-  aerial: 'aerial drone bird-eye birds-eye overhead top-down from-above above satellite-view',
+  aerial: 'aerial drone bird-eye birds-eye overhead top-down from-above above satellite-view eye-view',
 }
+
+/** Words for the sea that mean its edge. */
+export const BEACH = 'beach beaches shore seashore coast coastline seaside'
 
 export const PLACE_WORDS: Readonly<Record<Place, string>> = {
   mountains:
@@ -66,15 +78,16 @@ export const PLACE_WORDS: Readonly<Record<Place, string>> = {
   hills:
     'hill hills meadow meadows field fields countryside farm grass grassland prairie savanna savannah vineyard garden gardens village pasture valley park steppe road highway campsite',
   underwater: 'underwater reef seabed coral deep-sea undersea aquarium',
-  sea: 'sea ocean lake river waves shore coast coastline beach harbour harbor island puddle pond bay lagoon sailing waterfall water wave',
-  city: 'city street streets town urban skyline skyscraper skyscrapers tokyo paris london york shanghai berlin hong-kong manhattan rooftop rooftops alley downtown market traffic sidewalk crossing subway',
-  forest: 'forest forests woods woodland jungle trees pines rainforest taiga grove bamboo',
+  sea: 'sea ocean lake river waves shore seashore coast coastline beach beaches seaside harbour harbor island puddle pond bay lagoon sailing water wave',
+  city: 'city neon cyberpunk street streets town urban skyline skyscraper skyscrapers tokyo paris london york shanghai berlin hong-kong manhattan rooftop rooftops alley downtown market traffic sidewalk crosswalk subway downtown monaco dubai chicago',
+  forest:
+    'forest forests waterfall waterfalls woods woodland jungle trees pines rainforest taiga grove bamboo',
   desert: 'desert deserts dune dunes sand sahara mars oasis arid badlands',
   space:
     'space planet planets galaxy galaxies cosmos cosmic orbit nebula universe interstellar moon-surface milky-way',
   sky: 'sky skies clouds cloud heaven flight airborne',
   table:
-    'table desk kitchen counter room interior cafe café restaurant window bedroom bar bakery plate still-life shelf office living-room library desk hotel-room kitchen-counter',
+    'table tabletop countertop classroom hospital laboratory lab gym desk kitchen counter room interior cafe café restaurant window bedroom bar bakery plate still-life shelf office living-room library desk hotel-room kitchen-counter',
   studio:
     'studio product packshot icon logo minimal minimalist isolated pedestal podium backdrop commercial mockup',
   abstract:

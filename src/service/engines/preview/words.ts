@@ -3,8 +3,11 @@
 import { iconOfEmoji } from './cast/icons.js'
 import { type Role, roleCalled, roleOf, type Stance } from './cast/roles.js'
 import { inEnglish } from './foreign.js'
+import { isFigurative } from './phrases.js'
+import { withoutSigns } from './signs.js'
 import { TINTS, type Tint } from './tints.js'
 import {
+  BEACH,
   GREY,
   type Hour,
   MOODS,
@@ -12,6 +15,8 @@ import {
   type Place,
   SEASONS,
   type Season,
+  SIGHTS,
+  type Sight,
   TIMES,
   VIEWS,
   type View,
@@ -33,8 +38,10 @@ export interface Reading {
   readonly season: Season | undefined
   readonly weather: Weather | undefined
   readonly view: View | undefined
+  readonly sight: Sight | undefined
   readonly place: Place | undefined
   readonly isMonochrome: boolean
+  readonly isBeach: boolean
   /** The first one is the subject. */
   readonly actors: readonly Actor[]
 }
@@ -57,14 +64,22 @@ const COUNTS: Readonly<Record<string, number>> = {
   row: 3,
 }
 
+/** A noun after a noun that says there are several of it. */
+const COMPANIES: ReadonlySet<string> = new Set(
+  'family herd flock caravan pack swarm colony pair trio'.split(' '),
+)
+
 export function readPrompt(prompt: string): Reading {
-  const start = inEnglish(prompt.slice(0, MOST_WORDS * 20))
+  const start = inEnglish(withoutSigns(prompt.slice(0, MOST_WORDS * 20)))
   const words: readonly string[] = (start.match(/[\p{L}\p{M}]+/gu) ?? []).slice(0, MOST_WORDS)
   const terms = words.flatMap((word, at) => [`${word}-${words[at + 1]}`, word])
   const found = <Key extends string>(table: Readonly<Record<Key, string>>) => firstOf(terms, table)
 
   const { actors, taken } = findActors(words, start)
-  const tints = words.flatMap((word, at) => (taken.has(at) ? [] : (tintOf(word) ?? [])))
+  const tints = words.flatMap((word, at) =>
+    // "Golden hour" is no colour.
+    taken.has(at) || words[at + 1] === 'hour' ? [] : (tintOf(word) ?? []),
+  )
   const place = found(PLACE_WORDS)
   return {
     tints,
@@ -72,8 +87,10 @@ export function readPrompt(prompt: string): Reading {
     season: found(SEASONS),
     weather: found(WEATHERS),
     view: found(VIEWS),
+    sight: found(SIGHTS),
     place,
     isMonochrome: /black[ -]and[ -]white|monochrome|greyscale|grayscale/.test(start),
+    isBeach: found({ beach: BEACH }) !== undefined,
     actors: inOrder([...actors, ...emojiActors(start)]).slice(0, MOST_ACTORS),
   }
 }
@@ -89,7 +106,7 @@ function findActors(
   for (let at = 0; at < words.length && actors.length <= MOST_ACTORS; ) {
     const length = [3, 2, 1].find((span) => roleCalled(words.slice(at, at + span).join('-')) !== undefined)
     const found = length && roleCalled(words.slice(at, at + length).join('-'))
-    if (!length || !found || isOfTheCamera(words, at, prompt)) {
+    if (!length || !found || isFigurative(words, at, prompt, actors.length > 0)) {
       at++
       continue
     }
@@ -99,31 +116,24 @@ function findActors(
     const said = [at - 1, at - 2].find((place) => place >= ends && tintOf(words[place]) !== undefined)
     const isOwn = said !== undefined && !taken.has(said) && !between(prompt, words[said], words[at])
     if (isOwn) taken.add(said)
-    const count = before.map((word) => COUNTS[word]).find((number) => typeof number === 'number')
+    // "a herd of cows", "a penguin family".
+    const company = COMPANIES.has(words[at + length] ?? '') ? 1 : 0
+    const count =
+      before.map((word) => COUNTS[word]).find((number) => typeof number === 'number') ??
+      (company === 1 ? 3 : undefined)
     const actor = {
       ...found.role,
       tint: isOwn ? tintOf(words[said]) : undefined,
-      count: count ?? (found.plural ? 3 : 1),
+      // "A couple" is two by itself.
+      count: count ?? COUNTS[words[at] ?? ''] ?? (found.plural ? 3 : 1),
     }
     // "a chocolate cake", "a robot cat": of two nouns in a row the second is meant.
     if (ends === at && at > 0 && !between(prompt, words[at - 1], words[at])) actors.pop()
     if (!actors.some(({ icon }) => icon === actor.icon)) actors.push(actor)
-    at += length
+    at += length + company
     ends = at
   }
   return { actors, taken }
-}
-
-/** "the camera pans", "drone shot", "film grain", "he watches": words of the trade that stand for no thing. */
-function isOfTheCamera(words: readonly string[], at: number, prompt: string): boolean {
-  const word = words[at] ?? ''
-  if (word === 'camera')
-    return (
-      words[at - 1] === 'the' ||
-      /camera (\w+ly )?(pan|push|pull|move|track|follow|tilt|zoom|dolly|orbit|glide|rise|drift)/i.test(prompt)
-    )
-  if (word === 'drone') return /drone (shot|view|footage)/i.test(prompt)
-  return word === 'watches' || (word === 'orange' && words[at + 1] !== undefined)
 }
 
 /** Whether a comma or a full stop stands between two words that are near each other. */

@@ -101,7 +101,7 @@ test('a frame that is held melts into the next', () => {
 const hasCompiler = existsSync('node_modules/assemblyscript')
 test.skipIf(!hasCompiler)('the kernel is what its source compiles to', async () => {
   // @ts-expect-error: a script without types
-  const { compileKernel } = await import('../../../../kernel/build.mjs')
+  const { compileKernel } = await import('../../../../src/service/engines/preview/video/assembly/compile.mjs')
   const text: string = await compileKernel()
   expect([...text.matchAll(/'([^']+)'/g)].map(([, part]) => part).join('')).toBe(KERNEL)
 })

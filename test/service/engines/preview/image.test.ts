@@ -27,6 +27,20 @@ test('a basic picture is a whole PNG of about a megapixel, the same each time, a
   await Promise.all([fox, again, boat].map(({ folder }) => rm(folder, { recursive: true })))
 })
 
+test.each([
+  ['2:3', 836, 1254],
+  ['3:2', 1254, 836],
+  ['3:4', 888, 1184],
+  ['4:3', 1184, 888],
+  ['9:16', 774, 1376],
+  ['16:9', 1376, 774],
+  ['21:9', 1568, 672],
+])('a basic picture of %s is %i x %i', async (aspect_ratio, width, height) => {
+  const { bytes, folder } = await render('image', { ...basic('a fox'), aspect_ratio })
+  expect(await sharp(bytes).metadata()).toMatchObject({ format: 'png', width, height })
+  await rm(folder, { recursive: true })
+})
+
 test('a picture of high quality has 3840 pixels on its longer side', async () => {
   const { bytes, folder } = await render('image', { prompt: 'hills', aspect_ratio: '21:9', quality: 'high' })
   expect(await sharp(bytes).metadata()).toMatchObject({ format: 'png', width: 3840, height: 1646 })

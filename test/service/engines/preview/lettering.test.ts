@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { glossOf } from '../../../../src/service/engines/preview/foreign.js'
 import { drawableText } from '../../../../src/service/engines/preview/lettering/drawable.js'
 import { loadFont } from '../../../../src/service/engines/preview/lettering/font.js'
 import { wrapText } from '../../../../src/service/engines/preview/lettering/wrap.js'
@@ -13,13 +14,27 @@ test.each([
   ['half a pair \ud83e!', 'half a pair!'],
   ['a fox 🦊 runs 🏃🏽‍♀️', 'a fox runs'],
   ['in 東京 at night', 'in [Han] at night'],
-  ['東京、夜。', '[Han], [Han].'],
+  ['東京、夜。', '[Han].'],
+  ['東京 at night、夜', '[Han] at night, [Han]'],
   ['ثعلب أحمر', '[Arabic]'],
-  ['キツネ, きつね', '[Katakana], [Hiragana]'],
+  ['キツネ, きつね', '[Japanese]'],
+  ['狐は走る', '[Japanese]'],
+  ['बाघ!', '[Devanagari]!'],
   ['🦊🦊', ''],
   ['', ''],
 ])('%j is lettered %j', (prompt, expected) => {
   expect(drawableText(prompt, latin)).toBe(expected)
+})
+
+test.each([
+  ['雪地里的狐狸，清晨。', '[Han: snow, fox, dawn].'],
+  ['新宿の夜、雨、ネオン', '[Japanese: tokyo, night, rain, neon]'],
+  ['ثعلب أحمر في الثلج', '[Arabic: fox, red, snow]'],
+  ['מגדלור בים', '[Hebrew: lighthouse, sea]'],
+  ['हिमालय में बाघ', '[Devanagari: mountain, tiger]'],
+  ['a sign that says 福', 'a sign that says [Han]'],
+])('%j is lettered with what is understood of it: %j', (prompt, expected) => {
+  expect(drawableText(prompt, latin, glossOf)).toBe(expected)
 })
 
 const perCharacter = (text: string) => [...text].length
@@ -49,4 +64,7 @@ test('the font that is shipped has Latin, Greek, Cyrillic and the ellipsis, and 
   expect(font.width('fox', 100)).toBeCloseTo(font.width('fox', 50) * 2)
   expect(font.outline('fox', 0, 0, 36)).toMatch(/^M[\d.]/)
   expect(font.outline('東', 0, 0, 36)).toBe('')
+  // Where the frame's height is 1000 but for the last digit of a float.
+  const line = font.outline('an aerial view', 62, 949.0000000000001, 31)
+  expect(line).toMatch(/^[MLQCZ\d. -]+$/)
 })

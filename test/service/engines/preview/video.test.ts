@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { createPreviewEngine } from '../../../../src/service/engines/preview/index.js'
 import { findFfmpeg } from '../../../../src/service/engines/preview/video/ffmpeg.js'
 import { boxAt, boxesIn } from './support/boxes.js'
+import { chromium, playInChromium } from './support/chromium.js'
 import { type Rendered, render } from './support/job.js'
 
 const INPUT = { prompt: 'a red fox crosses a forest', aspect_ratio: '1:1', resolution: '720p', duration: '5' }
@@ -108,6 +109,16 @@ describe.each(ENCODERS)('with $name', ({ searchPath, profile }) => {
     })
   })
 
+  test.skipIf(chromium === undefined)(
+    'Chromium shows its last frame',
+    async (context) => {
+      const said = await playInChromium(chromium ?? '', film.bytes)
+      context.skip(said === 'cannot', 'built without H.264')
+      expect(said).toEqual({ width: 720, height: 720, seconds: 5 })
+    },
+    60_000,
+  )
+
   test('an abort ends it at once with its reason, leaves nothing, and the next film is sound', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'rushes-preview-'))
     const controller = new AbortController()
@@ -188,6 +199,25 @@ test('ffmpeg is looked for in absolute folders alone, and has to be a program', 
   expect(findFfmpeg(undefined)).toBeUndefined()
   expect(findFfmpeg('/nowhere')).toBeUndefined()
 })
+
+test('ten seconds are 240 frames, upright when they are asked to be, and another prompt is another film', async () => {
+  const input = { ...INPUT, aspect_ratio: '9:16', duration: '10' }
+  const [one, other] = await Promise.all([
+    render('video', input),
+    render('video', { ...input, prompt: 'a lighthouse at night' }),
+  ])
+  for (const { folder, bytes } of [one, other]) {
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const movie = boxAt(bytes, 'moov/mvhd')
+    expect(movie.readUInt32BE(16) / movie.readUInt32BE(12)).toBe(10)
+    const table = boxAt(bytes, 'moov/trak/mdia/minf/stbl')
+    expect(boxAt(table, 'stsz').readUInt32BE(8)).toBe(240)
+    const [entry] = boxesIn(boxAt(table, 'stsd').subarray(8))
+    expect([entry?.content.readUInt16BE(24), entry?.content.readUInt16BE(26)]).toEqual([720, 1280])
+  }
+  const frames = ({ bytes }: Rendered) => boxAt(bytes, 'moov/trak/mdia/minf/stbl/stsz')
+  expect(frames(one).equals(frames(other))).toBe(false)
+}, 60_000)
 
 test.skipIf(!hasX264)('both encoders draw the same film', async () => {
   const [one, other] = await Promise.all([

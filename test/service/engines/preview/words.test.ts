@@ -15,6 +15,10 @@ test.each([
   ['aerial view of green hills', { view: 'aerial', place: 'hills' }],
   ['extreme close-up, portrait', { view: 'close' }],
   ['constructor toString __proto__ hasOwnProperty', { hour: undefined, place: undefined, actors: [] }],
+  ['🌙🏔❄️', { hour: 'night', place: 'mountains', weather: 'snow', season: 'winter' }],
+  ['northern lights over a lake', { hour: 'night', place: 'sea', sight: 'aurora' }],
+  ['🌈', { sight: 'rainbow' }],
+  ['bird’s-eye view', { view: 'aerial' }],
   ['', { hour: undefined, place: undefined, actors: [] }],
 ])('%s', (prompt, expected) => {
   expect(readPrompt(prompt)).toMatchObject(expected)
@@ -34,6 +38,19 @@ test.each([
   ['ثعلب في الثلج', ['fox']],
   ['Ein Fuchs vor einem Haus', ['fox', 'house']],
   ['nothing that it knows', []],
+  ['two friends watch the sea', ['2 person']],
+  ['a silver watch', ['watch']],
+  ['crane shot, hero shot, key light', []],
+  ['bird’s-eye view of a car', ['automobile']],
+  ['a woman in a red coat', ['woman']],
+  ['a red coat', ['coat']],
+  ['a penguin family', ['3 penguin']],
+  ['a couple on the shore', ['2 person']],
+  ['__proto__ constructor dog', ['dog']],
+  ['under cherry blossoms', []],
+  ['a Formula 1 car', ['racing-car']],
+  ['🌙❄️🦊', ['fox']],
+  ['a sandwich with eggs', ['sandwich', '3 egg']],
 ])('%s: %j', (prompt, expected) => {
   expect(actorsOf(prompt)).toEqual(expected)
 })
@@ -41,6 +58,7 @@ test.each([
 test('words of other languages set place, season and hour too', () => {
   expect(readPrompt('冬天的森林，夜晚')).toMatchObject({ place: 'forest', season: 'winter', hour: 'night' })
   expect(readPrompt('море на закате')).toMatchObject({ place: 'sea', hour: 'dusk' })
+  expect(readPrompt('מגדלור בים בלילה')).toMatchObject({ place: 'sea', hour: 'night' })
 })
 
 test('a colour just before a noun is its own, another is the picture’s', () => {

@@ -1,4 +1,4 @@
-// The pictures themselves: Fluent Emoji by Microsoft (MIT), flat, cut by icons.mjs. It has animals, people, vehicles,
+// The pictures themselves: Fluent Emoji by Microsoft (MIT), flat, cut by cut.mjs. It has animals, people, vehicles,
 // buildings and food in colour and in one hand, and a licence that asks for its notice alone. Laid beside it: Game Icons
 // (CC BY 3.0) has a standing fox, but one colour and many hands; Noto (25 MB) is shaded and small in detail; OpenMoji and
 // Twemoji have licences (CC BY-SA, CC BY) that would reach into every picture drawn.

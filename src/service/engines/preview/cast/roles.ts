@@ -1,4 +1,5 @@
 // The cast: which picture plays what, and how it meets the ground.
+import { AROUND } from './around.js'
 import { BEINGS } from './beings.js'
 import { THINGS } from './things.js'
 
@@ -26,7 +27,7 @@ export interface Role {
 
 type Rows = Readonly<Partial<Record<Stance, Readonly<Record<string, string>>>>>
 
-const GROUPS: readonly Rows[] = [BEINGS, THINGS]
+const GROUPS: readonly Rows[] = [BEINGS, AROUND, THINGS]
 
 /** Every role, in the order of the tables. */
 export const ROLES: readonly (Role & { readonly words: string })[] = GROUPS.flatMap((group) =>
@@ -60,7 +61,7 @@ export function roleOf(icon: string): Role {
 
 /** Words of the tables that mean several, though no rule of grammar says so. */
 const PLURALS: ReadonlySet<string> = new Set(
-  'birds balloons hot-air-balloons lanterns wolves mice geese ships people friends crowd flock cattle houses village bikes children pups'.split(
+  'birds balloons hot-air-balloons lanterns wolves mice geese ships people couple friends crowd family flock cattle houses village bikes children pups'.split(
     ' ',
   ),
 )

@@ -1,6 +1,7 @@
 // What is written on a frame: the prompt on a dark foot, and at the top the mark that says what this is. One SVG
 // drawing in stage units, the same for a picture and for every frame of a shot.
 import { hex } from '../colour.js'
+import { glossOf } from '../foreign.js'
 import type { Palette } from '../palette.js'
 import { box, path, short } from '../scenery/drawing.js'
 import type { Size } from '../sizes.js'
@@ -37,7 +38,7 @@ export function drawCaption(
   const { width, height } = stage
   const { text: written, icons } = standInForEmoji(words.prompt.slice(0, MOST_CHARACTERS))
   const font = withEmoji(lettering.text, icons.length)
-  const prompt = drawableText(written, font.has) || '(no words)'
+  const prompt = drawableText(written, font.has, glossOf) || '(no words)'
   const most = width < height ? 5 : 3
   const lines = wrapText(prompt, width - 2 * EDGE - 24, most, (text) => font.width(text, TEXT_SIZE))
   const top = height - EDGE - lines.length * LINE

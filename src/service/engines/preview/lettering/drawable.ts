@@ -1,14 +1,12 @@
 // The prompt as it can be lettered. Inter, the font that comes with us, has Latin (with Vietnamese), Greek and Cyrillic.
-// For other scripts a row of empty boxes would say nothing and CJK fonts weigh 5 MB a weight, so each run of them
-// becomes its name in brackets, `[Han]`, and emoji are left out. Right-to-left and Indic scripts would besides need
-// shaping, which the font reader does not do.
+// For other scripts a row of empty boxes would say nothing and CJK fonts weigh 5 MB a weight, so each passage of them
+// becomes the name of its script in brackets, with what was understood of it, `[Han: fox, snow]`, and emoji are left out.
+// Right-to-left and Indic scripts would besides need shaping, which the font reader does not do.
 
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\u2028\u2029]+/gu
 const EMOJI = /\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator}|\u20e3|\ufe0f/u
 const NAMED_SCRIPTS = [
   'Han',
-  'Hiragana',
-  'Katakana',
   'Hangul',
   'Arabic',
   'Hebrew',
@@ -32,28 +30,52 @@ const SCRIPTS = NAMED_SCRIPTS.map((name) => ({ name, test: new RegExp(`\\p{Scrip
 
 /**
  * One line of text of which every character is in the font or is a space.
- * `has` tells whether the font can draw a character (given as a string of one code point).
+ * `has` tells whether the font can draw a character (given as a string of one code point), `glossOf` what is understood of
+ * a passage that it cannot.
  */
-export function drawableText(prompt: string, has: (character: string) => boolean): string {
+export function drawableText(
+  prompt: string,
+  has: (character: string) => boolean,
+  glossOf: (passage: string) => readonly string[] = () => [],
+): string {
   let text = ''
-  let unnamed = ''
+  let passage = ''
+  // Spaces and punctuation after a passage: they are in it when it goes on behind them.
+  let gap = ''
+  const close = () => {
+    text += passage === '' ? gap : ` ${named(passage, glossOf)} ${gap}`
+    passage = ''
+    gap = ''
+  }
   for (const character of halfWidth(prompt.normalize('NFC')).replace(/\s+/gu, ' ').replace(CONTROLS, '')) {
     if (character === ' ' || has(character)) {
-      text += character
-      if (character !== ' ') unnamed = ''
+      if (passage === '' || /[\p{L}\p{N}\p{Co}]/u.test(character)) {
+        close()
+        text += character
+      } else gap += character
       continue
     }
     // A mark belongs to the letter before it and is lost with it, or lost alone.
-    if (EMOJI.test(character) || /\p{Mark}|\p{Co}/u.test(character)) continue
-    const name = SCRIPTS.find(({ test }) => test.test(character))?.name ?? '…'
-    if (name === unnamed) continue
-    text += ` [${name}] `
-    unnamed = name
+    if (/\p{Mark}/u.test(character)) passage += passage === '' ? '' : character
+    else if (!EMOJI.test(character) && !/\p{Co}/u.test(character)) {
+      passage += gap + character
+      gap = ''
+    }
   }
+  close()
   return text
     .replace(/ +/g, ' ')
     .replace(/ ([,.;:!?])/g, '$1')
     .trim()
+}
+
+/** `[Arabic: fox, snow]`: the script, and what the picture was drawn from. */
+function named(passage: string, glossOf: (passage: string) => readonly string[]): string {
+  const name = /[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(passage)
+    ? 'Japanese'
+    : (SCRIPTS.find(({ test }) => test.test(passage))?.name ?? '…')
+  const gloss = glossOf(passage)
+  return gloss.length === 0 ? `[${name}]` : `[${name}: ${gloss.join(', ')}]`
 }
 
 /** The punctuation of Chinese and Japanese as ours, so that it parts the names of scripts. */

@@ -5,7 +5,8 @@
 // @fontsource/inter ships one small file per script; a character takes the first one that has it.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import type { Font as Face, Glyph } from 'opentype.js'
+import type { Font as Face, Glyph, PathCommand } from 'opentype.js'
+import { short } from '../scenery/drawing.js'
 
 export interface Font {
   has(character: string): boolean
@@ -61,11 +62,24 @@ function fontOf(faces: readonly Face[]): Font {
     outline(text, x, y, size) {
       let data = ''
       set(text, size, letterOf, ({ glyph }, at) => {
-        data += glyph.getPath(x + at, y, size).toPathData(1)
+        data += pathData(glyph.getPath(x + at, y, size).commands)
       })
       return data
     },
   }
+}
+
+/** Not opentype.js's own `toPathData`: its rounding makes NaN of 949.0000000000001, and the line ends at that letter. */
+function pathData(commands: readonly PathCommand[]): string {
+  return commands
+    .map((command) => {
+      if (command.type === 'Z') return 'Z'
+      const end = `${short(command.x)} ${short(command.y)}`
+      if (command.type === 'Q') return `Q${short(command.x1)} ${short(command.y1)} ${end}`
+      if (command.type !== 'C') return command.type + end
+      return `C${short(command.x1)} ${short(command.y1)} ${short(command.x2)} ${short(command.y2)} ${end}`
+    })
+    .join('')
 }
 
 /**

@@ -8,17 +8,19 @@ import type { Size } from '../sizes.js'
 import { placeCards } from './cards.js'
 import type { Reference } from './reference.js'
 
-/** What sharp composites, back to front, onto a canvas of `size` pixels. */
+/** What sharp composites, back to front, onto a canvas of `size` pixels; `side` as in cards.ts. */
 export async function layPrints(
   references: readonly Reference[],
   size: Size,
   palette: Palette,
   label: Font,
+  side?: number,
 ): Promise<OverlayOptions[]> {
   const cards = placeCards(
     size.width,
     size.height,
     references.map(({ ratio }) => ratio),
+    side,
   )
   const border = Math.max(3, Math.round(Math.min(size.width, size.height) * 0.008))
   const frames = cards.map(

@@ -47,7 +47,9 @@ function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number,
   // A tall frame has room above, and one alone may fill it.
   const alone = stage.height > stage.width * 1.2 && actor.count === 1 ? 1.18 : 1
   const rank = index === 0 ? 1 : actor.stance === 'landmark' ? 0.92 : 0.62
-  const size = SIZES[stance][framing] * rank * Math.max(0.72, room) * alone
+  // Behind a table half of somebody is hidden.
+  const seated = isSeated(stage, actor.stance) ? 1.3 : 1
+  const size = SIZES[stance][framing] * rank * Math.max(0.72, room) * alone * seated
   const third = stage.light.side > 0 ? 0.37 : 0.63
   const centre =
     still && index === 0
@@ -62,7 +64,8 @@ function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number,
     const spread = copy === 0 ? 0 : (copy % 2 === 1 ? 1 : -1) * Math.ceil(copy / 2)
     const each = size * (count === 1 ? 1 : copy === 0 ? 0.92 : between(random, 0.58, 0.74))
     const across = (each * figure.width) / figure.height
-    const margin = Math.min(0.5, (across * 0.56) / stage.width)
+    // A film sees 84 parts in 100 of its stage.
+    const margin = Math.min(0.5, (across * 0.56) / stage.width + 0.04)
     const x =
       Math.min(1 - margin, Math.max(margin, centre + (spread * size * 0.85) / stage.width)) * stage.width
     const foot =
@@ -108,9 +111,12 @@ function footOf(
   if (stance === 'fly')
     return Math.min(horizon * 0.94, horizon * (framing === 'close' ? 0.62 : 0.5) + size * 0.5)
   if (stance === 'float')
-    return Math.min(height - caption * 1.35, below(stage, 0.42 + (framing === 'close' ? 0.2 : 0)) + 20)
+    return Math.min(
+      height - caption * 1.35,
+      below(stage, stage.isAshore ? 0.27 : 0.42 + (framing === 'close' ? 0.2 : 0)) + 20,
+    )
   if (stance === 'bust') return index === 0 ? height - caption * 0.62 : below(stage, 0.5)
-  if (index > 0 && stance === 'landmark') return below(stage, 0.3)
+  if (index > 0 && stance === 'landmark') return below(stage, stage.isAshore ? 0.52 : 0.3)
   if (index > 0 && !still) return below(stage, 0.5)
   // From near by a standing figure is cut off by the frame, not shrunk into it.
   const tall = stance === 'head' && framing === 'close' ? size * 0.47 : 0

@@ -50,7 +50,7 @@ export function drawFigure(
     `<radialGradient id="contact-${name}"><stop offset="0" stop-color="${hex(palette.front)}" stop-opacity=".5"/><stop offset="1" stop-color="${hex(palette.front)}" stop-opacity="0"/></radialGradient>` +
     `<ellipse cx="${short(x)}" cy="${short(foot)}" rx="${short(width * 0.44)}" ry="${short(width * 0.07)}" fill="url(#contact-${name})"/>`
   const mound = stance === 'bust' && !isSeated(stage, stance) ? ledge(stage, x, foot, width, random) : ''
-  const isle = stage.place === 'sea' ? island(stage, x, foot, width) : ''
+  const isle = stage.place === 'sea' && !stage.isAshore ? island(stage, x, foot, width) : ''
   return `${isle}${stance === 'bust' || isSeated(stage, stance) ? '' : cast + contact}${body}${mound}`
 }
 
@@ -64,7 +64,7 @@ function afloat(
 ): string {
   const { palette } = stage
   const clip = `<clipPath id="above-${name}"><rect x="${short(x - size)}" y="${short(foot - size * 1.2)}" width="${short(size * 2)}" height="${short(size * 1.2)}"/></clipPath>`
-  const under = `<clipPath id="under-${name}"><rect x="${short(x - size)}" y="${short(foot)}" width="${short(size * 2)}" height="${short(size * 0.42)}"/></clipPath>`
+  const under = `<clipPath id="under-${name}"><rect x="${short(x - size)}" y="${short(foot)}" width="${short(size * 2)}" height="${short(size * (stage.isAshore ? 0.1 : 0.42))}"/></clipPath>`
   const ripples = [0, 1, 2].map(
     (row) =>
       `<rect x="${short(x - size * (0.42 - row * 0.07))}" y="${short(foot - 3 + row * size * 0.05)}" width="${short(size * (0.84 - row * 0.2))}" height="${short(size * 0.012)}" rx="3" fill="${hex(palette.light)}" fill-opacity="${0.55 - row * 0.14}"/>`,

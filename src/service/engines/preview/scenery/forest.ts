@@ -54,22 +54,38 @@ function snowy(
 }
 
 function trunks(stage: Stage, random: Random): string {
-  const { width, height, palette, scale } = stage
+  const { width, height, palette, scale, season } = stage
   const shade = hex(palette.front)
   return [-0.004, 1.004]
     .map((share, index) => {
       const x = width * share
-      const half = between(random, 26, 40) * Math.sqrt(scale)
-      const lean = (index === 0 ? -1 : 1) * between(random, 6, 40)
+      const half = between(random, 34, 52) * Math.sqrt(scale)
+      const lean = (index === 0 ? -1 : 1) * between(random, 0, 14)
       const branch = height * between(random, 0.16, 0.42)
       const way = index === 0 ? 1 : -1
       const bough = `M${short(x)} ${short(branch + 40)}Q${short(x + way * 90)} ${short(branch + 10)} ${short(x + way * between(random, 130, 230))} ${short(branch - 50)}Q${short(x + way * 80)} ${short(branch - 16)} ${short(x)} ${short(branch)}Z`
+      const leaves = season === 'winter' ? '' : foliage(x, branch, way, shade, random)
       return (
+        leaves +
         path(
           `M${short(x - half)} ${short(height + 30)}Q${short(x - half * 0.5)} ${short(height * 0.6)} ${short(x - half * 0.7 + lean)} -20H${short(x + half * 0.7 + lean)}Q${short(x + half * 0.5)} ${short(height * 0.6)} ${short(x + half)} ${short(height + 30)}Z`,
           shade,
-        ) + path(bough, shade)
+        ) +
+        path(bough, shade)
       )
     })
     .join('')
+}
+
+/** Leaves along a bough and above it, dark against what lies behind. */
+function foliage(x: number, branch: number, way: number, shade: string, random: Random): string {
+  let data = ''
+  for (let leaf = 0; leaf < 22; leaf++) {
+    const out = between(random, 20, 235)
+    const [at, up] = [x + way * out, branch - out * 0.2 + between(random, -55, 42)]
+    const [long, wide] = [between(random, 22, 46) * way, between(random, 9, 17)]
+    const fall = between(random, -6, 26)
+    data += `M${short(at)} ${short(up)}Q${short(at + long * 0.4)} ${short(up - wide)} ${short(at + long)} ${short(up + fall)}Q${short(at + long * 0.5)} ${short(up + wide)} ${short(at)} ${short(up)}Z`
+  }
+  return path(data, shade)
 }

@@ -1,5 +1,6 @@
 // A whole scene: sky, land in three planes with the actors between them, and what lies before it all. Pure: the same
 // arguments, the same drawing.
+import type { Stance } from '../cast/roles.js'
 import { randomFrom } from '../random.js'
 import type { Size } from '../sizes.js'
 import { placeActors } from './actors.js'
@@ -24,6 +25,9 @@ const FRAMINGS: Readonly<Record<Framing, { readonly horizon: number; readonly sc
   close: { horizon: 0.58, scale: 1.7 },
 }
 
+/** Who has to stand on something. */
+const ASHORE: ReadonlySet<Stance | undefined> = new Set(['stand', 'head', 'bust', 'thing'])
+
 /**
  * The setting fixes what the shots of one film share; `number` fixes what changes from shot to shot: where the hills
  * run, where the clouds are.
@@ -45,7 +49,7 @@ export function composeScene(
     y: setting.light.y * horizon,
     side: setting.light.x < 0.5 ? -1 : 1,
   }
-  const { season, weather } = reading
+  const { season, weather, sight } = reading
   const stage: Stage = {
     width,
     height,
@@ -54,9 +58,11 @@ export function composeScene(
     place,
     season,
     weather,
+    sight,
     palette,
     light,
     isStill: actors[0]?.stance === 'thing',
+    isAshore: place === 'sea' && (reading.isBeach || ASHORE.has(actors[0]?.stance)),
   }
 
   const sky = drawSky(stage, random)

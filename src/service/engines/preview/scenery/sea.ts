@@ -1,9 +1,9 @@
 // Water seen from above it and from within.
-import { hex, mix } from '../colour.js'
+import { colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { circle, fade, ground, type Point, path, short } from './drawing.js'
 import { firm, misty } from './land.js'
-import { smoothRidge } from './ridge.js'
+import { heightAt, smoothRidge } from './ridge.js'
 import { below, type Land, type Stage } from './stage.js'
 
 export function sea(stage: Stage, random: Random): Land {
@@ -25,9 +25,31 @@ export function sea(stage: Stage, random: Random): Land {
   return {
     far: misty(stage, 'far', shore, palette.far, 0.2),
     middle: water + glitter(stage, random),
-    ground: wave(0.3, 16, 0.05) + wave(0.52, 24, 0.25),
-    front: `${wave(0.8, 34, 0.6)}${wave(0.93, 40, 0.85)}`,
+    ground: wave(0.3, 16, 0.05) + (stage.isAshore ? beach(stage, random) : wave(0.52, 24, 0.25)),
+    front: stage.isAshore ? '' : `${wave(0.8, 34, 0.6)}${wave(0.93, 40, 0.85)}`,
   }
+}
+
+/** Sand up to where the last wave ran out, wet along the foam. */
+function beach(stage: Stage, random: Random): string {
+  const { width, height, palette, scale } = stage
+  const dim = { day: 0.04, dawn: 0.2, grey: 0.3, dusk: 0.34, night: 0.66 }[palette.hour]
+  const sand = mix(mix(parseHex('#f0dcb0'), palette.ambient, 0.12), parseHex('#38293a'), dim)
+  const dry = palette.isMonochrome ? colour(sand.lightness, 0, 0) : sand
+  const line = smoothRidge(random, width, below(stage, 0.46), 46 * scale)
+  const lower = (down: number) => line.map(({ x, y }) => ({ x, y: y + down }))
+  const foam = hex(mix(palette.paper, palette.sky[3], 0.2))
+  const shells = Array.from({ length: 60 }, () => {
+    const x = random() * width
+    const y = heightAt(line, x) + 60 + random() * (height - below(stage, 0.5))
+    return circle(x, y, between(random, 1.2, 3.4), hex(mix(dry, palette.front, 0.4)), 0.35)
+  })
+  return (
+    ground(lower(-9), height + 40, foam).replace('/>', ' fill-opacity=".75"/>') +
+    ground(line, height + 40, hex(mix(dry, palette.near, 0.42))) +
+    firm(stage, 'sand', lower(34), dry) +
+    shells.join('')
+  )
 }
 
 /** The light's road over the water. */

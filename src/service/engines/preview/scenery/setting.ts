@@ -61,7 +61,6 @@ const HOMES: Readonly<Record<string, Place>> = {
   'office-building': 'city',
   'racing-car': 'desert',
   robot: 'city',
-  ninja: 'city',
   detective: 'city',
   'red-paper-lantern': 'city',
   astronaut: 'space',
@@ -82,11 +81,44 @@ const HOMES: Readonly<Record<string, Place>> = {
   parachute: 'sky',
   'person-surfing': 'sea',
   seal: 'sea',
+  lighthouse: 'sea',
+  'palm-tree': 'sea',
+  flamingo: 'sea',
+  'desert-island': 'sea',
+  dragon: 'mountains',
+  'person-climbing': 'mountains',
+  locomotive: 'hills',
+  tractor: 'hills',
+  windmill: 'hills',
+  farmer: 'hills',
+  'shinto-shrine': 'forest',
+  hospital: 'city',
+  hotel: 'city',
+  school: 'city',
+  station: 'city',
+  factory: 'city',
+  'classical-building': 'city',
+  'department-store': 'city',
+  'convenience-store': 'city',
+  'tokyo-tower': 'city',
+  'statue-of-liberty': 'city',
+  'police-officer': 'city',
+  'police-car': 'city',
+  ambulance: 'city',
+  'fire-engine': 'city',
+  'construction-worker': 'city',
+  cook: 'table',
+  'health-worker': 'table',
+  scientist: 'table',
+  technologist: 'table',
+  teacher: 'table',
+  student: 'table',
+  'office-worker': 'table',
   turtle: 'underwater',
   crab: 'sea',
 }
 const PRODUCTS =
-  /shoe|bag|watch|phone|headphone|lotion|lipstick|gem|ring|crown|laptop|camera|perfume|sunglasses|backpack|boot|trophy|microphone|t-shirt|dress|video-game|heart|umbrella|guitar|violin/
+  /shoe|bag|watch|phone|headphone|lotion|lipstick|gem|ring|crown|laptop|camera|perfume|sunglasses|backpack|boot|trophy|microphone|t-shirt|dress|video-game|heart|umbrella|guitar|violin|coat|jeans|scarf|socks|gloves|kimono|necktie|hat|glasses|sandal|briefcase|skate|skis|sword|dagger|shield|skull|gear|battery|bulb/
 const SCENES = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
 /** Small life for a place where nobody is named, so that there is something to look at and a scale to see it by. */
 const GUESTS: Readonly<Partial<Record<Place, readonly [string, ...string[]]>>> = {
@@ -94,7 +126,7 @@ const GUESTS: Readonly<Partial<Record<Place, readonly [string, ...string[]]>>> =
   hills: ['house-with-garden', 'horse', 'kite', 'deciduous-tree', 'ewe', 'person-walking'],
   sea: ['sailboat', 'sailboat', 'spouting-whale', 'canoe'],
   forest: ['deer', 'hut', 'owl', 'tent', 'fox'],
-  desert: ['camel', 'cactus', 'lizard', 'tent'],
+  desert: ['camel', 'cactus', 'camel', 'tent'],
   city: ['bicycle', 'person-walking', 'taxi', 'tram', 'cat'],
   space: ['rocket', 'astronaut', 'satellite'],
   sky: ['parachute', 'airplane', 'dove'],
@@ -115,7 +147,11 @@ export function settingFor(prompt: string): Setting {
   return { seed: prompt, reading, place, palette, actors: castFor(reading, place, random), light: { x, y } }
 }
 
-function placeFor({ place, actors, season, tints, view }: Reading, random: Random, prompt: string): Place {
+function placeFor(
+  { place, actors, season, weather, tints, view }: Reading,
+  random: Random,
+  prompt: string,
+): Place {
   const rolled = pick(random, SCENES)
   if (place !== undefined)
     return place === 'sea' && actors[0] !== undefined && HOMES[actors[0].icon] === 'underwater'
@@ -130,13 +166,18 @@ function placeFor({ place, actors, season, tints, view }: Reading, random: Rando
   if (view === 'close' && (first.stance === 'head' || first.stance === 'bust')) return 'studio'
   const home = HOMES[first.icon]
   if (home !== undefined) return home
-  if (first.stance === 'thing') return PRODUCTS.test(first.icon) ? 'studio' : 'table'
+  if (first.stance === 'thing' && weather === undefined) return PRODUCTS.test(first.icon) ? 'studio' : 'table'
   if (first.stance === 'float') return 'sea'
   return pick(random, ['hills', 'forest', 'mountains', 'hills'] as const)
 }
 
 function castFor(reading: Reading, place: Place, random: Random): readonly Actor[] {
   const guest = pick(random, GUESTS[place] ?? ['dove'])
+  if (place === 'table' || place === 'studio') {
+    // "a doctor in a hospital": who is inside sees no house, and "a church on a desk" has nothing but the church.
+    const inside = reading.actors.filter(({ stance }) => stance !== 'landmark')
+    if (inside.length > 0) return inside
+  }
   if (reading.actors.length > 0 || place === 'abstract') return reading.actors
   return [{ ...roleOf(guest), tint: undefined, count: 1 }]
 }

@@ -4,6 +4,7 @@ import { between, type Random } from '../random.js'
 import type { Place } from '../vocabulary.js'
 import { circle, fade, short } from './drawing.js'
 import { cloud } from './land.js'
+import { drawSpectacle } from './spectacle.js'
 import type { Stage } from './stage.js'
 
 /** Where neither sun nor clouds are seen. */
@@ -22,7 +23,7 @@ export function drawSky(stage: Stage, random: Random): string {
   const stars =
     (palette.hour === 'night' && !INDOORS.has(place)) || place === 'space' ? drawStars(stage, random) : ''
   const hidden = weather === 'storm' || weather === 'rain' || weather === 'fog' || weather === 'snow'
-  return `${air}${filled}${stars}${INDOORS.has(place) ? '' : drawLight(stage, hidden)}${drawClouds(stage, random)}`
+  return `${air}${filled}${stars}${INDOORS.has(place) ? '' : drawLight(stage, hidden) + drawSpectacle(stage, random)}${drawClouds(stage, random)}`
 }
 
 function drawLight({ palette, light, scale, place, weather }: Stage, hidden: boolean): string {

@@ -1,6 +1,6 @@
 // What every plane of a scene is drawn upon.
 import type { Palette } from '../palette.js'
-import type { Place, Season, Weather } from '../vocabulary.js'
+import type { Place, Season, Sight, Weather } from '../vocabulary.js'
 
 /** How near the camera stands. */
 export type Framing = 'wide' | 'middle' | 'close'
@@ -25,10 +25,13 @@ export interface Stage {
   readonly place: Place
   readonly season: Season | undefined
   readonly weather: Weather | undefined
+  readonly sight: Sight | undefined
   readonly palette: Palette
   readonly light: Light
   /** Whether the subject is a thing to be looked at, for which a studio has a stand. */
   readonly isStill: boolean
+  /** Whether the sea is seen from a beach, because one is named or somebody stands there. */
+  readonly isAshore: boolean
 }
 
 /** The furthest first. `depth` 0 stays almost still when the camera moves, 1 moves the most. */

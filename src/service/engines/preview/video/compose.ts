@@ -1,5 +1,5 @@
 // Frames from the layers of a shot, in I420. The plan of a frame is made here, the bytes are moved by the kernel
-// (kernel/compose.ts). For each tile drawing begins at the uppermost layer that covers it wholly, so that a hidden sky
+// (assembly/compose.ts). For each tile drawing begins at the uppermost layer that covers it wholly, so that a hidden sky
 // costs nothing, and a layer that is empty there is passed over. sharp would need RGBA frames and a conversion of each.
 import type { Size } from '../sizes.js'
 import type { Window } from './camera.js'

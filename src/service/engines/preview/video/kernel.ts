@@ -1,4 +1,4 @@
-// Made by kernel/build.mjs from kernel/compose.ts: a WebAssembly module, in base64.
+// Made by assembly/compile.mjs from assembly/compose.ts: a WebAssembly module, in base64.
 export const KERNEL =
   'AGFzbQEAAAABFgJgBH9/f38AYAt/f39/f39/f39/fwACDwEDZW52Bm1lbW9yeQIAAAMDAgABBxcDA2xheQABBG1lbHQAAAZtZW1vcnkCAArz' +
   'DgKuAQIDewF/IAP9DyEEA0AgAiAHSwRAIAAgB2oiA/0ABAAhBSADIAX9iQFBCP2LASAFIAT9ngH9kQEgASAHav0ABAAiBiAE/Z4B/QyAAIAA' +

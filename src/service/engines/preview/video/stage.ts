@@ -21,6 +21,8 @@ export interface Film {
   readonly shots: readonly Shot[]
 }
 
+/** So much of the stage's sides does the camera leave out where it moves most. */
+const PRINT_SIDE = 0.12
 const CLOSENESS: Readonly<Record<Framing, number>> = { wide: 1, middle: 1.35, close: 1.9 }
 
 /** Out of focus, being furthest and nearest: drawn at half the size, which is also a quarter of the work. */
@@ -79,7 +81,7 @@ async function paintPrints(
   lettering: Lettering,
 ): Promise<StagedLayer> {
   return {
-    layer: await paintLayer(stage, await layPrints(shown, stage, palette, lettering.label)),
+    layer: await paintLayer(stage, await layPrints(shown, stage, palette, lettering.label, PRINT_SIDE)),
     depth: 0.5,
   }
 }

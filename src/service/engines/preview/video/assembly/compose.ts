@@ -1,6 +1,6 @@
 // The innermost loops of film drawing, in AssemblyScript (a dialect of TypeScript that becomes WebAssembly):
-// `node kernel/build.mjs` compiles them into src/service/engines/preview/video/kernel.ts. With 16 bytes to an instruction
-// a 1080p frame takes 5 to 10 ms; the same loops in JavaScript took 28 to 57 ms, longer than its encoding.
+// compile.mjs makes ../kernel.ts of them. With 16 bytes to an instruction a 1080p frame takes 5 to 10 ms; the same loops
+// in JavaScript took 28 to 57 ms, longer than its encoding.
 //
 // Memory is the caller's: all arguments are addresses, and whoever calls has made sure that 48 bytes after every array
 // may be read.

@@ -1,6 +1,6 @@
 /**
  * Cuts the pictures that the preview renderer draws with out of @iconify-json/fluent-emoji-flat (Fluent Emoji by
- * Microsoft, MIT): `node icons.mjs` writes `src/service/engines/preview/cast/icons.json`, one picture a line.
+ * Microsoft, MIT): `node src/service/engines/preview/cast/cut.mjs` writes `icons.json` beside it, one picture a line.
  *
  * Cut, because the package weighs 9 MB, of which two thirds are skin tones, men and women of one and the same picture,
  * signs and flags. What is cut is kept in the repository, so that who installs us installs a tenth of it.
@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
 const SOURCE = '@iconify-json/fluent-emoji-flat'
-const TARGET = new URL('./src/service/engines/preview/cast/icons.json', import.meta.url)
+const TARGET = new URL('./icons.json', import.meta.url)
 
 const { resolve } = createRequire(import.meta.url)
 const read = (file) => JSON.parse(readFileSync(resolve(`${SOURCE}/${file}`), 'utf8'))

@@ -1,12 +1,12 @@
 /**
- * Compiles kernel/compose.ts with AssemblyScript: `node kernel/build.mjs` writes the module, as text, into
- * src/service/engines/preview/video/kernel.ts. It is kept in the repository, so that building the program needs no
- * compiler but its own; a test compiles it anew and compares where the compiler is installed.
+ * Compiles compose.ts with AssemblyScript and writes the module, as text, into ../kernel.ts:
+ * `node src/service/engines/preview/video/assembly/compile.mjs`. The text is kept in the repository, so that building the
+ * program needs no compiler but its own; a test compiles it anew and compares where the compiler is installed.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-const TARGET = new URL('../src/service/engines/preview/video/kernel.ts', import.meta.url)
+const TARGET = new URL('../kernel.ts', import.meta.url)
 
 /** The text of the TypeScript file. */
 export async function compileKernel() {
@@ -39,7 +39,7 @@ export async function compileKernel() {
     .toString('base64')
     .replace(/.{1,108}/g, "  '$&' +\n")
     .replace(/ \+\n$/, '\n')
-  return `// Made by kernel/build.mjs from kernel/compose.ts: a WebAssembly module, in base64.\nexport const KERNEL =\n${text}`
+  return `// Made by assembly/compile.mjs from assembly/compose.ts: a WebAssembly module, in base64.\nexport const KERNEL =\n${text}`
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(TARGET, await compileKernel())

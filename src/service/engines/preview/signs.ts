@@ -1,0 +1,32 @@
+// Emoji that say when and where rather than who: a moon before a fox is a night, no yellow thing beside it in the grass.
+
+const SIGNS: readonly (readonly [string, string])[] = [
+  ['🌑🌒🌓🌔🌕🌖🌗🌘🌙🌚🌛🌜🌝', 'moon'],
+  ['⭐🌟🌠🌌✨', 'stars'],
+  ['☀🌞🌤', 'sunny'],
+  ['🌈', 'rainbow'],
+  ['🌅🌄', 'sunrise'],
+  ['🌇🌆', 'city sunset'],
+  ['🌃', 'city night'],
+  ['🏙', 'city'],
+  ['🎆🎇', 'fireworks'],
+  ['🌊', 'sea'],
+  ['🏖', 'beach'],
+  ['🏔⛰🗻', 'mountains'],
+  ['🏜', 'desert'],
+  ['🏞', 'valley'],
+  ['❄🌨', 'winter snowing'],
+  ['🌧☔', 'rain'],
+  ['⛈🌩⚡🌪', 'storm'],
+  ['🌫', 'fog'],
+  ['☁⛅🌥🌦', 'overcast'],
+  ['🍂🍁', 'autumn'],
+  ['🌸', 'cherry-blossom'],
+]
+const SAID = new Map(SIGNS.flatMap(([signs, word]) => [...signs].map((sign) => [sign, word] as const)))
+const ANY = new RegExp(`[${[...SAID.keys()].join('')}]\\ufe0f?`, 'gu')
+
+/** The prompt with those emoji as words. */
+export function withoutSigns(prompt: string): string {
+  return prompt.replace(ANY, (sign) => ` ${SAID.get(sign.replace('\ufe0f', '')) ?? ''} `)
+}

@@ -1,13 +1,10 @@
 /**
  * The scheduler of batches against what else one would do, in simulated time over many draws: `npm run bench:schedule`. The real
  * limiter and the real scheduler, on a clock that jumps from event to event. Prints Markdown tables.
- *
- * (a) the floor: 2N requests at 20 in 10 s, or the last run's own time; (b) ten in flight, each looked at every 1.5 s; (c) a
- * plain queue before the limiter: every run is looked at again as soon as it was answered, in turn.
  */
-import { runSchedule, type Task } from '../src/batch/schedule/index.js'
 import { createLimiter } from '../src/limiter/index.js'
 import { RUNS_LIMIT } from '../src/protocol/limits.js'
+import { floorOf, median, ours, plainQueue, random, row, tenInFlight, type Way } from './ways.js'
 
 interface Timer {
   readonly atMs: number
@@ -96,73 +93,15 @@ function createWorld(durations: readonly number[]) {
   }
 }
 
-type World = ReturnType<typeof createWorld>
-type Way = (world: World, runs: number) => Promise<unknown>
-
-const ours =
-  (known: readonly number[] = []): Way =>
-  (world, runs) =>
-    runSchedule({
-      tasks: Array.from(
-        { length: runs },
-        (_, run): Task => ({
-          group: 'one',
-          create: async () => {
-            await world.create(run)
-            return true
-          },
-          look: async () => ((await world.look(run)) ? { is: 'over' } : { is: 'going' }),
-        }),
-      ),
-      clock: world.clock,
-      budget: RUNS_LIMIT,
-      learned: () => known,
-      mayCreate: () => true,
-      signal: new AbortController().signal,
-    })
-
-/** Ten at a time, every one looked at after a fixed pause. */
-const tenInFlight: Way = async (world, runs) => {
-  let next = 0
-  const one = async () => {
-    for (let run = next++; run < runs; run = next++) {
-      await world.create(run)
-      do await world.clock.sleep(1_500)
-      while (!(await world.look(run)))
-    }
-  }
-  await Promise.all(Array.from({ length: 10 }, one))
-}
-
-/** All at once into the queue before the limiter. */
-const plainQueue: Way = (world, runs) =>
-  Promise.all(
-    Array.from({ length: runs }, async (_, run) => {
-      await world.create(run)
-      while (!(await world.look(run)));
-    }),
-  )
-
-const uniform = (from: number, to: number) => () => from + Math.random() * (to - from)
+const uniform = (from: number, to: number) => () => from + random() * (to - from)
 /** Most take a while, and a few take very long. */
-const heavy = () => Math.min(600_000, 8_000 / Math.random() ** 0.7)
+const heavy = () => Math.min(600_000, 8_000 / random() ** 0.7)
 
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-
-/** 2N requests at 20 in 10 s; and nobody can end before the last created run has. */
-function floorOf(durations: readonly number[]): number {
-  const byRequests = (Math.ceil((2 * durations.length) / RUNS_LIMIT.requests) - 1) * 10
-  const byRuns = Math.max(
-    ...durations.map((ms, run) => Math.floor(run / RUNS_LIMIT.requests) * 10 + ms / 1_000),
-  )
-  return Math.max(byRequests, byRuns)
-}
-
-async function measure(way: Way, draw: () => number, runs: number, draws: number) {
+/** The same draws for every way, so that they differ by what they do and not by luck. */
+async function measure(way: Way, draws: readonly (readonly number[])[]) {
   const results: { seconds: number; requests: number; delay: number; ratio: number }[] = []
-  for (let at = 0; at < draws; at++) {
-    const durations = Array.from({ length: runs }, draw)
+  for (const durations of draws) {
+    const runs = durations.length
     const world = createWorld(durations)
     await world.clock.run(Promise.resolve(way(world, runs)))
     const figures = world.figures()
@@ -171,8 +110,6 @@ async function measure(way: Way, draw: () => number, runs: number, draws: number
   const of = (name: 'seconds' | 'requests' | 'delay' | 'ratio') => median(results.map((each) => each[name]))
   return { seconds: of('seconds'), requests: of('requests'), delay: of('delay'), ratio: of('ratio') }
 }
-
-const row = (...cells: readonly (string | number)[]): void => console.log(`| ${cells.join(' | ')} |`)
 
 const WAYS: readonly (readonly [string, Way])[] = [
   ['rushes', ours()],
@@ -188,12 +125,15 @@ for (const [runs, said, draw, draws] of [
   [200, '5 to 30 s', uniform(5_000, 30_000), 5],
   [1_000, '5 to 30 s', uniform(5_000, 30_000), 3],
   [100, 'a heavy tail', heavy, 9],
-  [20, '1 to 3 min', uniform(60_000, 180_000), 21],
-] as const)
+  [20, '1 to 3 min', uniform(60_000, 180_000), 41],
+] as const) {
+  if (process.argv[2] === 'films' && runs !== 20) continue
+  const drawn = Array.from({ length: draws }, () => Array.from({ length: runs }, draw))
   for (const [name, way] of WAYS) {
     const known =
       name.includes('seen') && runs === 20 ? ours([70_000, 90_000, 110_000, 130_000, 150_000, 170_000]) : way
     if (runs === 1_000 && name === 'plain queue') continue
-    const { seconds, ratio, requests, delay } = await measure(known, draw, runs, draws)
+    const { seconds, ratio, requests, delay } = await measure(known, drawn)
     row(runs, said, name, seconds.toFixed(0), ratio.toFixed(3), requests, delay.toFixed(2))
   }
+}

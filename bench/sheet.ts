@@ -19,7 +19,7 @@ const PROMPTS: readonly string[] = [
   'a woman in a red coat walks through a forest in autumn, leaves falling',
   'a dog runs along a beach with palm trees, summer',
   'an elephant and a giraffe on the savanna, sunset, wide shot',
-  'northern lights over snowy mountains, a tent',
+  'northern lights over snowy mountains, a cabin',
   'underwater reef with a tropical fish and a turtle, rays of light 🐠',
   '樱花树下的狐狸，清晨',
   'abstract flowing shapes, teal and coral, geometric',

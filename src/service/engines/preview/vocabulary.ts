@@ -69,6 +69,9 @@ export const VIEWS: Readonly<Record<View, string>> = {
   aerial: 'aerial drone bird-eye birds-eye overhead top-down from-above above satellite-view eye-view',
 }
 
+/** Words for spring that mean its trees. */
+export const BLOSSOM = 'blossom blossoms cherry-blossom sakura'
+
 /** Words for the sea that mean its edge. */
 export const BEACH = 'beach beaches shore seashore coast coastline seaside'
 

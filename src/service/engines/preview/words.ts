@@ -8,6 +8,7 @@ import { withoutSigns } from './signs.js'
 import { TINTS, type Tint } from './tints.js'
 import {
   BEACH,
+  BLOSSOM,
   GREY,
   type Hour,
   MOODS,
@@ -42,6 +43,7 @@ export interface Reading {
   readonly place: Place | undefined
   readonly isMonochrome: boolean
   readonly isBeach: boolean
+  readonly isInBlossom: boolean
   /** The first one is the subject. */
   readonly actors: readonly Actor[]
 }
@@ -81,6 +83,7 @@ export function readPrompt(prompt: string): Reading {
     taken.has(at) || words[at + 1] === 'hour' ? [] : (tintOf(word) ?? []),
   )
   const place = found(PLACE_WORDS)
+  const isInBlossom = found({ blossom: BLOSSOM }) !== undefined
   return {
     tints,
     hour: found(TIMES) ?? found({ grey: GREY }) ?? (place === 'space' ? 'night' : found(MOODS)),
@@ -90,8 +93,12 @@ export function readPrompt(prompt: string): Reading {
     sight: found(SIGHTS),
     place,
     isMonochrome: /black[ -]and[ -]white|monochrome|greyscale|grayscale/.test(start),
+    isInBlossom,
     isBeach: found({ beach: BEACH }) !== undefined,
-    actors: inOrder([...actors, ...emojiActors(start)]).slice(0, MOST_ACTORS),
+    // The tree that blossoms is behind, with its neighbours.
+    actors: inOrder([...actors, ...emojiActors(start)])
+      .filter(({ icon }) => !isInBlossom || icon !== 'deciduous-tree')
+      .slice(0, MOST_ACTORS),
   }
 }
 

@@ -19,6 +19,9 @@ test.each([
   ['northern lights over a lake', { hour: 'night', place: 'sea', sight: 'aurora' }],
   ['🌈', { sight: 'rainbow' }],
   ['bird’s-eye view', { view: 'aerial' }],
+  ['a dog on the beach', { place: 'sea', isBeach: true }],
+  ['a fox under cherry blossoms', { season: 'spring', isInBlossom: true }],
+  ['a fox at golden hour', { hour: 'dusk', tints: [] }],
   ['', { hour: undefined, place: undefined, actors: [] }],
 ])('%s', (prompt, expected) => {
   expect(readPrompt(prompt)).toMatchObject(expected)
@@ -48,6 +51,7 @@ test.each([
   ['a couple on the shore', ['2 person']],
   ['__proto__ constructor dog', ['dog']],
   ['under cherry blossoms', []],
+  ['樱花树下的狐狸', ['fox']],
   ['a Formula 1 car', ['racing-car']],
   ['🌙❄️🦊', ['fox']],
   ['a sandwich with eggs', ['sandwich', '3 egg']],

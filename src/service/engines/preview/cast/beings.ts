@@ -122,7 +122,7 @@ export const BEINGS = {
     unicorn: '',
     'dragon-face': '',
     robot: 'android cyborg droid',
-    woman: 'lady she her girlfriend mother mum mom wife sister businesswoman bride actress waitress',
+    woman: 'lady she her girlfriend mother mum mom wife sister businesswoman geisha bride actress waitress',
     man: 'gentleman he him boyfriend husband father dad brother guy businessman waiter groom fisherman sailor actor musician violinist guitarist pianist drummer',
     girl: 'daughter',
     boy: 'son',

@@ -65,7 +65,7 @@ function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number,
     const each = size * (count === 1 ? 1 : copy === 0 ? 0.92 : between(random, 0.58, 0.74))
     const across = (each * figure.width) / figure.height
     // A film sees 84 parts in 100 of its stage.
-    const margin = Math.min(0.5, (across * 0.56) / stage.width + 0.04)
+    const margin = Math.min(0.5, (across * 0.56) / stage.width + 0.08)
     const x =
       Math.min(1 - margin, Math.max(margin, centre + (spread * size * 0.85) / stage.width)) * stage.width
     const foot =

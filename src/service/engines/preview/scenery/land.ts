@@ -1,5 +1,5 @@
 // Shapes that several places share: misty land, edges in the light, trees, grass, clouds.
-import { type Colour, hex, mix } from '../colour.js'
+import { type Colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { circle, fade, ground, type Point, path, short } from './drawing.js'
 import { heightAt } from './ridge.js'
@@ -72,8 +72,12 @@ export function conifer(x: number, foot: number, size: number, shade: string): s
 }
 
 /** A round tree, lit from the light's side. */
-export function roundTree(stage: Stage, x: number, foot: number, size: number, shade: Colour): string {
+/** Cherry trees; black-and-white pictures have white ones. */
+const PINK = parseHex('#f7b9cc')
+
+export function roundTree(stage: Stage, x: number, foot: number, size: number, leaves: Colour): string {
   const { palette, light } = stage
+  const shade = stage.isInBlossom ? mix(leaves, palette.isMonochrome ? palette.paper : PINK, 0.8) : leaves
   const crown = foot - size * 0.66
   const dark = hex(mix(shade, palette.front, 0.25))
   const bright = hex(mix(shade, palette.light, 0.2))

@@ -62,6 +62,7 @@ export function composeScene(
     palette,
     light,
     isStill: actors[0]?.stance === 'thing',
+    isInBlossom: reading.isInBlossom,
     isAshore: place === 'sea' && (reading.isBeach || ASHORE.has(actors[0]?.stance)),
   }
 

@@ -119,12 +119,14 @@ const HOMES: Readonly<Record<string, Place>> = {
 }
 const PRODUCTS =
   /shoe|bag|watch|phone|headphone|lotion|lipstick|gem|ring|crown|laptop|camera|perfume|sunglasses|backpack|boot|trophy|microphone|t-shirt|dress|video-game|heart|umbrella|guitar|violin|coat|jeans|scarf|socks|gloves|kimono|necktie|hat|glasses|sandal|briefcase|skate|skis|sword|dagger|shield|skull|gear|battery|bulb/
+const HOMELY = ['hills', 'forest', 'mountains', 'hills'] as const
+const BLOSSOMING = ['forest', 'hills'] as const
 const SCENES = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
 /** Small life for a place where nobody is named, so that there is something to look at and a scale to see it by. */
 const GUESTS: Readonly<Partial<Record<Place, readonly [string, ...string[]]>>> = {
   mountains: ['hut', 'eagle', 'person-walking', 'tent', 'goat'],
   hills: ['house-with-garden', 'horse', 'kite', 'deciduous-tree', 'ewe', 'person-walking'],
-  sea: ['sailboat', 'sailboat', 'spouting-whale', 'canoe'],
+  sea: ['sailboat', 'sailboat', 'canoe'],
   forest: ['deer', 'hut', 'owl', 'tent', 'fox'],
   desert: ['camel', 'cactus', 'camel', 'tent'],
   city: ['bicycle', 'person-walking', 'taxi', 'tram', 'cat'],
@@ -148,7 +150,7 @@ export function settingFor(prompt: string): Setting {
 }
 
 function placeFor(
-  { place, actors, season, weather, tints, view }: Reading,
+  { place, actors, season, weather, tints, view, isInBlossom }: Reading,
   random: Random,
   prompt: string,
 ): Place {
@@ -168,7 +170,8 @@ function placeFor(
   if (home !== undefined) return home
   if (first.stance === 'thing' && weather === undefined) return PRODUCTS.test(first.icon) ? 'studio' : 'table'
   if (first.stance === 'float') return 'sea'
-  return pick(random, ['hills', 'forest', 'mountains', 'hills'] as const)
+  // Trees have to be seen to blossom.
+  return pick(random, isInBlossom ? BLOSSOMING : HOMELY)
 }
 
 function castFor(reading: Reading, place: Place, random: Random): readonly Actor[] {

@@ -32,6 +32,8 @@ export interface Stage {
   readonly isStill: boolean
   /** Whether the sea is seen from a beach, because one is named or somebody stands there. */
   readonly isAshore: boolean
+  /** Whether the trees are in blossom. */
+  readonly isInBlossom: boolean
 }
 
 /** The furthest first. `depth` 0 stays almost still when the camera moves, 1 moves the most. */

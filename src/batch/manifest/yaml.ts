@@ -44,17 +44,29 @@ export function parseYaml(text: string, report: Report): Node | undefined {
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
+interface Nest {
+  readonly items?: unknown
+  readonly key?: unknown
+  readonly value?: unknown
+}
+
 /** Levels of tokens, about two a level of the text; without recursion. */
 function depthOf(token: CST.Token): number {
   let most = 0
-  const open: (readonly [unknown, number])[] = [[token, 0]]
+  const open: object[] = [token]
+  const depths: number[] = [0]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [value, depth] = next
-    most = Math.max(most, depth)
-    if (typeof value !== 'object' || value === null) continue
-    const { items, key, value: inner } = value as { items?: unknown; key?: unknown; value?: unknown }
-    for (const child of [key, inner, ...(Array.isArray(items) ? items : [])])
-      if (typeof child === 'object' && child !== null) open.push([child, depth + 1])
+    const depth = depths.pop() ?? 0
+    if (depth > most) most = depth
+    const visit = (child: unknown) => {
+      if (typeof child !== 'object' || child === null) return
+      open.push(child)
+      depths.push(depth + 1)
+    }
+    const { key, value, items } = next as Nest
+    visit(key)
+    visit(value)
+    if (Array.isArray(items)) for (const item of items) visit(item)
   }
   return most
 }

@@ -4,6 +4,7 @@
  */
 import { readRows } from '../host/database.js'
 import type { JournalPhase } from './run.js'
+import { MOST_RUNS } from './usual.js'
 
 export interface Glimpse {
   /** The id, or the key of a row that has none. */
@@ -39,3 +40,26 @@ export const glanceAt = (path: string, most: number): readonly Glimpse[] =>
     model: String(row.model),
     prompt: typeof row.prompt === 'string' ? row.prompt : '',
   }))
+
+/** How long the latest runs of each model took, of one address or, where none is named, of all. Throws as above. */
+export function durationsAt(
+  path: string,
+  address: string | undefined,
+): ReadonlyMap<string, readonly number[]> {
+  const rows = readRows(
+    path,
+    `SELECT model, took_ms FROM (
+       SELECT model, took_ms, row_number() OVER (PARTITION BY model ORDER BY row DESC) AS place
+       FROM runs WHERE took_ms IS NOT NULL AND (?1 IS NULL OR address = ?1)
+     ) WHERE place <= ?2`,
+    address ?? null,
+    MOST_RUNS,
+  )
+  const found = new Map<string, number[]>()
+  for (const { model, took_ms } of rows) {
+    const known = found.get(String(model)) ?? []
+    known.push(Number(took_ms))
+    found.set(String(model), known)
+  }
+  return found
+}

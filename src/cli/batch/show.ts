@@ -1,6 +1,9 @@
 /** A plan as lines and as JSON, pure. */
+
+import type { Expectation } from '../../batch/plan/expected.js'
 import type { Action, Plan, Step } from '../../batch/plan/index.js'
 import { printable } from '../../protocol/text.js'
+import { sayDuration } from '../duration.js'
 
 export const reasonOf = (action: Action): string | undefined => {
   if (action.do === 'refuse' || action.do === 'fetch' || action.do === 'make') return action.why
@@ -33,11 +36,18 @@ const WORDS: readonly (readonly [Action['do'], string])[] = [
   ['skip', 'left out'],
 ]
 
-/** `5 runs: 3 current, 2 to make; at least 4 requests` */
-export function summaryLine({ counts }: Plan): string {
+/** `5 runs: 3 current, 2 to make; at least 4 requests, about 40 s` */
+export function summaryLine({ counts }: Plan, expectation?: Expectation): string {
   const parts = WORDS.flatMap(([word, said]) => (counts[word] === 0 ? [] : [`${counts[word]} ${said}`]))
-  const requests = counts.requests === 0 ? '' : `; at least ${counts.requests} requests`
+  const time = expectation === undefined ? '' : timeOf(expectation)
+  const requests = counts.requests === 0 ? '' : `; at least ${counts.requests} requests${time}`
   return `${counts.total} ${counts.total === 1 ? 'run' : 'runs'}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
+}
+
+/** Without a word of time where nothing is known of it and the limit takes none. */
+function timeOf({ leastMs, expectedMs }: Expectation): string {
+  if (expectedMs !== undefined) return `, about ${sayDuration(expectedMs)}`
+  return leastMs === 0 ? '' : `, at least ${sayDuration(leastMs)} by the limit`
 }
 
 /** What the reader of a plan should know beside its rows. */

@@ -1,6 +1,7 @@
 /** `rushes batch`: makes what is missing or stale of a manifest, and nothing else. */
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
+import type { Expectation } from '../../batch/plan/expected.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
@@ -52,7 +53,7 @@ export async function batchCommand(ctx: Context, { manifest, flags }: BatchReque
   const options = await batchOptionsOf(ctx, flags)
   const loaded = await loadManifest(ctx, manifest, options.allowOutside)
   if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options))
-  if (options.mode === 'dry run') return dryRun(ctx, await prepare(ctx, loaded, options))
+  if (options.mode === 'dry run') return await dryRun(ctx, await prepare(ctx, loaded, options))
   // Before the lock file is read: what another batch is about to write into it must not be paid for again.
   const claim = await claimFor(ctx, loaded.lockPath)
   try {
@@ -86,22 +87,24 @@ function check(ctx: Context, { plan }: Prepared): number {
   return isAllCurrent(plan) ? EXIT.ok : EXIT.runFailed
 }
 
-function dryRun(ctx: Context, prepared: Prepared): number {
-  showPlan(ctx, prepared.plan)
+async function dryRun(ctx: Context, prepared: Prepared): Promise<number> {
+  const { expect } = await import('../batch/expect.js')
+  showPlan(ctx, prepared.plan, await expect(ctx, prepared))
   refuseImpossible(prepared)
   if (prepared.missing.length > 0) throw missingError(prepared.missing)
   return EXIT.ok
 }
 
-function showPlan({ out }: Context, plan: Prepared['plan']): void {
+function showPlan({ out }: Context, plan: Prepared['plan'], expectation?: Expectation): void {
   if (out.mode.json) {
     for (const step of plan.steps) out.json(stepJson(step))
-    out.json({ summary: plan.counts })
+    const { leastMs = null, expectedMs = null } = expectation ?? {}
+    out.json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs } })
     return
   }
   const rows = plan.steps.map(stepCells)
   const widths = widthsOf(rows)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
-  out.note(summaryLine(plan))
+  out.note(summaryLine(plan, expectation))
 }

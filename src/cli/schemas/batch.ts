@@ -31,6 +31,10 @@ export const BATCH_PLAN_SUMMARY_SCHEMA = record('With --check or --dry-run: the 
     refuse: integer('where another file is in the way'),
     skip: integer('left out by --only'),
     requests: integer('the least that the service would be asked'),
+    least_ms: orNull(milliseconds('with --dry-run: what the limit alone takes')),
+    expected_ms: orNull(
+      milliseconds('with --dry-run: how long it will take; null where nobody knows how long a model takes'),
+    ),
   }),
 })
 

@@ -1,0 +1,32 @@
+/** How long a plan will take, by what this machine has seen of its models. Nothing is made, nobody is asked. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Expectation, expectationOf } from '../../batch/plan/expected.js'
+import { usualOf } from '../../journal/usual.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
+import type { Context } from '../context.js'
+import { JOURNAL_FILE } from '../folders.js'
+import type { Prepared } from './prepare.js'
+
+export async function expect(ctx: Context, { plan, options }: Prepared): Promise<Expectation> {
+  const took = await durations(ctx)
+  return expectationOf(plan.steps, plan.counts.requests, {
+    ...RUNS_LIMIT,
+    concurrency: options.concurrency,
+    usualMs: (model) => usualOf(took.get(model) ?? [])?.medianMs,
+  })
+}
+
+/** A journal that cannot be read has seen nothing. */
+async function durations(ctx: Context): Promise<ReadonlyMap<string, readonly number[]>> {
+  const path = join(ctx.stateFolder, JOURNAL_FILE)
+  if (!existsSync(path)) return new Map()
+  // A plan is made without an address too.
+  const address = await ctx.address().catch(() => undefined)
+  const { durationsAt } = await import('../../journal/glance.js')
+  try {
+    return durationsAt(path, address)
+  } catch {
+    return new Map()
+  }
+}

@@ -10,6 +10,7 @@ import {
   type Board,
   boardLine,
   rowsText,
+  sayElapsed,
   sayUsual,
   signOfLife,
   transferText,
@@ -24,6 +25,8 @@ export interface Progress {
   transfer(id: string, amount: Amount): void
   /** A run exists; what is usual for its model, where that is known. */
   runBegan(model: string | undefined, usual: UsualTime | undefined): void
+  /** How long the whole command will take, counted from its beginning. */
+  expects(ms: number): void
   /** A run needs no more waiting for; by the name that its status was told under. */
   runEnded(id?: string): void
   end(): void
@@ -41,6 +44,7 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
   let created = 0
   let ended = 0
   let activity: string | undefined
+  let expectedMs: number | undefined
   const board = (): Board => ({
     statuses,
     runs,
@@ -48,6 +52,7 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     created,
     activity: amounts.size === 0 ? activity : transferText(amounts.values()),
     usual: usuals.size === 1 ? [...usuals.values()][0] : undefined,
+    expectedMs,
   })
   const drawing = await draw(ctx, board, live)
   return {
@@ -68,6 +73,9 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     runBegan(model, usual) {
       created++
       usuals.set(model, usual)
+    },
+    expects(ms) {
+      expectedMs = ms
     },
     runEnded(id) {
       if (id !== undefined) live.delete(id)
@@ -146,5 +154,7 @@ async function drawSpinner(
   }
 }
 
-const timesOf = ({ usual }: Board, elapsedMs: number): string =>
-  usual === undefined ? sayDuration(elapsedMs) : `${sayDuration(elapsedMs)} (${sayUsual(usual)})`
+function timesOf({ usual, expectedMs }: Board, elapsedMs: number): string {
+  const elapsed = sayElapsed(elapsedMs, expectedMs)
+  return usual === undefined || expectedMs !== undefined ? elapsed : `${elapsed} (${sayUsual(usual)})`
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Board, rowsText, sayUsual, signOfLife } from '../../src/cli/render/progress.js'
+import { type Board, rowsText, sayElapsed, sayUsual, signOfLife } from '../../src/cli/render/progress.js'
 import { createCliService } from '../support/cli.js'
 
 const board: Board = {
@@ -21,7 +21,18 @@ describe('what is usual', () => {
     expect(sayUsual({ fromMs, toMs })).toBe(said)
   })
 
+  it.each([
+    [12_000, undefined, '12 s'],
+    [12_000, 100_000, '12 s of about 1 min 40 s'],
+    [100_000, 100_000, '1 min 40 s'],
+  ])('%i ms of %s is %s', (elapsedMs, expectedMs, said) => {
+    expect(sayElapsed(elapsedMs, expectedMs)).toBe(said)
+  })
+
   it('is part of the sign of life', () => {
+    expect(signOfLife({ ...board, expectedMs: 120_000 }, 60_000)).toBe(
+      'still waiting for 1 of 1 run (processing, 1 min 00 s of about 2 min 00 s)',
+    )
     expect(signOfLife(board, 60_000)).toBe('still waiting for 1 of 1 run (processing, 1 min 00 s)')
     expect(signOfLife({ ...board, usual: { fromMs: 90_000, toMs: 95_000 } }, 60_000)).toBe(
       'still waiting for 1 of 1 run (processing, 1 min 00 s, usually 1 min 30 s to 1 min 35 s)',

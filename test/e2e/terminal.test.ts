@@ -1,6 +1,7 @@
 /** On a terminal, which `script` of util-linux makes: the spinner, the cursor, the hidden prompt. */
 import { execFileSync } from 'node:child_process'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { BINARY, bash, createPlace, type Place, quoted, type Running, start } from '../support/binary.js'
 
@@ -16,9 +17,9 @@ const canMakeTerminals = (() => {
 })()
 
 /** The program on a terminal of its own; what it writes to either stream is on `stdout`. */
-function onTerminal(place: Place, line: string): Running {
+function onTerminal(place: Place, line: string, { columns = 80, rows = 24 } = {}): Running {
   // A terminal that `script` makes away from a terminal has no columns.
-  const command = `stty cols 80 rows 24; exec ${quoted(process.execPath)} ${quoted(BINARY)} ${line}`
+  const command = `stty cols ${columns} rows ${rows}; exec ${quoted(process.execPath)} ${quoted(BINARY)} ${line}`
   return start(place.with({ TERM: 'xterm-256color' }), ['-qec', command, '/dev/null'], { command: 'script' })
 }
 
@@ -64,6 +65,47 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
       `script -qec 'stty cols 0; timeout -s KILL 5 rushes run image --local fox' /dev/null | head -c 20000`,
     )
     expect(/run_\w+\.png\r\n/.test(stdout)).toBe(true)
+  })
+
+  it('shows the runs of a batch in a line each, never more than fit, and what became of them', async () => {
+    const place = createPlace()
+    const rows = Array.from({ length: 12 }, (_, at) => `  - { name: shot-${at}, prompt: fox ${at} }\n`).join(
+      '',
+    )
+    writeFileSync(join(place.folder, 'shots.yaml'), `defaults: { kind: image }\nruns:\n${rows}`)
+    const { code, stdout } = await onTerminal(place, 'batch shots.yaml --local', { rows: 12 }).ended
+    expect(code).toBe(0)
+    expect(stdout).toContain(HIDE)
+    expect(stdout.lastIndexOf(SHOW)).toBeGreaterThan(stdout.lastIndexOf(HIDE))
+    expect(stdout).toMatch(/shot-\d+ \(run_\w+\) {2}(queued|processing)/)
+    expect(stdout).toMatch(/\d+ of 12 done/)
+    // Half of twelve lines, less the line of the spinner and the blank one.
+    for (const frame of stdout.split(/\d+ of 12 done/))
+      expect(
+        frame
+          .split('\u001b[1A')
+          .at(-1)
+          ?.match(/^ {2}shot-/gm)?.length ?? 0,
+      ).toBeLessThanOrEqual(4)
+    for (let at = 0; at < 12; at++) expect(stdout).toMatch(new RegExp(`shot-${at}\\.png\\r\\n`))
+    expect(stdout).toMatch(/12 runs: 12 made/)
+  })
+
+  it('may become another size while a batch is under way', async () => {
+    const place = createPlace()
+    const rows = Array.from({ length: 8 }, (_, at) => `  - { name: shot-${at}, prompt: fox ${at} }\n`).join(
+      '',
+    )
+    writeFileSync(join(place.folder, 'shots.yaml'), `defaults: { kind: image }\nruns:\n${rows}`)
+    const { code, stdout } = await bash(
+      place.with({ TERM: 'xterm-256color' }),
+      `script -qec 'stty cols 100 rows 40; rushes batch shots.yaml --local & job=$!
+       for size in "30 10" "200 50" "12 4" "80 24"; do sleep 0.4; set -- $size; stty cols $1 rows $2; kill -WINCH $job; done
+       wait $job' /dev/null`,
+    )
+    expect(code).toBe(0)
+    for (let at = 0; at < 8; at++) expect(stdout).toContain(`shot-${at}.png`)
+    expect(stdout.lastIndexOf(SHOW)).toBeGreaterThan(stdout.lastIndexOf(HIDE))
   })
 
   it('does not show the key that login asks for', async () => {

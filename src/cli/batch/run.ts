@@ -2,7 +2,8 @@
 import { setMaxListeners } from 'node:events'
 import { removeLeftovers, writeLock } from '../../batch/lock/file.js'
 import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
-import type { Plan, Step } from '../../batch/plan/index.js'
+import { expectationOf } from '../../batch/plan/expected.js'
+import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
 import { runSchedule } from '../../batch/schedule/index.js'
 import { inWords } from '../../download/trouble.js'
 import { EXIT, RushesError } from '../../errors.js'
@@ -154,6 +155,13 @@ async function carryOut(ctx: Context, work: Work): Promise<number> {
   )
   for (const model of new Set(steps.map((step) => step.model)))
     progress.runBegan(model, model === undefined ? undefined : recorder.usual(model))
+  const { requests } = countsOf(steps)
+  const { expectedMs } = expectationOf(steps, requests, {
+    ...RUNS_LIMIT,
+    concurrency: options.concurrency,
+    usualMs: (model) => recorder.usual(model)?.medianMs,
+  })
+  if (expectedMs !== undefined) progress.expects(expectedMs)
   // Every row that is under way listens to them.
   setMaxListeners(0, interrupts.first, interrupts.second)
   const underway = new Set<Promise<unknown>>()

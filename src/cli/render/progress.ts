@@ -14,7 +14,15 @@ export interface Board {
   readonly activity: string | undefined
   /** How long runs of this model have taken here; undefined when too few were seen, or several models are at work. */
   readonly usual: UsualTime | undefined
+  /** How long the whole command will take; undefined when nobody knows. */
+  readonly expectedMs?: number | undefined
 }
+
+/** `12 s`, or `12 s of about 1 min 40 s`; what takes longer than it was expected to is expected no more. */
+export const sayElapsed = (elapsedMs: number, expectedMs: number | undefined): string =>
+  expectedMs === undefined || elapsedMs >= expectedMs
+    ? sayDuration(elapsedMs)
+    : `${sayDuration(elapsedMs)} of about ${sayDuration(expectedMs)}`
 
 /** So many runs are shown above the line; the rest is a number. */
 const MOST_ROWS = 8
@@ -68,12 +76,14 @@ export function boardLine({ statuses, runs, ended, activity }: Board): string {
   return [`${ended} of ${runs} done`, shown(counted(statuses.values())), activity].filter(Boolean).join(' · ')
 }
 
-export function signOfLife({ statuses, runs, ended, created, usual }: Board, elapsedMs: number): string {
+export function signOfLife(board: Board, elapsedMs: number): string {
+  const { statuses, runs, ended, created, usual } = board
   const [only] = statuses.values()
   const known =
     shortened(printable(runs === 1 ? (only ?? '') : counted(statuses.values())), 60) ||
     (created > 0 ? 'not seen yet' : 'not created yet')
-  const details = [known, sayDuration(elapsedMs), ...(usual === undefined ? [] : [sayUsual(usual)])]
+  const elapsed = sayElapsed(elapsedMs, board.expectedMs)
+  const details = [known, elapsed, ...(usual === undefined ? [] : [sayUsual(usual)])]
   return `still waiting for ${runs - ended} of ${runs} ${runs === 1 ? 'run' : 'runs'} (${details.join(', ')})`
 }
 

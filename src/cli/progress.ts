@@ -25,8 +25,8 @@ export interface Progress {
   transfer(id: string, amount: Amount): void
   /** A run exists; what is usual for its model, where that is known. */
   runBegan(model: string | undefined, usual: UsualTime | undefined): void
-  /** How long the whole command will take, counted from its beginning. */
-  expects(ms: number): void
+  /** How long the whole command will take, counted from its beginning; undefined where that is said in another way. */
+  expects(ms: number | undefined): void
   /** A run needs no more waiting for; by the name that its status was told under. */
   runEnded(id?: string): void
   end(): void

@@ -15,7 +15,7 @@ const usually = (ms: number | undefined) => ({ ...PACE, usualMs: () => ms })
 
 describe('what a plan takes', () => {
   it.each([
-    ['nothing', make(0), 0, usually(5_000), { leastMs: 0, expectedMs: 0 }],
+    ['nothing', make(0), 0, usually(5_000), { leastMs: 0, expectedMs: undefined }],
     ['one run', make(1), 2, usually(5_000), { leastMs: 0, expectedMs: 5_000 }],
     ['as many as fit a window', make(10), 20, usually(1_000), { leastMs: 0, expectedMs: 1_000 }],
     ['one more', make(11), 22, usually(1_000), { leastMs: 10_000, expectedMs: 10_000 }],
@@ -41,7 +41,7 @@ describe('what a plan takes', () => {
       [{ action: { do: 'fetch', why: 'missing', run: 'run_1' }, model: 'a/b' } as never],
       1,
       usually(60_000),
-      { leastMs: 0, expectedMs: 0 },
+      { leastMs: 0, expectedMs: undefined },
     ],
   ] as const)('%s', (_, steps, requests, pace, expected) => {
     expect(expectationOf(steps, requests, pace)).toEqual(expected)

@@ -154,6 +154,7 @@ describe('a batch', () => {
         fetched: 0,
         failed: 0,
         unconfirmed: 0,
+        unfinished: 0,
         unbegun: 0,
         skipped: 0,
         elapsed_ms: expect.any(Number),
@@ -278,6 +279,7 @@ describe('when things go wrong', () => {
     const { code, stderr } = await batch.run([], { fetch, interrupts })
     expect(code).toBe(130)
     expect(stderr).toMatch(/nothing is paid twice: rushes batch/)
+    expect(stderr).toMatch(/2 runs: 2 going on/)
     batch.service.service.startRendering()
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect(batch.posts()).toBe(2)

@@ -4,7 +4,7 @@ import type { Step } from './index.js'
 export interface Expectation {
   /** What the limit alone takes, if every run were done at once. */
   readonly leastMs: number
-  /** Undefined where nobody knows how long a model takes. */
+  /** Undefined where nobody knows how long a model takes, and where nothing is to be made. */
   readonly expectedMs: number | undefined
 }
 
@@ -28,7 +28,7 @@ export function expectationOf(
   const leastMs = requests === 0 ? 0 : windowOf(requests - 1)
   const toMake = steps.filter(({ action }) => action.do === 'make')
   const usual = toMake.map(({ model }) => (model === undefined ? undefined : pace.usualMs(model)))
-  if (!usual.every((ms) => ms !== undefined)) return { leastMs, expectedMs: undefined }
+  if (usual.length === 0 || !usual.every((ms) => ms !== undefined)) return { leastMs, expectedMs: undefined }
   /** When each run under way ends; the next one waits for the first of them where there is a cap. */
   const ends: number[] = []
   let lastMs = leastMs

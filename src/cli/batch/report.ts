@@ -12,8 +12,8 @@ import type { RowResult } from './row.js'
 
 export interface Report {
   row(result: RowResult): void
-  /** The summary; every error that decides the exit code. */
-  end(plan: Plan): readonly RushesError[]
+  /** The summary; every error that decides the exit code. `exists`: whether there is a run for the row of this name. */
+  end(plan: Plan, exists: (name: string) => boolean): readonly RushesError[]
 }
 
 export function createReport(ctx: Context, { manifest }: Prepared): Report {
@@ -40,12 +40,13 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
       else if (made !== undefined) out.line(printable(shown(manifest.folder, made.file)))
       if (error !== undefined) complain(step, error)
     },
-    end(plan) {
+    end(plan, exists) {
       const left = plan.steps.filter(({ action }) => action.do === 'unconfirmed')
       for (const step of left) complain(step, leftAlone(step))
-      const unbegun = plan.steps.filter(
+      const open = plan.steps.filter(
         ({ entry, action }) => (action.do === 'make' || action.do === 'fetch') && !results.has(entry.name),
       )
+      const unfinished = open.filter(({ entry }) => exists(entry.name)).length
       const of = (result: RowResult['result']) =>
         [...results.values()].filter((each) => each.result === result).length
       const counts = {
@@ -55,7 +56,8 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
         fetched: of('fetched'),
         failed: of('failed'),
         unconfirmed: of('unconfirmed') + left.length,
-        unbegun: unbegun.length,
+        unfinished,
+        unbegun: open.length - unfinished,
         skipped: plan.counts.skip,
       }
       const elapsedMs = clock.monotonic() - startedAtMs
@@ -70,19 +72,18 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
   }
 }
 
-type Tally = Readonly<
-  Record<'total' | 'current' | 'made' | 'fetched' | 'failed' | 'unconfirmed' | 'unbegun' | 'skipped', number>
->
+type Tally = Readonly<Record<'total' | (typeof WORDS)[number][0], number>>
 
-const WORDS: readonly (readonly [keyof Tally, string])[] = [
+const WORDS = [
   ['made', 'made'],
   ['fetched', 'fetched'],
   ['current', 'current'],
   ['failed', 'failed'],
   ['unconfirmed', 'unconfirmed'],
+  ['unfinished', 'going on'],
   ['unbegun', 'not begun'],
   ['skipped', 'left out'],
-]
+] as const
 
 /** `5 runs: 2 made, 3 current` */
 const said = (counts: Tally): string =>

@@ -43,17 +43,19 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
   for (const note of notesOf(plan)) ctx.out.note(note)
   const progress = await createProgress(ctx, active.length)
   const startedAtMs = ctx.clock.monotonic()
-  let left = active.length
+  let open = active.length
   /** From how long those took that are done: the limit, and the runs themselves, are both in it. */
   const timeLeft = (): string | undefined => {
-    left--
-    const done = active.length - left
-    if (left === 0 || done < FEWEST_DONE) return undefined
-    return `about ${sayDuration(((ctx.clock.monotonic() - startedAtMs) / done) * left)} left`
+    open--
+    const done = active.length - open
+    if (open === 0 || done < FEWEST_DONE) return undefined
+    return `about ${sayDuration(((ctx.clock.monotonic() - startedAtMs) / done) * open)} left`
   }
   const settle = (result: RowResult): void => {
     progress.runEnded(nameOf(result.step, result.run))
-    progress.activity(timeLeft())
+    const left = timeLeft()
+    if (left !== undefined) progress.expects(undefined)
+    progress.activity(left)
     report.row(result)
   }
   const copies = active
@@ -75,7 +77,10 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
   // Whatever could not be written before may be now; if not, this says so.
   const lockError = await keeper.write().then(() => undefined, asRushesError)
   if (lockError !== undefined) ctx.out.error(lockError)
-  const errors = [...report.end(plan), ...(lockError === undefined ? [] : [lockError])]
+  const errors = [
+    ...report.end(plan, (name) => keeper.entry(name)?.pending?.state === 'accepted'),
+    ...(lockError === undefined ? [] : [lockError]),
+  ]
   return code === EXIT.ok ? exitCodeOf(errors) : code
 }
 

@@ -60,6 +60,7 @@ export const BATCH_SUMMARY_SCHEMA = record('The last line.', {
     fetched: integer('fetched, without paying'),
     failed: integer('failed'),
     unconfirmed: integer('whose create may have made a run'),
+    unfinished: integer('created and not waited for: the batch ended before, the runs go on'),
     unbegun: integer('not begun: the batch ended before'),
     skipped: integer('left out by --only'),
     elapsed_ms: milliseconds('how long it took'),

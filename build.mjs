@@ -63,7 +63,11 @@ async function write(input, format) {
     chunkFileNames: `[name]-[hash].${extension}`,
     sourcemap: false,
     // Names stay, so that a stack trace says something.
-    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+    minify: {
+      compress: { keepNames: { function: true, class: true } },
+      mangle: { keepNames: { function: true, class: true } },
+      codegen: { removeWhitespace: true },
+    },
   })
   await bundle.close()
 }

@@ -2,6 +2,7 @@
  * The operating system's edge: signals, streams that end early, and the way the process ends. The only file that
  * touches `process` for more than a look.
  */
+import { fstatSync, writeSync } from 'node:fs'
 import { EXIT } from '../errors.js'
 import {
   createInterrupts,
@@ -21,24 +22,31 @@ export async function runProcess(): Promise<void> {
   for (const [name, handler] of handlers) process.on(name, handler)
   // Node ignores SIGPIPE: a reader that went away shows as an error of the stream.
   let stdoutError: NodeJS.ErrnoException | undefined
-  process.stdout.on('error', (error) => {
+  const onStdoutError = (error: NodeJS.ErrnoException) => {
     stdoutError ??= error
     interrupts.interrupt('stdout closed')
-  })
-  process.stderr.on('error', () => {})
+  }
+  const streams = openStreams(onStdoutError)
 
   const exitCode = await main({
     argv: process.argv.slice(2),
     env: process.env,
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
+    get stdin() {
+      return process.stdin
+    },
+    get stdout() {
+      return streams.stdout()
+    },
+    get stderr() {
+      return streams.stderr()
+    },
     interrupts,
+    print: printerFor(streams.stdout, onStdoutError),
   })
 
-  await flushed(process.stdout)
+  await streams.flushStdout()
   if (stdoutError !== undefined) await endWithout(stdoutError)
-  await flushed(process.stderr)
+  await streams.flushStderr()
   for (const [name, handler] of handlers) process.off(name, handler)
   const reason: unknown = interrupts.first.reason
   const signal = reason instanceof Interruption && reason.exitCode === exitCode ? reason.by : undefined
@@ -46,6 +54,51 @@ export async function runProcess(): Promise<void> {
   if (signal !== undefined && signal !== 'stdout closed' && process.platform !== 'win32')
     process.kill(process.pid, signal)
   process.exit(exitCode)
+}
+
+/** Each opened when it is first asked for: a pipe loads all of Node's networking, and help alone needs none of it. */
+function openStreams(onStdoutError: (error: NodeJS.ErrnoException) => void) {
+  let [hasStdout, hasStderr] = [false, false]
+  return {
+    stdout() {
+      if (!hasStdout) process.stdout.on('error', onStdoutError)
+      hasStdout = true
+      return process.stdout
+    },
+    stderr() {
+      if (!hasStderr) process.stderr.on('error', () => {})
+      hasStderr = true
+      return process.stderr
+    },
+    flushStdout: async () => {
+      if (hasStdout) await flushed(process.stdout)
+    },
+    flushStderr: async () => {
+      if (hasStderr) await flushed(process.stderr)
+    },
+  }
+}
+
+/** Undefined for a terminal, whose width and colours only its stream knows. */
+function printerFor(
+  stdout: () => NodeJS.WriteStream,
+  onError: (error: NodeJS.ErrnoException) => void,
+): ((text: string) => void) | undefined {
+  try {
+    if (fstatSync(1).isCharacterDevice()) return undefined
+  } catch {
+    return undefined
+  }
+  return (text) => {
+    let bytes: Uint8Array = Buffer.from(text)
+    try {
+      while (bytes.byteLength > 0) bytes = bytes.subarray(writeSync(1, bytes))
+    } catch (error) {
+      // A pipe that is full and does not wait is the stream's to wait for.
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') stdout().write(bytes)
+      else onError(error as NodeJS.ErrnoException)
+    }
+  }
 }
 
 /** Whatever a command is stuck in, it outlives a second signal by this at most. */

@@ -19,36 +19,39 @@ export interface MainOptions extends Io {
   readonly interrupts: Interrupts
   /** Real parts put in by tests: a clock, a service behind `fetch`. */
   readonly parts?: Parts
+  /** Takes help, where it can be written without opening standard output: it is no terminal then. */
+  readonly print?: ((text: string) => void) | undefined
 }
 
 export async function main(options: MainOptions): Promise<number> {
+  const print = options.print ?? ((text: string) => void options.stdout.write(text))
   if (options.argv[0] === '__complete') {
     const { completion } = await import('./completion/index.js')
-    options.stdout.write(await completion(options.argv.slice(1), options.env))
+    print(await completion(options.argv.slice(1), options.env))
     return EXIT.ok
   }
   const topic = TOPICS.find(({ name }) => name === wordAfterHelp(options.argv))
   if (topic !== undefined) {
-    options.stdout.write(await topic.text())
+    print(await topic.text())
     return EXIT.ok
   }
   let exitCode: number = EXIT.ok
-  let out = await outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
+  let out: Output | undefined
   const run = async (command: Command, work: (ctx: Context) => Promise<number>) => {
     const globals = globalsOfCommand(command)
-    out = await outputFor(options, globals)
-    exitCode = await withContext(options, globals, out, work)
+    const output = await outputFor(options, globals)
+    out = output
+    exitCode = await withContext(options, globals, output, work)
   }
   try {
-    const program = await createProgram(commandWord(options.argv), {
-      run,
-      print: (text) => void options.stdout.write(text),
-    })
+    const columns = () => (options.print === undefined ? options.stdout.columns : undefined)
+    const program = await createProgram(commandWord(options.argv), { run, print, columns })
     if (options.argv.length === 0) program.outputHelp()
     else await program.parseAsync([...options.argv], { from: 'user' })
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
+    out ??= await outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
     return report(thrown instanceof CommanderError ? usageOf(thrown, options.argv) : thrown, out)
   }
 }

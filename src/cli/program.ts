@@ -10,6 +10,8 @@ import { VERSION } from './version.js'
 export interface CommandEnvironment {
   /** Takes help and the version. */
   print(text: string): void
+  /** Of the terminal that help is for; undefined: it is for none. */
+  columns?(): number | undefined
   /** Runs the command's own function with a context, and keeps the exit code it comes to. */
   run(command: Command, work: (ctx: Context) => Promise<number>): Promise<void>
 }
@@ -22,6 +24,8 @@ Examples:
   rushes run video "dusk" --no-wait | rushes wait - -d
 
 More: rushes help ${TOPICS.map(({ name }) => name).join(', ')}.`
+
+const DEFAULT_COLUMNS = 80
 
 /** The whole program, of which only `named` knows its flags. */
 export async function createProgram(
@@ -36,7 +40,12 @@ export async function createProgram(
     .addHelpText('after', EXAMPLES)
     .exitOverride()
     // Before the commands are added: each takes this over as it is made.
-    .configureOutput({ writeOut: environment.print, writeErr: () => {} })
+    .configureOutput({
+      writeOut: environment.print,
+      writeErr: () => {},
+      getOutHelpWidth: () => environment.columns?.() ?? DEFAULT_COLUMNS,
+      getOutHasColors: () => false,
+    })
     .enablePositionalOptions()
   for (const option of globalOptions()) program.addOption(option)
   for (const row of COMMANDS) {

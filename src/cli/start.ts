@@ -1,5 +1,5 @@
 /** The program's first file, and for its version the only one: nothing is loaded before it is known to be needed. */
-import module from 'node:module'
+import { writeSync } from 'node:fs'
 import { VERSION } from './version.js'
 
 const edge = () => import('./edge.js')
@@ -8,14 +8,25 @@ export function start(): void {
   const [word, ...more] = process.argv.slice(2)
   if (more.length === 0 && (word === '--version' || word === '-V')) sayVersion()
   else {
-    // From Node 22.8 on: what was compiled once is read the next time.
-    const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
-    enableCompileCache?.()
+    keepCompiled()
     edge().then(({ runProcess }) => runProcess())
   }
 }
 
+/** From Node 22 on what was compiled once is read the next time; before, asking would load more than it is worth. */
+function keepCompiled(): void {
+  if (Number.parseInt(process.versions.node, 10) < 22) return
+  const { enableCompileCache } = process.getBuiltinModule('node:module') as {
+    enableCompileCache?: () => unknown
+  }
+  enableCompileCache?.()
+}
+
+/** Not by the stream, which takes longer to be opened than Node takes to start. */
 function sayVersion(): void {
-  process.stdout.on('error', (error) => edge().then(({ endWithout }) => endWithout(error)))
-  process.stdout.write(`${VERSION}\n`)
+  try {
+    writeSync(1, `${VERSION}\n`)
+  } catch (error) {
+    edge().then(({ endWithout }) => endWithout(error as NodeJS.ErrnoException))
+  }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createInterrupts } from '../../src/cli/interrupts.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { type CliService, createCliService, type RunOptions, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -329,5 +330,67 @@ describe('in GitHub Actions', () => {
     expect(more).toEqual([])
     expect(annotation).toMatch(/^::error file=.*shots\.json,line=1,title=hen::.*50%25 no%3A hens%2C/)
     expect(readFileSync(summary, 'utf8')).toMatch(/2 runs: 1 made, 1 failed\.\n\n\| run \| result \|/)
+  })
+})
+
+describe('an account that says no in the middle', () => {
+  const ROWS = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, prompt: `a ${name}` }))
+
+  /** The service with a key that is made for it; `act` is called as the third create arrives. */
+  async function createRefused(
+    act: (admin: Administration, key: string) => Promise<unknown>,
+    terms: Partial<KeyTerms> = {},
+  ) {
+    const batch = await createBatch(ROWS)
+    const { dataFolder, clock } = batch.service
+    const admin = await openAdministration({ dataFolder, clock, make: false })
+    const { apiKey, key } = await admin.createKey('default', { name: 'ci', ...terms })
+    let creates = 0
+    const fetch: Fetch = async (request) => {
+      if (request.method === 'POST' && ++creates === 3) await act(admin, String(key.id))
+      return batch.service.counting(request)
+    }
+    const ran = await batch.run([], { fetch, env: { RUSHES_API_KEY: apiKey } })
+    return { batch, ran }
+  }
+
+  it.each<
+    [string, number, RegExp, Partial<KeyTerms>, (admin: Administration, key: string) => Promise<unknown>]
+  >([
+    ['a quota that is used up', 5, /quota/, { quota: 2 }, async () => {}],
+    ['a spend limit that is reached', 5, /spend limit/, { spendLimit: 2 }, async () => {}],
+    ['an empty account', 5, /balance/, {}, (admin) => admin.addCredits('default', -9_998)],
+  ])('%s: no further create, and what is in flight is finished', async (_, code, says, terms, act) => {
+    const { batch, ran } = await createRefused(act, terms)
+    expect(ran.code).toBe(code)
+    expect(ran.stderr).toMatch(says)
+    expect(ran.stderr).toMatch(/5 runs: 2 made, [1-3] failed(, [1-2] not begun)?/)
+    expect(batch.files()).toHaveLength(2)
+    // Those that were unanswered together with the refused one, and none after it.
+    expect(batch.posts()).toBeLessThanOrEqual(5)
+    // With the account mended the next batch makes the rest, and pays for nothing twice.
+    const admin = await openAdministration({ ...batch.service, make: false })
+    await admin.addCredits('default', 100)
+    expect((await batch.run()).code).toBe(0)
+    expect((await admin.accounts())[0]?.runs).toBe(5)
+  })
+
+  it.each<[string, number, RegExp, (admin: Administration, key: string) => Promise<unknown>]>([
+    [
+      'a key that is disabled',
+      4,
+      /invalid, disabled or expired/,
+      (admin, key) => admin.changeKey(key, { disabled: true }),
+    ],
+    ['an account that is banned', 5, /banned/, (admin) => admin.setBanned('default', true)],
+  ])('%s: nothing can be looked at either, and nothing is lost', async (_, code, says, act) => {
+    const { batch, ran } = await createRefused(act)
+    expect(ran.code).toBe(code)
+    expect(ran.stderr).toMatch(says)
+    const admin = await openAdministration({ ...batch.service, make: false })
+    await admin.setBanned('default', false)
+    expect((await batch.run()).code).toBe(0)
+    expect(batch.files()).toHaveLength(5)
+    expect((await admin.accounts())[0]?.runs).toBe(5)
   })
 })

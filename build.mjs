@@ -1,10 +1,19 @@
 /**
  * The build: one thin entry with a chunk per command, the library, and the renderer, which runs in a process of its
- * own. Native and WebAssembly packages, and what only the service needs, stay outside; what every command needs is
- * bundled, since loading packages file by file costs more than running them. Silent, and quick enough for `prepare`.
+ * own. Only the two native packages stay outside; all else is bundled, since loading packages file by file costs more than
+ * running them, and what is bundled need not be installed. Silent, and quick enough for `prepare`.
  */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -21,15 +30,12 @@ const [{ rolldown }, { Ajv }, { default: standalone }] = await Promise.all([
 ])
 const standaloneCode = standalone.default ?? standalone
 
-const EXTERNAL = [
-  /^node:/,
-  /^@libsql\//,
-  'sharp',
-  'fastify',
-  '@fastify/static',
-  'h264-mp4-encoder',
-  /^@fontsource\//,
-]
+/** Scripts that the captions know (src/service/engines/preview/lettering/font.ts). */
+const FONT_SUBSETS = ['latin', 'latin-ext', 'cyrillic', 'cyrillic-ext', 'greek', 'greek-ext', 'vietnamese']
+
+const origins = new Set()
+
+const EXTERNAL = [/^node:/, /^@libsql\//, 'sharp']
 
 // Beside the old one and then in its place: whoever starts the program meanwhile finds a whole one.
 const fresh = join(root, `dist.${process.pid}`)
@@ -38,6 +44,8 @@ try {
   // The program as CommonJS: Node reads it in half the time that its ESM loader takes, chunk by chunk.
   await write({ rushes: 'src/cli/start.ts', renderer: 'src/service/engines/renderer.ts' }, 'cjs')
   await write({ index: 'src/index.ts' }, 'esm')
+  copyParts(join(fresh, 'parts'))
+  writeFileSync(join(fresh, 'third-party-licenses.txt'), licenses())
   declareTypes(fresh)
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   renameSync(fresh, join(root, 'dist'))
@@ -56,7 +64,7 @@ async function write(input, format) {
     logLevel: 'warn',
   })
   const extension = format === 'cjs' ? 'cjs' : 'js'
-  await bundle.write({
+  const { output } = await bundle.write({
     dir: fresh,
     format,
     entryFileNames: `[name].${extension}`,
@@ -70,6 +78,41 @@ async function write(input, format) {
     },
   })
   await bundle.close()
+  for (const { moduleIds = [] } of output) for (const id of moduleIds) noteOrigin(id)
+}
+
+/** Packages whose code or files are in `dist`, by their folders. */
+function noteOrigin(path) {
+  const [folder] = /^.*[\\/]node_modules[\\/](@[^\\/]+[\\/])?[^\\/]+/.exec(path) ?? []
+  if (folder !== undefined) origins.add(folder)
+}
+
+/** What the renderer reads as files: the letters of its captions, and the encoder, which runs in a thread of its own. */
+function copyParts(folder) {
+  const { resolve } = createRequire(import.meta.url)
+  const fonts = FONT_SUBSETS.flatMap((subset) =>
+    [500, 600].map((weight) => `inter-${subset}-${weight}-normal.woff`),
+  )
+  const parts = [
+    ...fonts.map((name) => [name, resolve(`@fontsource/inter/files/${name}`)]),
+    ['h264-mp4-encoder.cjs', resolve('h264-mp4-encoder')],
+  ]
+  mkdirSync(folder)
+  for (const [name, path] of parts) {
+    copyFileSync(path, join(folder, name))
+    noteOrigin(path)
+  }
+}
+
+/** The words under which they may be passed on. */
+function licenses() {
+  const texts = [...origins].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file))
+    const words = files.map((file) => readFileSync(join(folder, file), 'utf8').trim())
+    return [`${name} ${version} (${license})`, ...words].join('\n\n')
+  })
+  return `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
 }
 
 /** Ajv's code for the model schemas in place of `protocol/validators.ts`, which would compile them at every start. */

@@ -16,7 +16,7 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the downloader': 'function createDownloader(',
 }
 /** Packages that stay outside of the bundle. */
-const OUTSIDE = ['@libsql', 'fastify', '@fastify/static', 'sharp', 'h264-mp4-encoder'] as const
+const OUTSIDE = ['@libsql', 'sharp'] as const
 
 const chunks = new Map<string, string>()
 beforeAll(() => {
@@ -87,6 +87,6 @@ describe.concurrent('what is loaded', () => {
     const remote = await loadedBy(['login'], key, 'key')
     expect(remote).toMatchObject({ code: 9, packages: ['undici', '@libsql'] })
     const local = await loadedBy(['status', '--local', 'run_1'])
-    expect(local.packages).toEqual(['undici', 'the service', '@libsql', 'fastify', '@fastify/static'])
+    expect(local.packages).toEqual(['undici', 'the service', '@libsql'])
   })
 })

@@ -4,8 +4,8 @@
 //
 // @fontsource/inter ships one small file per script; a character takes the first one that has it.
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import type { Font as Face, Glyph, PathCommand } from 'opentype.js'
+import { partPath } from '../part.js'
 import { short } from '../scenery/drawing.js'
 
 export interface Font {
@@ -39,11 +39,10 @@ interface Letter {
  */
 export async function loadFont(weight: 500 | 600, subsets: readonly Subset[] = SUBSETS): Promise<Font> {
   const { default: opentype } = await import('opentype.js')
-  // Resolved as a package, not beside this file: in the bundle this file lives elsewhere.
-  const resolve = createRequire(import.meta.url).resolve
   const faces = await Promise.all(
     subsets.map(async (subset) => {
-      const bytes = await readFile(resolve(`@fontsource/inter/files/inter-${subset}-${weight}-normal.woff`))
+      const name = `inter-${subset}-${weight}-normal.woff`
+      const bytes = await readFile(partPath(name, `@fontsource/inter/files/${name}`))
       return opentype.parse(new Uint8Array(bytes).buffer as ArrayBuffer)
     }),
   )

@@ -97,6 +97,7 @@ describe.concurrent('the shell examples', () => {
     for (const script of scripts) {
       const ended = await run(place, script, stranger ? `${key}\n` : undefined)
       expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
+      expect(ended.stderr).not.toMatch(/^warning: /m)
     }
   })
 })

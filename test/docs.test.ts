@@ -1,6 +1,6 @@
 /**
  * The docs against the code: every command, flag, setting, variable and code is named where a reader looks for it. What
- * is missing is said as the row to add.
+ * is missing is said as the row to add. The tables of flags are written by npm run docs.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve } from 'node:path'
@@ -47,17 +47,33 @@ describe('docs/commands.md', () => {
 
   const globals = new Set(globalOptions().map(({ flags }) => flags))
 
-  test('has a section for every command, with its flags as the help has them', async () => {
+  /** The flags of a command that are not everywhere. */
+  const ownFlags = (path: string, command: Command): readonly Option[] =>
+    command
+      .createHelp()
+      .visibleOptions(command)
+      .filter(({ flags, long }) => path === 'rushes' || !(globals.has(flags) || long === '--help'))
+
+  test('has every flag in a table, as the help has it', async () => {
+    const known = new Map(await everyCommand())
+    const text = read('docs/commands.md').replace(
+      /^(#+ (rushes\b.*)\n)([\s\S]*?)(?=^#+ |(?![\s\S]))/gm,
+      (_, heading: string, path: string, section: string) => {
+        const command = known.get(path)
+        const rows = command === undefined ? [] : ownFlags(path, command).map(rowOf)
+        return heading + withFlags(section, rows)
+      },
+    )
+    await expect(text).toMatchFileSnapshot('../docs/commands.md')
+  })
+
+  test('has a section for every command, with its arguments and defaults', async () => {
     const missing: string[] = []
     for (const [path, command] of await everyCommand()) {
       const section = sections.get(path)
       if (section === undefined) missing.push(`## ${path}`)
       const help = command.createHelp()
-      const own = help
-        .visibleOptions(command)
-        .filter(({ flags, long }) => path === 'rushes' || !(globals.has(flags) || long === '--help'))
-      missing.push(...missingFrom(section ?? '', own.map(rowOf)).map((row) => `${path}: ${row}`))
-      const defaults = own.flatMap(({ defaultValue }) =>
+      const defaults = ownFlags(path, command).flatMap(({ defaultValue }) =>
         typeof defaultValue === 'string' ? [defaultValue] : [],
       )
       missing.push(...missingFrom(section ?? '', defaults).map((value) => `${path}: default ${value}`))
@@ -208,6 +224,16 @@ function sectionsOf(markdown: string): ReadonlyMap<string, string> {
   return new Map(
     parts.flatMap((heading, at) => (at % 2 === 1 ? [[heading.trim(), parts[at + 1] ?? ''] as const] : [])),
   )
+}
+
+/** The prose of a section with its table of flags made anew: in the place of the old one, else after the first paragraph. */
+function withFlags(section: string, rows: readonly string[]): string {
+  const table = rows.length === 0 ? '' : `| flag | meaning |\n|---|---|\n${rows.join('\n')}\n`
+  const old = /^\| flag \| meaning \|\n(\|.*\n)+/m
+  if (old.test(section)) return section.replace(old, () => table)
+  return table === ''
+    ? section
+    : section.replace(/^\n(.+\n)+\n?/, (first) => `${first.trimEnd()}\n\n${table}\n`)
 }
 
 /** Text files below a folder; none when it is not there. */

@@ -39,20 +39,25 @@ interface Given {
   readonly files?: Readonly<Record<string, string | Uint8Array>>
   /** Nothing is set: the page itself logs in, with the key that is typed. */
   readonly stranger?: boolean
+  /** What the last block ends with, on standard output. */
+  readonly says?: RegExp
 }
 
 const SHOTS = 'runs:\n  - { name: fox, kind: image, prompt: a fox, output: assets/fox.png }\n'
 
 const GIVEN: Readonly<Record<string, Given>> = {
-  'README.md: One minute against a service': { stranger: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
+  'README.md: One minute': {
+    stranger: true,
+    says: /exit 2\nexit 11\nlate\.png\n(run_\S+\tsucceeded\t.*\n){4}$/,
+  },
+  'README.md: Against a service': { stranger: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
   'docs/agents.md: Make something': { files: { 'prompt.txt': 'a fox\n' } },
   'docs/batch.md: Batches': { files: { 'shots.yaml': SHOTS } },
   'docs/scripting.md: Create now, wait later': { files: { 'prompts.txt': 'dusk\ndawn\n' } },
 }
 
-/** Programs of others, which may not be here; and npx, which finds what stands on the path. */
+/** Programs of others, which may not be here. */
 const STAND_INS: Readonly<Record<string, string>> = {
-  npx: 'exec "$@"',
   fortune: 'echo a fox in a library',
   // Takes a picture from standard input and names its result last.
   magick: 'for result; do :; done; cat > "$result"; head -c 4 "$result" | grep -q PNG',
@@ -90,16 +95,23 @@ describe.concurrent('the shell examples', () => {
     SECTIONS.map(({ title, scripts }) => [title, scripts.filter(isHere)] as const).filter(
       ([, scripts]) => scripts.length > 0,
     ),
-  )('%s', async (title, scripts) => {
-    const { files = {}, stranger = false } = GIVEN[title] ?? {}
-    const { place, key } = await placeFor(stranger)
-    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(place.folder, name), bytes)
-    for (const script of scripts) {
-      const ended = await run(place, script, stranger ? `${key}\n` : undefined)
-      expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
-      expect(ended.stderr).not.toMatch(/^warning: /m)
-    }
-  })
+  )(
+    '%s',
+    async (title, scripts) => {
+      const { files = {}, stranger = false, says = /^/ } = GIVEN[title] ?? {}
+      const { place, key } = await placeFor(stranger)
+      for (const [name, bytes] of Object.entries(files)) writeFileSync(join(place.folder, name), bytes)
+      let last = ''
+      for (const script of scripts) {
+        const ended = await run(place, script, stranger ? `${key}\n` : undefined)
+        expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
+        expect(ended.stderr).not.toMatch(/^warning: /m)
+        last = ended.stdout
+      }
+      expect(last).toMatch(says)
+    },
+    120_000,
+  )
 })
 
 describe('the lists above', () => {

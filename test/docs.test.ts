@@ -127,8 +127,6 @@ describe('docs/environment.md', () => {
   test('names every variable of ours that any source file reads', () => {
     const text = rows.join('\n')
     const named = new Set(sources('src').flatMap((path) => read(path).match(/\bRUSHES_[A-Z_]+\b/g) ?? []))
-    // Variables of what is not there yet are named in comments alone.
-    named.delete('RUSHES_OUTPUT_DIR')
     expect(missingFrom(text, [...named])).toEqual([])
   })
 
@@ -174,10 +172,50 @@ describe('README.md', () => {
     ])
   })
 
+  test('shows a terminal with the very lines of the tour, and no key', () => {
+    const [, tour = ''] = /^## One minute$[\s\S]*?^```sh\n([\s\S]*?)^```$/m.exec(readme) ?? []
+    const shown = read('docs/session.svg').replace(/&#(\d+);/g, (_, sign) => String.fromCharCode(sign))
+    const lines = tour.trimEnd().split('\n')
+    expect(lines.length).toBeGreaterThan(5)
+    expect(lines.filter((line) => !shown.includes(`>$ ${line}<`) && !shown.includes(`>> ${line}<`))).toEqual(
+      [],
+    )
+    expect(shown).not.toMatch(/\brk_\w/)
+  })
+
   test('says what it is in one sentence first', () => {
     const [, , sentence = ''] = readme.split('\n')
     expect(sentence).toMatch(/^`rushes` is .*[^.]\.$/)
   })
+})
+
+describe('docs/architecture.md', () => {
+  const [, tree = ''] = /^src\/\n((?: {2}.*\n)+)/m.exec(read('docs/architecture.md')) ?? []
+
+  /** Paths of the lines, by how far they are indented. */
+  const drawn: string[] = []
+  const above: string[] = []
+  for (const [, indent = '', name = ''] of tree.matchAll(/^( +)([\w.-]+\/?) +\S/gm)) {
+    if (indent.length > 6) continue
+    above.splice(indent.length / 2 - 1)
+    above.push(name)
+    drawn.push(`src/${above.join('')}`)
+  }
+
+  test('draws what is there', () => {
+    expect(drawn.length).toBeGreaterThan(20)
+    expect(drawn.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+  })
+
+  test.each(['src', 'src/batch', 'src/service', 'src/service/engines', 'src/cli'])(
+    'draws every folder of %s',
+    (folder) => {
+      const names = readdirSync(join(ROOT, folder), { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => `${folder}/${name}/`)
+      expect(names.filter((path) => !drawn.includes(path))).toEqual([])
+    },
+  )
 })
 
 describe('every file that is written by hand', () => {

@@ -3,6 +3,7 @@
  * `set -euo pipefail`. What stands below one heading shares a folder and a home and runs in its order. Films come from an
  * engine that copies one: what the renderer draws is tested elsewhere.
  */
+import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -75,7 +76,9 @@ const PAGES = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `do
   path.endsWith('.md'),
 )
 const SECTIONS = PAGES.flatMap(sectionsOf)
-const isHere = (script: string): boolean => !NOT_HERE.some(({ begins }) => script.startsWith(begins))
+const hasJq = spawnSync('jq', ['--version']).status === 0
+const isHere = (script: string): boolean =>
+  !NOT_HERE.some(({ begins }) => script.startsWith(begins)) && (hasJq || !/\bjq\b/.test(script))
 
 /** Where a service stands in the foreground, to the end of the script. */
 const serves = (script: string): boolean => /^([A-Z_]+=\S+ )*rushes serve\b(?!.*&$)/m.test(script)

@@ -40,6 +40,8 @@ interface Given {
   readonly files?: Readonly<Record<string, string | Uint8Array>>
   /** Nothing is set: the page itself logs in, with the key that is typed. */
   readonly stranger?: boolean
+  /** What is asked of a service that the block starts, for as long as it is there. */
+  readonly asks?: string
   /** What the last block ends with, on standard output. */
   readonly says?: RegExp
 }
@@ -54,6 +56,10 @@ const GIVEN: Readonly<Record<string, Given>> = {
   'README.md: Against a service': { stranger: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
   'docs/agents.md: Make something': { files: { 'prompt.txt': 'a fox\n' } },
   'docs/batch.md: Batches': { files: { 'shots.yaml': SHOTS } },
+  'docs/engines.md: Engines: your own model behind the service': {
+    files: { 'sketch.png': ONE_PIXEL_PNG },
+    asks: 'rushes run image "a fox" -i sketch.png -o made.png && cmp sketch.png made.png',
+  },
   'docs/scripting.md: Create now, wait later': { files: { 'prompts.txt': 'dusk\ndawn\n' } },
 }
 
@@ -101,12 +107,12 @@ describe.concurrent('the shell examples', () => {
   )(
     '%s',
     async (title, scripts) => {
-      const { files = {}, stranger = false, says = /^/ } = GIVEN[title] ?? {}
+      const { files = {}, stranger = false, asks = 'true', says = /^/ } = GIVEN[title] ?? {}
       const { place, key } = await placeFor(stranger)
       for (const [name, bytes] of Object.entries(files)) writeFileSync(join(place.folder, name), bytes)
       let last = ''
       for (const script of scripts) {
-        const ended = await run(place, script, stranger ? `${key}\n` : undefined)
+        const ended = await run(place, script, { typed: stranger ? `${key}\n` : undefined, asks })
         expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
         expect(ended.stderr).not.toMatch(/^warning: /m)
         last = ended.stdout
@@ -158,15 +164,25 @@ async function placeFor(stranger: boolean): Promise<{ readonly place: Place; rea
   return { place: place.with({ ...env, ...settings }), key }
 }
 
+interface RunOptions {
+  readonly typed?: string | undefined
+  readonly asks?: string
+}
+
 /** Runs one block; the address that the docs show is that of the service. */
-async function run(place: Place, script: string, typed?: string) {
+async function run(place: Place, script: string, { typed, asks = 'true' }: RunOptions = {}) {
   const text = `set -euo pipefail\n${script.replaceAll('https://api.example.com', service.url)}`
   if (!serves(script))
     return typed === undefined
       ? bash(place, text)
       : start(place, ['-c', text], { command: 'bash', stdin: typed }).ended
   const running = start(place, ['-c', text], { command: 'bash', stdin: 'ignore' })
-  await running.says('stdout', /^export RUSHES_BASE_URL=http:\/\/127\.0\.0\.1:\d+$/m)
+  await running.says(
+    'stdout',
+    /^export RUSHES_BASE_URL=http:\/\/127\.0\.0\.1:\d+\nexport RUSHES_API_KEY=\S+$/m,
+  )
+  const asked = await bash(place, `set -e\n${running.said.stdout}${asks}`)
+  expect(asked.code, asked.stderr).toBe(0)
   process.kill(Number(readFileSync(join(place.home, 'serve.pid'), 'utf8')), 'SIGTERM')
   return running.ended
 }

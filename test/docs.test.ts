@@ -183,6 +183,17 @@ describe('README.md', () => {
     expect(shown).not.toMatch(/\brk_\w/)
   })
 
+  test('leads to every page', () => {
+    const pages = sources('docs').filter((path) => /^docs\/[^/]+\.md$/.test(path))
+    expect(pages.length).toBeGreaterThan(15)
+    expect(
+      missingFrom(
+        readme,
+        pages.map((path) => `](${path})`),
+      ),
+    ).toEqual([])
+  })
+
   test('says what it is in one sentence first', () => {
     const [, , sentence = ''] = readme.split('\n')
     expect(sentence).toMatch(/^`rushes` is .*[^.]\.$/)

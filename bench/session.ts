@@ -87,6 +87,7 @@ function drawn(lines: readonly string[]): string {
     (colour, at) => `<circle cx="${edge + 6 + at * 18}" cy="17" r="5.5" fill="${colour}"/>`,
   )
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14">
+<title>The tour of the README in a terminal</title>
 <rect width="${width}" height="${height}" rx="8" fill="#1b1d23"/>
 ${[...dots, ...texts].join('\n')}
 </svg>

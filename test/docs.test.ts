@@ -1,6 +1,6 @@
 /**
  * The docs against the code: every command, flag, setting, variable and code is named where a reader looks for it. What
- * is missing is said as the row to add.
+ * is missing is said as the row to add. The tables of flags are written by npm run docs.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve } from 'node:path'
@@ -47,17 +47,33 @@ describe('docs/commands.md', () => {
 
   const globals = new Set(globalOptions().map(({ flags }) => flags))
 
-  test('has a section for every command, with its flags as the help has them', async () => {
+  /** The flags of a command that are not everywhere. */
+  const ownFlags = (path: string, command: Command): readonly Option[] =>
+    command
+      .createHelp()
+      .visibleOptions(command)
+      .filter(({ flags, long }) => path === 'rushes' || !(globals.has(flags) || long === '--help'))
+
+  test('has every flag in a table, as the help has it', async () => {
+    const known = new Map(await everyCommand())
+    const text = read('docs/commands.md').replace(
+      /^(#+ (rushes\b.*)\n)([\s\S]*?)(?=^#+ |(?![\s\S]))/gm,
+      (_, heading: string, path: string, section: string) => {
+        const command = known.get(path)
+        const rows = command === undefined ? [] : ownFlags(path, command).map(rowOf)
+        return heading + withFlags(section, rows)
+      },
+    )
+    await expect(text).toMatchFileSnapshot('../docs/commands.md')
+  })
+
+  test('has a section for every command, with its arguments and defaults', async () => {
     const missing: string[] = []
     for (const [path, command] of await everyCommand()) {
       const section = sections.get(path)
       if (section === undefined) missing.push(`## ${path}`)
       const help = command.createHelp()
-      const own = help
-        .visibleOptions(command)
-        .filter(({ flags, long }) => path === 'rushes' || !(globals.has(flags) || long === '--help'))
-      missing.push(...missingFrom(section ?? '', own.map(rowOf)).map((row) => `${path}: ${row}`))
-      const defaults = own.flatMap(({ defaultValue }) =>
+      const defaults = ownFlags(path, command).flatMap(({ defaultValue }) =>
         typeof defaultValue === 'string' ? [defaultValue] : [],
       )
       missing.push(...missingFrom(section ?? '', defaults).map((value) => `${path}: default ${value}`))
@@ -111,8 +127,6 @@ describe('docs/environment.md', () => {
   test('names every variable of ours that any source file reads', () => {
     const text = rows.join('\n')
     const named = new Set(sources('src').flatMap((path) => read(path).match(/\bRUSHES_[A-Z_]+\b/g) ?? []))
-    // Variables of what is not there yet are named in comments alone.
-    named.delete('RUSHES_OUTPUT_DIR')
     expect(missingFrom(text, [...named])).toEqual([])
   })
 
@@ -158,10 +172,61 @@ describe('README.md', () => {
     ])
   })
 
+  test('shows a terminal with the very lines of the tour, and no key', () => {
+    const [, tour = ''] = /^## One minute$[\s\S]*?^```sh\n([\s\S]*?)^```$/m.exec(readme) ?? []
+    const shown = read('docs/session.svg').replace(/&#(\d+);/g, (_, sign) => String.fromCharCode(sign))
+    const lines = tour.trimEnd().split('\n')
+    expect(lines.length).toBeGreaterThan(5)
+    expect(lines.filter((line) => !shown.includes(`>$ ${line}<`) && !shown.includes(`>> ${line}<`))).toEqual(
+      [],
+    )
+    expect(shown).not.toMatch(/\brk_\w/)
+  })
+
+  test('leads to every page', () => {
+    const pages = sources('docs').filter((path) => /^docs\/[^/]+\.md$/.test(path))
+    expect(pages.length).toBeGreaterThan(15)
+    expect(
+      missingFrom(
+        readme,
+        pages.map((path) => `](${path})`),
+      ),
+    ).toEqual([])
+  })
+
   test('says what it is in one sentence first', () => {
     const [, , sentence = ''] = readme.split('\n')
     expect(sentence).toMatch(/^`rushes` is .*[^.]\.$/)
   })
+})
+
+describe('docs/architecture.md', () => {
+  const [, tree = ''] = /^src\/\n((?: {2}.*\n)+)/m.exec(read('docs/architecture.md')) ?? []
+
+  /** Paths of the lines, by how far they are indented. */
+  const drawn: string[] = []
+  const above: string[] = []
+  for (const [, indent = '', name = ''] of tree.matchAll(/^( +)([\w.-]+\/?) +\S/gm)) {
+    if (indent.length > 6) continue
+    above.splice(indent.length / 2 - 1)
+    above.push(name)
+    drawn.push(`src/${above.join('')}`)
+  }
+
+  test('draws what is there', () => {
+    expect(drawn.length).toBeGreaterThan(20)
+    expect(drawn.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+  })
+
+  test.each(['src', 'src/batch', 'src/service', 'src/service/engines', 'src/cli'])(
+    'draws every folder of %s',
+    (folder) => {
+      const names = readdirSync(join(ROOT, folder), { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => `${folder}/${name}/`)
+      expect(names.filter((path) => !drawn.includes(path))).toEqual([])
+    },
+  )
 })
 
 describe('every file that is written by hand', () => {
@@ -208,6 +273,16 @@ function sectionsOf(markdown: string): ReadonlyMap<string, string> {
   return new Map(
     parts.flatMap((heading, at) => (at % 2 === 1 ? [[heading.trim(), parts[at + 1] ?? ''] as const] : [])),
   )
+}
+
+/** The prose of a section with its table of flags made anew: in the place of the old one, else after the first paragraph. */
+function withFlags(section: string, rows: readonly string[]): string {
+  const table = rows.length === 0 ? '' : `| flag | meaning |\n|---|---|\n${rows.join('\n')}\n`
+  const old = /^\| flag \| meaning \|\n(\|.*\n)+/m
+  if (old.test(section)) return section.replace(old, () => table)
+  return table === ''
+    ? section
+    : section.replace(/^\n(.+\n)+\n?/, (first) => `${first.trimEnd()}\n\n${table}\n`)
 }
 
 /** Text files below a folder; none when it is not there. */

@@ -81,6 +81,9 @@ const gaveUp = (error: RushesError): RushesError =>
     exitCode: error.exitCode,
   })
 
+const spoken = (durationMs: number): string =>
+  durationMs < 1_000 ? `${Math.round(durationMs)} ms` : `${Math.round(durationMs / 1_000)} s`
+
 /** The wait limit, held over sleeps and looks alike: a look that hangs does not stretch it. */
 function createLimit(
   engine: WaitEngine,
@@ -92,10 +95,8 @@ function createLimit(
   const passed = new AbortController()
   const timeout = new RushesError(
     'wait_timeout',
-    `The wait limit of ${Math.round((timeoutMs ?? 0) / 1_000)} s has passed; the run goes on.`,
-    {
-      runId: id,
-    },
+    `The wait limit of ${spoken(timeoutMs ?? 0)} has passed; the run goes on.`,
+    { runId: id },
   )
   const leftMs =
     timeoutMs === undefined ? undefined : Math.max(0, timeoutMs - (clock.monotonic() - startedAtMs))

@@ -254,6 +254,16 @@ describe('the wait limit', () => {
     expect(requests.length).toBeLessThanOrEqual(1)
   })
 
+  it.each([
+    [1, '1 ms'],
+    [90_000, '90 s'],
+  ])('of %d ms is told as %s', async (timeoutMs, told) => {
+    const { client, clock } = createBench([GOING], { forever: true })
+    const waited = rejection(client.wait('r1', { timeoutMs }))
+    await clock.advance(timeoutMs)
+    expect(await waited).toMatchObject({ message: `The wait limit of ${told} has passed; the run goes on.` })
+  })
+
   it('is for ever when there is none', async () => {
     const { client, clock } = createBench([...Array.from({ length: 4_000 }, () => GOING), DONE], {
       gate: { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 },

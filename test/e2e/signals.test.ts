@@ -64,7 +64,7 @@ describe.concurrent('a signal while waiting', () => {
       return found.length > 0 ? found : undefined
     })
     expect(renderer).toBeGreaterThan(0)
-    for (const pid of processesOf(place, /rushes\.js run video/)) process.kill(pid, `SIG${name}`)
+    for (const pid of processesOf(place, /rushes\.cjs run video/)) process.kill(pid, `SIG${name}`)
     const { stdout, stderr } = await script
     expect(stdout).toBe(`${code}\n`)
     expect(stderr).toMatch(/rushes wait --local run_\w+/)

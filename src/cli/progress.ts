@@ -127,12 +127,12 @@ async function drawSpinner(
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
     ...(speaksUtf8(env) ? {} : { spinner: 'line' }),
-    prefixText: () => signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) })),
-    // The time that passes changes the line as well, and may leave less room for the rest.
-    suffixText: () => {
-      const { text, times } = shown()
-      return `${signs(text)} ${out.style.err.dim(times)}`
+    // Of a frame ora asks for this first: the time that passes may leave less room for the rest of the line.
+    prefixText() {
+      spinner.text = signs(shown().text)
+      return signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) }))
     },
+    suffixText: () => out.style.err.dim(shown().times),
   })
   spinner.start()
   out.setAside(() => spinner.clear())

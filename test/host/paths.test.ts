@@ -29,14 +29,35 @@ describe('the folders', () => {
   })
 
   it('on Windows', () => {
-    expect(platformFolders('rushes', { APPDATA: '/r', LOCALAPPDATA: '/l' }, 'win32')).toEqual({
-      config: '/r/rushes',
-      state: '/l/rushes',
+    const roaming = { APPDATA: 'C:\\Users\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' }
+    expect(platformFolders('rushes', roaming, 'win32')).toEqual({
+      config: 'C:\\Users\\a b\\AppData\\Roaming\\rushes',
+      state: 'D:\\Local\\rushes',
     })
-    expect(platformFolders('rushes', { USERPROFILE: '/u' }, 'win32')).toEqual({
-      config: '/u/AppData/Roaming/rushes',
-      state: '/u/AppData/Local/rushes',
+    expect(platformFolders('rushes', { USERPROFILE: 'C:\\Users\\a' }, 'win32')).toEqual({
+      config: 'C:\\Users\\a\\AppData\\Roaming\\rushes',
+      state: 'C:\\Users\\a\\AppData\\Local\\rushes',
     })
+    // A share of the network, and the slashes of Git Bash.
+    expect(platformFolders('rushes', { APPDATA: '\\\\srv\\home', HOME: 'C:/Users/a' }, 'win32')).toEqual({
+      config: '\\\\srv\\home\\rushes',
+      state: 'C:\\Users\\a\\AppData\\Local\\rushes',
+    })
+  })
+
+  it('without a home: what the system says, and the root where not even that knows one', () => {
+    const unknown = () => {
+      throw new Error('uv_os_homedir returned ENOENT')
+    }
+    expect(platformFolders('rushes', {}, 'linux', () => '/home/a')).toEqual(
+      linux('/home/a/.config/rushes', '/home/a/.local/state/rushes'),
+    )
+    expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual(
+      linux('/.config/rushes', '/.local/state/rushes'),
+    )
+    expect(
+      platformFolders('rushes', { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' }, 'linux', unknown),
+    ).toEqual(linux('/c/rushes', '/s/rushes'))
   })
 })
 

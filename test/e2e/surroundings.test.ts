@@ -70,7 +70,9 @@ describe.concurrent('no home at all', () => {
 const canMount =
   spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt && mount -o remount,ro /mnt'])
     .status === 0
-const canBeAnybody = spawnSync('setpriv', ['--reuid', '54321', '--clear-groups', 'true']).status === 0
+/** Nor may Node or the program lie where others cannot look. */
+const ANYBODY = ['--reuid', '54321', '--regid', '54321', '--clear-groups']
+const canBeAnybody = spawnSync('setpriv', [...ANYBODY, process.execPath, BINARY, '--version']).status === 0
 
 describe.skipIf(!canMount).concurrent('a home on a read-only disk', () => {
   const withReadOnlyHome = (place: Place, script: string) =>
@@ -87,12 +89,12 @@ describe.skipIf(!canMount).concurrent('a home on a read-only disk', () => {
       `set -euo pipefail
        rushes run image "a fox" -o fox.png
        rushes run image "an owl" --no-wait -q | rushes wait - -q -d
-       rushes models | head -1
+       rushes models > /dev/null
        rushes config set timeout 5m || echo "exit $?"`,
     )
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/^fox\.png\nrun_\w+\.png\nvideo\t.*\nexit 2\n$/),
+      stdout: expect.stringMatching(/^fox\.png\nrun_\w+\.png\nexit 2\n$/),
     })
     expect(stderr).toMatch(/will not be remembered/)
     expect(stderr).not.toMatch(/^\s+at |bug/m)
@@ -103,7 +105,7 @@ describe.skipIf(!canBeAnybody)('a user without an account, and no home', () => {
   const anybody = (place: Place, line: string) =>
     bash(
       place,
-      `exec setpriv --reuid 54321 --regid 54321 --clear-groups env -u HOME ${quoted(process.execPath)} ${quoted(BINARY)} ${line}`,
+      `exec setpriv ${ANYBODY.join(' ')} env -u HOME ${quoted(process.execPath)} ${quoted(BINARY)} ${line}`,
     )
 
   it.each(['models', 'config path', '--help', 'run image fox --dry-run --model a/b'])('%s', async (line) => {
@@ -140,14 +142,12 @@ describe.concurrent('bash with set -euo pipefail', () => {
   it.each([
     ['a run that is refused', 'rushes run image --local "" -q', 2],
     ['a left side that fails', 'rushes run image --model | rushes wait --local -', 2],
-    ['a right side that has read enough', 'rushes models --json | head -c 1 > /dev/null; true', 0],
     ['a reader that stops', 'rushes run image --local -q -o - fox | head -c 1 > /dev/null', 141],
     ['a substitution', 'id=$(rushes run image --local --model x fox); echo "$id"', 2],
     ['a condition', 'if rushes status --local run_none -q; then echo yes; else echo "no $?"; fi', 0],
   ])('%s', async (_, line, exit) => {
     const { code, stdout } = await bash(createPlace(), `set -euo pipefail\n${line}\necho "went on"`)
-    expect([code === 0 ? 0 : exit, stdout.includes('went on')]).toEqual([exit, exit === 0])
-    if (code !== 0) expect(code).toBe(exit)
+    expect([code, stdout.includes('went on')]).toEqual([exit, exit === 0])
   })
 })
 

@@ -29,19 +29,19 @@ describe('the folders', () => {
   })
 
   it('on Windows', () => {
-    const roaming = { APPDATA: 'C:\\Users\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' }
+    const roaming = { APPDATA: 'C:\\people\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' }
     expect(platformFolders('rushes', roaming, 'win32')).toEqual({
-      config: 'C:\\Users\\a b\\AppData\\Roaming\\rushes',
+      config: 'C:\\people\\a b\\AppData\\Roaming\\rushes',
       state: 'D:\\Local\\rushes',
     })
-    expect(platformFolders('rushes', { USERPROFILE: 'C:\\Users\\a' }, 'win32')).toEqual({
-      config: 'C:\\Users\\a\\AppData\\Roaming\\rushes',
-      state: 'C:\\Users\\a\\AppData\\Local\\rushes',
+    expect(platformFolders('rushes', { USERPROFILE: 'C:\\people\\a' }, 'win32')).toEqual({
+      config: 'C:\\people\\a\\AppData\\Roaming\\rushes',
+      state: 'C:\\people\\a\\AppData\\Local\\rushes',
     })
     // A share of the network, and the slashes of Git Bash.
-    expect(platformFolders('rushes', { APPDATA: '\\\\srv\\home', HOME: 'C:/Users/a' }, 'win32')).toEqual({
+    expect(platformFolders('rushes', { APPDATA: '\\\\srv\\home', HOME: 'C:/people/a' }, 'win32')).toEqual({
       config: '\\\\srv\\home\\rushes',
-      state: 'C:\\Users\\a\\AppData\\Local\\rushes',
+      state: 'C:\\people\\a\\AppData\\Local\\rushes',
     })
   })
 
@@ -49,8 +49,8 @@ describe('the folders', () => {
     const unknown = () => {
       throw new Error('uv_os_homedir returned ENOENT')
     }
-    expect(platformFolders('rushes', {}, 'linux', () => '/home/a')).toEqual(
-      linux('/home/a/.config/rushes', '/home/a/.local/state/rushes'),
+    expect(platformFolders('rushes', {}, 'linux', () => '/h')).toEqual(
+      linux('/h/.config/rushes', '/h/.local/state/rushes'),
     )
     expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual(
       linux('/.config/rushes', '/.local/state/rushes'),

@@ -7,7 +7,7 @@ import { posix, win32 } from 'node:path'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Undefined where there is no home: then Node may choose. */
+/** Undefined where there is no home: nothing is kept then. */
 export function compileCacheFolder(
   env: Env,
   platform: NodeJS.Platform = process.platform,

@@ -11,7 +11,8 @@ export function start(): void {
   else {
     // From Node 22.8 on: what was compiled once is read the next time. Where that folder cannot be made there is no cache.
     const { enableCompileCache } = module as { enableCompileCache?: (folder?: string) => unknown }
-    enableCompileCache?.(compileCacheFolder(process.env))
+    const folder = compileCacheFolder(process.env)
+    if (folder !== undefined) enableCompileCache?.(folder)
     edge().then(({ runProcess }) => runProcess())
   }
 }

@@ -59,7 +59,7 @@ function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, st
     const kind = KINDS.find((each) => each === name)
     if (kind === undefined || value.trim() === '')
       throw usageError(
-        `${flag} ${word}: is not of the form ${KINDS.map((each) => `${each}=…`).join(' or ')}.`,
+        `${flag} ${word}: is not of the form ${KINDS.map((each) => `${each}=...`).join(' or ')}.`,
         `For example: ${flag} video=${flag === '--engine' ? './my-model.sh' : 'acme/my-model'}`,
       )
     if (found[kind] !== undefined) throw usageError(`${flag} names ${kind} twice.`)

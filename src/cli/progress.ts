@@ -3,19 +3,10 @@
  * run's status changes, and one a minute as a sign of life; under `--quiet` and `--json` there is nothing.
  */
 import type { Clock } from '../host/clock.js'
+import { signsFor, speaksUtf8 } from './charset.js'
 import type { Context } from './context.js'
 import { sayDuration } from './duration.js'
-import {
-  type Amount,
-  type Board,
-  boardLine,
-  rowsText,
-  sayElapsed,
-  sayUsual,
-  signOfLife,
-  transferText,
-  type UsualTime,
-} from './render/progress.js'
+import { type Amount, type Board, signOfLife, sumOf, type UsualTime } from './render/progress.js'
 import { variable } from './settings.js'
 
 export interface Progress {
@@ -50,7 +41,8 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     runs,
     ended,
     created,
-    activity: amounts.size === 0 ? activity : transferText(amounts.values()),
+    activity,
+    amount: amounts.size === 0 ? undefined : sumOf(amounts.values()),
     usual: usuals.size === 1 ? [...usuals.values()][0] : undefined,
     expectedMs,
   })
@@ -93,8 +85,7 @@ async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, 
   const hasWidth = stderr.columns === undefined || stderr.columns > 0
   const terminal =
     stderr.isTTY === true && hasWidth && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
-  const rows = () => rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) })
-  return terminal ? drawSpinner(ctx, board, rows) : drawLines(ctx, board)
+  return terminal ? drawSpinner(ctx, board, live) : drawLines(ctx, board)
 }
 
 function drawLines({ clock, out }: Context, board: () => Board): Drawing {
@@ -126,35 +117,37 @@ const rowsOf = (stream: object): number | undefined => {
 }
 
 async function drawSpinner(
-  { clock, out, stderr }: Context,
+  { clock, out, stderr, env }: Context,
   board: () => Board,
-  rows: () => string,
+  live: ReadonlyMap<string, string>,
 ): Promise<Drawing> {
-  const { default: ora } = await import('ora')
+  const [{ default: ora }, { rowsText, spinnerText }] = await Promise.all([
+    import('ora'),
+    import('./render/spinner.js'),
+  ])
   const startedAtMs = clock.monotonic()
+  const shown = () => spinnerText(board(), clock.monotonic() - startedAtMs, stderr.columns)
+  const signs = signsFor(env)
   const spinner = ora({
     stream: stderr as NodeJS.WriteStream,
     // ora would otherwise hold standard input, which may be a pipe with a prompt in it.
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
-    prefixText: rows,
-    text: boardLine(board()),
-    suffixText: () => out.style.err.dim(timesOf(board(), clock.monotonic() - startedAtMs)),
+    ...(speaksUtf8(env) ? {} : { spinner: 'line' }),
+    // Of a frame ora asks for this first: the time that passes may leave less room for the rest of the line.
+    prefixText() {
+      spinner.text = signs(shown().text)
+      return signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) }))
+    },
+    suffixText: () => out.style.err.dim(shown().times),
   })
   spinner.start()
   out.setAside(() => spinner.clear())
   return {
-    changed() {
-      spinner.text = boardLine(board())
-    },
+    changed() {},
     end() {
       out.setAside(() => {})
       spinner.stop()
     },
   }
-}
-
-function timesOf({ usual, expectedMs }: Board, elapsedMs: number): string {
-  const elapsed = sayElapsed(elapsedMs, expectedMs)
-  return usual === undefined || expectedMs !== undefined ? elapsed : `${elapsed} (${sayUsual(usual)})`
 }

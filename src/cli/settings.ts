@@ -90,8 +90,12 @@ export const SHARED_ENVIRONMENT = {
   FORCE_COLOR: 'when set, colour also where there is no terminal; `0` or `false` turns it off',
   CI: 'when set, lines in place of the spinner',
   TERM: '`dumb`: neither colour nor spinner',
+  'LC_ALL, LC_CTYPE, LANG':
+    'the first that is set; where it names another character set than UTF-8, what is drawn is ASCII',
   'HTTPS_PROXY, HTTP_PROXY, NO_PROXY':
     'the proxy, in capitals or small letters; loopback never goes through one',
+  NODE_COMPILE_CACHE:
+    'from Node 22.8 on, the folder of compiled code; without it `rushes` in the cache folder of the user',
   TMPDIR: 'where `-o -` keeps an output until it is whole',
   'XDG_CONFIG_HOME, XDG_STATE_HOME': 'on Linux, where the folders below are',
 } as const

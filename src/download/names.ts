@@ -25,11 +25,13 @@ export interface Namer {
   name(outputs: readonly Subject[]): readonly string[]
 }
 
-const COMPONENT = sep === '\\' ? /[^\\/]+/g : /[^/]+/g
-const LAST_COMPONENT = sep === '\\' ? /[^\\/]*$/ : /[^/]*$/
+type Separator = typeof sep
+
+const COMPONENT = { '\\': /[^\\/]+/g, '/': /[^/]+/g } as const
+const LAST_COMPONENT = { '\\': /[^\\/]*$/, '/': /[^/]*$/ } as const
 
 /** One namer per command: `{index}` counts from 1 over everything it names. */
-export function createNamer(target: Target): Namer {
+export function createNamer(target: Target, separator: Separator = sep): Namer {
   const taken = new Set<string>()
   let index = 0
   return {
@@ -37,7 +39,8 @@ export function createNamer(target: Target): Namer {
       outputs.map((output, at) => {
         index += 1
         if (target.kind === 'stdout') return '-'
-        return distinct(nameOne(templateFor(target, outputs, at), output, index), taken)
+        const template = templateFor(target, outputs, at, separator)
+        return distinct(nameOne(template, output, index, separator), taken, separator)
       }),
   }
 }
@@ -47,28 +50,35 @@ function templateFor(
   target: Exclude<Target, { kind: 'stdout' }>,
   outputs: readonly Subject[],
   at: number,
+  separator: Separator,
 ): string {
   if (target.kind === 'template') return target.template
   const ofThisRun = (list: readonly Subject[]) =>
     list.filter(({ runId }) => runId === outputs[at]?.runId).length
   const several = ofThisRun(outputs) > 1
-  return inFolder(target.folder, several ? `{id}-${ofThisRun(outputs.slice(0, at + 1))}.{ext}` : '{id}.{ext}')
+  const name = several ? `{id}-${ofThisRun(outputs.slice(0, at + 1))}.{ext}` : '{id}.{ext}'
+  return inFolder(target.folder, name, separator)
 }
 
 /** The folder stays as the user wrote it; in the current one a file has just its name. */
-const inFolder = (folder: string, name: string): string => {
+const inFolder = (folder: string, name: string, separator: Separator): string => {
   if (folder === '.') return name
-  return folder.endsWith('/') || folder.endsWith(sep) ? folder + name : `${folder}/${name}`
+  return folder.endsWith('/') || folder.endsWith(separator) ? folder + name : `${folder}/${name}`
 }
 
-function nameOne(template: string, { runId, kind, name }: Subject, index: number): string {
+function nameOne(
+  template: string,
+  { runId, kind, name }: Subject,
+  index: number,
+  separator: Separator,
+): string {
   const values = {
     id: safeName(runId),
     index: String(index),
     kind: safePart(kind ?? 'model'),
     name: name === undefined ? safeName(runId) : safePart(name),
   }
-  return template.replace(COMPONENT, (component) => {
+  return template.replace(COMPONENT[separator], (component) => {
     const filled = fill(component, values)
     return filled === component ? component : unreserved(filled)
   })
@@ -78,16 +88,16 @@ function nameOne(template: string, { runId, kind, name }: Subject, index: number
  * The second output of one name gets `-2` before its extension, the third `-3`. Compared as on the file systems that
  * do not tell upper from lower case, and without the extension: `fox.{ext}` gives `fox.png` and `fox-2.jpg`.
  */
-function distinct(path: string, taken: Set<string>): string {
+function distinct(path: string, taken: Set<string>, separator: Separator): string {
   const key = (text: string) => text.normalize('NFC').toLowerCase()
   let free = path
-  for (let number = 2; taken.has(key(free)); number++) free = numbered(path, number)
+  for (let number = 2; taken.has(key(free)); number++) free = numbered(path, number, separator)
   taken.add(key(free))
   return free
 }
 
-const numbered = (path: string, number: number): string =>
-  path.replace(LAST_COMPONENT, (file) => {
+const numbered = (path: string, number: number, separator: Separator): string =>
+  path.replace(LAST_COMPONENT[separator], (file) => {
     const dot = file.lastIndexOf('.')
     return dot > 0 ? `${file.slice(0, dot)}-${number}${file.slice(dot)}` : `${file}-${number}`
   })

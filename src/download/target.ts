@@ -11,18 +11,20 @@ export type Target =
   | { readonly kind: 'stdout' }
 
 /** Ends in a separator or in `.` or `..`: it can only be a folder, whether it exists or not. */
-const NAMES_A_FOLDER = sep === '\\' ? /(^|[\\/])\.{0,2}$/ : /(^|\/)\.{0,2}$/
+const NAMES_A_FOLDER = { '\\': /(^|[\\/])\.{0,2}$/, '/': /(^|\/)\.{0,2}$/ } as const
 
 export interface TargetOptions {
   /** `-d` was given. */
   readonly download: boolean
   isFolder(path: string): boolean
+  /** Of folders; on Windows both kinds of slash are. */
+  readonly separator?: typeof sep
 }
 
 /** What `-o` and `-d` ask for; undefined when nothing is to be downloaded. Throws a usage error. */
 export function parseTarget(
   output: string | undefined,
-  { download, isFolder }: TargetOptions,
+  { download, isFolder, separator = sep }: TargetOptions,
 ): Target | undefined {
   if (output === undefined) return download ? { kind: 'folder', folder: '.' } : undefined
   if (output === '') throw usageError('the output path is empty', 'Name a file or a folder: -o fox.mp4')
@@ -30,7 +32,7 @@ export function parseTarget(
   if (output === '-') return { kind: 'stdout' }
   if (isFolder(output)) return { kind: 'folder', folder: output }
   checkPlaceholders(output)
-  return NAMES_A_FOLDER.test(output)
+  return NAMES_A_FOLDER[separator].test(output)
     ? { kind: 'folder', folder: output }
     : { kind: 'template', template: output }
 }

@@ -1,6 +1,6 @@
 /** Where the platform keeps a program's settings and its state. */
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { posix, win32 } from 'node:path'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -17,8 +17,10 @@ export function platformFolders(
   name: string,
   env: Env,
   platform: NodeJS.Platform = process.platform,
+  askSystem: () => string = homedir,
 ): Folders {
-  const home = env.HOME || env.USERPROFILE || homedir()
+  const { join, resolve } = platform === 'win32' ? win32 : posix
+  const home = env.HOME || env.USERPROFILE || homeOf(askSystem)
   if (platform === 'darwin')
     return {
       config: join(home, 'Library', 'Preferences', name),
@@ -34,5 +36,14 @@ export function platformFolders(
   return {
     config: resolve(xdg(env.XDG_CONFIG_HOME, '.config'), name),
     state: resolve(xdg(env.XDG_STATE_HOME, '.local', 'state'), name),
+  }
+}
+
+/** A user id without an account has none, and Node throws: container engines then say `/`, and so do we. */
+function homeOf(askSystem: () => string): string {
+  try {
+    return askSystem()
+  } catch {
+    return '/'
   }
 }

@@ -35,7 +35,7 @@ export const PROBLEMS = {
     cause: 'The field "input" is missing or not an object.',
     retryable: false,
     exit: EXIT.refused,
-    hint: 'Give the input as a JSON object: --input \'{"prompt": "…"}\' or --input @file.',
+    hint: 'Give the input as a JSON object: --input \'{"prompt": "..."}\' or --input @file.',
   },
   invalid_input: {
     status: 400,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { cutToColumns, sayAgo } from '../../src/cli/render/list-table.js'
+import { columnsOf, cutToColumns } from '../../src/cli/render/columns.js'
+import { sayAgo } from '../../src/cli/render/list-table.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
@@ -55,8 +56,35 @@ describe('list', () => {
     const { stdout } = await service.run(['list'], { tty: { stdout: true, stderr: true } })
     const [header, row, ...more] = stdout.trimEnd().split('\n')
     expect(more).toEqual([])
-    expect(header).toMatch(/^RUN +STATUS +KIND +MODEL +CREATED +PROMPT$/)
-    expect(row).toMatch(/^run_\w+ {2}queued {2}image {2}rushes\/preview-image {2}(now|\d s ago) +狐+…$/)
+    expect(header).toMatch(/^RUN +STATUS +MODEL +CREATED +PROMPT$/)
+    expect(row).toMatch(/^run_\w+ {2}queued {2}rushes\/preview-image {2}(now|\d s ago) +狐+…$/)
+    expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
+  })
+
+  it.each([
+    [20, 'RUN STATUS'],
+    [40, 'RUN STATUS'],
+    [45, 'RUN STATUS PROMPT'],
+    [56, 'RUN STATUS CREATED PROMPT'],
+    [80, 'RUN STATUS MODEL CREATED PROMPT'],
+    [100, 'RUN STATUS KIND MODEL CREATED PROMPT'],
+  ])('on %i columns leaves out what is worth least', async (columns, titles) => {
+    const service = await createCliService()
+    await service.run(['run', 'image', '狐'.repeat(80), '--no-wait'])
+    const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns })
+    const [header = '', row = ''] = stdout.trimEnd().split('\n')
+    expect(header.split(/ +/).join(' ')).toBe(titles)
+    expect(columnsOf(row)).toBeLessThanOrEqual(Math.max(columns, 'run_9f16k352rrqtqcnggw31  queued'.length))
+  })
+
+  it('has its ellipsis in ASCII where the locale has no other', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', 'fox '.repeat(80), '--no-wait'])
+    const options = { tty: { stdout: true } }
+    expect((await service.run(['list'], { ...options, env: { LC_ALL: 'C' } })).stdout).toMatch(/ fox fo~$/m)
+    expect((await service.run(['list'], { ...options, env: { LANG: 'C.UTF-8' } })).stdout).toMatch(
+      / fox fo…$/m,
+    )
   })
 
   it.each<[readonly string[], number]>([

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type Board, rowsText, sayElapsed, sayUsual, signOfLife } from '../../src/cli/render/progress.js'
+import { signsFor, speaksUtf8 } from '../../src/cli/charset.js'
+import { columnsOf } from '../../src/cli/render/columns.js'
+import { type Board, sayElapsed, sayUsual, signOfLife } from '../../src/cli/render/progress.js'
+import { rowsText, spinnerText } from '../../src/cli/render/spinner.js'
 import { createCliService } from '../support/cli.js'
 
 const board: Board = {
@@ -8,6 +11,7 @@ const board: Board = {
   ended: 0,
   created: 1,
   activity: undefined,
+  amount: undefined,
   usual: undefined,
 }
 
@@ -73,5 +77,75 @@ describe('many runs on a terminal', () => {
     const wide = new Map([['x'.repeat(200), 'a\u001b[31m']])
     expect(rowsText(wide, 2, { columns: 40, rows: 24 })).toMatch(/^ {2}x{35}…\n$/)
     expect(rowsText(live, 1, { columns: 80, rows: 24 })).toBe('')
+  })
+})
+
+describe('the line beside the spinner', () => {
+  const one: Board = {
+    ...board,
+    statuses: new Map([['run_9f16k352rrqtqcnggw31', 'processing']]),
+    usual: { fromMs: 35_000, toMs: 50_000 },
+  }
+  const going = { ...one, amount: { receivedBytes: 3 << 20, totalBytes: 12 << 20 } }
+  const many: Board = {
+    ...board,
+    runs: 4,
+    ended: 2,
+    statuses: new Map([
+      ['a', 'succeeded'],
+      ['b', 'succeeded'],
+      ['c', 'queued'],
+    ]),
+    amount: { receivedBytes: 5_000, totalBytes: undefined },
+  }
+  const wide = { ...board, statuses: new Map([['狐'.repeat(30), '狸']]) }
+
+  it.each<[string, Board, number, string]>([
+    ['whole', one, 80, 'run_9f16k352rrqtqcnggw31 processing 41 s (usually 35 s to 50 s)'],
+    ['without what is usual', one, 60, 'run_9f16k352rrqtqcnggw31 processing 41 s'],
+    ['without the id', one, 40, 'processing 41 s'],
+    ['cut', one, 14, 'proc… 41 s'],
+    ['the time alone', one, 8, ' 41 s'],
+    [
+      'a bar',
+      { ...going, usual: undefined },
+      120,
+      'run_9f16k352rrqtqcnggw31 processing · downloading [#####---------------] 25 % of 12.0 MiB 41 s',
+    ],
+    ['no bar', going, 80, 'run_9f16k352rrqtqcnggw31 processing · downloading 25 % 41 s'],
+    ['no bar and no id', going, 40, 'processing · downloading 25 % 41 s'],
+    ['several', many, 80, '2 of 4 done · 2 succeeded, 1 queued · downloading 4.9 KiB 41 s'],
+    ['several, without counts', many, 50, '2 of 4 done · downloading 4.9 KiB 41 s'],
+    ['several, the number alone', many, 24, '2 of 4 done 41 s'],
+    ['nothing yet', { ...board, statuses: new Map() }, 80, 'starting 41 s'],
+  ])('%s', (_, given, columns, said) => {
+    const { text, times } = spinnerText(given, 41_000, columns)
+    expect(`${text} ${times}`).toBe(said)
+  })
+
+  it('fits whatever the width, in columns and not in characters', () => {
+    for (const given of [one, going, many, wide])
+      for (let columns = 5; columns < 130; columns++) {
+        const { text, times } = spinnerText(given, 3_000_000, columns)
+        expect(columnsOf(`${text} ${times}`.trim())).toBeLessThanOrEqual(columns - 4)
+      }
+    expect(columnsOf(rowsText(wide.statuses, 2, { columns: 40, rows: 24 }).trimEnd())).toBeLessThan(40)
+  })
+})
+
+describe('a locale', () => {
+  it.each([
+    [{}, true],
+    [{ LANG: '' }, true],
+    [{ LANG: 'en_US.UTF-8' }, true],
+    [{ LANG: 'C.utf8' }, true],
+    [{ LC_CTYPE: 'UTF-8' }, true],
+    [{ LANG: 'C' }, false],
+    [{ LC_ALL: 'POSIX', LANG: 'en_US.UTF-8' }, false],
+    [{ LC_ALL: 'C.UTF-8', LANG: 'C' }, true],
+    [{ LC_CTYPE: 'de_DE.ISO-8859-1', LANG: 'de_DE.UTF-8' }, false],
+  ])('%j: UTF-8 %s', (env, is) => {
+    expect(speaksUtf8(env)).toBe(is)
+    expect(signsFor(env)('1 · 2…')).toBe(is ? '1 · 2…' : '1 - 2~')
   })
 })

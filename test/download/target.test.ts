@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { parseTarget } from '../../src/download/target.js'
+import { createNamer } from '../../src/download/names.js'
+import { parseTarget, type Target } from '../../src/download/target.js'
 
 const options = { download: false, isFolder: (path: string) => path === 'clips' || path === '.' }
 
@@ -54,5 +55,43 @@ describe('where outputs go', () => {
 
   it.each(['', 'a\0b'])('-o %j is a usage error', (given) => {
     expect(() => parseTarget(given, options)).toThrow(expect.objectContaining({ code: 'usage' }))
+  })
+})
+
+describe('on Windows', () => {
+  const windows = { download: false, isFolder: () => false, separator: '\\' } as const
+
+  it.each([
+    ['clips\\', { kind: 'folder', folder: 'clips\\' }],
+    ['clips/', { kind: 'folder', folder: 'clips/' }],
+    ['a\\..', { kind: 'folder', folder: 'a\\..' }],
+    ['C:\\clips\\', { kind: 'folder', folder: 'C:\\clips\\' }],
+    ['C:\\clips\\fox.png', { kind: 'template', template: 'C:\\clips\\fox.png' }],
+    ['a\\{name}.{ext}', { kind: 'template', template: 'a\\{name}.{ext}' }],
+  ])('-o %j', (given, target) => {
+    expect(parseTarget(given, windows)).toEqual(target)
+  })
+
+  it('elsewhere a backslash is a letter', () => {
+    expect(parseTarget('clips\\', { ...windows, separator: '/' })).toEqual({
+      kind: 'template',
+      template: 'clips\\',
+    })
+  })
+
+  it.each<[Target, readonly string[]]>([
+    [{ kind: 'folder', folder: 'C:\\clips\\' }, ['C:\\clips\\CON-1.{ext}', 'C:\\clips\\CON-2.{ext}']],
+    [{ kind: 'folder', folder: 'C:\\clips' }, ['C:\\clips/CON-1.{ext}', 'C:\\clips/CON-2.{ext}']],
+    // The drive stays, and what a server says becomes one name: no further folder, stream or device.
+    [{ kind: 'template', template: 'C:\\a.b\\{name}' }, ['C:\\a.b\\_nul', 'C:\\a.b\\x_.._y_z']],
+    [{ kind: 'template', template: '{name}\\{id}' }, ['_nul\\_CON', 'x_.._y_z\\_CON']],
+    [{ kind: 'template', template: 'a.b\\fox' }, ['a.b\\fox', 'a.b\\fox-2']],
+  ])('%j', (target, names) => {
+    const subjects = [
+      { runId: 'CON', kind: 'image', name: 'nul. .' },
+      { runId: 'CON', kind: 'image', name: 'x\\..\\y:z' },
+    ]
+    const given = createNamer(target, '\\').name(subjects)
+    expect(given).toEqual(names)
   })
 })

@@ -1,7 +1,19 @@
 /** Machines that lack something: a home, a standard input, a network. */
+import { spawnSync } from 'node:child_process'
+import module from 'node:module'
 import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { bash, createPlace, filesBelow, type Place, processesOf, rushes, serve } from '../support/binary.js'
+import {
+  BINARY,
+  bash,
+  createPlace,
+  filesBelow,
+  type Place,
+  processesOf,
+  quoted,
+  rushes,
+  serve,
+} from '../support/binary.js'
 
 /** Nothing can be made below it, not even by root. */
 const UNWRITABLE = '/dev/null/home'
@@ -53,6 +65,104 @@ describe.concurrent('no home at all', () => {
     const named = place.with({ HOME: undefined, RUSHES_STATE_DIR: place.home, RUSHES_CONFIG_DIR: place.home })
     expect((await rushes(named, ['run', 'image', '--local', 'fox'])).code).toBe(0)
     expect(filesBelow(place.home)).toContain('local/service.db')
+  })
+})
+
+const canMount =
+  spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt && mount -o remount,ro /mnt'])
+    .status === 0
+/** Nor may Node or the program lie where others cannot look. */
+const ANYBODY = ['--reuid', '54321', '--regid', '54321', '--clear-groups']
+const canBeAnybody = spawnSync('setpriv', [...ANYBODY, process.execPath, BINARY, '--version']).status === 0
+
+describe.skipIf(!('enableCompileCache' in module))('what Node has compiled', () => {
+  it("is kept in the user's own folder, from the first command that does something", async () => {
+    const place = createPlace()
+    const own = place.with({ NODE_COMPILE_CACHE: undefined, TMPDIR: place.folder })
+    expect((await rushes(own, ['--version'])).code).toBe(0)
+    expect(filesBelow(place.home)).toEqual([])
+    for (const words of [['models'], ['models']]) expect((await rushes(own, words)).code).toBe(0)
+    expect(filesBelow(place.home).filter((file) => file.startsWith('.cache/rushes/')).length).toBeGreaterThan(
+      5,
+    )
+    expect(filesBelow(place.folder)).toEqual([])
+  })
+})
+
+describe.skipIf(!canMount).concurrent('a home on a read-only disk', () => {
+  const withReadOnlyHome = (place: Place, script: string) =>
+    bash(
+      place,
+      `mkdir -p "$HOME/.config/rushes" "$HOME/.local/state/rushes"
+       exec unshare -rm bash -c ${quoted(`mount --bind "$HOME" "$HOME" && mount -o remount,bind,ro "$HOME" || exit 99\n${script}`)}`,
+    )
+
+  it('is no hindrance to a run, and is told once', async () => {
+    const place = await serve(createPlace())
+    const { code, stdout, stderr } = await withReadOnlyHome(
+      createPlace().with({ ...place.env, HOME: createPlace().home }),
+      `set -euo pipefail
+       rushes run image "a fox" -o fox.png
+       rushes run image "an owl" --no-wait -q | rushes wait - -q -d
+       rushes models > /dev/null
+       rushes config set timeout 5m || echo "exit $?"`,
+    )
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^fox\.png\nrun_\w+\.png\nexit 2\n$/),
+    })
+    expect(stderr).toMatch(/will not be remembered/)
+    expect(stderr).not.toMatch(/^\s+at |bug/m)
+  })
+})
+
+describe.skipIf(!canBeAnybody)('a user without an account, and no home', () => {
+  const anybody = (place: Place, line: string) =>
+    bash(
+      place,
+      `exec setpriv ${ANYBODY.join(' ')} env -u HOME ${quoted(process.execPath)} ${quoted(BINARY)} ${line}`,
+    )
+
+  it.each(['models', 'config path', '--help', 'run image fox --dry-run --model a/b'])('%s', async (line) => {
+    const { code, stderr } = await anybody(createPlace(), line)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  })
+
+  it('a run says that nothing is remembered', async () => {
+    const place = await serve(createPlace())
+    const { code, stdout, stderr } = await anybody(place, 'run image "a fox"')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^http.*\n$/) })
+    expect(stderr).toMatch(/will not be remembered/)
+  })
+})
+
+describe.concurrent('a locale that is not UTF-8', () => {
+  it.each(['C', 'POSIX'])('%s: names and prompts stay what they are', async (locale) => {
+    const place = createPlace().with({ LC_ALL: locale })
+    const { code, stdout, stderr } = await bash(
+      place,
+      `set -euo pipefail
+       rushes run image --local -q "ein Füchschen 狐" -o 'Füchse 狐.png'
+       rushes list --json`,
+    )
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(filesBelow(place.folder)).toEqual(['Füchse 狐.png'])
+    const [file, row] = stdout.split('\n')
+    expect(file).toBe('Füchse 狐.png')
+    expect(JSON.parse(row ?? '').input.prompt).toBe('ein Füchschen 狐')
+  })
+})
+
+describe.concurrent('bash with set -euo pipefail', () => {
+  it.each([
+    ['a run that is refused', 'rushes run image --local "" -q', 2],
+    ['a left side that fails', 'rushes run image --model | rushes wait --local -', 2],
+    ['a reader that stops', 'rushes run image --local -q -o - fox | head -c 1 > /dev/null', 141],
+    ['a substitution', 'id=$(rushes run image --local --model x fox); echo "$id"', 2],
+    ['a condition', 'if rushes status --local run_none -q; then echo yes; else echo "no $?"; fi', 0],
+  ])('%s', async (_, line, exit) => {
+    const { code, stdout } = await bash(createPlace(), `set -euo pipefail\n${line}\necho "went on"`)
+    expect([code, stdout.includes('went on')]).toEqual([exit, exit === 0])
   })
 })
 

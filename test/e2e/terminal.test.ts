@@ -2,8 +2,18 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { BINARY, bash, createPlace, type Place, quoted, type Running, start } from '../support/binary.js'
+import {
+  BINARY,
+  bash,
+  createPlace,
+  type Environment,
+  type Place,
+  quoted,
+  type Running,
+  start,
+} from '../support/binary.js'
 
 const HIDE = '\u001b[?25l'
 const SHOW = '\u001b[?25h'
@@ -17,11 +27,28 @@ const canMakeTerminals = (() => {
 })()
 
 /** The program on a terminal of its own; what it writes to either stream is on `stdout`. */
-function onTerminal(place: Place, line: string, { columns = 80, rows = 24 } = {}): Running {
+function onTerminal(
+  place: Place,
+  line: string,
+  { columns = 80, rows = 24, env = {} }: Terminal = {},
+): Running {
   // A terminal that `script` makes away from a terminal has no columns.
   const command = `stty cols ${columns} rows ${rows}; exec ${quoted(process.execPath)} ${quoted(BINARY)} ${line}`
-  return start(place.with({ TERM: 'xterm-256color' }), ['-qec', command, '/dev/null'], { command: 'script' })
+  const words = ['-qec', command, '/dev/null']
+  return start(place.with({ TERM: 'xterm-256color', ...env }), words, { command: 'script' })
 }
+
+interface Terminal {
+  readonly columns?: number
+  readonly rows?: number
+  readonly env?: Environment
+}
+
+/** What stood on the lines that the spinner drew, one after the other. */
+const drawnBy = (stdout: string): readonly string[] =>
+  stripVTControlCharacters(stdout.replaceAll(/\u001b\[\d*[A-KJG]/g, '\n'))
+    .split(/[\r\n]+/)
+    .filter((line) => line.trim() !== '')
 
 describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
   it('has a spinner while the run lasts, and its cursor afterwards', async () => {
@@ -40,6 +67,52 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     else expect(stdout).not.toMatch(/\u001b/)
     expect(stdout).toContain('.png')
   })
+
+  it.each([40, 20, 12])('of %i columns: the spinner keeps to one line', async (columns) => {
+    const { code, stdout } = await onTerminal(createPlace(), 'run video --local "a fox"', { columns }).ended
+    expect(code).toBe(0)
+    const drawn = drawnBy(stdout).filter((line) => /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/.test(line))
+    expect(drawn.length).toBeGreaterThan(0)
+    for (const line of drawn) expect(line.length).toBeLessThan(columns)
+    expect(stdout).toMatch(/run_\w+\.mp4\r\n/)
+  })
+
+  it('of 40 columns: several runs keep to a line each', async () => {
+    const { code, stdout } = await onTerminal(createPlace(), 'run image --local -n 3 "a fox"', {
+      columns: 40,
+    }).ended
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/3 done/)
+    for (const line of drawnBy(stdout)) expect(line.length).toBeLessThan(40)
+  })
+
+  it('that is dumb gets lines, and not one escape', async () => {
+    const { code, stdout } = await onTerminal(createPlace(), 'run image --local fox', {
+      env: { TERM: 'dumb' },
+    }).ended
+    expect(code).toBe(0)
+    expect(stdout).not.toContain('\u001b')
+    expect(stdout).toMatch(/^(run run_\w+: \w+ \(\d s\)\r\n)+run_\w+\.png\r\n$/)
+  })
+
+  it('NO_COLOR leaves the spinner and takes its colours', async () => {
+    const { stdout } = await onTerminal(createPlace(), 'run image --local fox', { env: { NO_COLOR: '1' } })
+      .ended
+    expect(stdout).toContain(HIDE)
+    expect(stdout).not.toMatch(/\u001b\[\d+(;\d+)*m/)
+  })
+
+  it.each<Environment>([{ LC_ALL: 'C' }, { LC_ALL: 'POSIX', LANG: 'en_US.UTF-8' }])(
+    'under %j the spinner and the list are ASCII',
+    async (env) => {
+      const place = createPlace()
+      const run = await onTerminal(place, `run image --local -n 2 "${'a fox '.repeat(20)}"`, { env }).ended
+      const list = await onTerminal(place, 'list', { env }).ended
+      expect([run.code, list.code]).toEqual([0, 0])
+      expect(stripVTControlCharacters(run.stdout)).toMatch(/[-\\|/] \d of 2 done/)
+      expect(run.stdout + list.stdout).toMatch(/^[\x00-\x7f]*$/)
+    },
+  )
 
   it('has no spinner where CI is set', async () => {
     const { stdout } = await onTerminal(createPlace().with({ CI: 'true' }), 'run image --local fox').ended

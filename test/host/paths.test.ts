@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { compileCacheFolder } from '../../src/cli/compile-cache.js'
 import { isLoopback } from '../../src/host/http.js'
 import { platformFolders } from '../../src/host/paths.js'
 
@@ -29,14 +30,53 @@ describe('the folders', () => {
   })
 
   it('on Windows', () => {
-    expect(platformFolders('rushes', { APPDATA: '/r', LOCALAPPDATA: '/l' }, 'win32')).toEqual({
-      config: '/r/rushes',
-      state: '/l/rushes',
+    const roaming = { APPDATA: 'C:\\people\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' }
+    expect(platformFolders('rushes', roaming, 'win32')).toEqual({
+      config: 'C:\\people\\a b\\AppData\\Roaming\\rushes',
+      state: 'D:\\Local\\rushes',
     })
-    expect(platformFolders('rushes', { USERPROFILE: '/u' }, 'win32')).toEqual({
-      config: '/u/AppData/Roaming/rushes',
-      state: '/u/AppData/Local/rushes',
+    expect(platformFolders('rushes', { USERPROFILE: 'C:\\people\\a' }, 'win32')).toEqual({
+      config: 'C:\\people\\a\\AppData\\Roaming\\rushes',
+      state: 'C:\\people\\a\\AppData\\Local\\rushes',
     })
+    // A share of the network, and the slashes of Git Bash.
+    expect(platformFolders('rushes', { APPDATA: '\\\\srv\\home', HOME: 'C:/people/a' }, 'win32')).toEqual({
+      config: '\\\\srv\\home\\rushes',
+      state: 'C:\\people\\a\\AppData\\Local\\rushes',
+    })
+  })
+
+  it('without a home: what the system says, and the root where not even that knows one', () => {
+    const unknown = () => {
+      throw new Error('uv_os_homedir returned ENOENT')
+    }
+    expect(platformFolders('rushes', {}, 'linux', () => '/h')).toEqual(
+      linux('/h/.config/rushes', '/h/.local/state/rushes'),
+    )
+    expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual(
+      linux('/.config/rushes', '/.local/state/rushes'),
+    )
+    expect(
+      platformFolders('rushes', { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' }, 'linux', unknown),
+    ).toEqual(linux('/c/rushes', '/s/rushes'))
+  })
+})
+
+describe('the folder of compiled code', () => {
+  it.each<[Record<string, string>, NodeJS.Platform, string | undefined]>([
+    [{ NODE_COMPILE_CACHE: '/n', HOME: '/h' }, 'linux', '/n'],
+    [{ HOME: '/h' }, 'linux', '/h/.cache/rushes'],
+    [{ HOME: '/h', XDG_CACHE_HOME: '/c' }, 'linux', '/c/rushes'],
+    [{ HOME: '/h', XDG_CACHE_HOME: 'c' }, 'linux', '/h/.cache/rushes'],
+    [{ HOME: '/h', XDG_CACHE_HOME: '/c' }, 'darwin', '/h/Library/Caches/rushes'],
+    [{ LOCALAPPDATA: 'C:\\l' }, 'win32', 'C:\\l\\rushes\\compiled'],
+    [{ USERPROFILE: 'C:\\u' }, 'win32', 'C:\\u\\AppData\\Local\\rushes\\compiled'],
+    [{}, 'linux', undefined],
+  ])('%j on %s: %s', (env, platform, folder) => {
+    const unknown = () => {
+      throw new Error('uv_os_homedir returned ENOENT')
+    }
+    expect(compileCacheFolder(env, platform, unknown)).toBe(folder)
   })
 })
 

@@ -77,7 +77,9 @@ export function createPlace(): Place {
   folders.push(root)
   putOnPath(bin)
   const path = [bin, dirname(process.execPath), process.env.PATH].join(delimiter)
-  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh' })
+  // Compiled once for all of them.
+  const compiled = join(tmpdir(), 'rushes-e2e-compiled')
+  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh', NODE_COMPILE_CACHE: compiled })
 }
 
 /** `rushes`, for shell scripts: the program itself, in the very process that was started. */

@@ -25,6 +25,8 @@ export interface RunOptions {
   readonly interrupts?: InterruptSource
   /** Which streams are terminals. */
   readonly tty?: { readonly stdout?: boolean; readonly stderr?: boolean }
+  /** Of those that are terminals. */
+  readonly columns?: number
   readonly home?: string
 }
 
@@ -32,7 +34,7 @@ const noNetwork: Fetch = async ({ method, url }) => {
   throw new Error(`this test sends nothing, but ${method} ${url} was asked for`)
 }
 
-function buffer(isTTY: boolean | undefined): { stream: OutputStream; bytes(): Buffer } {
+function buffer(isTTY: boolean | undefined, columns = 80): { stream: OutputStream; bytes(): Buffer } {
   const chunks: Buffer[] = []
   const stream = new Writable({
     write(chunk, _encoding, done) {
@@ -41,15 +43,15 @@ function buffer(isTTY: boolean | undefined): { stream: OutputStream; bytes(): Bu
     },
   })
   return {
-    stream: Object.assign(stream, isTTY === true ? { isTTY: true, columns: 80 } : {}),
+    stream: Object.assign(stream, isTTY === true ? { isTTY: true, columns } : {}),
     bytes: () => Buffer.concat(chunks),
   }
 }
 
 export async function runCli(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { clock = createManualClock(), interrupts = createInterrupts(), home = temporaryFolder() } = options
-  const stdout = buffer(options.tty?.stdout)
-  const stderr = buffer(options.tty?.stderr)
+  const stdout = buffer(options.tty?.stdout, options.columns)
+  const stderr = buffer(options.tty?.stderr, options.columns)
   const stdin: InputStream = Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)])
   const code = await clock.runUntil(
     main({

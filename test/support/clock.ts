@@ -10,6 +10,8 @@ export interface ManualClock extends Clock {
   advance(ms: number): Promise<void>
   /** How many sleeps are pending; alarms are not counted. */
   readonly sleepers: number
+  /** Sets the wall clock forward or back, as a time server, a user or a machine that was asleep does; no time passes. */
+  jump(ms: number): void
   /** Moves from sleep to sleep, whenever the program has nothing else to do, until the promise settles. */
   runUntil<T>(promise: Promise<T>): Promise<T>
 }
@@ -30,6 +32,7 @@ const GUARD_MS = 20_000
 
 export function createManualClock(startMs = START_MS): ManualClock {
   let elapsedMs = 0
+  let jumpedMs = 0
   let happenings = 0
   const timers = new Set<Timer>()
 
@@ -77,7 +80,10 @@ export function createManualClock(startMs = START_MS): ManualClock {
   }
 
   return {
-    now: () => startMs + elapsedMs,
+    now: () => startMs + elapsedMs + jumpedMs,
+    jump(ms) {
+      jumpedMs += ms
+    },
     monotonic: () => elapsedMs,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {

@@ -4,6 +4,7 @@ import { EXIT, usageError } from '../../errors.js'
 import type { Journal, ListFilter } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
+import { signsFor } from '../charset.js'
 import type { Context } from '../context.js'
 import { parseDuration } from '../duration.js'
 import { choiceOption } from '../flags/choice.js'
@@ -61,12 +62,13 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
   else if (runs.length === 0) out.note('No such run is known on this machine.')
   else {
     const { listTable } = await import('../render/list-table.js')
+    const signs = signsFor(ctx.env)
     for (const line of listTable(runs, {
       nowMs: clock.now(),
       columns: out.columns ?? 80,
       style: out.style.out,
     }))
-      out.line(line)
+      out.line(signs(line))
   }
   return EXIT.ok
 }

@@ -61,7 +61,7 @@ async function checkKey(ctx: Context, baseUrl: string, apiKey: string): Promise<
     throw new RushesError(error.code, `${error.message} The key was not stored.`, {
       hint:
         error.exitCode === EXIT.key
-          ? 'Was it copied whole? Make or enable a key in the account’s settings (API keys).'
+          ? "Was it copied whole? Make or enable a key in the account's settings (API keys)."
           : `${error.hint ?? ''} To store it all the same: --no-verify.`.trim(),
       cause: error.cause,
       httpStatus: error.httpStatus,

@@ -125,7 +125,7 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
   if (options.request.kind === undefined && options.request.input === undefined)
     throw usageError(
       'The input is missing.',
-      `Give it by --input '{"prompt": "…"}', --input @file.json or --input -.`,
+      `Give it by --input '{"prompt": "..."}', --input @file.json or --input -.`,
     )
   if (
     !options.wait &&

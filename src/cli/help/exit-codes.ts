@@ -70,14 +70,14 @@ export const exitRows = (): readonly (readonly [number, Meaning])[] =>
 /** With several runs the first that applies; a bug, a usage error or a signal goes before all of them. */
 export const exitCodes = (): string => `Exit codes, and what a script does about them:
 
-${listing(exitRows().map(([code, { happened, next }]) => [String(code), `${happened} → ${next}`]))}
+${listing(exitRows().map(([code, { happened, next }]) => [String(code), `${happened} -> ${next}`]))}
 
 With several runs, the first that applies of 13, 5, 4, 3, 7, 8, 9, 6, 10, 11, 12.
 A bug, a usage error or a signal goes before all of them.
 
 Under --json an error is one line on standard error, every key always there:
 
-  {"error":{"code":"…","message":"…","hint":"…","http_status":402,"exit_code":5,"run_id":null}}
+  {"error":{"code":"...","message":"...","hint":"...","http_status":402,"exit_code":5,"run_id":null}}
 
 Its code is the service's, where it sent one:
 

@@ -1,7 +1,7 @@
 /** The runs of the journal as a table for a terminal: widths in columns, since some characters take two. */
-import stringWidth from 'string-width'
 import type { JournalRun } from '../../journal/index.js'
 import type { Style } from '../style.js'
+import { columnsOf, cutToColumns } from './columns.js'
 import { listCells } from './list.js'
 
 export interface TableOptions {
@@ -13,7 +13,7 @@ export interface TableOptions {
 const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'CREATED', 'PROMPT']
 const GAP = '  '
 /** Less of a prompt says nothing. */
-const SHORTEST_PROMPT = 12
+const SHORTEST_PROMPT = 10
 
 const UNITS: readonly (readonly [number, string])[] = [
   [86_400_000, 'd'],
@@ -28,21 +28,20 @@ export function sayAgo(ms: number): string {
   return ms < 1_000 ? 'now' : `${Math.floor(ms / size)} ${unit} ago`
 }
 
-/** At most so many columns, the last of them an ellipsis where something was cut. */
-export function cutToColumns(text: string, most: number): string {
-  if (stringWidth(text) <= most) return text
-  let kept = ''
-  let width = 0
-  for (const { segment } of new Intl.Segmenter().segment(text)) {
-    width += stringWidth(segment)
-    if (width > most - 1) break
-    kept += segment
-  }
-  return `${kept}…`
-}
-
 const padded = (text: string, width: number): string =>
-  text + ' '.repeat(Math.max(0, width - stringWidth(text)))
+  text + ' '.repeat(Math.max(0, width - columnsOf(text)))
+
+/** What a narrow terminal goes without, by place, the least first: whoever looks for a run wants its id and its status. */
+const EXPENDABLE = [2, 3, 4]
+
+/** The columns before the prompt that leave room for it; the prompt goes where not even that helps. */
+function shownOf(widths: readonly number[], columns: number): readonly number[] {
+  const leaves = (shown: readonly number[]) =>
+    columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0) >= SHORTEST_PROMPT
+  let shown = widths.map((_, at) => at)
+  for (const at of EXPENDABLE) if (!leaves(shown)) shown = shown.filter((each) => each !== at)
+  return shown
+}
 
 export function listTable(
   runs: readonly JournalRun[],
@@ -53,15 +52,17 @@ export function listTable(
     return [id, status, kind, model, sayAgo(nowMs - run.createdAtMs), prompt]
   })
   const widths = HEADER.slice(0, -1).map((title, at) =>
-    Math.max(stringWidth(title), ...rows.map((row) => stringWidth(row[at] ?? ''))),
+    Math.max(columnsOf(title), ...rows.map((row) => columnsOf(row[at] ?? ''))),
   )
-  const left = columns - widths.reduce((sum, width) => sum + width + GAP.length, 0)
+  const shown = shownOf(widths, columns)
+  const left = columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
   const line = (cells: readonly string[], colour: (status: string) => string): string =>
     [
-      ...widths.map((width, at) =>
-        at === 1 ? colour(padded(cells[at] ?? '', width)) : padded(cells[at] ?? '', width),
-      ),
-      cutToColumns(cells.at(-1) ?? '', Math.max(left, SHORTEST_PROMPT)),
+      ...shown.map((at) => {
+        const cell = padded(cells[at] ?? '', widths[at] ?? 0)
+        return at === 1 ? colour(cell) : cell
+      }),
+      ...(left < SHORTEST_PROMPT ? [] : [cutToColumns(cells.at(-1) ?? '', left)]),
     ]
       .join(GAP)
       .trimEnd()

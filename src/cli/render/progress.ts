@@ -1,4 +1,4 @@
-/** What progress says, pure: the spinner's text, the bar, the sign of life. */
+/** What progress says, pure: usual times, counts, amounts, the sign of life. */
 import { printable, shortened } from '../../protocol/text.js'
 import { sayDuration } from '../duration.js'
 
@@ -10,8 +10,10 @@ export interface Board {
   readonly ended: number
   /** Runs that exist, whether or not a look has shown them. */
   readonly created: number
-  /** What is done where no run's status says it: `creating`, `downloading …`. */
+  /** What is done where no run's status says it: `creating`. */
   readonly activity: string | undefined
+  /** What has come of all downloads together; undefined before the first byte. */
+  readonly amount: Amount | undefined
   /** How long runs of this model have taken here; undefined when too few were seen, or several models are at work. */
   readonly usual: UsualTime | undefined
   /** How long the whole command will take; undefined when nobody knows. */
@@ -23,28 +25,6 @@ export const sayElapsed = (elapsedMs: number, expectedMs: number | undefined): s
   expectedMs === undefined || elapsedMs >= expectedMs
     ? sayDuration(elapsedMs)
     : `${sayDuration(elapsedMs)} of about ${sayDuration(expectedMs)}`
-
-/** So many runs are shown above the line; the rest is a number. */
-const MOST_ROWS = 8
-
-/**
- * For a terminal, where several runs are under way: a line for what each of them does, ending with a line end. Never more
- * than half of the screen, since what has scrolled away cannot be drawn over.
- */
-export function rowsText(live: ReadonlyMap<string, string>, runs: number, screen: Screen): string {
-  if (runs === 1) return ''
-  const most = Math.min(MOST_ROWS, Math.max(0, Math.floor((screen.rows ?? 24) / 2) - 2))
-  const shown = [...live].slice(0, most)
-  const width = Math.max(20, (screen.columns ?? 80) - 4)
-  const rows = shown.map(([run, status]) => `  ${shortened(printable(`${run}  ${status}`), width)}\n`)
-  const more = live.size - shown.length
-  return [...rows, ...(more > 0 ? [`  and ${more} more\n`] : [])].join('')
-}
-
-export interface Screen {
-  readonly columns: number | undefined
-  readonly rows: number | undefined
-}
 
 export interface UsualTime {
   /** The middle half of the runs lies between these. */
@@ -59,21 +39,11 @@ export function sayUsual({ fromMs, toMs }: UsualTime): string {
   return from === to ? `usually ${from}` : `usually ${from} to ${to}`
 }
 
-const counted = (statuses: Iterable<string>): string => {
+/** `2 succeeded, 1 queued`. */
+export const counted = (statuses: Iterable<string>): string => {
   const counts = new Map<string, number>()
   for (const status of statuses) counts.set(status, (counts.get(status) ?? 0) + 1)
   return [...counts].map(([status, count]) => `${count} ${status}`).join(', ')
-}
-
-/** One line: the status of the run, or how many are in which. */
-export function boardLine({ statuses, runs, ended, activity }: Board): string {
-  const [only] = statuses
-  const shown = (text: string) => shortened(printable(text), 60)
-  if (runs === 1) {
-    const status = only === undefined ? undefined : `${shown(only[0])} ${shown(only[1])}`
-    return [status, activity].filter((each) => each !== undefined).join(' · ') || 'starting'
-  }
-  return [`${ended} of ${runs} done`, shown(counted(statuses.values())), activity].filter(Boolean).join(' · ')
 }
 
 export function signOfLife(board: Board, elapsedMs: number): string {
@@ -100,18 +70,14 @@ export interface Amount {
   readonly totalBytes: number | undefined
 }
 
-const BAR_WIDTH = 20
-
-/** `[#####---------------] 25 % of 12.3 MiB`, or just how much when the length is not known. */
-export function transferText(amounts: Iterable<Amount>): string {
-  let received = 0
-  let total: number | undefined = 0
+/** The total is undefined as soon as one of the lengths is not known. */
+export function sumOf(amounts: Iterable<Amount>): Amount {
+  let receivedBytes = 0
+  let totalBytes: number | undefined = 0
   for (const amount of amounts) {
-    received += amount.receivedBytes
-    total = total === undefined || amount.totalBytes === undefined ? undefined : total + amount.totalBytes
+    receivedBytes += amount.receivedBytes
+    totalBytes =
+      totalBytes === undefined || amount.totalBytes === undefined ? undefined : totalBytes + amount.totalBytes
   }
-  if (total === undefined || total === 0) return `downloading ${sayBytes(received)}`
-  const share = Math.min(1, received / total)
-  const full = Math.round(share * BAR_WIDTH)
-  return `downloading [${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] ${Math.floor(share * 100)} % of ${sayBytes(total)}`
+  return { receivedBytes, totalBytes }
 }

@@ -100,7 +100,8 @@ const missingModel = (kind: Kind): Missing => {
 async function readInput(text: string | undefined, { stdin, interrupts }: Context): Promise<ModelInput> {
   if (text === undefined) return {}
   const json = await inputText(text, () => readStdin(stdin, '--input', interrupts.first))
-  const parsed = parseJson(json)
+  // Editors on Windows begin a file with a byte order mark.
+  const parsed = parseJson(json.replace(/^\ufeff/, ''))
   if (!parsed.ok || !isObject(parsed.value))
     throw usageError(
       '--input is not a JSON object.',

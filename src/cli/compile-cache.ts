@@ -1,0 +1,36 @@
+/**
+ * Where Node keeps what it has compiled. Its own choice is a folder of one name below the temporary one, which on a machine
+ * of several people is the first one's: it may lay there what others will then run. So it is a folder of the user's own.
+ */
+import { homedir } from 'node:os'
+import { posix, win32 } from 'node:path'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Undefined where there is no home: nothing is kept then. */
+export function compileCacheFolder(
+  env: Env,
+  platform: NodeJS.Platform = process.platform,
+  askSystem: () => string = homedir,
+): string | undefined {
+  if (env.NODE_COMPILE_CACHE) return env.NODE_COMPILE_CACHE
+  const { join } = platform === 'win32' ? win32 : posix
+  const below = (...words: readonly string[]) => {
+    const home = env.HOME || env.USERPROFILE || homeOf(askSystem)
+    return home === undefined ? undefined : join(home, ...words)
+  }
+  if (platform === 'win32')
+    return env.LOCALAPPDATA
+      ? join(env.LOCALAPPDATA, 'rushes', 'compiled')
+      : below('AppData', 'Local', 'rushes', 'compiled')
+  if (platform === 'darwin') return below('Library', 'Caches', 'rushes')
+  return env.XDG_CACHE_HOME?.startsWith('/') ? join(env.XDG_CACHE_HOME, 'rushes') : below('.cache', 'rushes')
+}
+
+function homeOf(askSystem: () => string): string | undefined {
+  try {
+    return askSystem()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,67 @@
+/** Texts that an editor on Windows wrote: \r\n at the ends of lines, a byte order mark at the start. */
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createCliService, runCli, SET } from '../support/cli.js'
+import { temporaryFolder } from '../support/service.js'
+
+const MARK = '\ufeff'
+
+function fileOf(text: string): string {
+  const path = join(temporaryFolder(), 'text.txt')
+  writeFileSync(path, text)
+  chmodSync(path, 0o600)
+  return path
+}
+
+const promptOf = (stdout: string): unknown => JSON.parse(stdout).input.prompt
+
+describe('a prompt', () => {
+  it.each([
+    ['a fox\r\n', 'a fox'],
+    [`${MARK}a fox\r\n`, 'a fox'],
+    // Between the lines it is the text of whoever wrote it.
+    ['a fox\r\nin snow\r\n', 'a fox\r\nin snow'],
+  ])('%j', async (text, prompt) => {
+    const dry = ['run', 'image', '--dry-run']
+    const [file, stdin] = [
+      await runCli([...dry, '--prompt-file', fileOf(text)], { env: SET }),
+      await runCli([...dry, '--prompt', '-'], { env: SET, stdin: text }),
+    ]
+    expect([promptOf(file.stdout), promptOf(stdin.stdout)]).toEqual([prompt, prompt])
+  })
+
+  it('of nothing but line ends is none', async () => {
+    const { code } = await runCli(['run', 'image', '--dry-run', '--prompt-file', fileOf('\r\n')], {
+      env: SET,
+    })
+    expect(code).toBe(2)
+  })
+})
+
+it('ids on standard input', async () => {
+  const service = await createCliService()
+  const { stdout } = await service.run(['run', 'image', '-n', '2', 'a fox', '--no-wait'])
+  const ids = stdout.trim().split('\n')
+  const seen = await service.run(['status', '-'], { stdin: `${MARK}${ids.join('\r\n')}\r\n\r\n` })
+  expect(seen.code).toBe(0)
+  expect(seen.stdout.split('\n').map((line) => line.split('\t')[0])).toEqual([...ids, ''])
+})
+
+it.each(['\r\n', '\n', '\r\na note\r\n'])('a key file that ends in %j', async (end) => {
+  const service = await createCliService()
+  const env = { RUSHES_API_KEY: '', RUSHES_API_KEY_FILE: fileOf(`${MARK}${service.apiKey}${end}`) }
+  expect(await service.run(['run', 'image', 'a fox', '--no-wait'], { env })).toMatchObject({ code: 0 })
+})
+
+it.each(['', MARK])('an input of JSON after %j', async (mark) => {
+  const text = `${mark}{\r\n  "prompt": "a fox"\r\n}\r\n`
+  for (const given of ['-', `@${fileOf(text)}`]) {
+    const ran = await runCli(['run', 'model', 'a/b', '--dry-run', '--input', given], {
+      env: SET,
+      stdin: text,
+    })
+    expect(ran).toMatchObject({ code: 0 })
+    expect(promptOf(ran.stdout)).toBe('a fox')
+  }
+})

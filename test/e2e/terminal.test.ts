@@ -135,7 +135,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     // The deadline is inside, and what is written is cut off: a drawing of endless lines would fill the memory.
     const { stdout } = await bash(
       place,
-      `script -qec 'stty cols 0; timeout -s KILL 5 rushes run image --local fox' /dev/null | head -c 20000`,
+      `script -qec 'stty cols 0; timeout -s KILL 20 rushes run image --local fox' /dev/null | head -c 20000`,
     )
     expect(/run_\w+\.png\r\n/.test(stdout)).toBe(true)
   })

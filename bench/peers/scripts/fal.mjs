@@ -1,0 +1,16 @@
+// node fal.mjs <prompt>...: every run at once, to fox-1.png, fox-2.png and so on.
+import { writeFile } from 'node:fs/promises'
+import { fal } from '@fal-ai/client'
+
+const requestMiddleware = async (request) => ({
+  ...request,
+  url: request.url.replace('https://queue.fal.run', process.env.BASE_URL),
+})
+fal.config({ credentials: process.env.API_KEY, requestMiddleware })
+await Promise.all(
+  process.argv.slice(2).map(async (prompt, at) => {
+    const { data } = await fal.subscribe('acme/still-1', { input: { prompt } })
+    const answer = await fetch(data.images[0].url)
+    await writeFile(`fox-${at + 1}.png`, Buffer.from(await answer.arrayBuffer()))
+  }),
+)

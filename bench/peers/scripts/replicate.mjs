@@ -1,0 +1,12 @@
+// node replicate.mjs <prompt>...: every run at once, to fox-1.png, fox-2.png and so on.
+import { writeFile } from 'node:fs/promises'
+import Replicate from 'replicate'
+
+const replicate = new Replicate({ auth: process.env.API_KEY, baseUrl: process.env.BASE_URL })
+await Promise.all(
+  process.argv.slice(2).map(async (prompt, at) => {
+    const [url] = await replicate.run('acme/still-1', { input: { prompt } })
+    const answer = await fetch(url)
+    await writeFile(`fox-${at + 1}.png`, Buffer.from(await answer.arrayBuffer()))
+  }),
+)

@@ -10,14 +10,24 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { install, named, PEERS } from './peers/install.js'
 import { endGroup, onStage } from './peers/stage.js'
-import { others, RUSHES, rushes, rushesByXargs, SCRIPTS, type Tool } from './peers/tools.js'
+import {
+  curl,
+  fal,
+  patient,
+  RUSHES,
+  replicate,
+  rushes,
+  rushesByXargs,
+  SCRIPTS,
+  type Tool,
+} from './peers/tools.js'
 
 /** What single runs take: not all multiples of somebody's pause between two looks. */
 const DURATIONS = [2, 2.6, 3.3]
 const MANY = 20
 const ROUNDS = 20
 
-const TOOLS: readonly Tool[] = [rushes, ...others]
+const TOOLS: readonly Tool[] = [rushes, curl, replicate, fal]
 const row = (...cells: readonly (string | number)[]): void => console.log(`| ${cells.join(' | ')} |`)
 const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
@@ -28,7 +38,7 @@ await install(installed, (Object.keys(PEERS) as (keyof typeof PEERS)[]).map(name
 for (const name of readdirSync(SCRIPTS)) copyFileSync(join(SCRIPTS, name), join(installed, name))
 
 console.log(`One run to its file; ${DURATIONS.join(', ')} s of it are the model's. Medians.\n`)
-row('one run', 'seconds after the model was done', 'requests', '429s')
+row('one run', "seconds beyond the model's", 'requests', '429s')
 row('---', '--:', '--:', '--:')
 for (const tool of TOOLS) {
   const figures = []
@@ -53,7 +63,7 @@ for (const tool of TOOLS) {
 console.log(`\n${MANY} runs at once with one key, each takes 2 s. The limit allows no less than 10 s.\n`)
 row(`${MANY} runs`, 'seconds', 'runs paid', 'files', 'requests', '429s', 'exit')
 row('---', '--:', '--:', '--:', '--:', '--:', '--:')
-for (const tool of [rushes, rushesByXargs, ...others])
+for (const tool of [rushes, rushesByXargs, curl, replicate, patient(replicate), fal, patient(fal)])
   await onStage(tool, {}, async ({ perform, counts, folder, files }) => {
     const prompts = Array.from({ length: MANY }, (_, at) => `fox number ${at + 1}, takes 2 s`)
     const { seconds, code } = await perform(tool.command(prompts, folder, installed))

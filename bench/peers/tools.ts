@@ -13,7 +13,9 @@ export interface Tool {
   /** The command for runs of these prompts, all of them at once; it may write files into its working folder first. */
   command(prompts: readonly string[], folder: string, installed: string): readonly string[]
   /** What a user does to have the result of a run whose process was killed. */
-  pickUp?: readonly string[]
+  readonly pickUp?: readonly string[]
+  /** The pause between two looks, where it is not the tool's own. */
+  readonly pollMs?: number
 }
 
 /** As many processes as prompts, the usual way of a shell. */
@@ -44,23 +46,30 @@ export const rushesByXargs: Tool = {
     eachByXargs(`exec "${process.execPath}" "${RUSHES}" run image "$0" -o "$1"`, folder, prompts),
 }
 
-export const others: readonly Tool[] = [
-  {
-    name: 'curl and jq',
-    path: '',
-    command: (prompts, folder) =>
-      prompts.length === 1
-        ? ['bash', join(SCRIPTS, 'one.sh'), ...prompts, 'fox-1.png']
-        : eachByXargs(`exec bash "${join(SCRIPTS, 'one.sh')}" "$0" "$1"`, folder, prompts),
-  },
-  {
-    name: named('replicate'),
-    path: '/v1',
-    command: (prompts, _, installed) => [process.execPath, join(installed, 'replicate.mjs'), ...prompts],
-  },
-  {
-    name: named('@fal-ai/client'),
-    path: '/fal',
-    command: (prompts, _, installed) => [process.execPath, join(installed, 'fal.mjs'), ...prompts],
-  },
-]
+export const curl: Tool = {
+  name: 'curl and jq',
+  path: '',
+  command: (prompts, folder) =>
+    prompts.length === 1
+      ? ['bash', join(SCRIPTS, 'one.sh'), ...prompts, 'fox-1.png']
+      : eachByXargs(`exec bash "${join(SCRIPTS, 'one.sh')}" "$0" "$1"`, folder, prompts),
+}
+
+export const replicate: Tool = {
+  name: named('replicate'),
+  path: '/v1',
+  command: (prompts, _, installed) => [process.execPath, join(installed, 'replicate.mjs'), ...prompts],
+}
+
+export const fal: Tool = {
+  name: named('@fal-ai/client'),
+  path: '/fal',
+  command: (prompts, _, installed) => [process.execPath, join(installed, 'fal.mjs'), ...prompts],
+}
+
+/** Set to the limit by somebody who knows it: one window between two looks. */
+export const patient = (tool: Tool): Tool => ({
+  ...tool,
+  name: `${tool.name}, looks every 10 s`,
+  pollMs: 10_000,
+})

@@ -2,6 +2,8 @@
 import { writeFile } from 'node:fs/promises'
 import { fal } from '@fal-ai/client'
 
+// 500 is the library's own pause.
+const pollInterval = Number(process.env.POLL_MS ?? 500)
 const requestMiddleware = async (request) => ({
   ...request,
   url: request.url.replace('https://queue.fal.run', process.env.BASE_URL),
@@ -9,7 +11,7 @@ const requestMiddleware = async (request) => ({
 fal.config({ credentials: process.env.API_KEY, requestMiddleware })
 await Promise.all(
   process.argv.slice(2).map(async (prompt, at) => {
-    const { data } = await fal.subscribe('acme/still-1', { input: { prompt } })
+    const { data } = await fal.subscribe('acme/still-1', { input: { prompt }, pollInterval })
     const answer = await fetch(data.images[0].url)
     await writeFile(`fox-${at + 1}.png`, Buffer.from(await answer.arrayBuffer()))
   }),

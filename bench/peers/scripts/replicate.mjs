@@ -2,10 +2,12 @@
 import { writeFile } from 'node:fs/promises'
 import Replicate from 'replicate'
 
+// 500 is the library's own pause.
+const wait = { mode: 'poll', interval: Number(process.env.POLL_MS ?? 500) }
 const replicate = new Replicate({ auth: process.env.API_KEY, baseUrl: process.env.BASE_URL })
 await Promise.all(
   process.argv.slice(2).map(async (prompt, at) => {
-    const [url] = await replicate.run('acme/still-1', { input: { prompt } })
+    const [url] = await replicate.run('acme/still-1', { input: { prompt }, wait })
     const answer = await fetch(url)
     await writeFile(`fox-${at + 1}.png`, Buffer.from(await answer.arrayBuffer()))
   }),

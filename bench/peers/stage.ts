@@ -61,7 +61,7 @@ export async function onStage<Result>(
     RUSHES_BASE_URL: base,
     RUSHES_API_KEY: key,
     RUSHES_IMAGE_MODEL: 'acme/still-1',
-    ...(tool.pollMs !== undefined && { POLL_MS: String(tool.pollMs) }),
+    ...tool.env,
   }
   try {
     return await play({

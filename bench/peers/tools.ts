@@ -14,8 +14,8 @@ export interface Tool {
   command(prompts: readonly string[], folder: string, installed: string): readonly string[]
   /** What a user does to have the result of a run whose process was killed. */
   readonly pickUp?: readonly string[]
-  /** The pause between two looks, where it is not the tool's own. */
-  readonly pollMs?: number
+  /** Further settings of its script. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** As many processes as prompts, the usual way of a shell. */
@@ -67,9 +67,9 @@ export const fal: Tool = {
   command: (prompts, _, installed) => [process.execPath, join(installed, 'fal.mjs'), ...prompts],
 }
 
-/** Set to the limit by somebody who knows it: one window between two looks. */
+/** Set by somebody who knows the limit: a library's run of 2 s costs three or four requests, and two a second are allowed. */
 export const patient = (tool: Tool): Tool => ({
   ...tool,
-  name: `${tool.name}, looks every 10 s`,
-  pollMs: 10_000,
+  name: `${tool.name}, two at once, looks every 3.5 s`,
+  env: { AT_ONCE: '2', POLL_MS: '3500' },
 })

@@ -3,6 +3,7 @@ import { signsFor, speaksUtf8 } from '../../src/cli/charset.js'
 import { columnsOf } from '../../src/cli/render/columns.js'
 import { type Board, sayElapsed, sayUsual, signOfLife } from '../../src/cli/render/progress.js'
 import { rowsText, spinnerText } from '../../src/cli/render/spinner.js'
+import { alignedRow, widthsOf } from '../../src/cli/render/table.js'
 import { createCliService } from '../support/cli.js'
 
 const board: Board = {
@@ -75,7 +76,10 @@ describe('many runs on a terminal', () => {
 
   it('are cut to the width, and a single one has none', () => {
     const wide = new Map([['x'.repeat(200), 'a\u001b[31m']])
-    expect(rowsText(wide, 2, { columns: 40, rows: 24 })).toMatch(/^ {2}x{35}…\n$/)
+    expect(rowsText(wide, 2, { columns: 40, rows: 24 })).toMatch(/^ {2}x{28}… {2}a\[31m\n$/)
+    for (const columns of [5, 8, 12, 40])
+      for (const row of rowsText(wide, 2, { columns, rows: 24 }).trimEnd().split('\n'))
+        expect(columnsOf(row)).toBeLessThan(columns)
     expect(rowsText(live, 1, { columns: 80, rows: 24 })).toBe('')
   })
 })
@@ -130,6 +134,21 @@ describe('the line beside the spinner', () => {
         expect(columnsOf(`${text} ${times}`.trim())).toBeLessThanOrEqual(columns - 4)
       }
     expect(columnsOf(rowsText(wide.statuses, 2, { columns: 40, rows: 24 }).trimEnd())).toBeLessThan(40)
+  })
+})
+
+describe('a table', () => {
+  const rows = [
+    ['a', 'bb', 'c'],
+    ['aaa', 'b', 'cccc'],
+  ]
+  it.each<[number | undefined, readonly string[]]>([
+    [undefined, ['a    bb  c', 'aaa  b   cccc']],
+    [13, ['a    bb  c', 'aaa  b   cccc']],
+    [12, ['a  bb  c', 'aaa  b  cccc']],
+  ])('of %s columns', (columns, lines) => {
+    const widths = widthsOf(rows, columns)
+    expect(rows.map((row) => alignedRow(row, widths))).toEqual(lines)
   })
 })
 

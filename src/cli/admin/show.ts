@@ -95,7 +95,7 @@ export function printRows(
     for (const row of rows) out.line(tabRow(row))
     return
   }
-  const widths = widthsOf([header, ...rows])
+  const widths = widthsOf([header, ...rows], out.columns)
   out.line(out.style.out.bold(alignedRow(header, widths)))
   for (const row of rows) out.line(alignedRow(row, widths))
 }

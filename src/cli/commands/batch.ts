@@ -103,7 +103,7 @@ function showPlan({ out }: Context, plan: Prepared['plan'], expectation?: Expect
     return
   }
   const rows = plan.steps.map(stepCells)
-  const widths = widthsOf(rows)
+  const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
   out.note(summaryLine(plan, expectation))

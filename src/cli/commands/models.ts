@@ -22,7 +22,7 @@ export async function modelsCommand({ out }: Context, name: string | undefined):
     return 0
   }
   const rows = kinds.flatMap(rowsOf)
-  const widths = widthsOf(rows)
+  const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   return 0
 }

@@ -59,7 +59,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
       }
     }),
   )
-  const widths = widthsOf(seen.map(statusCells))
+  const widths = widthsOf(seen.map(statusCells), out.columns)
   for (const state of seen) out.line(alignedRow(statusCells(state), widths))
   return exitCodeOf(errors) || (options.exitStatus && failed ? EXIT.runFailed : EXIT.ok)
 }

@@ -26,9 +26,16 @@ export function rowsText(live: ReadonlyMap<string, string>, runs: number, screen
   const most = Math.min(MOST_ROWS, Math.max(0, Math.floor((screen.rows ?? 24) / 2) - 2))
   const shown = [...live].slice(0, most)
   const width = Math.max(1, (screen.columns ?? USUAL_COLUMNS) - 4)
-  const rows = shown.map(([run, status]) => `  ${cutToColumns(printable(`${run}  ${status}`), width)}\n`)
+  const rows = shown.map(([run, status]) => `  ${rowText(printable(run), printable(status), width)}\n`)
   const more = live.size - shown.length
   return [...rows, ...(more > 0 ? [`  and ${more} more\n`] : [])].join('')
+}
+
+/** Of a name that is too long the end goes: what the run is doing is what the row is for. */
+function rowText(run: string, status: string, width: number): string {
+  const shown = cutToColumns(status, Math.max(1, Math.floor(width / 2)))
+  const left = width - columnsOf(shown) - 2
+  return left < 1 ? cutToColumns(status, width) : `${cutToColumns(run, left)}  ${shown}`
 }
 
 export interface SpinnerText {

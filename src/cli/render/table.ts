@@ -2,12 +2,19 @@
 
 export const tabRow = (cells: readonly string[]): string => cells.join('\t')
 
-/** The width of each column but the last, which is not filled up. */
-export function widthsOf(rows: readonly (readonly string[])[]): readonly number[] {
+/**
+ * The width of each column but the last, which is not filled up. None where a row would be wider than the terminal: filled
+ * up and wrapped it reads worse than as it is.
+ */
+export function widthsOf(
+  rows: readonly (readonly string[])[],
+  most = Number.POSITIVE_INFINITY,
+): readonly number[] {
   const columns = Math.max(0, ...rows.map((row) => row.length))
-  return Array.from({ length: Math.max(0, columns - 1) }, (_, column) =>
+  const widths = Array.from({ length: Math.max(0, columns - 1) }, (_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
   )
+  return rows.every((row) => alignedRow(row, widths).length <= most) ? widths : []
 }
 
 export const alignedRow = (cells: readonly string[], widths: readonly number[]): string =>

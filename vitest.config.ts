@@ -7,6 +7,6 @@ export default defineConfig({
     globalSetup: ['./test/support/global-setup.ts'],
     testTimeout: 30_000,
     // Most of them wait for processes: on two cores one worker alone would leave half of the machine idle.
-    maxWorkers: 2,
+    maxWorkers: 3,
   },
 })

@@ -137,8 +137,8 @@ describe.skipIf(!canBeAnybody)('a user without an account, and no home', () => {
 })
 
 describe.concurrent('a locale that is not UTF-8', () => {
-  it.each(['C', 'POSIX'])('%s: names and prompts stay what they are', async (locale) => {
-    const place = createPlace().with({ LC_ALL: locale })
+  it('names and prompts stay what they are', async () => {
+    const place = createPlace().with({ LC_ALL: 'POSIX' })
     const { code, stdout, stderr } = await bash(
       place,
       `set -euo pipefail

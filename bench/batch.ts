@@ -11,7 +11,8 @@ import { join, resolve } from 'node:path'
 import { systemClock } from '../src/host/clock.js'
 import { createLimiter } from '../src/limiter/index.js'
 import { RUNS_LIMIT } from '../src/protocol/limits.js'
-import { floorOf, median, ours, plainQueue, random, row, tenInFlight, type Way, type World } from './ways.js'
+import { median, row } from './table.js'
+import { floorOf, ours, plainQueue, random, tenInFlight, type Way, type World } from './ways.js'
 
 const RUNS = 40
 const ROWS = 1_000

@@ -10,6 +10,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { downloadInChild } from '../test/download/big.js'
+import { median } from './table.js'
 
 const SIZES_MIB = [1, 300, 2_048]
 const ROUNDS = 5
@@ -65,9 +66,6 @@ async function timed(program: string, words: readonly string[], more: NodeJS.Pro
   if (code !== 0) throw new Error(`${program} ended with ${code}`)
   return { seconds: (performance.now() - began) / 1_000, peakMiB: peakKiB / 1_024 }
 }
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 async function besideCurl(): Promise<void> {
   const { child, url, key } = await startService()

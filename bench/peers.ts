@@ -21,6 +21,7 @@ import {
   SCRIPTS,
   type Tool,
 } from './peers/tools.js'
+import { median, row } from './table.js'
 
 /** What single runs take: not all multiples of somebody's pause between two looks. */
 const DURATIONS = [2, 2.6, 3.3]
@@ -28,10 +29,6 @@ const MANY = 20
 const ROUNDS = 20
 
 const TOOLS: readonly Tool[] = [rushes, curl, replicate, fal]
-const row = (...cells: readonly (string | number)[]): void => console.log(`| ${cells.join(' | ')} |`)
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-
 const installed = mkdtempSync(join(tmpdir(), 'rushes-peers-installed-'))
 process.once('exit', () => rmSync(installed, { recursive: true, force: true }))
 await install(installed, (Object.keys(PEERS) as (keyof typeof PEERS)[]).map(named))

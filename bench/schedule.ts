@@ -4,7 +4,8 @@
  */
 import { createLimiter } from '../src/limiter/index.js'
 import { RUNS_LIMIT } from '../src/protocol/limits.js'
-import { floorOf, median, ours, plainQueue, random, row, tenInFlight, type Way } from './ways.js'
+import { median, row } from './table.js'
+import { floorOf, ours, plainQueue, random, tenInFlight, type Way } from './ways.js'
 
 interface Timer {
   readonly atMs: number

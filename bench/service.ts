@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
 import { hashOfKey, newKey } from '../src/service/secrets.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
+import { row } from './table.js'
 
 const SECONDS = 4
 const ROUNDS = 3
@@ -177,7 +178,6 @@ async function addKeys(data: string): Promise<readonly string[]> {
   return keys
 }
 
-const row = (...cells: readonly string[]): void => console.log(`| ${cells.join(' | ')} |`)
 const cellsOf = ({ perSecond, p50, p99 }: Figures): readonly string[] => [
   perSecond.toFixed(0),
   p50.toFixed(2),

@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { openJournal } from '../src/journal/index.js'
+import { median } from './table.js'
 
 const ROUNDS = 20
 const BINARY = resolve('bin/rushes.cjs')
@@ -64,8 +65,6 @@ service.kill('SIGTERM')
 await once(service, 'exit')
 rmSync(home, { recursive: true, force: true })
 
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 const bare = median(times.get('node -e 0') ?? [])
 console.log('| command | median ms | bare Node = 1 |\n|---|--:|--:|')
 for (const [name, values] of times)

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
 import { openJournal } from '../src/journal/index.js'
 import { openSharedLedger } from '../src/limiter/shared.js'
+import { row } from './table.js'
 
 interface Times {
   readonly median: number
@@ -73,7 +74,6 @@ async function main(): Promise<void> {
   }
 }
 
-const row = (...cells: readonly (string | number)[]): void => console.log(`| ${cells.join(' | ')} |`)
 const ms = (value: number): string => value.toFixed(3)
 
 async function grants(file: string, stop: string): Promise<void> {

@@ -80,8 +80,3 @@ export function floorOf(durations: readonly number[]): number {
   )
   return Math.max(byRequests, byRuns)
 }
-
-export const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-
-export const row = (...cells: readonly (string | number)[]): void => console.log(`| ${cells.join(' | ')} |`)

@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { install, named } from './peers/install.js'
+import { median } from './table.js'
 
 const ROUNDS = 3
 const root = mkdtempSync(join(tmpdir(), 'rushes-weight-'))
@@ -23,9 +24,6 @@ const bytesBelow = (folder: string): number =>
 
 const packagesIn = (modules: string): number =>
   Object.keys(JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')).packages).length
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 const subjects = [
   { name: 'rushes', from: join(root, tarball) },

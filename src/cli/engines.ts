@@ -4,6 +4,7 @@ import { usageError } from '../errors.js'
 import { isModelName, KINDS, type Kind } from '../protocol/models.js'
 import { LOCAL_MODELS } from '../service/models.js'
 import { parseDuration } from './duration.js'
+import { repeated } from './repeated.js'
 
 export interface EngineFlags {
   readonly engine?: readonly string[]
@@ -19,15 +20,13 @@ export interface Engines {
   readonly models: Readonly<Record<Kind, string>>
 }
 
-const collect = (value: string, previous: readonly string[] = []): readonly string[] => [...previous, value]
-
 export const addEngineFlags = (command: Command): Command =>
   command
     .addOption(
       new Option(
         '--engine <kind=command>',
         'a command that makes the outputs of this kind, video or image (repeatable)',
-      ).argParser(collect),
+      ).argParser(repeated),
     )
     .addOption(
       new Option('--engine-timeout <duration>', 'how long one run of it may take, 0 for ever').default('30m'),
@@ -36,7 +35,7 @@ export const addEngineFlags = (command: Command): Command =>
       new Option(
         '--model-name <kind=name>',
         'what the model of this kind is called, as provider/name (repeatable)',
-      ).argParser(collect),
+      ).argParser(repeated),
     )
 
 /** Throws `usage`. */

@@ -12,6 +12,7 @@ import type { Context } from '../context.js'
 import { missingError } from '../missing.js'
 import type { CommandEnvironment } from '../program.js'
 import { alignedRow, tabRow, widthsOf } from '../render/table.js'
+import { repeated } from '../repeated.js'
 
 export interface BatchRequest {
   /** A path, or `-`. */
@@ -37,17 +38,12 @@ export function register(command: Command, { run }: CommandEnvironment, doBatch 
   command.argument('<manifest>', 'YAML, JSON, JSON Lines or CSV; - reads it from standard input')
   for (const [flags, about] of ROWS) {
     const option = new Option(flags, about)
-    command.addOption(flags.startsWith('--only') ? option.argParser(collect) : option)
+    command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
   }
   command.action((manifest: string, flags: BatchFlags) =>
     run(command, (ctx) => doBatch(ctx, { manifest, flags })),
   )
 }
-
-const collect = (value: string, previous: readonly string[] | undefined): readonly string[] => [
-  ...(previous ?? []),
-  value,
-]
 
 export async function batchCommand(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
   const options = await batchOptionsOf(ctx, flags)

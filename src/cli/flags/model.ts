@@ -1,6 +1,7 @@
 /** Model flags, projected from a model's schema: a parameter there is a flag here. */
 import { Option } from 'commander'
 import { type Kind, MODEL_INPUTS, type ModelSchema, type ParameterSchema } from '../../protocol/models.js'
+import { repeated } from '../repeated.js'
 
 const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
 
@@ -13,11 +14,6 @@ export const flagOf = (parameter: string): string => FLAGS[parameter] ?? `--${pa
 const parametersOf = (kind: Kind): readonly (readonly [string, ParameterSchema])[] =>
   Object.entries((MODEL_INPUTS[kind] as ModelSchema).properties)
 
-const collect = (value: string, previous: readonly string[] | undefined): readonly string[] => [
-  ...(previous ?? []),
-  value,
-]
-
 function optionOf(name: string, schema: ParameterSchema): Option {
   const short = SHORT[name]
   const flag = short === undefined ? flagOf(name) : `${short}, ${flagOf(name)}`
@@ -26,7 +22,7 @@ function optionOf(name: string, schema: ParameterSchema): Option {
     return new Option(
       `${flag} <source>`,
       `${schema.description}: URL, path, run:<id> or - (repeatable${most})`,
-    ).argParser(collect)
+    ).argParser(repeated)
   }
   if (schema.enum === undefined) return new Option(`${flag} <text>`, schema.description)
   return new Option(`${flag} <value>`, `${schema.description}: ${schema.enum.join(', ')}`)

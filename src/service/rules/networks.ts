@@ -37,16 +37,16 @@ export function networkOf(text: string): Network | undefined {
   return prefix >= 0 && prefix <= length ? { address, prefix, family } : undefined
 }
 
-/** What is no address is in no network. */
-export function isWithin(address: string, networks: readonly string[]): boolean {
-  const plain = plainAddress(address)
-  if (plain === undefined) return false
-  const family = isIPv4(plain) ? 'ipv4' : 'ipv6'
-  const list = new BlockList()
-  for (const text of networks) {
-    const network = networkOf(text)
-    // Node would find an IPv4 address, as the mapped one, in ::/0 too.
-    if (network?.family === family) list.addSubnet(network.address, network.prefix, family)
+/** Whether an address is in one of the networks; what is no address is in none. Made once, asked often. */
+export function within(networks: readonly string[]): (address: string) => boolean {
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
+  // A list for each family: Node would find an IPv4 address, as the mapped one, in ::/0 too.
+  for (const { address, prefix, family } of networks.flatMap((text) => networkOf(text) ?? []))
+    lists[family].addSubnet(address, prefix, family)
+  return (address) => {
+    const plain = plainAddress(address)
+    if (plain === undefined) return false
+    const family = isIPv4(plain) ? 'ipv4' : 'ipv6'
+    return lists[family].check(plain, family)
   }
-  return list.check(plain, family)
 }

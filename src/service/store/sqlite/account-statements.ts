@@ -8,11 +8,15 @@ export const ACCOUNT_SQL = {
 
   findAccount: `SELECT id, balance FROM accounts WHERE name = ?1`,
 
+  // Grouped first: a look for each account would read all runs as often as there are accounts.
   listAccounts: `
-    SELECT accounts.*,
-      (SELECT count(*) FROM keys WHERE keys.account_id = accounts.id) AS keys,
-      (SELECT count(*) FROM runs WHERE runs.account_id = accounts.id) AS runs
-    FROM accounts ORDER BY id`,
+    SELECT accounts.*, coalesce(keyed.keys, 0) AS keys, coalesce(made.runs, 0) AS runs
+    FROM accounts
+    LEFT JOIN (SELECT account_id, count(*) AS keys FROM keys GROUP BY account_id) AS keyed
+      ON keyed.account_id = accounts.id
+    LEFT JOIN (SELECT account_id, count(*) AS runs FROM runs GROUP BY account_id) AS made
+      ON made.account_id = accounts.id
+    ORDER BY accounts.id`,
 
   setBanned: `UPDATE accounts SET banned = ?2 WHERE name = ?1`,
 

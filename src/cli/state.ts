@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import { RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { isDamage, NewerFormat, setAside } from '../host/database.js'
+import { isDamage } from '../host/damage.js'
+import { NewerFormat } from '../host/database.js'
 import { type Journal, openJournal } from '../journal/index.js'
 import { withFallback } from '../limiter/fallback.js'
 import type { Ledger } from '../limiter/index.js'
@@ -50,19 +51,22 @@ function open({ folder, clock, warn }: StateOptions): Journal {
 
 /**
  * A damaged page shows only when it is read, long after the opening: then too the file is set aside, and what was
- * asked is asked of a new one.
+ * asked is asked of a new one. So it is where a neighbour set it aside meanwhile, or somebody removed it.
  */
 function mending(options: StateOptions): Journal {
-  const path = join(options.folder, JOURNAL_FILE)
   let journal = open(options)
   const attempt = (name: keyof Journal, words: readonly unknown[]): unknown => {
     const call = () => (journal[name] as (...words: readonly unknown[]) => unknown)(...words)
+    if (name === 'close') return call()
+    if (!journal.isCurrent()) {
+      journal.close()
+      journal = open(options)
+    }
     try {
       return call()
     } catch (error) {
       if (!isDamage(error)) throw error
-      journal.close()
-      options.warn(saySetAside(path, setAside(path)))
+      journal.setAside()
       journal = open(options)
       return call()
     }

@@ -2,7 +2,7 @@
  * SQLite as any program needs it: private files, several processes at once, numbered migrations. Knows nothing of
  * what is stored.
  */
-import { closeSync, existsSync, openSync, renameSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Database from 'libsql'
@@ -23,6 +23,10 @@ export interface OpenDatabase {
   transaction<Result>(work: () => Result): Result
   /** Everything that is read in it is as of one moment; neighbours may write meanwhile. */
   snapshot<Result>(work: () => Result): Result
+  /** False when the file was removed, or another one has its name now: what is written here is found by nobody. */
+  isCurrent(): boolean
+  /** Which file that is, whatever it is called by now. */
+  readonly inode: number | undefined
   close(): void
 }
 
@@ -48,10 +52,11 @@ export interface DatabaseOptions {
 export function openDatabase({
   path,
   migrations,
-  busyTimeoutMs = 10_000,
+  busyTimeoutMs = PATIENCE_MS,
   synchronous = 'FULL',
 }: DatabaseOptions): OpenDatabase {
   createPrivately(path)
+  const inode = inodeOf(path)
   const database = new Database(path)
   try {
     // libsql waits for nobody by default, and -wal and -shm take the mode of the file itself.
@@ -59,7 +64,7 @@ export function openDatabase({
     becomeWal(database, busyTimeoutMs)
     database.exec(`PRAGMA synchronous = ${synchronous}`)
     database.exec('PRAGMA foreign_keys = ON')
-    const open = wrap(database)
+    const open = wrap(database, path, inode)
     migrate(open, database, migrations)
     return open
   } catch (error) {
@@ -68,6 +73,8 @@ export function openDatabase({
   }
 }
 
+/** How long a neighbour is waited for where nothing else is said. */
+const PATIENCE_MS = 10_000
 const BUSY_PAUSE_MS = 5
 
 /**
@@ -88,6 +95,20 @@ function becomeWal(database: Database.Database, patienceMs: number): void {
   }
 }
 
+/**
+ * A new database, whole in its one file, and held by nobody when it returns. Not so `openDatabase`: its statements, and
+ * with them its locks and its log, last until the garbage collector comes, whatever `close` says.
+ */
+export function createDatabase({ path, migrations }: DatabaseOptions): void {
+  createPrivately(path)
+  const database = new Database(path)
+  try {
+    database.exec(`BEGIN; ${migrations.join(';')}; PRAGMA user_version = ${migrations.length}; COMMIT`)
+  } finally {
+    database.close()
+  }
+}
+
 function createPrivately(path: string): void {
   makeFolders(dirname(path), 0o700)
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
@@ -100,7 +121,7 @@ interface Prepared {
   readonly writes: boolean
 }
 
-function wrap(database: Database.Database): OpenDatabase {
+function wrap(database: Database.Database, path: string, inode: number | undefined): OpenDatabase {
   const statements = new Map<string, Prepared>()
   const prepare = (sql: string): Prepared => {
     const prepared = statements.get(sql) ?? { statement: database.prepare(sql), writes: WRITES.test(sql) }
@@ -140,6 +161,8 @@ function wrap(database: Database.Database): OpenDatabase {
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
     transaction,
     snapshot: (work) => between('BEGIN', work),
+    isCurrent: () => inodeOf(path) === inode,
+    inode,
     close: () => {
       statements.clear()
       database.close()
@@ -160,39 +183,32 @@ function migrate(open: OpenDatabase, database: Database.Database, migrations: re
   })
 }
 
-/** SQLite's words for a file that is not, or not any more, a database that it can read. */
-export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(error) ?? '')
-
 /**
- * Opens, with a damaged file first set aside under another name: it is never deleted, since somebody may still get
- * something out of it. `onSetAside` is told that name.
+ * Work that one process at a time does. The lock is one that the operating system holds on an empty file, which stays: it
+ * goes with the process, however that ends.
  */
-export function openOrSetAside(options: DatabaseOptions, onSetAside: (aside: string) => void): OpenDatabase {
-  const found = inodeOf(options.path)
+export function exclusively<Result>(path: string, patienceMs = PATIENCE_MS, work: () => Result): Result {
+  createPrivately(path)
+  const database = new Database(path)
   try {
-    return openDatabase(options)
-  } catch (error) {
-    if (!isDamage(error)) throw error
-    // A neighbour may have set it aside in the same moment, and begun a new one.
-    if (inodeOf(options.path) === found) onSetAside(setAside(options.path))
-    return openDatabase(options)
+    database.exec(`PRAGMA busy_timeout = ${Math.round(patienceMs)}`)
+    database.exec('BEGIN EXCLUSIVE')
+    try {
+      return work()
+    } finally {
+      database.exec('ROLLBACK')
+    }
+  } finally {
+    database.close()
   }
-}
-
-/** Renames the file, and the two that belong to it; the new name. */
-export function setAside(path: string): string {
-  const aside = `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
-  renameSync(path, aside)
-  for (const ending of ['-wal', '-shm'])
-    if (existsSync(path + ending)) renameSync(path + ending, aside + ending)
-  return aside
 }
 
 /** The file and what has been written to it but not into it. */
 export const sizeOfDatabase = (path: string): number =>
   [path, `${path}-wal`].reduce((sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0), 0)
 
-const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
+/** What tells a file from another one that gets its name; undefined where there is none. */
+export const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
 
 /**
  * The rows of one query, of a file that is opened to be read alone: it is neither made nor migrated, and nobody is waited

@@ -25,29 +25,39 @@ export interface Doubt {
 
 export type Forgotten = 'forgotten' | 'unknown' | 'sending' | 'exists'
 
+/**
+ * Where an intent is written. The number alone would not do: a journal that is begun anew, because the file was damaged
+ * or removed, gives the same numbers again, to other processes too.
+ */
+export interface Place {
+  readonly row: number
+  /** What the row is called as long as it has no id, such as ~3f2a. */
+  readonly key: string
+}
+
 const MOST_ANSWER_CHARACTERS = 65_536
 
-export function insert(db: OpenDatabase, intent: Intent, nowMs: number): number {
+export function insert(db: OpenDatabase, intent: Intent, nowMs: number): Place {
   const { address, profile, kind, model, input, meaning = input } = intent
   const { pid, startedAt } = markOf(process.pid)
-  return db.transaction(() =>
-    Number(
-      db.get(
-        `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?) RETURNING row`,
-        freeKey(db),
-        address,
-        profile,
-        kind ?? null,
-        model,
-        JSON.stringify(withoutData(input)),
-        identityOf(model, meaning),
-        pid,
-        startedAt ?? null,
-        nowMs,
-      )?.row,
-    ),
-  )
+  return db.transaction(() => {
+    const key = freeKey(db)
+    const row = db.get(
+      `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?) RETURNING row`,
+      key,
+      address,
+      profile,
+      kind ?? null,
+      model,
+      JSON.stringify(withoutData(input)),
+      identityOf(model, meaning),
+      pid,
+      startedAt ?? null,
+      nowMs,
+    )?.row
+    return { row: Number(row), key }
+  })
 }
 
 /** Short enough to be typed; longer when many are in use. */
@@ -58,18 +68,19 @@ function freeKey(db: OpenDatabase): string {
   }
 }
 
-export function retract(db: OpenDatabase, row: number): void {
-  db.run(`DELETE FROM runs WHERE row = ? AND phase = 'sending'`, row)
+export function retract(db: OpenDatabase, { row, key }: Place): void {
+  db.run(`DELETE FROM runs WHERE row = ? AND key = ? AND phase = 'sending'`, row, key)
 }
 
 /** Also where the row was already given up: another process may have taken this one for dead. Whether it was there. */
-export function accept(db: OpenDatabase, row: number, id: string, status: string): boolean {
+export function accept(db: OpenDatabase, { row, key }: Place, id: string, status: string): boolean {
   const { changes } = db.run(
     `UPDATE runs SET id = ?, key = NULL, phase = 'going', status = ?, pid = NULL, started_at = NULL,
-       error_code = NULL, error_message = NULL WHERE row = ? AND phase IN ('sending', 'unconfirmed')`,
+       error_code = NULL, error_message = NULL WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`,
     id,
     status,
     row,
+    key,
   )
   return changes > 0
 }
@@ -77,18 +88,19 @@ export function accept(db: OpenDatabase, row: number, id: string, status: string
 /** Whether the row was there. */
 export function doubt(
   db: OpenDatabase,
-  row: number,
+  { row, key }: Place,
   { code, message, answerStatus, answer }: Doubt,
 ): boolean {
   const { changes } = db.run(
     `UPDATE runs SET phase = 'unconfirmed', status = 'unconfirmed', pid = NULL, started_at = NULL,
        error_code = ?, error_message = ?, answer_status = ?, answer = ?
-     WHERE row = ? AND phase IN ('sending', 'unconfirmed')`,
+     WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`,
     code,
     message,
     answerStatus ?? null,
     answer?.slice(0, MOST_ANSWER_CHARACTERS) ?? null,
     row,
+    key,
   )
   return changes > 0
 }

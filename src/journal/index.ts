@@ -5,7 +5,8 @@
  * Limits: it knows the runs that were created here, and none that others made with the same key. It never holds the
  * key, and of pictures sent as data: URLs only what identifies them.
  */
-import { type OpenDatabase, openOrSetAside, type Row } from '../host/database.js'
+import { openOrSetAside, setAside } from '../host/damage.js'
+import type { OpenDatabase, Row } from '../host/database.js'
 import {
   accept,
   buryTheDead,
@@ -15,6 +16,7 @@ import {
   forget,
   type Intent,
   insert,
+  type Place,
   retract,
 } from './creates.js'
 import { identityOf } from './identity.js'
@@ -25,15 +27,13 @@ import { keepFiles, miss, type Sight, see } from './sights.js'
 import { MOST_RUNS, type Usual, usualOf } from './usual.js'
 
 export interface Journal {
-  /** Directly before the bytes are sent; gives the row's number. */
-  intend(intent: Intent): number
-  /** What a row without an id is called. */
-  keyOf(row: number): string | undefined
+  /** Directly before the bytes are sent. */
+  intend(intent: Intent): Place
   /** It was certainly not accepted. */
-  retract(row: number): void
+  retract(place: Place): void
   /** False where there is no such row (any more). */
-  accept(row: number, id: string, status?: string): boolean
-  doubt(row: number, doubt: Doubt): boolean
+  accept(place: Place, id: string, status?: string): boolean
+  doubt(place: Place, doubt: Doubt): boolean
   see(address: string, sight: Sight): void
   /** A look said that there is no such run. It may be the wrong key, so the row stays as it is. */
   miss(address: string, id: string, doubt: Doubt): void
@@ -60,6 +60,10 @@ export interface Journal {
   took(address: string, model: string): readonly number[]
   /** `ok`, or what SQLite finds wrong. */
   integrity(): string
+  /** False when its file was removed, or set aside by a neighbour: what is written here is found by nobody. */
+  isCurrent(): boolean
+  /** Closes it, gives its file another name, and its name to a new one; not when a neighbour did that already. */
+  setAside(): void
   close(): void
 }
 
@@ -76,15 +80,15 @@ const BUSY_MS = 10_000
 
 /** Throws `NewerFormat`, or the database's error; every call throws the database's errors. */
 export function openJournal({ path, now, onSetAside }: JournalOptions): Journal {
-  const db = openOrSetAside({ path, migrations: JOURNAL_MIGRATIONS, busyTimeoutMs: BUSY_MS }, onSetAside)
+  const file = { path, migrations: JOURNAL_MIGRATIONS, busyTimeoutMs: BUSY_MS }
+  const db = openOrSetAside(file, onSetAside)
   const one = (row: Row | undefined) => (row === undefined ? undefined : runOfRow(row))
 
   return {
     intend: (intent) => insert(db, intent, now()),
-    keyOf: (row) => one(db.get('SELECT * FROM runs WHERE row = ?', row))?.key,
-    retract: (row) => retract(db, row),
-    accept: (row, id, status = 'accepted') => accept(db, row, id, status),
-    doubt: (row, doubted) => doubt(db, row, doubted),
+    retract: (place) => retract(db, place),
+    accept: (place, id, status = 'accepted') => accept(db, place, id, status),
+    doubt: (place, doubted) => doubt(db, place, doubted),
     see: (address, sight) => see(db, address, sight, now()),
     miss: (address, id, doubted) => miss(db, address, id, doubted),
     keepFiles: (address, id, files) => keepFiles(db, address, id, files, now()),
@@ -145,6 +149,13 @@ export function openJournal({ path, now, onSetAside }: JournalOptions): Journal 
         .all('PRAGMA integrity_check')
         .map(({ integrity_check }) => String(integrity_check))
         .join('; '),
+    isCurrent: () => db.isCurrent(),
+    setAside() {
+      const inode = db.inode
+      db.close()
+      const aside = setAside(file, inode)
+      if (aside !== undefined) onSetAside(aside)
+    },
     close: () => db.close(),
   }
 }
@@ -159,7 +170,7 @@ const tookOf = (db: OpenDatabase, address: string, model: string): readonly numb
     )
     .map(({ took_ms }) => Number(took_ms))
 
-export type { Doubt, Forgotten, Intent } from './creates.js'
+export type { Doubt, Forgotten, Intent, Place } from './creates.js'
 export type { ListFilter } from './list.js'
 export type { JournalFile, JournalRun } from './run.js'
 export type { Sight } from './sights.js'

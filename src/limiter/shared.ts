@@ -13,7 +13,8 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
-import { type OpenDatabase, openOrSetAside } from '../host/database.js'
+import { openOrSetAside } from '../host/damage.js'
+import type { OpenDatabase } from '../host/database.js'
 import { isAlive, markOf } from '../host/processes.js'
 import type { Ledger, Purpose } from './ledger.js'
 import { LEDGER_MIGRATIONS } from './migrations.js'
@@ -49,25 +50,31 @@ const BUSY_MS = 2_000
 
 /** Throws what `openDatabase` throws. Every other call throws the database's errors. */
 export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOptions): SharedLedger {
-  const db = openOrSetAside(
-    { path, migrations: LEDGER_MIGRATIONS, synchronous: 'OFF', busyTimeoutMs: BUSY_MS },
-    // Nothing in it is missed.
-    () => {},
-  )
+  const open = (): OpenDatabase =>
+    openOrSetAside(
+      { path, migrations: LEDGER_MIGRATIONS, synchronous: 'OFF', busyTimeoutMs: BUSY_MS },
+      // Nothing in it is missed.
+      () => {},
+    )
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
   const self = markOf(process.pid)
+  let db = open()
+  let hasTaken = false
 
-  function settle(place: number): void {
-    db.run(
-      'UPDATE places SET settled_at = ? WHERE place = ? AND settled_at IS NULL',
-      clock.monotonic(),
-      place,
-    )
+  /** The file that the neighbours use: it may have been removed, or damaged and set aside, and begun anew. */
+  function shared(): OpenDatabase {
+    if (db.isCurrent()) return db
+    db.close()
+    db = open()
+    // What was granted there still counts, and is written nowhere any more.
+    if (hasTaken) holdBack(db, budget, limit.windowMs, clock.monotonic())
+    return db
   }
 
   return {
-    take: (purpose) =>
-      db.transaction(() => {
+    take(purpose) {
+      const db = shared()
+      return db.transaction(() => {
         // Read under the lock: whatever is in the file was written earlier.
         const nowMs = clock.monotonic()
         tidy(db, budget, limit, nowMs)
@@ -83,24 +90,35 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
         }
         giveUpTurn(db, { budget, owner, purpose })
         const place = grant(db, { budget, ...self, nowMs })
-        return { settle: () => settle(place) }
-      }),
-    withdraw: (purpose) => giveUpTurn(db, { budget, owner, purpose }),
-    holdBack(ms) {
-      db.run(
-        `INSERT INTO budgets (budget, held_back_until) VALUES (?, ?)
-         ON CONFLICT (budget) DO UPDATE SET held_back_until = max(
-           excluded.held_back_until,
-           CASE WHEN held_back_until > ? THEN 0 ELSE held_back_until END)`,
-        budget,
-        clock.monotonic() + ms,
-        clock.monotonic() + LONGEST_HOLD_MS,
-      )
+        hasTaken = true
+        return {
+          settle() {
+            // In a file that was begun anew the number is somebody else's.
+            if (shared() === db) settle(db, place, clock.monotonic())
+          },
+        }
+      })
     },
-    held: () => countHeld(db, budget, clock.monotonic() - limit.windowMs),
+    withdraw: (purpose) => giveUpTurn(shared(), { budget, owner, purpose }),
+    holdBack: (ms) => void holdBack(shared(), budget, ms, clock.monotonic()),
+    held: () => countHeld(shared(), budget, clock.monotonic() - limit.windowMs),
     close: () => db.close(),
   }
 }
+
+const holdBack = (db: OpenDatabase, budget: string, ms: number, nowMs: number) =>
+  db.run(
+    `INSERT INTO budgets (budget, held_back_until) VALUES (?, ?)
+     ON CONFLICT (budget) DO UPDATE SET held_back_until = max(
+       excluded.held_back_until,
+       CASE WHEN held_back_until > ? THEN 0 ELSE held_back_until END)`,
+    budget,
+    nowMs + ms,
+    nowMs + LONGEST_HOLD_MS,
+  )
+
+const settle = (db: OpenDatabase, place: number, nowMs: number) =>
+  db.run('UPDATE places SET settled_at = ? WHERE place = ? AND settled_at IS NULL', nowMs, place)
 
 /** Forgets what no longer counts, and mends what another life of the machine has left. */
 function tidy(db: OpenDatabase, budget: string, { windowMs }: Limit, nowMs: number): void {

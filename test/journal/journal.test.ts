@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type Intent, type Journal, openJournal } from '../../src/journal/index.js'
+import { type Intent, type Journal, openJournal, type Place } from '../../src/journal/index.js'
 import { listStatement } from '../../src/journal/list.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
 import type { RunState } from '../../src/protocol/run.js'
@@ -48,24 +48,24 @@ const state = (id: string, phase: RunState['phase'], more: Partial<RunState> = {
 })
 
 /** A run with its id. */
-function accepted(journal: Journal, id: string, more: Partial<Intent> = {}): number {
-  const row = journal.intend({ ...INTENT, ...more })
-  journal.accept(row, id)
-  return row
+function accepted(journal: Journal, id: string, more: Partial<Intent> = {}): Place {
+  const place = journal.intend({ ...INTENT, ...more })
+  journal.accept(place, id)
+  return place
 }
 
 describe('the life of a row', () => {
   it('goes from the intent to the end', () => {
     const { journal, advance } = createTestJournal()
-    const row = journal.intend(INTENT)
+    const place = journal.intend(INTENT)
     expect(journal.last(ADDRESS)).toMatchObject({
       phase: 'sending',
       status: 'sending',
-      key: journal.keyOf(row),
+      key: place.key,
     })
-    expect(journal.accept(row, 'r1', 'queued')).toBe(true)
+    expect(journal.accept(place, 'r1', 'queued')).toBe(true)
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
-      row,
+      row: place.row,
       phase: 'going',
       status: 'queued',
       key: undefined,
@@ -113,15 +113,15 @@ describe('the life of a row', () => {
     const { journal } = createTestJournal()
     journal.retract(journal.intend(INTENT))
     expect(journal.list({})).toEqual([])
-    const row = accepted(journal, 'r1')
-    journal.retract(row)
+    const place = accepted(journal, 'r1')
+    journal.retract(place)
     expect(journal.find(ADDRESS, 'r1')).toBeDefined()
   })
 
   it('stays in doubt with what came back, and takes an id that comes after all', () => {
     const { journal } = createTestJournal()
-    const row = journal.intend(INTENT)
-    journal.doubt(row, {
+    const place = journal.intend(INTENT)
+    journal.doubt(place, {
       code: 'submission_unknown',
       message: 'lost',
       answerStatus: 500,
@@ -134,9 +134,9 @@ describe('the life of a row', () => {
       answer: { status: 500 },
     })
     expect(unconfirmed?.answer?.text).toHaveLength(65_536)
-    journal.accept(row, 'late')
+    journal.accept(place, 'late')
     expect(journal.find(ADDRESS, 'late')).toMatchObject({ phase: 'going', key: undefined })
-    expect(journal.accept(row, 'again')).toBe(false)
+    expect(journal.accept(place, 'again')).toBe(false)
   })
 
   it('is found at its address alone, and by the newest of two with one id', () => {
@@ -167,24 +167,37 @@ describe('the life of a row', () => {
 
   it('is forgotten only where no run is known to exist', () => {
     const { journal } = createTestJournal()
-    const sending = journal.keyOf(journal.intend(INTENT)) ?? ''
-    const row = journal.intend(INTENT)
-    journal.doubt(row, { code: 'submission_unknown', message: 'lost' })
+    const sending = journal.intend(INTENT).key
+    const place = journal.intend(INTENT)
+    journal.doubt(place, { code: 'submission_unknown', message: 'lost' })
     accepted(journal, 'r1')
     expect([
       journal.forget('~nothing'),
       journal.forget(sending),
       journal.forget('r1', ADDRESS),
       journal.forget('r1'),
-      journal.forget(journal.keyOf(row) ?? ''),
+      journal.forget(place.key),
     ]).toEqual(['unknown', 'sending', 'exists', 'unknown', 'forgotten'])
     journal.miss(ADDRESS, 'r1', { code: 'run_not_found', message: 'no' })
     expect(journal.forget('r1', ADDRESS)).toBe('forgotten')
   })
 
+  it('is its own alone: in a journal that was begun anew the number is another run', () => {
+    const { journal } = createTestJournal()
+    const lost = createTestJournal().journal.intend(INTENT)
+    const other = journal.intend({ ...INTENT, input: { prompt: 'another' } })
+    expect(other.row).toBe(lost.row)
+    journal.retract(lost)
+    expect([
+      journal.accept(lost, 'r1'),
+      journal.doubt(lost, { code: 'submission_unknown', message: 'lost' }),
+    ]).toEqual([false, false])
+    expect(journal.list({})).toMatchObject([{ id: undefined, phase: 'sending', key: other.key }])
+  })
+
   it('has a key of its own, longer when the short ones are taken', () => {
     const { journal, path } = createTestJournal()
-    const keys = Array.from({ length: 300 }, () => journal.keyOf(journal.intend(INTENT)) ?? '')
+    const keys = Array.from({ length: 300 }, () => journal.intend(INTENT).key)
     expect(new Set(keys).size).toBe(300)
     expect(keys.every((key) => /^~[0-9a-f]{4,}$/.test(key))).toBe(true)
     const database = new Database(path)
@@ -192,7 +205,7 @@ describe('the life of a row', () => {
       INSERT OR IGNORE INTO runs (key, address, profile, model, input, identity, phase, status, created_at)
       SELECT printf('~%04x', n), 'x', 'x', 'x', '{}', 'x', 'unconfirmed', 'unconfirmed', 0 FROM n`)
     database.close()
-    expect(journal.keyOf(journal.intend(INTENT))).toMatch(/^~[0-9a-f]{5,}$/)
+    expect(journal.intend(INTENT).key).toMatch(/^~[0-9a-f]{5,}$/)
   })
 })
 
@@ -236,6 +249,12 @@ describe('what was run before', () => {
   })
 })
 
+/** How the files begin that were set aside. */
+const asideOf = (path: string): readonly string[] =>
+  readdirSync(dirname(path))
+    .filter((name) => /damaged-[^-]+-\d+$/.test(name))
+    .map((name) => readFileSync(join(dirname(path), name), 'utf8').slice(0, 11))
+
 describe('several processes', () => {
   let program: string
   beforeAll(async () => {
@@ -265,7 +284,7 @@ describe('several processes', () => {
     expect(createTestJournal(path).journal.list({})).toHaveLength(30)
   })
 
-  it('find it damaged at once: it is set aside once, and all of them go on', async () => {
+  it('find it damaged at once: it is set aside once, all of them go on, and nothing they write is lost', async () => {
     const path = join(temporaryFolder(), 'journal.db')
     writeFileSync(path, 'no database at all, and long enough'.repeat(300))
     const writers = Array.from({ length: 4 }, (_, at) =>
@@ -274,11 +293,38 @@ describe('several processes', () => {
     expect(await Promise.all(writers.map(async (each) => (await once(each, 'exit'))[0]))).toEqual([
       0, 0, 0, 0,
     ])
-    const aside = readdirSync(dirname(path)).filter((name) => /damaged-[^-]+-\d+$/.test(name))
-    expect(aside.map((name) => readFileSync(join(dirname(path), name), 'utf8').slice(0, 11))).toEqual([
-      'no database',
-    ])
+    expect(asideOf(path)).toEqual(['no database'])
     expect(createTestJournal(path).journal.list({})).toHaveLength(20)
+  })
+
+  it('one of which sets it aside: the others see it, and their setting aside leaves the new one alone', () => {
+    const { journal: first, path, setAside } = createTestJournal()
+    const { journal: second, setAside: bySecond } = createTestJournal(path)
+    accepted(first, 'early')
+    first.setAside()
+    expect([first.isCurrent(), second.isCurrent()]).toEqual([false, false])
+    const { journal: third } = createTestJournal(path)
+    accepted(third, 'late')
+    second.setAside()
+    expect([setAside.length, bySecond.length]).toEqual([1, 0])
+    expect(third.isCurrent()).toBe(true)
+    expect(
+      createTestJournal(path)
+        .journal.list({})
+        .map(({ id }) => id),
+    ).toEqual(['late'])
+    expect(
+      createTestJournal(setAside[0])
+        .journal.list({})
+        .map(({ id }) => id),
+    ).toEqual(['early'])
+  })
+
+  it('see that somebody removed it', () => {
+    const { journal, path } = createTestJournal()
+    expect(journal.isCurrent()).toBe(true)
+    rmSync(path)
+    expect(journal.isCurrent()).toBe(false)
   })
 
   it('that is killed after its intent leaves it, unconfirmed as soon as somebody asks', () => {

@@ -1,5 +1,6 @@
 /** What only several processes on one file show. Here they are neighbours in one process, on one manual clock. */
 import { spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import Database from 'libsql'
@@ -248,5 +249,23 @@ describe('a ledger that stops working', () => {
     await clock.runUntil(limiter.acquire('create'))
     expect(clock.monotonic()).toBe(2 * WINDOW_MS)
     expect(lost).toHaveLength(1)
+  })
+})
+
+describe('a ledger whose file is removed', () => {
+  it('is begun anew by all of its users, with a pause for what was granted; old places touch no new ones', async () => {
+    const { clock, path, limiters } = createNeighbours(2)
+    const [first, second] = limiters
+    const before = await first.acquire('look')
+    for (const ending of ['', '-wal', '-shm']) rmSync(path + ending, { force: true })
+    await clock.runUntil(first.acquire('look'))
+    expect(clock.monotonic()).toBe(WINDOW_MS)
+    // The new place has the number of the old one, whose answer comes only now.
+    before.settle()
+    await clock.runUntil(Promise.all(Array.from({ length: LIMIT - 1 }, () => second.acquire('look'))))
+    expect(clock.monotonic()).toBe(WINDOW_MS)
+    await clock.advance(2 * WINDOW_MS)
+    expect(first.load()).toBe(1)
+    expect(second.load()).toBe(1)
   })
 })

@@ -11,7 +11,8 @@ import { createHash } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
-import { type OpenDatabase, openOrSetAside } from '../../host/database.js'
+import { openOrSetAside } from '../../host/damage.js'
+import type { OpenDatabase } from '../../host/database.js'
 import { errorCode } from '../../host/files.js'
 
 export interface Claim {

@@ -6,7 +6,16 @@ import { resolve } from 'node:path'
 import type { CreateOutcome } from '../../client/index.js'
 import type { DownloadedFile } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
-import type { Doubt, Intent, Journal, JournalFile, JournalRun, Sight, Usual } from '../../journal/index.js'
+import type {
+  Doubt,
+  Intent,
+  Journal,
+  JournalFile,
+  JournalRun,
+  Place,
+  Sight,
+  Usual,
+} from '../../journal/index.js'
 
 /** What is kept of one create, as it happens. */
 export interface CreateNote {
@@ -87,14 +96,14 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
 type Attempt = <Result>(work: (journal: Journal) => Result) => Result | undefined
 
 function createNote(attempt: Attempt, intent: Intent): CreateNote {
-  let row: number | undefined
+  let place: Place | undefined
   let last: CreateOutcome | undefined
-  const onRow = <Result>(work: (journal: Journal, row: number) => Result): Result | undefined => {
-    const at = row
+  const there = <Result>(work: (journal: Journal, place: Place) => Result): Result | undefined => {
+    const at = place
     return at === undefined ? undefined : attempt((journal) => work(journal, at))
   }
-  /** A journal that was set aside meanwhile has lost the intent, which is then written again; the row it is now. */
-  const keep = (journal: Journal, at: number, write: (row: number) => boolean): number => {
+  /** A journal that was set aside meanwhile has lost the intent, which is then written again; its place now. */
+  const keep = (journal: Journal, at: Place, write: (place: Place) => boolean): Place => {
     if (write(at)) return at
     const again = journal.intend(intent)
     write(again)
@@ -102,22 +111,22 @@ function createNote(attempt: Attempt, intent: Intent): CreateNote {
   }
   return {
     sending() {
-      row ??= attempt((journal) => journal.intend(intent))
+      place ??= attempt((journal) => journal.intend(intent))
     },
     unsent() {
-      onRow((journal, at) => journal.retract(at))
-      row = undefined
+      there((journal, at) => journal.retract(at))
+      place = undefined
     },
     answered(outcome) {
       last = outcome
     },
     accepted: (id, body) => {
-      onRow((journal, at) => keep(journal, at, (to) => journal.accept(to, id, statusIn(body))))
+      there((journal, at) => keep(journal, at, (to) => journal.accept(to, id, statusIn(body))))
     },
     unknown: (error) =>
-      onRow((journal, at) => {
+      there((journal, at) => {
         const doubt = { ...doubtOf(error), ...answerOf(last) }
-        return journal.keyOf(keep(journal, at, (to) => journal.doubt(to, doubt)))
+        return keep(journal, at, (to) => journal.doubt(to, doubt)).key
       }),
   }
 }

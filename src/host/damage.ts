@@ -1,0 +1,95 @@
+/**
+ * Databases that turn out to be damaged, among processes that use them at the same time: one sets the file aside, and
+ * all go on with the one that takes its place. Nothing is deleted, since somebody may still get something out of it.
+ */
+import { copyFileSync, linkSync, renameSync, rmSync } from 'node:fs'
+import {
+  createDatabase,
+  type DatabaseOptions,
+  exclusively,
+  inodeOf,
+  type OpenDatabase,
+  openDatabase,
+} from './database.js'
+import { errorCode } from './files.js'
+
+/** SQLite's words for a file that is not, or not any more, a database that it can read. */
+export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(error) ?? '')
+
+/** So a file also looks that is being set aside at this moment. */
+const isPulledAway = (error: unknown): boolean =>
+  /^(SQLITE_(IOERR|CANTOPEN|READONLY_DBMOVED)|ENOENT$)/.test(errorCode(error) ?? '')
+
+/** Files that are taken away as often while they are opened are taken away by no neighbour that mends. */
+const MOST_ATTEMPTS = 5
+
+/** Opens, with a damaged file first set aside. `onSetAside` is told the name that it has now. */
+export function openOrSetAside(options: DatabaseOptions, onSetAside: (aside: string) => void): OpenDatabase {
+  for (let attempt = 1; ; attempt++) {
+    const found = inodeOf(options.path)
+    try {
+      const open = openDatabase(options)
+      if (open.isCurrent() || attempt === MOST_ATTEMPTS) return open
+      open.close()
+    } catch (error) {
+      if (attempt === MOST_ATTEMPTS || !(isDamage(error) || isPulledAway(error))) throw error
+      if (isDamage(error)) {
+        const aside = setAside(options, found)
+        if (aside !== undefined) onSetAside(aside)
+      } else if (!isReplaced(options, found)) throw error
+    }
+  }
+}
+
+/**
+ * Gives the file `found` another name, and its own name to a new database; the other name. Undefined when it is not
+ * there any more, because a neighbour was first.
+ *
+ * SQLite finds what belongs to a database (-wal, -shm) by its name, so whoever opens at the wrong moment could join
+ * the new file to the log of the old one. Therefore there is always a whole file under the name, the new one takes it
+ * in one step, and the log goes before.
+ */
+export function setAside(options: DatabaseOptions, found: number | undefined): string | undefined {
+  const { path } = options
+  return whileMending(options, () => {
+    if (found === undefined || inodeOf(path) !== found) return undefined
+    const fresh = `${path}.new`
+    removeAll(fresh)
+    createDatabase({ ...options, path: fresh })
+    const aside = `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
+    keepAs(path, aside)
+    for (const ending of LOGS) moveIfThere(path + ending, aside + ending)
+    renameSync(fresh, path)
+    return aside
+  })
+}
+
+/** Waits for a neighbour that may be mending; whether the file is another one now. */
+const isReplaced = (options: DatabaseOptions, found: number | undefined): boolean =>
+  whileMending(options, () => inodeOf(options.path) !== found)
+
+const whileMending = <Result>({ path, busyTimeoutMs }: DatabaseOptions, work: () => Result): Result =>
+  exclusively(`${path}.mending`, busyTimeoutMs, work)
+
+const LOGS = ['-wal', '-shm'] as const
+
+function removeAll(path: string): void {
+  for (const each of ['', ...LOGS]) rmSync(path + each, { force: true })
+}
+
+/** A second name; a copy where the file system knows no second names. */
+function keepAs(path: string, name: string): void {
+  try {
+    linkSync(path, name)
+  } catch {
+    copyFileSync(path, name)
+  }
+}
+
+function moveIfThere(from: string, to: string): void {
+  try {
+    renameSync(from, to)
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
+  }
+}

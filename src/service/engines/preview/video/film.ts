@@ -17,7 +17,7 @@ import { findFfmpeg, openFfmpeg } from './ffmpeg.js'
 import { fastStart } from './mp4/faststart.js'
 import type { Track } from './mp4/track.js'
 import { FRAMES_PER_SECOND, planShots, type Shot } from './shots.js'
-import { type Film, type StagedLayer, setStage } from './stage.js'
+import { type Film, type StagedLayer, type StageOptions, setStage } from './stage.js'
 import { openWasmEncoder } from './wasm.js'
 
 const NAME = 'film.mp4'
@@ -92,12 +92,14 @@ export async function shoot(
   const composer = createComposer(film.size)
   const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
   let done = 0
-  let staging = stageOf(film, shots[0], job)
+  const stage = (shot: Shot | undefined, atOnce: number) =>
+    stageOf(film, shot, { keep: composer.layer, atOnce, signal: job.signal })
+  // Nothing else goes on before the first shot; the others are drawn beside the filming, which they would slow down.
+  let staging = stage(shots[0], 2)
   for (const [index, shot] of shots.entries()) {
     const layers = await staging
-    staging = stageOf(film, shots[index + 1], job)
+    staging = stage(shots[index + 1], 1)
     composer.hold()
-    composer.stage(layers.map(({ layer }) => layer))
     for (let at = 0; at < shot.frames; at++) {
       const frame = await encoder.free()
       job.signal.throwIfAborted()
@@ -108,12 +110,13 @@ export async function shoot(
       // One turn of the event loop per frame, so that whoever hosts us hears a message, and we an abort.
       await nextTurn()
     }
+    for (const { layer } of layers) composer.forget(layer)
   }
 }
 
 /** The layers of a shot, begun now and awaited later. */
-function stageOf(film: Film, shot: Shot | undefined, { signal }: RenderJob): Promise<readonly StagedLayer[]> {
-  const layers = shot === undefined ? Promise.resolve([]) : setStage(film, shot, signal)
+function stageOf(film: Film, shot: Shot | undefined, options: StageOptions): Promise<readonly StagedLayer[]> {
+  const layers = shot === undefined ? Promise.resolve([]) : setStage(film, shot, options)
   layers.catch(() => {})
   return layers
 }
@@ -127,7 +130,10 @@ function drawFrame(
 ): void {
   const progress = at / (shot.frames - 1)
   composer.draw(
-    layers.map(({ depth }) => (depth === undefined ? WHOLE : windowOn(size, shot.movement, depth, progress))),
+    layers.map(({ layer, depth }) => ({
+      layer,
+      window: depth === undefined ? WHOLE : windowOn(size, shot.movement, depth, progress),
+    })),
   )
   if (shot.entrance === 'dissolve' && at < DISSOLVE_FRAMES) composer.melt(meltShare(at))
 }

@@ -1,7 +1,6 @@
 // The layers of one shot, drawn at the size of the stage and made ready for composing.
 import type { OverlayOptions } from 'sharp'
 import { drawCaption, type Lettering } from '../lettering/caption.js'
-import type { Palette } from '../palette.js'
 import { layPrints } from '../references/prints.js'
 import { backdropOf, type Reference } from '../references/reference.js'
 import { composeScene } from '../scenery/scene.js'
@@ -10,7 +9,8 @@ import type { Framing } from '../scenery/stage.js'
 import { pixels, stageSvg } from '../scenery/svg.js'
 import type { Size } from '../sizes.js'
 import { stageSize } from './camera.js'
-import { type Layer, layerFromRgba } from './layer.js'
+import type { Composer } from './compose.js'
+import type { Layer } from './layer.js'
 import type { Shot } from './shots.js'
 
 export interface Film {
@@ -35,8 +35,41 @@ export interface StagedLayer {
   readonly depth: number | undefined
 }
 
-/** The furthest first. About 8 MiB for each of five layers at 1080p, and they live for one shot. */
-export async function setStage(film: Film, shot: Shot, signal: AbortSignal): Promise<readonly StagedLayer[]> {
+export interface StageOptions {
+  /** Keeps what is drawn as a layer. */
+  readonly keep: Composer['layer']
+  /** How many layers are drawn at once. Each takes up to 30 MiB while it is drawn. */
+  readonly atOnce: number
+  readonly signal: AbortSignal
+}
+
+/** What will be a layer of that size, drawn when its turn comes. */
+interface Painting {
+  readonly size: Size
+  readonly depth: number | undefined
+  draw(): Promise<readonly OverlayOptions[]>
+}
+
+/** The furthest first. About 8 MiB for each of five layers at 1080p. */
+export async function setStage(
+  film: Film,
+  shot: Shot,
+  { keep, atOnce, signal }: StageOptions,
+): Promise<readonly StagedLayer[]> {
+  const paintings = paintingsOf(film, shot)
+  const layers: StagedLayer[] = []
+  const turns = paintings.entries()
+  async function takeTurns(): Promise<void> {
+    for (const [at, { size, depth, draw }] of turns) {
+      signal.throwIfAborted()
+      layers[at] = { layer: keep(await paint(size, await draw()), size), depth }
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, takeTurns))
+  return layers
+}
+
+function paintingsOf(film: Film, shot: Shot): readonly Painting[] {
   const { setting, size, lettering } = film
   const { palette, seed: prompt } = setting
   const stage = stageSize(size)
@@ -46,48 +79,34 @@ export async function setStage(film: Film, shot: Shot, signal: AbortSignal): Pro
     { ...setting, actors: cast },
     { size, framing: shot.framing, number: shot.number },
   )
-  const only = backdropOf(shown, size)
-
-  signal.throwIfAborted()
   const label = `${shot.number} / ${film.shots.length}`
-  const caption = paintLayer(size, [
-    { input: stageSvg(size, scene, drawCaption(scene, lettering, palette, { prompt, label })) },
-  ])
-  const layers =
-    only === undefined
-      ? scene.planes.map(async ({ name, drawing, depth }) => {
-          const room = SOFT.has(name) ? halfOf(stage) : stage
-          return { layer: await paintLayer(room, [{ input: stageSvg(room, scene, drawing) }]), depth }
-        })
-      : // A single reference is the shot (image to video), from as near as the shot is framed.
-        [paintOnly(only, stage, CLOSENESS[shot.framing])]
-  const prints = only === undefined && shown.length > 0 ? [paintPrints(shown, stage, palette, lettering)] : []
-  return await Promise.all([...layers, ...prints, caption.then((layer) => ({ layer, depth: undefined }))])
-}
-
-async function paintOnly(
-  fill: NonNullable<Reference['fill']>,
-  stage: Size,
-  closeness: number,
-): Promise<StagedLayer> {
-  const input = await fill(stage.width, stage.height, closeness)
-  return { layer: await paintLayer(stage, [{ input }]), depth: 0.35 }
-}
-
-async function paintPrints(
-  shown: readonly Reference[],
-  stage: Size,
-  palette: Palette,
-  lettering: Lettering,
-): Promise<StagedLayer> {
-  return {
-    layer: await paintLayer(stage, await layPrints(shown, stage, palette, lettering.label, PRINT_SIDE)),
-    depth: 0.5,
+  const caption: Painting = {
+    size,
+    depth: undefined,
+    draw: async () => [
+      { input: stageSvg(size, scene, drawCaption(scene, lettering, palette, { prompt, label })) },
+    ],
   }
+  const only = backdropOf(shown, size)
+  if (only !== undefined) {
+    // A single reference is the shot (image to video), from as near as the shot is framed.
+    const draw = async () => [{ input: await only(stage.width, stage.height, CLOSENESS[shot.framing]) }]
+    return [{ size: stage, depth: 0.35, draw }, caption]
+  }
+  const planes = scene.planes.map(({ name, drawing, depth }): Painting => {
+    const room = SOFT.has(name) ? halfOf(stage) : stage
+    return { size: room, depth, draw: async () => [{ input: stageSvg(room, scene, drawing) }] }
+  })
+  const prints: Painting = {
+    size: stage,
+    depth: 0.5,
+    draw: () => layPrints(shown, stage, palette, lettering.label, PRINT_SIDE),
+  }
+  return [...planes, ...(shown.length > 0 ? [prints] : []), caption]
 }
 
 /** sharp lays out the bytes of an SVG at its own size; several drawings are composited onto an empty canvas first. */
-async function paintLayer(size: Size, drawings: readonly OverlayOptions[]): Promise<Layer> {
+async function paint(size: Size, drawings: readonly OverlayOptions[]): Promise<Buffer> {
   const sharp = await pixels()
   const only = drawings.length === 1 ? drawings[0]?.input : undefined
   const canvas = Buffer.isBuffer(only)
@@ -95,5 +114,5 @@ async function paintLayer(size: Size, drawings: readonly OverlayOptions[]): Prom
     : sharp({ create: { ...size, channels: 4, background: { r: 0, g: 0, b: 0, alpha: 0 } } }).composite([
         ...drawings,
       ])
-  return layerFromRgba(await canvas.raw().toBuffer(), size)
+  return await canvas.raw().toBuffer()
 }

@@ -1,5 +1,5 @@
 /**
- * Compiles compose.ts with AssemblyScript and writes the module, as text, into ../kernel.ts:
+ * Compiles compose.ts, and what it imports, with AssemblyScript and writes the module, as text, into ../kernel.ts:
  * `node src/service/engines/preview/video/assembly/compile.mjs`. The text is kept in the repository, so that building the
  * program needs no compiler but its own; a test compiles it anew and compares where the compiler is installed.
  */
@@ -8,10 +8,11 @@ import { fileURLToPath } from 'node:url'
 
 const TARGET = new URL('../kernel.ts', import.meta.url)
 
+const SOURCES = ['compose.ts', 'layer.ts', 'arithmetic.ts']
+
 /** The text of the TypeScript file. */
 export async function compileKernel() {
   const { default: asc } = await import('assemblyscript/asc')
-  const source = readFileSync(new URL('./compose.ts', import.meta.url), 'utf8')
   let binary
   const { error, stderr } = await asc.main(
     [
@@ -27,7 +28,8 @@ export async function compileKernel() {
       'simd',
     ],
     {
-      readFile: (name) => (name === 'compose.ts' ? source : null),
+      readFile: (name) =>
+        SOURCES.includes(name) ? readFileSync(new URL(name, import.meta.url), 'utf8') : null,
       writeFile: (name, contents) => {
         if (name === 'compose.wasm') binary = contents
       },

@@ -5,61 +5,159 @@
 // Memory is the caller's: all arguments are addresses, and whoever calls has made sure that 48 bytes after every array
 // may be read.
 
+import { between, dim, none } from './arithmetic'
+
+export { split, survey } from './layer'
+
+/** What a layer shows in a tile: nothing, something, or all that there is to see. As the cells say it. */
+const EMPTY: i32 = 0
+const OPAQUE: i32 = 2
+
 /**
- * Lays the rows `top` to `bottom` and the blocks of 16 columns `from` to `to` of one channel of a layer onto a target.
+ * Draws one plane of a frame, `blocks` tiles of 16 columns wide. For each tile drawing begins at the uppermost layer that
+ * covers it wholly, so that a hidden sky costs nothing, and a layer that is empty there is passed over.
  *
- * `rows`: for each row of the target two 32-bit numbers, the row of the layer and the share of the row below it in 1/256.
- * `blocks`: for each block 48 bytes: where in the layer's row it begins (32-bit, padded to 16), then for each of its 16
- * columns the distance from there (0 to 30), then for each the share of the next column in 1/256.
- * `alpha` is 0 where the layer covers everything; values are multiplied by it otherwise.
+ * `views`: for each of the `count` layers, the furthest first, eight 32-bit numbers: where its values are, its alpha, how
+ * far apart its rows lie, its plan of rows, its plan of blocks, its cells (see `survey`), how many of them are in a row;
+ * the last is of no meaning. The first layer covers everything. `marks` is room for a byte for each layer.
+ *
+ * The plan of rows: for each row of the target two numbers, the row of the layer and the share of the row below it in 1/256.
+ * The plan of blocks: for each 48 bytes: where in the layer's row it begins (32-bit, padded to 16), then for each of its 16
+ * columns the distance from there (0 to 30, rising), then for each the share of the next column in 1/256.
  */
-export function lay(
-  values: usize,
-  alpha: usize,
-  stride: i32,
+export function compose(
+  views: usize,
+  count: i32,
+  marks: usize,
   target: usize,
   targetStride: i32,
-  rows: usize,
-  blocks: usize,
-  top: i32,
-  bottom: i32,
-  from: i32,
-  to: i32,
+  height: i32,
+  blocks: i32,
 ): void {
-  for (let row = top; row < bottom; row++) {
-    const entry = rows + <usize>(row * 8)
-    const source = load<i32>(entry) * stride
-    const share = load<i32>(entry, 4)
-    for (let block = from; block < to; block++) {
-      const plan = blocks + <usize>(block * 48)
-      const at = source + load<i32>(plan)
-      const out = target + <usize>(row * targetStride + block * 16)
-      if (alpha === 0) {
-        v128.store(out, sample(values + <usize>at, stride, share, plan))
-        continue
+  for (let top = 0; top < height; top += 16) {
+    const bottom = min(top + 16, height)
+    for (let block = 0; block < blocks; block++) {
+      let index = count
+      let covered = EMPTY
+      do {
+        index--
+        covered = coverage(views + <usize>(index * 32), top, bottom, block)
+        store<u8>(marks + <usize>index, covered)
+      } while (index > 0 && covered !== OPAQUE)
+      const out = target + <usize>(top * targetStride + block * 16)
+      for (; index < count; index++) {
+        covered = load<u8>(marks + <usize>index)
+        if (covered === EMPTY) continue
+        const view = views + <usize>(index * 32)
+        lay(
+          load<usize>(view),
+          covered === OPAQUE ? 0 : load<usize>(view, 4),
+          load<i32>(view, 8),
+          load<usize>(view, 12),
+          load<usize>(view, 16) + <usize>(block * 48),
+          top,
+          bottom,
+          out,
+          targetStride,
+        )
       }
-      const veil = sample(alpha + <usize>at, stride, share, plan)
-      if (!v128.any_true(veil)) continue
-      const value = sample(values + <usize>at, stride, share, plan)
-      v128.store(out, i8x16.add_sat_u(value, dim(v128.load(out), v128.not(veil))))
     }
   }
 }
 
-/** 16 values between two rows and between their columns. */
-// @ts-expect-error: a decorator of AssemblyScript's
-@inline
-function sample(source: usize, stride: i32, share: i32, plan: usize): v128 {
-  let left = v128.load(source)
-  let right = v128.load(source, 16)
-  if (share !== 0) {
-    const part = i8x16.splat(<i8>share)
-    left = between(left, v128.load(source + <usize>stride), part)
-    right = between(right, v128.load(source + <usize>stride, 16), part)
+/** By the cells that a tile is drawn from. */
+function coverage(view: usize, top: i32, bottom: i32, block: i32): i32 {
+  const rows = load<usize>(view, 12)
+  const plan = load<usize>(view, 16) + <usize>(block * 48)
+  const cells = load<usize>(view, 20)
+  const cellsAcross = load<i32>(view, 24)
+  const begin = load<i32>(plan)
+  const firstColumn = begin >> 4
+  const lastColumn = (begin + <i32>load<u8>(plan, 31) + 1) >> 4
+  const firstRow = load<i32>(rows + <usize>(top * 8)) >> 4
+  const lastRow = (load<i32>(rows + <usize>((bottom - 1) * 8)) + 1) >> 4
+  const first = <i32>load<u8>(cells + <usize>(firstRow * cellsAcross + firstColumn))
+  for (let row = firstRow; row <= lastRow; row++) {
+    for (let column = firstColumn; column <= lastColumn; column++) {
+      if (<i32>load<u8>(cells + <usize>(row * cellsAcross + column)) !== first) return 1
+    }
   }
+  return first
+}
+
+/** Lays a tile of one layer onto a target. `alpha` is 0 where it covers everything; values are multiplied by it otherwise. */
+function lay(
+  values: usize,
+  alpha: usize,
+  stride: i32,
+  rows: usize,
+  plan: usize,
+  top: i32,
+  bottom: i32,
+  target: usize,
+  targetStride: i32,
+): void {
+  const at = load<i32>(plan)
   const near = v128.load(plan, 16)
   const next = i8x16.add(near, i8x16.splat(1))
-  return between(pick(left, right, near), pick(left, right, next), v128.load(plan, 32))
+  const share = v128.load(plan, 32)
+  let out = target
+  // A row of the layer is mixed across once: what was the lower of two for one row of the target is the upper one
+  // for the next, or the same again.
+  let valueLine = -2
+  let valueBelow = -2
+  let upper = none()
+  let lower = none()
+  let veilLine = -2
+  let veilBelow = -2
+  let veilUpper = none()
+  let veilLower = none()
+  for (let row = top; row < bottom; row++, out += targetStride) {
+    const entry = rows + <usize>(row * 8)
+    const line = load<i32>(entry)
+    const part = load<i32>(entry, 4)
+    let veil = none()
+    if (alpha !== 0) {
+      const source = alpha + <usize>at
+      if (line !== veilLine) {
+        veilUpper = line === veilBelow ? veilLower : across(source, line, stride, near, next, share)
+        veilLine = line
+      }
+      veil = veilUpper
+      if (part !== 0) {
+        if (line + 1 !== veilBelow) {
+          veilLower = across(source, line + 1, stride, near, next, share)
+          veilBelow = line + 1
+        }
+        veil = between(veilUpper, veilLower, i8x16.splat(<i8>part))
+      }
+      if (!v128.any_true(veil)) continue
+    }
+    const source = values + <usize>at
+    if (line !== valueLine) {
+      upper = line === valueBelow ? lower : across(source, line, stride, near, next, share)
+      valueLine = line
+    }
+    let value = upper
+    if (part !== 0) {
+      if (line + 1 !== valueBelow) {
+        lower = across(source, line + 1, stride, near, next, share)
+        valueBelow = line + 1
+      }
+      value = between(upper, lower, i8x16.splat(<i8>part))
+    }
+    v128.store(out, alpha === 0 ? value : i8x16.add_sat_u(value, dim(v128.load(out), v128.not(veil))))
+  }
+}
+
+/** 16 values of a row, between its columns. */
+// @ts-expect-error
+@inline
+function across(source: usize, line: i32, stride: i32, near: v128, next: v128, share: v128): v128 {
+  const from = source + <usize>(line * stride)
+  const left = v128.load(from)
+  const right = v128.load(from, 16)
+  return between(pick(left, right, near), pick(left, right, next), share)
 }
 
 /** Of 32 values those at the given places; a place out of reach of one half gives 0 there. */
@@ -69,41 +167,6 @@ function pick(left: v128, right: v128, places: v128): v128 {
   return v128.or(
     i8x16.swizzle(left, places),
     i8x16.swizzle(right, i8x16.sub(places, i8x16.splat(16))),
-  )
-}
-
-/** one + (other - one) * share / 256, rounded; in 16 bits what overflows on the way comes back. */
-// @ts-expect-error
-@inline
-function between(one: v128, other: v128, share: v128): v128 {
-  const half = i16x8.splat(128)
-  const low = i16x8.add(
-    i16x8.sub(
-      i16x8.shl(i16x8.extend_low_i8x16_u(one), 8),
-      i16x8.extmul_low_i8x16_u(one, share),
-    ),
-    i16x8.add(i16x8.extmul_low_i8x16_u(other, share), half),
-  )
-  const high = i16x8.add(
-    i16x8.sub(
-      i16x8.shl(i16x8.extend_high_i8x16_u(one), 8),
-      i16x8.extmul_high_i8x16_u(one, share),
-    ),
-    i16x8.add(i16x8.extmul_high_i8x16_u(other, share), half),
-  )
-  return i8x16.narrow_i16x8_u(i16x8.shr_u(low, 8), i16x8.shr_u(high, 8))
-}
-
-/** one * share / 255, rounded. */
-// @ts-expect-error
-@inline
-function dim(one: v128, share: v128): v128 {
-  const half = i16x8.splat(127)
-  const low = i16x8.add(i16x8.extmul_low_i8x16_u(one, share), half)
-  const high = i16x8.add(i16x8.extmul_high_i8x16_u(one, share), half)
-  return i8x16.narrow_i16x8_u(
-    i16x8.shr_u(i16x8.add(low, i16x8.shr_u(low, 8)), 8),
-    i16x8.shr_u(i16x8.add(high, i16x8.shr_u(high, 8)), 8),
   )
 }
 

@@ -100,7 +100,8 @@ function lay(
   const at = load<i32>(plan)
   const near = v128.load(plan, 16)
   const next = i8x16.add(near, i8x16.splat(1))
-  const share = v128.load(plan, 32)
+  const low = i16x8.extend_low_i8x16_u(v128.load(plan, 32))
+  const high = i16x8.extend_high_i8x16_u(v128.load(plan, 32))
   let out = target
   // A row of the layer is mixed across once: what was the lower of two for one row of the target is the upper one
   // for the next, or the same again.
@@ -116,35 +117,36 @@ function lay(
     const entry = rows + <usize>(row * 8)
     const line = load<i32>(entry)
     const part = load<i32>(entry, 4)
+    const rest = i16x8.splat(<i16>part)
     let veil = none()
     if (alpha !== 0) {
       const source = alpha + <usize>at
       if (line !== veilLine) {
-        veilUpper = line === veilBelow ? veilLower : across(source, line, stride, near, next, share)
+        veilUpper = line === veilBelow ? veilLower : across(source, line, stride, near, next, low, high)
         veilLine = line
       }
       veil = veilUpper
       if (part !== 0) {
         if (line + 1 !== veilBelow) {
-          veilLower = across(source, line + 1, stride, near, next, share)
+          veilLower = across(source, line + 1, stride, near, next, low, high)
           veilBelow = line + 1
         }
-        veil = between(veilUpper, veilLower, i8x16.splat(<i8>part))
+        veil = between(veilUpper, veilLower, rest, rest)
       }
       if (!v128.any_true(veil)) continue
     }
     const source = values + <usize>at
     if (line !== valueLine) {
-      upper = line === valueBelow ? lower : across(source, line, stride, near, next, share)
+      upper = line === valueBelow ? lower : across(source, line, stride, near, next, low, high)
       valueLine = line
     }
     let value = upper
     if (part !== 0) {
       if (line + 1 !== valueBelow) {
-        lower = across(source, line + 1, stride, near, next, share)
+        lower = across(source, line + 1, stride, near, next, low, high)
         valueBelow = line + 1
       }
-      value = between(upper, lower, i8x16.splat(<i8>part))
+      value = between(upper, lower, rest, rest)
     }
     v128.store(out, alpha === 0 ? value : i8x16.add_sat_u(value, dim(v128.load(out), v128.not(veil))))
   }
@@ -153,11 +155,19 @@ function lay(
 /** 16 values of a row, between its columns. */
 // @ts-expect-error
 @inline
-function across(source: usize, line: i32, stride: i32, near: v128, next: v128, share: v128): v128 {
+function across(
+  source: usize,
+  line: i32,
+  stride: i32,
+  near: v128,
+  next: v128,
+  low: v128,
+  high: v128,
+): v128 {
   const from = source + <usize>(line * stride)
   const left = v128.load(from)
   const right = v128.load(from, 16)
-  return between(pick(left, right, near), pick(left, right, next), share)
+  return between(pick(left, right, near), pick(left, right, next), low, high)
 }
 
 /** Of 32 values those at the given places; a place out of reach of one half gives 0 there. */
@@ -172,8 +182,8 @@ function pick(left: v128, right: v128, places: v128): v128 {
 
 /** `share` 0 to 256: the frame becomes that much of what is held. `length` is a multiple of 16. */
 export function melt(frame: usize, held: usize, length: i32, share: i32): void {
-  const part = i8x16.splat(<i8>share)
+  const part = i16x8.splat(<i16>share)
   for (let at: usize = 0; at < <usize>length; at += 16) {
-    v128.store(frame + at, between(v128.load(frame + at), v128.load(held + at), part))
+    v128.store(frame + at, between(v128.load(frame + at), v128.load(held + at), part, part))
   }
 }

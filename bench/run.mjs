@@ -4,12 +4,13 @@
  * may start itself again for measurements apart.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const [name = '', ...words] = process.argv.slice(2)
 const source = join(root, 'bench', `${name}.ts`)
 
@@ -20,7 +21,12 @@ if (!/^[a-z-]+$/.test(name) || !existsSync(source)) {
 }
 
 const folder = join(root, 'node_modules', '.cache', 'rushes-bench')
-const bundle = await rolldown({ cwd: root, input: { [name]: source }, platform: 'node', external: /^[a-z@]/ })
+const bundle = await rolldown({
+  cwd: root,
+  input: { [name]: source },
+  platform: 'node',
+  external: [/^node:/, ...Object.keys(dependencies)],
+})
 await bundle.write({
   dir: folder,
   format: 'esm',

@@ -1,4 +1,4 @@
-/** What lies beside the bytes of a part: of which file they are, for a later process. Replaced in one step, flushed. */
+/** What lies beside the bytes of a part: of which file they are, for a later process. Replaced in one step. */
 import { readFile } from 'node:fs/promises'
 import { writeAtomically } from '../host/files.js'
 import type { About } from './resume.js'
@@ -8,8 +8,15 @@ export interface KeptAbout extends About {
   readonly flushedBytes?: number | undefined
 }
 
-export const keepAbout = (path: string, about: KeptAbout): Promise<void> =>
-  writeAtomically(path, `${JSON.stringify(about)}\n`)
+/**
+ * Flushed only where it says what is on the disk. Without that a killed process leaves it whole all the same; a failure of
+ * the machine may leave nonsense, and then nothing is known of the bytes, which would not be sure either.
+ */
+export const keepAbout = (
+  path: string,
+  about: KeptAbout,
+  { isFlushed = false }: { readonly isFlushed?: boolean } = {},
+): Promise<void> => writeAtomically(path, `${JSON.stringify(about)}\n`, { isFlushed })
 
 /** Undefined when it is not there, or nonsense: nothing is then known of the bytes. */
 export async function readAbout(path: string): Promise<KeptAbout | undefined> {

@@ -12,7 +12,7 @@ import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { uptime } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { cutToBytes } from '../host/files.js'
-import { isAlive, markOf } from '../host/processes.js'
+import { isAlive, ownMark } from '../host/processes.js'
 import { readAbout } from './about.js'
 import { aboutIn, bytesIn, newBytesIn, type Part, partOf } from './part.js'
 import { usefulBytes } from './resume.js'
@@ -41,8 +41,7 @@ function stemOf({ place, runId, position }: PartKey): string {
 let calls = 0
 
 /** A start of 0 is one that the system does not tell. */
-const ownName = (stem: string): string =>
-  `${stem}.${process.pid}-${markOf(process.pid).startedAt ?? 0}-${calls++}.part`
+const ownName = (stem: string): string => `${stem}.${process.pid}-${ownMark().startedAt ?? 0}-${calls++}.part`
 
 function isAbandoned(stem: string, name: string): boolean {
   if (!name.startsWith(stem)) return false

@@ -11,7 +11,7 @@ import type { Part } from './part.js'
 import { place, refuseObstacle } from './place.js'
 import type { Meter } from './progress.js'
 import { pour, withTemporaryFile } from './stdout.js'
-import { stillThere } from './still-there.js'
+import { type Having, stillThere } from './still-there.js'
 import { failed } from './trouble.js'
 
 /** One entry of `files` in the JSON output. */
@@ -42,8 +42,8 @@ export interface Job {
   /** May hold `{ext}`, which the bytes decide. */
   readonly name: string
   readonly overwrite: boolean
-  /** Files that an earlier command brought home, with absolute paths. */
-  readonly have: readonly DownloadedFile[]
+  /** What an earlier command brought home. */
+  readonly have: Having
   beforePlace?(file: DownloadedFile): Promise<void> | undefined
   readonly meter: Meter
   readonly signal: AbortSignal | undefined

@@ -18,6 +18,7 @@ import { createNamer, type Namer, type Subject } from './names.js'
 import { createProgress, type Progress } from './progress.js'
 import { createSlots } from './slots.js'
 import { StreamFailed } from './stdout.js'
+import { havingOf } from './still-there.js'
 import type { Target } from './target.js'
 import { failed } from './trouble.js'
 
@@ -72,6 +73,7 @@ export function createDownloader(means: Means): Downloader {
     async download(outputs, options) {
       const { target, namer = createNamer(target), signal, onSettled, onRetry } = options
       const names = namer.name(outputs)
+      const have = havingOf(options.have ?? [])
       const createMeter = createProgress(outputs.length, options.onProgress)
 
       const downloads = outputs.map(async (output, at) => {
@@ -83,7 +85,7 @@ export function createDownloader(means: Means): Downloader {
           position: outputs.slice(0, at).filter(({ runId }) => runId === output.runId).length,
           name: names[at] ?? '',
           overwrite: options.overwrite ?? false,
-          have: options.have ?? [],
+          have,
           beforePlace: (file: DownloadedFile) => options.beforePlace?.(file, output),
           meter,
           signal,

@@ -106,7 +106,7 @@ export function partOf({ own, free, ...found }: Found): Part {
       try {
         if (about === undefined || usefulBytes(about, bytes) === 0) throw new Error('of no use')
         await flush(handle)
-        await keepAbout(aboutIn(own), { ...about, flushedBytes: bytes })
+        await keepAbout(aboutIn(own), { ...about, flushedBytes: bytes }, { isFlushed: true })
         await handle.close()
         await rename(own, free)
         return true

@@ -6,19 +6,38 @@ import { extname, resolve } from 'node:path'
 import type { DownloadedFile } from './deliver.js'
 import { awaitsExtension, withExtension } from './names.js'
 
+/** Files by where they are, so that two hundred names are not each looked for among as many files. */
+export interface Having {
+  /** By absolute path; several commands may have brought home the same. */
+  readonly byPath: ReadonlyMap<string, readonly DownloadedFile[]>
+  /** Without their points, in the order in which they were met. */
+  readonly extensions: ReadonlySet<string>
+}
+
+/** `files` have absolute paths. */
+export function havingOf(files: readonly DownloadedFile[]): Having {
+  const byPath = new Map<string, DownloadedFile[]>()
+  for (const file of files) {
+    const same = byPath.get(file.path)
+    if (same === undefined) byPath.set(file.path, [file])
+    else same.push(file)
+  }
+  return { byPath, extensions: new Set(files.map(({ path }) => extname(path).slice(1))) }
+}
+
 /**
- * The file under this name (`{ext}` may stand in it), if it is one of `files` and still what it was then, by its bytes.
- * `files` have absolute paths; the path of the answer is as the name is written.
+ * The file under this name (`{ext}` may stand in it), if it is one of those and still what it was then, by its bytes. The
+ * path of the answer is as the name is written.
  */
 export async function stillThere(
   name: string,
-  files: readonly DownloadedFile[],
+  { byPath, extensions }: Having,
   signal: AbortSignal | undefined,
 ): Promise<DownloadedFile | undefined> {
-  for (const file of files) {
-    const path = awaitsExtension(name) ? withExtension(name, extname(file.path).slice(1)) : name
-    if (resolve(path) === file.path && (await isSame(file, signal))) return { ...file, path }
-  }
+  const names = awaitsExtension(name) ? [...extensions].map((each) => withExtension(name, each)) : [name]
+  for (const path of names)
+    for (const file of byPath.get(resolve(path)) ?? [])
+      if (await isSame(file, signal)) return { ...file, path }
   return undefined
 }
 

@@ -111,19 +111,19 @@ export async function flush(handle: FileHandle): Promise<void> {
 
 /**
  * Replaces or makes `path` in one step: a reader sees the old content or the new one, never a part.
- * `mode` is that of a new file, less the umask.
+ * `mode` is that of a new file, less the umask. Unless it is flushed, a failure of the machine may leave neither.
  */
 export async function writeAtomically(
   path: string,
   content: string | Uint8Array,
-  { mode = 0o666 }: { readonly mode?: number } = {},
+  { mode = 0o666, isFlushed = true }: { readonly mode?: number; readonly isFlushed?: boolean } = {},
 ): Promise<void> {
   const temporary = temporaryBeside(path)
   try {
     const handle = await open(temporary, 'wx', mode)
     try {
       await writeFully(handle, typeof content === 'string' ? Buffer.from(content) : content)
-      await flush(handle)
+      if (isFlushed) await flush(handle)
     } finally {
       await handle.close()
     }

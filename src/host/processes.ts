@@ -10,6 +10,14 @@ export interface ProcessMark {
 
 export const markOf = (pid: number): ProcessMark => ({ pid, startedAt: statOf(pid)?.startedAt })
 
+let own: ProcessMark | undefined
+
+/** Of this process: asked once. */
+export function ownMark(): ProcessMark {
+  own ??= markOf(process.pid)
+  return own
+}
+
 /** Whether the process is still there. One whose start is not known is taken for alive while its number is in use. */
 export function isAlive({ pid, startedAt }: ProcessMark): boolean {
   if (!processExists(pid)) return false

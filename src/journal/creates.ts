@@ -1,7 +1,7 @@
 /** The life of a create in the journal, from the intent to what became of it. */
 import { randomBytes } from 'node:crypto'
 import type { OpenDatabase } from '../host/database.js'
-import { isAlive, markOf } from '../host/processes.js'
+import { isAlive, ownMark } from '../host/processes.js'
 import { identityOf, withoutData } from './identity.js'
 import { FIND, runOfRow } from './run.js'
 
@@ -39,7 +39,7 @@ const MOST_ANSWER_CHARACTERS = 65_536
 
 export function insert(db: OpenDatabase, intent: Intent, nowMs: number): Place {
   const { address, profile, kind, model, input, meaning = input } = intent
-  const { pid, startedAt } = markOf(process.pid)
+  const { pid, startedAt } = ownMark()
   return db.transaction(() => {
     const key = freeKey(db)
     const row = db.get(

@@ -15,7 +15,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
 import { openOrSetAside } from '../host/damage.js'
 import type { OpenDatabase } from '../host/database.js'
-import { isAlive, markOf } from '../host/processes.js'
+import { isAlive, ownMark } from '../host/processes.js'
 import type { Ledger, Purpose } from './ledger.js'
 import { LEDGER_MIGRATIONS } from './migrations.js'
 import { type Limit, waitMs } from './window.js'
@@ -57,7 +57,7 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
       () => {},
     )
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
-  const self = markOf(process.pid)
+  const self = ownMark()
   let db = open()
   let hasTaken = false
 

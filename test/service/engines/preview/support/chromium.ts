@@ -41,7 +41,7 @@ export async function playInChromium(program: string, film: Buffer): Promise<unk
   const browser = spawn(
     program,
     [...options, `--user-data-dir=${join(folder, 'profile')}`, `http://127.0.0.1:${port}/`],
-    { stdio: 'ignore' },
+    { stdio: 'ignore', detached: true },
   )
   const gone = once(browser, 'exit')
   try {
@@ -50,8 +50,19 @@ export async function playInChromium(program: string, film: Buffer): Promise<unk
   } finally {
     browser.kill()
     await gone
+    endGroup(browser.pid)
     server.closeAllConnections()
     server.close()
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+    // Whoever has left the group, as the reporter of crashes does, may write for a moment more.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+  }
+}
+
+/** Its helpers outlive a browser for a while, and write into its profile. */
+function endGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, 'SIGKILL')
+  } catch {
+    // They are gone already.
   }
 }

@@ -65,8 +65,9 @@ function mending(options: StateOptions): Journal {
     try {
       return call()
     } catch (error) {
-      if (!isDamage(error)) throw error
-      journal.setAside()
+      if (isDamage(error)) journal.setAside()
+      else if (journal.isCurrent()) throw error
+      else journal.close()
       journal = open(options)
       return call()
     }

@@ -32,11 +32,13 @@ export function openOrSetAside(options: DatabaseOptions, onSetAside: (aside: str
       if (open.isCurrent() || attempt === MOST_ATTEMPTS) return open
       open.close()
     } catch (error) {
-      if (attempt === MOST_ATTEMPTS || !(isDamage(error) || isPulledAway(error))) throw error
+      if (attempt === MOST_ATTEMPTS) throw error
       if (isDamage(error)) {
         const aside = setAside(options, found)
         if (aside !== undefined) onSetAside(aside)
-      } else if (!isReplaced(options, found)) throw error
+        // Whoever has the old file and the new log can be told anything.
+      } else if (inodeOf(options.path) === found && !(isPulledAway(error) && isReplaced(options, found)))
+        throw error
     }
   }
 }

@@ -33,42 +33,51 @@ export function openOrSetAside(options: DatabaseOptions, onSetAside: (aside: str
       open.close()
     } catch (error) {
       if (attempt === MOST_ATTEMPTS) throw error
-      if (isDamage(error)) {
-        const aside = setAside(options, found)
-        if (aside !== undefined) onSetAside(aside)
-        // Whoever has the old file and the new log can be told anything.
-      } else if (inodeOf(options.path) === found && !(isPulledAway(error) && isReplaced(options, found)))
+      if (isDamage(error)) setAside(options, found, onSetAside)
+      // Whoever has the old file and the new log can be told anything: what counts is whether it is the old one.
+      else if (!(inodeOf(options.path) !== found || (isPulledAway(error) && isReplaced(options, found))))
         throw error
     }
   }
 }
 
 /**
- * Gives the file `found` another name, and its own name to a new database; the other name. Undefined when it is not
- * there any more, because a neighbour was first.
+ * Gives the file `found` another name, which `onSetAside` is told, and its own name to a new database. Nothing is done when
+ * it is not there any more, because a neighbour was first.
  *
  * SQLite finds what belongs to a database (-wal, -shm) by its name, so whoever opens at the wrong moment could join
  * the new file to the log of the old one. Therefore there is always a whole file under the name, the new one takes it
  * in one step, and the log goes before.
  */
-export function setAside(options: DatabaseOptions, found: number | undefined): string | undefined {
+export function setAside(
+  options: DatabaseOptions,
+  found: number | undefined,
+  onSetAside: (aside: string) => void,
+): void {
   const { path } = options
-  return whileMending(options, () => {
-    if (found === undefined || inodeOf(path) !== found) return undefined
+  const aside = `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
+  const isOurs = whileMending(options, () => {
+    if (found === undefined || inodeOf(path) !== found) return false
     const fresh = `${path}.new`
     removeAll(fresh)
     createDatabase({ ...options, path: fresh })
-    const aside = `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
     keepAs(path, aside)
     for (const ending of LOGS) moveIfThere(path + ending, aside + ending)
     renameSync(fresh, path)
-    return aside
+    return true
   })
+  if (isOurs) onSetAside(aside)
 }
 
 /** Waits for a neighbour that may be mending; whether the file is another one now. */
-const isReplaced = (options: DatabaseOptions, found: number | undefined): boolean =>
-  whileMending(options, () => inodeOf(options.path) !== found)
+function isReplaced(options: DatabaseOptions, found: number | undefined): boolean {
+  try {
+    return whileMending(options, () => inodeOf(options.path) !== found)
+  } catch {
+    // Where there can be no lock nobody mends; what went wrong first is what is to be told.
+    return false
+  }
+}
 
 const whileMending = <Result>({ path, busyTimeoutMs }: DatabaseOptions, work: () => Result): Result =>
   exclusively(`${path}.mending`, busyTimeoutMs, work)

@@ -151,10 +151,8 @@ export function openJournal({ path, now, onSetAside }: JournalOptions): Journal 
         .join('; '),
     isCurrent: () => db.isCurrent(),
     setAside() {
-      const inode = db.inode
       db.close()
-      const aside = setAside(file, inode)
-      if (aside !== undefined) onSetAside(aside)
+      setAside(file, db.inode, onSetAside)
     },
     close: () => db.close(),
   }

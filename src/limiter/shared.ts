@@ -58,17 +58,17 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     )
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
   const self = ownMark()
-  let db = open()
+  let opened = open()
   let hasTaken = false
 
   /** The file that the neighbours use: it may have been removed, or damaged and set aside, and begun anew. */
   function shared(): OpenDatabase {
-    if (db.isCurrent()) return db
-    db.close()
-    db = open()
+    if (opened.isCurrent()) return opened
+    opened.close()
+    opened = open()
     // What was granted there still counts, and is written nowhere any more.
-    if (hasTaken) holdBack(db, budget, limit.windowMs, clock.monotonic())
-    return db
+    if (hasTaken) holdBack(opened, budget, limit.windowMs, clock.monotonic())
+    return opened
   }
 
   return {
@@ -102,7 +102,7 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     withdraw: (purpose) => giveUpTurn(shared(), { budget, owner, purpose }),
     holdBack: (ms) => void holdBack(shared(), budget, ms, clock.monotonic()),
     held: () => countHeld(shared(), budget, clock.monotonic() - limit.windowMs),
-    close: () => db.close(),
+    close: () => opened.close(),
   }
 }
 

@@ -5,7 +5,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['./test/support/global-setup.ts'],
-    testTimeout: 30_000,
+    // Guards against hanging alone: a slow machine must not reach it.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Most of them wait for processes: on two cores one worker alone would leave half of the machine idle.
     maxWorkers: 3,
   },

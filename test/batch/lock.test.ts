@@ -287,7 +287,7 @@ describe('the claim', () => {
     const rush = await Promise.all(Array.from({ length: 6 }, () => claimer(folder)))
     expect(rush.filter(({ says }) => says === 'claimed')).toHaveLength(1)
     expect(existsSync(join(folder, 'shots.lock.json'))).toBe(false)
-  }, 60_000)
+  })
 
   it('cannot be kept where there is no state folder', () => {
     const folder = folderWith({ state: 'a file' })

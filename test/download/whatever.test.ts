@@ -61,4 +61,4 @@ it('there is one whole file under the name, or none', async () => {
     }),
     { numRuns: 60 },
   )
-}, 120_000)
+})

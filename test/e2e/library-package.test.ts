@@ -43,7 +43,7 @@ beforeAll(async () => {
     writeFileSync(join(project, file), text)
   }
   service = await serve(createPlace())
-}, 120_000)
+})
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 const node = (words: readonly string[]) =>

@@ -244,7 +244,7 @@ test('raw sockets: pipelined, half-open, cut in pieces, or no HTTP at all', asyn
   )
   expect(service.complaints).toEqual([])
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
-}, 60_000)
+})
 
 test('many at once who begin and never go on keep nobody else waiting', async () => {
   const service = await createTestService({ publicUrl: undefined })

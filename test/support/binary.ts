@@ -16,12 +16,12 @@ import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect } from 'vitest'
+import { PATIENCE_MS } from './patience.js'
 import { misfitsOf } from './schemas.js'
 
 export const BINARY = fileURLToPath(new URL('../../bin/rushes.cjs', import.meta.url))
 export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
 
-const DEADLINE_MS = 20_000
 const POLL_MS = 20
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -186,7 +186,7 @@ export async function serve(place: Place, words: readonly string[] = []): Promis
 export async function until<T>(
   what: string,
   look: () => T | undefined | Promise<T | undefined>,
-  deadlineMs = DEADLINE_MS,
+  deadlineMs = PATIENCE_MS,
 ): Promise<T> {
   const endAt = performance.now() + deadlineMs
   for (;;) {

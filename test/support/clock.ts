@@ -4,6 +4,7 @@
  */
 import { setTimeout as realSleep } from 'node:timers/promises'
 import type { Clock } from '../../src/host/clock.js'
+import { PATIENCE_MS } from './patience.js'
 
 export interface ManualClock extends Clock {
   /** Moves time forward, through everything that is due on the way, in order; the program runs in between. */
@@ -27,8 +28,7 @@ const START_MS = Date.UTC(2026, 0, 1)
 const QUIET_TURNS = 5
 const REAL_PAUSE_MS = 1
 /** Real work is waited for, but a hanging one must not hang the test. */
-const LONGEST_WORK_MS = 500
-const GUARD_MS = 20_000
+const LONGEST_WORK_MS = 5_000
 
 export function createManualClock(startMs = START_MS): ManualClock {
   let elapsedMs = 0
@@ -111,7 +111,7 @@ export function createManualClock(startMs = START_MS): ManualClock {
     },
     advance: (ms) => goTo(elapsedMs + ms),
     async runUntil(promise) {
-      const guardAt = performance.now() + GUARD_MS
+      const guardAt = performance.now() + PATIENCE_MS
       let settled = false
       const settle = () => {
         settled = true
@@ -126,7 +126,7 @@ export function createManualClock(startMs = START_MS): ManualClock {
         if (performance.now() > guardAt) {
           const pending = [...timers].map((timer) => `${timer.asked}, due in ${timer.atMs - elapsedMs} ms`)
           throw new Error(
-            `not settled after ${GUARD_MS / 1_000} s; pending: ${pending.join('; ') || 'nothing'}`,
+            `not settled after ${PATIENCE_MS / 1_000} s; pending: ${pending.join('; ') || 'nothing'}`,
           )
         }
         const sleep = next((timer) => timer.sleeping)

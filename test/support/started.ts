@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { onTestFinished } from 'vitest'
 import { BINARY } from './binary.js'
+import { PATIENCE_MS } from './patience.js'
 import { temporaryFolder } from './service.js'
 
 export interface Ended {
@@ -15,7 +16,7 @@ export interface Started {
   readonly child: ChildProcess
   readonly home: string
   readonly ended: Promise<Ended>
-  /** Resolves when standard output and error together match; rejects after 20 s or when the process has ended. */
+  /** Resolves when standard output and error together match; rejects after a minute or when the process has ended. */
   says(pattern: RegExp): Promise<string>
 }
 
@@ -23,8 +24,6 @@ export interface StartOptions {
   readonly home?: string
   readonly env?: Readonly<Record<string, string>>
 }
-
-const MOST_MS = 20_000
 
 export const start = (argv: readonly string[], options: StartOptions = {}): Started =>
   startProcess(process.execPath, [BINARY, ...argv], options)
@@ -78,7 +77,7 @@ function startProcess(
         }
         const limit = setTimeout(
           () => end(() => reject(new Error(`${pattern} was not said: ${said.stderr}`))),
-          MOST_MS,
+          PATIENCE_MS,
         )
         listeners.add(look)
         look()

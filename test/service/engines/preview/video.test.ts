@@ -25,7 +25,7 @@ describe.each(ENCODERS)('with $name', ({ searchPath, profile }) => {
   let film: Rendered
   beforeAll(async () => {
     film = await render('video', INPUT, [], searchPath)
-  }, 60_000)
+  })
   afterAll(() => rm(film.folder, { recursive: true }))
 
   test('moov comes before the data, and the folder holds the film alone', async () => {
@@ -209,7 +209,7 @@ test('ten seconds are 240 frames, upright when they are asked to be', async () =
   expect(boxAt(table, 'stsz').readUInt32BE(8)).toBe(240)
   const [entry] = boxesIn(boxAt(table, 'stsd').subarray(8))
   expect([entry?.content.readUInt16BE(24), entry?.content.readUInt16BE(26)]).toEqual([720, 1280])
-}, 60_000)
+})
 
 test('another prompt is another film', async () => {
   const films = await Promise.all(
@@ -218,7 +218,7 @@ test('another prompt is another film', async () => {
   for (const { folder } of films) onTestFinished(() => rm(folder, { recursive: true }))
   const [one, other] = films.map(({ bytes }) => boxAt(bytes, 'moov/trak/mdia/minf/stbl/stsz'))
   expect(one?.equals(other ?? Buffer.alloc(0))).toBe(false)
-}, 60_000)
+})
 
 test.skipIf(!hasX264)('both encoders draw the same film', async () => {
   const [one, other] = await Promise.all([

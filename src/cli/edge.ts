@@ -2,7 +2,6 @@
  * The operating system's edge: signals, streams that end early, and the way the process ends. The only file that
  * touches `process` for more than a look.
  */
-import { fstatSync, writeSync } from 'node:fs'
 import { EXIT } from '../errors.js'
 import {
   createInterrupts,
@@ -12,6 +11,7 @@ import {
   type SignalName,
 } from './interrupts.js'
 import { main } from './main.js'
+import { flushed, openOutlet } from './outlet.js'
 
 const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
 
@@ -26,27 +26,21 @@ export async function runProcess(): Promise<void> {
     stdoutError ??= error
     interrupts.interrupt('stdout closed')
   }
-  const streams = openStreams(onStdoutError)
+  const stdout = openOutlet({ fd: 1, open: () => process.stdout, onError: onStdoutError })
+  const stderr = openOutlet({ fd: 2, open: () => process.stderr, onError() {} })
 
   const exitCode = await main({
     argv: process.argv.slice(2),
     env: process.env,
-    get stdin() {
-      return process.stdin
-    },
-    get stdout() {
-      return streams.stdout()
-    },
-    get stderr() {
-      return streams.stderr()
-    },
+    stdin: () => process.stdin,
+    stdout,
+    stderr,
     interrupts,
-    print: printerFor(streams.stdout, onStdoutError),
   })
 
-  await streams.flushStdout()
+  await stdout.flush()
   if (stdoutError !== undefined) await endWithout(stdoutError)
-  await streams.flushStderr()
+  await stderr.flush()
   for (const [name, handler] of handlers) process.off(name, handler)
   const reason: unknown = interrupts.first.reason
   const signal = reason instanceof Interruption && reason.exitCode === exitCode ? reason.by : undefined
@@ -54,51 +48,6 @@ export async function runProcess(): Promise<void> {
   if (signal !== undefined && signal !== 'stdout closed' && process.platform !== 'win32')
     process.kill(process.pid, signal)
   process.exit(exitCode)
-}
-
-/** Each opened when it is first asked for: a pipe loads all of Node's networking, and help alone needs none of it. */
-function openStreams(onStdoutError: (error: NodeJS.ErrnoException) => void) {
-  let [hasStdout, hasStderr] = [false, false]
-  return {
-    stdout() {
-      if (!hasStdout) process.stdout.on('error', onStdoutError)
-      hasStdout = true
-      return process.stdout
-    },
-    stderr() {
-      if (!hasStderr) process.stderr.on('error', () => {})
-      hasStderr = true
-      return process.stderr
-    },
-    flushStdout: async () => {
-      if (hasStdout) await flushed(process.stdout)
-    },
-    flushStderr: async () => {
-      if (hasStderr) await flushed(process.stderr)
-    },
-  }
-}
-
-/** Undefined for a terminal, whose width and colours only its stream knows. */
-function printerFor(
-  stdout: () => NodeJS.WriteStream,
-  onError: (error: NodeJS.ErrnoException) => void,
-): ((text: string) => void) | undefined {
-  try {
-    if (fstatSync(1).isCharacterDevice()) return undefined
-  } catch {
-    return undefined
-  }
-  return (text) => {
-    let bytes: Uint8Array = Buffer.from(text)
-    try {
-      while (bytes.byteLength > 0) bytes = bytes.subarray(writeSync(1, bytes))
-    } catch (error) {
-      // A pipe that is full and does not wait is the stream's to wait for.
-      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') stdout().write(bytes)
-      else onError(error as NodeJS.ErrnoException)
-    }
-  }
 }
 
 /** Whatever a command is stuck in, it outlives a second signal by this at most. */
@@ -116,11 +65,3 @@ export async function endWithout(error: NodeJS.ErrnoException): Promise<never> {
   await flushed(process.stderr)
   process.exit(EXIT.downloadFailed)
 }
-
-/** `process.exit` drops what is still in a pipe. */
-const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
-  new Promise((resolve) => {
-    if (stream.destroyed || stream.writableEnded) setImmediate(resolve)
-    // The error of a write is told after its callback.
-    else stream.write('', () => setImmediate(resolve))
-  })

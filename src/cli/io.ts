@@ -11,13 +11,26 @@ export interface InputStream extends Readable {
   readonly isTTY?: boolean
 }
 
+/** Opened when it is first asked for, as the outlets' streams are: that takes Node longer than a short command takes. */
+export type Stdin = () => InputStream
+
+/** Where text goes. */
+export interface Outlet {
+  readonly isTTY: boolean
+  /** Of a terminal. */
+  readonly columns?: number | undefined
+  write(text: string): void
+  /** For bytes, and for whoever draws. */
+  stream(): OutputStream
+}
+
 export interface Io {
   /** Without the program and the script: what the user typed after `rushes`. */
   readonly argv: readonly string[]
   readonly env: Env
-  readonly stdin: InputStream
-  readonly stdout: OutputStream
-  readonly stderr: OutputStream
+  readonly stdin: Stdin
+  readonly stdout: Outlet
+  readonly stderr: Outlet
 }
 
 /** Everything that stands on standard input, as bytes. */

@@ -19,12 +19,10 @@ export interface MainOptions extends Io {
   readonly interrupts: Interrupts
   /** Real parts put in by tests: a clock, a service behind `fetch`. */
   readonly parts?: Parts
-  /** Takes help, where it can be written without opening standard output: it is no terminal then. */
-  readonly print?: ((text: string) => void) | undefined
 }
 
 export async function main(options: MainOptions): Promise<number> {
-  const print = options.print ?? ((text: string) => void options.stdout.write(text))
+  const print = options.stdout.write
   if (options.argv[0] === '__complete') {
     const { completion } = await import('./completion/index.js')
     print(await completion(options.argv.slice(1), options.env))
@@ -44,7 +42,7 @@ export async function main(options: MainOptions): Promise<number> {
     exitCode = await withContext(options, globals, output, work)
   }
   try {
-    const columns = () => (options.print === undefined ? options.stdout.columns : undefined)
+    const columns = () => options.stdout.columns
     const program = await createProgram(commandWord(options.argv), { run, print, columns })
     if (options.argv.length === 0) program.outputHelp()
     else await program.parseAsync([...options.argv], { from: 'user' })

@@ -2,10 +2,9 @@
  * The two streams. Standard output carries the answer and nothing else; standard error carries the conversation.
  * Under `--json` standard error carries JSON lines and nothing else.
  */
-import type { Writable } from 'node:stream'
 import type { RushesError } from '../errors.js'
 import { printable, printableJson } from '../protocol/text.js'
-import type { OutputStream } from './io.js'
+import type { Outlet } from './io.js'
 import { errorJson, errorLines } from './render/error.js'
 import type { Style } from './style.js'
 
@@ -24,8 +23,6 @@ export interface Output {
   /** One line of the answer; what a server said must be printable by then. */
   line(text: string): void
   json(value: unknown, indent?: number): void
-  /** The stream itself, for bytes. */
-  readonly bytes: Writable
   /** A line of the conversation: what is going on. Not under `--quiet` or `--json`. */
   note(text: string): void
   /** Said even under `--quiet`. */
@@ -37,8 +34,8 @@ export interface Output {
 }
 
 export interface OutputOptions {
-  readonly stdout: OutputStream
-  readonly stderr: OutputStream
+  readonly stdout: Outlet
+  readonly stderr: Outlet
   readonly mode: OutputMode
   readonly style: Output['style']
 }
@@ -53,9 +50,8 @@ export function createOutput({ stdout, stderr, mode, style }: OutputOptions): Ou
   return {
     mode,
     style,
-    stdoutIsTerminal: stdout.isTTY === true,
-    columns: stdout.isTTY === true ? stdout.columns : undefined,
-    bytes: stdout,
+    stdoutIsTerminal: stdout.isTTY,
+    columns: stdout.columns,
     line(text) {
       hideDrawing()
       stdout.write(`${text}\n`)

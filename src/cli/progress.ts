@@ -83,8 +83,7 @@ async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, 
   if (out.mode.quiet || out.mode.json) return { changed() {}, end() {} }
   // A terminal without columns, as in some containers, would have ora clear lines without end.
   const hasWidth = stderr.columns === undefined || stderr.columns > 0
-  const terminal =
-    stderr.isTTY === true && hasWidth && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
+  const terminal = stderr.isTTY && hasWidth && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
   return terminal ? drawSpinner(ctx, board, live) : drawLines(ctx, board)
 }
 
@@ -129,7 +128,7 @@ async function drawSpinner(
   const shown = () => spinnerText(board(), clock.monotonic() - startedAtMs, stderr.columns)
   const signs = signsFor(env)
   const spinner = ora({
-    stream: stderr as NodeJS.WriteStream,
+    stream: stderr.stream() as NodeJS.WriteStream,
     // ora would otherwise hold standard input, which may be a pipe with a prompt in it.
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
@@ -137,7 +136,7 @@ async function drawSpinner(
     // Of a frame ora asks for this first: the time that passes may leave less room for the rest of the line.
     prefixText() {
       spinner.text = signs(shown().text)
-      return signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) }))
+      return signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr.stream()) }))
     },
     suffixText: () => out.style.err.dim(shown().times),
   })

@@ -1,7 +1,7 @@
 /** Standard input has one user at a time, and one that gives nothing means that the left side of a pipe failed. */
 import { usageError } from '../errors.js'
 import { isRunId } from '../protocol/id.js'
-import { type InputStream, readAll } from './io.js'
+import { readAll, type Stdin } from './io.js'
 
 /** Throws `usage` when two arguments of one command want standard input. */
 export function checkStdinUsers(users: readonly (string | undefined)[]): void {
@@ -11,8 +11,8 @@ export function checkStdinUsers(users: readonly (string | undefined)[]): void {
 }
 
 /** Everything on standard input. Throws `usage` when there is nothing, naming what it was read for. */
-export async function readStdin(stdin: InputStream, what: string, signal: AbortSignal): Promise<Buffer> {
-  const bytes = await unlessAborted(readAll(stdin), signal)
+export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal): Promise<Buffer> {
+  const bytes = await unlessAborted(readAll(stdin()), signal)
   if (bytes.toString('latin1').trim() === '')
     throw usageError(
       `Standard input gave nothing for ${what}; nothing was sent.`,
@@ -40,7 +40,7 @@ export const linesOf = (text: string): readonly string[] =>
 /** Ids as arguments, where `-` stands for those on standard input, one a line. Throws `usage`. */
 export async function readIds(
   words: readonly string[],
-  stdin: InputStream,
+  stdin: Stdin,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const users = words.filter((word) => word === '-')

@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import { createInterrupts, type InterruptSource } from '../../src/cli/interrupts.js'
 import type { InputStream, OutputStream } from '../../src/cli/io.js'
 import { main } from '../../src/cli/main.js'
+import { outletOf } from '../../src/cli/outlet.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { misfitsOf } from './schemas.js'
@@ -63,9 +64,9 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
         NO_COLOR: '1',
         ...options.env,
       },
-      stdin,
-      stdout: stdout.stream,
-      stderr: stderr.stream,
+      stdin: () => stdin,
+      stdout: outletOf(stdout.stream),
+      stderr: outletOf(stderr.stream),
       interrupts,
       parts: { clock, random: () => 0.5, fetch: options.fetch ?? noNetwork },
     }),

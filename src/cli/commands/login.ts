@@ -34,14 +34,15 @@ export async function loginCommand(ctx: Context, { verify }: LoginOptions): Prom
   return EXIT.ok
 }
 
-async function readKey({ stdin, stderr, interrupts }: Context, origin: string): Promise<string> {
+async function readKey({ stdin: open, stderr, interrupts }: Context, origin: string): Promise<string> {
+  const stdin = open()
   if (stdin.isTTY !== true)
-    return linesOf((await readStdin(stdin, 'the API key', interrupts.first)).toString('utf8'))[0] ?? ''
+    return linesOf((await readStdin(open, 'the API key', interrupts.first)).toString('utf8'))[0] ?? ''
   const { default: password } = await import('@inquirer/password')
   try {
     return await password(
       { message: `API key for ${origin}` },
-      { input: stdin, output: stderr, signal: interrupts.first },
+      { input: stdin, output: stderr.stream(), signal: interrupts.first },
     )
   } catch (error) {
     interrupts.first.throwIfAborted()

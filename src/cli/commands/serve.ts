@@ -148,7 +148,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     logging: {
       level: options.logLevel,
       prompts: options.logPrompts ?? false,
-      write: (line) => void ctx.stderr.write(line),
+      write: ctx.stderr.write,
     },
   })
   try {

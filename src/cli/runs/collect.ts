@@ -43,7 +43,7 @@ async function download(following: Following, watched: Watched, state: RunState)
       namer,
       overwrite: delivery.overwrite,
       have: following.recorder.filesOf(id),
-      stdout: following.stdout as import('node:stream').Writable,
+      stdout: delivery.target.kind === 'stdout' ? following.stdout() : undefined,
       signal: interrupts.first,
       onProgress: (transfer) => following.onTransfer(id, transfer),
     })

@@ -7,6 +7,7 @@ import type { JournalRun } from '../../journal/index.js'
 import type { RunState } from '../../protocol/run.js'
 import type { Delivery } from '../flags/delivery.js'
 import type { Interrupts } from '../interrupts.js'
+import type { OutputStream } from '../io.js'
 import type { Recorder } from './record.js'
 
 /** A run as it is known when the following begins. */
@@ -36,7 +37,8 @@ export interface Following {
   readonly delivery: Delivery
   readonly downloader: Downloader | undefined
   readonly namer: Namer | undefined
-  readonly stdout: NodeJS.WritableStream
+  /** Standard output as a stream, for the bytes of `-o -`. */
+  stdout(): OutputStream
   readonly recorder: Pick<Recorder, 'saw' | 'missed' | 'files' | 'filesOf'>
   /** The service, as a sidecar names it. */
   readonly address: string

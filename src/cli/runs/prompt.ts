@@ -1,7 +1,7 @@
 /** The prompt, from one of its sources. It stays text, whatever it looks like. */
 import { readFileSync } from 'node:fs'
 import { usageError } from '../../errors.js'
-import type { InputStream } from '../io.js'
+import type { Stdin } from '../io.js'
 import { readStdin } from '../stdin.js'
 
 export interface PromptOptions {
@@ -41,7 +41,7 @@ const withoutFinalLineEnd = (text: string): string => text.replace(/\r?\n$/, '')
 /** Undefined when no source is given. Throws `usage` when it is blank or cannot be read. */
 export async function readPrompt(
   options: PromptOptions,
-  stdin: InputStream,
+  stdin: Stdin,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const source = sourceOf(options)
@@ -52,7 +52,7 @@ export async function readPrompt(
   return text
 }
 
-async function readSource({ kind, value }: Source, stdin: InputStream, signal: AbortSignal): Promise<string> {
+async function readSource({ kind, value }: Source, stdin: Stdin, signal: AbortSignal): Promise<string> {
   if (value === '-')
     return withoutFinalLineEnd(decode(await readStdin(stdin, 'the prompt', signal), 'standard input'))
   return kind === 'text' ? value : withoutFinalLineEnd(decode(readFile(value), value))

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { usageError } from '../../errors.js'
 import { isHttpUrl } from '../../protocol/parse.js'
-import type { InputStream } from '../io.js'
+import type { Stdin } from '../io.js'
 import { linesOf, readStdin } from '../stdin.js'
 import { isRunOutput } from './run-outputs.js'
 
@@ -38,7 +38,7 @@ export const referencesReadStdin = (sources: readonly string[]): readonly string
 /** One entry of `image_urls` a source; `-` may give several. Throws `usage`. */
 export async function resolveReferences(
   sources: readonly string[],
-  stdin: InputStream,
+  stdin: Stdin,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const resolved: string[] = []
@@ -50,7 +50,7 @@ export async function resolveReferences(
 }
 
 /** An image, or sources one a line. */
-async function readReferences(stdin: InputStream, signal: AbortSignal): Promise<readonly string[]> {
+async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readonly string[]> {
   const bytes = await readStdin(stdin, 'the reference images', signal)
   const type = imageTypeOf(bytes)
   if (type !== undefined) return [dataUrl(bytes, type)]

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { createNamer, knownPaths } from '../../download/names.js'
 import { obstacleAt } from '../../download/place.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
-import { reasonUnwritable } from '../../host/files.js'
+import { reasonUnwritable } from '../../host/places.js'
 import { printable } from '../../protocol/text.js'
 import type { Connection, Context } from '../context.js'
 import { exitCodeOf } from '../exit.js'
@@ -51,7 +51,7 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
     delivery,
     downloader: delivery.target === undefined ? undefined : await ctx.downloader(connection.fetch),
     namer: delivery.target === undefined ? undefined : createNamer(delivery.target),
-    stdout: ctx.stdout,
+    stdout: ctx.stdout.stream,
     recorder,
     address: await ctx.address(),
     resume: (id, verb) => resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, id),

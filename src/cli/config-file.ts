@@ -29,7 +29,7 @@ export function createConfigFile(folder: string): ConfigFile {
     async update(profile, change) {
       try {
         // `conf` would make the folder with the default mode, open to others.
-        const { makeFolders } = await import('../host/files.js')
+        const { makeFolders } = await import('../host/places.js')
         makeFolders(folder, 0o700)
         const conf = await open(folder, path)
         conf.set('profiles', { ...profilesIn(conf.store), [profile]: change(profileIn(conf.store, profile)) })

@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { errorCode } from '../host/files.js'
 import type { HttpResponse } from '../host/http.js'
+import { errorCode } from '../host/places.js'
 import { missOfFailure } from './answer.js'
 import { Miss } from './miss.js'
 

@@ -1,6 +1,6 @@
 /** Where the bytes of one output land, over all tries: the part, and the path it is to have in the end. */
 import { dirname } from 'node:path'
-import { makeFolders } from '../host/files.js'
+import { makeFolders } from '../host/places.js'
 import { claimPart, createPart, type PartKey } from './claim.js'
 import type { FileKind } from './kind.js'
 import { awaitsExtension, withExtension } from './names.js'

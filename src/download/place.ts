@@ -1,6 +1,7 @@
 /** The last step: a whole file gets its own name. */
 import { lstat, stat } from 'node:fs/promises'
-import { errorCode, moveReplacing, moveWithoutReplacing } from '../host/files.js'
+import { moveReplacing, moveWithoutReplacing } from '../host/files.js'
+import { errorCode } from '../host/places.js'
 import { printable } from '../protocol/text.js'
 import { failed, inWords, writing } from './trouble.js'
 

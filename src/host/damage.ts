@@ -11,7 +11,7 @@ import {
   type OpenDatabase,
   openDatabase,
 } from './database.js'
-import { errorCode } from './files.js'
+import { errorCode } from './places.js'
 
 /** SQLite's words for a file that is not, or not any more, a database that it can read. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(error) ?? '')

@@ -3,60 +3,13 @@
  * belongs, and gets its own name when it is whole. Errors are the system's own, with their `code`.
  */
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { type FileHandle, link, mkdtemp, open, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { errorCode, makeFolders } from './places.js'
 
 /** What one component of a path may hold on the file systems in use (ext4, APFS, NTFS). */
 const NAME_MOST_BYTES = 255
-
-export const errorCode = (error: unknown): string | undefined => {
-  const code = (error as { code?: unknown } | null | undefined)?.code
-  return typeof code === 'string' ? code : undefined
-}
-
-/** Whether there is a folder, or a link to one. Whatever cannot be looked at is none. */
-export function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    return false
-  }
-}
-
-/**
- * The folder and those above it. Not by Node's own `recursive`, which tries for ever where a file system answers
- * ENOENT to every attempt, as /proc does.
- */
-export function makeFolders(path: string, mode?: number): void {
-  try {
-    mkdirSync(path, mode)
-  } catch (error) {
-    if (errorCode(error) === 'EEXIST' && isFolder(path)) return
-    if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error
-    makeFolders(dirname(path), mode)
-    try {
-      mkdirSync(path, mode)
-    } catch (again) {
-      // A neighbour may have made it in the same moment.
-      if (errorCode(again) !== 'EEXIST' || !isFolder(path)) throw again
-    }
-  }
-}
-
-/** Why nothing can be made in a folder, which may not exist yet; undefined when it can. A look, no promise. */
-export function reasonUnwritable(folder: string): string | undefined {
-  for (let place = resolve(folder); ; place = dirname(place)) {
-    try {
-      accessSync(place, constants.W_OK | constants.X_OK)
-      return undefined
-    } catch (error) {
-      if (errorCode(error) !== 'ENOENT' || dirname(place) === place)
-        return error instanceof Error ? error.message : String(error)
-    }
-  }
-}
 
 /** The longest beginning of at most `mostBytes` bytes of UTF-8 that cuts no character in two. */
 export function cutToBytes(text: string, mostBytes: number): string {
@@ -75,11 +28,6 @@ export function temporaryBeside(path: string): string {
   const ending = `.${randomBytes(6).toString('hex')}.part`
   const beginning = cutToBytes(basename(path), NAME_MOST_BYTES - ending.length - 1)
   return join(dirname(path), `.${beginning}${ending}`)
-}
-
-/** Makes the folder and those above it for the user alone (0700). One that exists keeps its mode. */
-export async function makePrivateFolder(path: string): Promise<void> {
-  makeFolders(path, 0o700)
 }
 
 /** A new folder for the user alone, in the system's place for temporary files. */

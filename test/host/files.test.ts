@@ -15,17 +15,14 @@ import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   cutToBytes,
-  isFolder,
-  makeFolders,
-  makePrivateFolder,
   makeTemporaryFolder,
   moveWithoutReplacing,
-  reasonUnwritable,
   removeFile,
   temporaryBeside,
   writeAtomically,
   writeFully,
 } from '../../src/host/files.js'
+import { isFolder, makeFolders, reasonUnwritable } from '../../src/host/places.js'
 
 let folder = ''
 beforeEach(() => {
@@ -130,10 +127,10 @@ it('knows folders, and links to them', () => {
 })
 
 it('makes folders for the user alone, and leaves those that exist as they are', async () => {
-  await makePrivateFolder(join(folder, 'a/b'))
+  makeFolders(join(folder, 'a/b'), 0o700)
   expect([modeOf(join(folder, 'a')), modeOf(join(folder, 'a/b'))]).toEqual([0o700, 0o700])
   chmodSync(join(folder, 'a'), 0o755)
-  await makePrivateFolder(join(folder, 'a'))
+  makeFolders(join(folder, 'a'), 0o700)
   expect(modeOf(join(folder, 'a'))).toBe(0o755)
   const temporary = await makeTemporaryFolder('rushes-')
   expect(modeOf(temporary)).toBe(0o700)

@@ -13,7 +13,7 @@ import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { openOrSetAside } from '../../host/damage.js'
 import type { OpenDatabase } from '../../host/database.js'
-import { errorCode } from '../../host/files.js'
+import { errorCode } from '../../host/places.js'
 
 export interface Claim {
   release(): void

@@ -58,7 +58,7 @@ export async function deliveryOf(
 ): Promise<Delivery> {
   const [{ parseTarget }, { isFolder }] = await Promise.all([
     import('../../download/target.js'),
-    import('../../host/files.js'),
+    import('../../host/places.js'),
   ])
   const target = parseTarget(options.output, {
     download: options.download === true || ctx.globals.local || isDownload,

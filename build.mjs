@@ -4,6 +4,7 @@
  * running them, and what is bundled need not be installed. Silent, and quick enough for `prepare`.
  */
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   copyFileSync,
   existsSync,
@@ -37,12 +38,30 @@ const origins = new Set()
 
 const EXTERNAL = [/^node:/, /^@libsql\//, 'sharp']
 
+/**
+ * The packs: a chunk is in the first that may have all of its modules. What is large and needed by some commands alone stays
+ * a file of its own, since the first start of all reads whole packs.
+ */
+const PACKS = {
+  core: [
+    /node_modules[\\/](commander|leven)|rolldown[\\/]runtime|package\.json|src[\\/](errors|protocol|client|cli)\b/,
+    /src[\\/](host[\\/](clock|http|retry|backoff|places|paths)|limiter[\\/](index|window|memory|ledger)|download[\\/](target|placeholders)|service[\\/]models)\.ts/,
+  ],
+  state: [/node_modules[\\/]libsql|src[\\/](journal|limiter|host|cli)\b/],
+  network: [/node_modules[\\/]undici|src[\\/]host\b/],
+  download: [/src[\\/](download|host)\b/],
+}
+/** In the place of the build until that is known. */
+const NO_BUILD = '0'.repeat(12)
+
 // Beside the old one and then in its place: whoever starts the program meanwhile finds a whole one.
 const fresh = join(root, `dist.${process.pid}`)
 mkdirSync(fresh, { recursive: true })
 try {
   // The program as CommonJS: Node reads it in half the time that its ESM loader takes, chunk by chunk.
-  await write({ rushes: 'src/cli/start.ts', renderer: 'src/service/engines/renderer.ts' }, 'cjs')
+  pack(await write({ rushes: 'src/cli/start.ts', renderer: 'src/service/engines/renderer.ts' }, 'cjs'))
+  // On its own: what it shared with the others it could not load.
+  await write({ packs: 'src/cli/packs.ts' }, 'cjs')
   await write({ index: 'src/index.ts' }, 'esm')
   copyParts(join(fresh, 'parts'))
   writeFileSync(join(fresh, 'third-party-licenses.txt'), licenses())
@@ -79,6 +98,48 @@ async function write(input, format) {
   })
   await bundle.close()
   for (const { moduleIds = [] } of output) for (const id of moduleIds) noteOrigin(id)
+  return output
+}
+
+/** Puts chunks into packs (src/cli/packs.ts), and has all that need one of them ask for it there. */
+function pack(output) {
+  const packed = new Map()
+  // The version alone is told without a pack.
+  const { imports } = output.find(({ name }) => name === 'rushes')
+  for (const { fileName, isEntry, moduleIds } of output) {
+    const holds = (name) => moduleIds.every((id) => PACKS[name].some((may) => may.test(id)))
+    const name = isEntry || imports.includes(fileName) ? undefined : Object.keys(PACKS).find(holds)
+    if (name !== undefined) packed.set(fileName, name)
+  }
+  const asking = (code, ask) =>
+    code.replace(/\brequire\((["'`])\.\/([^"'`]+)\1\)/g, (whole, _, fileName) =>
+      packed.has(fileName) ? `${ask}("${packed.get(fileName)}-${NO_BUILD}.cjs","${fileName}")` : whole,
+    )
+  const texts = Object.keys(PACKS).map((name) => {
+    const held = output.filter(({ fileName }) => packed.get(fileName) === name)
+    const chunks = held.map(
+      ({ fileName, code }) => `"${fileName}":function(module,exports){${asking(code, '__part')}\n}`,
+    )
+    const text = `const{part:__part}=require("./packs.cjs");module.exports={${chunks.join(',\n')}}\n`
+    return [name, ascii(text)]
+  })
+  // What is kept of a pack is found by its name: it is another one after every change, of whichever pack.
+  const hash = createHash('sha256')
+  for (const [, text] of texts) hash.update(text)
+  const build = hash.digest('hex').slice(0, NO_BUILD.length)
+  const write = (fileName, text) =>
+    writeFileSync(join(fresh, fileName), text.replaceAll(`-${NO_BUILD}.cjs`, `-${build}.cjs`))
+  for (const [name, text] of texts) write(`${name}-${build}.cjs`, text)
+  for (const { fileName, code } of output)
+    if (packed.has(fileName)) rmSync(join(fresh, fileName))
+    else write(fileName, asking(code, 'require("./packs.cjs").part'))
+}
+
+/** Text that V8 need not decode: a letter takes one byte, in the file as in memory. */
+function ascii(text) {
+  if (text.includes('String.raw')) throw new Error('String.raw would show what is escaped here')
+  const escaped = (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return text.replace(/[^\x00-\x7f]/g, escaped)
 }
 
 /** Packages whose code or files are in `dist`, by their folders. */
@@ -155,8 +216,17 @@ function lightCommander() {
   }
 }
 
-/** undici loads HTTP/2 whether it is used or not, and for forms all of `fetch`; neither is asked of it here. */
+/**
+ * undici loads HTTP/2 whether it is used or not, and for forms all of `fetch`; neither is asked of it here. Of Node's HTTP it
+ * wants a limit and the class of messages that are sent on, of `assert` that it throws: both take longer to load than undici.
+ */
 function lightUndici() {
+  const replaced = {
+    "require('node:http')": `{ IncomingMessage: class {}, maxHeaderSize: 16384 }`,
+    "require('node:assert')": `(value, message = 'undici found itself in a wrong state') => {
+      if (!value) throw message instanceof Error ? message : new Error(message)
+    }`,
+  }
   return {
     name: 'light-undici',
     load: {
@@ -165,6 +235,14 @@ function lightUndici() {
         code: `module.exports = function () { throw new Error('not in this build: ${basename(id)}') }`,
         moduleType: 'js',
       }),
+    },
+    transform: {
+      filter: { id: /undici[\\/]lib[\\/]/, code: /require\('node:(http|assert)'\)/ },
+      handler(code) {
+        if (/\bassert\.\w|\bhttp\.(?!maxHeaderSize)/.test(code))
+          throw new Error('undici wants more of assert or http by now')
+        return Object.entries(replaced).reduce((text, [wanted, given]) => text.replace(wanted, given), code)
+      },
     },
   }
 }

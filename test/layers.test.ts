@@ -74,6 +74,7 @@ function wrongImport(from: string, to: string): string | undefined {
 /** What the build makes of an entry. */
 const BUILT: Readonly<Record<string, string>> = {
   'dist/rushes.cjs': 'src/cli/start.ts',
+  'dist/packs.cjs': 'src/cli/packs.ts',
   'dist/index.js': 'src/index.ts',
   'dist/renderer.cjs': 'src/service/engines/renderer.ts',
 }
@@ -234,7 +235,7 @@ describe('one place each', () => {
 
   it.each([
     ['process.exit', /\bprocess\.exit\b/, ['src/cli/edge.ts']],
-    ['process.argv', /\bprocess\.argv\b/, ['src/cli/edge.ts', 'src/cli/start.ts']],
+    ['process.argv', /\bprocess\.argv\b/, ['src/cli/edge.ts', 'src/cli/packs.ts', 'src/cli/start.ts']],
   ])('%s', (_, pattern, places) =>
     expect(users(pattern).filter((path) => !isOwnProcess(path))).toEqual(places),
   )

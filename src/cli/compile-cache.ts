@@ -1,6 +1,6 @@
 /**
- * Where Node keeps what it has compiled. Its own choice is a folder of one name below the temporary one, which on a machine
- * of several people is the first one's: it may lay there what others will then run. So it is a folder of the user's own.
+ * Where it is kept what V8 made of the program. What lies there is run, so it is a folder of the user's own, and not one of
+ * everybody's below the temporary one.
  */
 import { homedir } from 'node:os'
 import { posix, win32 } from 'node:path'

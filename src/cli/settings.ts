@@ -95,7 +95,8 @@ export const SHARED_ENVIRONMENT = {
   'HTTPS_PROXY, HTTP_PROXY, NO_PROXY':
     'the proxy, in capitals or small letters; loopback never goes through one',
   NODE_COMPILE_CACHE:
-    'from Node 22.8 on, the folder of compiled code; without it `rushes` in the cache folder of the user',
+    'the folder of what V8 made of the program; without it `rushes` in the cache folder of the user',
+  NODE_DISABLE_COMPILE_CACHE: 'when set, nothing of that is kept',
   TMPDIR: 'where `-o -` keeps an output until it is whole',
   'XDG_CONFIG_HOME, XDG_STATE_HOME': 'on Linux, where the folders below are',
 } as const

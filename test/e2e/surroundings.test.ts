@@ -1,6 +1,5 @@
 /** Machines that lack something: a home, a standard input, a network. */
 import { spawnSync } from 'node:child_process'
-import module from 'node:module'
 import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import {
@@ -74,20 +73,6 @@ const canMount =
 /** Nor may Node or the program lie where others cannot look. */
 const ANYBODY = ['--reuid', '54321', '--regid', '54321', '--clear-groups']
 const canBeAnybody = spawnSync('setpriv', [...ANYBODY, process.execPath, BINARY, '--version']).status === 0
-
-describe.skipIf(!('enableCompileCache' in module))('what Node has compiled', () => {
-  it("is kept in the user's own folder, from the first command that does something", async () => {
-    const place = createPlace()
-    const own = place.with({ NODE_COMPILE_CACHE: undefined, TMPDIR: place.folder })
-    expect((await rushes(own, ['--version'])).code).toBe(0)
-    expect(filesBelow(place.home)).toEqual([])
-    for (const words of [['models'], ['models']]) expect((await rushes(own, words)).code).toBe(0)
-    expect(filesBelow(place.home).filter((file) => file.startsWith('.cache/rushes/')).length).toBeGreaterThan(
-      5,
-    )
-    expect(filesBelow(place.folder)).toEqual([])
-  })
-})
 
 describe.skipIf(!canMount).concurrent('a home on a read-only disk', () => {
   const withReadOnlyHome = (place: Place, script: string) =>

@@ -431,9 +431,10 @@ describe('growth', () => {
         accepted(journal, `new ${at}`)
         return performance.now() - began
       })
-      return costs.sort((a, b) => a - b)[7] ?? 0
+      // The least of them: a disk that is busy makes all others whatever it likes.
+      return Math.min(...costs)
     }
-    // A scan would make it a hundred times as much; machines are noisy.
+    // A scan would make it a hundred times as much.
     expect(costOf(100_000)).toBeLessThan(5 * costOf(100))
   })
 })

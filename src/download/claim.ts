@@ -50,16 +50,34 @@ function isAbandoned(stem: string, name: string): boolean {
   return !isAlive({ pid: Number(pid), startedAt: startedAt === '0' ? undefined : startedAt })
 }
 
+/** What lies in a folder that belongs to somebody's part. */
+export type Listing = (folder: string) => Promise<readonly string[]>
+
+/** Looks into each folder once: what two hundred outputs find in it is what earlier commands have left there. */
+export function createListing(): Listing {
+  const found = new Map<string, Promise<readonly string[]>>()
+  return (folder) => {
+    const names =
+      found.get(folder) ??
+      readdir(folder).then(
+        (all) => all.filter((name) => name.startsWith('.') && name.endsWith('.part')),
+        () => [],
+      )
+    found.set(folder, names)
+    return names
+  }
+}
+
 /**
  * What earlier tries of somebody have left, now ours: the longest of them. The others, and what is of no use, are removed.
  * Undefined when there is nothing, or neighbours are at it.
  */
-export async function claimPart(key: PartKey): Promise<Part | undefined> {
+export async function claimPart(key: PartKey, list: Listing): Promise<Part | undefined> {
   const [folder, stem] = [dirname(key.place), stemOf(key)]
   const free = `${stem}.part`
-  const names = await readdir(folder).catch(() => [])
   let longest: Part | undefined
-  for (const name of [free, ...names.filter((each) => isAbandoned(stem, each))]) {
+  for (const name of await list(folder)) {
+    if (name !== free && !isAbandoned(stem, name)) continue
     const own = join(folder, ownName(stem))
     try {
       await rename(join(folder, name), own)

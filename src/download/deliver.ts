@@ -1,7 +1,7 @@
 /** One output from its URL to its place. */
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
-import { claimPart } from './claim.js'
+import { claimPart, type Listing } from './claim.js'
 import { fetchOutput, type Means, type Retrying, type Source } from './fetch.js'
 import { misnamed } from './kind.js'
 import { createLanding } from './landing.js'
@@ -44,6 +44,8 @@ export interface Job {
   readonly overwrite: boolean
   /** What an earlier command brought home. */
   readonly have: Having
+  /** One for all jobs of a call. */
+  readonly list: Listing
   beforePlace?(file: DownloadedFile): Promise<void> | undefined
   readonly meter: Meter
   readonly signal: AbortSignal | undefined
@@ -70,15 +72,15 @@ export const deliverToStream = (
   })
 
 async function deliver(means: Means, job: Job, isPassing: boolean): Promise<Delivery> {
-  const { name, overwrite, source, signal } = job
+  const { name, overwrite, source, signal, list } = job
   const key = { place: name, runId: job.runId, position: job.position }
   const there = overwrite ? undefined : await stillThere(name, job.have, signal)
   if (there !== undefined) {
     // It may be there by another way than the part that a kill or a broken line has left.
-    await (await claimPart(key))?.discard()
+    await (await claimPart(key, list))?.discard()
     return { file: there, warnings: [] }
   }
-  const landing = await createLanding({ ...key, overwrite, isPassing, expects: job.kind })
+  const landing = await createLanding({ ...key, overwrite, isPassing, list, expects: job.kind })
   try {
     if (!awaitsExtension(name)) await refuseObstacle(name, overwrite)
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(means, source, { ...job, landing })

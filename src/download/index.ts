@@ -12,6 +12,7 @@
  */
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
+import { createListing } from './claim.js'
 import { type Delivery, type DownloadedFile, deliverToFile, deliverToStream } from './deliver.js'
 import type { Means, Retrying, Source } from './fetch.js'
 import { createNamer, type Namer, type Subject } from './names.js'
@@ -74,6 +75,7 @@ export function createDownloader(means: Means): Downloader {
       const { target, namer = createNamer(target), signal, onSettled, onRetry } = options
       const names = namer.name(outputs)
       const have = havingOf(options.have ?? [])
+      const list = createListing()
       const createMeter = createProgress(outputs.length, options.onProgress)
 
       const downloads = outputs.map(async (output, at) => {
@@ -86,6 +88,7 @@ export function createDownloader(means: Means): Downloader {
           name: names[at] ?? '',
           overwrite: options.overwrite ?? false,
           have,
+          list,
           beforePlace: (file: DownloadedFile) => options.beforePlace?.(file, output),
           meter,
           signal,

@@ -1,7 +1,7 @@
 /** Where the bytes of one output land, over all tries: the part, and the path it is to have in the end. */
 import { dirname } from 'node:path'
 import { makeFolders } from '../host/places.js'
-import { claimPart, createPart, type PartKey } from './claim.js'
+import { claimPart, createPart, type Listing, type PartKey } from './claim.js'
 import type { FileKind } from './kind.js'
 import { awaitsExtension, withExtension } from './names.js'
 import type { Part } from './part.js'
@@ -24,14 +24,15 @@ export interface LandingOptions extends PartKey {
   readonly expects: string | undefined
   /** The place is there for this command alone: nothing is kept. */
   readonly isPassing: boolean
+  readonly list: Listing
 }
 
 /** Takes up the part of an earlier command, if there is one. */
 export async function createLanding(options: LandingOptions): Promise<Landing> {
-  const { overwrite, expects, isPassing, ...key } = options
+  const { overwrite, expects, isPassing, list, ...key } = options
   // Where even the folder waits for the kind of file, a later command could not find what this one leaves.
   const isFindable = !awaitsExtension(dirname(key.place))
-  let part = isFindable ? await claimPart(key) : undefined
+  let part = isFindable ? await claimPart(key, list) : undefined
   return {
     expects,
     get part() {
@@ -40,7 +41,7 @@ export async function createLanding(options: LandingOptions): Promise<Landing> {
     async open({ extension }) {
       const path = withExtension(key.place, extension)
       // Said now rather than after two gigabytes.
-      await refuseObstacle(path, overwrite)
+      if (path !== key.place) await refuseObstacle(path, overwrite)
       part ??= await writing(path, () => {
         makeFolders(dirname(path))
         return createPart({ ...key, place: isFindable ? key.place : path })

@@ -9,7 +9,7 @@
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, open, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { flush, removeFile, writeFully } from '../host/files.js'
 import { keepAbout } from './about.js'
@@ -45,6 +45,11 @@ export interface Found {
   readonly about: About | undefined
 }
 
+/** Killed on the way, so small a file is fetched anew; a signal and the network leave time to write down what it is. */
+const SMALL_BYTES = 262_144
+
+const isSmall = ({ totalBytes }: About): boolean => totalBytes !== undefined && totalBytes <= SMALL_BYTES
+
 export const bytesIn = (folder: string): string => join(folder, 'bytes')
 export const aboutIn = (folder: string): string => join(folder, 'about.json')
 
@@ -56,9 +61,12 @@ export function partOf({ own, free, ...found }: Found): Part {
   let { handle, bytes, about } = found
   /** Of the first `bytes` bytes; undefined when an earlier process has written them. */
   let hash: Hash | undefined = bytes === 0 ? createHash('sha256') : undefined
+  let isKept = about !== undefined
   const discard = async (): Promise<void> => {
     await handle.close().catch(() => {})
-    await rm(own, { recursive: true, force: true }).catch(() => {})
+    if (isKept) await removeFile(aboutIn(own)).catch(() => {})
+    // Empty where the bytes have their own name by now: two hundred files are not each searched for more.
+    await rmdir(own).catch(() => rm(own, { recursive: true, force: true }).catch(() => {}))
   }
   return {
     path,
@@ -72,6 +80,7 @@ export function partOf({ own, free, ...found }: Found): Part {
       if (bytes > 0 || about !== undefined) {
         // First: killed in between, nobody must take the new bytes for those of the old file.
         await removeFile(aboutIn(own))
+        isKept = false
         await handle.close()
         await removeFile(path)
         handle = await newBytesIn(own)
@@ -79,7 +88,9 @@ export function partOf({ own, free, ...found }: Found): Part {
       hash = createHash('sha256')
       bytes = 0
       about = next
-      if (about !== undefined && validatorOf(about) !== undefined) await keepAbout(aboutIn(own), about)
+      if (about === undefined || validatorOf(about) === undefined || isSmall(about)) return
+      await keepAbout(aboutIn(own), about)
+      isKept = true
     },
     async write(chunk) {
       await writeFully(handle, chunk, bytes)

@@ -46,8 +46,8 @@ export async function refuseObstacle(path: string, overwrite: boolean): Promise<
 
 /** Renames the part. Without `overwrite` it never replaces anything, also in a race with another process. */
 export async function place(part: string, path: string, overwrite: boolean): Promise<void> {
-  // Between the first look and this one lies the whole download.
-  await refuseObstacle(path, overwrite)
+  // Between the first look and this one lies the whole download; without `overwrite` the step itself looks.
+  if (overwrite) await refuseObstacle(path, overwrite)
   try {
     await writing(path, () => (overwrite ? moveReplacing : moveWithoutReplacing)(part, path))
   } catch (error) {

@@ -3,7 +3,7 @@
  * belongs, and gets its own name when it is whole. Errors are the system's own, with their `code`.
  */
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, link, mkdtemp, open, readFile, rename, rm } from 'node:fs/promises'
+import { type FileHandle, link, mkdtemp, open, readFile, rename, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { errorCode, makeFolders } from './places.js'
@@ -34,7 +34,13 @@ export function temporaryBeside(path: string): string {
 export const makeTemporaryFolder = (prefix: string): Promise<string> => mkdtemp(join(tmpdir(), prefix))
 
 /** Removes a file that may already be gone. */
-export const removeFile = (path: string): Promise<void> => rm(path, { force: true })
+export async function removeFile(path: string): Promise<void> {
+  try {
+    await unlink(path)
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
+  }
+}
 
 /**
  * Writes all of `bytes`: a single `write` may take less than it was given. Where the file stands, unless `position` says

@@ -23,6 +23,7 @@ export interface Part {
   readonly about: About | undefined
   /** Empties it for what is to come. */
   begin(about: About | undefined): Promise<void>
+  /** May return before the chunk is written, which must not change; what becomes of it is told by the next call. */
   write(chunk: Uint8Array): Promise<void>
   /** The first bytes. */
   head(bytes: number): Promise<Uint8Array>
@@ -62,7 +63,10 @@ export function partOf({ own, free, ...found }: Found): Part {
   /** Of the first `bytes` bytes; undefined when an earlier process has written them. */
   let hash: Hash | undefined = bytes === 0 ? createHash('sha256') : undefined
   let isKept = about !== undefined
+  /** The write that is under way, while the next bytes are hashed and come in. */
+  let writing = Promise.resolve()
   const discard = async (): Promise<void> => {
+    await writing.catch(() => {})
     await handle.close().catch(() => {})
     if (isKept) await removeFile(aboutIn(own)).catch(() => {})
     // Empty where the bytes have their own name by now: two hundred files are not each searched for more.
@@ -77,6 +81,7 @@ export function partOf({ own, free, ...found }: Found): Part {
       return about
     },
     async begin(next) {
+      await writing
       if (bytes > 0 || about !== undefined) {
         // First: killed in between, nobody must take the new bytes for those of the old file.
         await removeFile(aboutIn(own))
@@ -93,11 +98,20 @@ export function partOf({ own, free, ...found }: Found): Part {
       isKept = true
     },
     async write(chunk) {
-      await writeFully(handle, chunk, bytes)
-      hash?.update(chunk)
+      await writing
+      const at = bytes
       bytes += chunk.byteLength
+      writing = writeFully(handle, chunk, at).catch((error) => {
+        bytes = at
+        hash = undefined
+        throw error
+      })
+      // Whoever writes on or seals is told.
+      writing.catch(() => {})
+      hash?.update(chunk)
     },
     async head(most) {
+      await writing
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(most), 0, most, 0)
       return buffer.subarray(0, bytesRead)
     },
@@ -109,12 +123,14 @@ export function partOf({ own, free, ...found }: Found): Part {
       hash = found
     },
     async seal() {
+      await writing
       await flush(handle)
       if (hash === undefined) throw new Error('a part was sealed before it was taken up')
       return { bytes, sha256: hash.copy().digest('hex') }
     },
     async release() {
       try {
+        await writing
         if (about === undefined || usefulBytes(about, bytes) === 0) throw new Error('of no use')
         await flush(handle)
         await keepAbout(aboutIn(own), { ...about, flushedBytes: bytes }, { isFlushed: true })

@@ -120,8 +120,8 @@ function pack(output) {
     const chunks = held.map(
       ({ fileName, code }) => `"${fileName}":function(module,exports){${asking(code, '__part')}\n}`,
     )
-    const text = `const{part:__part}=require("./packs.cjs");module.exports={${chunks.join(',\n')}}\n`
-    return [name, ascii(text)]
+    const pack = `const{part:__part}=require("./packs.cjs");module.exports={${chunks.join(',\n')}}\n`
+    return [name, ascii(selfContained(pack))]
   })
   // What is kept of a pack is found by its name: it is another one after every change, of whichever pack.
   const hash = createHash('sha256')
@@ -133,6 +133,17 @@ function pack(output) {
   for (const { fileName, code } of output)
     if (packed.has(fileName)) rmSync(join(fresh, fileName))
     else write(fileName, asking(code, 'require("./packs.cjs").part'))
+}
+
+/**
+ * A pack has `module` and `require` and nothing else that Node gives to a file, and what was kept of it cannot import. What a
+ * dynamic import of Node's own modules gives, `require` has.
+ */
+function selfContained(text) {
+  const required = text.replace(/\bimport\(([`'"]node:[\w/]+[`'"])\)/g, 'Promise.resolve(require($1))')
+  const [found] = /\bimport\s*\(|\bimport\.meta|\b__(file|dir)name\b|\brequire\.\w+/.exec(required) ?? []
+  if (found !== undefined) throw new Error(`a pack has no ${found}`)
+  return required
 }
 
 /** Text that V8 need not decode: a letter takes one byte, in the file as in memory. */

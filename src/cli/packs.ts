@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { constants, Script } from 'node:vm'
+import { Script } from 'node:vm'
 import { makeFolders } from '../host/places.js'
 import { compileAsUsual } from '../host/webassembly.js'
 import { compileCacheFolder } from './compile-cache.js'
@@ -67,7 +67,6 @@ function open(name: string): Pack {
   const script = new Script(`(function (module, require) {${readFileSync(filename).toString('latin1')}\n})`, {
     filename,
     ...(cachedData !== undefined && { cachedData }),
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   })
   if (cachedData === undefined || script.cachedDataRejected === true)
     process.once('exit', () => keep(file, script))

@@ -69,6 +69,16 @@ describe.concurrent('what V8 made of the program', () => {
     expect(keptBy(place)).toEqual(first)
   })
 
+  it('loads more of Node later on, whether it was kept or not', async () => {
+    const nowhere = { RUSHES_BASE_URL: 'http://127.0.0.1:9', RUSHES_API_KEY_COMMAND: 'echo key-of-a-command' }
+    const place = createPerson(nowhere)
+    const [first, second] = [await rushes(place, ['status', 'x']), await rushes(place, ['status', 'x'])]
+    expect(first.stderr).toMatch(
+      /^error: run x: 127\.0\.0\.1:9 could not be reached: the connection was refused\n {2}/,
+    )
+    expect(second).toEqual(first)
+  })
+
   it.each([
     ['is no code at all', (whole: Buffer) => Buffer.from('x'.repeat(whole.length))],
     ['is cut off', (whole: Buffer) => whole.subarray(0, whole.length >> 1)],

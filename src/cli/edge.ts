@@ -11,7 +11,7 @@ import {
   type SignalName,
 } from './interrupts.js'
 import { main } from './main.js'
-import { flushed, openOutlet } from './outlet.js'
+import { flushed, openOutlets } from './outlet.js'
 
 const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
 
@@ -26,8 +26,16 @@ export async function runProcess(): Promise<void> {
     stdoutError ??= error
     interrupts.interrupt('stdout closed')
   }
-  const stdout = openOutlet({ fd: 1, open: () => process.stdout, onError: onStdoutError })
-  const stderr = openOutlet({ fd: 2, open: () => process.stderr, onError() {} })
+  const leaveSignals = () => {
+    for (const [name, handler] of handlers) process.off(name, handler)
+  }
+  const { stdout, stderr, flush } = openOutlets(
+    {
+      stdout: { fd: 1, open: () => process.stdout, onError: onStdoutError },
+      stderr: { fd: 2, open: () => process.stderr, onError() {} },
+    },
+    leaveSignals,
+  )
 
   const exitCode = await main({
     argv: process.argv.slice(2),
@@ -38,10 +46,9 @@ export async function runProcess(): Promise<void> {
     interrupts,
   })
 
-  await stdout.flush()
+  await flush()
   if (stdoutError !== undefined) await endWithout(stdoutError)
-  await stderr.flush()
-  for (const [name, handler] of handlers) process.off(name, handler)
+  leaveSignals()
   const reason: unknown = interrupts.first.reason
   const signal = reason instanceof Interruption && reason.exitCode === exitCode ? reason.by : undefined
   // A script sees that the program died of the signal only if it really does.

@@ -1,8 +1,8 @@
 /**
  * Standard output and error as places that text goes to. As a stream each takes Node longer to open than a short command
- * takes altogether, so one that is no terminal is written to directly until somebody asks for the stream itself.
+ * takes altogether, so what is no terminal is opened only by a command that is still at work when it has said something.
  */
-import { fstatSync, writeSync } from 'node:fs'
+import { fstatSync, type Stats, writeSync } from 'node:fs'
 import type { Outlet, OutputStream } from './io.js'
 
 /** An outlet that is its stream from the start: a terminal, or a test's buffer. */
@@ -17,20 +17,70 @@ export const outletOf = (stream: OutputStream): Outlet => ({
   stream: () => stream,
 })
 
-export interface OpenOutlet extends Outlet {
-  /** Resolves when everything that was written is out of this process, which drops at its end what is still in a pipe. */
-  flush(): Promise<void>
-}
-
 export interface OutletOptions {
   readonly fd: number
   open(): NodeJS.WriteStream
   onError(error: NodeJS.ErrnoException): void
 }
 
-/** Node writes to files and pipes of these two without returning before it is done, and so does this. */
-export function openOutlet({ fd, open, onError }: OutletOptions): OpenOutlet {
-  const mayBeTerminal = isCharacterDevice(fd)
+export interface Outlets {
+  readonly stdout: Outlet
+  readonly stderr: Outlet
+  /** Resolves when everything that was written is out of this process, which drops at its end what is still in a pipe. */
+  flush(): Promise<void>
+}
+
+/** `beforeWaiting` is called when what is left is written, and nothing but a signal can end a wait for the reader. */
+export function openOutlets(
+  options: { readonly stdout: OutletOptions; readonly stderr: OutletOptions },
+  beforeWaiting: () => void,
+): Outlets {
+  /** What is for pipes, in the order of its writing: both may be the same one. */
+  const held: { readonly to: Sink; readonly text: string }[] = []
+  const pass = (write: (to: Sink, text: string) => void) => {
+    for (const { to, text } of held.splice(0)) write(to, text)
+  }
+  const hold = (to: Sink, text: string) => {
+    // A pipe whose reader stands still must not hold up work, so a command that goes on leaves it to the stream.
+    if (held.length === 0) setImmediate(() => pass((sink, each) => void sink.stream().write(each)))
+    held.push({ to, text })
+  }
+  const [stdout, stderr] = [sinkOf(options.stdout), sinkOf(options.stderr)]
+  return {
+    stdout: outletTo(stdout, hold),
+    stderr: outletTo(stderr, hold),
+    async flush() {
+      if (held.length > 0) beforeWaiting()
+      pass((sink, text) => sink.writeAndWait(text))
+      for (const { opened } of [stdout, stderr]) if (opened !== undefined) await flushed(opened)
+    },
+  }
+}
+
+interface Sink {
+  readonly kind: 'terminal' | 'file' | 'pipe'
+  readonly opened: NodeJS.WriteStream | undefined
+  stream(): NodeJS.WriteStream
+  /** Returns when the text is where it goes to, or cannot go. */
+  writeAndWait(text: string): void
+}
+
+const outletTo = (sink: Sink, hold: (to: Sink, text: string) => void): Outlet => ({
+  get isTTY() {
+    return sink.kind === 'terminal' && sink.stream().isTTY === true
+  },
+  get columns() {
+    return sink.kind === 'terminal' ? sink.stream().columns : undefined
+  },
+  write(text) {
+    if (sink.kind === 'terminal' || sink.opened !== undefined) sink.stream().write(text)
+    else if (sink.kind === 'file') sink.writeAndWait(text)
+    else hold(sink, text)
+  },
+  stream: sink.stream,
+})
+
+function sinkOf({ fd, open, onError }: OutletOptions): Sink {
   let opened: NodeJS.WriteStream | undefined
   let isBroken = false
   const stream = () => {
@@ -41,16 +91,14 @@ export function openOutlet({ fd, open, onError }: OutletOptions): OpenOutlet {
     return opened
   }
   return {
-    get isTTY() {
-      return mayBeTerminal && stream().isTTY === true
-    },
-    get columns() {
-      return mayBeTerminal ? stream().columns : undefined
+    kind: kindOf(fd),
+    get opened() {
+      return opened
     },
     stream,
-    write(text) {
+    writeAndWait(text) {
       if (isBroken) return
-      if (mayBeTerminal || opened !== undefined) return void stream().write(text)
+      if (opened !== undefined) return void opened.write(text)
       let bytes: Uint8Array = Buffer.from(text)
       try {
         while (bytes.byteLength > 0) bytes = bytes.subarray(writeSync(fd, bytes))
@@ -62,20 +110,20 @@ export function openOutlet({ fd, open, onError }: OutletOptions): OpenOutlet {
         onError(error)
       }
     },
-    async flush() {
-      if (opened !== undefined) await flushed(opened)
-    },
   }
 }
 
-/** Only such a one can be a terminal; what that is like its stream knows. */
-function isCharacterDevice(fd: number): boolean {
+/** Whether a device is a terminal, and what it is like, its stream knows. */
+function kindOf(fd: number): Sink['kind'] {
+  let found: Stats
   try {
-    return fstatSync(fd).isCharacterDevice()
+    found = fstatSync(fd)
   } catch {
     // Closed by whoever started the program: Node puts something in its place when the stream is opened.
-    return true
+    return 'terminal'
   }
+  if (found.isCharacterDevice()) return 'terminal'
+  return found.isFile() ? 'file' : 'pipe'
 }
 
 export const flushed = (stream: NodeJS.WriteStream): Promise<void> =>

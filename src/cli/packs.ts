@@ -5,17 +5,20 @@
  */
 import {
   closeSync,
+  fstatSync,
   fsyncSync,
   openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { Script } from 'node:vm'
+import { EXIT } from '../errors.js'
 import { makeFolders } from '../host/places.js'
 import { compileAsUsual } from '../host/webassembly.js'
 import { compileCacheFolder } from './compile-cache.js'
@@ -63,13 +66,16 @@ function open(name: string): Pack {
   if (folder === undefined) return require(`./${name}`) as Pack
   const filename = join(__dirname, name)
   const file = join(folder, `${name}.${commandWord(process.argv)}`)
-  const cachedData = readIfThere(file)
+  const cachedData = readKept(file)
   const script = new Script(`(function (module, require) {${readFileSync(filename).toString('latin1')}\n})`, {
     filename,
     ...(cachedData !== undefined && { cachedData }),
   })
   if (cachedData === undefined || script.cachedDataRejected === true)
-    process.once('exit', () => keep(file, script))
+    process.once('exit', (code) => {
+      // What was mistyped is no command.
+      if (code !== EXIT.usage) keep(file, script)
+    })
   const module: Module = { exports: undefined }
   script.runInThisContext()(module, require)
   return module.exports as Pack
@@ -82,7 +88,9 @@ function open(name: string): Pack {
 function keptIn(env: NodeJS.ProcessEnv): string | undefined {
   if (env.NODE_DISABLE_COMPILE_CACHE || env.NODE_OPTIONS || process.execArgv.length > 0) return undefined
   const folder = compileCacheFolder(env)
-  return folder && join(folder, `${process.version}-${process.arch}`)
+  // One that depends on where the user is may be anybody's.
+  if (folder === undefined || !isAbsolute(folder)) return undefined
+  return join(folder, `${process.version}-${process.arch}`)
 }
 
 /** What is kept has the functions that ran: others for each command, and fewer for its help. */
@@ -91,12 +99,36 @@ function commandWord([, , word = '', ...more]: readonly string[]): string {
   return /^[a-z_]{1,20}$/.test(word) ? word : 'none'
 }
 
-function readIfThere(file: string): Buffer | undefined {
+const isOwn = ({ uid, mode }: Stats): boolean =>
+  process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
+
+/** Undefined when there is nothing, it is not this user's, or it is not what was written. */
+function readKept(file: string): Buffer | undefined {
   try {
-    return readFileSync(file)
+    const handle = openSync(file, 'r')
+    try {
+      if (!isOwn(fstatSync(handle))) return undefined
+      const bytes = readFileSync(handle)
+      const code = bytes.subarray(0, -SUM_BYTES)
+      return bytes.readInt32LE(code.length) === sumOf(code) ? code : undefined
+    } finally {
+      closeSync(handle)
+    }
   } catch {
     return undefined
   }
+}
+
+const SUM_BYTES = 4
+/** Disks and what copies files lose blocks, of 512 bytes at the least. */
+const SUM_STRIDE_BYTES = 256
+
+/** V8 looks at the length alone, and dies of what is not its own. Of every block a little: all of it takes longer than compiling. */
+function sumOf(bytes: Buffer): number {
+  let sum = bytes.length
+  for (let at = 0; at + 4 <= bytes.length; at += SUM_STRIDE_BYTES)
+    sum = (Math.imul(sum, 31) + bytes.readInt32LE(at)) | 0
+  return sum
 }
 
 function remove(path: string): void {
@@ -114,25 +146,38 @@ const KEPT_MS = 90 * DAY_MS
 /** Where it cannot be kept, the next start takes longer, and that is all. */
 function keep(file: string, script: Script): void {
   const folder = dirname(file)
-  const fresh = `${file}.${process.pid}`
   try {
     compileAsUsual()
     makeFolders(folder, 0o700)
-    // V8 believes what it reads: it must be whole under its name, even if the machine stops now.
-    const handle = openSync(fresh, 'wx', 0o600)
-    try {
-      writeFileSync(handle, script.createCachedData())
-      fsyncSync(handle)
-    } finally {
-      closeSync(handle)
-    }
-    renameSync(fresh, file)
+    if (!isOwn(statSync(folder))) return
+    const code = script.createCachedData()
+    const sum = Buffer.alloc(SUM_BYTES)
+    sum.writeInt32LE(sumOf(code))
+    writeWhole(file, Buffer.concat([code, sum]))
     for (const name of readdirSync(folder)) {
       const path = join(folder, name)
       if (Date.now() - statSync(path).mtimeMs > KEPT_MS) remove(path)
     }
   } catch {
     // Nor where the folder is none, or its disk is full.
+  }
+}
+
+/** On the disk before it has its name: it must be whole under that, even if the machine stops now. */
+function writeWhole(file: string, bytes: Buffer): void {
+  // Processes of two containers may have one id.
+  const fresh = `${file}.${process.pid}-${process.hrtime.bigint().toString(36)}`
+  const handle = openSync(fresh, 'wx', 0o600)
+  try {
+    try {
+      writeFileSync(handle, bytes)
+      fsyncSync(handle)
+    } finally {
+      closeSync(handle)
+    }
+    renameSync(fresh, file)
+  } catch (error) {
     remove(fresh)
+    throw error
   }
 }

@@ -14,7 +14,9 @@ export function start(): void {
 function sayVersion(): void {
   try {
     writeSync(1, `${VERSION}\n`)
-  } catch (error) {
-    edge().then(({ endWithout }) => endWithout(error as NodeJS.ErrnoException))
+  } catch (thrown) {
+    const error = thrown as NodeJS.ErrnoException
+    if (error.code === 'EAGAIN') process.stdout.write(`${VERSION}\n`)
+    else edge().then(({ endWithout }) => endWithout(error))
   }
 }

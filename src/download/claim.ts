@@ -12,6 +12,7 @@ import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { uptime } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { cutToBytes } from '../host/files.js'
+import { errorCode } from '../host/places.js'
 import { isAlive, ownMark } from '../host/processes.js'
 import { readAbout } from './about.js'
 import { aboutIn, bytesIn, newBytesIn, type Part, partOf } from './part.js'
@@ -50,18 +51,18 @@ function isAbandoned(stem: string, name: string): boolean {
   return !isAlive({ pid: Number(pid), startedAt: startedAt === '0' ? undefined : startedAt })
 }
 
-/** What lies in a folder that belongs to somebody's part. */
-export type Listing = (folder: string) => Promise<readonly string[]>
+/** What lies in a folder that belongs to somebody's part; undefined for a folder that tells nobody what is in it. */
+export type Listing = (folder: string) => Promise<readonly string[] | undefined>
 
 /** Looks into each folder once: what two hundred outputs find in it is what earlier commands have left there. */
 export function createListing(): Listing {
-  const found = new Map<string, Promise<readonly string[]>>()
+  const found = new Map<string, ReturnType<Listing>>()
   return (folder) => {
     const names =
       found.get(folder) ??
       readdir(folder).then(
         (all) => all.filter((name) => name.startsWith('.') && name.endsWith('.part')),
-        () => [],
+        (error) => (errorCode(error) === 'ENOENT' ? [] : undefined),
       )
     found.set(folder, names)
     return names
@@ -76,7 +77,7 @@ export async function claimPart(key: PartKey, list: Listing): Promise<Part | und
   const [folder, stem] = [dirname(key.place), stemOf(key)]
   const free = `${stem}.part`
   let longest: Part | undefined
-  for (const name of await list(folder)) {
+  for (const name of (await list(folder)) ?? [free]) {
     if (name !== free && !isAbandoned(stem, name)) continue
     const own = join(folder, ownName(stem))
     try {

@@ -25,6 +25,8 @@ export interface Part {
   begin(about: About | undefined): Promise<void>
   /** May return before the chunk is written, which must not change; what becomes of it is told by the next call. */
   write(chunk: Uint8Array): Promise<void>
+  /** Rejects with what became of the last write. */
+  settled(): Promise<void>
   /** The first bytes. */
   head(bytes: number): Promise<Uint8Array>
   /** Looks through what an earlier process has written, so that `seal` can tell what the whole file holds. */
@@ -110,6 +112,7 @@ export function partOf({ own, free, ...found }: Found): Part {
       writing.catch(() => {})
       hash?.update(chunk)
     },
+    settled: () => writing,
     async head(most) {
       await writing
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(most), 0, most, 0)

@@ -66,6 +66,7 @@ async function whole(
     return await sealed(opened, signal)
   } catch (error) {
     response.discard()
+    await afterWriting(opened)
     throw error
   }
 }
@@ -78,8 +79,9 @@ async function rest(
   landing: Landing,
   meter: Meter,
 ): Promise<Arrival> {
+  let opened: Opened | undefined
   try {
-    const opened = await openedAgain(part, url, landing)
+    opened = await openedAgain(part, url, landing)
     const totalBytes = part.about?.totalBytes ?? totalOf(response.header)
     meter.receive(part.bytes)
     meter.expect(totalBytes)
@@ -89,6 +91,7 @@ async function rest(
     return await sealed(opened, signal, totalBytes)
   } catch (error) {
     response.discard()
+    await afterWriting(opened)
     throw error
   }
 }
@@ -123,6 +126,7 @@ async function sealed(
   signal: AbortSignal | undefined,
   totalBytes = part.about?.totalBytes,
 ): Promise<Arrival> {
+  await writing(path, () => part.settled())
   if (totalBytes !== undefined && part.bytes !== totalBytes) {
     const had = part.bytes
     // Fewer is a beginning to go on from; more is nothing at all.
@@ -132,6 +136,11 @@ async function sealed(
   const held = await writing(path, () => part.seal())
   signal?.throwIfAborted()
   return { part, path, kind, ...held }
+}
+
+/** A disk that failed is the reason, whatever came after: the network's trouble alone is tried again. */
+const afterWriting = async (opened: Opened | undefined): Promise<void> => {
+  if (opened !== undefined) await writing(opened.path, () => opened.part.settled())
 }
 
 /** A portal that wants a password, or a page that says sorry, with status 200. */

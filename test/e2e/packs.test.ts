@@ -1,6 +1,7 @@
 /** What V8 made of the program is kept in the user's cache folder, and nothing depends on it. */
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -49,11 +50,12 @@ describe.concurrent('what V8 made of the program', () => {
     expect(keptBy(place)).toEqual(first)
   })
 
-  it('is kept for each command, and for help', async () => {
+  it('is kept for each command, and for help, and not for what was mistyped', async () => {
     const place = createPerson()
     await models(place)
     await rushes(place, ['run', 'image', '--help'])
-    await rushes(place, ['../../no-command'])
+    for (const word of ['../../no-command', 'modles']) await rushes(place, [word])
+    await rushes(place, [])
     expect([...keptBy(place).keys()].sort()).toEqual(['core.help', 'core.models', 'core.none'])
   })
 
@@ -83,6 +85,8 @@ describe.concurrent('what V8 made of the program', () => {
     ['is no code at all', (whole: Buffer) => Buffer.from('x'.repeat(whole.length))],
     ['is cut off', (whole: Buffer) => whole.subarray(0, whole.length >> 1)],
     ['is empty', () => Buffer.alloc(0)],
+    // V8 runs into it, and the process dies of a signal.
+    ['has lost a block', (whole: Buffer) => Buffer.from(whole).fill(0, 49_152, 53_248)],
   ])('is made again where it %s', async (_, spoil) => {
     const place = createPerson()
     await models(place)
@@ -91,7 +95,9 @@ describe.concurrent('what V8 made of the program', () => {
     const whole = readFileSync(path)
     writeFileSync(path, spoil(whole))
     await models(place)
-    expect(readFileSync(path).length).toBeGreaterThan(whole.length / 2)
+    const again = readFileSync(path)
+    expect(again.length).toBeGreaterThan(whole.length / 2)
+    expect(again.subarray(49_152, 53_248).every((byte) => byte === 0)).toBe(false)
     expect(readdirSync(folderOf(place))).toEqual([name])
   })
 
@@ -122,6 +128,28 @@ describe.concurrent('what V8 made of the program', () => {
     await models(place)
     expect(filesBelow(place.home)).toEqual([])
     expect(filesBelow(place.env.XDG_CACHE_HOME ?? '')[0]).toMatch(/^rushes\/v.*core-.*\.models$/)
+  })
+
+  it.skipIf(process.getuid?.() !== 0)('is not read where it is not of the user who starts it', async () => {
+    const place = createPerson()
+    await models(place)
+    const path = join(folderOf(place), keptBy(place).get('core.models')?.name ?? '')
+    chownSync(path, 65_534, 65_534)
+    await models(place)
+    expect(statSync(path).uid).toBe(0)
+    chownSync(folderOf(place), 65_534, 65_534)
+    await rushes(place, ['--help'])
+    expect([...keptBy(place).keys()]).toEqual(['core.models'])
+  })
+
+  it.each([
+    ['HOME', { HOME: '' }],
+    ['HOME', { HOME: 'here' }],
+    ['NODE_COMPILE_CACHE', { NODE_COMPILE_CACHE: 'here' }],
+  ])('is never looked for where the user happens to be: %s', async (_, env) => {
+    const place = createPerson().with(env)
+    await models(place)
+    expect(filesBelow(place.folder)).toEqual([])
   })
 
   it('is not missed where the folder is a file, or nobody can write there', async () => {

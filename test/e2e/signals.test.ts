@@ -115,3 +115,27 @@ describe.concurrent('a signal at other times', () => {
     expect(await again.process.ended).toMatchObject({ code: 0, signal: null })
   })
 })
+
+describe('a signal while the reader of a pipe stands still', () => {
+  // What fills the pipe is there before the program says anything.
+  const stuck = (place: Place, words: string, ends: string) =>
+    bash(
+      place,
+      `{ head -c 65536 /dev/zero; echo $BASHPID > pid; exec rushes ${words}; } ${ends} | { echo $BASHPID > reader; exec sleep 120 > /dev/null 2>&1; } &
+       until [ -s pid ] && [ -s reader ]; do sleep 0.1; done
+       pid=$(cat pid)
+       while kill -INT $pid 2> /dev/null; do sleep 0.3; done
+       kill $(cat reader)
+       echo ended`,
+    )
+
+  it.each([
+    ['standard output', 'models', ''],
+    ['standard error', '--nonsense', '2>&1'],
+    ['both, while it waits', 'run video "a fox" --debug', '2>&1'],
+  ])('ends the program: %s', async (_, words, ends) => {
+    const place = await serve(createPlace())
+    const { stdout } = await stuck(place, words, ends)
+    expect(stdout).toBe('ended\n')
+  })
+})

@@ -120,19 +120,19 @@ function pack(output) {
     const chunks = held.map(
       ({ fileName, code }) => `"${fileName}":function(module,exports){${asking(code, '__part')}\n}`,
     )
-    const pack = `const{part:__part}=require("./packs.cjs");module.exports={${chunks.join(',\n')}}\n`
-    return [name, ascii(selfContained(pack))]
+    const text = `const{part:__part}=require("./packs.cjs");module.exports={${chunks.join(',\n')}}\n`
+    return [name, ascii(selfContained(text))]
   })
   // What is kept of a pack is found by its name: it is another one after every change, of whichever pack.
   const hash = createHash('sha256')
   for (const [, text] of texts) hash.update(text)
   const build = hash.digest('hex').slice(0, NO_BUILD.length)
-  const write = (fileName, text) =>
+  const writeNamed = (fileName, text) =>
     writeFileSync(join(fresh, fileName), text.replaceAll(`-${NO_BUILD}.cjs`, `-${build}.cjs`))
-  for (const [name, text] of texts) write(`${name}-${build}.cjs`, text)
+  for (const [name, text] of texts) writeNamed(`${name}-${build}.cjs`, text)
   for (const { fileName, code } of output)
     if (packed.has(fileName)) rmSync(join(fresh, fileName))
-    else write(fileName, asking(code, 'require("./packs.cjs").part'))
+    else writeNamed(fileName, asking(code, 'require("./packs.cjs").part'))
 }
 
 /**

@@ -7,12 +7,18 @@ import { posix, win32 } from 'node:path'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Undefined where there is no home: nothing is kept then. */
+/** Undefined where there is no home, or a relative one: what depends on where the user happens to be may be anybody's. */
 export function compileCacheFolder(
   env: Env,
   platform: NodeJS.Platform = process.platform,
   askSystem: () => string = homedir,
 ): string | undefined {
+  const { isAbsolute } = platform === 'win32' ? win32 : posix
+  const folder = namedFolder(env, platform, askSystem)
+  return folder !== undefined && isAbsolute(folder) ? folder : undefined
+}
+
+function namedFolder(env: Env, platform: NodeJS.Platform, askSystem: () => string): string | undefined {
   if (env.NODE_COMPILE_CACHE) return env.NODE_COMPILE_CACHE
   const { join } = platform === 'win32' ? win32 : posix
   const below = (...words: readonly string[]) => {

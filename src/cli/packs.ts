@@ -16,7 +16,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Script } from 'node:vm'
 import { EXIT } from '../errors.js'
 import { makeFolders } from '../host/places.js'
@@ -88,9 +88,7 @@ function open(name: string): Pack {
 function keptIn(env: NodeJS.ProcessEnv): string | undefined {
   if (env.NODE_DISABLE_COMPILE_CACHE || env.NODE_OPTIONS || process.execArgv.length > 0) return undefined
   const folder = compileCacheFolder(env)
-  // One that depends on where the user is may be anybody's.
-  if (folder === undefined || !isAbsolute(folder)) return undefined
-  return join(folder, `${process.version}-${process.arch}`)
+  return folder && join(folder, `${process.version}-${process.arch}`)
 }
 
 /** What is kept has the functions that ran: others for each command, and fewer for its help. */

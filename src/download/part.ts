@@ -51,7 +51,11 @@ export interface Found {
 /** Killed on the way, so small a file is fetched anew; a signal and the network leave time to write down what it is. */
 const SMALL_BYTES = 262_144
 
-const isSmall = ({ totalBytes }: About): boolean => totalBytes !== undefined && totalBytes <= SMALL_BYTES
+/** Whether it is written down from the start what the file is. */
+const isNoted = (about: About | undefined): about is About =>
+  about !== undefined &&
+  validatorOf(about) !== undefined &&
+  (about.totalBytes ?? SMALL_BYTES + 1) > SMALL_BYTES
 
 export const bytesIn = (folder: string): string => join(folder, 'bytes')
 export const aboutIn = (folder: string): string => join(folder, 'about.json')
@@ -64,13 +68,12 @@ export function partOf({ own, free, ...found }: Found): Part {
   let { handle, bytes, about } = found
   /** Of the first `bytes` bytes; undefined when an earlier process has written them. */
   let hash: Hash | undefined = bytes === 0 ? createHash('sha256') : undefined
-  let isKept = about !== undefined
   /** The write that is under way, while the next bytes are hashed and come in. */
   let writing = Promise.resolve()
   const discard = async (): Promise<void> => {
     await writing.catch(() => {})
     await handle.close().catch(() => {})
-    if (isKept) await removeFile(aboutIn(own)).catch(() => {})
+    if (isNoted(about)) await removeFile(aboutIn(own)).catch(() => {})
     // Empty where the bytes have their own name by now: two hundred files are not each searched for more.
     await rmdir(own).catch(() => rm(own, { recursive: true, force: true }).catch(() => {}))
   }
@@ -87,7 +90,6 @@ export function partOf({ own, free, ...found }: Found): Part {
       if (bytes > 0 || about !== undefined) {
         // First: killed in between, nobody must take the new bytes for those of the old file.
         await removeFile(aboutIn(own))
-        isKept = false
         await handle.close()
         await removeFile(path)
         handle = await newBytesIn(own)
@@ -95,9 +97,7 @@ export function partOf({ own, free, ...found }: Found): Part {
       hash = createHash('sha256')
       bytes = 0
       about = next
-      if (about === undefined || validatorOf(about) === undefined || isSmall(about)) return
-      await keepAbout(aboutIn(own), about)
-      isKept = true
+      if (isNoted(about)) await keepAbout(aboutIn(own), about)
     },
     async write(chunk) {
       await writing

@@ -65,8 +65,7 @@ async function whole(
     if (opened === undefined) throw new Miss('the answer is empty', { again: true })
     return await sealed(opened, signal)
   } catch (error) {
-    response.discard()
-    await afterWriting(opened)
+    await ended(response, opened)
     throw error
   }
 }
@@ -90,8 +89,7 @@ async function rest(
       await writing(opened.path, () => part.write(chunk))
     return await sealed(opened, signal, totalBytes)
   } catch (error) {
-    response.discard()
-    await afterWriting(opened)
+    await ended(response, opened)
     throw error
   }
 }
@@ -126,7 +124,6 @@ async function sealed(
   signal: AbortSignal | undefined,
   totalBytes = part.about?.totalBytes,
 ): Promise<Arrival> {
-  await writing(path, () => part.settled())
   if (totalBytes !== undefined && part.bytes !== totalBytes) {
     const had = part.bytes
     // Fewer is a beginning to go on from; more is nothing at all.
@@ -139,7 +136,8 @@ async function sealed(
 }
 
 /** A disk that failed is the reason, whatever came after: the network's trouble alone is tried again. */
-const afterWriting = async (opened: Opened | undefined): Promise<void> => {
+async function ended(response: HttpResponse, opened: Opened | undefined): Promise<void> {
+  response.discard()
   if (opened !== undefined) await writing(opened.path, () => opened.part.settled())
 }
 

@@ -72,6 +72,9 @@ describe('the folder of compiled code', () => {
     [{ LOCALAPPDATA: 'C:\\l' }, 'win32', 'C:\\l\\rushes\\compiled'],
     [{ USERPROFILE: 'C:\\u' }, 'win32', 'C:\\u\\AppData\\Local\\rushes\\compiled'],
     [{}, 'linux', undefined],
+    [{ HOME: 'h' }, 'linux', undefined],
+    [{ NODE_COMPILE_CACHE: 'n', HOME: '/h' }, 'linux', undefined],
+    [{ LOCALAPPDATA: 'l' }, 'win32', undefined],
   ])('%j on %s: %s', (env, platform, folder) => {
     const unknown = () => {
       throw new Error('uv_os_homedir returned ENOENT')

@@ -50,6 +50,9 @@ const PACKS = {
   state: [/node_modules[\\/]libsql|src[\\/](journal|limiter|host|cli)\b/],
   network: [/node_modules[\\/]undici|src[\\/]host\b/],
   download: [/src[\\/](download|host)\b/],
+  kinds: [
+    /node_modules[\\/](file-type|strtok3|token-types|uint8array-extras|@tokenizer|@borewit|debug|ms)[\\/]/,
+  ],
 }
 /** In the place of the build until that is known. */
 const NO_BUILD = '0'.repeat(12)
@@ -58,10 +61,10 @@ const NO_BUILD = '0'.repeat(12)
 const fresh = join(root, `dist.${process.pid}`)
 mkdirSync(fresh, { recursive: true })
 try {
+  // On its own, in one file: of what it shared with the others it would have to be given a chunk, before it can load any.
+  const [start] = await write({ rushes: 'src/cli/start.ts' }, 'cjs', ['./edge.js'])
   // The program as CommonJS: Node reads it in half the time that its ESM loader takes, chunk by chunk.
-  pack(await write({ rushes: 'src/cli/start.ts', renderer: 'src/service/engines/renderer.ts' }, 'cjs'))
-  // On its own: what it shared with the others it could not load.
-  await write({ packs: 'src/cli/packs.ts' }, 'cjs')
+  pack(start, await write({ edge: 'src/cli/edge.ts', renderer: 'src/service/engines/renderer.ts' }, 'cjs'))
   await write({ index: 'src/index.ts' }, 'esm')
   copyParts(join(fresh, 'parts'))
   writeFileSync(join(fresh, 'third-party-licenses.txt'), licenses())
@@ -72,14 +75,14 @@ try {
   rmSync(fresh, { recursive: true, force: true })
 }
 
-async function write(input, format) {
+async function write(input, format, others = []) {
   const plugins = [compiledSchemas(), lightCommander(), lightUndici(), lightLibsql(), textFiles()]
   const bundle = await rolldown({
     cwd: root,
     input,
     plugins,
     platform: 'node',
-    external: EXTERNAL,
+    external: [...EXTERNAL, ...others],
     logLevel: 'warn',
   })
   const extension = format === 'cjs' ? 'cjs' : 'js'
@@ -101,14 +104,12 @@ async function write(input, format) {
   return output
 }
 
-/** Puts chunks into packs (src/cli/packs.ts), and has all that need one of them ask for it there. */
-function pack(output) {
+/** Puts chunks into packs (src/cli/packs.ts), and has all that need one of them, `start` the first, ask for it there. */
+function pack(start, output) {
   const packed = new Map()
-  // The version alone is told without a pack.
-  const { imports } = output.find(({ name }) => name === 'rushes')
-  for (const { fileName, isEntry, moduleIds } of output) {
+  for (const { fileName, name: entry, moduleIds } of output) {
     const holds = (name) => moduleIds.every((id) => PACKS[name].some((may) => may.test(id)))
-    const name = isEntry || imports.includes(fileName) ? undefined : Object.keys(PACKS).find(holds)
+    const name = entry === 'renderer' ? undefined : Object.keys(PACKS).find(holds)
     if (name !== undefined) packed.set(fileName, name)
   }
   const asking = (code, ask) =>
@@ -120,11 +121,11 @@ function pack(output) {
     const chunks = held.map(
       ({ fileName, code }) => `"${fileName}":function(module,exports){${asking(code, '__part')}\n}`,
     )
-    const text = `const{part:__part}=require("./packs.cjs");module.exports={${chunks.join(',\n')}}\n`
+    const text = `const{part:__part}=require("./${start.fileName}");module.exports={${chunks.join(',\n')}}\n`
     return [name, ascii(selfContained(text))]
   })
-  // What is kept of a pack is found by its name: it is another one after every change, of whichever pack.
-  const hash = createHash('sha256')
+  // What is kept of a pack is found by its name: it is another one after every change, of whichever pack or of what keeps it.
+  const hash = createHash('sha256').update(start.code)
   for (const [, text] of texts) hash.update(text)
   const build = hash.digest('hex').slice(0, NO_BUILD.length)
   const writeNamed = (fileName, text) =>
@@ -132,7 +133,12 @@ function pack(output) {
   for (const [name, text] of texts) writeNamed(`${name}-${build}.cjs`, text)
   for (const { fileName, code } of output)
     if (packed.has(fileName)) rmSync(join(fresh, fileName))
-    else writeNamed(fileName, asking(code, 'require("./packs.cjs").part'))
+    else writeNamed(fileName, asking(code, `require("./${start.fileName}").part`))
+  const required = start.code.replace(
+    /\bimport\(`\.\/edge\.js`\)/,
+    'Promise.resolve().then(()=>require("./edge.cjs"))',
+  )
+  writeNamed(start.fileName, asking(required, 'part'))
 }
 
 /**
@@ -230,6 +236,7 @@ function lightCommander() {
 /**
  * undici loads HTTP/2 whether it is used or not, and for forms all of `fetch`; neither is asked of it here. Of Node's HTTP it
  * wants a limit and the class of messages that are sent on, of `assert` that it throws: both take longer to load than undici.
+ * Of its parser's tables it reads two, and making all of them takes as long as all else of it.
  */
 function lightUndici() {
   const replaced = {
@@ -241,17 +248,22 @@ function lightUndici() {
   return {
     name: 'light-undici',
     load: {
-      filter: { id: /undici[\\/]lib[\\/](dispatcher[\\/]client-h2|web[\\/]fetch[\\/]body)\.js$/ },
-      handler: (id) => ({
-        code: `module.exports = function () { throw new Error('not in this build: ${basename(id)}') }`,
-        moduleType: 'js',
-      }),
+      filter: {
+        id: /undici[\\/]lib[\\/](dispatcher[\\/]client-h2|web[\\/]fetch[\\/]body|llhttp[\\/]constants)\.js$/,
+      },
+      handler(id) {
+        const { TYPE, ERROR } = id.endsWith('constants.js') ? createRequire(import.meta.url)(id) : {}
+        const code = TYPE
+          ? `module.exports = ${JSON.stringify({ TYPE, ERROR })}`
+          : `module.exports = function () { throw new Error('not in this build: ${basename(id)}') }`
+        return { code, moduleType: 'js' }
+      },
     },
     transform: {
       filter: { id: /undici[\\/]lib[\\/]/, code: /require\('node:(http|assert)'\)/ },
       handler(code) {
-        if (/\bassert\.\w|\bhttp\.(?!maxHeaderSize)/.test(code))
-          throw new Error('undici wants more of assert or http by now')
+        if (/\bassert\.\w|\bhttp\.(?!maxHeaderSize)|\bconstants\.(?!TYPE\b|ERROR\b|js\b)/.test(code))
+          throw new Error('undici wants more of assert, http or its constants by now')
         return Object.entries(replaced).reduce((text, [wanted, given]) => text.replace(wanted, given), code)
       },
     },

@@ -2,8 +2,8 @@
  * Where it is kept what V8 made of the program. What lies there is run, so it is a folder of the user's own, and not one of
  * everybody's below the temporary one.
  */
-import { homedir } from 'node:os'
 import { posix, win32 } from 'node:path'
+import { systemHome } from '../host/paths.js'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -11,7 +11,7 @@ type Env = Readonly<Record<string, string | undefined>>
 export function compileCacheFolder(
   env: Env,
   platform: NodeJS.Platform = process.platform,
-  askSystem: () => string = homedir,
+  askSystem: () => string = systemHome,
 ): string | undefined {
   const { isAbsolute } = platform === 'win32' ? win32 : posix
   const folder = namedFolder(env, platform, askSystem)

@@ -3,13 +3,7 @@
  * touches `process` for more than a look.
  */
 import { EXIT } from '../errors.js'
-import {
-  createInterrupts,
-  Interruption,
-  type InterruptSource,
-  SIGNAL_EXITS,
-  type SignalName,
-} from './interrupts.js'
+import { createInterrupts, type InterruptSource, SIGNAL_EXITS, type SignalName } from './interrupts.js'
 import { main } from './main.js'
 import { flushed, openOutlets } from './outlet.js'
 
@@ -49,8 +43,8 @@ export async function runProcess(): Promise<void> {
   await flush()
   if (stdoutError !== undefined) await endWithout(stdoutError)
   leaveSignals()
-  const reason: unknown = interrupts.first.reason
-  const signal = reason instanceof Interruption && reason.exitCode === exitCode ? reason.by : undefined
+  const { reason } = interrupts
+  const signal = reason?.exitCode === exitCode ? reason.by : undefined
   // A script sees that the program died of the signal only if it really does.
   if (signal !== undefined && signal !== 'stdout closed' && process.platform !== 'win32')
     process.kill(process.pid, signal)

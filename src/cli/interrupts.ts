@@ -25,20 +25,48 @@ export interface Interrupts {
 }
 
 export interface InterruptSource extends Interrupts {
+  /** That of the first, once there is one. */
+  readonly reason: Interruption | undefined
   /** The first call asks to end soon, the second to end now; a closed standard output is not waited for. */
   interrupt(by: SignalName | 'stdout closed'): void
 }
 
+/** The signals are made when they are asked for: a short command ends before anybody would heed them. */
 export function createInterrupts(): InterruptSource {
-  const first = new AbortController()
-  const second = new AbortController()
+  const [first, second] = [createLatch(), createLatch()]
   return {
-    first: first.signal,
-    second: second.signal,
+    get first() {
+      return first.signal()
+    },
+    get second() {
+      return second.signal()
+    },
+    get reason() {
+      return first.reason()
+    },
     interrupt(by) {
       const reason = new Interruption(by)
-      if (first.signal.aborted || by === 'stdout closed') second.abort(reason)
+      if (first.reason() !== undefined || by === 'stdout closed') second.abort(reason)
       first.abort(reason)
+    },
+  }
+}
+
+function createLatch() {
+  let controller: AbortController | undefined
+  let why: Interruption | undefined
+  return {
+    reason: () => why,
+    signal(): AbortSignal {
+      if (controller === undefined) {
+        controller = new AbortController()
+        if (why !== undefined) controller.abort(why)
+      }
+      return controller.signal
+    },
+    abort(reason: Interruption): void {
+      why ??= reason
+      controller?.abort(why)
     },
   }
 }

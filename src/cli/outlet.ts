@@ -2,7 +2,7 @@
  * Standard output and error as places that text goes to. As a stream each takes Node longer to open than a short command
  * takes altogether, so what is no terminal is opened only by a command that is still at work when it has said something.
  */
-import { fstatSync, type Stats, writeSync } from 'node:fs'
+import { fstatSync, type Stats, statSync, writeSync } from 'node:fs'
 import type { Outlet, OutputStream } from './io.js'
 
 /** An outlet that is its stream from the start: a terminal, or a test's buffer. */
@@ -122,9 +122,13 @@ function kindOf(fd: number): Sink['kind'] {
     // Closed by whoever started the program: Node puts something in its place when the stream is opened.
     return 'terminal'
   }
-  if (found.isCharacterDevice()) return 'terminal'
+  if (found.isCharacterDevice()) return isNowhere(found) ? 'file' : 'terminal'
   return found.isFile() ? 'file' : 'pipe'
 }
+
+/** Where scripts send what they do not want: it takes everything at once. */
+const isNowhere = ({ rdev }: Stats): boolean =>
+  statSync('/dev/null', { throwIfNoEntry: false })?.rdev === rdev
 
 export const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
   new Promise((resolve) => {

@@ -10,6 +10,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   type Stats,
@@ -17,7 +18,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Script } from 'node:vm'
+import type { Script } from 'node:vm'
 import { EXIT } from '../errors.js'
 import { makeFolders } from '../host/places.js'
 import { compileAsUsual } from '../host/webassembly.js'
@@ -67,10 +68,15 @@ function open(name: string): Pack {
   const filename = join(__dirname, name)
   const file = join(folder, `${name}.${commandWord(process.argv)}`)
   const cachedData = readKept(file)
-  const script = new Script(`(function (module, require) {${readFileSync(filename).toString('latin1')}\n})`, {
-    filename,
-    ...(cachedData !== undefined && { cachedData }),
-  })
+  // Loaded here, since the version is told without.
+  const vm = process.getBuiltinModule('node:vm')
+  const script = new vm.Script(
+    `(function (module, require) {${readFileSync(filename).toString('latin1')}\n})`,
+    {
+      filename,
+      ...(cachedData !== undefined && { cachedData }),
+    },
+  )
   if (cachedData === undefined || script.cachedDataRejected === true)
     process.once('exit', (code) => {
       // What was mistyped is no command.
@@ -100,33 +106,25 @@ function commandWord([, , word = '', ...more]: readonly string[]): string {
 const isOwn = ({ uid, mode }: Stats): boolean =>
   process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
 
-/** Undefined when there is nothing, it is not this user's, or it is not what was written. */
+/**
+ * Undefined when there is nothing, it is not this user's, or it is not what was written. V8 looks at the length alone, and dies
+ * of what is not its own. So it is kept twice in its file: comparing all of it takes less than any sum of a part.
+ */
 function readKept(file: string): Buffer | undefined {
   try {
     const handle = openSync(file, 'r')
     try {
-      if (!isOwn(fstatSync(handle))) return undefined
-      const bytes = readFileSync(handle)
-      const code = bytes.subarray(0, -SUM_BYTES)
-      return bytes.readInt32LE(code.length) === sumOf(code) ? code : undefined
+      const stats = fstatSync(handle)
+      const bytes = Buffer.allocUnsafeSlow(stats.size)
+      if (!isOwn(stats) || readSync(handle, bytes) !== stats.size) return undefined
+      const code = bytes.subarray(0, stats.size >> 1)
+      return code.length > 0 && code.equals(bytes.subarray(code.length)) ? code : undefined
     } finally {
       closeSync(handle)
     }
   } catch {
     return undefined
   }
-}
-
-const SUM_BYTES = 4
-/** Disks and what copies files lose blocks, of 512 bytes at the least. */
-const SUM_STRIDE_BYTES = 256
-
-/** V8 looks at the length alone, and dies of what is not its own. Of every block a little: all of it takes longer than compiling. */
-function sumOf(bytes: Buffer): number {
-  let sum = bytes.length
-  for (let at = 0; at + 4 <= bytes.length; at += SUM_STRIDE_BYTES)
-    sum = (Math.imul(sum, 31) + bytes.readInt32LE(at)) | 0
-  return sum
 }
 
 function remove(path: string): void {
@@ -149,9 +147,7 @@ function keep(file: string, script: Script): void {
     makeFolders(folder, 0o700)
     if (!isOwn(statSync(folder))) return
     const code = script.createCachedData()
-    const sum = Buffer.alloc(SUM_BYTES)
-    sum.writeInt32LE(sumOf(code))
-    writeWhole(file, Buffer.concat([code, sum]))
+    writeWhole(file, Buffer.concat([code, code]))
     for (const name of readdirSync(folder)) {
       const path = join(folder, name)
       if (Date.now() - statSync(path).mtimeMs > KEPT_MS) remove(path)

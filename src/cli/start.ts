@@ -2,6 +2,8 @@
 import { writeSync } from 'node:fs'
 import { VERSION } from './version.js'
 
+export { part } from './packs.js'
+
 const edge = () => import('./edge.js')
 
 export function start(): void {

@@ -1,5 +1,4 @@
 /** Where the platform keeps a program's settings and its state. */
-import { homedir } from 'node:os'
 import { posix, win32 } from 'node:path'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -17,7 +16,7 @@ export function platformFolders(
   name: string,
   env: Env,
   platform: NodeJS.Platform = process.platform,
-  askSystem: () => string = homedir,
+  askSystem: () => string = systemHome,
 ): Folders {
   const { join, resolve } = platform === 'win32' ? win32 : posix
   const home = env.HOME || env.USERPROFILE || homeOf(askSystem)
@@ -38,6 +37,9 @@ export function platformFolders(
     state: resolve(xdg(env.XDG_STATE_HOME, '.local', 'state'), name),
   }
 }
+
+/** Node's `os` is loaded when it is asked for, since it hardly ever is: the variables say it. */
+export const systemHome = (): string => process.getBuiltinModule('node:os').homedir()
 
 /** A user id without an account has none, and Node throws: container engines then say `/`, and so do we. */
 function homeOf(askSystem: () => string): string {

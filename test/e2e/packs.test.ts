@@ -87,6 +87,7 @@ describe.concurrent('what V8 made of the program', () => {
     ['is empty', () => Buffer.alloc(0)],
     // V8 runs into it, and the process dies of a signal.
     ['has lost a block', (whole: Buffer) => Buffer.from(whole).fill(0, 49_152, 53_248)],
+    ['has another bit', (whole: Buffer) => Buffer.from(whole).fill((whole[49_500] ?? 0) ^ 1, 49_500, 49_501)],
   ])('is made again where it %s', async (_, spoil) => {
     const place = createPerson()
     await models(place)

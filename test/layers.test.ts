@@ -74,7 +74,6 @@ function wrongImport(from: string, to: string): string | undefined {
 /** What the build makes of an entry. */
 const BUILT: Readonly<Record<string, string>> = {
   'dist/rushes.cjs': 'src/cli/start.ts',
-  'dist/packs.cjs': 'src/cli/packs.ts',
   'dist/index.js': 'src/index.ts',
   'dist/renderer.cjs': 'src/service/engines/renderer.ts',
 }
@@ -219,7 +218,7 @@ describe('one place each', () => {
     ['chalk', ['src/cli/style.ts']],
     ['conf', ['src/cli/config-file.ts']],
     ['libsql', ['src/host/database.ts']],
-    ['undici', ['src/host/undici-parts.d.ts', 'src/host/undici.ts']],
+    ['undici', ['src/host/exchange.ts', 'src/host/undici-parts.d.ts', 'src/host/undici.ts']],
   ])('%s', (name, places) => expect(importers(name)).toEqual(places))
 
   it.each([

@@ -112,11 +112,14 @@ export function createContext(options: ContextOptions): Context {
       import('../host/undici.js'),
       import('../host/webassembly.js'),
     ])
-    // undici's parser is WebAssembly; the renderers are other processes.
-    compileOnce()
     const network = createNetwork({ env, clock })
-    closers.push(network.close)
-    return network.fetch
+    return (request) => {
+      // What Node keeps of its own modules V8 takes only as long as nothing was told to it, so what is needed is loaded before.
+      if (request.url.protocol === 'https:') process.getBuiltinModule('node:tls')
+      // undici's parser is WebAssembly; the renderers are other processes.
+      compileOnce()
+      return network.fetch(request)
+    }
   }
 
   const setting: Context['setting'] = async (name, flag) =>

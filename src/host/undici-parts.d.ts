@@ -1,11 +1,4 @@
 /** The parts of undici that are loaded one by one (`undici.ts`), with the types that it gives the whole. */
-declare module 'undici/lib/api/api-request.js' {
-  import type { Dispatcher } from 'undici'
-
-  const request: (this: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>
-  export default request
-}
-
 declare module 'undici/lib/api/index.js' {
   const api: Readonly<Record<'connect' | 'pipeline' | 'request' | 'stream' | 'upgrade', unknown>>
   export default api

@@ -15,13 +15,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { HttpFailure, type HttpRequest, readText } from '../../src/host/http.js'
-import {
-  createNetwork,
-  type Network,
-  type NetworkOptions,
-  SILENCE_TIMEOUT_MS,
-} from '../../src/host/undici.js'
+import type { Clock } from '../../src/host/clock.js'
+import { SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
+import { HttpFailure, type HttpRequest, type HttpResponse, readText } from '../../src/host/http.js'
+import { createNetwork, type Network, type NetworkOptions } from '../../src/host/undici.js'
 import { createManualClock } from '../support/clock.js'
 
 const KEY = 'sk-never-seen-anywhere'
@@ -280,6 +277,29 @@ describe('60 s of silence', () => {
     expect(await failed).toMatchObject({ sent: true, message: 'nothing moved for 60 s' })
   })
 
+  it('are none while nobody takes what is there, and the sender is held back meanwhile', async () => {
+    const clock = createManualClock()
+    let alarms = 0
+    const alarm: Clock['alarm'] = (ms, ring) => {
+      const disarm = clock.alarm(ms, ring)
+      let isSet = true
+      alarms++
+      return () => {
+        if (isSet) alarms--
+        isSet = false
+        disarm()
+      }
+    }
+    const size = 64 * 1_048_576
+    const { url } = await serve((_, response) => response.end(Buffer.alloc(size)))
+    const response = await newNetwork({ clock: { alarm } }).fetch(get(url))
+    while (alarms > 0) await new Promise((resolve) => setImmediate(resolve))
+    await clock.advance(SILENCE_TIMEOUT_MS * 2)
+    let bytes = 0
+    for await (const chunk of response.body) bytes += chunk.byteLength
+    expect(bytes).toBe(size)
+  })
+
   it('after an answer that was read whole are nobody’s business', async () => {
     const clock = createManualClock()
     const { url } = await serve((_, response) => response.end('ok'))
@@ -287,6 +307,35 @@ describe('60 s of silence', () => {
     expect(await readText(await network.fetch(get(url)), 100)).toBe('ok')
     await clock.advance(SILENCE_TIMEOUT_MS * 2)
     expect(await readText(await network.fetch(get(url)), 100)).toBe('ok')
+  })
+})
+
+describe('an answer that is not wanted', () => {
+  it.each([
+    ['at all', async (response: HttpResponse) => response.discard()],
+    [
+      'to its end',
+      async (response: HttpResponse) => {
+        for await (const _ of response.body) break
+      },
+    ],
+  ])('%s ends its connection', async (_, leave) => {
+    const closed = awaited<void>()
+    const { url } = await serve((request, response) => {
+      request.socket.on('close', () => closed.resolve())
+      response.writeHead(200, { 'content-length': '100' }).write('a')
+    })
+    await leave(await newNetwork().fetch(get(url)))
+    await closed.promise
+  })
+
+  it('only says that there will be one', async () => {
+    const { url } = await serve((_, response) => {
+      response.writeEarlyHints({ link: '</style.css>; rel=preload' })
+      response.end('the answer')
+    })
+    const response = await newNetwork().fetch(get(url))
+    expect([response.status, await readText(response, 100)]).toEqual([200, 'the answer'])
   })
 })
 

@@ -82,7 +82,7 @@ async function deliver(means: Means, job: Job, isPassing: boolean): Promise<Deli
   }
   const landing = await createLanding({ ...key, overwrite, isPassing, list, expects: job.kind })
   try {
-    if (!awaitsExtension(name)) await refuseObstacle(name, overwrite)
+    if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(means, source, { ...job, landing })
     const file = { path, bytes, sha256, url, content_type: kind.contentType }
     await job.beforePlace?.(file)

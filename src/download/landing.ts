@@ -1,6 +1,6 @@
 /** Where the bytes of one output land, over all tries: the part, and the path it is to have in the end. */
 import { dirname } from 'node:path'
-import { makeFolders } from '../host/places.js'
+import { errorCode, makeFolders } from '../host/places.js'
 import { claimPart, createPart, type Listing, type PartKey } from './claim.js'
 import type { FileKind } from './kind.js'
 import { awaitsExtension, withExtension } from './names.js'
@@ -41,11 +41,8 @@ export async function createLanding(options: LandingOptions): Promise<Landing> {
     async open({ extension }) {
       const path = withExtension(key.place, extension)
       // Said now rather than after two gigabytes.
-      if (path !== key.place) await refuseObstacle(path, overwrite)
-      part ??= await writing(path, () => {
-        makeFolders(dirname(path))
-        return createPart({ ...key, place: isFindable ? key.place : path })
-      })
+      if (path !== key.place) refuseObstacle(path, overwrite)
+      part ??= await writing(path, () => begin({ ...key, place: isFindable ? key.place : path }))
       return { part, path }
     },
     async giveUp(mayComeLater) {
@@ -54,5 +51,16 @@ export async function createLanding(options: LandingOptions): Promise<Landing> {
       await part.discard()
       return false
     },
+  }
+}
+
+/** With the folders above it where there are none yet: of two hundred files only the first finds none. */
+async function begin(key: PartKey): Promise<Part> {
+  try {
+    return await createPart(key)
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
+    makeFolders(dirname(key.place))
+    return createPart(key)
   }
 }

@@ -1,7 +1,6 @@
 /** The last step: a whole file gets its own name. */
-import { lstat, stat } from 'node:fs/promises'
+import { lstatSync, type Stats, statSync } from 'node:fs'
 import { moveReplacing, moveWithoutReplacing } from '../host/files.js'
-import { errorCode } from '../host/places.js'
 import { printable } from '../protocol/text.js'
 import { failed, inWords, writing } from './trouble.js'
 
@@ -18,14 +17,16 @@ export interface Obstacle {
  * place of the device. A link is replaced itself and what it leads to stays as it is (curl writes through it): only
  * so a file is whole from its first instant, and nothing is written outside the folder that was named.
  */
-export async function obstacleAt(path: string, overwrite: boolean): Promise<Obstacle | undefined> {
+export function obstacleAt(path: string, overwrite: boolean): Obstacle | undefined {
   const named = printable(path)
   try {
-    const found = await lstat(path)
+    // Nearly always there is none, and to be told so by a promise that rejects costs more than all else of a small file.
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found === undefined) return undefined
     if (found.isDirectory())
       return { message: `${named} is a folder`, hint: `Name a file in it: -o ${named}/` }
     if (!overwrite) return { message: `${named} exists`, hint: '--overwrite replaces it.' }
-    const end = found.isSymbolicLink() ? await stat(path).catch(() => undefined) : found
+    const end = found.isSymbolicLink() ? endOf(path) : found
     if (end !== undefined && !end.isFile())
       return {
         message: `${named} is no ordinary file, and is not replaced`,
@@ -33,25 +34,33 @@ export async function obstacleAt(path: string, overwrite: boolean): Promise<Obst
       }
     return undefined
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
     return { message: `${named} cannot be written: ${inWords(error)}`, hint: undefined }
   }
 }
 
+/** What a link leads to, if anything. */
+function endOf(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch {
+    return undefined
+  }
+}
+
 /** Throws `download_failed` when something is in the way. */
-export async function refuseObstacle(path: string, overwrite: boolean): Promise<void> {
-  const obstacle = await obstacleAt(path, overwrite)
+export function refuseObstacle(path: string, overwrite: boolean): void {
+  const obstacle = obstacleAt(path, overwrite)
   if (obstacle !== undefined) throw failed(obstacle.message, { hint: obstacle.hint })
 }
 
 /** Renames the part. Without `overwrite` it never replaces anything, also in a race with another process. */
 export async function place(part: string, path: string, overwrite: boolean): Promise<void> {
   // Between the first look and this one lies the whole download; without `overwrite` the step itself looks.
-  if (overwrite) await refuseObstacle(path, overwrite)
+  if (overwrite) refuseObstacle(path, overwrite)
   try {
     await writing(path, () => (overwrite ? moveReplacing : moveWithoutReplacing)(part, path))
   } catch (error) {
-    await refuseObstacle(path, overwrite)
+    refuseObstacle(path, overwrite)
     throw error
   }
 }

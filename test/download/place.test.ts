@@ -256,16 +256,16 @@ describe('a disk that does not take it', () => {
 it('tells what is in the way before anything is paid for', async () => {
   const folder = newFolder()
   const path = join(folder, 'fox.png')
-  expect(await obstacleAt(path, false)).toBeUndefined()
-  expect(await obstacleAt(join(folder, 'new/fox.png'), false)).toBeUndefined()
+  expect(obstacleAt(path, false)).toBeUndefined()
+  expect(obstacleAt(join(folder, 'new/fox.png'), false)).toBeUndefined()
   writeFileSync(path, '')
-  expect(await obstacleAt(path, false)).toEqual({
+  expect(obstacleAt(path, false)).toEqual({
     message: `${path} exists`,
     hint: '--overwrite replaces it.',
   })
-  expect(await obstacleAt(path, true)).toBeUndefined()
-  expect(await obstacleAt(join(path, 'x'), true)).toMatchObject({
+  expect(obstacleAt(path, true)).toBeUndefined()
+  expect(obstacleAt(join(path, 'x'), true)).toMatchObject({
     message: expect.stringContaining('a file'),
   })
-  expect(await obstacleAt(folder, true)).toMatchObject({ message: `${folder} is a folder` })
+  expect(obstacleAt(folder, true)).toMatchObject({ message: `${folder} is a folder` })
 })

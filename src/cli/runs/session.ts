@@ -156,7 +156,7 @@ export async function checkTarget(
   const paths = knownPaths(target, { count: runs, kind })
   for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {
     if (own.includes(resolve(path))) continue
-    const obstacle = await obstacleAt(path, overwrite)
+    const obstacle = obstacleAt(path, overwrite)
     if (obstacle !== undefined) throw usageError(obstacle.message, obstacle.hint)
   }
 }

@@ -51,7 +51,7 @@ async function isOurs(path: string, { state, file }: SidecarOptions): Promise<bo
 /** Throws `download_failed`: the file itself is there. */
 export async function writeSidecar(options: SidecarOptions): Promise<void> {
   const path = sidecarOf(options.file.path)
-  const obstacle = (await isOurs(path, options)) ? undefined : await obstacleAt(path, options.overwrite)
+  const obstacle = (await isOurs(path, options)) ? undefined : obstacleAt(path, options.overwrite)
   if (obstacle !== undefined)
     throw new RushesError(
       'download_failed',

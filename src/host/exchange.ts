@@ -39,12 +39,15 @@ export const exchange = (
         controller?.pause()
       },
       goOn() {
-        watchdog.feed()
+        moved()
         controller?.resume()
       },
       leave: () => stop(new Error('the rest is not wanted')),
     })
 
+    function moved(): void {
+      if (!over) watchdog.feed()
+    }
     function end(): boolean {
       if (over) return false
       over = true
@@ -68,20 +71,19 @@ export const exchange = (
       stop(signal?.reason)
     }
 
-    // Before anything is sent too: undici gives a proxy that never answers CONNECT five minutes.
-    watchdog.feed()
-    signal?.addEventListener('abort', abort)
-    dispatcher.dispatch(optionsOf(request, watchdog.feed), {
+    const failed = (error: unknown) =>
+      fail(new HttpFailure(describe(error), { sent, code: codeOf(error), cause: error }))
+    const handler: Dispatcher.DispatchHandler = {
       onRequestStart(started) {
         controller = started
         if (over) return started.abort(new Error('no longer wanted'))
         // undici holds a connection and is about to write: before that, no byte has left.
         sent = true
-        watchdog.feed()
+        moved()
       },
       onResponseStart(_, status, headers) {
         if (over || status < FINAL_STATUS) return
-        watchdog.feed()
+        moved()
         resolve({
           status,
           header(name) {
@@ -94,15 +96,23 @@ export const exchange = (
       },
       onResponseData(_, chunk) {
         if (over) return
-        watchdog.feed()
+        moved()
         inflow.push(chunk)
       },
       onResponseEnd() {
         if (end()) inflow.end()
       },
-      onResponseError: (_, error) =>
-        fail(new HttpFailure(describe(error), { sent, code: codeOf(error), cause: error })),
-    })
+      onResponseError: (_, error) => failed(error),
+    }
+
+    // Before anything is sent too: undici gives a proxy that never answers CONNECT five minutes.
+    moved()
+    signal?.addEventListener('abort', abort)
+    try {
+      dispatcher.dispatch(optionsOf(request, moved), handler)
+    } catch (error) {
+      failed(error)
+    }
   })
 
 /** Below it an answer says only that there will be one. */

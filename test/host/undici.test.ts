@@ -230,6 +230,31 @@ describe('perhaps sent', () => {
   })
 })
 
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Tells how many alarms are set. */
+function countingClock() {
+  const clock = createManualClock()
+  let alarms = 0
+  const alarm: Clock['alarm'] = (ms, ring) => {
+    const disarm = clock.alarm(ms, ring)
+    let isSet = true
+    alarms++
+    return () => {
+      if (isSet) alarms--
+      isSet = false
+      disarm()
+    }
+  }
+  return {
+    alarm,
+    advance: clock.advance,
+    get alarms() {
+      return alarms
+    },
+  }
+}
+
 describe('60 s of silence', () => {
   it('before the head end the request: perhaps sent', async () => {
     const clock = createManualClock()
@@ -278,26 +303,28 @@ describe('60 s of silence', () => {
   })
 
   it('are none while nobody takes what is there, and the sender is held back meanwhile', async () => {
-    const clock = createManualClock()
-    let alarms = 0
-    const alarm: Clock['alarm'] = (ms, ring) => {
-      const disarm = clock.alarm(ms, ring)
-      let isSet = true
-      alarms++
-      return () => {
-        if (isSet) alarms--
-        isSet = false
-        disarm()
-      }
-    }
+    const clock = countingClock()
     const size = 64 * 1_048_576
     const { url } = await serve((_, response) => response.end(Buffer.alloc(size)))
-    const response = await newNetwork({ clock: { alarm } }).fetch(get(url))
-    while (alarms > 0) await new Promise((resolve) => setImmediate(resolve))
+    const response = await newNetwork({ clock }).fetch(get(url))
+    while (clock.alarms > 0) await turn()
     await clock.advance(SILENCE_TIMEOUT_MS * 2)
     let bytes = 0
     for await (const chunk of response.body) bytes += chunk.byteLength
     expect(bytes).toBe(size)
+    expect(clock.alarms).toBe(0)
+  })
+
+  it('are nobody’s business either when it was aborted before all was taken', async () => {
+    const clock = countingClock()
+    const { url } = await serve((_, response) => response.end(Buffer.alloc(64 * 1_048_576)))
+    const stop = new AbortController()
+    const response = await newNetwork({ clock }).fetch(get(url, { signal: stop.signal }))
+    while (clock.alarms > 0) await turn()
+    const reason = new Error('the caller’s own')
+    stop.abort(reason)
+    await expect(readText(response, 64 * 1_048_576)).rejects.toBe(reason)
+    expect(clock.alarms).toBe(0)
   })
 
   it('after an answer that was read whole are nobody’s business', async () => {
@@ -436,6 +463,15 @@ describe('a proxy', () => {
     const env = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url }
     const network = newNetwork({ env, lookup: everyNameIsHere })
     expect(await readText(await network.fetch(get(url.replace('127.0.0.1', host))), 100)).toBe('here')
+    expect(proxy.asked).toEqual([])
+  })
+
+  it('is sent nothing that it would not take', async () => {
+    const proxy = await createProxy({})
+    const network = newNetwork({ env: { HTTP_PROXY: proxy.url } })
+    const headers = { 'proxy-authorization': 'Basic eDp5' }
+    const error = await failure(network.fetch(get('http://api.test/', { headers })))
+    expect(error).toMatchObject({ sent: false, code: 'UND_ERR_INVALID_ARG' })
     expect(proxy.asked).toEqual([])
   })
 

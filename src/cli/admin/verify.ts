@@ -1,5 +1,6 @@
 /** `rushes admin verify`: every balance, added up anew from the ledger. */
 import { RushesError } from '../../errors.js'
+import { amount } from '../render/amount.js'
 import type { AdminCommand, Work } from './open.js'
 
 export const verifyCommand: AdminCommand = {
@@ -13,7 +14,12 @@ async function verify({ ctx: { out }, admin }: Work): Promise<void> {
   if (out.mode.json) out.json({ ok: problems.length === 0, accounts, entries, runs, credits, problems })
   else if (problems.length > 0) for (const problem of problems) out.line(problem)
   else out.line('ok')
-  const what = `${accounts} accounts, ${entries} entries, ${runs} runs, ${credits} credits`
+  const what = [
+    amount(accounts, 'account'),
+    amount(entries, 'entry', 'entries'),
+    amount(runs, 'run'),
+    amount(credits, 'credit'),
+  ].join(', ')
   if (problems.length === 0) return out.note(`All balances are the sums of their entries: ${what}.`)
   throw new RushesError(
     'service_error',

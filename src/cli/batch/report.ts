@@ -1,4 +1,5 @@
 /** What a batch says: a path or an object for each row as it ends, a summary, and what CI systems want to hear. */
+
 import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Plan, Step } from '../../batch/plan/index.js'
@@ -6,6 +7,7 @@ import { EXIT, RushesError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context.js'
 import { sayDuration } from '../duration.js'
+import { amount } from '../render/amount.js'
 import { variable } from '../settings.js'
 import type { Prepared } from './prepare.js'
 import type { RowResult } from './row.js'
@@ -87,7 +89,7 @@ const WORDS = [
 
 /** `5 runs: 2 made, 3 current` */
 const said = (counts: Tally): string =>
-  `${counts.total} ${counts.total === 1 ? 'run' : 'runs'}: ${WORDS.flatMap(([name, word]) => (counts[name] === 0 ? [] : [`${counts[name]} ${word}`])).join(', ') || 'nothing to do'}`
+  `${amount(counts.total, 'run')}: ${WORDS.flatMap(([name, word]) => (counts[name] === 0 ? [] : [`${counts[name]} ${word}`])).join(', ') || 'nothing to do'}`
 
 const shown = (folder: string, file: string): string => relative('.', `${folder}/${file}`) || file
 

@@ -4,6 +4,7 @@ import type { Expectation } from '../../batch/plan/expected.js'
 import type { Action, Plan, Step } from '../../batch/plan/index.js'
 import { printable } from '../../protocol/text.js'
 import { sayDuration } from '../duration.js'
+import { amount } from '../render/amount.js'
 
 export const reasonOf = (action: Action): string | undefined => {
   if (action.do === 'refuse' || action.do === 'fetch' || action.do === 'make') return action.why
@@ -41,7 +42,7 @@ export function summaryLine({ counts }: Plan, expectation?: Expectation): string
   const parts = WORDS.flatMap(([word, said]) => (counts[word] === 0 ? [] : [`${counts[word]} ${said}`]))
   const time = expectation === undefined ? '' : timeOf(expectation)
   const requests = counts.requests === 0 ? '' : `; at least ${counts.requests} requests${time}`
-  return `${counts.total} ${counts.total === 1 ? 'run' : 'runs'}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
+  return `${amount(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
 }
 
 /** Without a word of time where nothing is known of it and the limit takes none. */

@@ -1,4 +1,5 @@
 /** This machine: the state folder, the disk, the journal and what is open in it. Nothing is made, mended or set aside. */
+
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { EXIT } from '../../errors.js'
@@ -7,6 +8,7 @@ import { reasonUnwritable } from '../../host/places.js'
 import { JOURNAL_MIGRATIONS } from '../../journal/migrations.js'
 import type { Context } from '../context.js'
 import { JOURNAL_FILE } from '../folders.js'
+import { amount } from '../render/amount.js'
 import { sayBytes } from '../render/progress.js'
 import { reasonOf } from '../state.js'
 import { type Finding, ok, skipped, trouble, warning } from './finding.js'
@@ -95,7 +97,7 @@ async function open(ctx: Context, path: string): Promise<readonly Finding[]> {
         ? ok('unfinished', 'no run is')
         : warning(
             'unfinished',
-            `${unfinished.length} ${unfinished.length === 1 ? 'run' : 'runs'}, the oldest since ${new Date(unfinished[0]?.createdAtMs ?? 0).toISOString()}`,
+            `${amount(unfinished.length, 'run')}, the oldest since ${new Date(unfinished[0]?.createdAtMs ?? 0).toISOString()}`,
             `Pick them up with: rushes wait ${unfinished.every(({ address }) => address === 'local') ? '--local ' : ''}--all`,
           ),
       unconfirmed.length === 0

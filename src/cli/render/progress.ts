@@ -1,6 +1,8 @@
 /** What progress says, pure: usual times, counts, amounts, the sign of life. */
+
 import { printable, shortened } from '../../protocol/text.js'
 import { sayDuration } from '../duration.js'
+import { amount } from './amount.js'
 
 export interface Board {
   /** Status of each run by its id, in the order in which they were first seen. */
@@ -54,7 +56,7 @@ export function signOfLife(board: Board, elapsedMs: number): string {
     (created > 0 ? 'not seen yet' : 'not created yet')
   const elapsed = sayElapsed(elapsedMs, board.expectedMs)
   const details = [known, elapsed, ...(usual === undefined ? [] : [sayUsual(usual)])]
-  return `still waiting for ${runs - ended} of ${runs} ${runs === 1 ? 'run' : 'runs'} (${details.join(', ')})`
+  return `still waiting for ${runs - ended} of ${amount(runs, 'run')} (${details.join(', ')})`
 }
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB'] as const

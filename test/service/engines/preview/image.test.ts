@@ -74,11 +74,16 @@ test('references are placed in it: one fills the frame, several lie on it, bad o
   await Promise.all([alone, several].map(({ folder }) => rm(folder, { recursive: true })))
 })
 
-test.each(['', ' ', '\u0000\u001b', '🦊', '東京の狐', '"<&>\'', 'x'.repeat(200_000)])(
-  'the prompt %.20j is no trouble',
-  async (prompt) => {
-    const { bytes, folder } = await render('image', basic(prompt))
-    expect(await sharp(bytes).metadata()).toMatchObject({ width: 1024, height: 1024 })
-    await rm(folder, { recursive: true })
-  },
-)
+test.each([
+  ['nothing', ''],
+  ['a blank', ' '],
+  ['controls', '\u0000\u001b'],
+  ['an emoji', '🦊'],
+  ['Japanese', '東京の狐'],
+  ['marks of XML', '"<&>\''],
+  ['200,000 letters', 'x'.repeat(200_000)],
+])('a prompt of %s is no trouble', async (_, prompt) => {
+  const { bytes, folder } = await render('image', basic(prompt))
+  expect(await sharp(bytes).metadata()).toMatchObject({ width: 1024, height: 1024 })
+  await rm(folder, { recursive: true })
+})

@@ -2,14 +2,18 @@
  * Downloads from loopback: `npm run bench:download`. Seconds and peak memory of one download in a process of its own, by
  * size; then `rushes download` as a whole process beside `curl`, from the same local service, taking turns: one gibibyte, and
  * 200 small files. rushes looks at the run first, takes the SHA-256 of everything and has it on the disk before it names it;
- * curl does none of that. Prints Markdown tables.
+ * curl does none of that. What of the difference is whose, two scripts tell that have the same network, four files at once, and no
+ * look at the run, no journal and nothing to resume: a plain one, and one that hashes, waits for the disk and replaces nothing.
+ * Prints Markdown tables.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { downloadInChild } from '../test/download/big.js'
+import { fetchAll, isScript } from './download-script.js'
 import { median } from './table.js'
 
 const SIZES_MIB = [1, 300, 2_048]
@@ -67,48 +71,67 @@ async function timed(program: string, words: readonly string[], more: NodeJS.Pro
   return { seconds: (performance.now() - began) / 1_000, peakMiB: peakKiB / 1_024 }
 }
 
+interface Way {
+  readonly name: string
+  readonly program: string
+  readonly words: readonly string[]
+}
+
 async function besideCurl(): Promise<void> {
   const { child, url, key } = await startService()
   const settings = { RUSHES_BASE_URL: url, RUSHES_API_KEY: key }
   const rushes = (...words: string[]) =>
     spawnSync(process.execPath, [BINARY, ...words], { env: { ...env, ...settings }, encoding: 'utf8' }).stdout
-  console.log('| | rushes s | curl s | curl / rushes | peak MiB of rushes |\n|---|--:|--:|--:|--:|')
+  console.log('| | | seconds | curl / it | peak MiB |\n|---|---|--:|--:|--:|')
   for (const [kind, name] of [
     ['video', '1 GiB, one file'],
     ['image', '200 files of 100 kB'],
   ] as const) {
     const made = rushes('run', kind, 'x', '--model', `rushes/preview-${kind}`, '--json')
     const { id, output } = JSON.parse(made) as { id: string; output: { urls: readonly string[] } }
-    const found: Record<'rushes' | 'curl', number[]> = { rushes: [], curl: [] }
-    let peakMiB = 0
-    const ways = {
-      rushes: [process.execPath, [BINARY, 'download', id, '-q', '-o', './{index}.{ext}']],
-      curl: ['curl', ['-sS', '--fail', '--remote-name-all', ...output.urls]],
-    } as const
+    const self = fileURLToPath(import.meta.url)
+    const ways: readonly Way[] = [
+      { name: 'curl', program: 'curl', words: ['-sS', '--fail', '--remote-name-all', ...output.urls] },
+      {
+        name: 'rushes download',
+        program: process.execPath,
+        words: [BINARY, 'download', id, '-q', '-o', './{index}.{ext}'],
+      },
+      ...(kind === 'image' ? (['plain', 'safe'] as const) : []).map((script) => ({
+        name: `a ${script} script`,
+        program: process.execPath,
+        words: [self, script, ...output.urls],
+      })),
+    ]
+    const found = new Map(ways.map((way) => [way, { seconds: [] as number[], peakMiB: 0 }]))
     for (let round = 0; round <= ROUNDS; round++)
-      for (const way of ['rushes', 'curl'] as const) {
+      for (const [way, kept] of found) {
         const folder = mkdtempSync(join(home, 'files-'))
-        const [program, words] = ways[way]
-        const ran = await timed(program, words, settings, folder)
-        if (readdirSync(folder).length !== output.urls.length) throw new Error(`${way} left files out`)
+        const ran = await timed(way.program, way.words, settings, folder)
+        if (readdirSync(folder).length !== output.urls.length) throw new Error(`${way.name} left files out`)
         rmSync(folder, { recursive: true, force: true })
         // The first round warms the disk's cache.
         if (round === 0) continue
-        found[way].push(ran.seconds)
-        if (way === 'rushes') peakMiB = Math.max(peakMiB, ran.peakMiB)
+        kept.seconds.push(ran.seconds)
+        kept.peakMiB = Math.max(kept.peakMiB, ran.peakMiB)
       }
-    const [ours, theirs] = [median(found.rushes), median(found.curl)]
-    console.log(
-      `| ${name} | ${ours.toFixed(2)} | ${theirs.toFixed(2)} | ${(theirs / ours).toFixed(2)} | ${Math.round(peakMiB)} |`,
-    )
+    const medians = [...found].map(([way, { seconds, peakMiB }]) => ({ way, took: median(seconds), peakMiB }))
+    for (const { way, took, peakMiB } of medians)
+      console.log(
+        `| ${name} | ${way.name} | ${took.toFixed(2)} | ${((medians[0]?.took ?? 0) / took).toFixed(2)} | ${Math.round(peakMiB)} |`,
+      )
   }
   child.kill('SIGTERM')
   await once(child, 'exit')
 }
 
+const [word, ...urls] = process.argv.slice(2)
 try {
-  if (process.argv[2] !== 'curl') await alone()
-  await besideCurl()
+  if (isScript(word)) await fetchAll(word, urls)
+  else {
+    if (word !== 'curl') await alone()
+    await besideCurl()
+  }
 } finally {
   rmSync(home, { recursive: true, force: true })
 }

@@ -6,7 +6,6 @@
 import {
   closeSync,
   fstatSync,
-  fsyncSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -157,18 +156,12 @@ function keep(file: string, script: Script): void {
   }
 }
 
-/** On the disk before it has its name: it must be whole under that, even if the machine stops now. */
+/** Under its name when it is whole. What a failure of the machine makes of it is seen when it is read. */
 function writeWhole(file: string, bytes: Buffer): void {
   // Processes of two containers may have one id.
   const fresh = `${file}.${process.pid}-${process.hrtime.bigint().toString(36)}`
-  const handle = openSync(fresh, 'wx', 0o600)
   try {
-    try {
-      writeFileSync(handle, bytes)
-      fsyncSync(handle)
-    } finally {
-      closeSync(handle)
-    }
+    writeFileSync(fresh, bytes, { flag: 'wx', mode: 0o600 })
     renameSync(fresh, file)
   } catch (error) {
     remove(fresh)

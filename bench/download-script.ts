@@ -1,0 +1,49 @@
+/**
+ * What `bench:download` measures `rushes download` against, beside curl: the least that a script of Node does to bring files
+ * home by the same network. Plain, it keeps them as they come; safe, it hashes them, waits for the disk, and gives a whole file its
+ * name where there is none.
+ */
+import { createHash } from 'node:crypto'
+import { link, open, unlink, writeFile } from 'node:fs/promises'
+import { systemClock } from '../src/host/clock.js'
+import { createNetwork } from '../src/host/undici.js'
+import { compileOnce } from '../src/host/webassembly.js'
+
+const AT_ONCE = 4
+
+export const isScript = (word: string | undefined): word is 'plain' | 'safe' =>
+  word === 'plain' || word === 'safe'
+
+/** Into the current folder, by numbers. */
+export async function fetchAll(script: 'plain' | 'safe', urls: readonly string[]): Promise<void> {
+  compileOnce()
+  const network = createNetwork({ env: {}, clock: systemClock })
+  let next = 0
+  async function fetchSome(): Promise<void> {
+    for (let at = next++; at < urls.length; at = next++) {
+      const { body } = await network.fetch({ method: 'GET', url: new URL(urls[at] ?? ''), headers: {} })
+      const chunks: Uint8Array[] = []
+      for await (const chunk of body) chunks.push(chunk)
+      await (script === 'plain'
+        ? writeFile(`${at}.bin`, Buffer.concat(chunks))
+        : keepSafely(`${at}.bin`, chunks))
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, fetchSome))
+  process.exit()
+}
+
+async function keepSafely(path: string, chunks: readonly Uint8Array[]): Promise<void> {
+  const part = `.${path}.part`
+  const handle = await open(part, 'wx')
+  const hash = createHash('sha256')
+  for (const chunk of chunks) {
+    hash.update(chunk)
+    await handle.write(chunk)
+  }
+  hash.digest('hex')
+  await handle.sync()
+  await handle.close()
+  await link(part, path)
+  await unlink(part)
+}

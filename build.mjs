@@ -138,6 +138,7 @@ function pack(start, output) {
     /\bimport\(`\.\/edge\.js`\)/,
     'Promise.resolve().then(()=>require("./edge.cjs"))',
   )
+  if (required === start.code) throw new Error('the start loads the rest in another way by now')
   writeNamed(start.fileName, asking(required, 'part'))
 }
 

@@ -1,7 +1,7 @@
 /**
  * How the program loads itself: the build puts the chunks that commands share into a few packs, and what V8 made of a pack
  * is kept in the user's cache folder for the next time. Reading many small files and compiling them takes Node longer than
- * running them. Loaded before anything else, so the build bundles it by itself, with its own copy of what it imports.
+ * running them. Loaded before anything else, so the build bundles it with `start.ts`, and with its own copy of what it imports.
  */
 import {
   closeSync,

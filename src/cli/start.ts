@@ -2,6 +2,7 @@
 import { writeSync } from 'node:fs'
 import { VERSION } from './version.js'
 
+/** By which everything else is loaded. */
 export { part } from './packs.js'
 
 const edge = () => import('./edge.js')

@@ -150,7 +150,8 @@ describe.concurrent('what V8 made of the program', () => {
   ])('is never looked for where the user happens to be: %s', async (_, env) => {
     const place = createPerson().with(env)
     await models(place)
-    expect(filesBelow(place.folder)).toEqual([])
+    // What Node 22 itself keeps by that variable is its own affair.
+    expect(filesBelow(place.folder).filter((path) => path.includes('.cjs.'))).toEqual([])
   })
 
   it('is not missed where the folder is a file, or nobody can write there', async () => {

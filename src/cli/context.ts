@@ -108,17 +108,20 @@ export function createContext(options: ContextOptions): Context {
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
-    const [{ createNetwork }, { compileOnce }] = await Promise.all([
+    const [{ createNetwork }, { compileAsUsual, compileOnce }] = await Promise.all([
       import('../host/undici.js'),
       import('../host/webassembly.js'),
     ])
     const network = createNetwork({ env, clock })
-    return (request) => {
-      // What Node keeps of its own modules V8 takes only as long as nothing was told to it, so what is needed is loaded before.
+    return async (request) => {
+      // undici's parser is WebAssembly. What is kept of other code V8 takes only while this is not told to it.
       if (request.url.protocol === 'https:') process.getBuiltinModule('node:tls')
-      // undici's parser is WebAssembly; the renderers are other processes.
       compileOnce()
-      return network.fetch(request)
+      try {
+        return await network.fetch(request)
+      } finally {
+        compileAsUsual()
+      }
     }
   }
 

@@ -20,16 +20,10 @@ export async function runProcess(): Promise<void> {
     stdoutError ??= error
     interrupts.interrupt('stdout closed')
   }
-  const leaveSignals = () => {
-    for (const [name, handler] of handlers) process.off(name, handler)
-  }
-  const { stdout, stderr, flush } = openOutlets(
-    {
-      stdout: { fd: 1, open: () => process.stdout, onError: onStdoutError },
-      stderr: { fd: 2, open: () => process.stderr, onError() {} },
-    },
-    leaveSignals,
-  )
+  const { stdout, stderr, flush } = openOutlets({
+    stdout: { fd: 1, open: () => process.stdout, onError: onStdoutError },
+    stderr: { fd: 2, open: () => process.stderr, onError() {} },
+  })
 
   const exitCode = await main({
     argv: process.argv.slice(2),
@@ -40,10 +34,11 @@ export async function runProcess(): Promise<void> {
     interrupts,
   })
 
-  await flush()
-  if (stdoutError !== undefined) await endWithout(stdoutError)
-  leaveSignals()
   const { reason } = interrupts
+  // All is done but the last words: a signal ends that at once, and one that has come waits for no reader that stands still.
+  for (const [name, handler] of handlers) process.off(name, handler)
+  await (reason === undefined ? flush() : Promise.race([flush(), lastGrace()]))
+  if (stdoutError !== undefined) await endWithout(stdoutError)
   const signal = reason?.exitCode === exitCode ? reason.by : undefined
   // A script sees that the program died of the signal only if it really does.
   if (signal !== undefined && signal !== 'stdout closed' && process.platform !== 'win32')
@@ -53,6 +48,8 @@ export async function runProcess(): Promise<void> {
 
 /** Whatever a command is stuck in, it outlives a second signal by this at most. */
 const LAST_GRACE_MS = 2_000
+
+const lastGrace = () => new Promise((resolve) => setTimeout(resolve, LAST_GRACE_MS))
 
 function interruptBy(name: SignalName, interrupts: InterruptSource): void {
   interrupts.interrupt(name)

@@ -26,15 +26,17 @@ export interface OutletOptions {
 export interface Outlets {
   readonly stdout: Outlet
   readonly stderr: Outlet
-  /** Resolves when everything that was written is out of this process, which drops at its end what is still in a pipe. */
+  /**
+   * Resolves when everything that was written is out of this process, which drops at its end what is still in a pipe. A reader
+   * that stands still is waited for, and nothing but a signal ends that.
+   */
   flush(): Promise<void>
 }
 
-/** `beforeWaiting` is called when what is left is written, and nothing but a signal can end a wait for the reader. */
-export function openOutlets(
-  options: { readonly stdout: OutletOptions; readonly stderr: OutletOptions },
-  beforeWaiting: () => void,
-): Outlets {
+export function openOutlets(options: {
+  readonly stdout: OutletOptions
+  readonly stderr: OutletOptions
+}): Outlets {
   /** What is for pipes, in the order of its writing: both may be the same one. */
   const held: { readonly to: Sink; readonly text: string }[] = []
   const pass = (write: (to: Sink, text: string) => void) => {
@@ -50,7 +52,6 @@ export function openOutlets(
     stdout: outletTo(stdout, hold),
     stderr: outletTo(stderr, hold),
     async flush() {
-      if (held.length > 0) beforeWaiting()
       pass((sink, text) => sink.writeAndWait(text))
       for (const { opened } of [stdout, stderr]) if (opened !== undefined) await flushed(opened)
     },

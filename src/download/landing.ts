@@ -1,6 +1,6 @@
 /** Where the bytes of one output land, over all tries: the part, and the path it is to have in the end. */
 import { dirname } from 'node:path'
-import { errorCode, makeFolders } from '../host/places.js'
+import { isFolder, makeFolders } from '../host/places.js'
 import { claimPart, createPart, type Listing, type PartKey } from './claim.js'
 import type { FileKind } from './kind.js'
 import { awaitsExtension, withExtension } from './names.js'
@@ -42,7 +42,10 @@ export async function createLanding(options: LandingOptions): Promise<Landing> {
       const path = withExtension(key.place, extension)
       // Said now rather than after two gigabytes.
       if (path !== key.place) refuseObstacle(path, overwrite)
-      part ??= await writing(path, () => begin({ ...key, place: isFindable ? key.place : path }))
+      part ??= await writing(path, () => {
+        if (!isFolder(dirname(path))) makeFolders(dirname(path))
+        return createPart({ ...key, place: isFindable ? key.place : path })
+      })
       return { part, path }
     },
     async giveUp(mayComeLater) {
@@ -51,16 +54,5 @@ export async function createLanding(options: LandingOptions): Promise<Landing> {
       await part.discard()
       return false
     },
-  }
-}
-
-/** With the folders above it where there are none yet: of two hundred files only the first finds none. */
-async function begin(key: PartKey): Promise<Part> {
-  try {
-    return await createPart(key)
-  } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error
-    makeFolders(dirname(key.place))
-    return createPart(key)
   }
 }

@@ -5,6 +5,7 @@
  */
 import type { Dispatcher } from 'undici'
 import undiciErrors from 'undici/lib/core/errors.js'
+import { onAbort } from './abort.js'
 import type { Clock, Disarm } from './clock.js'
 import { HttpFailure, type HttpRequest, type HttpResponse } from './http.js'
 import { createInflow } from './inflow.js'
@@ -25,6 +26,7 @@ export const exchange = (
     if (signal?.aborted) return reject(signal.reason)
 
     let controller: Dispatcher.DispatchController | undefined
+    const forget = onAbort(signal, () => stop(signal?.reason))
     let sent = false
     /** Nothing comes any more: the answer is whole, or it failed. */
     let over = false
@@ -52,7 +54,7 @@ export const exchange = (
       if (over) return false
       over = true
       watchdog.rest()
-      signal?.removeEventListener('abort', abort)
+      forget()
       return true
     }
     function fail(error: unknown): void {
@@ -67,10 +69,6 @@ export const exchange = (
       // Of a request that has no connection yet undici is told when it begins, before a byte of it.
       controller?.abort(asError(error))
     }
-    function abort(): void {
-      stop(signal?.reason)
-    }
-
     const failed = (error: unknown) =>
       fail(new HttpFailure(describe(error), { sent, code: codeOf(error), cause: error }))
     const handler: Dispatcher.DispatchHandler = {
@@ -107,7 +105,6 @@ export const exchange = (
 
     // Before anything is sent too: undici gives a proxy that never answers CONNECT five minutes.
     moved()
-    signal?.addEventListener('abort', abort)
     try {
       dispatcher.dispatch(optionsOf(request, moved), handler)
     } catch (error) {

@@ -10,6 +10,11 @@ declare module 'undici/lib/core/errors.js' {
   export default errors
 }
 
+declare module 'undici/lib/core/symbols.js' {
+  const symbols: { readonly kSocket: symbol; readonly kParser: symbol }
+  export default symbols
+}
+
 declare module 'undici/lib/dispatcher/agent.js' {
   import { Agent } from 'undici'
 
@@ -26,4 +31,10 @@ declare module 'undici/lib/dispatcher/env-http-proxy-agent.js' {
   import { EnvHttpProxyAgent } from 'undici'
 
   export default EnvHttpProxyAgent
+}
+
+declare module 'undici/lib/dispatcher/pool.js' {
+  import { Pool } from 'undici'
+
+  export default Pool
 }

@@ -6,7 +6,8 @@ import Agent from 'undici/lib/dispatcher/agent.js'
 import UndiciDispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import type { Clock } from './clock.js'
 import { CONNECT_TIMEOUT_MS, exchange } from './exchange.js'
-import { type Fetch, type HttpRequest, isLoopback } from './http.js'
+import { type Fetch, HttpFailure, type HttpRequest, isLoopback } from './http.js'
+import { createPool, createProxyPool } from './undici-faults.js'
 
 const FRESH_IDLE_MS = 1_000
 const POLLING_IDLE_MS = 10_000
@@ -38,7 +39,9 @@ export function createNetwork({ env, clock, lookup }: NetworkOptions): Network {
   return {
     fetch: async (request) => exchange(request, await dispatcherFor(request), clock),
     close: async () => {
-      await Promise.all([...dispatchers.values()].map(async (dispatcher) => (await dispatcher).destroy()))
+      const closing = [...dispatchers.values()].map(async (dispatcher) => (await dispatcher).destroy())
+      // One that could not be made has nothing to close.
+      await Promise.allSettled(closing)
       dispatchers.clear()
     },
   }
@@ -58,16 +61,33 @@ async function createDispatcher(
     pipelining: 1,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMs,
+    factory: createPool,
   }
-  const proxy = (name: string) => env[name.toLowerCase()] || env[name] || ''
-  const [httpProxy, httpsProxy] = [proxy('HTTP_PROXY'), proxy('HTTPS_PROXY')]
+  const named = (name: string) => env[name.toLowerCase()] || env[name] || ''
   // EnvHttpProxyAgent would send 127.0.0.1 through the proxy, so loopback never reaches it.
-  if (direct || (httpProxy === '' && httpsProxy === '')) return new Agent(options)
+  if (direct || (named('HTTP_PROXY') === '' && named('HTTPS_PROXY') === '')) return new Agent(options)
+  const proxy = (name: string) => proxyAddress(name, named(name))
   const [{ default: EnvHttpProxyAgent }, { default: api }] = await Promise.all([
     import('undici/lib/dispatcher/env-http-proxy-agent.js'),
     import('undici/lib/api/index.js'),
   ])
   // The tunnel is asked for by `connect`, which the package as a whole puts there.
   Object.assign(UndiciDispatcher.prototype, api)
-  return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy: proxy('NO_PROXY') })
+  return new EnvHttpProxyAgent({
+    ...options,
+    clientFactory: createProxyPool,
+    httpProxy: proxy('HTTP_PROXY'),
+    httpsProxy: proxy('HTTPS_PROXY'),
+    noProxy: named('NO_PROXY'),
+  })
+}
+
+/** As curl reads it: what names no protocol is spoken to by http. The words are not shown, as a password may be in them. */
+function proxyAddress(name: string, words: string): string {
+  const address = words === '' || /^[a-z][a-z0-9+.-]*:\/\//i.test(words) ? words : `http://${words}`
+  if (address === '' || (URL.canParse(address) && /^(https?|socks5?):$/.test(new URL(address).protocol)))
+    return address
+  throw new HttpFailure(`${name} is no address of a proxy, such as http://proxy.example:3128`, {
+    sent: false,
+  })
 }

@@ -12,7 +12,7 @@ export const isObject = (value: unknown): value is JsonObject =>
 
 export function parseJson(text: string): Parsed<unknown> {
   try {
-    return { ok: true, value: JSON.parse(text) as unknown }
+    return { ok: true, value: JSON.parse(text.replace(/^\uFEFF/, '')) as unknown }
   } catch {
     return { ok: false, wrong: text.trim() === '' ? 'the body is empty' : 'the body is not JSON' }
   }

@@ -60,6 +60,12 @@ describe('a file in place', () => {
     expect(statSync(join(folder, 'a/b/fox.png')).mode & 0o777).toBe(0o666 & ~process.umask())
   })
 
+  it('has them also where the path leads up again', async () => {
+    const folder = newFolder()
+    expect(await put(`${folder}/a/../fox.png`)).toMatchObject({ ok: true })
+    expect(contents(folder)).toEqual(['a', 'fox.png'])
+  })
+
   it('has a name of 255 bytes when the user wants that', async () => {
     const folder = newFolder()
     const name = `${'x'.repeat(251)}.png`

@@ -71,6 +71,30 @@ describe.concurrent('what V8 made of the program', () => {
     expect(keptBy(place)).toEqual(first)
   })
 
+  it('fits what is loaded after the first answer', async () => {
+    const { env } = await serve(createPlace())
+    const place = createPerson({
+      RUSHES_BASE_URL: env.RUSHES_BASE_URL ?? '',
+      RUSHES_API_KEY: env.RUSHES_API_KEY ?? '',
+    })
+    const run = () =>
+      rushes(place, [
+        'run',
+        'image',
+        'a fox',
+        '--model',
+        'rushes/preview-image',
+        '-o',
+        'fox.png',
+        '--overwrite',
+      ])
+    expect((await run()).code).toBe(0)
+    const first = keptBy(place)
+    expect([...first.keys()]).toContain('kinds.run')
+    expect((await run()).code).toBe(0)
+    expect(keptBy(place)).toEqual(first)
+  })
+
   it('loads more of Node later on, whether it was kept or not', async () => {
     const nowhere = { RUSHES_BASE_URL: 'http://127.0.0.1:9', RUSHES_API_KEY_COMMAND: 'echo key-of-a-command' }
     const place = createPerson(nowhere)

@@ -129,6 +129,30 @@ describe('a signal while the reader of a pipe stands still', () => {
        echo ended`,
     )
 
+  it('ends a file on its way to standard output, by one', async () => {
+    const place = await serve(createPlace())
+    const { stdout: id } = await rushes(place, ['run', 'image', 'a fox', '--no-wait'])
+    await rushes(place, ['wait', id.trim()])
+    // Told when it has used no more time for a second: it waits for the reader.
+    const { stdout } = await bash(
+      place,
+      `{ echo $BASHPID > pid; exec rushes download ${id.trim()} -o -; } | { echo $BASHPID > reader; exec sleep 120 > /dev/null 2>&1; } &
+       until [ -s pid ] && [ -s reader ]; do sleep 0.1; done
+       pid=$(cat pid) same=0 last=
+       until [ $same = 5 ]; do
+         now=$(cut -d ' ' -f 14,15 /proc/$pid/stat)
+         if [ "$now" = "$last" ]; then same=$((same + 1)); else same=0; fi
+         last=$now
+         sleep 0.2
+       done
+       kill -INT $pid
+       while kill -0 $pid 2> /dev/null; do sleep 0.1; done
+       kill $(cat reader)
+       echo ended`,
+    )
+    expect(stdout).toBe('ended\n')
+  })
+
   it.each([
     ['standard output', 'models', ''],
     ['standard error', '--nonsense', '2>&1'],

@@ -255,6 +255,61 @@ function countingClock() {
   }
 }
 
+describe('a connection that ends with its answer', () => {
+  const SIZES = Array.from({ length: 22 }, (_, at) => 200_000 + at * 37_117)
+
+  /** What comes of an answer that is taken slowly: the bytes, or the failure. */
+  async function taken(size: number, head: string, ending: 'FIN' | 'RST'): Promise<number | HttpFailure> {
+    const url = await serveRaw((socket) => {
+      socket.once('data', () => {
+        socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n`)
+        if (head.includes('chunked')) socket.write(`${size.toString(16)}\r\n`)
+        socket.write(Buffer.alloc(size, 'a'))
+        const last = head.includes('chunked') ? '\r\n0\r\n\r\n' : ''
+        if (ending === 'FIN') socket.end(last)
+        else socket.write(last, () => setTimeout(() => socket.resetAndDestroy(), 5))
+      })
+    })
+    let bytes = 0
+    try {
+      for await (const chunk of (await newNetwork().fetch(get(url))).body) {
+        bytes += chunk.byteLength
+        for (let turns = 0; turns < 5; turns++) await turn()
+      }
+      return bytes
+    } catch (error) {
+      if (error instanceof HttpFailure) return error
+      throw error
+    }
+  }
+
+  it.each([
+    ['a length', (size: number) => `Connection: close\r\nContent-Length: ${size}`],
+    ['chunks', () => 'Connection: close\r\nTransfer-Encoding: chunked'],
+    ['neither', () => 'Connection: close'],
+  ])('with %s is whole, however slowly it is taken', async (_, head) => {
+    for (const size of SIZES) expect(await taken(size, head(size), 'FIN')).toBe(size)
+  })
+
+  it.each([
+    ['a length', (size: number) => `Connection: close\r\nContent-Length: ${size}`],
+    ['chunks', () => 'Connection: close\r\nTransfer-Encoding: chunked'],
+  ])('and breaks is whole with %s, or a failure', async (_, head) => {
+    for (const size of SIZES) {
+      const found = await taken(size, head(size), 'RST')
+      if (!(found instanceof HttpFailure)) expect(found).toBe(size)
+    }
+  })
+
+  // Node tells some breaks as a proper end, so that it was whole cannot be promised here.
+  it('and breaks harms nothing else where only its end tells the length', async () => {
+    for (const size of SIZES) {
+      const found = await taken(size, 'Connection: close', 'RST')
+      if (!(found instanceof HttpFailure)) expect(found).toBeLessThanOrEqual(size)
+    }
+  })
+})
+
 describe('60 s of silence', () => {
   it('before the head end the request: perhaps sent', async () => {
     const clock = createManualClock()
@@ -437,9 +492,12 @@ describe('a proxy', () => {
     ['https_proxy', 'https://api.test/', 'CONNECT api.test:443'],
     ['HTTP_PROXY', 'http://api.test/x', 'api.test'],
     ['http_proxy', 'http://api.test/x', 'api.test'],
-  ])('%s is taken for %s', async (name, url, asked) => {
+    ['HTTPS_PROXY without http://', 'https://api.test/', 'CONNECT api.test:443'],
+  ])('%s is taken for %s', async (words, url, asked) => {
     const proxy = await createProxy({ refuse: true })
-    await newNetwork({ env: { [name]: proxy.url } })
+    const [name = '', without] = words.split(' ')
+    const address = without ? proxy.url.replace('http://', '') : proxy.url
+    await newNetwork({ env: { [name]: address } })
       .fetch(get(url))
       .then(
         (response) => response.discard(),
@@ -464,6 +522,31 @@ describe('a proxy', () => {
     const network = newNetwork({ env, lookup: everyNameIsHere })
     expect(await readText(await network.fetch(get(url.replace('127.0.0.1', host))), 100)).toBe('here')
     expect(proxy.asked).toEqual([])
+  })
+
+  it.each(['not a url', 'ftp://proxy.test', 'http://', 'user:secret@'])(
+    'cannot be %j, and nothing is sent',
+    async (words) => {
+      const network = newNetwork({ env: { HTTPS_PROXY: words } })
+      const error = await failure(network.fetch(post('https://api.test/')))
+      expect(error.sent).toBe(false)
+      expect(error.message).toMatch(/^HTTPS_PROXY is no address of a proxy/)
+      expect(error.message).not.toContain('secret')
+      const { url } = await serve((_, response) => response.end('here'))
+      expect(await readText(await network.fetch(get(url)), 100)).toBe('here')
+    },
+  )
+
+  it('that closes when it is asked for a tunnel is not asked again', async () => {
+    let connections = 0
+    const proxy = await serveRaw((socket) => {
+      connections++
+      socket.once('data', () => socket.end())
+    })
+    const network = newNetwork({ env: { HTTPS_PROXY: proxy } })
+    const error = await failure(network.fetch(post('https://api.test/')))
+    expect(error).toMatchObject({ sent: false, message: 'the proxy closed the connection' })
+    expect(connections).toBe(1)
   })
 
   it('is sent nothing that it would not take', async () => {

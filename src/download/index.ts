@@ -6,7 +6,7 @@
  * One that was interrupted goes on where it stopped, in the next try as in the next command, if the host says that the file
  * is still the same.
  *
- * Limits: a host that declares no length, and closes the connection, is believed; so is one that calls another
+ * Limits: a host that declares no length, and closes the connection properly, is believed; so is one that calls another
  * file by the same strong ETag or, having none, by the same date. Hosts give no checksum, so what the disk itself has
  * lost or changed of a part is not seen.
  */

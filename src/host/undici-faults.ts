@@ -36,7 +36,9 @@ function endOfConnection(this: Parser, finish: Parser['finish']): Error | null {
   }
   // Told by its last bytes.
   if (this.statusCode === 0 || this.ptr === null) return null
-  return this.socket.errored ?? finish.call(this)
+  if (this.socket.errored) return this.socket.errored
+  // Node tells some breaks as a proper end. The system knows no other side then; Node asks it when it is first asked itself.
+  return this.socket.remoteAddress === undefined ? new Error('the connection broke') : finish.call(this)
 }
 
 function goOn(parser: Parser): void {

@@ -102,6 +102,7 @@ describe('an answer', () => {
   })
 
   it('that is no JSON is told from an empty one', () => {
+    expect(parseJson('\uFEFF{"id":1}')).toEqual({ ok: true, value: { id: 1 } })
     expect(parseJson(' \n')).toEqual({ ok: false, wrong: 'the body is empty' })
     expect(parseJson('<p>')).toEqual({ ok: false, wrong: 'the body is not JSON' })
     expect(parseJson('null')).toEqual({ ok: true, value: null })

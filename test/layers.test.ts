@@ -218,7 +218,15 @@ describe('one place each', () => {
     ['chalk', ['src/cli/style.ts']],
     ['conf', ['src/cli/config-file.ts']],
     ['libsql', ['src/host/database.ts']],
-    ['undici', ['src/host/exchange.ts', 'src/host/undici-parts.d.ts', 'src/host/undici.ts']],
+    [
+      'undici',
+      [
+        'src/host/exchange.ts',
+        'src/host/undici-faults.ts',
+        'src/host/undici-parts.d.ts',
+        'src/host/undici.ts',
+      ],
+    ],
   ])('%s', (name, places) => expect(importers(name)).toEqual(places))
 
   it.each([

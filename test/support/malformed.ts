@@ -590,7 +590,7 @@ const keysOf = (value: unknown): string =>
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     return undefined
   }

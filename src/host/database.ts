@@ -83,6 +83,8 @@ export function openDatabase({
 /** How long a neighbour is waited for where nothing else is said. */
 const PATIENCE_MS = 10_000
 const BUSY_PAUSE_MS = 5
+/** The same for whoever only looks. */
+const GLANCE_MS = 200
 /** With a thousand pages, SQLite's own choice, opening a file takes two thirds longer. */
 const SHORT_LOG_PAGES = 64
 
@@ -220,11 +222,13 @@ export const inodeOf = (path: string): number | undefined => statSync(path, { th
 
 /**
  * The rows of one query, of a file that is opened to be read alone: it is neither made nor migrated, and nobody is waited
- * for. Throws whatever stands in the way.
+ * for longer than a person who presses a key notices. Throws whatever stands in the way.
  */
 export function readRows(path: string, sql: string, ...values: readonly Value[]): readonly Row[] {
   const database = new Database(`${pathToFileURL(path).href}?mode=ro`)
   try {
+    // A neighbour that ends tidies up, and holds the file for a moment.
+    database.exec(`PRAGMA busy_timeout = ${GLANCE_MS}`)
     return database.prepare(sql).all(values) as Row[]
   } finally {
     database.close()

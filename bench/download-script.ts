@@ -30,7 +30,7 @@ export async function fetchAll(script: 'plain' | 'safe', urls: readonly string[]
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, fetchSome))
-  process.exit()
+  await network.close()
 }
 
 async function keepSafely(path: string, chunks: readonly Uint8Array[]): Promise<void> {

@@ -113,12 +113,16 @@ export function createContext(options: ContextOptions): Context {
       import('../host/webassembly.js'),
     ])
     const network = createNetwork({ env, clock })
+    let isCompiled = false
     return async (request) => {
+      if (isCompiled) return network.fetch(request)
       // undici's parser is WebAssembly. What is kept of other code V8 takes only while this is not told to it.
       if (request.url.protocol === 'https:') process.getBuiltinModule('node:tls')
       compileOnce()
       try {
-        return await network.fetch(request)
+        const response = await network.fetch(request)
+        isCompiled = true
+        return response
       } finally {
         compileAsUsual()
       }

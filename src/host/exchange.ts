@@ -34,6 +34,7 @@ export const exchange = (
       const silence = new Error(`nothing moved for ${SILENCE_TIMEOUT_MS / 1_000} s`)
       stop(new HttpFailure(silence.message, { sent, cause: silence }))
     })
+    const leave = () => stop(new Error('the rest is not wanted'))
     const inflow = createInflow({
       hold() {
         // Nothing moves because nobody takes it.
@@ -44,7 +45,7 @@ export const exchange = (
         moved()
         controller?.resume()
       },
-      leave: () => stop(new Error('the rest is not wanted')),
+      leave,
     })
 
     function moved(): void {
@@ -89,7 +90,7 @@ export const exchange = (
             return Array.isArray(value) ? value.join(', ') : value
           },
           body: inflow.chunks,
-          discard: inflow.leave,
+          discard: leave,
         })
       },
       onResponseData(_, chunk) {

@@ -17,8 +17,6 @@ export interface Inflow {
   push(chunk: Uint8Array): void
   end(): void
   fail(error: unknown): void
-  /** In the place of iterating. */
-  leave(): void
 }
 
 export function createInflow({ hold, goOn, leave }: InflowOptions): Inflow {
@@ -73,6 +71,5 @@ export function createInflow({ hold, goOn, leave }: InflowOptions): Inflow {
     },
     end: () => close({}),
     fail: (error) => close({ error }),
-    leave,
   }
 }

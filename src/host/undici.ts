@@ -66,7 +66,7 @@ async function createDispatcher(
   const named = (name: string) => env[name.toLowerCase()] || env[name] || ''
   // EnvHttpProxyAgent would send 127.0.0.1 through the proxy, so loopback never reaches it.
   if (direct || (named('HTTP_PROXY') === '' && named('HTTPS_PROXY') === '')) return new Agent(options)
-  const proxy = (name: string) => proxyAddress(name, named(name))
+  const proxy = (name: string) => named(name) && proxyAddress(name, named(name))
   const [{ default: EnvHttpProxyAgent }, { default: api }] = await Promise.all([
     import('undici/lib/dispatcher/env-http-proxy-agent.js'),
     import('undici/lib/api/index.js'),
@@ -84,9 +84,8 @@ async function createDispatcher(
 
 /** As curl reads it: what names no protocol is spoken to by http. The words are not shown, as a password may be in them. */
 function proxyAddress(name: string, words: string): string {
-  const address = words === '' || /^[a-z][a-z0-9+.-]*:\/\//i.test(words) ? words : `http://${words}`
-  if (address === '' || (URL.canParse(address) && /^(https?|socks5?):$/.test(new URL(address).protocol)))
-    return address
+  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(words) ? words : `http://${words}`
+  if (URL.canParse(address) && /^(https?|socks5?):$/.test(new URL(address).protocol)) return address
   throw new HttpFailure(`${name} is no address of a proxy, such as http://proxy.example:3128`, {
     sent: false,
   })

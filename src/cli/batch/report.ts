@@ -1,5 +1,4 @@
 /** What a batch says: a path or an object for each row as it ends, a summary, and what CI systems want to hear. */
-
 import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Plan, Step } from '../../batch/plan/index.js'

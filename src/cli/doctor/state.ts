@@ -1,5 +1,4 @@
 /** This machine: the state folder, the disk, the journal and what is open in it. Nothing is made, mended or set aside. */
-
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { EXIT } from '../../errors.js'

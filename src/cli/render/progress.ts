@@ -1,5 +1,4 @@
 /** What progress says, pure: usual times, counts, amounts, the sign of life. */
-
 import { printable, shortened } from '../../protocol/text.js'
 import { sayDuration } from '../duration.js'
 import { amount } from './amount.js'

@@ -31,7 +31,7 @@ const [{ rolldown }, { Ajv }, { default: standalone }] = await Promise.all([
 ])
 const standaloneCode = standalone.default ?? standalone
 
-/** Scripts that the captions know (src/service/engines/preview/lettering/font.ts). */
+/** Scripts that the captions know (src/preview/lettering/font.ts). */
 const FONT_SUBSETS = ['latin', 'latin-ext', 'cyrillic', 'cyrillic-ext', 'greek', 'greek-ext', 'vietnamese']
 
 const origins = new Set()
@@ -45,7 +45,7 @@ const EXTERNAL = [/^node:/, /^@libsql\//, 'sharp']
 const PACKS = {
   core: [
     /node_modules[\\/](commander|leven)|rolldown[\\/]runtime|package\.json|src[\\/](errors|protocol|client|cli)\b/,
-    /src[\\/](host[\\/](clock|http|retry|backoff|places|paths)|limiter[\\/](index|window|memory|ledger)|download[\\/](target|placeholders)|service[\\/]models)\.ts/,
+    /src[\\/](host[\\/](clock|http|retry|backoff|directories|paths)|limiter[\\/](index|window|memory|ledger)|download[\\/](target|placeholders)|service[\\/]models)\.ts/,
   ],
   state: [/node_modules[\\/]libsql|src[\\/](journal|limiter|host|cli)\b/],
   network: [/node_modules[\\/]undici|src[\\/]host\b/],
@@ -62,9 +62,9 @@ const fresh = join(root, `dist.${process.pid}`)
 mkdirSync(fresh, { recursive: true })
 try {
   // On its own, in one file: of what it shared with the others it would have to be given a chunk, before it can load any.
-  const [start] = await write({ rushes: 'src/cli/start.ts' }, 'cjs', ['./edge.js'])
+  const [start] = await write({ rushes: 'src/cli/process/start.ts' }, 'cjs', ['./edge.js'])
   // The program as CommonJS: Node reads it in half the time that its ESM loader takes, chunk by chunk.
-  pack(start, await write({ edge: 'src/cli/edge.ts', renderer: 'src/service/engines/renderer.ts' }, 'cjs'))
+  pack(start, await write({ edge: 'src/cli/process/edge.ts', renderer: 'src/preview/renderer.ts' }, 'cjs'))
   await write({ index: 'src/index.ts' }, 'esm')
   copyParts(join(fresh, 'parts'))
   writeFileSync(join(fresh, 'third-party-licenses.txt'), licenses())
@@ -104,7 +104,7 @@ async function write(input, format, others = []) {
   return output
 }
 
-/** Puts chunks into packs (src/cli/packs.ts), and has all that need one of them, `start` the first, ask for it there. */
+/** Puts chunks into packs (src/cli/process/packs.ts), and has all that need one of them, `start` the first, ask for it there. */
 function pack(start, output) {
   const packed = new Map()
   for (const { fileName, name: entry, moduleIds } of output) {

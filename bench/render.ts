@@ -9,12 +9,12 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createPreviewEngine } from '../src/preview/index.js'
+import { videoRequest } from '../src/preview/request.js'
+import { findFfmpeg, openFfmpeg } from '../src/preview/video/ffmpeg.js'
+import { prepareFilm, shoot } from '../src/preview/video/film.js'
+import { openWasmEncoder } from '../src/preview/video/wasm.js'
 import type { Kind } from '../src/protocol/models.js'
-import { createPreviewEngine } from '../src/service/engines/preview/index.js'
-import { videoRequest } from '../src/service/engines/preview/request.js'
-import { findFfmpeg, openFfmpeg } from '../src/service/engines/preview/video/ffmpeg.js'
-import { prepareFilm, shoot } from '../src/service/engines/preview/video/film.js'
-import { openWasmEncoder } from '../src/service/engines/preview/video/wasm.js'
 
 interface Case {
   readonly kind: Kind

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { createPreviewEngine } from '../src/service/engines/preview/index.js'
+import { createPreviewEngine } from '../src/preview/index.js'
 
 /** From real life: the first twelve are the sheet. */
 const PROMPTS: readonly string[] = [

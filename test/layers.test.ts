@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RANKS: readonly (readonly string[])[] = [
   ['bin'],
   ['src/cli', 'src/index.ts'],
-  ['src/client', 'src/limiter', 'src/journal', 'src/download', 'src/batch', 'src/service'],
+  ['src/client', 'src/limiter', 'src/journal', 'src/download', 'src/batch', 'src/service', 'src/preview'],
   ['src/host'],
   ['src/protocol', 'src/errors.ts'],
 ]
@@ -19,8 +19,8 @@ const ENGINES: readonly string[] = RANKS[2] ?? []
 
 /** Engines are built and joined here; everywhere else they are types, and pure functions. */
 const BUILDERS: readonly string[] = [
-  'src/cli/context.ts',
-  'src/cli/local.ts',
+  'src/cli/context/context.ts',
+  'src/cli/context/local-service.ts',
   'src/cli/commands/serve.ts',
   'src/index.ts',
 ]
@@ -31,6 +31,9 @@ const PURE_FACTORIES: readonly string[] = [
   // Given the function that writes.
   'src/cli/batch/run.ts: createLockKeeper',
 ]
+
+/** The preview renderer knows the contract of the service's engines, and nothing else of the service. */
+const ENGINE_CONTRACT: readonly string[] = ['src/service/engines/engine.ts', 'src/service/engines/host.ts']
 
 interface Import {
   readonly specifier: string
@@ -67,15 +70,16 @@ function wrongImport(from: string, to: string): string | undefined {
   if (here === undefined || there === undefined) return `${from} → ${to}: outside the plan`
   if (here === there) return undefined
   if (rankOf(here) < rankOf(there)) return undefined
+  if (here === 'src/preview' && ENGINE_CONTRACT.includes(to)) return undefined
   if (rankOf(here) === LOWEST && rankOf(there) === LOWEST) return undefined
   return `${from} → ${to}: ${rankOf(here) === rankOf(there) ? 'sideways' : 'up'}`
 }
 
 /** What the build makes of an entry. */
 const BUILT: Readonly<Record<string, string>> = {
-  'dist/rushes.cjs': 'src/cli/start.ts',
+  'dist/rushes.cjs': 'src/cli/process/start.ts',
   'dist/index.js': 'src/index.ts',
-  'dist/renderer.cjs': 'src/service/engines/renderer.ts',
+  'dist/renderer.cjs': 'src/preview/renderer.ts',
 }
 
 /** The file that an import of our own names; undefined for packages, Node's own modules and the manifest. */
@@ -125,12 +129,14 @@ const SOURCES = [...filesBelow('src'), ...filesBelow('bin')]
 
 describe('the check of the ranks', () => {
   it.each([
-    ['src/client/look.ts', 'src/host/http.ts', undefined],
-    ['src/client/look.ts', 'src/client/pace.ts', undefined],
+    ['src/client/fetch-status.ts', 'src/host/http.ts', undefined],
+    ['src/client/fetch-status.ts', 'src/client/pace.ts', undefined],
     ['src/protocol/problems.ts', 'src/errors.ts', undefined],
     ['src/cli/commands/run.ts', 'src/protocol/models.ts', undefined],
-    ['bin/rushes.cjs', 'src/cli/edge.ts', undefined],
-    ['src/client/look.ts', 'src/download/index.ts', 'sideways'],
+    ['bin/rushes.cjs', 'src/cli/process/edge.ts', undefined],
+    ['src/preview/image.ts', 'src/service/engines/engine.ts', undefined],
+    ['src/preview/image.ts', 'src/service/runs.ts', 'sideways'],
+    ['src/client/fetch-status.ts', 'src/download/index.ts', 'sideways'],
     ['src/index.ts', 'src/cli/main.ts', 'sideways'],
     ['src/host/http.ts', 'src/client/index.ts', 'up'],
     ['src/service/index.ts', 'src/cli/main.ts', 'up'],
@@ -211,12 +217,13 @@ describe('one place each', () => {
       importsOf(text).some(({ specifier }) => specifier === name || specifier.startsWith(`${name}/`)),
     ).map(({ path }) => path)
   /** The renderer is a process of its own, with its own edge. */
-  const isOwnProcess = (path: string) => path.startsWith('src/service/engines/')
+  const isOwnProcess = (path: string) =>
+    path.startsWith('src/service/engines/') || path.startsWith('src/preview/')
 
   it.each([
-    ['ora', ['src/cli/progress.ts']],
-    ['chalk', ['src/cli/style.ts']],
-    ['conf', ['src/cli/config-file.ts']],
+    ['ora', ['src/cli/terminal/progress.ts']],
+    ['chalk', ['src/cli/terminal/style.ts']],
+    ['conf', ['src/cli/settings/config-file.ts']],
     ['libsql', ['src/host/database.ts']],
     [
       'undici',
@@ -234,15 +241,19 @@ describe('one place each', () => {
     ['@inquirer/password', 'src/cli/'],
     ['open', 'src/cli/'],
     ['fastify', 'src/service/http/'],
-    ['sharp', 'src/service/engines/'],
+    ['sharp', 'src/preview/'],
   ])('%s below %s', (name, folder) => {
     expect(importers(name)).not.toEqual([])
     expect(importers(name).filter((path) => !path.startsWith(folder))).toEqual([])
   })
 
   it.each([
-    ['process.exit', /\bprocess\.exit\b/, ['src/cli/edge.ts']],
-    ['process.argv', /\bprocess\.argv\b/, ['src/cli/edge.ts', 'src/cli/packs.ts', 'src/cli/start.ts']],
+    ['process.exit', /\bprocess\.exit\b/, ['src/cli/process/edge.ts']],
+    [
+      'process.argv',
+      /\bprocess\.argv\b/,
+      ['src/cli/process/edge.ts', 'src/cli/process/packs.ts', 'src/cli/process/start.ts'],
+    ],
   ])('%s', (_, pattern, places) =>
     expect(users(pattern).filter((path) => !isOwnProcess(path))).toEqual(places),
   )

@@ -4,16 +4,16 @@
  */
 import { type Command, CommanderError } from 'commander'
 import { EXIT } from '../errors.js'
-import type { Context, Parts } from './context.js'
-import { asRushesError } from './exit.js'
-import { commandWord, type Globals, globalsOf, wantsJson } from './globals.js'
+import type { Context, Parts } from './context/context.js'
+import { commandWord, type Globals, globalsOf, wantsJson } from './flags/globals.js'
+import { usageOf } from './flags/usage.js'
 import { TOPICS, wordAfterHelp } from './help/topics.js'
-import { Interruption, type Interrupts } from './interrupts.js'
-import type { Io } from './io.js'
-import { createOutput, type Output } from './output.js'
+import { asRushesError } from './process/exit.js'
+import { Interruption, type Interrupts } from './process/interrupts.js'
+import type { Io } from './process/io.js'
 import { createProgram, globalsOfCommand } from './program.js'
-import { createStyle } from './style.js'
-import { usageOf } from './usage.js'
+import { createOutput, type Output } from './terminal/output.js'
+import { createStyle } from './terminal/style.js'
 
 export interface MainOptions extends Io {
   readonly interrupts: Interrupts
@@ -72,7 +72,7 @@ async function withContext(
   work: (ctx: Context) => Promise<number>,
 ): Promise<number> {
   // Help, the version and errors of the line need none.
-  const { createContext } = await import('./context.js')
+  const { createContext } = await import('./context/context.js')
   const ctx = createContext({ ...options, globals, out })
   try {
     return await work(ctx)

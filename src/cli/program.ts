@@ -1,10 +1,10 @@
 /** The command line as commander sees it: names, flags and help. Nothing here runs anything. */
 import { Command } from 'commander'
 import { COMMANDS } from './commands/index.js'
-import type { Context } from './context.js'
-import { type Globals, globalOptions, globalsOf } from './globals.js'
+import type { Context } from './context/context.js'
+import { type Globals, globalOptions, globalsOf } from './flags/globals.js'
 import { TOPICS } from './help/topics.js'
-import { VERSION } from './version.js'
+import { VERSION } from './process/version.js'
 
 /** What a command's `register` is given beside its commander object. */
 export interface CommandEnvironment {

@@ -1,7 +1,7 @@
 /** Waiting for a run: looks, at a pace, with patience, up to a limit. */
 import { RushesError } from '../errors.js'
 import type { RunState } from '../protocol/run.js'
-import { type LookEngine, type LookOutcome, look } from './look.js'
+import { type LookEngine, type LookOutcome, look } from './fetch-status.js'
 import { FIRST_LOOK_MS, nextLookMs, nextTryMs } from './pace.js'
 import { afterFailure, isExhausted, type Patience, UNTRIED } from './patience.js'
 

@@ -2,7 +2,7 @@
 import { retryAfterMs } from '../host/backoff.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { parseAddress, printableAddress } from './address.js'
-import { Miss, MOST_RETRY_AFTER_MS, missOfStatus } from './miss.js'
+import { Miss, MOST_RETRY_AFTER_MS, missOfStatus } from './attempt-failed.js'
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const MOST_REDIRECTS = 10

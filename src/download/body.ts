@@ -2,10 +2,10 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { errorCode } from '../host/directories.js'
 import type { HttpResponse } from '../host/http.js'
-import { errorCode } from '../host/places.js'
 import { missOfFailure } from './answer.js'
-import { Miss } from './miss.js'
+import { Miss } from './attempt-failed.js'
 
 export type Bytes = AsyncIterable<Uint8Array>
 

@@ -11,11 +11,11 @@ import { constants } from 'node:fs'
 import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { uptime } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { errorCode } from '../host/directories.js'
 import { cutToBytes } from '../host/files.js'
-import { errorCode } from '../host/places.js'
 import { isAlive, ownMark } from '../host/processes.js'
-import { readAbout } from './about.js'
 import { aboutIn, bytesIn, newBytesIn, type Part, partOf } from './part.js'
+import { readAbout } from './part-metadata.js'
 import { usefulBytes } from './resume.js'
 
 export interface PartKey {

@@ -12,7 +12,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { flush, removeFile, writeFully } from '../host/files.js'
-import { keepAbout } from './about.js'
+import { keepAbout } from './part-metadata.js'
 import { type About, usefulBytes, validatorOf } from './resume.js'
 
 export interface Part {

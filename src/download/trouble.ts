@@ -1,6 +1,6 @@
 /** What the file system says, in words. */
 import { RushesError, type RushesErrorOptions } from '../errors.js'
-import { errorCode } from '../host/places.js'
+import { errorCode } from '../host/directories.js'
 import { printable } from '../protocol/text.js'
 
 const WORDS: Readonly<Record<string, string>> = {

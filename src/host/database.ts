@@ -6,7 +6,7 @@ import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Database from 'libsql'
-import { errorCode, makeFolders } from './places.js'
+import { errorCode, makeFolders } from './directories.js'
 
 export type Row = Readonly<Record<string, unknown>>
 export type Value = string | number | bigint | Uint8Array | null

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { type FileHandle, link, mkdtemp, open, readFile, rename, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { errorCode, makeFolders } from './places.js'
+import { errorCode, makeFolders } from './directories.js'
 
 /** What one component of a path may hold on the file systems in use (ext4, APFS, NTFS). */
 const NAME_MOST_BYTES = 255

@@ -5,7 +5,7 @@
  * Limits: it knows the runs that were created here, and none that others made with the same key. It never holds the
  * key, and of pictures sent as data: URLs only what identifies them.
  */
-import { openOrSetAside, setAside } from '../host/damage.js'
+import { openOrSetAside, setAside } from '../host/corruption.js'
 import type { OpenDatabase, Row } from '../host/database.js'
 import {
   accept,
@@ -23,8 +23,8 @@ import { identityOf } from './identity.js'
 import { type ListFilter, listRuns } from './list.js'
 import { JOURNAL_MIGRATIONS } from './migrations.js'
 import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './run.js'
-import { keepFiles, miss, type Sight, see } from './sights.js'
-import { MOST_RUNS, type Usual, usualOf } from './usual.js'
+import { keepFiles, miss, type Sight, see } from './status-updates.js'
+import { MOST_RUNS, type Usual, usualOf } from './typical-duration.js'
 
 export interface Journal {
   /** Directly before the bytes are sent. */
@@ -171,5 +171,5 @@ const tookOf = (db: OpenDatabase, address: string, model: string): readonly numb
 export type { Doubt, Forgotten, Intent, Place } from './creates.js'
 export type { ListFilter } from './list.js'
 export type { JournalFile, JournalRun } from './run.js'
-export type { Sight } from './sights.js'
-export type { Usual } from './usual.js'
+export type { Sight } from './status-updates.js'
+export type { Usual } from './typical-duration.js'

@@ -13,7 +13,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
-import { openOrSetAside } from '../host/damage.js'
+import { openOrSetAside } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark } from '../host/processes.js'
 import type { Ledger, Purpose } from './ledger.js'

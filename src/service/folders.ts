@@ -1,6 +1,6 @@
 /** The data folder of the service: private, and everything under a name that the service chose. */
 import { join } from 'node:path'
-import { makeFolders } from '../host/places.js'
+import { makeFolders } from '../host/directories.js'
 
 export const DATABASE_NAME = 'service.db'
 

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createInterrupts } from '../../src/cli/interrupts.js'
+import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
 import type { Engine } from '../../src/service/engines/engine.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createInterrupts } from '../../src/cli/interrupts.js'
+import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { columnsOf, cutToColumns } from '../../src/cli/render/columns.js'
-import { sayAgo } from '../../src/cli/render/list-table.js'
+import { columnsOf, cutToColumns } from '../../src/cli/terminal/columns.js'
+import { sayAgo } from '../../src/cli/terminal/list-table.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { signsFor, speaksUtf8 } from '../../src/cli/charset.js'
-import { columnsOf } from '../../src/cli/render/columns.js'
-import { type Board, sayElapsed, sayUsual, signOfLife } from '../../src/cli/render/progress.js'
-import { rowsText, spinnerText } from '../../src/cli/render/spinner.js'
-import { alignedRow, widthsOf } from '../../src/cli/render/table.js'
+import { signsFor, speaksUtf8 } from '../../src/cli/terminal/charset.js'
+import { columnsOf } from '../../src/cli/terminal/columns.js'
+import { type Board, sayElapsed, sayUsual, signOfLife } from '../../src/cli/terminal/progress-lines.js'
+import { rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
+import { alignedRow, widthsOf } from '../../src/cli/terminal/table.js'
 import { createCliService } from '../support/cli.js'
 
 const board: Board = {

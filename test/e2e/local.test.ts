@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { boxesIn } from '../service/engines/preview/support/boxes.js'
+import { boxesIn } from '../preview/support/boxes.js'
 import {
   createPlace,
   filesBelow,

@@ -13,6 +13,7 @@ import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { isFolder, makeFolders, reasonUnwritable } from '../../src/host/directories.js'
 import {
   cutToBytes,
   makeTemporaryFolder,
@@ -22,7 +23,6 @@ import {
   writeAtomically,
   writeFully,
 } from '../../src/host/files.js'
-import { isFolder, makeFolders, reasonUnwritable } from '../../src/host/places.js'
 
 let folder = ''
 beforeEach(() => {

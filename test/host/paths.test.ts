@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compileCacheFolder } from '../../src/cli/compile-cache.js'
+import { compileCacheFolder } from '../../src/cli/process/compile-cache.js'
 import { isLoopback } from '../../src/host/http.js'
 import { platformFolders } from '../../src/host/paths.js'
 

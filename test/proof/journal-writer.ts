@@ -1,6 +1,6 @@
 /** Writes runs as a command does, into the journal of a state folder: `node journal-writer <folder> <name> <runs>`. */
 
-import { openStateJournal } from '../../src/cli/state.js'
+import { openStateJournal } from '../../src/cli/context/state.js'
 import { systemClock } from '../../src/host/clock.js'
 
 const [folder = '', name = '', runs = ''] = process.argv.slice(2)

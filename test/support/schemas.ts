@@ -1,6 +1,6 @@
 /** Real output against the published schemas, which are closed here: a key that they do not name is a fault. */
 import { Ajv, type ValidateFunction } from 'ajv'
-import { commandWord, wantsJson } from '../../src/cli/globals.js'
+import { commandWord, wantsJson } from '../../src/cli/flags/globals.js'
 import { PUBLISHED, type PublishedName } from '../../src/cli/schemas/index.js'
 
 const ajv = new Ajv({ strict: false, allErrors: true })

@@ -11,9 +11,9 @@ import { createHash } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
-import { openOrSetAside } from '../../host/damage.js'
+import { openOrSetAside } from '../../host/corruption.js'
 import type { OpenDatabase } from '../../host/database.js'
-import { errorCode } from '../../host/places.js'
+import { errorCode } from '../../host/directories.js'
 
 export interface Claim {
   release(): void

@@ -1,7 +1,7 @@
 /** Where outputs really lie: a manifest from somewhere else must not write outside its own folder, links included. */
 import { realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { errorCode } from '../../host/places.js'
+import { errorCode } from '../../host/directories.js'
 
 export interface Grounds {
   /** Absolute. */

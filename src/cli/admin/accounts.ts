@@ -1,7 +1,7 @@
 /** `rushes admin account`. */
 import { Option } from 'commander'
 import { MOST_CREDITS } from '../../service/credits.js'
-import { wholeNumber } from '../whole-number.js'
+import { wholeNumber } from '../flags/whole-number.js'
 import type { AdminCommand, Work } from './open.js'
 import { ACCOUNT_HEADER, accountCells, accountJson, printRows } from './show.js'
 

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { Administration } from '../../service/administration.js'
-import type { Context } from '../context.js'
-import { SERVICE_FOLDER } from '../folders.js'
+import type { Context } from '../context/context.js'
+import { SERVICE_FOLDER } from '../settings/folders.js'
 
 /** Each command has some of these. */
 export interface AdminFlags {

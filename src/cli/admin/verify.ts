@@ -1,6 +1,6 @@
 /** `rushes admin verify`: every balance, added up anew from the ledger. */
 import { RushesError } from '../../errors.js'
-import { amount } from '../render/amount.js'
+import { amount } from '../terminal/amount.js'
 import type { AdminCommand, Work } from './open.js'
 
 export const verifyCommand: AdminCommand = {

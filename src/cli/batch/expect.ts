@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Expectation, expectationOf } from '../../batch/plan/expected.js'
-import { usualOf } from '../../journal/usual.js'
+import { usualOf } from '../../journal/typical-duration.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
-import type { Context } from '../context.js'
-import { JOURNAL_FILE } from '../folders.js'
+import type { Context } from '../context/context.js'
+import { JOURNAL_FILE } from '../settings/folders.js'
 import type { Prepared } from './prepare.js'
 
 export async function expect(ctx: Context, { plan, options }: Prepared): Promise<Expectation> {
@@ -23,7 +23,7 @@ async function durations(ctx: Context): Promise<ReadonlyMap<string, readonly num
   if (!existsSync(path)) return new Map()
   // A plan is made without an address too.
   const address = await ctx.address().catch(() => undefined)
-  const { durationsAt } = await import('../../journal/glance.js')
+  const { durationsAt } = await import('../../journal/readonly-queries.js')
   try {
     return durationsAt(path, address)
   } catch {

@@ -6,9 +6,9 @@ import { type Manifest, type Problem, readManifest } from '../../batch/manifest/
 import { checkPlaceholders, fill } from '../../download/placeholders.js'
 import { safePart, unreserved } from '../../download/safe.js'
 import { type RushesError, usageError } from '../../errors.js'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
+import { readStdin } from '../process/stdin.js'
 import { imageTypeOf, MOST_BODY_BYTES } from '../runs/references.js'
-import { readStdin } from '../stdin.js'
 
 /** What a manifest from standard input is called: its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'

@@ -1,7 +1,7 @@
 /** What the flags of `rushes batch` say, checked. */
 import { usageError } from '../../errors.js'
-import type { Context } from '../context.js'
-import { parseDuration } from '../duration.js'
+import type { Context } from '../context/context.js'
+import { parseDuration } from '../flags/duration.js'
 
 /** As they were given. */
 export interface BatchFlags {

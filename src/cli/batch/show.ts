@@ -3,8 +3,8 @@
 import type { Expectation } from '../../batch/plan/expected.js'
 import type { Action, Plan, Step } from '../../batch/plan/index.js'
 import { printable } from '../../protocol/text.js'
-import { sayDuration } from '../duration.js'
-import { amount } from '../render/amount.js'
+import { sayDuration } from '../flags/duration.js'
+import { amount } from '../terminal/amount.js'
 
 export const reasonOf = (action: Action): string | undefined => {
   if (action.do === 'refuse' || action.do === 'fetch' || action.do === 'make') return action.why

@@ -8,11 +8,11 @@ import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
 import { runBatch } from '../batch/run.js'
 import { isAllCurrent, notesOf, stepCells, stepJson, summaryLine } from '../batch/show.js'
-import type { Context } from '../context.js'
-import { missingError } from '../missing.js'
+import type { Context } from '../context/context.js'
+import { repeated } from '../flags/repeated.js'
 import type { CommandEnvironment } from '../program.js'
-import { alignedRow, tabRow, widthsOf } from '../render/table.js'
-import { repeated } from '../repeated.js'
+import { missingError } from '../settings/missing.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
 
 export interface BatchRequest {
   /** A path, or `-`. */

@@ -1,7 +1,7 @@
 /** `rushes completion`: the script that makes a shell complete `rushes`. */
 import type { Command } from 'commander'
 import { SCRIPTS, type Shell } from '../completion/scripts/index.js'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 import { choiceArgument } from '../flags/choice.js'
 import type { CommandEnvironment } from '../program.js'
 

@@ -2,14 +2,14 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { printable } from '../../protocol/text.js'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 import { type Finding, ok, skipped } from '../doctor/finding.js'
 import { checkConnection, checkKey, checkName } from '../doctor/network.js'
 import { checkAddress, checkConfig, checkProxy } from '../doctor/settings.js'
 import { checkDatabase, checkDisk, checkJournal, checkStateFolder } from '../doctor/state.js'
-import { exitCodeOf } from '../exit.js'
+import { exitCodeOf } from '../process/exit.js'
+import { VERSION } from '../process/version.js'
 import type { CommandEnvironment } from '../program.js'
-import { VERSION } from '../version.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
   command.action(() => run(command, examine))

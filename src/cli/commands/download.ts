@@ -1,9 +1,9 @@
 /** `rushes download`: fetch the outputs of finished runs again. */
 import type { Command } from 'commander'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
+import { checkIds, readIds } from '../process/stdin.js'
 import type { CommandEnvironment } from '../program.js'
-import { checkIds, readIds } from '../stdin.js'
 
 export interface DownloadCommandOptions {
   readonly ids: readonly string[]

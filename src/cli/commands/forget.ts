@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import type { Forgotten } from '../../journal/index.js'
 import { printable } from '../../protocol/text.js'
-import type { Context } from '../context.js'
-import { exitCodeOf } from '../exit.js'
+import type { Context } from '../context/context.js'
+import { exitCodeOf } from '../process/exit.js'
 import type { CommandEnvironment } from '../program.js'
 
 export function register(command: Command, { run }: CommandEnvironment, forget = forgetCommand): void {

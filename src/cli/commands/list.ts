@@ -4,13 +4,13 @@ import { EXIT, usageError } from '../../errors.js'
 import type { Journal, ListFilter } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
-import { signsFor } from '../charset.js'
-import type { Context } from '../context.js'
-import { parseDuration } from '../duration.js'
+import type { Context } from '../context/context.js'
 import { choiceOption } from '../flags/choice.js'
+import { parseDuration } from '../flags/duration.js'
 import type { CommandEnvironment } from '../program.js'
-import { listCells, listJson } from '../render/list.js'
-import { tabRow } from '../render/table.js'
+import { signsFor } from '../terminal/charset.js'
+import { listCells, listJson } from '../terminal/list-lines.js'
+import { tabRow } from '../terminal/table.js'
 
 export interface ListOptions {
   readonly limit: string
@@ -61,7 +61,7 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
   else if (!out.stdoutIsTerminal) for (const run of runs) out.line(tabRow(listCells(run)))
   else if (runs.length === 0) out.note('No such run is known on this machine.')
   else {
-    const { listTable } = await import('../render/list-table.js')
+    const { listTable } = await import('../terminal/list-table.js')
     const signs = signsFor(ctx.env)
     for (const line of listTable(runs, {
       nowMs: clock.now(),

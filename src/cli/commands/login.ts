@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import type { Context } from '../context.js'
-import { usable } from '../key.js'
-import { withValue } from '../profile.js'
+import type { Context } from '../context/context.js'
+import { linesOf, readStdin } from '../process/stdin.js'
 import type { CommandEnvironment } from '../program.js'
-import { linesOf, readStdin } from '../stdin.js'
+import { usable } from '../settings/key.js'
+import { withValue } from '../settings/profile.js'
 
 export interface LoginOptions {
   readonly verify: boolean

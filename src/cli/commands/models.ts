@@ -3,10 +3,10 @@ import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 import { flagOf } from '../flags/model.js'
 import type { CommandEnvironment } from '../program.js'
-import { alignedRow, tabRow, widthsOf } from '../render/table.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment, showModels = modelsCommand): void {
   command

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { modelOptions, parametersGiven } from '../flags/model.js'
 import type { CommandEnvironment } from '../program.js'

@@ -4,14 +4,14 @@ import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { parseFault } from '../../service/faults/grammar.js'
 import { networkOf } from '../../service/rules/networks.js'
-import type { Context } from '../context.js'
-import { parseDuration } from '../duration.js'
-import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../engines.js'
+import type { Context } from '../context/context.js'
 import { choiceOption } from '../flags/choice.js'
-import { SERVICE_FOLDER } from '../folders.js'
+import { parseDuration } from '../flags/duration.js'
+import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../flags/engines.js'
+import { repeated } from '../flags/repeated.js'
+import { wholeNumber } from '../flags/whole-number.js'
 import type { CommandEnvironment } from '../program.js'
-import { repeated } from '../repeated.js'
-import { wholeNumber } from '../whole-number.js'
+import { SERVICE_FOLDER } from '../settings/folders.js'
 
 /** In the order in which they say more. */
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
@@ -125,7 +125,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const engines = enginesOf(options)
   const retainMs = retainedMs(options.retain)
   const trustedProxies = networksOf(options.trustProxy)
-  const { defaultConcurrency, withCommands } = await import('../local.js')
+  const { defaultConcurrency, withCommands } = await import('../context/local-service.js')
   const concurrency =
     options.concurrency === undefined
       ? defaultConcurrency()

@@ -2,16 +2,16 @@
 import { type Command, Option } from 'commander'
 import { EXIT, type RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run.js'
-import type { Context } from '../context.js'
-import { asRushesError, exitCodeOf } from '../exit.js'
-import { Interruption } from '../interrupts.js'
+import type { Context } from '../context/context.js'
+import { asRushesError, exitCodeOf } from '../process/exit.js'
+import { Interruption } from '../process/interrupts.js'
+import { checkIds, readIds } from '../process/stdin.js'
 import type { CommandEnvironment } from '../program.js'
-import { type RunRecord, runJson } from '../render/run-json.js'
-import { statusCells } from '../render/status.js'
-import { alignedRow, tabRow, widthsOf } from '../render/table.js'
 import { type Known, knownOf } from '../runs/follow.js'
 import { inOrder } from '../runs/in-order.js'
-import { checkIds, readIds } from '../stdin.js'
+import { type RunRecord, runJson } from '../terminal/run-json.js'
+import { statusCells } from '../terminal/status-cell.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
 
 export interface StatusOptions {
   readonly ids: readonly string[]

@@ -1,11 +1,11 @@
 /** `rushes wait`: wait for runs that were created earlier. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
+import { checkIds, readIds } from '../process/stdin.js'
 import type { CommandEnvironment } from '../program.js'
 import { allUnfinished, lastRun } from '../runs/earlier.js'
-import { checkIds, readIds } from '../stdin.js'
 
 export interface WaitCommandOptions {
   readonly ids: readonly string[]

@@ -5,7 +5,7 @@
 import type { Argument, Option } from 'commander'
 import { KINDS, MODEL_INPUTS, type ModelSchema } from '../../protocol/models.js'
 import { flagOf } from '../flags/model.js'
-import { CONFIG_KEYS, settingOfKey } from '../settings.js'
+import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import type { Known, KnownRun } from './known.js'
 import type { Spot } from './line.js'
 

@@ -8,10 +8,10 @@
  */
 import type { Command, Option } from 'commander'
 import { printable } from '../../protocol/text.js'
-import { commandWord, globalsOf } from '../globals.js'
+import { commandWord, globalsOf } from '../flags/globals.js'
 import { TOPICS } from '../help/topics.js'
 import { createProgram } from '../program.js'
-import type { Env } from '../settings.js'
+import type { Env } from '../settings/table.js'
 import { type Candidate, type Offer, sourceOfArgument, sourceOfOption } from './candidates.js'
 import { createKnown, type Known } from './known.js'
 import { type Spot, spotOf } from './line.js'

@@ -5,14 +5,21 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseBaseUrl } from '../../client/address.js'
-import type { Glimpse } from '../../journal/glance.js'
+import type { Glimpse } from '../../journal/readonly-queries.js'
 import type { Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { DATABASE_NAME } from '../../service/folders.js'
-import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../folders.js'
-import type { Globals } from '../globals.js'
-import { profileIn, profilesIn, settingsOf } from '../profile.js'
-import { CONFIG_KEYS, type Env, findSetting, LOCAL_ADDRESS, type SettingName, variable } from '../settings.js'
+import type { Globals } from '../flags/globals.js'
+import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
+import { profileIn, profilesIn, settingsOf } from '../settings/profile.js'
+import {
+  CONFIG_KEYS,
+  type Env,
+  findSetting,
+  LOCAL_ADDRESS,
+  type SettingName,
+  variable,
+} from '../settings/table.js'
 import type { Candidate } from './candidates.js'
 
 export interface KnownRun extends Glimpse {
@@ -68,7 +75,7 @@ export function createKnown(env: Env, globals: Globals): Known {
       const path = join(folders.state, JOURNAL_FILE)
       // The database alone costs as much as everything else here.
       if (!existsSync(path)) return []
-      const { glanceAt } = await import('../../journal/glance.js')
+      const { glanceAt } = await import('../../journal/readonly-queries.js')
       return glanceAt(path, MOST_RUNS)
         .filter(({ name, status }) => isPlainWord(name) && isPlainWord(status))
         .map((run) => ({ ...run, about: aboutOf(run) }))

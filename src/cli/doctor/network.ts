@@ -4,9 +4,9 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { EXIT, RushesError } from '../../errors.js'
 import { type Fetch, HttpFailure, isLoopback } from '../../host/http.js'
-import type { Context } from '../context.js'
-import { asRushesError } from '../exit.js'
-import { Interruption } from '../interrupts.js'
+import type { Context } from '../context/context.js'
+import { asRushesError } from '../process/exit.js'
+import { Interruption } from '../process/interrupts.js'
 import { type Finding, ok, skipped, trouble, warning } from './finding.js'
 
 const SKEW_WARNING_MS = 30_000

@@ -1,9 +1,9 @@
 /** The settings: the config file, the address, the key's source, the proxy. Nothing is sent. */
 import { existsSync, statSync } from 'node:fs'
 import { isLoopback } from '../../host/http.js'
-import type { Context } from '../context.js'
-import { asRushesError } from '../exit.js'
-import { type Env, variable } from '../settings.js'
+import type { Context } from '../context/context.js'
+import { asRushesError } from '../process/exit.js'
+import { type Env, variable } from '../settings/table.js'
 import { type Finding, ok, skipped, trouble, warning } from './finding.js'
 
 export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {

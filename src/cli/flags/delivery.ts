@@ -2,8 +2,8 @@
 import { type Command, Option } from 'commander'
 import type { Target } from '../../download/target.js'
 import { usageError } from '../../errors.js'
-import type { Context } from '../context.js'
-import { parseDuration } from '../duration.js'
+import type { Context } from '../context/context.js'
+import { parseDuration } from './duration.js'
 
 export interface DeliveryOptions {
   readonly timeout?: string
@@ -58,7 +58,7 @@ export async function deliveryOf(
 ): Promise<Delivery> {
   const [{ parseTarget }, { isFolder }] = await Promise.all([
     import('../../download/target.js'),
-    import('../../host/places.js'),
+    import('../../host/directories.js'),
   ])
   const target = parseTarget(options.output, {
     download: options.download === true || ctx.globals.local || isDownload,

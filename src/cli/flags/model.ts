@@ -1,7 +1,7 @@
 /** Model flags, projected from a model's schema: a parameter there is a flag here. */
 import { Option } from 'commander'
 import { type Kind, MODEL_INPUTS, type ModelSchema, type ParameterSchema } from '../../protocol/models.js'
-import { repeated } from '../repeated.js'
+import { repeated } from './repeated.js'
 
 const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
 

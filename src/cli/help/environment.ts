@@ -1,5 +1,5 @@
 /** `rushes help environment`. The rows are those of docs/environment.md. */
-import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../settings.js'
+import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../settings/table.js'
 import { listing } from './listing.js'
 
 interface Named {

@@ -1,5 +1,5 @@
 /** What `rushes help` knows beside the commands. Each text is loaded when it is asked for. */
-import { plainWords } from '../globals.js'
+import { plainWords } from '../flags/globals.js'
 
 export interface Topic {
   readonly name: string

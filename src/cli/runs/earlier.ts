@@ -1,7 +1,7 @@
 /** Runs of the journal that a command means without naming their ids. */
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { JournalRun } from '../../journal/index.js'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 
 /** The id of the run created last at the current address. Throws `usage`, or `submission_unknown` when it has none. */
 export async function lastRun(ctx: Context): Promise<string> {

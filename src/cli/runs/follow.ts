@@ -6,8 +6,8 @@ import type { Clock } from '../../host/clock.js'
 import type { JournalRun } from '../../journal/index.js'
 import type { RunState } from '../../protocol/run.js'
 import type { Delivery } from '../flags/delivery.js'
-import type { Interrupts } from '../interrupts.js'
-import type { OutputStream } from '../io.js'
+import type { Interrupts } from '../process/interrupts.js'
+import type { OutputStream } from '../process/io.js'
 import type { Recorder } from './record.js'
 
 /** A run as it is known when the following begins. */

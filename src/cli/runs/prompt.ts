@@ -1,8 +1,8 @@
 /** The prompt, from one of its sources. It stays text, whatever it looks like. */
 import { readFileSync } from 'node:fs'
 import { usageError } from '../../errors.js'
-import type { Stdin } from '../io.js'
-import { readStdin } from '../stdin.js'
+import type { Stdin } from '../process/io.js'
+import { readStdin } from '../process/stdin.js'
 
 export interface PromptOptions {
   readonly words: readonly string[]

@@ -2,8 +2,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { usageError } from '../../errors.js'
 import { isHttpUrl } from '../../protocol/parse.js'
-import type { Stdin } from '../io.js'
-import { linesOf, readStdin } from '../stdin.js'
+import type { Stdin } from '../process/io.js'
+import { linesOf, readStdin } from '../process/stdin.js'
 import { isRunOutput } from './run-outputs.js'
 
 /** A body is at most that long; a file longer than it cannot fit. */

@@ -1,5 +1,5 @@
 /** The command that picks a run up again, as it is to be typed. */
-import type { Globals } from '../globals.js'
+import type { Globals } from '../flags/globals.js'
 
 const quoted = (word: string): string =>
   /^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-') ? word : `'${word.replaceAll("'", `'\\''`)}'`

@@ -1,7 +1,7 @@
 /** `--reuse`: runs of the journal that have made the same before, so that nothing is paid for them again. */
 import type { Client } from '../../client/index.js'
 import { RushesError } from '../../errors.js'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 import { type Known, knownOf } from './follow.js'
 
 export interface Wanted {

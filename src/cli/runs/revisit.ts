@@ -1,5 +1,5 @@
 /** What `wait` and `download` have in common: runs that exist are followed, and their outputs brought home. */
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { knownOf } from './follow.js'
 import { checkTarget, openSession } from './session.js'

@@ -3,7 +3,7 @@ import type { Client } from '../../client/index.js'
 import { usageError } from '../../errors.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
-import type { Context } from '../context.js'
+import type { Context } from '../context/context.js'
 
 const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 

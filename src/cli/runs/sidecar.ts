@@ -1,7 +1,7 @@
 /** `--sidecar`: beside each file `<file>.json`, so that an asset can be traced and made again. */
 import { readFile } from 'node:fs/promises'
 import type { DownloadedFile } from '../../download/index.js'
-import { obstacleAt } from '../../download/place.js'
+import { obstacleAt } from '../../download/move-into-place.js'
 import { RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
 import { parseJson } from '../../protocol/parse.js'

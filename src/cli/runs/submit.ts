@@ -6,8 +6,8 @@
 import type { Client } from '../../client/index.js'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import { asRushesError, stopsCreating } from '../exit.js'
-import { Interruption, type Interrupts } from '../interrupts.js'
+import { asRushesError, stopsCreating } from '../process/exit.js'
+import { Interruption, type Interrupts } from '../process/interrupts.js'
 import type { CreateNote } from './record.js'
 
 const MOST_UNANSWERED = 4

@@ -2,8 +2,8 @@
 import { RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run.js'
 import { shortened } from '../../protocol/text.js'
-import { asRushesError, interrupted } from '../exit.js'
-import { Interruption } from '../interrupts.js'
+import { asRushesError, interrupted } from '../process/exit.js'
+import { Interruption } from '../process/interrupts.js'
 import type { Following, Known } from './follow.js'
 
 export interface Watched {

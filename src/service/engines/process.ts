@@ -6,8 +6,8 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, type Disarm, systemClock } from '../../host/clock.js'
-import { RendererDied } from './died.js'
 import type { Engine, RenderedFile, RenderJob } from './engine.js'
+import { RendererDied } from './renderer-crashed.js'
 import { createRenderer, type Renderer } from './renderer-process.js'
 
 export interface ProcessEngineOptions {

@@ -3,9 +3,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import type { Clock } from '../../host/clock.js'
 import { printable } from '../../protocol/text.js'
 import type { FromRenderer, ToRenderer } from './channel.js'
-import { RendererDied } from './died.js'
 import type { RenderedFile, RenderJob } from './engine.js'
-import { hearLastWords } from './last-words.js'
+import { RendererDied } from './renderer-crashed.js'
+import { hearLastWords } from './stderr-tail.js'
 
 export interface Renderer {
   readonly isAlive: boolean

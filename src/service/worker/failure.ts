@@ -1,6 +1,6 @@
 /** Why a run failed, in the words that whoever made it reads. */
 import { shortened } from '../../protocol/text.js'
-import type { RendererDied } from '../engines/died.js'
+import type { RendererDied } from '../engines/renderer-crashed.js'
 import type { RunFailure } from '../run.js'
 import type { DeathLimit } from '../store/contract.js'
 import { DEATH_LIMIT } from './presence.js'

@@ -9,7 +9,7 @@
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock, Disarm } from '../../host/clock.js'
-import { RendererDied } from '../engines/died.js'
+import { RendererDied } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
 import type { Output, StoredRun } from '../run.js'
 import type { Held, Store } from '../store/contract.js'

@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../../host/clock.js'
 import { groupIsAlive } from '../../../host/processes.js'
 import { doneWithin } from '../../closing.js'
-import { hearLastWords } from '../last-words.js'
+import { hearLastWords } from '../stderr-tail.js'
 
 export interface CommandLine {
   /** For `sh -c`. */

@@ -1,0 +1,282 @@
+/**
+ * What a command is given: streams and settings at once, everything that costs or can fail as a function. The only
+ * file that builds engines and joins them.
+ */
+import { join } from 'node:path'
+import type { Client, Gate } from '../../client/index.js'
+import type { Downloader } from '../../download/index.js'
+import { type RushesError, usageError } from '../../errors.js'
+import { type Clock, systemClock } from '../../host/clock.js'
+import type { Fetch } from '../../host/http.js'
+import type { Journal } from '../../journal/index.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
+import type { Engine } from '../../service/engines/engine.js'
+import type { Globals } from '../flags/globals.js'
+import type { Interrupts } from '../process/interrupts.js'
+import type { Io } from '../process/io.js'
+import type { Recorder } from '../runs/record.js'
+import { type ConfigFile, createConfigFile } from '../settings/config-file.js'
+import { foldersOf } from '../settings/folders.js'
+import { type Missing, missingError, NO_BASE_URL, noKey, unknownProfile } from '../settings/missing.js'
+import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js'
+import {
+  CONFIG_KEYS,
+  findSetting,
+  KEY_VARIABLES,
+  LOCAL_ADDRESS,
+  type SettingName,
+  variable,
+} from '../settings/table.js'
+import type { Output } from '../terminal/output.js'
+
+/** Real parts that a test puts in the place of the machine's own. */
+export interface Parts {
+  readonly clock?: Clock
+  random?(): number
+  readonly fetch?: Fetch
+  /** Renders the runs of the local service. */
+  readonly engine?: Engine
+  /** Opens a file or an address with the platform's opener. */
+  openResult?(target: string): Promise<unknown>
+}
+
+export interface Connection {
+  readonly client: Client
+  /** For output URLs: no key, no limit. */
+  readonly fetch: Fetch
+}
+
+export interface ConnectOptions {
+  /** What the command already knows to be missing; reported together with what the connection lacks. */
+  readonly missing?: readonly Missing[]
+  /** Under `--local`: whether this process renders what is queued. */
+  readonly render?: boolean
+}
+
+export interface Context extends Io {
+  readonly globals: Globals
+  readonly out: Output
+  readonly clock: Clock
+  readonly interrupts: Interrupts
+  readonly config: ConfigFile
+  readonly profileName: string
+  readonly stateFolder: string
+  random(): number
+  profile(): Promise<RawProfile>
+  setting(name: SettingName, flag?: string): Promise<string | undefined>
+  /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
+  baseUrl(): Promise<string>
+  /** What the journal's rows of the current service are found by: its address, `local` for the one of `--local`. */
+  address(): Promise<string>
+  /** What this machine has run. Throws `usage` when it cannot be opened. */
+  journal(): Promise<Journal>
+  /** The same for a command that does not depend on it; throws `usage` for a newer format alone. */
+  recorder(): Promise<Recorder>
+  connect(options?: ConnectOptions): Promise<Connection>
+  /** The network, without a key. */
+  fetch(): Promise<Fetch>
+  /** A client for an address and a key that are not the settings' own. */
+  clientFor(baseUrl: string, apiKey: string): Promise<Client>
+  downloader(fetch: Fetch): Promise<Downloader>
+  engine(): Promise<Engine>
+  openResult(target: string): Promise<unknown>
+  close(): Promise<void>
+}
+
+export interface ContextOptions extends Io {
+  readonly globals: Globals
+  readonly out: Output
+  readonly interrupts: Interrupts
+  readonly parts?: Parts
+}
+
+export function createContext(options: ContextOptions): Context {
+  const { env, globals, out, interrupts, parts = {} } = options
+  const clock = parts.clock ?? systemClock
+  const random = parts.random ?? Math.random
+  const folders = foldersOf(env)
+  const config = createConfigFile(folders.config)
+  const stateFolder = folders.state
+  const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
+  const closers: (() => Promise<void>)[] = []
+  if (globals.local && globals.baseUrl !== undefined)
+    throw usageError('--local and --base-url exclude each other.', 'Leave one of them out.')
+
+  const profile = once(() => config.read(profileName))
+  const lacking = async (missing: readonly Missing[]): Promise<RushesError> =>
+    missingError(missing, unknownProfile(profileName, await config.profiles()))
+  const fetch = once(async () => parts.fetch ?? (await openNetwork()))
+
+  async function openNetwork(): Promise<Fetch> {
+    const [{ createNetwork }, { compileAsUsual, compileOnce }] = await Promise.all([
+      import('../../host/undici.js'),
+      import('../../host/webassembly.js'),
+    ])
+    const network = createNetwork({ env, clock })
+    let isCompiled = false
+    return async (request) => {
+      if (isCompiled) return network.fetch(request)
+      // undici's parser is WebAssembly. What is kept of other code V8 takes only while this is not told to it.
+      if (request.url.protocol === 'https:') process.getBuiltinModule('node:tls')
+      compileOnce()
+      try {
+        const response = await network.fetch(request)
+        isCompiled = true
+        return response
+      } finally {
+        compileAsUsual()
+      }
+    }
+  }
+
+  const setting: Context['setting'] = async (name, flag) =>
+    findSetting(name, { flag, env, file: settingsOf(await profile(), CONFIG_KEYS) })?.value
+
+  async function findBaseUrl(): Promise<string | undefined> {
+    const { parseBaseUrl } = await import('../../client/address.js')
+    const text = await setting('baseUrl', globals.baseUrl)
+    return text === undefined
+      ? undefined
+      : parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
+  }
+
+  async function baseUrl(): Promise<string> {
+    const found = await findBaseUrl()
+    if (found === undefined) throw await lacking([NO_BASE_URL])
+    return found
+  }
+
+  const state = { folder: stateFolder, clock, warn: out.warn }
+  const closing = <Opened extends { close(): void } | undefined>(opened: Opened): Opened => {
+    if (opened !== undefined) closers.push(async () => opened.close())
+    return opened
+  }
+  const journal = once(async () => {
+    const { openStateJournal } = await import('./state.js')
+    return closing(openStateJournal(state))
+  })
+  const recorder = once(async () => {
+    const { createRecorder } = await import('../runs/record.js')
+    const common = { address: await ctx.address(), profile: profileName, warn: out.warn }
+    try {
+      return createRecorder({ ...common, journal: await journal() })
+    } catch (error) {
+      const { isNewerState, reasonOf } = await import('./state.js')
+      if (isNewerState(error)) throw error
+      out.warn(`${reasonOf(error)} What happens here will not be remembered: keep the ids that are printed.`)
+      return createRecorder({ ...common, journal: undefined })
+    }
+  })
+
+  /** The limit of a key, shared with every other process that has it; a key of `--local` is nobody else's. */
+  async function gateFor(address: string, apiKey: string): Promise<Gate> {
+    const { createLimiter } = await import('../../limiter/index.js')
+    if (globals.local) return createLimiter(RUNS_LIMIT, clock)
+    const { openStateLedger } = await import('./state.js')
+    const { ledger } = closing(openStateLedger({ ...state, origin: new URL(address).origin, apiKey }))
+    return createLimiter(RUNS_LIMIT, clock, ledger && { ledger })
+  }
+
+  async function clientFor(address: string, apiKey: string): Promise<Client> {
+    const { createApiClient } = await import('../../client/index.js')
+    return createApiClient({
+      baseUrl: address,
+      apiKey,
+      fetch: await fetch(),
+      gate: await gateFor(address, apiKey),
+      clock,
+      random,
+      failureStatuses:
+        (await setting('failureStatuses'))?.split(',').filter((word) => word.trim() !== '') ?? [],
+      runIdField: await setting('runIdField'),
+      trace: out.mode.debug ? out.debug : undefined,
+    })
+  }
+
+  async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
+    const address = await findBaseUrl()
+    if (address === undefined) throw await lacking([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
+    const { findKey } = await import('../settings/key.js')
+    const apiKey = await findKey({
+      env,
+      fileCommand: settingsOf(await profile(), ['apiKeyCommand']).apiKeyCommand,
+      stored: storedKeyOf(await profile()),
+      origin: new URL(address).origin,
+      signal: interrupts.first,
+      warn: out.warn,
+    })
+    if (apiKey === undefined) throw await lacking([...missing, noKey(address)])
+    if (missing.length > 0) throw missingError(missing)
+    return { client: await clientFor(address, apiKey), fetch: await fetch() }
+  }
+
+  /** Without an address nobody can say which key is right, but that there is none can be said. */
+  async function lacksAnyKey(): Promise<readonly Missing[]> {
+    const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
+    const raw = await profile()
+    const kept =
+      storedKeyOf(raw) !== undefined || settingsOf(raw, ['apiKeyCommand']).apiKeyCommand !== undefined
+    return given || kept ? [] : [noKey()]
+  }
+
+  async function connectLocal({ missing = [], render = false }: ConnectOptions): Promise<Connection> {
+    if (missing.length > 0) throw missingError(missing)
+    const { openLocalService } = await import('./local-service.js')
+    const local = await openLocalService({
+      dataFolder: join(stateFolder, 'local'),
+      engine: await ctx.engine(),
+      clock,
+      render,
+      env,
+      warn: out.warn,
+    })
+    closers.push(local.close)
+    return { client: await clientFor(local.url, local.apiKey), fetch: await fetch() }
+  }
+
+  const ctx: Context = {
+    ...options,
+    clock,
+    config,
+    profileName,
+    stateFolder,
+    random,
+    profile,
+    setting,
+    baseUrl,
+    address: async () => (globals.local ? LOCAL_ADDRESS : baseUrl()),
+    journal,
+    recorder,
+    fetch,
+    clientFor,
+    connect: (connectOptions = {}) =>
+      globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),
+    async downloader(fetchOutput) {
+      const { createDownloader } = await import('../../download/index.js')
+      return createDownloader({ fetch: fetchOutput, clock, random })
+    },
+    async engine() {
+      if (parts.engine !== undefined) return parts.engine
+      const { createPreviewProcess } = await import('./local-service.js')
+      return createPreviewProcess()
+    },
+    async openResult(target) {
+      if (parts.openResult !== undefined) return parts.openResult(target)
+      const { default: open } = await import('open')
+      return open(target)
+    },
+    async close() {
+      // In the order in which they were opened last: a service before the network that it was reached by.
+      for (const close of closers.reverse()) await close()
+    },
+  }
+  return ctx
+}
+
+function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
+  let made: Promise<Result> | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}

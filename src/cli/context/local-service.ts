@@ -1,0 +1,80 @@
+/** The local service inside this very process: real HTTP on a loopback port, data in the state folder. */
+import { availableParallelism } from 'node:os'
+import type { Clock } from '../../host/clock.js'
+import type { Kind } from '../../protocol/models.js'
+import { createCommandEngine } from '../../service/engines/command/index.js'
+import type { Engine } from '../../service/engines/engine.js'
+import { createProcessEngine } from '../../service/engines/process.js'
+import { createService } from '../../service/index.js'
+import type { Engines } from '../flags/engines.js'
+import type { Env } from '../settings/table.js'
+
+export interface LocalService {
+  readonly url: string
+  readonly apiKey: string
+  close(): Promise<void>
+}
+
+export interface LocalOptions {
+  readonly dataFolder: string
+  readonly engine: Engine
+  readonly clock: Clock
+  readonly render: boolean
+  readonly env: Env
+  warn(message: string): void
+}
+
+/** What a service complains of, as one line. */
+export const sayLogLine = (line: object | string): string =>
+  line instanceof Error ? line.message : typeof line === 'string' ? line : JSON.stringify(line)
+
+/** One render a core, but no more than four: a 4K frame is held in memory for each. */
+export const defaultConcurrency = (): number => Math.min(4, availableParallelism())
+
+/** The renderer is a bundle of its own, beside the one that this file is in. */
+export const createPreviewProcess = (): Engine =>
+  createProcessEngine({ script: new URL('./renderer.cjs', import.meta.url) })
+
+/** Commands where there are some, and the preview renderer for the rest. */
+export function withCommands(
+  preview: Engine,
+  { commands, limitMs }: Pick<Engines, 'commands' | 'limitMs'>,
+  { env, clock }: { readonly env: Env; readonly clock: Clock },
+): Engine {
+  const engines = Object.entries(commands).map(
+    ([kind, command]) => [kind as Kind, createCommandEngine({ command, env, clock })] as const,
+  )
+  const own = new Map(engines)
+  return {
+    render: (job) => (own.get(job.kind) ?? preview).render(job),
+    limitMs: (kind) => (own.has(kind) ? limitMs : preview.limitMs?.(kind)),
+    close: async () => preview.close?.(),
+  }
+}
+
+export async function openLocalService({
+  dataFolder,
+  engine,
+  clock,
+  render,
+  env,
+  warn,
+}: LocalOptions): Promise<LocalService> {
+  const service = await createService({
+    dataFolder,
+    engine,
+    clock,
+    concurrency: defaultConcurrency(),
+    ephemeralKey: true,
+    env,
+    log: (line) => warn(sayLogLine(line)),
+  })
+  try {
+    const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
+    if (render) service.startRendering()
+    return { url, apiKey: service.apiKey ?? '', close: () => service.close() }
+  } catch (error) {
+    await service.close()
+    throw error
+  }
+}

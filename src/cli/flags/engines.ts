@@ -1,0 +1,68 @@
+/** The flags of `serve` that put a model of one's own behind it: `--engine`, `--engine-timeout`, `--model-name`. */
+import { type Command, Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
+import { LOCAL_MODELS } from '../../service/models.js'
+import { parseDuration } from './duration.js'
+import { repeated } from './repeated.js'
+
+export interface EngineFlags {
+  readonly engine?: readonly string[]
+  readonly engineTimeout: string
+  readonly modelName?: readonly string[]
+}
+
+export interface Engines {
+  /** What makes the outputs of a kind, for `sh -c`; the preview renderer where there is none. */
+  readonly commands: Partial<Readonly<Record<Kind, string>>>
+  /** Infinity is for ever. */
+  readonly limitMs: number
+  readonly models: Readonly<Record<Kind, string>>
+}
+
+export const addEngineFlags = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--engine <kind=command>',
+        'a command that makes the outputs of this kind, video or image (repeatable)',
+      ).argParser(repeated),
+    )
+    .addOption(
+      new Option('--engine-timeout <duration>', 'how long one run of it may take, 0 for ever').default('30m'),
+    )
+    .addOption(
+      new Option(
+        '--model-name <kind=name>',
+        'what the model of this kind is called, as provider/name (repeatable)',
+      ).argParser(repeated),
+    )
+
+/** Throws `usage`. */
+export function enginesOf({ engine = [], engineTimeout, modelName = [] }: EngineFlags): Engines {
+  const commands = byKind('--engine', engine)
+  const names = byKind('--model-name', modelName)
+  const models = { ...LOCAL_MODELS, ...names }
+  for (const name of Object.values(names))
+    if (!isModelName(name)) throw usageError(`--model-name: "${name}" is not of the form <provider>/<name>.`)
+  if (models.video === models.image)
+    throw usageError(`--model-name: ${models.video} cannot be both models.`, 'Give each a name of its own.')
+  const limitMs = parseDuration(engineTimeout, '--engine-timeout')
+  return { commands, limitMs: limitMs === 0 ? Number.POSITIVE_INFINITY : limitMs, models }
+}
+
+function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, string>> {
+  const found: Partial<Record<Kind, string>> = {}
+  for (const word of words) {
+    const [, name = '', value = ''] = /^([^=]*)=(.*)$/s.exec(word) ?? []
+    const kind = KINDS.find((each) => each === name)
+    if (kind === undefined || value.trim() === '')
+      throw usageError(
+        `${flag} ${word}: is not of the form ${KINDS.map((each) => `${each}=...`).join(' or ')}.`,
+        `For example: ${flag} video=${flag === '--engine' ? './my-model.sh' : 'acme/my-model'}`,
+      )
+    if (found[kind] !== undefined) throw usageError(`${flag} names ${kind} twice.`)
+    found[kind] = value
+  }
+  return found
+}

@@ -1,0 +1,44 @@
+/** Anything thrown to a `RushesError`, and several of them to the one code that the process ends with. */
+import { EXIT, RushesError } from '../../errors.js'
+import { Interruption } from './interrupts.js'
+
+/** With several runs, the first that applies decides. */
+const PRECEDENCE: readonly number[] = [
+  EXIT.outcomeUnknown,
+  EXIT.account,
+  EXIT.key,
+  EXIT.refused,
+  EXIT.rateLimited,
+  EXIT.serviceBroken,
+  EXIT.network,
+  EXIT.notFound,
+  EXIT.runFailed,
+  EXIT.waitTimeout,
+  EXIT.downloadFailed,
+]
+
+/** These stop further creates of the same command: the next one would fare no better, or might be paid twice. */
+const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
+
+export const stopsCreating = (error: RushesError): boolean => STOPPING.includes(error.exitCode)
+
+/** 0 without errors; a code outside the list (a bug, a usage error) goes before all of it. */
+export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): number {
+  const codes = errors.map(({ exitCode }) => exitCode)
+  const other = codes.find((code) => !PRECEDENCE.includes(code))
+  return other ?? PRECEDENCE.find((code) => codes.includes(code)) ?? EXIT.ok
+}
+
+/** What was thrown, as an error to show. What nobody foresaw is a bug, and says how to report it. */
+export function asRushesError(thrown: unknown): RushesError {
+  if (thrown instanceof RushesError) return thrown
+  if (thrown instanceof Interruption) return interrupted(thrown)
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  return new RushesError('internal', `Something went wrong that should not: ${message}`, {
+    hint: 'This is a bug in rushes. Run the command again with --debug and report what it prints.',
+    cause: thrown,
+  })
+}
+
+export const interrupted = (reason: Interruption, message = 'Interrupted.', hint?: string): RushesError =>
+  new RushesError('interrupted', message, { exitCode: reason.exitCode, hint, cause: reason })

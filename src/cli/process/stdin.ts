@@ -1,0 +1,58 @@
+/** Standard input has one user at a time, and one that gives nothing means that the left side of a pipe failed. */
+import { usageError } from '../../errors.js'
+import { isRunId } from '../../protocol/id.js'
+import { readAll, type Stdin } from './io.js'
+
+/** Throws `usage` when two arguments of one command want standard input. */
+export function checkStdinUsers(users: readonly (string | undefined)[]): void {
+  const wanting = users.filter((user) => user !== undefined)
+  if (wanting.length > 1)
+    throw usageError(`${wanting.join(' and ')} both read standard input.`, 'Give one of them by a file.')
+}
+
+/** Everything on standard input. Throws `usage` when there is nothing, naming what it was read for. */
+export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal): Promise<Buffer> {
+  const bytes = await unlessAborted(readAll(stdin()), signal)
+  if (bytes.toString('latin1').trim() === '')
+    throw usageError(
+      `Standard input gave nothing for ${what}; nothing was sent.`,
+      'Did the left side of the pipe fail?',
+    )
+  return bytes
+}
+
+/** Standard input cannot be told to stop waiting; the command can. */
+function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+export const linesOf = (text: string): readonly string[] =>
+  text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+
+/** Ids as arguments, where `-` stands for those on standard input, one a line. Throws `usage`. */
+export async function readIds(
+  words: readonly string[],
+  stdin: Stdin,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const users = words.filter((word) => word === '-')
+  checkStdinUsers(users.map(() => 'An id of -'))
+  const read = users.length === 0 ? [] : linesOf((await readStdin(stdin, 'the ids', signal)).toString('utf8'))
+  return [...new Set(words.flatMap((word) => (word === '-' ? read : [word])))]
+}
+
+/** Throws `usage` for what cannot be an id, before anything is asked. */
+export function checkIds(ids: readonly string[]): readonly string[] {
+  const wrong = ids.find((id) => !isRunId(id))
+  if (wrong !== undefined)
+    throw usageError(`"${wrong}" is no run id.`, 'An id has 1 to 256 characters and no control characters.')
+  return ids
+}

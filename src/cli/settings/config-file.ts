@@ -1,0 +1,67 @@
+/**
+ * The config file, kept by `conf`: 0600 in a folder that is 0700. It is loaded only when there is a file to read or
+ * something to write, since loading it costs half of a cold start.
+ */
+import { existsSync } from 'node:fs'
+import { usageError } from '../../errors.js'
+import { configPath } from './folders.js'
+import { profileIn, profilesIn, type RawProfile } from './profile.js'
+
+export interface ConfigFile {
+  readonly path: string
+  /** An empty profile when there is none. Throws `usage` when the file cannot be read. */
+  read(profile: string): Promise<RawProfile>
+  /** The names of its profiles. Throws the same. */
+  profiles(): Promise<readonly string[]>
+  update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
+}
+
+export function createConfigFile(folder: string): ConfigFile {
+  const path = configPath(folder)
+  return {
+    path,
+    async read(profile) {
+      return existsSync(path) ? profileIn((await open(folder, path)).store, profile) : {}
+    },
+    async profiles() {
+      return existsSync(path) ? Object.keys(profilesIn((await open(folder, path)).store)) : []
+    },
+    async update(profile, change) {
+      try {
+        // `conf` would make the folder with the default mode, open to others.
+        const { makeFolders } = await import('../../host/directories.js')
+        makeFolders(folder, 0o700)
+        const conf = await open(folder, path)
+        conf.set('profiles', { ...profilesIn(conf.store), [profile]: change(profileIn(conf.store, profile)) })
+      } catch (error) {
+        if (!isSystemError(error)) throw error
+        throw usageError(
+          `The config file ${path} cannot be written: ${error.message}.`,
+          'RUSHES_CONFIG_DIR names another folder.',
+        )
+      }
+    },
+  }
+}
+
+async function open(folder: string, path: string) {
+  const { default: Conf } = await import('conf')
+  try {
+    return new Conf<Record<string, unknown>>({
+      cwd: folder,
+      configName: 'config',
+      configFileMode: 0o600,
+      clearInvalidConfig: false,
+      accessPropertiesByDotNotation: false,
+      projectName: 'rushes',
+    })
+  } catch (error) {
+    throw usageError(
+      `The config file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      'Mend it, or move it away and set things anew: rushes login, rushes config set.',
+    )
+  }
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string'

@@ -1,0 +1,87 @@
+/** Where the API key comes from. Never from a flag: it would show in `ps` and in the shell's history. */
+import { readFileSync, statSync } from 'node:fs'
+import { RushesError } from '../../errors.js'
+import type { StoredKey } from './profile.js'
+import { type Env, variable } from './table.js'
+
+export interface KeySources {
+  readonly env: Env
+  /** The config file's `apiKeyCommand`. */
+  readonly fileCommand: string | undefined
+  readonly stored: StoredKey | undefined
+  /** The origin that the key is for. */
+  readonly origin: string
+  readonly signal: AbortSignal
+  warn(message: string): void
+}
+
+/** Undefined when no source names a key. Throws `no_api_key` when one does and it cannot be had or used. */
+export async function findKey(sources: KeySources): Promise<string | undefined> {
+  const { env, stored, origin } = sources
+  const given = variable(env, 'RUSHES_API_KEY')
+  if (given !== undefined) return usable(given, 'RUSHES_API_KEY')
+  const file = variable(env, 'RUSHES_API_KEY_FILE')
+  if (file !== undefined) return usable(readKeyFile(file, sources.warn), `the file ${file}`)
+  const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? sources.fileCommand
+  if (command !== undefined) return usable(await runKeyCommand(command, sources), `the command "${command}"`)
+  if (stored === undefined) return undefined
+  if (stored.origin === origin) return usable(stored.value, 'the stored key')
+  throw new RushesError(
+    'no_api_key',
+    `The stored key belongs to ${stored.origin}; it is not sent to ${origin}.`,
+    {
+      hint: `Store the key of ${origin} with rushes login (in a profile of its own: --profile <name>), or set RUSHES_API_KEY.`,
+    },
+  )
+}
+
+const firstLine = (text: string): string => text.split(/\r?\n/, 1)[0]?.trim() ?? ''
+
+/** A header takes visible ASCII; anything else is a key with something else stuck to it. */
+export function usable(text: string, from: string): string {
+  const key = text.trim()
+  if (key === '') throw new RushesError('no_api_key', `There is no API key in ${from}: it is empty.`)
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new RushesError('no_api_key', `The API key from ${from} holds characters that no key can have.`, {
+      hint: 'Is there a line end, a space or a quotation mark in it?',
+    })
+  return key
+}
+
+function readKeyFile(path: string, warn: KeySources['warn']): string {
+  try {
+    const { mode } = statSync(path)
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0)
+      warn(`The key file ${path} can be read by others: chmod 600 ${path}`)
+    return firstLine(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw new RushesError(
+      'no_api_key',
+      `The key file cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        hint: 'RUSHES_API_KEY_FILE names it.',
+      },
+    )
+  }
+}
+
+/** Run by the shell, as the user would: what it asks on the terminal is the user's to answer. */
+async function runKeyCommand(command: string, { signal, env }: KeySources): Promise<string> {
+  // Few keys come from a command: the others should not wait for this to be loaded.
+  const [{ execFile }, { promisify }] = await Promise.all([import('node:child_process'), import('node:util')])
+  const [shell, flag] = process.platform === 'win32' ? ['cmd.exe', '/c'] : ['/bin/sh', '-c']
+  try {
+    const { stdout } = await promisify(execFile)(shell, [flag, command], { signal, env: { ...env } })
+    return firstLine(stdout)
+  } catch (error) {
+    signal.throwIfAborted()
+    const { stderr, message } = error as { stderr?: string; message: string }
+    throw new RushesError(
+      'no_api_key',
+      `The command for the API key failed: ${(stderr?.trim() || message).split('\n')[0]}`,
+      {
+        hint: `It was: ${command}`,
+      },
+    )
+  }
+}

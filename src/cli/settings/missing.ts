@@ -1,0 +1,45 @@
+/** What a command needs and nobody has set, as one error. */
+import { OWN_CODES, RushesError } from '../../errors.js'
+import { nearest } from '../../protocol/nearest.js'
+
+/** Something that a command needs and that no setting gives. */
+export interface Missing {
+  readonly code: 'no_base_url' | 'no_api_key' | 'usage'
+  readonly text: string
+  readonly hint: string
+}
+
+export const NO_BASE_URL: Missing = {
+  code: 'no_base_url',
+  text: 'the service address',
+  hint: 'Set the address: --base-url <url>, RUSHES_BASE_URL or rushes config set baseUrl <url>. To try without a service: --local.',
+}
+
+export const noKey = (baseUrl?: string): Missing => ({
+  code: 'no_api_key',
+  text: baseUrl === undefined ? 'the API key' : `the API key for ${new URL(baseUrl).origin}`,
+  hint: 'Set the key: rushes login, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
+})
+
+/** One error for everything that is missing, so that it is mended in one go. */
+export function missingError(missing: readonly Missing[], note?: string): RushesError {
+  const [first = NO_BASE_URL, ...others] = missing
+  const usage = missing.some(({ code }) => OWN_CODES[code].exit === OWN_CODES.usage.exit)
+  const code = missing.some((each) => each.code === 'no_base_url')
+    ? 'no_base_url'
+    : usage
+      ? 'usage'
+      : first.code
+  const texts = [first, ...others].map(({ text }) => text)
+  return new RushesError(code, `Not set: ${texts.join('; ')}.`, {
+    hint: [...(note === undefined ? [] : [note]), ...[first, ...others].map(({ hint }) => hint)].join('\n  '),
+  })
+}
+
+/** A sentence, where the profile was named and the config file has others alone. The default one is named by nobody. */
+export function unknownProfile(name: string, known: readonly string[]): string | undefined {
+  if (name === 'default' || known.includes(name)) return undefined
+  const near = nearest(name, known)
+  const others = near === undefined ? '' : `; the nearest is ${near}`
+  return `The config file has no profile "${name}"${others}.`
+}

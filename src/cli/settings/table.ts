@@ -1,0 +1,162 @@
+/**
+ * Every setting, one row each. Flag before environment before config file before default; an empty environment
+ * variable counts as unset. Help, `rushes config` and the docs are projections of this table.
+ */
+import { usageError } from '../../errors.js'
+import { isModelName } from '../../protocol/models.js'
+import { nearest } from '../../protocol/nearest.js'
+import { parseDuration } from '../flags/duration.js'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+/** Where the key may come from, in the order in which they count; it is no setting, since no file and no flag has it. */
+export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
+
+interface Setting {
+  readonly about: string
+  readonly environment?: string
+  /** Its place in the config file, in a profile; absent where a file is no place for it. */
+  readonly key?: string
+  readonly default?: string
+  /** Throws `usage` when a value cannot be one. */
+  check?(value: string, what: string): void
+}
+
+const modelName = (value: string, what: string): void => {
+  if (!isModelName(value)) throw usageError(`${what}: "${value}" is not of the form <provider>/<name>.`)
+}
+
+/** The full check of an address is the client's; this one only keeps nonsense out of the file. */
+const address = (value: string, what: string): void => {
+  if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
+    throw usageError(`${what}: "${value}" is no address.`, 'An address looks like https://api.example.com.')
+}
+
+export const SETTINGS = {
+  baseUrl: {
+    about: 'address of the service',
+    environment: 'RUSHES_BASE_URL',
+    key: 'baseUrl',
+    check: address,
+  },
+  videoModel: {
+    about: 'identifier of the video model',
+    environment: 'RUSHES_VIDEO_MODEL',
+    key: 'models.video',
+    check: modelName,
+  },
+  imageModel: {
+    about: 'identifier of the image model',
+    environment: 'RUSHES_IMAGE_MODEL',
+    key: 'models.image',
+    check: modelName,
+  },
+  timeout: {
+    about: 'how long to wait for a run; 0 waits for ever',
+    environment: 'RUSHES_TIMEOUT',
+    key: 'timeout',
+    default: '30m',
+    check: (value, what) => void parseDuration(value, what),
+  },
+  failureStatuses: {
+    about: 'further statuses that mean failure, separated by commas',
+    environment: 'RUSHES_FAILURE_STATUSES',
+    key: 'failureStatuses',
+  },
+  runIdField: { about: 'where the run id stands in the answer to a create, with dots', key: 'runIdField' },
+  apiKeyCommand: {
+    about: 'command whose first line of output is the API key',
+    environment: 'RUSHES_API_KEY_COMMAND',
+    key: 'apiKeyCommand',
+  },
+} as const satisfies Record<string, Setting>
+
+export type SettingName = keyof typeof SETTINGS
+
+/** Variables that are no setting of the table: where things are, and the key itself. */
+export const FURTHER_ENVIRONMENT = {
+  RUSHES_API_KEY: 'the API key',
+  RUSHES_API_KEY_FILE: 'a file whose first line is the API key; a warning when others can read it',
+  RUSHES_PROFILE: 'the profile of the config file, where `--profile` does not name one',
+  RUSHES_CONFIG_DIR: 'the folder of the config file',
+  RUSHES_STATE_DIR:
+    'the folder of what rushes remembers: the [journal](journal.md), the shared limit, the data of the local service',
+  RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines: the key then travels in clear',
+} as const
+
+/** Variables of everybody's that mean here what they mean everywhere. */
+export const SHARED_ENVIRONMENT = {
+  NO_COLOR: 'when set, no colour; goes before `FORCE_COLOR`',
+  FORCE_COLOR: 'when set, colour also where there is no terminal; `0` or `false` turns it off',
+  CI: 'when set, lines in place of the spinner',
+  TERM: '`dumb`: neither colour nor spinner',
+  'LC_ALL, LC_CTYPE, LANG':
+    'the first that is set; where it names another character set than UTF-8, what is drawn is ASCII',
+  'HTTPS_PROXY, HTTP_PROXY, NO_PROXY':
+    'the proxy, in capitals or small letters; loopback never goes through one',
+  NODE_COMPILE_CACHE: 'the folder of what V8 made of the program; without it the cache folder of the user',
+  NODE_DISABLE_COMPILE_CACHE: 'when set, nothing of that is kept',
+  TMPDIR: 'where `-o -` keeps an output until it is whole',
+  'XDG_CONFIG_HOME, XDG_STATE_HOME': 'on Linux, where the folders below are',
+  XDG_CACHE_HOME: 'the same of the cache folder',
+} as const
+
+/** What the journal calls the service of `--local`: its port changes with every process. */
+export const LOCAL_ADDRESS = 'local'
+
+const rows = Object.entries(SETTINGS) as [SettingName, Setting][]
+
+/** Keys that `rushes config` knows, in the order of the table. */
+export const CONFIG_KEYS: readonly string[] = rows.flatMap(([, { key }]) => (key === undefined ? [] : [key]))
+
+/** The row of a config key. Throws `usage` with the nearest key. */
+export function settingOfKey(key: string): Setting {
+  if (/^api_?key$/i.test(key))
+    throw usageError(
+      'The API key is not set this way: it would stay in the shell history.',
+      'Store it with: rushes login.',
+    )
+  const found = rows.find(([, setting]) => setting.key === key)
+  if (found !== undefined) return found[1]
+  const near = nearest(key, CONFIG_KEYS)
+  throw usageError(
+    `There is no setting "${key}"${near === undefined ? '' : `; the nearest is ${near}`}.`,
+    `The settings: ${CONFIG_KEYS.join(', ')}.`,
+  )
+}
+
+/** An environment variable, where empty counts as unset. */
+export const variable = (env: Env, name: string): string | undefined => env[name] || undefined
+
+export interface Source {
+  readonly flag?: string | undefined
+  readonly env: Env
+  /** The profile's own values by config key. */
+  readonly file: Readonly<Record<string, string>>
+}
+
+export interface Found {
+  readonly value: string
+  /** For messages: `--base-url`, `RUSHES_BASE_URL`, `the config file`. */
+  readonly from: string
+}
+
+/** A setting's value and where it was found; undefined when nothing sets it and it has no default. */
+export function findSetting(name: SettingName, { flag, env, file }: Source): Found | undefined {
+  const setting: Setting = SETTINGS[name]
+  const candidates: readonly (readonly [string | undefined, string])[] = [
+    [flag, 'the command line'],
+    [
+      setting.environment === undefined ? undefined : variable(env, setting.environment),
+      setting.environment ?? '',
+    ],
+    [setting.key === undefined ? undefined : file[setting.key], `the config file (${setting.key})`],
+    [setting.default, 'the default'],
+  ]
+  for (const [value, from] of candidates) {
+    if (value === undefined) continue
+    setting.check?.(value, from === 'the command line' ? name : from)
+    return { value, from }
+  }
+  return undefined
+}

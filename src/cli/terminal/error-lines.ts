@@ -1,0 +1,36 @@
+/** An error as lines for a person, and as the one JSON object for a script. */
+import type { RushesError } from '../../errors.js'
+import { printable } from '../../protocol/text.js'
+import type { Style } from './style.js'
+
+/** What happened, then what to do. Once a run exists, its id is in the message or added to it. */
+export function errorLines(error: RushesError, style: Style): readonly string[] {
+  const { runId } = error
+  const id = runId === undefined ? undefined : printable(runId)
+  const said = printable(error.message)
+  const subject = id === undefined || said.includes(id) ? '' : `run ${id}: `
+  const hint = error.hint?.split('\n').map((line) => `  ${printable(line.trim())}`) ?? []
+  return [`${style.red('error:')} ${subject}${said}`, ...hint]
+}
+
+export interface ErrorJson {
+  readonly error: {
+    readonly code: string
+    readonly message: string
+    readonly hint: string | null
+    readonly http_status: number | null
+    readonly exit_code: number
+    readonly run_id: string | null
+  }
+}
+
+export const errorJson = (error: RushesError): ErrorJson => ({
+  error: {
+    code: error.code,
+    message: error.message,
+    hint: error.hint ?? null,
+    http_status: error.httpStatus ?? null,
+    exit_code: error.exitCode,
+    run_id: error.runId ?? null,
+  },
+})

@@ -1,0 +1,79 @@
+/** The runs of the journal as a table for a terminal: widths in columns, since some characters take two. */
+import type { JournalRun } from '../../journal/index.js'
+import { columnsOf, cutToColumns } from './columns.js'
+import { listCells } from './list-lines.js'
+import type { Style } from './style.js'
+
+export interface TableOptions {
+  readonly nowMs: number
+  readonly columns: number
+  readonly style: Style
+}
+
+const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'CREATED', 'PROMPT']
+const GAP = '  '
+/** Less of a prompt says nothing. */
+const SHORTEST_PROMPT = 10
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+]
+
+/** `3 min ago`. */
+export function sayAgo(ms: number): string {
+  const [size, unit] = UNITS.find(([each]) => ms >= each) ?? [1_000, 's']
+  return ms < 1_000 ? 'now' : `${Math.floor(ms / size)} ${unit} ago`
+}
+
+const padded = (text: string, width: number): string =>
+  text + ' '.repeat(Math.max(0, width - columnsOf(text)))
+
+/** What a narrow terminal goes without, by place, the least first: whoever looks for a run wants its id and its status. */
+const EXPENDABLE = [2, 3, 4]
+
+/** The columns before the prompt that leave room for it; the prompt goes where not even that helps. */
+function shownOf(widths: readonly number[], columns: number): readonly number[] {
+  const leaves = (shown: readonly number[]) =>
+    columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0) >= SHORTEST_PROMPT
+  let shown = widths.map((_, at) => at)
+  for (const at of EXPENDABLE) if (!leaves(shown)) shown = shown.filter((each) => each !== at)
+  return shown
+}
+
+export function listTable(
+  runs: readonly JournalRun[],
+  { nowMs, columns, style }: TableOptions,
+): readonly string[] {
+  const rows = runs.map((run) => {
+    const [id = '', status = '', kind = '', model = '', , prompt = ''] = listCells(run)
+    return [id, status, kind, model, sayAgo(nowMs - run.createdAtMs), prompt]
+  })
+  const widths = HEADER.slice(0, -1).map((title, at) =>
+    Math.max(columnsOf(title), ...rows.map((row) => columnsOf(row[at] ?? ''))),
+  )
+  const shown = shownOf(widths, columns)
+  const left = columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
+  const line = (cells: readonly string[], colour: (status: string) => string): string =>
+    [
+      ...shown.map((at) => {
+        const cell = padded(cells[at] ?? '', widths[at] ?? 0)
+        return at === 1 ? colour(cell) : cell
+      }),
+      ...(left < SHORTEST_PROMPT ? [] : [cutToColumns(cells.at(-1) ?? '', left)]),
+    ]
+      .join(GAP)
+      .trimEnd()
+  return [
+    style.dim(line(HEADER, (title) => title)),
+    ...rows.map((row, at) => line(row, (status) => colourOf(runs[at], style)(status))),
+  ]
+}
+
+function colourOf(run: JournalRun | undefined, style: Style): (text: string) => string {
+  if (run?.phase === 'succeeded') return style.green
+  if (run?.phase === 'failed') return style.red
+  return run?.phase === 'unconfirmed' ? style.yellow : (text) => text
+}

@@ -1,0 +1,33 @@
+/** Colour: the only use of chalk. One instance a stream, since one may be a terminal and the other a pipe. */
+import type { Outlet } from '../process/io.js'
+import { type Env, variable } from '../settings/table.js'
+
+type Paint = (text: string) => string
+
+const PAINTS = ['bold', 'dim', 'green', 'red', 'yellow'] as const
+
+export type Style = { readonly level: number } & Readonly<Record<(typeof PAINTS)[number], Paint>>
+
+/** Where there is no colour chalk is not even loaded: a pipe should not wait for it. */
+const PLAIN: Style = {
+  level: 0,
+  ...(Object.fromEntries(PAINTS.map((name) => [name, (text: string) => text])) as Record<
+    (typeof PAINTS)[number],
+    Paint
+  >),
+}
+
+/** `NO_COLOR` before `FORCE_COLOR`, then whether the stream is a terminal that knows colour. */
+export async function createStyle(outlet: Outlet, env: Env, { color }: { color: boolean }): Promise<Style> {
+  const level = levelOf(outlet, env, color)
+  if (level === 0) return PLAIN
+  const { Chalk } = await import('chalk')
+  return new Chalk({ level })
+}
+
+function levelOf(outlet: Outlet, env: Env, color: boolean): 0 | 1 {
+  if (!color || variable(env, 'NO_COLOR') !== undefined) return 0
+  const force = variable(env, 'FORCE_COLOR')
+  if (force !== undefined) return force === '0' || force === 'false' ? 0 : 1
+  return outlet.isTTY && env.TERM !== 'dumb' ? 1 : 0
+}

@@ -1,0 +1,71 @@
+// One picture: the scene, the reference images, the lettering, in that order, at the exact size.
+import type { Sharp } from 'sharp'
+import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
+import { layGrain } from './grain.js'
+import { orAborted } from './interrupt.js'
+import { drawCaption, type Lettering, loadLettering } from './lettering/caption.js'
+import { placeFile } from './place.js'
+import { layPrints } from './references/prints.js'
+import { backdropOf, openReferences, type Reference } from './references/reference.js'
+import type { ImageRequest } from './request.js'
+import { composeScene, type Scene } from './scenery/scene.js'
+import { type Setting, settingFor } from './scenery/setting.js'
+import type { Framing } from './scenery/stage.js'
+import { pixels, stageSvg } from './scenery/svg.js'
+import { imageSize, type Size } from './sizes.js'
+
+const NAME = 'picture.png'
+/** In steps of 255: as much as hides the bands of a night sky. */
+const GRAIN = 3
+const FRAMINGS = { close: 'close', wide: 'wide', aerial: 'wide', none: 'middle' } as const
+
+export async function renderImage(request: ImageRequest, job: RenderJob): Promise<RenderedFile> {
+  const size = imageSize(request)
+  const setting = settingFor(request.prompt)
+  const framing: Framing = FRAMINGS[setting.reading.view ?? 'none']
+  const lettering = await loadLettering()
+  const references = await orAborted(openReferences(job.references), job.signal)
+  // Prints lie on the place alone: half a fox looking out from behind one is no composition.
+  const cast = references.length > 0 ? [] : setting.actors
+  const scene = composeScene({ ...setting, actors: cast }, { size, framing, number: 0 })
+  job.onProgress?.(0.2)
+
+  const png = await orAborted(paint(size, scene, references, setting, lettering), job.signal)
+  job.onProgress?.(0.95)
+  await placeFile(job.folder, NAME, [png], job.signal)
+  job.onProgress?.(1)
+  return { name: NAME, contentType: 'image/png' }
+}
+
+async function paint(
+  size: Size,
+  scene: Scene,
+  references: readonly Reference[],
+  { palette, seed: prompt }: Setting,
+  lettering: Lettering,
+): Promise<Buffer> {
+  const sharp = await pixels()
+  const caption = drawCaption(scene, lettering, palette, { prompt, label: '' })
+  const only = backdropOf(references, size)
+  // A single reference is the picture itself (image editing).
+  const ground = stageSvg(size, scene, scene.planes.map(({ drawing }) => drawing).join(''))
+  // A photograph has a grain of its own.
+  const base: Sharp =
+    only === undefined ? await grained(ground, size) : sharp(await only(size.width, size.height))
+  const prints =
+    only === undefined && references.length > 0
+      ? await layPrints(references, size, palette, lettering.label)
+      : []
+  return base
+    .composite([...prints, { input: stageSvg(size, scene, caption), left: 0, top: 0 }])
+    .removeAlpha()
+    .png({ compressionLevel: 3 })
+    .toBuffer()
+}
+
+async function grained(drawing: Buffer, size: Size): Promise<Sharp> {
+  const sharp = await pixels()
+  const bytes = await sharp(drawing).removeAlpha().raw().toBuffer()
+  layGrain(bytes, size.width, 3, 3, GRAIN)
+  return sharp(bytes, { raw: { ...size, channels: 3 } })
+}

@@ -1,0 +1,145 @@
+// The film: shot by shot its layers are drawn once, while the shot before is still being filmed; then every frame is
+// composed and handed to the encoder, which works beside us. Three frames go round; what grows with length is the
+// encoded film alone, 1 to 8 MB.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
+import { orAborted } from '../interrupt.js'
+import { loadLettering } from '../lettering/caption.js'
+import { placeFile } from '../place.js'
+import { openReferences } from '../references/reference.js'
+import type { VideoRequest } from '../request.js'
+import { settingFor } from '../scenery/setting.js'
+import { type Size, videoSize } from '../sizes.js'
+import { type Window, windowOn } from './camera.js'
+import { type Composer, createComposer } from './compose.js'
+import { type Encoder, EncoderFailed } from './encoder.js'
+import { findFfmpeg, openFfmpeg } from './ffmpeg.js'
+import { fastStart } from './mp4/faststart.js'
+import type { Track } from './mp4/track.js'
+import { FRAMES_PER_SECOND, planShots, type Shot } from './shots.js'
+import { type Film, type StagedLayer, type StageOptions, setStage } from './stage.js'
+import { openWasmEncoder } from './wasm.js'
+
+const NAME = 'film.mp4'
+const WHOLE: Window = { left: 0, top: 0, width: 1, height: 1 }
+const DISSOLVE_FRAMES = 12
+
+/** `searchPath` is where an ffmpeg is looked for, folder by folder as in PATH. */
+export async function renderVideo(
+  request: VideoRequest,
+  job: RenderJob,
+  searchPath: string | undefined,
+): Promise<RenderedFile> {
+  const film = await prepareFilm(request, job)
+  const track = await encode(film, job, searchPath)
+  await placeFile(job.folder, NAME, fastStart(track, film.size, FRAMES_PER_SECOND), job.signal)
+  job.onProgress?.(1)
+  return { name: NAME, contentType: 'video/mp4' }
+}
+
+export async function prepareFilm(request: VideoRequest, job: RenderJob): Promise<Film> {
+  const { prompt, seconds } = request
+  const references = await orAborted(openReferences(job.references), job.signal)
+  const shots = planShots(prompt, seconds, references.length)
+  const lettering = await loadLettering()
+  return { setting: settingFor(prompt), size: videoSize(request), lettering, references, shots }
+}
+
+/** With ffmpeg where it is there and does it, otherwise from the first frame on with what comes with us. */
+async function encode(film: Film, job: RenderJob, searchPath: string | undefined): Promise<Track> {
+  const told = neverGoingBack(job)
+  const program = findFfmpeg(searchPath)
+  if (program !== undefined) {
+    try {
+      return await shootWith(openFfmpeg(program, film.size), film, told)
+    } catch (error) {
+      if (!(error instanceof EncoderFailed)) throw error
+    }
+  }
+  return await shootWith(openWasmEncoder(film.size), film, told)
+}
+
+function neverGoingBack(job: RenderJob): RenderJob {
+  let furthest = 0
+  const onProgress = (fraction: number) => {
+    if (fraction < furthest) return
+    furthest = fraction
+    job.onProgress?.(fraction)
+  }
+  return { ...job, onProgress }
+}
+
+async function shootWith(encoder: Encoder, film: Film, job: RenderJob): Promise<Track> {
+  try {
+    await orAborted(shoot(film, encoder, job), job.signal)
+    const track = await orAborted(encoder.finish(), job.signal)
+    const frames = film.shots.reduce((sum, shot) => sum + shot.frames, 0)
+    if (track.sizes.length !== frames)
+      throw new EncoderFailed(`${track.sizes.length} of ${frames} frames came out`)
+    return track
+  } finally {
+    encoder.end()
+  }
+}
+
+/** Draws every frame into what the encoder has free. */
+export async function shoot(
+  film: Film,
+  encoder: Pick<Encoder, 'free' | 'add'>,
+  job: RenderJob,
+): Promise<void> {
+  const { shots } = film
+  const composer = createComposer(film.size)
+  const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
+  let done = 0
+  const stage = (shot: Shot | undefined, atOnce: number) =>
+    stageOf(film, shot, { keep: composer.layer, atOnce, signal: job.signal })
+  // Nothing else goes on before the first shot; the others are drawn beside the filming, which they would slow down.
+  let staging = stage(shots[0], 2)
+  for (const [index, shot] of shots.entries()) {
+    const layers = await staging
+    staging = stage(shots[index + 1], 1)
+    composer.hold()
+    for (let at = 0; at < shot.frames; at++) {
+      const frame = await encoder.free()
+      job.signal.throwIfAborted()
+      drawFrame(composer, layers, film.size, shot, at)
+      composer.copyTo(frame)
+      encoder.add(frame)
+      job.onProgress?.((++done / total) * 0.99)
+      // One turn of the event loop per frame, so that whoever hosts us hears a message, and we an abort.
+      await nextTurn()
+    }
+    for (const { layer } of layers) composer.forget(layer)
+  }
+}
+
+/** The layers of a shot, begun now and awaited later. */
+function stageOf(film: Film, shot: Shot | undefined, options: StageOptions): Promise<readonly StagedLayer[]> {
+  const layers = shot === undefined ? Promise.resolve([]) : setStage(film, shot, options)
+  layers.catch(() => {})
+  return layers
+}
+
+function drawFrame(
+  composer: Composer,
+  layers: readonly StagedLayer[],
+  size: Size,
+  shot: Shot,
+  at: number,
+): void {
+  const progress = at / (shot.frames - 1)
+  composer.draw(
+    layers.map(({ layer, depth }) => ({
+      layer,
+      window: depth === undefined ? WHOLE : windowOn(size, shot.movement, depth, progress),
+    })),
+  )
+  if (shot.entrance === 'dissolve' && at < DISSOLVE_FRAMES) composer.melt(meltShare(at))
+}
+
+/** How much of the shot before is still seen, of 256: smooth at both ends, so that no step shows. */
+function meltShare(at: number): number {
+  const share = 1 - (at + 1) / (DISSOLVE_FRAMES + 1)
+  return Math.round(255 * share * share * (3 - 2 * share))
+}

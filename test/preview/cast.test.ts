@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { figureWithBody } from '../../src/preview/cast/body.js'
+import { EXTRAS } from '../../src/preview/cast/extras.js'
+import { iconBody, iconOfEmoji } from '../../src/preview/cast/icons.js'
+import icons from '../../src/preview/cast/icons.json' with { type: 'json' }
+import { repaint } from '../../src/preview/cast/repaint.js'
+import { ROLES, roleCalled } from '../../src/preview/cast/roles.js'
+import { colour, hex, mix, parseHex } from '../../src/preview/colour.js'
+import { inEnglish } from '../../src/preview/foreign.js'
+
+test('every role has a picture, and is called by its own name', () => {
+  for (const { icon } of ROLES) {
+    expect(iconBody(icon), icon).toMatch(/^<\w/)
+    expect(roleCalled(icon)?.role.icon, icon).toBe(icon)
+  }
+  expect(new Set(ROLES.map(({ icon }) => icon)).size).toBe(ROLES.length)
+})
+
+test('pictures are drawings alone: nothing that runs, loads or points outside', () => {
+  for (const [name, [, body = '']] of Object.entries(icons.icons))
+    expect(body, name).not.toMatch(/<(script|image|foreignObject|style|a)\b|href="(?!#)|url\((?!#)| on\w+=/i)
+  expect(icons.notice).toContain('MIT')
+})
+
+test('an emoji has its picture, whatever its skin and mostly whatever its sex', () => {
+  expect(['🦊', '❤️', '👍🏿', '👩🏽‍🚀', '🏃‍♀️'].map(iconOfEmoji)).toEqual([
+    'fox',
+    'red-heart',
+    'thumbs-up',
+    'astronaut',
+    'person-running',
+  ])
+  expect(iconOfEmoji('x')).toBeUndefined()
+})
+
+test('a head gets a body: an animal one in its fur, a person a coat in the colour that is given', () => {
+  expect(figureWithBody('fox', colour(0.5, 0.1, 20), undefined).drawing).toContain('#ff822d')
+  expect(figureWithBody('woman', parseHex('#123456'), undefined).drawing).toContain('#123456')
+})
+
+test('repainting changes the main colour and leaves the eyes', () => {
+  const blue = repaint(iconBody('fox') ?? '', { hue: 255, strength: 1.2 })
+  expect(blue).not.toContain('#ff822d')
+  expect(blue).toContain('#212121')
+  expect(repaint('x', undefined)).toBe('x')
+})
+
+test('colours go to hex and back', () => {
+  for (const text of ['#ff822d', '#000000', '#ffffff', '#123456', '#7f7f7f'])
+    expect(hex(parseHex(text))).toBe(text)
+  expect(hex(parseHex('#fff'))).toBe('#ffffff')
+  expect(hex(mix(parseHex('#000000'), parseHex('#ffffff'), 1))).toBe('#ffffff')
+})
+
+test('words of other languages become ours, the rest stays', () => {
+  expect(inEnglish('Лиса в лесу').trim()).toBe('fox в forest')
+  expect(inEnglish('熊猫').trim()).toBe('panda')
+  expect(inEnglish('a chat on the pastel sofa')).toBe('a chat on the pastel sofa')
+})
+
+test.skipIf(!existsSync('node_modules/@iconify-json/fluent-emoji-flat'))(
+  'the pictures are those of the package',
+  async () => {
+    const { createRequire } = await import('node:module')
+    const source = createRequire(import.meta.url)('@iconify-json/fluent-emoji-flat/icons.json')
+    for (const [name, [, body]] of Object.entries(icons.icons))
+      expect(source.icons[name]?.body, name).toBe(body)
+    for (const name of Object.keys(EXTRAS)) expect(source.icons[name]).toBeUndefined()
+  },
+)

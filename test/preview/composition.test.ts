@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest'
+import { placeCards } from '../../src/preview/references/cards.js'
+import { composeScene } from '../../src/preview/scenery/scene.js'
+import { settingFor } from '../../src/preview/scenery/setting.js'
+import { PLACE_WORDS } from '../../src/preview/vocabulary.js'
+
+const PLACES = Object.keys(PLACE_WORDS)
+const SIZES = [
+  { width: 1680, height: 720 },
+  { width: 720, height: 1280 },
+  { width: 1024, height: 1024 },
+]
+const CASTS = ['', 'a boat', 'three foxes and a house', 'a king', 'a bird', 'a tree and a cup', 'a blue car']
+const WEATHERS = ['', 'in the rain at night', 'in snow', 'in a storm', 'in fog at dawn', 'in autumn at dusk']
+
+const sceneOf = (
+  prompt: string,
+  size = { width: 1280, height: 720 },
+  framing: 'wide' | 'middle' | 'close' = 'wide',
+) => composeScene(settingFor(prompt), { size, framing, number: 1 })
+
+test('the same prompt composes the same scene, another prompt another one', () => {
+  expect(sceneOf('a fox')).toEqual(sceneOf('a fox'))
+  expect(sceneOf('a fox')).not.toEqual(sceneOf('a fox.'))
+})
+
+test.each(PLACES)('%s: five planes of sound numbers at every shape, with whoever is in it', (place) => {
+  const word = PLACE_WORDS[place as keyof typeof PLACE_WORDS].split(' ')[0]
+  expect(settingFor(`${word}`).place).toBe(place)
+  for (const [index, cast] of CASTS.entries()) {
+    const prompt = `${word} with ${cast} ${WEATHERS[index % WEATHERS.length]}`
+    for (const size of SIZES) {
+      for (const framing of ['wide', 'middle', 'close'] as const) {
+        const scene = sceneOf(prompt, size, framing)
+        expect(Math.min(scene.width, scene.height)).toBe(1000)
+        expect(scene.planes.map(({ name }) => name)).toEqual(['sky', 'far', 'middle', 'ground', 'front'])
+        for (const { drawing } of scene.planes) expect(drawing).not.toMatch(/NaN|undefined|Infinity/)
+      }
+    }
+  }
+})
+
+test('names within one plane are given once', () => {
+  for (const place of PLACES) {
+    for (const { drawing } of sceneOf(`${place} with three foxes, two boats and a house, night`).planes) {
+      const names = [...drawing.matchAll(/ id="([^"]+)"/g)].map(([, name]) => name)
+      expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
+    }
+  }
+})
+
+test.each([1, 2, 3, 5, 9, 14])(
+  '%i reference images lie within the frame and apart from each other',
+  (count) => {
+    const ratios = Array.from({ length: count }, (_, index) => [1, 16 / 9, 2 / 3, 50, 0.01][index % 5] ?? 1)
+    for (const [width, height] of [
+      [1568, 672],
+      [774, 1376],
+      [1024, 1024],
+    ] as const) {
+      const cards = placeCards(width, height, ratios)
+      expect(cards).toHaveLength(count)
+      for (const [index, card] of cards.entries()) {
+        expect(card.x).toBeGreaterThanOrEqual(0)
+        expect(card.x + card.width).toBeLessThanOrEqual(width)
+        expect(card.y + card.height).toBeLessThanOrEqual(height * 0.77)
+        expect(card.width * card.height).toBeGreaterThan(1000)
+        for (const other of cards.slice(index + 1)) {
+          const apart =
+            card.x + card.width <= other.x ||
+            other.x + other.width <= card.x ||
+            card.y + card.height <= other.y
+          expect(apart).toBe(true)
+        }
+      }
+    }
+  },
+)

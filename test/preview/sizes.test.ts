@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { imageSize, videoSize } from '../../src/preview/sizes.js'
+
+const IMAGES: readonly [string, string, string][] = [
+  ['1:1', '1024x1024', '3840x3840'],
+  ['2:3', '836x1254', '2560x3840'],
+  ['3:2', '1254x836', '3840x2560'],
+  ['3:4', '888x1184', '2880x3840'],
+  ['4:3', '1184x888', '3840x2880'],
+  ['9:16', '774x1376', '2160x3840'],
+  ['16:9', '1376x774', '3840x2160'],
+  ['21:9', '1568x672', '3840x1646'],
+]
+
+const VIDEOS: readonly [string, string, string][] = [
+  ['16:9', '1280x720', '1920x1080'],
+  ['9:16', '720x1280', '1080x1920'],
+  ['4:3', '960x720', '1440x1080'],
+  ['3:4', '720x960', '1080x1440'],
+  ['1:1', '720x720', '1080x1080'],
+  ['21:9', '1680x720', '2520x1080'],
+]
+
+const shown = ({ width, height }: { width: number; height: number }) => `${width}x${height}`
+
+test.each(IMAGES)('an image of %s is %s, at high quality %s', (aspectRatio, basic, high) => {
+  expect(shown(imageSize({ aspectRatio, quality: 'basic' }))).toBe(basic)
+  expect(shown(imageSize({ aspectRatio, quality: 'high' }))).toBe(high)
+})
+
+test('a basic image is within 5% of a megapixel', () => {
+  for (const [aspectRatio] of IMAGES) {
+    const { width, height } = imageSize({ aspectRatio, quality: 'basic' })
+    expect(Math.abs((width * height) / 1024 ** 2 - 1)).toBeLessThan(0.05)
+  }
+})
+
+test.each(VIDEOS)('a video of %s is %s, at 1080p %s', (aspectRatio, standard, full) => {
+  expect(shown(videoSize({ aspectRatio, resolution: '720p' }))).toBe(standard)
+  expect(shown(videoSize({ aspectRatio, resolution: '1080p' }))).toBe(full)
+})
+
+test('what is no ratio is refused', () => {
+  for (const aspectRatio of ['', '16', '0:9', 'a:b', '-1:2']) {
+    expect(() => imageSize({ aspectRatio, quality: 'basic' })).toThrow(TypeError)
+  }
+})

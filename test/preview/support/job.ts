@@ -1,0 +1,35 @@
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createPreviewEngine } from '../../../src/preview/index.js'
+import type { RenderJob } from '../../../src/service/engines/engine.js'
+
+export interface Rendered {
+  readonly folder: string
+  readonly contentType: string
+  readonly bytes: Buffer
+  readonly progress: readonly number[]
+}
+
+/** Renders one output into a folder of its own; by default with what comes with us alone. */
+export async function render(
+  kind: RenderJob['kind'],
+  input: RenderJob['input'],
+  references: RenderJob['references'] = [],
+  searchPath = '',
+): Promise<Rendered> {
+  const folder = await mkdtemp(join(tmpdir(), 'rushes-preview-'))
+  const progress: number[] = []
+  const { signal } = new AbortController()
+  const onProgress = (fraction: number) => void progress.push(fraction)
+  const [file] = await createPreviewEngine({ searchPath }).render({
+    kind,
+    input,
+    folder,
+    references,
+    signal,
+    onProgress,
+  })
+  if (file === undefined) throw new Error('nothing was rendered')
+  return { folder, contentType: file.contentType, bytes: await readFile(join(folder, file.name)), progress }
+}

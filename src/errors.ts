@@ -80,18 +80,36 @@ export class RushesError extends Error {
     this.exitCode = options.exitCode ?? OWN_CODES[code as OwnCode]?.exit ?? EXIT.bug
   }
 
-  /** The same error, said of a run: no message about an existing run leaves out its id. */
-  about(runId: string): RushesError {
-    if (this.runId === runId) return this
-    return new RushesError(this.code, this.message, {
-      hint: this.hint,
+  /**
+   * The same error with some of its parts replaced: code, status and exit code stay. `consequence` is a sentence that is
+   * appended to the message, for what the error means to a run (was one created? was it paid?).
+   */
+  with(changes: RushesErrorChanges): RushesError {
+    const message = changes.message ?? this.message
+    return new RushesError(this.code, withSentence(message, changes.consequence), {
+      hint: 'hint' in changes ? changes.hint : this.hint,
       cause: this.cause,
+      runId: changes.runId ?? this.runId,
       httpStatus: this.httpStatus,
       exitCode: this.exitCode,
-      runId,
     })
   }
 }
+
+export interface RushesErrorChanges {
+  readonly message?: string | undefined
+  readonly consequence?: string | undefined
+  /** Given as undefined, it takes the hint away. */
+  readonly hint?: string | undefined
+  readonly runId?: string | undefined
+}
+
+const withSentence = (message: string, sentence: string | undefined): string =>
+  sentence === undefined ? message : `${message.trimEnd()}${/[.!?]\s*$/.test(message) ? '' : '.'} ${sentence}`
+
+/** What was thrown, in words. */
+export const messageOf = (thrown: unknown): string =>
+  thrown instanceof Error ? thrown.message : String(thrown)
 
 export const usageError = (message: string, hint?: string): RushesError =>
   new RushesError('usage', message, { hint })

@@ -114,16 +114,7 @@ export function decideCreate(
 
 /** The same error, with the sentence that a person wants to read first of all. */
 const notCreated = (error: RushesError): RushesError =>
-  new RushesError(
-    error.code,
-    `${error.message.replace(/[.\s]*$/, '')}. No run was created and nothing was paid.`,
-    {
-      hint: error.hint,
-      cause: error.cause,
-      httpStatus: error.httpStatus,
-      exitCode: error.exitCode,
-    },
-  )
+  error.with({ consequence: 'No run was created and nothing was paid.' })
 
 /** A create is never redirected: a key and a prompt do not follow where an answer points. */
 const redirected = ({ status, location }: Answer, host: string): RushesError =>

@@ -44,11 +44,11 @@ async function ask(engine: LookEngine, id: string, signal?: AbortSignal): Promis
   } catch (error) {
     // An abort's reason may be a RushesError too; it is no trouble of the service's.
     if (signal?.aborted) throw signal.reason
-    if (error instanceof RushesError) return trouble(error.about(id))
+    if (error instanceof RushesError) return trouble(error.with({ runId: id }))
     if (error instanceof BodyTooLarge)
       return trouble(badResponse(`The service's answer makes no sense: ${error.message}.`, { runId: id }))
     if (error instanceof HttpFailure)
-      return trouble(networkError(error, new URL(engine.baseUrl).host).about(id))
+      return trouble(networkError(error, new URL(engine.baseUrl).host).with({ runId: id }))
     throw error
   }
 }
@@ -92,7 +92,7 @@ function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: LookE
       badResponse(`The service's answer makes no sense: ${run.wrong}.`, { runId: id, httpStatus: status }),
     )
   }
-  const error = errorOfAnswer(answer).about(id)
+  const error = errorOfAnswer(answer).with({ runId: id })
   const mayPass = status >= 500 || (status === 429 && parseErrorBody(answer.text).code !== 'USAGE_EXCEEDED')
   if (mayPass) return trouble(error, retryAfterMs(answer.retryAfter, clock.now(), MOST_RETRY_AFTER_MS) ?? 0)
   if (status >= 400) return { kind: 'final', error }

@@ -1,4 +1,5 @@
 /** What every request of the API passes through, each a wrapper of one function type. */
+import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import type { Fetch, HttpRequest } from '../host/http.js'
 
@@ -54,7 +55,7 @@ export const withTrace =
       trace(`< ${response.status} ${request.url.pathname} (${took()})`)
       return response
     } catch (error) {
-      trace(`! ${error instanceof Error ? error.message : String(error)} ${request.url.pathname} (${took()})`)
+      trace(`! ${messageOf(error)} ${request.url.pathname} (${took()})`)
       throw error
     }
   }

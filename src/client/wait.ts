@@ -73,13 +73,7 @@ function excuseLag(outcome: LookOutcome, createdAtMs: number | undefined, nowMs:
 }
 
 const gaveUp = (error: RushesError): RushesError =>
-  new RushesError(error.code, `${error.message.replace(/[.\s]*$/, '')}. No good answer for two minutes.`, {
-    hint: error.hint,
-    cause: error.cause,
-    runId: error.runId,
-    httpStatus: error.httpStatus,
-    exitCode: error.exitCode,
-  })
+  error.with({ consequence: 'No good answer for two minutes.' })
 
 const spoken = (durationMs: number): string =>
   durationMs < 1_000 ? `${Math.round(durationMs)} ms` : `${Math.round(durationMs / 1_000)} s`

@@ -1,4 +1,5 @@
 /** One output to a whole part file: tried again while that can help, and with a fresh link when the old one may have expired. */
+import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import { retry } from '../host/retry.js'
@@ -76,7 +77,7 @@ export async function fetchOutput(
       fresh = await asking?.()
     } catch (error) {
       signal?.throwIfAborted()
-      const why = error instanceof Error ? error.message : String(error)
+      const why = messageOf(error)
       const { status } = miss
       return new Miss(`${miss.message}, and no fresh link could be got: ${why}`, {
         again: false,

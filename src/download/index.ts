@@ -11,7 +11,7 @@
  * lost or changed of a part is not seen.
  */
 import type { Writable } from 'node:stream'
-import { RushesError } from '../errors.js'
+import { messageOf, RushesError } from '../errors.js'
 import { createListing } from './claim.js'
 import { type Delivery, type DownloadedFile, deliverToFile, deliverToStream } from './deliver.js'
 import type { Means, Retrying, Source } from './fetch.js'
@@ -133,15 +133,9 @@ async function settle(
 /** Every failure names its run, and says that it is paid for: how to fetch it again is the caller's to say. */
 function withRun(error: unknown, runId: string): RushesError {
   if (!(error instanceof RushesError))
-    return new RushesError('internal', error instanceof Error ? error.message : String(error), {
-      cause: error,
-      runId,
-    })
-  return new RushesError(error.code, error.message, {
+    return new RushesError('internal', messageOf(error), { cause: error, runId })
+  return error.with({
     hint: [error.hint, 'The run has succeeded and is paid for.'].filter(Boolean).join(' '),
-    cause: error.cause,
-    httpStatus: error.httpStatus,
-    exitCode: error.exitCode,
     runId,
   })
 }

@@ -1,5 +1,5 @@
 /** What the file system says, in words. */
-import { RushesError, type RushesErrorOptions } from '../errors.js'
+import { messageOf, RushesError, type RushesErrorOptions } from '../errors.js'
 import { errorCode } from '../host/directories.js'
 import { printable } from '../protocol/text.js'
 
@@ -29,7 +29,7 @@ export const inWords = (error: unknown): string => {
   if (code === 'ENOENT' && (error as { syscall?: unknown }).syscall === 'mkdir')
     return 'its folder cannot be made'
   const words = code !== undefined && Object.hasOwn(WORDS, code) ? WORDS[code] : undefined
-  return words ?? printable(error instanceof Error ? error.message : String(error))
+  return words ?? printable(messageOf(error))
 }
 
 export const failed = (message: string, options: RushesErrorOptions = {}): RushesError =>

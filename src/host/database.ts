@@ -2,10 +2,12 @@
  * SQLite as any program needs it: private files, several processes at once, numbered migrations. Knows nothing of
  * what is stored.
  */
+
 import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Database from 'libsql'
+import { messageOf } from '../errors.js'
 import { errorCode, makeFolders } from './directories.js'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -258,6 +260,6 @@ export function inspectDatabase(path: string): Inspection {
       database.close()
     }
   } catch (error) {
-    return { version: 0, integrity: error instanceof Error ? error.message : String(error) }
+    return { version: 0, integrity: messageOf(error) }
   }
 }

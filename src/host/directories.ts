@@ -1,6 +1,8 @@
 /** Looks at folders, and makes them. Apart from `files.ts`, which loads more than most commands need. */
+
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { messageOf } from '../errors.js'
 
 export const errorCode = (error: unknown): string | undefined => {
   const code = (error as { code?: unknown } | null | undefined)?.code
@@ -43,8 +45,7 @@ export function reasonUnwritable(folder: string): string | undefined {
       accessSync(place, constants.W_OK | constants.X_OK)
       return undefined
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT' || dirname(place) === place)
-        return error instanceof Error ? error.message : String(error)
+      if (errorCode(error) !== 'ENOENT' || dirname(place) === place) return messageOf(error)
     }
   }
 }

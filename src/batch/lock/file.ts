@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { usageError } from '../../errors.js'
+import { messageOf, usageError } from '../../errors.js'
 import { errorCode } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
 import { type Lock, NO_LOCK } from './lock.js'
@@ -15,9 +15,7 @@ export function readLock(path: string, manifest: string): Lock {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return NO_LOCK
-    throw usageError(
-      `The lock file cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
-    )
+    throw usageError(`The lock file cannot be read: ${messageOf(error)}.`)
   }
   const lock = parseLock(text, path)
   const other = lock.manifest

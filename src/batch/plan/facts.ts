@@ -1,8 +1,10 @@
 /** What is on the disk at the place of each output. Reads, and changes nothing. */
+
 import { createHash } from 'node:crypto'
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
+import { messageOf } from '../../errors.js'
 import { errorCode } from '../../host/directories.js'
 import type { LockEntry, Made } from '../lock/lock.js'
 import { mayBecome } from '../manifest/collisions.js'
@@ -90,7 +92,7 @@ async function factOf(path: string, lengths: readonly (number | undefined)[]): P
     // Of another length it is another file: no need to read it.
     return { is: 'file', sha256: lengths.includes(found.size) ? await sumOf(path) : undefined }
   } catch (error) {
-    return { is: 'other', what: error instanceof Error ? error.message : String(error) }
+    return { is: 'other', what: messageOf(error) }
   }
 }
 

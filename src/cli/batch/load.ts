@@ -1,4 +1,5 @@
 /** The manifest of a command line: read from its file or standard input, and what is wrong with it in one error. */
+
 import { readFileSync, statSync } from 'node:fs'
 import { lockPathOf } from '../../batch/lock/lock.js'
 import { MOST_BYTES } from '../../batch/manifest/format.js'
@@ -6,6 +7,7 @@ import { type Manifest, type Problem, readManifest } from '../../batch/manifest/
 import { checkPlaceholders, fill } from '../../download/placeholders.js'
 import { safePart, unreserved } from '../../download/safe.js'
 import { type RushesError, usageError } from '../../errors.js'
+import { isSystemError } from '../../host/system-error.js'
 import type { Context } from '../context/context.js'
 import { readStdin } from '../process/stdin.js'
 import { imageTypeOf, MOST_BODY_BYTES } from '../runs/references.js'
@@ -47,7 +49,7 @@ function readFile(path: string): Uint8Array {
       )
     return readFileSync(path)
   } catch (error) {
-    if (!(error instanceof Error) || !('syscall' in error)) throw error
+    if (!isSystemError(error)) throw error
     throw usageError(
       `The manifest cannot be read: ${error.message}.`,
       'See docs/batch.md for what one looks like.',

@@ -93,13 +93,7 @@ const said = (counts: Tally): string =>
 const shown = (folder: string, file: string): string => relative('.', `${folder}/${file}`) || file
 
 const about = (step: Step, error: RushesError): RushesError =>
-  new RushesError(error.code, `${step.entry.name} (line ${step.entry.at.line}): ${error.message}`, {
-    hint: error.hint,
-    cause: error.cause,
-    runId: error.runId,
-    httpStatus: error.httpStatus,
-    exitCode: error.exitCode,
-  })
+  error.with({ message: `${step.entry.name} (line ${step.entry.at.line}): ${error.message}` })
 
 const leftAlone = ({ action }: Step): RushesError => {
   const key = action.do === 'unconfirmed' ? action.key : undefined

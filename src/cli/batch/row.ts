@@ -225,7 +225,9 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
           beforePlace: ({ sha256, bytes }) => keepPlacing(state.id, { sha256, bytes }),
         },
       )
-      .catch((thrown: unknown) => [{ ok: false as const, error: asRushesError(thrown).about(state.id) }])
+      .catch((thrown: unknown) => [
+        { ok: false as const, error: asRushesError(thrown).with({ runId: state.id }) },
+      ])
     const [first] = results
     const files = results.flatMap((each) => (each.ok ? [each.file] : []))
     recorder.files(state.id, files)

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Expectation } from '../../batch/plan/expected.js'
-import { EXIT, RushesError } from '../../errors.js'
+import { EXIT, messageOf, RushesError } from '../../errors.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
@@ -72,7 +72,7 @@ async function claimFor({ stateFolder, clock, out }: Context, lockPath: string) 
   } catch (error) {
     if (error instanceof RushesError) throw error
     out.warn(
-      `The state folder cannot be used (${error instanceof Error ? error.message : String(error)}): a second batch on this manifest would not be noticed.`,
+      `The state folder cannot be used (${messageOf(error)}): a second batch on this manifest would not be noticed.`,
     )
     return { release() {} }
   }

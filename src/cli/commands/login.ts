@@ -59,14 +59,12 @@ async function checkKey(ctx: Context, baseUrl: string, apiKey: string): Promise<
   } catch (error) {
     if (error instanceof RushesError && error.code === 'run_not_found') return
     if (!(error instanceof RushesError)) throw error
-    throw new RushesError(error.code, `${error.message} The key was not stored.`, {
+    throw error.with({
+      consequence: 'The key was not stored.',
       hint:
         error.exitCode === EXIT.key
           ? "Was it copied whole? Make or enable a key in the account's settings (API keys)."
           : `${error.hint ?? ''} To store it all the same: --no-verify.`.trim(),
-      cause: error.cause,
-      httpStatus: error.httpStatus,
-      exitCode: error.exitCode,
     })
   }
 }

@@ -53,7 +53,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
         turns.settle(index, state)
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown
-        const error = asRushesError(thrown).about(id)
+        const error = asRushesError(thrown).with({ runId: id })
         if (error.code === 'run_not_found') recorder.missed(error, id)
         turns.settle(index, error)
       }

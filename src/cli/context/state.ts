@@ -1,6 +1,6 @@
 /** The files of the state folder: the journal, and the ledger of limits. */
 import { join } from 'node:path'
-import { RushesError, usageError } from '../../errors.js'
+import { messageOf, RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { isDamage } from '../../host/corruption.js'
 import { NewerFormat } from '../../host/database.js'
@@ -19,7 +19,7 @@ export interface StateOptions {
   warn(message: string): void
 }
 
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+export const reasonOf = (error: unknown): string => messageOf(error)
 
 const newerState = (folder: string, cause: NewerFormat) =>
   new RushesError(

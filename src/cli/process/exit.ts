@@ -1,5 +1,5 @@
 /** Anything thrown to a `RushesError`, and several of them to the one code that the process ends with. */
-import { EXIT, RushesError } from '../../errors.js'
+import { EXIT, messageOf, RushesError } from '../../errors.js'
 import { Interruption } from './interrupts.js'
 
 /** With several runs, the first that applies decides. */
@@ -33,7 +33,7 @@ export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): nu
 export function asRushesError(thrown: unknown): RushesError {
   if (thrown instanceof RushesError) return thrown
   if (thrown instanceof Interruption) return interrupted(thrown)
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  const message = messageOf(thrown)
   return new RushesError('internal', `Something went wrong that should not: ${message}`, {
     hint: 'This is a bug in rushes. Run the command again with --debug and report what it prints.',
     cause: thrown,

@@ -1,6 +1,6 @@
 /** The outputs of a run that has succeeded, brought home. What goes wrong becomes part of its record. */
 import type { DownloadedFile, Output } from '../../download/index.js'
-import { RushesError } from '../../errors.js'
+import type { RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run.js'
 import { asRushesError, interrupted } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
@@ -57,9 +57,12 @@ async function download(following: Following, watched: Watched, state: RunState)
   } catch (thrown) {
     if (thrown instanceof Interruption) {
       const pickUp = `The run has succeeded and is paid for. Fetch its outputs with: ${following.resume(id, 'download')}`
-      return { files: [], error: interrupted(thrown, 'Interrupted during the download.', pickUp).about(id) }
+      return {
+        files: [],
+        error: interrupted(thrown, 'Interrupted during the download.', pickUp).with({ runId: id }),
+      }
     }
-    return { files: [], error: asRushesError(thrown).about(id) }
+    return { files: [], error: asRushesError(thrown).with({ runId: id }) }
   }
 }
 
@@ -80,7 +83,7 @@ async function sidecarsFailed(
       overwrite: delivery.overwrite,
       finishedAt,
       elapsedMs,
-    }).catch((error) => failed.push(asRushesError(error).about(known.id)))
+    }).catch((error) => failed.push(asRushesError(error).with({ runId: known.id })))
   return failed
 }
 
@@ -106,11 +109,9 @@ function firstError(
   const [first, ...others] = errors
   if (first === undefined) return undefined
   const more = others.length === 0 ? '' : ` (and ${others.length} more outputs of this run)`
-  return new RushesError(first.code, `${first.message}${more}`, {
+  return first.with({
+    message: `${first.message}${more}`,
     hint: [first.hint, `Fetch its outputs with: ${resume(id, 'download')}`].filter(Boolean).join(' '),
-    cause: first.cause,
-    httpStatus: first.httpStatus,
-    exitCode: first.exitCode,
     runId: id,
   })
 }

@@ -1,6 +1,6 @@
 /** The prompt, from one of its sources. It stays text, whatever it looks like. */
 import { readFileSync } from 'node:fs'
-import { usageError } from '../../errors.js'
+import { messageOf, usageError } from '../../errors.js'
 import type { Stdin } from '../process/io.js'
 import { readStdin } from '../process/stdin.js'
 
@@ -62,9 +62,7 @@ function readFile(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw usageError(
-      `The prompt file cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
-    )
+    throw usageError(`The prompt file cannot be read: ${messageOf(error)}.`)
   }
 }
 

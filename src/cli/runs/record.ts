@@ -2,10 +2,12 @@
  * The journal as a command that spends money uses it: nothing here ever throws. What cannot be written is said once,
  * with what it means, and the command goes on: a run that is paid for is worth more than its row.
  */
+
 import { resolve } from 'node:path'
 import type { CreateOutcome } from '../../client/index.js'
 import type { DownloadedFile } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
+import { messageOf } from '../../errors.js'
 import type {
   Doubt,
   Intent,
@@ -62,7 +64,7 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
     } catch (error) {
       isLost = true
       warn(
-        `The journal cannot be written (${error instanceof Error ? error.message : String(error)}): what happens from here on will not be remembered. Keep the ids that are printed.`,
+        `The journal cannot be written (${messageOf(error)}): what happens from here on will not be remembered. Keep the ids that are printed.`,
       )
       return undefined
     }

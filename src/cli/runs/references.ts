@@ -1,6 +1,8 @@
 /** Reference images: what may stand behind `-i`, and what is sent for it. */
+
 import { readFileSync, statSync } from 'node:fs'
 import { usageError } from '../../errors.js'
+import { isSystemError } from '../../host/system-error.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import type { Stdin } from '../process/io.js'
 import { linesOf, readStdin } from '../process/stdin.js'
@@ -78,7 +80,7 @@ function readImage(path: string): Buffer {
     if (size > MOST_BODY_BYTES) throw tooLarge(`The reference image ${path} alone has ${size} bytes`)
     return readFileSync(path)
   } catch (error) {
-    if (!(error instanceof Error) || !('syscall' in error)) throw error
+    if (!isSystemError(error)) throw error
     throw usageError(
       `The reference image cannot be read: ${error.message}.`,
       'Give an http(s) URL, a data: URL, the path of an image, or -.',

@@ -1,7 +1,7 @@
 /** What a run is asked for: flags and `--input` put together, checked against the schema, and encoded once. */
 import { readFileSync } from 'node:fs'
 import { encodeCreate } from '../../client/create.js'
-import { usageError } from '../../errors.js'
+import { messageOf, usageError } from '../../errors.js'
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
@@ -116,7 +116,7 @@ async function inputText(text: string, fromStdin: () => Promise<Buffer>): Promis
   try {
     return readFileSync(text.slice(1), 'utf8')
   } catch (error) {
-    throw usageError(`--input cannot be read: ${error instanceof Error ? error.message : String(error)}.`)
+    throw usageError(`--input cannot be read: ${messageOf(error)}.`)
   }
 }
 

@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path'
 import { obstacleAt } from '../../download/move-into-place.js'
 import { createNamer, knownPaths } from '../../download/names.js'
-import { EXIT, type RushesError, usageError } from '../../errors.js'
+import { EXIT, messageOf, type RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { printable } from '../../protocol/text.js'
 import type { Connection, Context } from '../context/context.js'
@@ -131,7 +131,7 @@ async function openResults(ctx: Context, { files, state }: RunRecord): Promise<v
     try {
       await ctx.openResult(result)
     } catch (error) {
-      ctx.out.warn(`${result} could not be opened: ${error instanceof Error ? error.message : String(error)}`)
+      ctx.out.warn(`${result} could not be opened: ${messageOf(error)}`)
     }
   }
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { DownloadedFile } from '../../download/index.js'
 import { obstacleAt } from '../../download/move-into-place.js'
-import { RushesError } from '../../errors.js'
+import { messageOf, RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
 import { parseJson } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run.js'
@@ -65,7 +65,7 @@ export async function writeSidecar(options: SidecarOptions): Promise<void> {
   } catch (error) {
     throw new RushesError(
       'download_failed',
-      `${options.file.path} is complete, but its sidecar ${path} could not be written: ${error instanceof Error ? error.message : String(error)}`,
+      `${options.file.path} is complete, but its sidecar ${path} could not be written: ${messageOf(error)}`,
       { cause: error },
     )
   }

@@ -81,11 +81,8 @@ const MAY_EXIST: readonly string[] = ['submission_unknown', 'interrupted']
 const keptAs = (error: RushesError, key: string | undefined): RushesError =>
   key === undefined
     ? error
-    : new RushesError(error.code, error.message, {
+    : error.with({
         hint: `${error.hint} It is kept as ${key} in rushes list; when you know what became of it: rushes forget ${key}`,
-        cause: error.cause,
-        httpStatus: error.httpStatus,
-        exitCode: error.exitCode,
       })
 
 /**

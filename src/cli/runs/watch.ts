@@ -97,15 +97,9 @@ export const runFailed = (state: RunState): RushesError =>
 function withWayBack(thrown: unknown, id: string, { resume }: Following): RushesError {
   const pickUp = `Pick it up with: ${resume(id, 'wait')}`
   if (thrown instanceof Interruption)
-    return interrupted(thrown, 'Interrupted; the run goes on.', pickUp).about(id)
+    return interrupted(thrown, 'Interrupted; the run goes on.', pickUp).with({ runId: id })
   const error = asRushesError(thrown)
   const isOver = error.httpStatus === 404
   const hint = [error.hint, ...(isOver ? [] : [pickUp])].filter((each) => each !== undefined).join(' ')
-  return new RushesError(error.code, error.message, {
-    hint: hint === '' ? undefined : hint,
-    cause: error.cause,
-    httpStatus: error.httpStatus,
-    exitCode: error.exitCode,
-    runId: id,
-  })
+  return error.with({ hint: hint === '' ? undefined : hint, runId: id })
 }

@@ -2,8 +2,10 @@
  * The config file, kept by `conf`: 0600 in a folder that is 0700. It is loaded only when there is a file to read or
  * something to write, since loading it costs half of a cold start.
  */
+
 import { existsSync } from 'node:fs'
-import { usageError } from '../../errors.js'
+import { messageOf, usageError } from '../../errors.js'
+import { isSystemError } from '../../host/system-error.js'
 import { configPath } from './folders.js'
 import { profileIn, profilesIn, type RawProfile } from './profile.js'
 
@@ -57,11 +59,8 @@ async function open(folder: string, path: string) {
     })
   } catch (error) {
     throw usageError(
-      `The config file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      `The config file ${path} cannot be read: ${messageOf(error)}`,
       'Mend it, or move it away and set things anew: rushes login, rushes config set.',
     )
   }
 }
-
-const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
-  error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string'

@@ -1,6 +1,6 @@
 /** Where the API key comes from. Never from a flag: it would show in `ps` and in the shell's history. */
 import { readFileSync, statSync } from 'node:fs'
-import { RushesError } from '../../errors.js'
+import { messageOf, RushesError } from '../../errors.js'
 import type { StoredKey } from './profile.js'
 import { type Env, variable } from './table.js'
 
@@ -55,13 +55,9 @@ function readKeyFile(path: string, warn: KeySources['warn']): string {
       warn(`The key file ${path} can be read by others: chmod 600 ${path}`)
     return firstLine(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new RushesError(
-      'no_api_key',
-      `The key file cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-      {
-        hint: 'RUSHES_API_KEY_FILE names it.',
-      },
-    )
+    throw new RushesError('no_api_key', `The key file cannot be read: ${messageOf(error)}`, {
+      hint: 'RUSHES_API_KEY_FILE names it.',
+    })
   }
 }
 

@@ -2,6 +2,7 @@
  * A profile of the config file, pure: `{ baseUrl, models: { video, image }, …, apiKey: { value, origin } }`. What is
  * in the file was perhaps written by hand: other shapes are passed over, and what is not known is left alone.
  */
+import { isObject } from '../../protocol/parse.js'
 
 export type RawProfile = Readonly<Record<string, unknown>>
 
@@ -11,21 +12,18 @@ export interface StoredKey {
   readonly origin: string
 }
 
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** What a config file holds, by the names of its profiles. */
 export const profilesIn = (file: unknown): Readonly<Record<string, unknown>> =>
-  isRecord(file) && isRecord(file.profiles) ? file.profiles : {}
+  isObject(file) && isObject(file.profiles) ? file.profiles : {}
 
 export function profileIn(file: unknown, name: string): RawProfile {
   const profiles = profilesIn(file)
   const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined
-  return isRecord(found) ? found : {}
+  return isObject(found) ? found : {}
 }
 
 const valueAt = (profile: RawProfile, key: string): unknown =>
-  key.split('.').reduce<unknown>((holder, part) => (isRecord(holder) ? holder[part] : undefined), profile)
+  key.split('.').reduce<unknown>((holder, part) => (isObject(holder) ? holder[part] : undefined), profile)
 
 /** A setting as text: a number is written out, a list is joined by commas. */
 const asText = (value: unknown): string | undefined => {
@@ -43,7 +41,7 @@ export const settingsOf = (profile: RawProfile, keys: readonly string[]): Readon
   )
 
 export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
-  return isRecord(apiKey) && typeof apiKey.value === 'string' && typeof apiKey.origin === 'string'
+  return isObject(apiKey) && typeof apiKey.value === 'string' && typeof apiKey.origin === 'string'
     ? { value: apiKey.value, origin: apiKey.origin }
     : undefined
 }
@@ -53,6 +51,6 @@ export function withValue(profile: RawProfile, key: string, value: unknown): Raw
   const [first = '', ...rest] = key.split('.')
   const { [first]: old, ...others } = profile
   if (rest.length === 0) return value === undefined ? others : { ...others, [first]: value }
-  const group = withValue(isRecord(old) ? old : {}, rest.join('.'), value)
+  const group = withValue(isObject(old) ? old : {}, rest.join('.'), value)
   return Object.keys(group).length === 0 ? others : { ...others, [first]: group }
 }

@@ -1,5 +1,7 @@
 /** The renderer's side of the channel: an engine in a process of its own, one job at a time. */
+
 import { setPriority } from 'node:os'
+import { messageOf } from '../../errors.js'
 import type { FromRenderer, ToRenderer } from './channel.js'
 import type { Engine } from './engine.js'
 
@@ -27,7 +29,7 @@ export function hostEngine(engine: Engine, channel: Channel = process): void {
       const onProgress = (fraction: number) => tell({ type: 'progress', fraction })
       tell({ type: 'done', files: await engine.render({ ...job, signal, onProgress }) })
     } catch (error) {
-      tell({ type: 'failed', message: error instanceof Error ? error.message : String(error) })
+      tell({ type: 'failed', message: messageOf(error) })
     }
   })
 }

@@ -1,4 +1,7 @@
 /** Why a run failed, in the words that whoever made it reads. */
+
+import { messageOf } from '../../errors.js'
+import { isSystemError } from '../../host/system-error.js'
 import { shortened } from '../../protocol/text.js'
 import type { RendererDied } from '../engines/renderer-crashed.js'
 import type { RunFailure } from '../run.js'
@@ -20,7 +23,7 @@ const sayLimit = (ms: number): string =>
   ms % 60_000 === 0 ? `${ms / 60_000} minute${ms === 60_000 ? '' : 's'}` : `${ms / 1_000} s`
 
 export function failureOf(error: unknown): RunFailure {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   const said = isSystemError(error)
     ? `The service could not make or keep the files (${error.code}).`
     : message
@@ -29,10 +32,6 @@ export function failureOf(error: unknown): RunFailure {
     message: shortened(said.trim() === '' ? 'The renderer failed without a message.' : said, LONGEST_MESSAGE),
   }
 }
-
-/** The system's own words hold paths of this machine: they are for the log. */
-export const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
-  error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string'
 
 /** The third death is the run's end, and says what the renderer said last. */
 export const deathLimitFor = ({ lastWords }: RendererDied): DeathLimit =>

@@ -6,14 +6,16 @@
  *      ▲                  ├────────▶ failed       the engine's error, the deadline, the third death
  *      └──────────────────┘ the service closes (not counted) or the renderer dies (counted)
  */
+
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock, Disarm } from '../../host/clock.js'
+import { isSystemError } from '../../host/system-error.js'
 import { RendererDied } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
 import type { Output, StoredRun } from '../run.js'
 import type { Held, Store } from '../store/contract.js'
-import { DeadlinePassed, deathLimitFor, failureOf, isSystemError } from './failure.js'
+import { DeadlinePassed, deathLimitFor, failureOf } from './failure.js'
 import type { Presence } from './presence.js'
 import { type Rendering, render } from './render.js'
 

@@ -47,7 +47,7 @@ function granting(file: string, times: number): Times {
   })
   const cost = measured(times, () => {
     nowMs += 600
-    const taken = ledger.take('look')
+    const taken = ledger.take('status')
     if (!('settle' in taken)) throw new Error('no place was free')
     taken.settle()
   })

@@ -77,12 +77,13 @@ function createRealWorld(url: string, key: string, durations: readonly number[])
       const input = { prompt: String((durations[run] ?? 0) / 1_000) }
       ids.set(run, (await ask('create', '', { model: 'rushes/preview-image', input })).id)
     },
-    async look(run) {
-      const { status, finished_at } = await ask('status', `/${ids.get(run)}`)
+    async poll(run, isUrgent = false) {
+      const { status, finished_at } = await ask(isUrgent ? 'create' : 'status', `/${ids.get(run)}`)
       if (status !== 'succeeded') return false
       delays.push(Date.now() - Date.parse(finished_at))
       return true
     },
+    durationMs: (run) => durations[run] ?? 0,
   }
   return { world, counts, delays }
 }

@@ -1,8 +1,8 @@
 /**
  * The ways of making many runs that are compared, in simulated time (`schedule.ts`) and at a real service (`batch.ts`).
  *
- * (a) the floor: 2N requests at 20 in 10 s, or the last run's own time; (b) ten in flight, each looked at every 1.5 s; (c) a
- * plain queue before the limiter: every run is looked at again as soon as it was answered, in turn.
+ * (a) the floor: 2N requests at 20 in 10 s, or the last run's own time; (b) ten in flight, each asked about every 1.5 s; (c) a
+ * plain queue before the limiter: every run is asked about again as soon as it was answered, in turn.
  */
 import { runSchedule, type Task } from '../src/batch/schedule/index.js'
 import type { Clock } from '../src/host/clock.js'
@@ -19,14 +19,19 @@ export function random(): number {
 
 /** Where runs are made: in simulated time, or at a real service. */
 export interface World {
-  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'alarm'>
   /** Resolves when the run exists. */
   create(run: number): Promise<void>
   /** Whether it is done. */
-  look(run: number): Promise<boolean>
+  poll(run: number, isUrgent?: boolean): Promise<boolean>
+  /** How long it took, as the service says of a run that is done. */
+  durationMs(run: number): number
 }
 
 export type Way = (world: World, runs: number) => Promise<unknown>
+
+/** The pace of the client, when at most half of the budget is in use. */
+const NEXT = { soonestMs: 1_000, latestMs: 2_000 }
 
 export const ours =
   (known: readonly number[] = []): Way =>
@@ -38,26 +43,30 @@ export const ours =
           group: 'one',
           create: async () => {
             await world.create(run)
-            return true
+            return world.clock.monotonic()
           },
-          look: async () => ((await world.look(run)) ? { is: 'over' } : { is: 'going' }),
+          poll: async ({ isUrgent }) =>
+            (await world.poll(run, isUrgent))
+              ? { is: 'over', durationMs: world.durationMs(run) }
+              : { is: 'running', next: NEXT },
         }),
       ),
       clock: world.clock,
       budget: RUNS_LIMIT,
-      learned: () => known,
+      durationsOf: () => known,
+      random,
       mayCreate: () => true,
       signal: new AbortController().signal,
     })
 
-/** Ten at a time, every one looked at after a fixed pause. */
+/** Ten at a time, every one asked about after a fixed pause. */
 export const tenInFlight: Way = async (world, runs) => {
   let next = 0
   const one = async () => {
     for (let run = next++; run < runs; run = next++) {
       await world.create(run)
       do await world.clock.sleep(1_500)
-      while (!(await world.look(run)))
+      while (!(await world.poll(run)))
     }
   }
   await Promise.all(Array.from({ length: 10 }, one))
@@ -68,7 +77,7 @@ export const plainQueue: Way = (world, runs) =>
   Promise.all(
     Array.from({ length: runs }, async (_, run) => {
       await world.create(run)
-      while (!(await world.look(run)));
+      while (!(await world.poll(run)));
     }),
   )
 

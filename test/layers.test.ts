@@ -27,7 +27,7 @@ const BUILDERS: readonly string[] = [
 /** A counter of names, without I/O: made for each command. */
 const PURE_FACTORIES: readonly string[] = [
   'src/cli/runs/session.ts: createNamer',
-  'src/cli/batch/row.ts: createNamer',
+  'src/cli/batch/service.ts: createNamer',
   // Given the function that writes.
   'src/cli/batch/run.ts: createLockKeeper',
 ]

@@ -2,11 +2,11 @@
 import { OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
 import { type HttpFailure, type HttpResponse, readText } from '../host/http.js'
 import { parseErrorBody } from '../protocol/parse.js'
-import { problemByStatus, problemOf } from '../protocol/problems.js'
+import { type Problem, problemByStatus, problemOf } from '../protocol/problems.js'
 import { printable, shortened } from '../protocol/text.js'
 
-/** Larger answers are errors: nothing in the interface comes near. */
-export const MOST_ANSWER_BYTES = 8 * 1024 * 1024
+/** Larger answers are errors. The interface has none that comes near. */
+export const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 export interface Answer {
   readonly status: number
@@ -16,26 +16,26 @@ export interface Answer {
 }
 
 /**
- * Reads an answer to its end. `conceal` takes secrets out of it: some services show a request back in their errors, and
- * errors end in logs. Throws `BodyTooLarge` or `HttpFailure`.
+ * Reads an answer to its end. `redact` takes secrets out of it: some services echo the request in their errors, and
+ * errors end up in logs. Throws `BodyTooLarge` or `HttpFailure`.
  */
-export async function readAnswer(response: HttpResponse, conceal?: Conceal): Promise<Answer> {
+export async function readAnswer(response: HttpResponse, redact?: Redact): Promise<Answer> {
   return {
-    ...headOf(response, conceal),
-    text: (conceal ?? same)(await readText(response, MOST_ANSWER_BYTES)),
+    ...headOf(response, redact),
+    text: (redact ?? unchanged)(await readText(response, MAX_ANSWER_BYTES)),
   }
 }
 
-export type Conceal = (text: string) => string
+export type Redact = (text: string) => string
 
-const same: Conceal = (text) => text
+const unchanged: Redact = (text) => text
 
-/** What is known of an answer before its body has come. */
-export function headOf(response: HttpResponse, conceal: Conceal = same): Answer {
+/** What is known of an answer before its body has arrived. */
+export function headOf(response: HttpResponse, redact: Redact = unchanged): Answer {
   const location = response.header('location')
   return {
     status: response.status,
-    location: location === undefined ? undefined : conceal(location),
+    location: location === undefined ? undefined : redact(location),
     retryAfter: response.header('retry-after'),
     text: '',
   }
@@ -48,7 +48,7 @@ export function headOf(response: HttpResponse, conceal: Conceal = same): Answer 
 export function errorOfAnswer(answer: Answer): RushesError {
   const { code, message } = parseErrorBody(answer.text)
   const known = problemOf(code)
-  const row = known !== undefined && known.status === answer.status ? known : problemByStatus(answer.status)
+  const row = problemOfAnswer(answer) ?? problemByStatus(answer.status)
   const said = printable(message ?? '') || known?.cause || saidOtherwise(answer)
   const word = printable(code ?? '')
   return new RushesError(
@@ -61,6 +61,16 @@ export function errorOfAnswer(answer: Answer): RushesError {
     },
   )
 }
+
+/** The row of the table for the answer's code, where the HTTP status fits it. */
+function problemOfAnswer({ status, text }: Answer): Problem | undefined {
+  const problem = problemOf(parseErrorBody(text).code)
+  return problem?.status === status ? problem : undefined
+}
+
+/** A 429 that passes with time; one whose code says that it does not (an exhausted quota) is a refusal. */
+export const isRateLimited = (answer: Answer): boolean =>
+  answer.status === 429 && (problemOfAnswer(answer)?.retryable ?? true)
 
 const saidOtherwise = ({ text }: Answer): string => {
   const body = shortened(printable(text).trim(), 120)

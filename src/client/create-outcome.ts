@@ -10,11 +10,11 @@ import { findRunId } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseErrorBody, parseJson } from '../protocol/parse.js'
 import { printable, shortened } from '../protocol/text.js'
-import { type Answer, badResponse, errorOfAnswer, networkError } from './answers.js'
+import { type Answer, badResponse, errorOfAnswer, isRateLimited, networkError } from './answers.js'
 
 /** Two more tries when no connection was made. */
 const UNCONNECTED_WAITS_MS = [1_000, 2_000] as const
-export const MOST_RETRY_AFTER_MS = 60_000
+export const MAX_RETRY_AFTER_MS = 60_000
 
 /** What one sending of a create came to. */
 export type CreateOutcome =
@@ -54,8 +54,7 @@ export function outcomeOfAnswer({ answer, runIdField }: AnswerReading): CreateOu
       : { kind: 'accepted', id, body: body ?? null }
   }
   if (status >= 300 && status < 400) return { kind: 'redirected', answer }
-  if (status === 429 && parseErrorBody(answer.text).code !== 'USAGE_EXCEEDED')
-    return { kind: 'rate-limited', answer }
+  if (isRateLimited(answer)) return { kind: 'rate-limited', answer }
   if (status >= 400 && status < 500) return { kind: 'refused', answer }
   const said = printable(parseErrorBody(answer.text).message ?? '')
   return {
@@ -97,7 +96,7 @@ export function decideCreate(
         return {
           retryInMs: Math.max(
             stepOf(RATE_LIMITED_WAITS_MS, times),
-            retryAfterMs(outcome.answer.retryAfter, nowMs, MOST_RETRY_AFTER_MS) ?? 0,
+            retryAfterMs(outcome.answer.retryAfter, nowMs, MAX_RETRY_AFTER_MS) ?? 0,
           ),
         }
       return { fail: notCreated(errorOfAnswer(outcome.answer)) }

@@ -21,7 +21,7 @@ export interface CreateEngine {
   readonly limiter: Pick<RateLimiter, 'holdBack'>
   readonly clock: Clock
   readonly runIdField?: string | undefined
-  conceal?(text: string): string
+  redact?(text: string): string
   /** What each sending came to, before anything follows from it. */
   onOutcome?(outcome: CreateOutcome): void
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
@@ -68,12 +68,12 @@ async function sendOnce(
       signal,
       fresh: true,
     })
-    return outcomeOfAnswer({ answer: await readAnswer(head, engine.conceal), runIdField: engine.runIdField })
+    return outcomeOfAnswer({ answer: await readAnswer(head, engine.redact), runIdField: engine.runIdField })
   } catch (error) {
     const lost = error instanceof HttpFailure || error instanceof BodyTooLarge
     if (!lost) throw error
     if (error instanceof HttpFailure && !error.sent) return { kind: 'unconnected', failure: error }
-    return outcomeWithoutBody(head, error, engine.conceal)
+    return outcomeWithoutBody(head, error, engine.redact)
   }
 }
 
@@ -84,10 +84,10 @@ async function sendOnce(
 function outcomeWithoutBody(
   head: HttpResponse | undefined,
   cause: Error,
-  conceal: CreateEngine['conceal'],
+  redact: CreateEngine['redact'],
 ): CreateOutcome {
   if (head === undefined) return { kind: 'unknown', why: `no answer came (${cause.message})`, cause }
-  const outcome = outcomeOfAnswer({ answer: headOf(head, conceal) })
+  const outcome = outcomeOfAnswer({ answer: headOf(head, redact) })
   if (outcome.kind !== 'nameless' && outcome.kind !== 'unknown') return outcome
   const why = `its answer (${head.status}) could not be read whole (${cause.message})`
   return { kind: 'unknown', why, httpStatus: head.status, cause }

@@ -1,46 +1,57 @@
-/** One look at a run: a single status request, and what its answer means for whoever is waiting. */
+/** One status request, and what its answer means for whoever is waiting. */
 import { RushesError } from '../errors.js'
 import { retryAfterMs, stepOf } from '../host/backoff.js'
 import type { Clock } from '../host/clock.js'
 import { BodyTooLarge, type Fetch, HttpFailure } from '../host/http.js'
 import { retry } from '../host/retry.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
-import { parseErrorBody, parseJson, parseRun } from '../protocol/parse.js'
+import { parseJson, parseRun } from '../protocol/parse.js'
 import { runUrl } from '../protocol/routes.js'
 import type { RunState } from '../protocol/run.js'
-import { type Answer, badResponse, errorOfAnswer, networkError, readAnswer } from './answers.js'
-import { MOST_RETRY_AFTER_MS } from './create-outcome.js'
+import {
+  type Answer,
+  badResponse,
+  errorOfAnswer,
+  isRateLimited,
+  networkError,
+  readAnswer,
+} from './answers.js'
+import { MAX_RETRY_AFTER_MS } from './create-outcome.js'
 import type { RateLimiter } from './send.js'
 
-export type LookOutcome =
+export type StatusOutcome =
   | { readonly kind: 'state'; readonly state: RunState }
-  /** May pass: the network, a 5xx, a 429, nonsense. */
+  /** May pass: the network, a 5xx, a 429, an invalid response. */
   | { readonly kind: 'trouble'; readonly error: RushesError; readonly retryAfterMs: number }
   /** Will not pass by asking again: 401, 402, 403, 404, an exhausted quota, any other refusal. */
   | { readonly kind: 'final'; readonly error: RushesError }
 
-export interface LookEngine {
+export interface StatusEngine {
   readonly baseUrl: string
   readonly send: Fetch
   readonly limiter: Pick<RateLimiter, 'holdBack' | 'load'>
   readonly clock: Clock
   readonly failureStatuses: readonly string[]
-  conceal?(text: string): string
+  redact?(text: string): string
 }
 
-const MOST_REDIRECTS = 5
+const MAX_REDIRECTS = 5
 
 /** Never rejects but with the signal's reason: every answer, and none, is an outcome. */
-export async function look(engine: LookEngine, id: string, signal?: AbortSignal): Promise<LookOutcome> {
-  const outcome = await ask(engine, id, signal)
+export async function fetchStatus(
+  engine: StatusEngine,
+  id: string,
+  signal?: AbortSignal,
+): Promise<StatusOutcome> {
+  const outcome = await request(engine, id, signal)
   if (outcome.kind === 'trouble' && outcome.error.httpStatus === 429)
     engine.limiter.holdBack(Math.max(1_000, outcome.retryAfterMs))
   return outcome
 }
 
-async function ask(engine: LookEngine, id: string, signal?: AbortSignal): Promise<LookOutcome> {
+async function request(engine: StatusEngine, id: string, signal?: AbortSignal): Promise<StatusOutcome> {
   try {
-    return outcomeOf(await follow(engine, runUrl(engine.baseUrl, id), signal), id, engine)
+    return outcomeOf(await getFollowingRedirects(engine, runUrl(engine.baseUrl, id), signal), id, engine)
   } catch (error) {
     // An abort's reason may be a RushesError too; it is no trouble of the service's.
     if (signal?.aborted) throw signal.reason
@@ -53,21 +64,21 @@ async function ask(engine: LookEngine, id: string, signal?: AbortSignal): Promis
   }
 }
 
-const trouble = (error: RushesError, retryAfter = 0): LookOutcome => ({
+const trouble = (error: RushesError, retryAfter = 0): StatusOutcome => ({
   kind: 'trouble',
   error,
   retryAfterMs: retryAfter,
 })
 
 /** Redirects are followed within the origin alone: the key goes nowhere else. */
-async function follow(
-  engine: LookEngine,
+async function getFollowingRedirects(
+  engine: StatusEngine,
   url: URL,
   signal: AbortSignal | undefined,
   redirects = 0,
 ): Promise<Answer> {
   const response = await engine.send({ method: 'GET', url, headers: { accept: 'application/json' }, signal })
-  const answer = await readAnswer(response, engine.conceal)
+  const answer = await readAnswer(response, engine.redact)
   if (answer.status < 300 || answer.status >= 400 || answer.location === undefined) return answer
   const target = URL.canParse(answer.location, url.href) ? new URL(answer.location, url) : undefined
   if (target?.origin !== url.origin)
@@ -77,12 +88,12 @@ async function follow(
         httpStatus: answer.status,
       },
     )
-  if (redirects === MOST_REDIRECTS)
+  if (redirects === MAX_REDIRECTS)
     throw badResponse('The service redirects the status request in circles.', { httpStatus: answer.status })
-  return follow(engine, target, signal, redirects + 1)
+  return getFollowingRedirects(engine, target, signal, redirects + 1)
 }
 
-function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: LookEngine): LookOutcome {
+function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: StatusEngine): StatusOutcome {
   const { status } = answer
   if (status >= 200 && status < 300) {
     const parsed = parseJson(answer.text)
@@ -93,8 +104,8 @@ function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: LookE
     )
   }
   const error = errorOfAnswer(answer).with({ runId: id })
-  const mayPass = status >= 500 || (status === 429 && parseErrorBody(answer.text).code !== 'USAGE_EXCEEDED')
-  if (mayPass) return trouble(error, retryAfterMs(answer.retryAfter, clock.now(), MOST_RETRY_AFTER_MS) ?? 0)
+  const mayPass = status >= 500 || isRateLimited(answer)
+  if (mayPass) return trouble(error, retryAfterMs(answer.retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0)
   if (status >= 400) return { kind: 'final', error }
   return trouble(
     badResponse(`The service's answer makes no sense: HTTP ${status}.`, { runId: id, httpStatus: status }),
@@ -102,11 +113,15 @@ function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: LookE
 }
 
 /** A single status: the three steps, then the last trouble is the answer. */
-export const lookPatiently = (engine: LookEngine, id: string, signal?: AbortSignal): Promise<RunState> =>
-  retry<LookOutcome, RunState>({
+export const fetchStatusWithRetry = (
+  engine: StatusEngine,
+  id: string,
+  signal?: AbortSignal,
+): Promise<RunState> =>
+  retry<StatusOutcome, RunState>({
     clock: engine.clock,
     signal,
-    attempt: () => look(engine, id, signal),
+    attempt: () => fetchStatus(engine, id, signal),
     decide(outcome, number) {
       if (outcome.kind === 'state') return { done: outcome.state }
       if (outcome.kind === 'final' || number > RATE_LIMITED_WAITS_MS.length) return { fail: outcome.error }

@@ -8,10 +8,19 @@ import type { RunState } from '../protocol/run.js'
 import { originOf } from './address.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
-import { type LookOutcome, look, lookPatiently } from './fetch-status.js'
-import { concealing } from './redact.js'
+import { fetchStatusWithRetry } from './fetch-status.js'
+import type { FollowStep } from './follow.js'
+import { createRedact } from './redact.js'
 import { pipe, type RateLimiter, type Trace, withKey, withLimit, withTrace } from './send.js'
-import { states, type WaitEngine, type WaitOptions, wait } from './wait.js'
+import {
+  createFollower,
+  type Follower,
+  limitPassed,
+  states,
+  type WaitEngine,
+  type WaitOptions,
+  wait,
+} from './wait.js'
 
 export interface ClientOptions {
   /** As `parseBaseUrl` gives it. */
@@ -42,9 +51,12 @@ export interface CreateOptions {
 export interface Client {
   readonly baseUrl: string
   create(body: CreateBody | Uint8Array, options?: CreateOptions): Promise<Accepted>
-  /** One look and no more: whatever comes of it is an outcome. Rejects with the signal's reason alone. */
-  look(id: string, signal?: AbortSignal): Promise<LookOutcome>
-  /** One look, with three more tries when it fails. */
+  /**
+   * For whoever schedules the status requests of many runs. `createdAtMs`: monotonic instant of the 201, when this
+   * process created the run.
+   */
+  follow(id: string, createdAtMs?: number): Follower
+  /** One status request, with three more tries when it fails. */
   get(id: string, signal?: AbortSignal): Promise<RunState>
   wait(id: string, options?: WaitOptions): Promise<RunState>
   states(id: string, options?: WaitOptions): AsyncGenerator<RunState>
@@ -57,29 +69,30 @@ export function createApiClient(options: ClientOptions): Client {
     withKey(options.apiKey, originOf(baseUrl)),
     withTrace(options.trace, clock),
   )
-  const conceal = concealing(options.apiKey)
-  const looking: WaitEngine = {
+  const redact = createRedact(options.apiKey)
+  const engine: WaitEngine = {
     baseUrl,
-    send: pipe(keyed, withLimit(limiter)),
+    send: pipe(keyed, withLimit(limiter, 'status')),
+    sendUrgent: pipe(keyed, withLimit(limiter, 'create')),
     limiter,
     clock,
     failureStatuses,
-    conceal,
+    redact,
     random: options.random,
   }
   return {
     baseUrl,
     create(body, { signal, beforeSend, ...told } = {}) {
-      const send = pipe(keyed, withLimit(limiter, beforeSend))
+      const send = pipe(keyed, withLimit(limiter, 'create', beforeSend))
       const bytes = body instanceof Uint8Array ? body : encodeCreate(body)
-      return createRun({ baseUrl, send, limiter, clock, runIdField, conceal, ...told }, bytes, signal)
+      return createRun({ baseUrl, send, limiter, clock, runIdField, redact, ...told }, bytes, signal)
     },
-    look: (id, signal) => look(looking, id, signal),
-    get: (id, signal) => lookPatiently(looking, id, signal),
-    wait: (id, waitOptions) => wait(looking, id, waitOptions),
-    states: (id, waitOptions) => states(looking, id, waitOptions),
+    follow: (id, createdAtMs) => createFollower(engine, id, createdAtMs),
+    get: (id, signal) => fetchStatusWithRetry(engine, id, signal),
+    wait: (id, waitOptions) => wait(engine, id, waitOptions),
+    states: (id, waitOptions) => states(engine, id, waitOptions),
   }
 }
 
-export type { Accepted, CreateBody, CreateOutcome, LookOutcome, RateLimiter, Trace, WaitOptions }
-export { encodeCreate }
+export type { Accepted, CreateBody, CreateOutcome, Follower, FollowStep, RateLimiter, Trace, WaitOptions }
+export { encodeCreate, limitPassed }

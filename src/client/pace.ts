@@ -1,22 +1,29 @@
-/** When to look next, pure. */
-import { jittered, stepOf } from '../host/backoff.js'
+/** When to ask for a run's status again, pure. */
+import { stepOf } from '../host/backoff.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 
-/** After a create was accepted. */
-export const FIRST_LOOK_MS = POLL_INTERVAL_MS.min
-const SLOWEST_MS = 5_000
+/** From the answer to the create to the first status request. */
+export const FIRST_POLL_MS = POLL_INTERVAL_MS.min
+/** The longest pause, when all of the key's budget is in use. */
+const MAX_PAUSE_MS = 5_000
 const TROUBLE_WAITS_MS = [1_000, 2_000, 4_000, 8_000] as const
 
-/**
- * Every 1 to 2 s with jitter; beyond half of the budget slower, up to 5 s when all of it is in use.
- * `load` is the share in use, `random` is in [0, 1).
- */
-export function nextLookMs(load: number, random: number): number {
-  const strain = Math.max(0, load - 0.5) * 2
-  const slower = strain * (SLOWEST_MS - POLL_INTERVAL_MS.max)
-  return jittered({ min: POLL_INTERVAL_MS.min + slower, max: POLL_INTERVAL_MS.max + slower }, random)
+/** The next status request is due between these; both in milliseconds from now. */
+export interface PollWindow {
+  readonly soonestMs: number
+  readonly latestMs: number
 }
 
-/** After the nth look in a row that brought no good answer: 1, 2, 4, 8, 8 … s, or what the service asked for. */
+/**
+ * Every 1 to 2 s; when more than half of the key's budget is in use slower, up to 4 to 5 s when all of it is.
+ * `load` is the share in use.
+ */
+export function pollWindow(load: number): PollWindow {
+  const strain = Math.max(0, load - 0.5) * 2
+  const slower = strain * (MAX_PAUSE_MS - POLL_INTERVAL_MS.max)
+  return { soonestMs: POLL_INTERVAL_MS.min + slower, latestMs: POLL_INTERVAL_MS.max + slower }
+}
+
+/** After the nth status request in a row without a usable answer: 1, 2, 4, 8, 8 … s, or what the service asked for. */
 export const nextTryMs = (failures: number, retryAfterMs: number): number =>
   Math.max(stepOf(TROUBLE_WAITS_MS, failures), retryAfterMs)

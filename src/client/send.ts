@@ -27,17 +27,17 @@ export const withKey =
       ? send({ ...request, headers: { ...request.headers, authorization: `Bearer ${apiKey}` } })
       : send(request)
 
-/** A place under the limit is held from the grant to the answer's head; `beforeSend` stands between the two. */
+/** A slot of the limit is held from the grant until the head of the answer; `beforeSend` runs between the grant and the request. */
 export const withLimit =
-  (limiter: RateLimiter, beforeSend?: () => void | Promise<void>): Wrapper =>
+  (limiter: RateLimiter, purpose: 'create' | 'status', beforeSend?: () => void | Promise<void>): Wrapper =>
   (send) =>
   async (request) => {
-    const grant = await limiter.acquire(request.method === 'POST' ? 'create' : 'status', request.signal)
+    const slot = await limiter.acquire(purpose, request.signal)
     try {
       await beforeSend?.()
       return await send(request)
     } finally {
-      grant.settle()
+      slot.settle()
     }
   }
 

@@ -1,107 +1,109 @@
-/** Waiting for a run: looks, at a pace, with patience, up to a limit. */
+/** Waiting for one run: status requests at a pace, with patience, up to a limit. */
 import { RushesError } from '../errors.js'
+import { withTimeout } from '../host/abort.js'
+import { jittered } from '../host/backoff.js'
 import type { RunState } from '../protocol/run.js'
-import { type LookEngine, type LookOutcome, look } from './fetch-status.js'
-import { FIRST_LOOK_MS, nextLookMs, nextTryMs } from './pace.js'
-import { afterFailure, isExhausted, type Patience, UNTRIED } from './patience.js'
-
-/** A replica may be behind for that long after the create. */
-const REPLICA_LAG_MS = 10_000
+import { fetchStatus, type StatusEngine } from './fetch-status.js'
+import { beginFollow, errorAtLimit, type Follow, type FollowStep, follow } from './follow.js'
+import { FIRST_POLL_MS } from './pace.js'
 
 export interface WaitOptions {
-  /** Counted from `createdAtMs`, else from the start of the wait. Undefined: for ever. */
+  /** Counted from `createdAtMs`, else from the start of the wait. Undefined: no limit. */
   readonly timeoutMs?: number | undefined
-  /** Monotonic instant of the 201, when this process made the run. */
+  /** Monotonic instant of the 201, when this process created the run. */
   readonly createdAtMs?: number | undefined
   readonly signal?: AbortSignal | undefined
-  /** A look brought no good answer; the wait goes on. */
+  /** A status request had no usable answer; the wait continues. */
   onTrouble?(error: RushesError): void
 }
 
-export interface WaitEngine extends LookEngine {
+export interface WaitEngine extends FollowEngine {
   /** In [0, 1). */
   random(): number
 }
 
+export interface FollowEngine extends StatusEngine {
+  /** Like `send`, ahead of other status requests. */
+  readonly sendUrgent?: StatusEngine['send']
+}
+
+/** One run that is followed, one status request at a time. */
+export interface Follower {
+  /**
+   * One status request; rejects with the signal's reason alone. An urgent one has its turn among the creates, which
+   * otherwise all go first.
+   */
+  poll(signal?: AbortSignal, options?: { readonly isUrgent?: boolean }): Promise<FollowStep>
+  /** The error of a wait that ends at its limit with `limit`: of a service that never answered it is another one. */
+  errorAtLimit(limit: RushesError): RushesError
+}
+
+/** `createdAtMs`: monotonic instant of the 201, when this process created the run. */
+export function createFollower(engine: FollowEngine, id: string, createdAtMs: number | undefined): Follower {
+  const { clock, limiter } = engine
+  let known: Follow = beginFollow(createdAtMs, clock.monotonic())
+  return {
+    async poll(signal, { isUrgent = false } = {}) {
+      const send = isUrgent ? (engine.sendUrgent ?? engine.send) : engine.send
+      const outcome = await fetchStatus({ ...engine, send }, id, signal)
+      const { after, step } = follow(known, outcome, { nowMs: clock.monotonic(), load: limiter.load() })
+      known = after
+      return step
+    },
+    errorAtLimit: (limit) => errorAtLimit(known, limit),
+  }
+}
+
 /**
- * Every state that a look shows, ending with the final one. Throws the error that ended the wait: a `wait_timeout`
- * (the run goes on), a refusal, or the last trouble when patience is at its end.
+ * Every state that a status request shows, ending with the final one. Throws the error that ended the wait: a
+ * `wait_timeout` (the run continues), a refusal, or the last trouble when patience is exhausted.
  */
 export async function* states(
   engine: WaitEngine,
   id: string,
   options: WaitOptions = {},
 ): AsyncGenerator<RunState> {
-  const { clock } = engine
-  const startedAtMs = options.createdAtMs ?? clock.monotonic()
-  const limit = createLimit(engine, id, startedAtMs, options)
-  let patience: Patience = UNTRIED
-  let lastGoodMs = clock.monotonic()
-  try {
-    if (options.createdAtMs !== undefined)
-      await limit.sleep(FIRST_LOOK_MS - (clock.monotonic() - startedAtMs))
-    for (;;) {
-      const outcome = excuseLag(await limit.look(), options.createdAtMs, clock.monotonic())
-      if (outcome.kind === 'final') throw outcome.error
-      if (outcome.kind === 'state') {
-        patience = UNTRIED
-        lastGoodMs = clock.monotonic()
-        yield outcome.state
-        if (outcome.state.phase !== 'going') return
-        await limit.sleep(nextLookMs(engine.limiter.load(), engine.random()))
-      } else {
-        patience = afterFailure(patience, clock.monotonic() - lastGoodMs)
-        lastGoodMs = clock.monotonic()
-        if (isExhausted(patience)) throw gaveUp(outcome.error)
-        options.onTrouble?.(outcome.error)
-        await limit.sleep(nextTryMs(patience.failures, outcome.retryAfterMs))
-      }
+  const { clock, random } = engine
+  const { createdAtMs } = options
+  const startedAtMs = createdAtMs ?? clock.monotonic()
+  const follower = createFollower(engine, id, createdAtMs)
+  /** The limit holds over sleeps and requests alike: a request that hangs does not stretch it. */
+  const withinLimit = <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
+    withTimeout(work, {
+      timeoutMs:
+        options.timeoutMs === undefined
+          ? undefined
+          : Math.max(0, options.timeoutMs - (clock.monotonic() - startedAtMs)),
+      reason: () => follower.errorAtLimit(limitPassed(id, options.timeoutMs ?? 0)),
+      clock,
+      signal: options.signal,
+    })
+  let pauseMs = createdAtMs === undefined ? 0 : FIRST_POLL_MS - (clock.monotonic() - createdAtMs)
+  for (;;) {
+    const step = await withinLimit(async (signal) => {
+      if (pauseMs > 0) await clock.sleep(pauseMs, signal)
+      return follower.poll(signal)
+    })
+    if (step.is === 'gave up') throw step.error
+    if (step.is === 'trouble') {
+      options.onTrouble?.(step.error)
+      pauseMs = step.againInMs
+      continue
     }
-  } finally {
-    limit.end()
+    yield step.state
+    if (step.is === 'ended') return
+    pauseMs = jittered({ min: step.next.soonestMs, max: step.next.latestMs }, random())
   }
 }
 
-/** A run that this process has just made may not be known everywhere yet. */
-function excuseLag(outcome: LookOutcome, createdAtMs: number | undefined, nowMs: number): LookOutcome {
-  const lagging =
-    outcome.kind === 'final' &&
-    outcome.error.httpStatus === 404 &&
-    createdAtMs !== undefined &&
-    nowMs - createdAtMs < REPLICA_LAG_MS
-  return lagging ? { kind: 'trouble', error: outcome.error, retryAfterMs: 0 } : outcome
-}
+/** The error of a wait whose limit has passed. */
+export const limitPassed = (id: string, timeoutMs: number): RushesError =>
+  new RushesError('wait_timeout', `The wait limit of ${limitText(timeoutMs)} has passed; the run goes on.`, {
+    runId: id,
+  })
 
-const gaveUp = (error: RushesError): RushesError =>
-  error.with({ consequence: 'No good answer for two minutes.' })
-
-const spoken = (durationMs: number): string =>
+const limitText = (durationMs: number): string =>
   durationMs < 1_000 ? `${Math.round(durationMs)} ms` : `${Math.round(durationMs / 1_000)} s`
-
-/** The wait limit, held over sleeps and looks alike: a look that hangs does not stretch it. */
-function createLimit(
-  engine: WaitEngine,
-  id: string,
-  startedAtMs: number,
-  { timeoutMs, signal }: WaitOptions,
-) {
-  const { clock } = engine
-  const passed = new AbortController()
-  const timeout = new RushesError(
-    'wait_timeout',
-    `The wait limit of ${spoken(timeoutMs ?? 0)} has passed; the run goes on.`,
-    { runId: id },
-  )
-  const leftMs =
-    timeoutMs === undefined ? undefined : Math.max(0, timeoutMs - (clock.monotonic() - startedAtMs))
-  const disarm = leftMs === undefined ? () => {} : clock.alarm(leftMs, () => passed.abort(timeout))
-  const both = signal === undefined ? passed.signal : AbortSignal.any([signal, passed.signal])
-  return {
-    look: () => look(engine, id, both),
-    sleep: (ms: number) => clock.sleep(Math.max(0, ms), both),
-    end: disarm,
-  }
-}
 
 /** The final state, whether good or bad. Throws as `states` does. */
 export async function wait(engine: WaitEngine, id: string, options?: WaitOptions): Promise<RunState> {

@@ -3,7 +3,7 @@
  * service is a list of how long its runs take, and counts as the real one does.
  */
 import { describe, expect, it } from 'vitest'
-import { type Looked, runSchedule, type Task } from '../../src/batch/schedule/index.js'
+import { type Polled, runSchedule, type Task } from '../../src/batch/schedule/index.js'
 import { createLimiter } from '../../src/limiter/index.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { createRateCounter } from '../../src/service/rules/rate.js'
@@ -56,16 +56,17 @@ async function play(world: World) {
         await ask('create')
         doneAt.set(run, since() + ms)
         mostFlying = Math.max(mostFlying, doneAt.size - noticedAt.size)
-        return true
+        return clock.monotonic()
       },
-      async look(): Promise<Looked> {
+      async poll({ isUrgent }): Promise<Polled> {
         looks[run] = (looks[run] ?? 0) + 1
-        if (!(await ask('status')))
+        if (!(await ask(isUrgent ? 'create' : 'status')))
           return { is: 'trouble', againInMs: Math.min(8_000, 1_000 * 2 ** troubles++) }
         troubles = 0
-        if (!((doneAt.get(run) ?? Number.NaN) <= since() - 25)) return { is: 'going' }
+        if (!((doneAt.get(run) ?? Number.NaN) <= since() - 25))
+          return { is: 'running', next: { soonestMs: 1_000, latestMs: 2_000 } }
         noticedAt.set(run, since())
-        return { is: 'over' }
+        return { is: 'over', durationMs: ms }
       },
     }
   })
@@ -74,7 +75,8 @@ async function play(world: World) {
     clock,
     budget: RUNS_LIMIT,
     concurrency: world.concurrency,
-    learned: () => learned,
+    durationsOf: () => learned,
+    random: () => 0.5,
     mayCreate: () => true,
     signal: AbortSignal.timeout(2_000_000_000),
   })

@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { runSchedule, type Task } from '../../src/batch/schedule/index.js'
-import { chance, survival, tooYoungMs } from '../../src/batch/schedule/likelihood.js'
-import { type Flying, nextOf, type Situation } from '../../src/batch/schedule/next.js'
+import { bestAgeMs, chance, survival, tooYoungMs } from '../../src/batch/schedule/likelihood.js'
+import { type InFlight, nextOf, type Situation } from '../../src/batch/schedule/next.js'
 import { createManualClock } from '../support/clock.js'
 
+const NEXT = { soonestMs: 1_000, latestMs: 2_000 }
 const BUDGET = { requests: 20, windowMs: 10_000 }
 
-const flying = (more: Partial<Flying> = {}): Flying => ({
+const flying = (more: Partial<InFlight> = {}): InFlight => ({
   createdAtMs: 0,
-  lookedAtMs: undefined,
-  notBeforeMs: 0,
-  isLookedAt: false,
-  tookMs: [],
+  polledAtMs: undefined,
+  dueAtMs: 0,
+  isPolled: false,
+  durationsMs: [],
   ...more,
 })
 
@@ -21,74 +22,129 @@ const next = (more: Partial<Situation>) =>
       toCreate: 0,
       unanswered: 0,
       isAnswered: true,
-      flying: [],
+      inFlight: [],
       concurrency: undefined,
-      lastLookAtMs: undefined,
+      lastPollAtMs: undefined,
+      createsSincePoll: 0,
       nowMs: 20_000,
       ...more,
     },
     BUDGET,
   )
 
+const CREATING: Partial<Situation> = { toCreate: 9, unanswered: 2, createsSincePoll: 1 }
+/** Of a model that takes 15 s, in which 30 requests fit; twice as many runs may wait. */
+const old = (count: number): readonly InFlight[] =>
+  Array.from({ length: count }, () => flying({ createdAtMs: -60_000, durationsMs: [15_000, 15_000, 15_000] }))
+
 describe('what is next', () => {
   it.each<[string, Partial<Situation>, object]>([
     ['nothing is left', {}, { do: 'end' }],
     ['the first create goes alone', { toCreate: 9, isAnswered: false }, { do: 'create' }],
-    ['and is waited for', { toCreate: 9, unanswered: 1, isAnswered: false }, { do: 'rest' }],
+    [
+      'and is waited for',
+      { toCreate: 9, unanswered: 1, isAnswered: false },
+      { do: 'wait', ms: Number.POSITIVE_INFINITY },
+    ],
     ['then four are unanswered', { toCreate: 9, unanswered: 3 }, { do: 'create' }],
-    ['at most', { toCreate: 9, unanswered: 4 }, { do: 'rest' }],
-    ['creates go before looks', { toCreate: 9, flying: [flying()] }, { do: 'create' }],
-    ['also while they wait', { toCreate: 9, unanswered: 4, flying: [flying()] }, { do: 'rest' }],
-    ['a cap keeps creates back', { toCreate: 9, concurrency: 1, flying: [flying()] }, { do: 'look', at: 0 }],
+    ['at most', { toCreate: 9, unanswered: 4 }, { do: 'wait', ms: Number.POSITIVE_INFINITY }],
+    ['creates go before looks', { toCreate: 9, inFlight: [flying()] }, { do: 'create' }],
+    [
+      'also while they wait',
+      { toCreate: 9, unanswered: 4, inFlight: [flying()] },
+      { do: 'wait', ms: Number.POSITIVE_INFINITY },
+    ],
+    [
+      'a cap keeps creates back',
+      { toCreate: 9, concurrency: 1, inFlight: [flying()] },
+      { do: 'poll', at: 0, isUrgent: false },
+    ],
     [
       'unanswered ones count',
-      { toCreate: 9, concurrency: 2, unanswered: 1, flying: [flying()] },
-      { do: 'look', at: 0 },
+      { toCreate: 9, concurrency: 2, unanswered: 1, inFlight: [flying()] },
+      { do: 'poll', at: 0, isUrgent: false },
     ],
-    ['nobody is looked at twice at once', { flying: [flying({ isLookedAt: true })] }, { do: 'rest' }],
     [
-      'nobody is looked at within its first second',
-      { flying: [flying({ createdAtMs: 19_500 })] },
+      'nobody is looked at twice at once',
+      { inFlight: [flying({ isPolled: true })] },
+      { do: 'wait', ms: Number.POSITIVE_INFINITY },
+    ],
+    [
+      'nobody is asked about before it is due',
+      { inFlight: [flying({ createdAtMs: 19_500, dueAtMs: 20_500 })] },
       { do: 'wait', ms: 500 },
     ],
-    ['nor too soon again', { flying: [flying({ lookedAtMs: 19_400 })] }, { do: 'wait', ms: 400 }],
     [
-      'nor before trouble has passed',
-      { flying: [flying({ lookedAtMs: 1_000, notBeforeMs: 23_000 })] },
-      { do: 'wait', ms: 3_000 },
+      'between creates, one that has probably ended',
+      { ...CREATING, inFlight: old(61) },
+      { do: 'poll', at: 0, isUrgent: true },
+    ],
+    ['in turn with them', { ...CREATING, createsSincePoll: 0, inFlight: old(61) }, { do: 'create' }],
+    [
+      'only while more runs wait than fit into the time of the last one',
+      { ...CREATING, inFlight: old(60) },
+      { do: 'create' },
+    ],
+    [
+      'nor for one that has hardly ended',
+      { ...CREATING, inFlight: old(61).map((run) => ({ ...run, createdAtMs: 19_000 })) },
+      { do: 'create' },
+    ],
+    [
+      'nor for a fifth one at once',
+      { ...CREATING, inFlight: old(61).map((run, at) => ({ ...run, isPolled: at < 4 })) },
+      { do: 'create' },
     ],
     [
       'nor before any was ever done',
-      { flying: [flying({ createdAtMs: 10_000, tookMs: [40_000, 30_000, 50_000] })] },
+      { inFlight: [flying({ createdAtMs: 10_000, durationsMs: [40_000, 30_000, 50_000] })] },
       { do: 'wait', ms: 11_000 },
     ],
     [
       'the oldest look first',
-      { flying: [flying({ lookedAtMs: 18_000 }), flying({ lookedAtMs: 12_000 })] },
-      { do: 'look', at: 1 },
+      { inFlight: [flying({ polledAtMs: 18_000 }), flying({ polledAtMs: 12_000 })] },
+      { do: 'poll', at: 1, isUrgent: false },
     ],
     [
       'the likeliest first',
-      { flying: [flying({ tookMs: [60_000, 60_000, 60_000] }), flying({ tookMs: [9_000, 9_000, 9_000] })] },
-      { do: 'look', at: 1 },
+      {
+        inFlight: [
+          flying({ durationsMs: [60_000, 60_000, 60_000] }),
+          flying({ durationsMs: [9_000, 9_000, 9_000] }),
+        ],
+      },
+      { do: 'poll', at: 1, isUrgent: false },
     ],
     [
       'looks are spread',
-      { flying: [flying({ lookedAtMs: 10_000 })], lastLookAtMs: 19_800 },
+      { inFlight: [flying({ polledAtMs: 10_000 })], lastPollAtMs: 19_800 },
       { do: 'wait', ms: 300 },
     ],
     [
       'sure ones are not',
-      { flying: [flying({ tookMs: Array.from({ length: 20 }, () => 5_000) })], lastLookAtMs: 19_999 },
-      { do: 'look', at: 0 },
+      { inFlight: [flying({ durationsMs: Array.from({ length: 20 }, () => 5_000) })], lastPollAtMs: 19_999 },
+      { do: 'poll', at: 0, isUrgent: false },
     ],
     [
       'four looks at once',
-      { flying: [...Array.from({ length: 4 }, () => flying({ isLookedAt: true })), flying()] },
-      { do: 'rest' },
+      { inFlight: [...Array.from({ length: 4 }, () => flying({ isPolled: true })), flying()] },
+      { do: 'wait', ms: Number.POSITIVE_INFINITY },
     ],
   ])('%s', (_, situation, expected) => {
     expect(next(situation)).toEqual(expected)
+  })
+})
+
+describe('the best age for a status request', () => {
+  it.each<[string, readonly number[], number, number | undefined]>([
+    ['too little is known', [5_000, 5_000], 1_000, undefined],
+    ['every other run had ended by then', [5_000, 5_000, 5_000], 6_000, undefined],
+    ['right behind where they all end', [5_000, 5_000, 5_000], 4_600, 5_050],
+    ['also where that is several steps away', [5_000, 5_000, 5_000], 2_000, 2_050],
+    ['or at once', [5_000, 5_000, 5_000], 5_050, 5_050],
+    ['behind most of them', [5_000, 5_100, 5_100, 5_100, 5_200], 4_400, 5_250],
+  ])('%s', (_, durationsMs, soonestMs, ageMs) => {
+    expect(bestAgeMs(durationsMs, soonestMs, 1_000)).toBe(ageMs)
   })
 })
 
@@ -120,27 +176,27 @@ describe('the loop', () => {
           seen.push(`create ${name}`)
           await clock.sleep(50)
           createdAtMs = clock.monotonic()
-          return name !== 'refused'
+          return name === 'refused' ? undefined : createdAtMs
         },
-        async look() {
+        async poll() {
           await clock.sleep(50)
           const isOver = clock.monotonic() - createdAtMs >= doneAfterMs
           seen.push(`${isOver ? 'over' : 'look'} ${name}`)
-          return isOver ? { is: 'over' } : { is: 'going' }
+          return isOver ? { is: 'over' } : { is: 'running', next: NEXT }
         },
       }
     }
-    const left = await clock.runUntil(
+    await clock.runUntil(
       runSchedule({
         tasks: [task('a', 500), task('refused', 0), task('b', 3_000)],
         clock,
         budget: BUDGET,
-        learned: () => [],
+        durationsOf: () => [],
+        random: () => 0,
         mayCreate: () => true,
         signal: new AbortController().signal,
       }),
     )
-    expect(left).toBe(0)
     expect(seen.filter((each) => each.startsWith('create'))).toEqual([
       'create a',
       'create refused',
@@ -154,22 +210,22 @@ describe('the loop', () => {
   it('ends by its signal, and creates nothing that it may not', async () => {
     const clock = createManualClock()
     const stop = new AbortController()
-    const never: Task = { group: 'one', look: async () => ({ is: 'going' }) }
-    const options = { clock, budget: BUDGET, learned: () => [], signal: stop.signal }
+    const never: Task = { group: 'one', poll: async () => ({ is: 'running', next: NEXT }) }
+    const options = { clock, budget: BUDGET, durationsOf: () => [], random: () => 0, signal: stop.signal }
     const ended = expect(runSchedule({ ...options, tasks: [never], mayCreate: () => true })).rejects.toThrow(
       'enough',
     )
     await clock.advance(10_000)
     stop.abort(new Error('enough'))
     await ended
-    const refused: Task = { ...never, create: async () => true }
-    expect(
-      await runSchedule({
-        ...options,
-        signal: new AbortController().signal,
-        tasks: [refused],
-        mayCreate: () => false,
-      }),
-    ).toBe(1)
+    let created = 0
+    const refused: Task = { ...never, create: async () => created++ }
+    await runSchedule({
+      ...options,
+      signal: new AbortController().signal,
+      tasks: [refused],
+      mayCreate: () => false,
+    })
+    expect(created).toBe(0)
   })
 })

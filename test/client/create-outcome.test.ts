@@ -1,7 +1,7 @@
 /** Which create may be sent twice: one test for every edge of docs/create.md, named there. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { MOST_ANSWER_BYTES } from '../../src/client/answers.js'
+import { MAX_ANSWER_BYTES } from '../../src/client/answers.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS, type ProblemCode } from '../../src/protocol/problems.js'
@@ -148,7 +148,7 @@ describe('edge 3: a 201 that is cut off', () => {
   })
 
   it('is the same when it is larger than 8 MiB', async () => {
-    const huge = { status: 201, body: Buffer.alloc(MOST_ANSWER_BYTES + 1, 'x') }
+    const huge = { status: 201, body: Buffer.alloc(MAX_ANSWER_BYTES + 1, 'x') }
     expect((await failing([huge])).error).toMatchObject({ exitCode: 13, httpStatus: 201 })
     const named = { ...huge, headers: { location: '/api/v1/runs/r9' } }
     expect((await sending([named]).result).id).toBe('r9')

@@ -1,6 +1,6 @@
 /** One status request, and what each answer to it means. */
 import { describe, expect, it } from 'vitest'
-import { MOST_ANSWER_BYTES } from '../../src/client/answers.js'
+import { MAX_ANSWER_BYTES } from '../../src/client/answers.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { FAILURE_STATUSES } from '../../src/protocol/run.js'
@@ -123,7 +123,7 @@ describe('nonsense is asked for again after 1, 2 and 4 s, and is exit 8', () => 
     ['a page', { status: 200, body: '<h1>hello</h1>' }],
     ['nothing', { status: 204 }],
     ['invalid UTF-8', { status: 200, body: Buffer.from([0xff, 0xfe, 0x7b]) }],
-    ['more than 8 MiB', { status: 200, body: Buffer.alloc(MOST_ANSWER_BYTES + 1, ' ') }],
+    ['more than 8 MiB', { status: 200, body: Buffer.alloc(MAX_ANSWER_BYTES + 1, ' ') }],
     ['a redirect without an address', { status: 302 }],
     ['not modified', { status: 304 }],
   ]

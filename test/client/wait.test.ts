@@ -1,7 +1,7 @@
 /** Waiting: the pace of the looks, the patience with trouble, and what ends a wait. */
 import { describe, expect, it } from 'vitest'
-import { FIRST_LOOK_MS, nextLookMs, nextTryMs } from '../../src/client/pace.js'
-import { afterFailure, isExhausted, type Patience, UNTRIED } from '../../src/client/patience.js'
+import { FIRST_POLL_MS, nextTryMs, pollWindow } from '../../src/client/pace.js'
+import { afterFailure, FULL_PATIENCE, isExhausted, type Patience } from '../../src/client/patience.js'
 import { wait } from '../../src/client/wait.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { createManualClock } from '../support/clock.js'
@@ -23,8 +23,7 @@ describe('the pace', () => {
     ['three quarters', 0.75, 2_500, 3_500],
     ['all of it', 1, 4_000, 5_000],
   ])('%s', (_, load, min, max) => {
-    expect(nextLookMs(load, 0)).toBe(min)
-    expect(nextLookMs(load, 0.999_999)).toBe(max)
+    expect(pollWindow(load)).toEqual({ soonestMs: min, latestMs: max })
   })
 
   it('after trouble: 1, 2, 4, 8, 8 s, or what the service asks for', () => {
@@ -39,7 +38,7 @@ describe('the pace', () => {
     })
     await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
     expect(atMs).toEqual([1_000, 2_000, 3_500, 5_500])
-    expect(FIRST_LOOK_MS).toBe(1_000)
+    expect(FIRST_POLL_MS).toBe(1_000)
   })
 
   it('the first second is counted from the create, not from the wait', async () => {
@@ -146,7 +145,10 @@ describe('a 404 after a create', () => {
 
 describe('patience', () => {
   const failures = (count: number, eachMs: number): Patience =>
-    Array.from({ length: count }).reduce<Patience>((patience) => afterFailure(patience, eachMs), UNTRIED)
+    Array.from({ length: count }).reduce<Patience>(
+      (patience) => afterFailure(patience, eachMs),
+      FULL_PATIENCE,
+    )
 
   it.each([
     ['five tries in three minutes', 5, 36_000, false],
@@ -161,7 +163,7 @@ describe('patience', () => {
   })
 
   it('a night counts for 75 s', () => {
-    expect(afterFailure(UNTRIED, 8 * 3_600_000)).toEqual({ failures: 1, wakingMs: 75_000 })
+    expect(afterFailure(FULL_PATIENCE, 8 * 3_600_000)).toEqual({ failures: 1, wakingMs: 75_000 })
   })
 
   it.each<[string, Step, string, number]>([

@@ -1,151 +1,217 @@
 /**
- * Carries a schedule out: asks `nextOf` what is next, does it, and asks again when something has happened. Knows nothing of
- * what a run is: it is given functions, and never learns more of a create or a look than what they answer.
+ * Carries a schedule out: asks `nextOf` what is next, does it, and asks again when something has happened. It does not
+ * know what a run is: it is given functions, and learns of a create or a status request only what they return.
  */
+import { onAbort, raceAbort } from '../../host/abort.js'
+import { jittered } from '../../host/backoff.js'
 import type { Clock } from '../../host/clock.js'
-import { type Budget, type Flying, nextOf } from './next.js'
+import { bestAgeMs, tooYoungMs } from './likelihood.js'
+import { type Budget, type InFlight, nextOf } from './next.js'
 
 export interface Task {
-  /** Creates the run; whether there is one now. Undefined for a run that exists already. */
-  create?(): Promise<boolean>
-  /** Never rejects. */
-  look(): Promise<Looked>
+  /**
+   * Creates the run. The monotonic instant since which it exists; undefined where there is none to follow. Absent for
+   * a run that exists already. Never rejects.
+   */
+  create?(): Promise<number | undefined>
+  /** One status request. Rejects with the signal's reason alone. */
+  poll(options: PollOptions): Promise<Polled>
+  /** The time limit of the run has passed: it is not polled any more. */
+  expire?(): void
   /** Runs of the same group take about as long as each other. */
   readonly group: string
 }
 
-export type Looked =
-  | { readonly is: 'going' }
-  /** `tookMs`: how long the run took, where that is known better than by when it was noticed. */
-  | { readonly is: 'over'; readonly tookMs?: number | undefined }
-  /** No good answer; not again before that. */
+export interface PollOptions {
+  readonly signal: AbortSignal
+  /** It has its turn among the creates. */
+  readonly isUrgent: boolean
+}
+
+export type Polled =
+  /** The next request is due between these, in milliseconds from now. */
+  | { readonly is: 'running'; readonly next: { readonly soonestMs: number; readonly latestMs: number } }
+  /** `durationMs`: how long the run took, where that is known. */
+  | { readonly is: 'over'; readonly durationMs?: number | undefined }
+  /** No usable answer; not again before that. */
   | { readonly is: 'trouble'; readonly againInMs: number }
 
 export interface ScheduleOptions {
   readonly tasks: readonly Task[]
-  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'alarm'>
+  /** In [0, 1). */
+  random(): number
   readonly budget: Budget
+  /** The most runs in flight at once; undefined: no cap. */
   readonly concurrency?: number | undefined
+  /** How long each run is waited for, from its creation, or from now where it exists already; undefined: no limit. */
+  readonly timeoutMs?: number | undefined
   /** Durations of earlier runs of a group. */
-  learned(group: string): readonly number[]
+  durationsOf(group: string): readonly number[]
   /** Whether further creates are to be sent; asked before each. */
   mayCreate(): boolean
-  /** Ends the waiting; what is under way settles by itself. */
+  /** Ends the waiting. Creates that are under way are waited for. */
   readonly signal: AbortSignal
 }
 
 interface Run {
   readonly task: Task
   readonly createdAtMs: number
-  lookedAtMs: number | undefined
-  notBeforeMs: number
-  isLookedAt: boolean
+  polledAtMs: number | undefined
+  dueAtMs: number
+  isPolled: boolean
+  /** Aborted when nobody waits for the run any more. */
+  readonly ending: AbortController
 }
 
-/** So many of the latest say what is usual. */
-const MOST_LEARNED = 50
+/** The duration of older runs says less. */
+const MAX_DURATIONS = 50
+const FIRST_POLL_MS = 1_000
+const STEP_MS = 1_000
+/** The age of a run that existed before: it may have ended long ago. */
+const LONG_AGO_MS = 3_600_000
 
-/** Resolves when every task is over or will not be begun; how many were not. Rejects with the signal's reason. */
-export async function runSchedule(options: ScheduleOptions): Promise<number> {
-  const { clock, budget, signal } = options
+/** Resolves when every task is over, has expired, or will not be begun. Rejects with the signal's reason. */
+export async function runSchedule(options: ScheduleOptions): Promise<void> {
+  const { clock, budget, signal, timeoutMs } = options
   const toCreate = options.tasks.filter(({ create }) => create !== undefined)
-  const existing = options.tasks.filter(({ create }) => create === undefined)
-  const long = Number.NEGATIVE_INFINITY
-  // One that was created before may be done already.
-  const flying: Run[] = existing.map((task) => ({
-    task,
-    createdAtMs: clock.monotonic() - LONG_AGO_MS,
-    lookedAtMs: undefined,
-    notBeforeMs: long,
-    isLookedAt: false,
-  }))
+  const runs: Run[] = []
+  const underWay = new Set<Promise<void>>()
   const learned = new Map<string, number[]>()
-  const tookOf = (group: string): number[] => {
-    const known = learned.get(group) ?? [...options.learned(group)]
+  let unanswered = 0
+  let isAnswered = false
+  let lastPollAtMs: number | undefined
+  let createsSincePoll = 0
+  let wake = () => {}
+  let failure: { readonly error: unknown } | undefined
+
+  const durationsOf = (group: string): number[] => {
+    const known = learned.get(group) ?? [...options.durationsOf(group)]
     learned.set(group, known)
     return known
   }
-  let unanswered = 0
-  let isAnswered = false
-  let lastLookAtMs: number | undefined
-  let wake = () => {}
-  const isAborted = aborted(signal)
+  const start = (work: Promise<void>): void => {
+    const settled = work
+      .catch((error: unknown) => {
+        failure ??= { error }
+      })
+      .finally(() => {
+        underWay.delete(settled)
+        wake()
+      })
+    underWay.add(settled)
+  }
+
+  /** `sinceMs`: since when it is waited for. */
+  function begin(task: Task, createdAtMs: number, dueAtMs: number, sinceMs: number): void {
+    const ending = new AbortController()
+    const run: Run = { task, createdAtMs, polledAtMs: undefined, dueAtMs, isPolled: false, ending }
+    runs.push(run)
+    if (timeoutMs === undefined) return
+    const disarm = clock.alarm(Math.max(0, sinceMs + timeoutMs - clock.monotonic()), () => {
+      end(run)
+      task.expire?.()
+      wake()
+    })
+    onAbort(ending.signal, disarm)
+  }
+
+  function end(run: Run): void {
+    runs.splice(runs.indexOf(run), 1)
+    run.ending.abort()
+  }
 
   async function create(task: Task): Promise<void> {
     unanswered++
-    const exists = (await task.create?.()) ?? false
+    createsSincePoll++
+    const createdAtMs = await task.create?.()
     unanswered--
     isAnswered = true
-    if (exists)
-      flying.push({
-        task,
-        createdAtMs: clock.monotonic(),
-        lookedAtMs: undefined,
-        notBeforeMs: long,
-        isLookedAt: false,
-      })
-    wake()
+    if (createdAtMs === undefined) return
+    const soonestMs = Math.max(FIRST_POLL_MS, tooYoungMs(durationsOf(task.group)))
+    const firstMs = bestAgeMs(durationsOf(task.group), soonestMs, STEP_MS) ?? soonestMs
+    begin(task, createdAtMs, createdAtMs + firstMs, createdAtMs)
   }
 
-  async function look(run: Run): Promise<void> {
-    run.isLookedAt = true
-    lastLookAtMs = clock.monotonic()
-    const looked = await run.task.look()
-    run.isLookedAt = false
-    run.lookedAtMs = clock.monotonic()
-    if (looked.is === 'trouble') run.notBeforeMs = clock.monotonic() + looked.againInMs
-    if (looked.is === 'over') {
-      flying.splice(flying.indexOf(run), 1)
-      const took = tookOf(run.task.group)
-      took.push(looked.tookMs ?? run.lookedAtMs - run.createdAtMs)
-      if (took.length > MOST_LEARNED) took.shift()
+  async function poll(run: Run, isUrgent: boolean): Promise<void> {
+    run.isPolled = true
+    lastPollAtMs = clock.monotonic()
+    createsSincePoll = 0
+    const stop = new AbortController()
+    const forget = [signal, run.ending.signal].map((each) => onAbort(each, () => stop.abort(each.reason)))
+    const polled = await run.task.poll({ signal: stop.signal, isUrgent }).catch(() => undefined)
+    for (const each of forget) each()
+    run.isPolled = false
+    if (polled === undefined || run.ending.signal.aborted) return
+    const nowMs = clock.monotonic()
+    run.polledAtMs = nowMs
+    if (polled.is === 'trouble') run.dueAtMs = nowMs + polled.againInMs
+    else if (polled.is === 'running') run.dueAtMs = dueAfter(run, polled.next, nowMs)
+    else {
+      end(run)
+      if (polled.durationMs === undefined) return
+      const durations = durationsOf(run.task.group)
+      durations.push(polled.durationMs)
+      if (durations.length > MAX_DURATIONS) durations.shift()
     }
-    wake()
   }
 
-  for (;;) {
-    signal.throwIfAborted()
-    const happened = new Promise<void>((resolve) => {
-      wake = resolve
-    })
-    const next = nextOf(
-      {
-        toCreate: options.mayCreate() ? toCreate.length : 0,
-        unanswered,
-        isAnswered,
-        flying: flying.map((run): Flying => ({ ...run, tookMs: tookOf(run.task.group) })),
-        concurrency: options.concurrency,
-        lastLookAtMs,
-        nowMs: clock.monotonic(),
-      },
-      budget,
-    )
-    if (next.do === 'end') return toCreate.length
-    if (next.do === 'create') void create(toCreate.shift() as Task)
-    else if (next.do === 'look') void look(flying[next.at] as Run)
-    else
-      await Promise.race([happened, next.do === 'wait' ? pause(clock, next.ms, signal, happened) : isAborted])
+  /** Within the range where that finds the end of the run sooner, else anywhere in it, so that clients do not move in step. */
+  function dueAfter(
+    { task, createdAtMs }: Run,
+    next: { soonestMs: number; latestMs: number },
+    nowMs: number,
+  ) {
+    const ageMs = nowMs - createdAtMs
+    const best = bestAgeMs(durationsOf(task.group), ageMs + next.soonestMs, STEP_MS)
+    if (best !== undefined) return createdAtMs + best
+    return nowMs + jittered({ min: next.soonestMs, max: next.latestMs }, options.random())
+  }
+
+  const beganMs = clock.monotonic()
+  for (const task of options.tasks)
+    if (task.create === undefined) begin(task, beganMs - LONG_AGO_MS, beganMs, beganMs)
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      if (failure !== undefined) throw failure.error
+      const happened = new Promise<void>((resolve) => {
+        wake = resolve
+      })
+      const next = nextOf(
+        {
+          toCreate: options.mayCreate() ? toCreate.length : 0,
+          unanswered,
+          isAnswered,
+          inFlight: runs.map((run): InFlight => ({ ...run, durationsMs: durationsOf(run.task.group) })),
+          concurrency: options.concurrency,
+          lastPollAtMs,
+          createsSincePoll,
+          nowMs: clock.monotonic(),
+        },
+        budget,
+      )
+      if (next.do === 'end') return
+      if (next.do === 'create') start(create(toCreate.shift() as Task))
+      else if (next.do === 'poll') start(poll(runs[next.at] as Run, next.isUrgent))
+      else await pause(clock, next.ms, happened, signal)
+    }
+  } finally {
+    // The alarms of runs that nobody waits for any more.
+    for (const { ending } of runs) ending.abort()
+    await Promise.all(underWay)
   }
 }
 
-/** Older than anything is looked at first. */
-const LONG_AGO_MS = 3_600_000
-
+/** Until something has happened, at most for `ms`. Rejects with the signal's reason. */
 async function pause(
   clock: Pick<Clock, 'sleep'>,
   ms: number,
-  signal: AbortSignal,
   happened: Promise<void>,
+  signal: AbortSignal,
 ): Promise<void> {
-  const enough = new AbortController()
-  void happened.then(() => enough.abort())
-  await clock
-    .sleep(Math.max(1, ms), AbortSignal.any([signal, enough.signal]))
-    .catch(() => signal.throwIfAborted())
+  if (ms === Number.POSITIVE_INFINITY) return raceAbort(happened, signal)
+  const over = new AbortController()
+  const slept = clock.sleep(Math.max(1, ms), over.signal).catch(() => {})
+  await raceAbort(Promise.race([happened, slept]), signal).finally(() => over.abort())
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })

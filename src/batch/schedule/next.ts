@@ -1,47 +1,50 @@
 /**
- * What to ask the service next, pure. With N runs and 20 requests in 10 s nobody can finish before 2N requests fit, so
+ * What to ask the service next, pure. With N runs and 20 requests in 10 s no client can finish before 2N requests fit, so
  * no request is spent that cannot pay:
  *
  * * Creates go first: a run that is created earlier ends earlier. The first goes alone until it is answered, since a refused
  *   key or an empty account then costs one request and not twenty; after it at most four are unanswered.
- * * Looks go to the run that is most likely done, the one not looked at for longest where that is equal.
- * * Where a look will almost certainly pay, only the limit decides when. Otherwise looks are spread evenly over the window: twenty
- *   at once and then none for ten seconds would find a run five seconds late on average, whatever else is done.
+ * * Between creates a run that has probably ended is asked about, so that results arrive meanwhile; but only while more runs
+ *   wait for their status request than fit into the time that the last run to be created will take. That costs nothing.
+ * * Status requests go to the run that has most likely ended; where that is equal, to the one not asked about for longest.
+ * * Where a status request will almost certainly pay, only the limit decides when. Otherwise they are spread evenly over the
+ *   window: twenty at once and then none for ten seconds would find a run five seconds late on average.
  */
-import { chance, tooYoungMs } from './likelihood.js'
+import { chance, longDurationMs, tooYoungMs } from './likelihood.js'
 
-/** A run that exists and has not ended, as far as is known. */
-export interface Flying {
+/** A run that exists and has not ended, as far as is known. Instants are monotonic. */
+export interface InFlight {
   readonly createdAtMs: number
-  /** Undefined before its first look. */
-  readonly lookedAtMs: number | undefined
-  /** After a look that brought no good answer. */
-  readonly notBeforeMs: number
-  readonly isLookedAt: boolean
+  /** Undefined before its first status request. */
+  readonly polledAtMs: number | undefined
+  /** The next status request is sent then or later. */
+  readonly dueAtMs: number
+  /** A status request is under way. */
+  readonly isPolled: boolean
   /** How long others of its model took. */
-  readonly tookMs: readonly number[]
+  readonly durationsMs: readonly number[]
 }
 
 export interface Situation {
   /** Creates that are still to be sent. */
   readonly toCreate: number
   readonly unanswered: number
-  /** Whether any create of this batch was answered. */
+  /** Whether any create of this command was answered. */
   readonly isAnswered: boolean
-  readonly flying: readonly Flying[]
-  /** The most runs under way at once; undefined: no cap. */
+  readonly inFlight: readonly InFlight[]
+  /** The most runs in flight at once; undefined: no cap. */
   readonly concurrency: number | undefined
-  readonly lastLookAtMs: number | undefined
+  readonly lastPollAtMs: number | undefined
+  readonly createsSincePoll: number
   readonly nowMs: number
 }
 
 export type Next =
   | { readonly do: 'create' }
-  /** `at`: its place in `flying`. */
-  | { readonly do: 'look'; readonly at: number }
+  /** `at`: its index in `inFlight`. An urgent one has its turn among the creates. */
+  | { readonly do: 'poll'; readonly at: number; readonly isUrgent: boolean }
+  /** Infinity: only an answer can change anything. */
   | { readonly do: 'wait'; readonly ms: number }
-  /** Only an answer can change anything. */
-  | { readonly do: 'rest' }
   | { readonly do: 'end' }
 
 export interface Budget {
@@ -49,55 +52,74 @@ export interface Budget {
   readonly windowMs: number
 }
 
-const MOST_UNANSWERED = 4
-/** More would be chosen long before they leave. */
-const MOST_LOOKS = 4
-const FIRST_LOOK_MS = 1_000
-const FASTEST_MS = 1_000
-const SLOWEST_MS = 5_000
-/** A run that has taken long is looked at less often: this share of its age. */
-const SHARE_OF_AGE = 0.01
-/** Above this a look is as good as sure to pay. */
+const MAX_UNANSWERED = 4
+/** More would be chosen long before they are sent. */
+const MAX_POLLS = 4
+/** From this chance on, a status request goes before the next create. */
+const LIKELY = 0.5
+/** From this chance on, it need not be spread. */
 const SURE = 0.9
 
+const WAIT_FOR_ANSWER: Next = { do: 'wait', ms: Number.POSITIVE_INFINITY }
+
 export function nextOf(situation: Situation, budget: Budget): Next {
-  const { toCreate, unanswered, isAnswered, flying, concurrency = Number.POSITIVE_INFINITY } = situation
-  if (toCreate === 0 && unanswered === 0 && flying.length === 0) return { do: 'end' }
-  const hasRoom = flying.length + unanswered < concurrency
-  const mostUnanswered = isAnswered ? MOST_UNANSWERED : 1
-  if (toCreate > 0 && hasRoom && unanswered < mostUnanswered) return { do: 'create' }
-  // While creates are to be sent, every place under the limit is theirs.
-  if (toCreate > 0 && hasRoom) return { do: 'rest' }
-  return lookOf(situation, budget)
+  const { toCreate, unanswered, isAnswered, inFlight, concurrency = Number.POSITIVE_INFINITY } = situation
+  if (toCreate === 0 && unanswered === 0 && inFlight.length === 0) return { do: 'end' }
+  const isCreating = toCreate > 0 && inFlight.length + unanswered < concurrency
+  if (!isCreating) return nextPoll(situation, budget)
+  if (unanswered >= (isAnswered ? MAX_UNANSWERED : 1)) return WAIT_FOR_ANSWER
+  return pollBetweenCreates(situation, budget) ?? { do: 'create' }
 }
 
-function lookOf({ flying, lastLookAtMs, nowMs }: Situation, { requests, windowMs }: Budget): Next {
-  if (flying.filter(({ isLookedAt }) => isLookedAt).length >= MOST_LOOKS) return { do: 'rest' }
-  let best: { readonly at: number; readonly odds: number; readonly lookedAtMs: number } | undefined
-  let soonestMs = Number.POSITIVE_INFINITY
-  for (const [at, run] of flying.entries()) {
-    if (run.isLookedAt) continue
-    const readyMs = readyAtMs(run)
-    if (readyMs > nowMs) {
-      soonestMs = Math.min(soonestMs, readyMs)
+const pollsUnderWay = (inFlight: readonly InFlight[]): number =>
+  inFlight.filter(({ isPolled }) => isPolled).length
+
+/** One create and one status request in turn. */
+function pollBetweenCreates(situation: Situation, { requests, windowMs }: Budget): Next | undefined {
+  const { inFlight, createsSincePoll } = situation
+  if (createsSincePoll === 0 || pollsUnderWay(inFlight) >= MAX_POLLS) return undefined
+  const lastTakesMs = Math.max(...inFlight.map(({ durationsMs }) => longDurationMs(durationsMs)))
+  if (inFlight.length * windowMs <= 2 * lastTakesMs * requests) return undefined
+  const { likeliest } = rank(situation)
+  return likeliest === undefined || likeliest.odds < LIKELY
+    ? undefined
+    : { do: 'poll', at: likeliest.at, isUrgent: true }
+}
+
+function nextPoll(situation: Situation, { requests, windowMs }: Budget): Next {
+  const { inFlight, lastPollAtMs = Number.NEGATIVE_INFINITY, nowMs } = situation
+  if (pollsUnderWay(inFlight) >= MAX_POLLS) return WAIT_FOR_ANSWER
+  const { likeliest, soonestDueMs } = rank(situation)
+  if (likeliest === undefined) return { do: 'wait', ms: soonestDueMs - nowMs }
+  const spreadMs = likeliest.odds >= SURE ? 0 : lastPollAtMs + windowMs / requests - nowMs
+  return spreadMs > 0 ? { do: 'wait', ms: spreadMs } : { do: 'poll', at: likeliest.at, isUrgent: false }
+}
+
+interface Ranking {
+  /** Of the runs that are due. */
+  readonly likeliest: { readonly at: number; readonly odds: number; readonly polledAtMs: number } | undefined
+  /** When the first of the others is due. */
+  readonly soonestDueMs: number
+}
+
+function rank({ inFlight, nowMs }: Situation): Ranking {
+  let likeliest: Ranking['likeliest']
+  let soonestDueMs = Number.POSITIVE_INFINITY
+  for (const [at, run] of inFlight.entries()) {
+    if (run.isPolled) continue
+    const { createdAtMs, polledAtMs = createdAtMs, durationsMs } = run
+    const dueAtMs = Math.max(run.dueAtMs, createdAtMs + tooYoungMs(durationsMs))
+    if (dueAtMs > nowMs) {
+      soonestDueMs = Math.min(soonestDueMs, dueAtMs)
       continue
     }
-    const { createdAtMs, lookedAtMs = createdAtMs, tookMs } = run
-    const odds = chance(tookMs, lookedAtMs - createdAtMs, nowMs - createdAtMs)
-    if (best === undefined || odds > best.odds || (odds === best.odds && lookedAtMs < best.lookedAtMs))
-      best = { at, odds, lookedAtMs }
+    const odds = chance(durationsMs, polledAtMs - createdAtMs, nowMs - createdAtMs)
+    if (
+      likeliest === undefined ||
+      odds > likeliest.odds ||
+      (odds === likeliest.odds && polledAtMs < likeliest.polledAtMs)
+    )
+      likeliest = { at, odds, polledAtMs }
   }
-  if (best === undefined)
-    return soonestMs === Number.POSITIVE_INFINITY ? { do: 'rest' } : { do: 'wait', ms: soonestMs - nowMs }
-  const spreadMs =
-    best.odds >= SURE ? 0 : (lastLookAtMs ?? Number.NEGATIVE_INFINITY) + windowMs / requests - nowMs
-  return spreadMs > 0 ? { do: 'wait', ms: spreadMs } : { do: 'look', at: best.at }
-}
-
-/** When a look at it may pay, and is no sooner after the one before than is decent. */
-function readyAtMs({ createdAtMs, lookedAtMs, notBeforeMs, tookMs }: Flying): number {
-  const firstMs = createdAtMs + Math.max(FIRST_LOOK_MS, tooYoungMs(tookMs))
-  if (lookedAtMs === undefined) return Math.max(firstMs, notBeforeMs)
-  const pauseMs = Math.min(SLOWEST_MS, Math.max(FASTEST_MS, SHARE_OF_AGE * (lookedAtMs - createdAtMs)))
-  return Math.max(firstMs, lookedAtMs + pauseMs, notBeforeMs)
+  return { likeliest, soonestDueMs }
 }

@@ -1,6 +1,7 @@
 /** What a batch says: a path or an object for each row as it ends, a summary, and what CI systems want to hear. */
 import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
+import type { RowResult } from '../../batch/carry-out/index.js'
 import type { Plan, Step } from '../../batch/plan/index.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
@@ -9,7 +10,6 @@ import { sayDuration } from '../flags/duration.js'
 import { variable } from '../settings/table.js'
 import { amount } from '../terminal/amount.js'
 import type { Prepared } from './prepare.js'
-import type { RowResult } from './row.js'
 
 export interface Report {
   row(result: RowResult): void

@@ -1,10 +1,10 @@
-/** Carries a plan out: creates and looks by the schedule, files as they are done, and a word for each row as it ends. */
+/** Carries a plan out and reports: a path or an object for each row as it ends, progress, the summary. */
 import { setMaxListeners } from 'node:events'
+import { activeSteps, carryOut, needsService, type RowResult } from '../../batch/carry-out/index.js'
 import { removeLeftovers, writeLock } from '../../batch/lock/file.js'
 import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
 import { expectationOf } from '../../batch/plan/expected.js'
 import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
-import { runSchedule } from '../../batch/schedule/index.js'
 import { inWords } from '../../download/trouble.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
@@ -12,25 +12,23 @@ import type { Connection, Context } from '../context/context.js'
 import { sayDuration } from '../flags/duration.js'
 import { asRushesError, exitCodeOf, interrupted } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
+import type { Recorder } from '../runs/record.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { adopted } from './adopt.js'
 import type { Prepared } from './prepare.js'
 import { createReport } from './report.js'
-import { type Active, copyInPlace, createRow, type RowParts, type RowResult } from './row.js'
+import { createBatchService } from './service.js'
 import { notesOf } from './show.js'
 
-/** Statuses after which no further create would fare better: the key, the account. */
+/** After these errors no further create would fare better: the key, the account. */
 const ENDING: readonly number[] = [EXIT.key, EXIT.account]
-
-/** Before that many are done, nothing is said of the end. */
-const FEWEST_DONE = 3
 
 /** The exit code of the command. */
 export async function runBatch(ctx: Context, prepared: Prepared): Promise<number> {
   const { manifest, lockPath } = prepared
   const plan = await adoptedPlan(ctx, prepared.plan)
-  const active = plan.steps.filter(isActive)
-  const connection = active.some(asksService)
+  const active = activeSteps(plan)
+  const connection = active.some(needsService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
   await removeLeftovers(lockPath)
@@ -42,37 +40,15 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
   const progress = await createProgress(ctx, active.length)
-  const startedAtMs = ctx.clock.monotonic()
-  let open = active.length
-  /** From how long those took that are done: the limit, and the runs themselves, are both in it. */
-  const timeLeft = (): string | undefined => {
-    open--
-    const done = active.length - open
-    if (open === 0 || done < FEWEST_DONE) return undefined
-    return `about ${sayDuration(((ctx.clock.monotonic() - startedAtMs) / done) * open)} left`
-  }
-  const settle = (result: RowResult): void => {
+  const timeLeft = createTimeLeft(ctx, active.length)
+  const onResult = (result: RowResult): void => {
     progress.runEnded(nameOf(result.step, result.run))
     const left = timeLeft()
     if (left !== undefined) progress.expects(undefined)
     progress.activity(left)
     report.row(result)
   }
-  const copies = active
-    .filter((step) => !asksService(step))
-    .map((step) => copy(step, keeper, manifest.folder, settle))
-  const code =
-    connection === undefined
-      ? EXIT.ok
-      : await carryOut(ctx, {
-          prepared,
-          connection,
-          keeper,
-          progress,
-          settle,
-          steps: active.filter(asksService),
-        })
-  await Promise.all(copies)
+  const code = await carryOutPlan(ctx, { prepared, plan, connection, keeper, progress, onResult })
   progress.end()
   // Whatever could not be written before may be now; if not, this says so.
   const lockError = await keeper.write().then(() => undefined, asRushesError)
@@ -82,6 +58,79 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
     ...(lockError === undefined ? [] : [lockError]),
   ]
   return code === EXIT.ok ? exitCodeOf(errors) : code
+}
+
+interface Work {
+  readonly prepared: Prepared
+  readonly plan: Plan
+  readonly connection: Connection | undefined
+  readonly keeper: LockKeeper
+  readonly progress: Progress
+  onResult(result: RowResult): void
+}
+
+/** The exit code where a signal ended it, else 0. */
+async function carryOutPlan(ctx: Context, work: Work): Promise<number> {
+  const { out, interrupts, clock } = ctx
+  const { plan, connection, progress } = work
+  const { manifest, options } = work.prepared
+  const onGrace = () => out.note('Waiting up to 10 s for the answer to the creates; once more ends at once.')
+  // Where no row needs the service, no journal is opened: the disk may be read-only.
+  const recorder = connection && (await ctx.recorder())
+  if (recorder !== undefined) expectRuns(recorder, work)
+  // Every row that is under way listens to them.
+  setMaxListeners(0, interrupts.first, interrupts.second)
+  try {
+    await carryOut({
+      plan,
+      keeper: work.keeper,
+      folder: manifest.folder,
+      service:
+        connection && (await createBatchService(ctx, connection, { overwrite: options.overwrite, onGrace })),
+      clock,
+      random: ctx.random,
+      budget: RUNS_LIMIT,
+      concurrency: options.concurrency,
+      timeoutMs: options.patienceMs,
+      durationsOf: (model) => recorder?.took(model) ?? [],
+      signal: interrupts.first,
+      stopsCreating: ({ exitCode }) => options.failFast || ENDING.includes(exitCode),
+      onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
+      onResult: work.onResult,
+    })
+    return EXIT.ok
+  } catch (thrown) {
+    if (!(thrown instanceof Interruption)) throw thrown
+    return endedBy(ctx, thrown, manifest.path)
+  }
+}
+
+/** Tells the progress how long runs of these models usually take, and the whole batch with them. */
+function expectRuns(recorder: Recorder, { plan, prepared, progress }: Work): void {
+  const steps = activeSteps(plan).filter(needsService)
+  for (const model of new Set(steps.map((step) => step.model)))
+    progress.runBegan(model, model === undefined ? undefined : recorder.usual(model))
+  const { expectedMs } = expectationOf(steps, countsOf(steps).requests, {
+    ...RUNS_LIMIT,
+    concurrency: prepared.options.concurrency,
+    usualMs: (model) => recorder.usual(model)?.medianMs,
+  })
+  if (expectedMs !== undefined) progress.expects(expectedMs)
+}
+
+/** Until this many rows are done, nothing is said of the end. */
+const MIN_DONE = 3
+
+/** Called as each row ends: how long the others will take, from how long those took that are done. */
+function createTimeLeft({ clock }: Context, rows: number): () => string | undefined {
+  const startedAtMs = clock.monotonic()
+  let open = rows
+  return () => {
+    open--
+    const done = rows - open
+    if (open === 0 || done < MIN_DONE) return undefined
+    return `about ${sayDuration(((clock.monotonic() - startedAtMs) / done) * open)} left`
+  }
 }
 
 /** Without an address nothing can be looked up; whatever is unconfirmed then stays so. */
@@ -102,107 +151,6 @@ const unwritable = (path: string, error: unknown): RushesError =>
   })
 
 const nameOf = ({ entry }: Step, run: string | undefined): string => `${entry.name} (${run ?? 'no run'})`
-
-const isActive = (step: Step): step is Active => step.action.do === 'make' || step.action.do === 'fetch'
-const asksService = ({ action }: Active): boolean => action.do === 'make' || action.copyFrom === undefined
-
-async function copy(
-  step: Active,
-  keeper: LockKeeper,
-  folder: string,
-  settle: (result: RowResult) => void,
-): Promise<void> {
-  try {
-    settle(await copyInPlace({ keeper, folder }, step))
-  } catch (error) {
-    settle({ step, result: 'failed', error: asRushesError(error) })
-  }
-}
-
-interface Work {
-  readonly prepared: Prepared
-  readonly connection: Connection
-  readonly keeper: LockKeeper
-  readonly progress: Progress
-  readonly steps: readonly Active[]
-  settle(result: RowResult): void
-}
-
-/** Everything that the service is asked for; the exit code where a signal ended it, else 0. */
-async function carryOut(ctx: Context, work: Work): Promise<number> {
-  const { out, interrupts, clock } = ctx
-  const { connection, keeper, progress, steps } = work
-  const { manifest, options } = work.prepared
-  const recorder = await ctx.recorder()
-  let stopped = false
-  const parts: RowParts = {
-    ctx,
-    client: connection.client,
-    recorder,
-    downloader: await ctx.downloader(connection.fetch),
-    keeper,
-    address: await ctx.address(),
-    folder: manifest.folder,
-    patienceMs: options.patienceMs,
-    overwrite: options.overwrite,
-    onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
-    onLockTrouble() {
-      stopped = true
-    },
-    onGrace: () => out.note('Waiting up to 10 s for the answer to the creates; once more ends at once.'),
-  }
-  const rows = steps.map((step) =>
-    createRow(parts, step, (result) => {
-      const { error } = result
-      if (error !== undefined && (options.failFast || ENDING.includes(error.exitCode))) stopped = true
-      work.settle(result)
-    }),
-  )
-  for (const model of new Set(steps.map((step) => step.model)))
-    progress.runBegan(model, model === undefined ? undefined : recorder.usual(model))
-  const { requests } = countsOf(steps)
-  const { expectedMs } = expectationOf(steps, requests, {
-    ...RUNS_LIMIT,
-    concurrency: options.concurrency,
-    usualMs: (model) => recorder.usual(model)?.medianMs,
-  })
-  if (expectedMs !== undefined) progress.expects(expectedMs)
-  // Every row that is under way listens to them.
-  setMaxListeners(0, interrupts.first, interrupts.second)
-  const underway = new Set<Promise<unknown>>()
-  let code: number = EXIT.ok
-  try {
-    await runSchedule({
-      tasks: rows.map(({ task }) => tracked(task, underway)),
-      clock,
-      budget: RUNS_LIMIT,
-      concurrency: options.concurrency,
-      learned: (model) => recorder.took(model),
-      mayCreate: () => !stopped && !interrupts.first.aborted,
-      signal: interrupts.first,
-    })
-  } catch (thrown) {
-    if (!(thrown instanceof Interruption)) throw thrown
-    code = endedBy(ctx, thrown, manifest.path)
-  }
-  await Promise.allSettled(underway)
-  await Promise.all(rows.map(({ settled }) => settled()))
-  return code
-}
-
-/** The same task, whose creates and looks are waited for when the schedule was ended early. */
-function tracked<Task extends { create?: () => Promise<boolean>; look(): Promise<unknown> }>(
-  task: Task,
-  underway: Set<Promise<unknown>>,
-): Task {
-  const track = <Result>(work: Promise<Result>): Promise<Result> => {
-    underway.add(work)
-    work.finally(() => underway.delete(work)).catch(() => {})
-    return work
-  }
-  const { create } = task
-  return { ...task, look: () => track(task.look()), ...(create && { create: () => track(create()) }) }
-}
 
 function endedBy({ out, interrupts }: Context, reason: Interruption, manifest: string): number {
   const error: RushesError = interrupted(

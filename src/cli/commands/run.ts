@@ -149,8 +149,8 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
   }
   encodeRequest(request.model, request.input)
   if (options.wait) {
-    const { checkTarget } = await import('../runs/session.js')
-    await checkTarget(delivery, count, request.kind)
+    const { checkTarget } = await import('../runs/check-target.js')
+    checkTarget(delivery, { runs: count, kind: request.kind })
   }
   const connection = await ctx.connect({ render: options.wait })
   const { createAll } = await import('../runs/create-all.js')

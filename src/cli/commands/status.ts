@@ -7,8 +7,8 @@ import { asRushesError, exitCodeOf } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
 import { checkIds, readIds } from '../process/stdin.js'
 import type { CommandEnvironment } from '../program.js'
-import { type Known, knownOf } from '../runs/follow.js'
-import { inOrder } from '../runs/in-order.js'
+import { type KnownRun, knownRun } from '../runs/known-run.js'
+import { inOrder } from '../runs/print-order.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 import { statusCells } from '../terminal/status-cell.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
@@ -38,7 +38,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
     if (!('phase' in item)) {
       errors.push(item)
       out.error(item)
-    } else if (out.mode.json) out.json(runJson(recordOf(item, knownOf(item.id, recorder.find(item.id)))))
+    } else if (out.mode.json) out.json(runJson(recordOf(item, knownRun(item.id, recorder.find(item.id)))))
     // A table is aligned over all of its rows, so it waits for them.
     else if (out.stdoutIsTerminal) seen.push(item)
     else out.line(tabRow(statusCells(item)))
@@ -64,7 +64,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   return exitCodeOf(errors) || (options.exitStatus && failed ? EXIT.runFailed : EXIT.ok)
 }
 
-const recordOf = (state: RunState, { kind, model, createdAt, elapsedMs }: Known): RunRecord => ({
+const recordOf = (state: RunState, { kind, model, createdAt, elapsedMs }: KnownRun): RunRecord => ({
   id: state.id,
   kind,
   model,

@@ -1,16 +1,13 @@
-/** The creates of one `run`, and what becomes of them: reused, followed to their end, or named and left. */
+/** The creates of one `run`, and what becomes of them: reused, followed to their end, or printed and left. */
 import { withoutData } from '../../journal/identity.js'
 import type { ModelInput } from '../../protocol/models.js'
-import { printable } from '../../protocol/text.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
-import type { RunRecord } from '../terminal/run-json.js'
-import type { Known } from './follow.js'
 import { encodeRequest } from './request.js'
 import { findReusable } from './reuse.js'
 import { withRunOutputs } from './run-outputs.js'
 import { openSession } from './session.js'
-import { submitAll } from './submit.js'
+import { submit } from './submit.js'
 
 export interface CreateAll {
   readonly connection: Connection
@@ -33,59 +30,33 @@ export async function createAll(ctx: Context, options: CreateAll): Promise<numbe
     ? await findReusable(ctx, client, { model, meaning: options.input, count })
     : []
   const input = await withRunOutputs(ctx, client, options.input)
-  const session = await openSession({ ctx, connection, delivery, runs: count })
-  const following: Promise<void>[] = []
+  const body = encodeRequest(model, input)
+  const session = await openSession({ ctx, connection, delivery, runs: count, isFollowed: wait })
 
-  const proceed = (index: number, known: Known): void => {
-    if (wait) {
-      following.push(session.follow(index, known))
-      return
-    }
-    if (!out.mode.json) out.line(printable(known.id))
-    session.settle(index, out.mode.json ? recordOf(known) : undefined)
+  let hasSaidGrace = false
+  const onGrace = () => {
+    if (!hasSaidGrace)
+      out.note(
+        'Waiting up to 10 s for the answer to the create, so that the run is not lost; once more ends at once.',
+      )
+    hasSaidGrace = true
+  }
+  const asked = { kind, model, input: withoutData(input) }
+  const create = async () => {
+    const note = recorder.note({ kind, model, input, meaning: options.input })
+    const { id, body: service, ...times } = await submit({ client, body, clock, interrupts, note, onGrace })
+    return { ...asked, id, service, ...times, createdAt: new Date(clock.now()).toISOString() }
   }
 
   for (const [index, known] of reused.entries()) {
     out.note(`run ${known.id} made the same before: it is used again, and nothing is paid.`)
-    proceed(index, known)
+    session.follow(index, known)
   }
   const missing = count - reused.length
-  const asked = { kind, model, input: withoutData(input) }
+  for (let index = reused.length; index < count; index++) session.create(index, model, create)
   if (missing > 0) session.progress.activity('creating the run')
-  const begun = await submitAll({
-    client,
-    body: encodeRequest(model, input),
-    clock,
-    interrupts,
-    count: missing,
-    note: () => recorder.note({ kind, model, input, meaning: options.input }),
-    onGrace: () =>
-      out.note(
-        'Waiting up to 10 s for the answer to the create, so that the run is not lost; once more ends at once.',
-      ),
-    onRefused: (index, error) => session.settle(reused.length + index, undefined, error),
-    onCreated(index, { id, body, sentAtMs, answeredAtMs }) {
-      session.progress.activity(undefined)
-      const createdAt = new Date(clock.now()).toISOString()
-      proceed(reused.length + index, { ...asked, id, service: body, sentAtMs, answeredAtMs, createdAt })
-    },
-  })
-  await Promise.all(following)
+  const { begun, exitCode } = await session.carryOut()
   if (begun < missing && !interrupts.second.aborted)
     out.note(`${missing - begun} of ${count} runs were not created.`)
-  return session.end()
+  return exitCode
 }
-
-/** What is known of a run that is not waited for. */
-const recordOf = ({ id, kind, model, state, service, createdAt, elapsedMs }: Known): RunRecord => ({
-  id,
-  kind,
-  model,
-  state,
-  service: state?.service ?? service,
-  files: [],
-  error: undefined,
-  createdAt,
-  finishedAt: undefined,
-  elapsedMs,
-})

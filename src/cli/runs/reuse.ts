@@ -2,7 +2,7 @@
 import type { Client } from '../../client/index.js'
 import { RushesError } from '../../errors.js'
 import type { Context } from '../context/context.js'
-import { type Known, knownOf } from './follow.js'
+import { type KnownRun, knownRun } from './known-run.js'
 
 export interface Wanted {
   readonly model: string
@@ -20,14 +20,14 @@ export async function findReusable(
   ctx: Context,
   client: Pick<Client, 'get'>,
   { model, meaning, count }: Wanted,
-): Promise<readonly Known[]> {
+): Promise<readonly KnownRun[]> {
   const candidates = (await ctx.journal()).reusable(await ctx.address(), model, meaning, MOST_CANDIDATES)
-  const found: Known[] = []
+  const found: KnownRun[] = []
   for (const run of candidates) {
     if (found.length === count || run.id === undefined) break
     try {
       const state = await client.get(run.id, ctx.interrupts.first)
-      if (state.phase === 'succeeded') found.push({ ...knownOf(run.id, run), state })
+      if (state.phase === 'succeeded') found.push({ ...knownRun(run.id, run), state })
     } catch (error) {
       if (!(error instanceof RushesError) || error.code !== 'run_not_found') throw error
       ctx.out.note(`The service has run ${run.id} no more; it is not used again.`)

@@ -1,8 +1,9 @@
-/** What `wait` and `download` have in common: runs that exist are followed, and their outputs brought home. */
+/** What `wait` and `download` have in common: runs that exist are followed, and their outputs downloaded. */
 import type { Context } from '../context/context.js'
 import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
-import { knownOf } from './follow.js'
-import { checkTarget, openSession } from './session.js'
+import { checkTarget } from './check-target.js'
+import { knownRun } from './known-run.js'
+import { openSession } from './session.js'
 import { sidecarOf } from './sidecar.js'
 
 export async function revisit(
@@ -14,14 +15,10 @@ export async function revisit(
   const delivery = await deliveryOf(ctx, options, { runs: ids.length, isDownload })
   const connection = await ctx.connect({ render: delivery.patience !== 'once' })
   const recorder = await ctx.recorder()
-  const own = ids.flatMap((id) => recorder.filesOf(id).map(({ path }) => path))
-  await checkTarget(
-    delivery,
-    ids.length,
-    undefined,
-    delivery.sidecar ? own.flatMap((each) => [each, sidecarOf(each)]) : own,
-  )
+  const files = ids.flatMap((id) => recorder.filesOf(id).map(({ path }) => path))
+  const own = delivery.sidecar ? files.flatMap((each) => [each, sidecarOf(each)]) : files
+  checkTarget(delivery, { runs: ids.length, own })
   const session = await openSession({ ctx, connection, delivery, runs: ids.length })
-  await Promise.all(ids.map((id, index) => session.follow(index, knownOf(id, recorder.find(id)))))
-  return session.end()
+  for (const [index, id] of ids.entries()) session.follow(index, knownRun(id, recorder.find(id)))
+  return (await session.carryOut()).exitCode
 }

@@ -1,30 +1,35 @@
-/** What the commands that wait have in common: follow runs, deliver their outputs, print in order, sum up. */
-import { dirname, resolve } from 'node:path'
-import { obstacleAt } from '../../download/move-into-place.js'
-import { createNamer, knownPaths } from '../../download/names.js'
-import { EXIT, messageOf, type RushesError, usageError } from '../../errors.js'
-import { reasonUnwritable } from '../../host/directories.js'
-import { printable } from '../../protocol/text.js'
+/**
+ * What `run`, `wait` and `download` have in common: runs are created and followed by the schedule, their outputs are
+ * downloaded, and each is printed in its turn. The exit code sums up.
+ */
+import { type Polled, type PollOptions, runSchedule, type Task } from '../../batch/schedule/index.js'
+import { limitPassed } from '../../client/index.js'
+import { createNamer } from '../../download/names.js'
+import { EXIT, RushesError } from '../../errors.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
+import type { RunState } from '../../protocol/run.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
-import { exitCodeOf } from '../process/exit.js'
+import { asRushesError, exitCodeOf, interrupted, stopsCreating } from '../process/exit.js'
+import { Interruption } from '../process/interrupts.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
-import { type RunRecord, runJson } from '../terminal/run-json.js'
-import { collect } from './collect.js'
-import type { Following, Known } from './follow.js'
-import { inOrder } from './in-order.js'
+import type { RunRecord } from '../terminal/run-json.js'
+import { deliver } from './deliver.js'
+import { createDownloadOrder } from './download-order.js'
+import { createRunFollower, type FollowedRun, type RunFollower } from './follow-run.js'
+import type { KnownRun } from './known-run.js'
+import { inOrder } from './print-order.js'
+import { openResults, printRun, recordOf } from './print-run.js'
 import { resumeCommand } from './resume.js'
-import { sidecarOf } from './sidecar.js'
-import { type Watched, watch } from './watch.js'
 
 export interface Session {
   readonly progress: Progress
-  /** Follows a run to its end and prints it in its turn. Never rejects. */
-  follow(index: number, known: Known): Promise<void>
-  /** A run that does not exist, or that is not waited for: it has its turn, and perhaps an error. */
-  settle(index: number, record: RunRecord | undefined, error?: RushesError): void
-  /** The exit code of the whole command. */
-  end(): number
+  /** A run that exists: it is followed to its end. `index` is its turn, from 0. */
+  follow(index: number, known: KnownRun): void
+  /** A run that is created first. What `create` rejects with is the run's error. */
+  create(index: number, group: string, create: () => Promise<KnownRun>): void
+  /** Follows and delivers all of them. How many creates were begun, and the exit code. */
+  carryOut(): Promise<{ readonly begun: number; readonly exitCode: number }>
 }
 
 export interface SessionOptions {
@@ -32,6 +37,8 @@ export interface SessionOptions {
   readonly connection: Connection
   readonly delivery: Delivery
   readonly runs: number
+  /** Whether runs are waited for; else they are printed as soon as they exist. Default true. */
+  readonly isFollowed?: boolean
 }
 
 interface Turn {
@@ -39,124 +46,199 @@ interface Turn {
   readonly error: RushesError | undefined
 }
 
-export async function openSession({ ctx, connection, delivery, runs }: SessionOptions): Promise<Session> {
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const { ctx, connection, delivery, runs, isFollowed = true } = options
   const { out, clock, interrupts } = ctx
+  const { client } = connection
   const progress = await createProgress(ctx, runs)
-  const errors: RushesError[] = []
   const recorder = await ctx.recorder()
-  const following: Following = {
-    client: connection.client,
-    clock,
+  const address = await ctx.address()
+  const resume = (id: string, verb: 'wait' | 'download') =>
+    resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, id)
+  const parts = {
+    client,
     interrupts,
     delivery,
     downloader: delivery.target === undefined ? undefined : await ctx.downloader(connection.fetch),
     namer: delivery.target === undefined ? undefined : createNamer(delivery.target),
     stdout: ctx.stdout.stream,
     recorder,
-    address: await ctx.address(),
-    resume: (id, verb) => resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, id),
+    address,
+    resume,
     warn: out.warn,
-    onState: (id, state) => progress.status(id, state.status),
-    onTrouble: (id, error) => {
-      progress.activity('no good answer, trying again')
-      out.debug(`run ${id}: ${error.message}`)
-    },
     onTransfer: progress.transfer,
   }
+  const timeoutMs = delivery.patience === 'once' ? undefined : delivery.patience
+  const tasks: Task[] = []
+  const followers = new Map<number, RunFollower>()
+  const finishing: Promise<void>[] = []
+  const errors: RushesError[] = []
+  let begun = 0
+  let isStopped = false
 
   const turns = inOrder<Turn>(({ record, error }) => {
-    if (record !== undefined) print(ctx, record, delivery)
+    if (record !== undefined) printRun(ctx, record, { target: delivery.target, isFollowed })
     if (error === undefined) return
     errors.push(error)
-    const unsaid = interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
-    if (!unsaid) out.error(error)
+    const isSilent = interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
+    if (!isSilent) out.error(error)
+  })
+  const inTurn = createDownloadOrder(runs)
+
+  function begin(index: number, known: KnownRun): RunFollower {
+    const follower = createRunFollower({ client, clock, recorder }, known)
+    followers.set(index, follower)
+    progress.runBegan(known.model, known.model === undefined ? undefined : recorder.usual(known.model))
+    if (known.state !== undefined) progress.status(known.id, known.state.status)
+    return follower
+  }
+
+  /** The run is not followed any more: its outputs are downloaded, and it has its turn. */
+  function finish(index: number, run: FollowedRun): void {
+    followers.delete(index)
+    const { id } = run.known
+    const error = run.error === undefined ? undefined : withWayBack(run.error, run, resume)
+    const work = async () => {
+      const deliverRun = () => deliver(parts, { ...run, error })
+      // Names count over the outputs of all runs, so with a template the downloads begin in the order of the runs.
+      const record = await (delivery.target?.kind === 'template'
+        ? inTurn.begin(index, deliverRun)
+        : deliverRun())
+      inTurn.skip(index)
+      progress.runEnded(id)
+      turns.settle(index, { record, error: record.error })
+      if (delivery.open && record.error === undefined) await openResults(ctx, record)
+    }
+    finishing.push(work())
+  }
+
+  function refuse(index: number, error: RushesError): void {
+    isStopped ||= stopsCreating(error) || error.code === 'interrupted'
+    inTurn.skip(index)
+    progress.runEnded()
+    turns.settle(index, { record: undefined, error })
+  }
+
+  async function createRun(index: number, create: () => Promise<KnownRun>): Promise<number | undefined> {
+    begun++
+    try {
+      const known = await create()
+      progress.activity(undefined)
+      if (isFollowed) begin(index, known)
+      else turns.settle(index, { record: recordOf(known), error: undefined })
+      return isFollowed ? known.answeredAtMs : undefined
+    } catch (thrown) {
+      refuse(index, asRushesError(thrown))
+      return undefined
+    }
+  }
+
+  async function poll(index: number, pollOptions: PollOptions): Promise<Polled> {
+    const follower = followers.get(index)
+    if (follower === undefined) return { is: 'over' }
+    const step = await follower.poll(pollOptions)
+    if (step.is === 'over') {
+      if (step.run.state !== undefined) progress.status(step.run.known.id, step.run.state.status)
+      finish(index, step.run)
+      return step
+    }
+    if (step.is === 'running') {
+      progress.status(step.state.id, step.state.status)
+    } else {
+      progress.activity('no good answer, trying again')
+      out.debug(`run ${step.error.runId}: ${step.error.message}`)
+    }
+    return step
+  }
+
+  function expire(index: number): void {
+    const follower = followers.get(index)
+    if (follower === undefined) return
+    const limit = limitPassed(follower.known.id, timeoutMs ?? 0)
+    finish(index, follower.stopped(follower.errorAtLimit(limit)))
+  }
+
+  const taskOf = (index: number, group: string): Task => ({
+    group,
+    poll: (pollOptions) => poll(index, pollOptions),
+    expire: () => expire(index),
   })
 
-  /**
-   * Names count over the outputs of all runs in their order, and are given as a download begins: with a template, a
-   * run's download begins after that of the run before it, or after that one has ended without.
-   */
-  const begun: Beginning[] = Array.from({ length: runs }, createBeginning)
-  const collectInTurn = async (index: number, watched: Watched): Promise<RunRecord> => {
-    if (delivery.target?.kind === 'template') await begun[index - 1]?.promise
-    const record = collect(following, watched)
-    begun[index]?.resolve()
-    return record
+  /** `download` without a wait limit: one status request, which must show a finished run. */
+  async function finishNow(index: number, follower: RunFollower): Promise<void> {
+    const { id } = follower.known
+    try {
+      const state = follower.known.state ?? (await client.get(id, interrupts.first))
+      progress.status(id, state.status)
+      if (state.phase === 'going') finish(index, { ...follower.stopped(notFinished(state)), state })
+      else finish(index, follower.ended(state))
+    } catch (thrown) {
+      const error = thrown instanceof Interruption ? stillRunning(thrown) : asRushesError(thrown)
+      if (error.code === 'run_not_found') recorder.missed(error, id)
+      finish(index, follower.stopped(error))
+    }
   }
 
   return {
     progress,
-    async follow(index, known) {
-      progress.runBegan(known.model, known.model === undefined ? undefined : recorder.usual(known.model))
-      const record = await collectInTurn(index, await watch(following, known))
-      progress.runEnded(known.id)
-      turns.settle(index, { record, error: record.error })
-      if (delivery.open && record.error === undefined) await openResults(ctx, record)
+    follow(index, known) {
+      if (!isFollowed) return turns.settle(index, { record: recordOf(known), error: undefined })
+      const follower = begin(index, known)
+      if (delivery.patience === 'once' || known.state !== undefined)
+        finishing.push(finishNow(index, follower))
+      else tasks.push(taskOf(index, known.model ?? ''))
     },
-    settle(index, record, error) {
-      begun[index]?.resolve()
-      progress.runEnded()
-      turns.settle(index, { record, error })
-    },
-    end() {
+    create: (index, group, create) =>
+      tasks.push({ ...taskOf(index, group), create: () => createRun(index, create) }),
+    async carryOut() {
+      let interruption: Interruption | undefined
+      try {
+        await runSchedule({
+          tasks,
+          clock,
+          random: ctx.random,
+          budget: RUNS_LIMIT,
+          timeoutMs,
+          durationsOf: recorder.took,
+          mayCreate: () => !isStopped && !interrupts.first.aborted,
+          signal: interrupts.first,
+        })
+      } catch (thrown) {
+        if (!(thrown instanceof Interruption)) throw thrown
+        interruption = thrown
+        for (const [index, follower] of [...followers]) finish(index, follower.stopped(stillRunning(thrown)))
+      }
+      await allSettled(finishing)
       progress.end()
-      return exitCodeOf(errors)
+      // Nothing that was under way has told of it.
+      if (interruption !== undefined && !errors.some(({ code }) => code === 'interrupted')) throw interruption
+      return { begun, exitCode: exitCodeOf(errors) }
     },
   }
 }
 
-interface Beginning {
-  readonly promise: Promise<void>
-  resolve(): void
+/** Of a list that may still grow. */
+async function allSettled(work: readonly Promise<void>[]): Promise<void> {
+  for (let at = 0; at < work.length; at++) await work[at]
 }
 
-function createBeginning(): Beginning {
-  let resolve = () => {}
-  const promise = new Promise<void>((settle) => {
-    resolve = settle
+const stillRunning = (reason: Interruption): RushesError =>
+  interrupted(reason, 'Interrupted; the run goes on.')
+
+const notFinished = ({ id, status }: RunState): RushesError =>
+  new RushesError('wait_timeout', `The run is not finished (${status}); nothing was downloaded.`, {
+    runId: id,
   })
-  return { promise, resolve }
-}
 
-function print({ out }: Context, record: RunRecord, { target }: Delivery): void {
-  if (out.mode.json) out.json(runJson(record))
-  else if (target?.kind === 'stdout') return
-  else if (target !== undefined) for (const { path } of record.files) out.line(printable(path))
-  else if (record.state?.phase === 'succeeded') for (const url of record.state.urls) out.line(printable(url))
-}
-
-async function openResults(ctx: Context, { files, state }: RunRecord): Promise<void> {
-  const results = files.length > 0 ? files.map(({ path }) => path) : (state?.urls ?? [])
-  for (const result of results) {
-    try {
-      await ctx.openResult(result)
-    } catch (error) {
-      ctx.out.warn(`${result} could not be opened: ${messageOf(error)}`)
-    }
-  }
-}
-
-/** Files in the way, and folders that cannot be written, are found before anything is paid for. Throws `usage`. */
-export async function checkTarget(
-  { target, overwrite, sidecar }: Delivery,
-  runs: number,
-  kind: string | undefined,
-  /** Absolute paths of files that may be there: they are what is asked for. */
-  own: readonly string[] = [],
-): Promise<void> {
-  if (target === undefined || target.kind === 'stdout') return
-  const folder = target.kind === 'folder' ? target.folder : dirname(target.template)
-  // A folder whose name waits for the run is looked at from the last one that is certain.
-  const reason = reasonUnwritable(folder.replace(/[^/\\]*\{.*$/s, '') || '.')
-  if (reason !== undefined)
-    throw usageError(
-      `Outputs cannot be written: ${reason}; nothing was sent.`,
-      'Name another place: -o <path>.',
-    )
-  const paths = knownPaths(target, { count: runs, kind })
-  for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {
-    if (own.includes(resolve(path))) continue
-    const obstacle = obstacleAt(path, overwrite)
-    if (obstacle !== undefined) throw usageError(obstacle.message, obstacle.hint)
-  }
+/** The run continues without us: every message says how to come back to it. */
+function withWayBack(
+  error: RushesError,
+  { known: { id }, state }: FollowedRun,
+  resume: (id: string, verb: 'wait') => string,
+): RushesError {
+  const isOver = error.httpStatus === 404 || state?.phase === 'failed'
+  const hint = [error.hint, ...(isOver ? [] : [`Pick it up with: ${resume(id, 'wait')}`])]
+    .filter((each) => each !== undefined)
+    .join(' ')
+  return error.with({ hint: hint === '' ? undefined : hint, runId: id })
 }

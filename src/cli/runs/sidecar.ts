@@ -6,12 +6,12 @@ import { messageOf, RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
 import { parseJson } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run.js'
-import type { Known } from './follow.js'
+import type { KnownRun } from './known-run.js'
 
 export const sidecarOf = (path: string): string => `${path}.json`
 
 export interface SidecarOptions {
-  readonly known: Known
+  readonly known: KnownRun
   readonly state: RunState
   readonly file: DownloadedFile
   readonly address: string

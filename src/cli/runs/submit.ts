@@ -1,17 +1,12 @@
-/**
- * Creating the runs of a command: the first goes alone until it is answered, since a refused key or an empty account
- * then costs one request and not twenty; after it at most four are unanswered at a time. An answer that the next
- * create would get as well ends the creating.
- */
+/** Creating one run: what the journal is told, and how long a signal waits for the answer. */
 import type { Client } from '../../client/index.js'
 import { RushesError } from '../../errors.js'
+import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { asRushesError, stopsCreating } from '../process/exit.js'
 import { Interruption, type Interrupts } from '../process/interrupts.js'
 import type { CreateNote } from './record.js'
 
-const MOST_UNANSWERED = 4
-/** A first signal waits that long for the answer to a create, so that the id is known. */
+/** A first signal waits this long for the answer to a create, so that the id is known. */
 const ANSWER_GRACE_MS = 10_000
 
 export interface Created {
@@ -28,8 +23,8 @@ export interface Submission {
   readonly body: Uint8Array
   readonly clock: Clock
   readonly interrupts: Interrupts
-  /** A new note for each create. */
-  note(): CreateNote
+  /** What the journal is told. */
+  readonly note: CreateNote
   /** After the limiter's grant, before anything is noted or sent; again before every further sending. */
   beforeSend?(): Promise<void>
   /** Said once, when a signal comes while a create is unanswered. */
@@ -41,8 +36,7 @@ export interface Submission {
  * happens is noted before anybody else hears of it.
  */
 export async function submit(submission: Submission): Promise<Created> {
-  const { client, body, clock, interrupts } = submission
-  const note = submission.note()
+  const { client, body, clock, interrupts, note } = submission
   const ending = endOf(submission)
   let sentAtMs: number | undefined
   try {
@@ -93,13 +87,13 @@ function endOf({ clock, interrupts, onGrace }: Submission) {
   const controller = new AbortController()
   const { first, second } = interrupts
   let disarm = () => {}
+  let forget: readonly (() => void)[] = []
   const ending = {
     signal: controller.signal,
     isUnanswered: false,
     close() {
       disarm()
-      first.removeEventListener('abort', atFirst)
-      second.removeEventListener('abort', atSecond)
+      for (const each of forget) each()
     },
   }
   function atFirst() {
@@ -107,10 +101,7 @@ function endOf({ clock, interrupts, onGrace }: Submission) {
     if (!second.aborted) onGrace()
     disarm = clock.alarm(ANSWER_GRACE_MS, () => controller.abort(first.reason))
   }
-  const atSecond = () => controller.abort(second.reason)
-  first.addEventListener('abort', atFirst, { once: true })
-  second.addEventListener('abort', atSecond, { once: true })
-  if (first.aborted) controller.abort(first.reason)
+  forget = [onAbort(first, atFirst), onAbort(second, () => controller.abort(second.reason))]
   return ending
 }
 
@@ -120,33 +111,3 @@ const unanswered = (reason: Interruption): RushesError =>
     hint: "Do not simply send it again: look in the account's list of runs first.",
     cause: reason,
   })
-
-export interface SubmitAll extends Submission {
-  readonly count: number
-  onCreated(index: number, created: Created): void
-  /** A create that came to nothing, or whose outcome is unknown. */
-  onRefused(index: number, error: RushesError): void
-}
-
-/** Resolves when every create is answered, or none will be sent any more; how many were begun. */
-export async function submitAll(submission: SubmitAll): Promise<number> {
-  const { count, onCreated, onRefused } = submission
-  let begun = 0
-  let stopped = false
-  const one = async (): Promise<void> => {
-    const index = begun++
-    try {
-      onCreated(index, await submit(submission))
-    } catch (thrown) {
-      const error = asRushesError(thrown)
-      stopped ||= stopsCreating(error) || error.code === 'interrupted'
-      onRefused(index, error)
-    }
-  }
-  const several = async (): Promise<void> => {
-    while (begun < count && !stopped) await one()
-  }
-  if (count > 0) await one()
-  await Promise.all(Array.from({ length: Math.min(MOST_UNANSWERED, count - 1) }, several))
-  return begun
-}

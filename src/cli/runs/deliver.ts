@@ -1,17 +1,38 @@
-/** The outputs of a run that has succeeded, brought home. What goes wrong becomes part of its record. */
-import type { DownloadedFile, Output } from '../../download/index.js'
+/** Downloads the outputs of a run that has succeeded. What goes wrong becomes part of its record. */
+import type { Client } from '../../client/index.js'
+import type { DownloadedFile, Downloader, Namer, Output, Progress as Transfer } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run.js'
+import type { Delivery } from '../flags/delivery.js'
 import { asRushesError, interrupted } from '../process/exit.js'
-import { Interruption } from '../process/interrupts.js'
+import { Interruption, type Interrupts } from '../process/interrupts.js'
+import type { OutputStream } from '../process/io.js'
 import type { RunRecord } from '../terminal/run-json.js'
-import type { Following, Known } from './follow.js'
+import type { FollowedRun } from './follow-run.js'
+import type { KnownRun } from './known-run.js'
+import type { Recorder } from './record.js'
 import { writeSidecar } from './sidecar.js'
-import type { Watched } from './watch.js'
 
-/** The outputs of a watched run to where they belong. Never rejects. */
-export async function collect(following: Following, watched: Watched): Promise<RunRecord> {
-  const { known, state, error, finishedAt, elapsedMs } = watched
+export interface DeliverParts {
+  readonly client: Pick<Client, 'get'>
+  readonly interrupts: Interrupts
+  readonly delivery: Delivery
+  readonly downloader: Downloader | undefined
+  readonly namer: Namer | undefined
+  /** Standard output as a stream, for the bytes of `-o -`. */
+  stdout(): OutputStream
+  readonly recorder: Pick<Recorder, 'files' | 'filesOf'>
+  /** The service, as a sidecar names it. */
+  readonly address: string
+  /** The command that resumes with a run. */
+  resume(id: string, verb: 'wait' | 'download'): string
+  warn(message: string): void
+  onTransfer(id: string, transfer: Transfer): void
+}
+
+/** The record of a run that was followed, with its files. Never rejects. */
+export async function deliver(parts: DeliverParts, run: FollowedRun): Promise<RunRecord> {
+  const { known, state, error, finishedAt, elapsedMs } = run
   const record: RunRecord = {
     id: known.id,
     kind: known.kind,
@@ -25,7 +46,7 @@ export async function collect(following: Following, watched: Watched): Promise<R
     elapsedMs,
   }
   if (state?.phase !== 'succeeded' || error !== undefined) return record
-  return { ...record, ...(await download(following, watched, state)) }
+  return { ...record, ...(await download(parts, run, state)) }
 }
 
 interface Downloaded {
@@ -33,30 +54,29 @@ interface Downloaded {
   readonly error: RushesError | undefined
 }
 
-async function download(following: Following, watched: Watched, state: RunState): Promise<Downloaded> {
-  const { delivery, downloader, namer, interrupts } = following
-  const { id } = watched.known
+async function download(parts: DeliverParts, run: FollowedRun, state: RunState): Promise<Downloaded> {
+  const { delivery, downloader, namer, interrupts, recorder } = parts
+  const { id } = run.known
   if (delivery.target === undefined || downloader === undefined) return { files: [], error: undefined }
   try {
-    const results = await downloader.download(outputsOf(following, watched.known, state), {
+    const results = await downloader.download(outputsOf(parts, run.known, state), {
       target: delivery.target,
       namer,
       overwrite: delivery.overwrite,
-      have: following.recorder.filesOf(id),
-      stdout: delivery.target.kind === 'stdout' ? following.stdout() : undefined,
+      have: recorder.filesOf(id),
+      stdout: delivery.target.kind === 'stdout' ? parts.stdout() : undefined,
       signal: interrupts.first,
-      onProgress: (transfer) => following.onTransfer(id, transfer),
+      onProgress: (transfer) => parts.onTransfer(id, transfer),
     })
-    for (const result of results)
-      if (result.ok) for (const warning of result.warnings) following.warn(warning)
+    for (const result of results) if (result.ok) for (const warning of result.warnings) parts.warn(warning)
     const files = results.flatMap((result) => (result.ok ? [result.file] : []))
-    following.recorder.files(id, files)
+    recorder.files(id, files)
     const errors = results.flatMap((result) => (result.ok ? [] : [result.error]))
-    errors.push(...(await sidecarsFailed(following, watched, state, files)))
-    return { files, error: firstError(errors, id, following) }
+    errors.push(...(await sidecarsFailed(parts, run, state, files)))
+    return { files, error: firstError(errors, id, parts) }
   } catch (thrown) {
     if (thrown instanceof Interruption) {
-      const pickUp = `The run has succeeded and is paid for. Fetch its outputs with: ${following.resume(id, 'download')}`
+      const pickUp = `The run has succeeded and is paid for. Fetch its outputs with: ${parts.resume(id, 'download')}`
       return {
         files: [],
         error: interrupted(thrown, 'Interrupted during the download.', pickUp).with({ runId: id }),
@@ -67,8 +87,8 @@ async function download(following: Following, watched: Watched, state: RunState)
 }
 
 async function sidecarsFailed(
-  { delivery, address }: Following,
-  { known, finishedAt, elapsedMs }: Watched,
+  { delivery, address }: DeliverParts,
+  { known, finishedAt, elapsedMs }: FollowedRun,
   state: RunState,
   files: readonly DownloadedFile[],
 ): Promise<readonly RushesError[]> {
@@ -87,7 +107,11 @@ async function sidecarsFailed(
   return failed
 }
 
-function outputsOf({ client, interrupts }: Following, known: Known, state: RunState): readonly Output[] {
+function outputsOf(
+  { client, interrupts }: DeliverParts,
+  known: KnownRun,
+  state: RunState,
+): readonly Output[] {
   // One question for fresh links serves every output of the run.
   let fresh: Promise<RunState> | undefined
   return state.urls.map((url, at) => ({
@@ -104,7 +128,7 @@ function outputsOf({ client, interrupts }: Following, known: Known, state: RunSt
 function firstError(
   errors: readonly RushesError[],
   id: string,
-  { resume }: Following,
+  { resume }: DeliverParts,
 ): RushesError | undefined {
   const [first, ...others] = errors
   if (first === undefined) return undefined

@@ -1,0 +1,65 @@
+/** What a batch needs of the service for one row, and what comes of the row. */
+import type { RushesError } from '../../errors.js'
+import type { RunState } from '../../protocol/run.js'
+import type { Made, Placing } from '../lock/lock.js'
+import type { FetchAction, MakeAction, Step } from '../plan/index.js'
+import type { Polled, PollOptions } from '../schedule/index.js'
+
+/** A step that something is done for. */
+export type Active = Step & { readonly action: FetchAction | MakeAction }
+
+export interface RowResult {
+  readonly step: Active
+  readonly result: 'made' | 'fetched' | 'failed' | 'unconfirmed'
+  readonly made?: Made | undefined
+  readonly run?: string | undefined
+  readonly error?: RushesError | undefined
+  readonly warnings?: readonly string[]
+}
+
+export interface BatchService {
+  /** The address, as the lock file names it. */
+  readonly address: string
+  /** Creates the run of a row. `beforeSend` comes before each sending, and may stop it. Never rejects. */
+  submit(step: Active, beforeSend: () => Promise<void>): Promise<Submitted>
+  /** `created`: what `submit` has given; undefined for a run that exists already. */
+  follow(step: Active, id: string, created: Created | undefined): Followed
+  /** Puts the outputs of a succeeded run in place, the first one at `step.path`. Never rejects. */
+  download(step: Active, state: RunState, beforePlace: (file: Placing) => Promise<void>): Promise<Downloaded>
+}
+
+/** Monotonic instants, in milliseconds. */
+export interface Created {
+  readonly id: string
+  readonly sentAtMs: number
+  readonly answeredAtMs: number
+}
+
+export type Submitted =
+  | ({ readonly is: 'created' } & Created)
+  /** A run may exist. `key`: of the journal's row. */
+  | { readonly is: 'unconfirmed'; readonly key: string | undefined; readonly error: RushesError }
+  | { readonly is: 'refused'; readonly error: RushesError }
+
+export interface Followed {
+  poll(options: PollOptions): Promise<RowStep>
+}
+
+export type RowStep =
+  | (Exclude<Polled, { readonly is: 'over' | 'running' }> & { readonly state?: undefined })
+  | (Extract<Polled, { readonly is: 'running' }> & { readonly state: RunState })
+  /** `error`: why there is nothing to download. */
+  | {
+      readonly is: 'over'
+      readonly state: RunState | undefined
+      readonly error: RushesError | undefined
+      readonly durationMs?: number | undefined
+    }
+
+export type Downloaded =
+  | {
+      readonly ok: true
+      readonly file: Pick<Made, 'url' | 'sha256' | 'bytes' | 'content_type'> & { readonly path: string }
+      readonly warnings: readonly string[]
+    }
+  | { readonly ok: false; readonly error: RushesError }

@@ -1,0 +1,103 @@
+/** What a batch asks of the service, with the journal and the downloader joined to it. */
+import type { Active, BatchService } from '../../batch/carry-out/index.js'
+import { inputToSend } from '../../batch/manifest/index.js'
+import { createNamer } from '../../download/index.js'
+import type { Connection, Context } from '../context/context.js'
+import { asRushesError } from '../process/exit.js'
+import { createRunFollower } from '../runs/follow-run.js'
+import { encodeRequest } from '../runs/request.js'
+import { withRunOutputs } from '../runs/run-outputs.js'
+import { submit } from '../runs/submit.js'
+
+export interface BatchServiceOptions {
+  readonly overwrite: boolean
+  /** A signal came while a create is unanswered. */
+  onGrace(): void
+}
+
+export async function createBatchService(
+  ctx: Context,
+  { client, fetch }: Connection,
+  { overwrite, onGrace }: BatchServiceOptions,
+): Promise<BatchService> {
+  const { clock, interrupts } = ctx
+  const recorder = await ctx.recorder()
+  const downloader = await ctx.downloader(fetch)
+
+  async function submitRow(
+    { entry, model = '' }: Active,
+    beforeSend: () => Promise<void>,
+    onUnconfirmed: (key: string | undefined) => void,
+  ) {
+    const input = await withRunOutputs(ctx, client, await inputToSend(entry))
+    const kept = recorder.note({ kind: entry.kind, model, input, meaning: entry.meaning })
+    const unknown: typeof kept.unknown = (error) => {
+      const key = kept.unknown(error)
+      onUnconfirmed(key)
+      return key
+    }
+    const note = { ...kept, unknown }
+    return submit({ client, body: encodeRequest(model, input), clock, interrupts, note, beforeSend, onGrace })
+  }
+
+  return {
+    address: await ctx.address(),
+    async submit(step, beforeSend) {
+      let key: string | undefined
+      const onUnconfirmed = (kept: string | undefined) => {
+        key = kept
+      }
+      try {
+        return { is: 'created', ...(await submitRow(step, beforeSend, onUnconfirmed)) }
+      } catch (thrown) {
+        const error = asRushesError(thrown)
+        const mayExist =
+          error.code === 'submission_unknown' || (error.code === 'interrupted' && key !== undefined)
+        return mayExist ? { is: 'unconfirmed', key, error } : { is: 'refused', error }
+      }
+    },
+    follow(step, id, created) {
+      const { kind } = step.entry
+      const follower = createRunFollower(
+        { client, clock, recorder },
+        { id, kind, model: step.model, ...created },
+      )
+      return {
+        async poll(options) {
+          const polled = await follower.poll(options)
+          if (polled.is !== 'over') return polled
+          const { state, error } = polled.run
+          return { is: 'over', state, error, durationMs: polled.durationMs }
+        },
+      }
+    },
+    async download({ path, entry, action }, state, beforePlace) {
+      const target = { kind: 'template', template: path } as const
+      const outputs = state.urls.map((url, at) => ({
+        url,
+        runId: state.id,
+        kind: entry.kind,
+        name: entry.rowName,
+        freshUrl: async () => (await client.get(state.id, interrupts.first)).urls[at],
+      }))
+      try {
+        const results = await downloader.download(outputs, {
+          target,
+          namer: createNamer(target),
+          overwrite: action.replaces || overwrite,
+          signal: interrupts.first,
+          have: recorder.filesOf(state.id),
+          beforePlace,
+        })
+        const files = results.flatMap((each) => (each.ok ? [each.file] : []))
+        recorder.files(state.id, files)
+        for (const each of results) if (!each.ok) return each
+        const [file] = files
+        if (file === undefined) throw new Error('a succeeded run has an output')
+        return { ok: true, file, warnings: results.flatMap((each) => (each.ok ? each.warnings : [])) }
+      } catch (thrown) {
+        return { ok: false, error: asRushesError(thrown).with({ runId: state.id }) }
+      }
+    },
+  }
+}

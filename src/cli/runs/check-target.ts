@@ -1,0 +1,37 @@
+/** Files in the way, and folders that cannot be written, are found before anything is paid for. */
+import { dirname, resolve } from 'node:path'
+import { obstacleAt } from '../../download/move-into-place.js'
+import { knownPaths } from '../../download/names.js'
+import { usageError } from '../../errors.js'
+import { reasonUnwritable } from '../../host/directories.js'
+import type { Delivery } from '../flags/delivery.js'
+import { sidecarOf } from './sidecar.js'
+
+export interface CheckTargetOptions {
+  readonly runs: number
+  readonly kind?: string | undefined
+  /** Absolute paths of files that may be there: they are what is asked for. */
+  readonly own?: readonly string[]
+}
+
+/** Throws `usage`. */
+export function checkTarget(
+  { target, overwrite, sidecar }: Delivery,
+  { runs, kind, own = [] }: CheckTargetOptions,
+): void {
+  if (target === undefined || target.kind === 'stdout') return
+  const folder = target.kind === 'folder' ? target.folder : dirname(target.template)
+  // Of a folder whose name depends on the run, the part before the first placeholder is checked.
+  const reason = reasonUnwritable(folder.replace(/[^/\\]*\{.*$/s, '') || '.')
+  if (reason !== undefined)
+    throw usageError(
+      `Outputs cannot be written: ${reason}; nothing was sent.`,
+      'Name another place: -o <path>.',
+    )
+  const paths = knownPaths(target, { count: runs, kind })
+  for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {
+    if (own.includes(resolve(path))) continue
+    const obstacle = obstacleAt(path, overwrite)
+    if (obstacle !== undefined) throw usageError(obstacle.message, obstacle.hint)
+  }
+}

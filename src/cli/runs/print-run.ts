@@ -1,0 +1,46 @@
+/** What is printed of a run when a command has done with it. */
+import type { Target } from '../../download/target.js'
+import { messageOf } from '../../errors.js'
+import { printable } from '../../protocol/text.js'
+import type { Context } from '../context/context.js'
+import { type RunRecord, runJson } from '../terminal/run-json.js'
+import type { KnownRun } from './known-run.js'
+
+export interface PrintOptions {
+  readonly target: Target | undefined
+  /** Whether the run was waited for. */
+  readonly isFollowed: boolean
+}
+
+export function printRun({ out }: Context, record: RunRecord, { target, isFollowed }: PrintOptions): void {
+  if (out.mode.json) out.json(runJson(record))
+  else if (!isFollowed) out.line(printable(record.id))
+  else if (target?.kind === 'stdout') return
+  else if (target !== undefined) for (const { path } of record.files) out.line(printable(path))
+  else if (record.state?.phase === 'succeeded') for (const url of record.state.urls) out.line(printable(url))
+}
+
+/** What is known of a run that is not waited for. */
+export const recordOf = ({ id, kind, model, state, service, createdAt, elapsedMs }: KnownRun): RunRecord => ({
+  id,
+  kind,
+  model,
+  state,
+  service: state?.service ?? service,
+  files: [],
+  error: undefined,
+  createdAt,
+  finishedAt: undefined,
+  elapsedMs,
+})
+
+export async function openResults(ctx: Context, { files, state }: RunRecord): Promise<void> {
+  const results = files.length > 0 ? files.map(({ path }) => path) : (state?.urls ?? [])
+  for (const result of results) {
+    try {
+      await ctx.openResult(result)
+    } catch (error) {
+      ctx.out.warn(`${result} could not be opened: ${messageOf(error)}`)
+    }
+  }
+}

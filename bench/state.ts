@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
 import { openJournal } from '../src/journal/index.js'
-import { openSharedLedger } from '../src/limiter/shared.js'
+import { openSharedLedger } from '../src/limiter/shared-ledger.js'
 import { row } from './table.js'
 
 interface Times {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { raceAbort } from '../host/abort.js'
 import { makeTemporaryFolder } from '../host/files.js'
-import { writing } from './trouble.js'
+import { writing } from './file-errors.js'
 
 /** The stream's own error, as `cause`: EPIPE means that the reader is gone, which is no failed download. */
 export class StreamFailed extends Error {

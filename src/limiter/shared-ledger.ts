@@ -16,7 +16,7 @@ import type { Clock } from '../host/clock.js'
 import { openOrSetAside } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark } from '../host/processes.js'
-import type { Ledger, Purpose } from './ledger.js'
+import type { Ledger, Purpose } from './limit-ledger.js'
 import { LEDGER_MIGRATIONS } from './migrations.js'
 import { type Limit, waitMs } from './window.js'
 

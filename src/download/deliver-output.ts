@@ -1,117 +1,102 @@
-/** One output from its URL to its place. */
+/** One output from its URL to its final path. */
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
-import { Miss } from './attempt-failed.js'
-import type { Meter } from './download-progress.js'
-import { type Having, stillThere } from './earlier-files.js'
-import { fetchOutput, type Means, type Retrying, type Source } from './fetch-output.js'
-import { failed } from './file-errors.js'
+import { AttemptFailed } from './attempt-failed.js'
+import type { FileMeter } from './download-progress.js'
+import type { DownloadedFile } from './downloaded-file.js'
+import { findUnchanged } from './earlier-files.js'
+import { type DownloaderOptions, fetchOutput, type RetryNotice, type Source } from './fetch-output.js'
 import { misnamed } from './file-kind.js'
 import { awaitsExtension } from './file-names.js'
-import { place, refuseObstacle } from './move-into-place.js'
-import { claimPart, type Listing } from './part-claim.js'
+import { moveIntoPlace, refuseObstacle } from './move-into-place.js'
+import { claimPart } from './part-claim.js'
 import type { Part } from './part-file.js'
-import { createLanding } from './part-session.js'
-import { pour, withTemporaryFile } from './stdout.js'
-
-/** One entry of `files` in the JSON output. */
-export interface DownloadedFile {
-  /** As the user wrote it: relative stays relative. `-` for standard output. */
-  readonly path: string
-  readonly bytes: number
-  /** 64 hexadecimal digits. */
-  readonly sha256: string
-  /** The link that worked: a fresh one, where the first had expired. */
-  readonly url: string
-  readonly content_type: string
-}
+import { openPartSession } from './part-session.js'
+import { pipeFile, withTemporaryFile } from './stdout.js'
 
 export interface Delivery {
   readonly file: DownloadedFile
-  /** Such as: the name does not fit what the file is. */
+  /** For example that the extension does not match the content. */
   readonly warnings: readonly string[]
 }
 
-export interface Job {
+export interface DeliveryJob {
   readonly source: Source
   readonly runId: string
   /** `image`, `video`, …; undefined when it is not known. */
   readonly kind: string | undefined
   /** The number of the output within its run, from 0. */
   readonly position: number
-  /** May hold `{ext}`, which the bytes decide. */
+  /** May contain `{ext}`, which the bytes decide. */
   readonly name: string
   readonly overwrite: boolean
-  /** What an earlier command brought home. */
-  readonly have: Having
-  /** One for all jobs of a call. */
-  readonly list: Listing
-  beforePlace?(file: DownloadedFile): Promise<void> | undefined
-  readonly meter: Meter
+  /** What earlier commands downloaded, with absolute paths. */
+  readonly earlier: readonly DownloadedFile[]
+  beforeMove?(file: DownloadedFile): Promise<void> | undefined
+  readonly meter: FileMeter
   readonly signal: AbortSignal | undefined
-  readonly onRetry?: ((retrying: Retrying) => void) | undefined
+  readonly onRetry?: ((notice: RetryNotice) => void) | undefined
 }
 
 /**
- * Throws `download_failed`, or the signal's reason. What has arrived is then kept for a later command, where a signal or
- * the network ended it and the host will say whether the file is still the same; otherwise nothing is left behind but
- * folders that were made.
+ * Throws `download_failed`, or the signal's reason. The bytes received so far are kept for a later command when a signal
+ * or the network ended the download and the host can confirm that the file is unchanged. Otherwise only folders that
+ * were created are left behind.
  */
-export const deliverToFile = (means: Means, job: Job): Promise<Delivery> => deliver(means, job, false)
+export const deliverToFile = (options: DownloaderOptions, job: DeliveryJob): Promise<Delivery> =>
+  deliver(options, job, false)
 
-/** Rejects with `StreamFailed` when the bytes are there and the stream does not take them. Nothing is kept. */
+/** Rejects with `StreamFailed` when the file is complete and the stream fails. Nothing is kept. */
 export const deliverToStream = (
-  means: Means,
-  job: Omit<Job, 'name' | 'overwrite'>,
+  options: DownloaderOptions,
+  job: Omit<DeliveryJob, 'name' | 'overwrite'>,
   stream: Writable,
 ): Promise<Delivery> =>
   withTemporaryFile(async (path) => {
-    const { file, warnings } = await deliver(means, { ...job, name: path, overwrite: false }, true)
-    await pour(path, stream, job.signal)
+    const { file, warnings } = await deliver(options, { ...job, name: path, overwrite: false }, true)
+    await pipeFile(path, stream, job.signal)
     return { file: { ...file, path: '-' }, warnings }
   })
 
-async function deliver(means: Means, job: Job, isPassing: boolean): Promise<Delivery> {
-  const { name, overwrite, source, signal, list } = job
-  const key = { place: name, runId: job.runId, position: job.position }
-  const there = overwrite ? undefined : await stillThere(name, job.have, signal)
-  if (there !== undefined) {
-    // It may be there by another way than the part that a kill or a broken line has left.
-    await (await claimPart(key, list))?.discard()
-    return { file: there, warnings: [] }
+async function deliver(
+  options: DownloaderOptions,
+  job: DeliveryJob,
+  isTemporary: boolean,
+): Promise<Delivery> {
+  const { name, overwrite, source, signal } = job
+  const key = { path: name, runId: job.runId, position: job.position }
+  const unchanged = overwrite ? undefined : await findUnchanged(name, job.earlier, signal)
+  if (unchanged !== undefined) {
+    // A part may be left over from a download that was killed before another one completed the file.
+    await (await claimPart(key))?.discard()
+    return { file: unchanged, warnings: [] }
   }
-  const landing = await createLanding({ ...key, overwrite, isPassing, list, expects: job.kind })
+  const session = await openPartSession({ ...key, overwrite, isTemporary, expectedKind: job.kind })
   try {
     if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
-    const { part, path, kind, bytes, sha256, url } = await fetchOutput(means, source, { ...job, landing })
+    const { part, path, kind, bytes, sha256, url } = await fetchOutput(options, source, { ...job, session })
     const file = { path, bytes, sha256, url, content_type: kind.contentType }
-    await job.beforePlace?.(file)
-    await place(part.path, path, overwrite)
+    await job.beforeMove?.(file)
+    await moveIntoPlace(part.path, path, overwrite)
     await part.discard()
     const warning = misnamed(path, kind)
-    return {
-      file,
-      warnings: warning === undefined ? [] : [warning],
-    }
+    return { file, warnings: warning === undefined ? [] : [warning] }
   } catch (error) {
-    const isKept = await landing.giveUp(signal?.aborted === true || mayComeLater(error))
-    throw isKept && error instanceof RushesError ? withKept(error, landing.part) : error
+    const isKept = await session.abandon(signal?.aborted === true || isWorthKeeping(error))
+    throw isKept && error instanceof RushesError ? withKeptPart(error, session.part) : error
   }
 }
 
-/** The network ended it, or a host in trouble. */
-const mayComeLater = (error: unknown): boolean =>
-  error instanceof RushesError && error.cause instanceof Miss && error.cause.mayComeLater
+/** The network failed, or the host has a temporary problem. */
+const isWorthKeeping = (error: unknown): boolean =>
+  error instanceof RushesError && error.cause instanceof AttemptFailed && error.cause.isWorthKeeping
 
-/** Names no command: the same one may be a `run`, which would be paid for again. */
-function withKept(error: RushesError, part: Part | undefined): RushesError {
-  const percent = Math.floor(
-    ((part?.bytes ?? 0) / (part?.about?.totalBytes ?? Number.POSITIVE_INFINITY)) * 100,
-  )
+/** The hint names no command: the same command may be a `run`, which would be paid for again. */
+function withKeptPart(error: RushesError, part: Part | undefined): RushesError {
+  const { bytes = 0, metadata } = part ?? {}
+  const percent = Math.floor((bytes / (metadata?.totalBytes ?? Number.POSITIVE_INFINITY)) * 100)
   const what = percent > 0 ? `${percent} % of the file is kept` : 'What has arrived is kept'
-  return failed(error.message, {
+  return error.with({
     hint: [error.hint, `${what}: a download to the same place goes on from there.`].filter(Boolean).join(' '),
-    cause: error.cause,
-    httpStatus: error.httpStatus,
   })
 }

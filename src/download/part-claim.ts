@@ -1,10 +1,11 @@
 /**
- * Whose part is whose. The folder of a part is called `.fox.mp4.1f0e9a3c.part`: the name follows from the place, the run and
- * the number of the output, so that a later process finds it; not from the address, which is signed and changes.
+ * Which process owns a part. A part is a folder beside the target, named `.fox.mp4.1f0e9a3c.part`: the name follows from
+ * the target, the run and the number of the output, so that a later process finds it. The URL is not in it, since signed
+ * URLs change.
  *
- * Who works on it has renamed it to a name with its process id and start, which succeeds for one process alone. A folder
- * of a process that is gone is anybody's. The start tells a process from a later one of the same id: in a container the
- * first id is 1 every time.
+ * The process that works on a part has renamed the folder to a name with its process id and start time; the rename
+ * succeeds for one process only. A folder of a process that is gone can be claimed by any other. The start time is
+ * needed because process ids are reused: in a container the first one is 1 every time.
  */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -12,36 +13,35 @@ import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { uptime } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { errorCode } from '../host/directories.js'
-import { cutToBytes } from '../host/files.js'
+import { cutToBytes, MAX_NAME_BYTES } from '../host/files.js'
 import { isAlive, ownMark } from '../host/processes.js'
-import { aboutIn, bytesIn, newBytesIn, type Part, partOf } from './part-file.js'
-import { readAbout } from './part-metadata.js'
+import { bytesPath, createBytes, metadataPath, type Part, partOf } from './part-file.js'
+import { readMetadata } from './part-metadata.js'
 import { usefulBytes } from './resume-plan.js'
 
 export interface PartKey {
-  /** Where the file is to be; `{ext}` may stand in its name. */
-  readonly place: string
+  /** The target; may contain `{ext}`. */
+  readonly path: string
   readonly runId: string
   /** The number of the output within its run, from 0. */
   readonly position: number
 }
 
-const NAME_MOST_BYTES = 255
 /** `.`, the hash, and an owner: `.1f0e9a3c.4194304-999999999999-1000.part` at the longest. */
-const ENDING_MOST_BYTES = 48
+const MAX_ENDING_BYTES = 48
 
-/** The beginning that all names of a part have in common. */
-function stemOf({ place, runId, position }: PartKey): string {
-  const name = basename(place).replaceAll('.{ext}', '').replaceAll('{ext}', '')
+/** The beginning of all names of a part. */
+function stemOf({ path, runId, position }: PartKey): string {
+  const name = basename(path).replaceAll('.{ext}', '').replaceAll('{ext}', '')
   const hash = createHash('sha256')
-    .update(JSON.stringify([basename(place), runId, position]))
+    .update(JSON.stringify([basename(path), runId, position]))
     .digest('hex')
-  return `.${cutToBytes(name, NAME_MOST_BYTES - ENDING_MOST_BYTES)}.${hash.slice(0, 8)}`
+  return `.${cutToBytes(name, MAX_NAME_BYTES - MAX_ENDING_BYTES)}.${hash.slice(0, 8)}`
 }
 
 let calls = 0
 
-/** A start of 0 is one that the system does not tell. */
+/** The start time is 0 where the system does not tell it. */
 const ownName = (stem: string): string => `${stem}.${process.pid}-${ownMark().startedAt ?? 0}-${calls++}.part`
 
 function isAbandoned(stem: string, name: string): boolean {
@@ -51,30 +51,21 @@ function isAbandoned(stem: string, name: string): boolean {
   return !isAlive({ pid: Number(pid), startedAt: startedAt === '0' ? undefined : startedAt })
 }
 
-/** What lies in a folder that belongs to somebody's part; undefined for a folder that tells nobody what is in it. */
-export type Listing = (folder: string) => Promise<readonly string[] | undefined>
-
-/** Looks into each folder once: what two hundred outputs find in it is what earlier commands have left there. */
-export function createListing(): Listing {
-  const found = new Map<string, ReturnType<Listing>>()
-  return (folder) => {
-    const names =
-      found.get(folder) ??
-      readdir(folder).then(
-        (all) => all.filter((name) => name.startsWith('.') && name.endsWith('.part')),
-        (error) => (errorCode(error) === 'ENOENT' ? [] : undefined),
-      )
-    found.set(folder, names)
-    return names
+/** The names of parts in a folder; undefined where the folder cannot be listed. */
+export async function listParts(folder: string): Promise<readonly string[] | undefined> {
+  try {
+    return (await readdir(folder)).filter((name) => name.startsWith('.') && name.endsWith('.part'))
+  } catch (error) {
+    return errorCode(error) === 'ENOENT' ? [] : undefined
   }
 }
 
 /**
- * What earlier tries of somebody have left, now ours: the longest of them. The others, and what is of no use, are removed.
- * Undefined when there is nothing, or neighbours are at it.
+ * Takes over the part that earlier processes left: the longest one. The others, and those that cannot be resumed, are
+ * removed. Undefined when there is none, or when other processes own them all.
  */
-export async function claimPart(key: PartKey, list: Listing): Promise<Part | undefined> {
-  const [folder, stem] = [dirname(key.place), stemOf(key)]
+export async function claimPart(key: PartKey, list = listParts): Promise<Part | undefined> {
+  const [folder, stem] = [dirname(key.path), stemOf(key)]
   const free = `${stem}.part`
   let longest: Part | undefined
   for (const name of (await list(folder)) ?? [free]) {
@@ -83,10 +74,10 @@ export async function claimPart(key: PartKey, list: Listing): Promise<Part | und
     try {
       await rename(join(folder, name), own)
     } catch {
-      // Not there, somebody else was quicker, or it is not for us to take.
+      // It does not exist, another process was faster, or we have no permission.
       continue
     }
-    const part = await takeOver(own, join(folder, free))
+    const part = await openResumable(own, join(folder, free))
     if (part === undefined) await rm(own, { recursive: true, force: true }).catch(() => {})
     else if (longest === undefined || part.bytes > longest.bytes) {
       await longest?.discard()
@@ -96,42 +87,42 @@ export async function claimPart(key: PartKey, list: Listing): Promise<Part | und
   return longest
 }
 
-/** A new one. Throws the system's errors. */
+/** Throws the system's errors. */
 export async function createPart(key: PartKey): Promise<Part> {
-  const [folder, stem] = [dirname(key.place), stemOf(key)]
+  const [folder, stem] = [dirname(key.path), stemOf(key)]
   const own = join(folder, ownName(stem))
   await mkdir(own)
   try {
-    const handle = await newBytesIn(own)
-    return partOf({ own, free: join(folder, `${stem}.part`), handle, bytes: 0, about: undefined })
+    const handle = await createBytes(own)
+    return partOf({ own, free: join(folder, `${stem}.part`), handle, bytes: 0, metadata: undefined })
   } catch (error) {
     await rm(own, { recursive: true, force: true })
     throw error
   }
 }
 
-/** Undefined when there is nothing in it to go on from. */
-async function takeOver(own: string, free: string): Promise<Part | undefined> {
+/** Undefined when the download cannot be resumed from it. */
+async function openResumable(own: string, free: string): Promise<Part | undefined> {
   const handle = await openBytes(own).catch(() => undefined)
   if (handle === undefined) return undefined
   try {
     const { size, mtimeMs, nlink } = await handle.stat()
-    const about = await readAbout(aboutIn(own))
-    // What a process wrote outlives it: so many bytes count as the file has. After a failure of the machine it may be
-    // longer than what reached the disk, with zeros in between, which nothing but a checksum of the host would tell.
-    const isSure = about?.flushedBytes === size || mtimeMs > Date.now() - uptime() * 1_000
-    // Another link to the bytes: killed when they had just got their name. They are that file now, and not ours to write to.
-    if (isSure && nlink === 1 && usefulBytes(about, size) > 0)
-      return partOf({ own, free, handle, bytes: size, about })
+    const metadata = await readMetadata(metadataPath(own))
+    // Written data survives the process, but not a crash of the machine: then the file may contain zeros that were never
+    // written. So bytes count only if they were flushed, or written since the machine was started.
+    const isSure = metadata?.flushedBytes === size || mtimeMs > Date.now() - uptime() * 1_000
+    // A second link means that the process was killed just after the file got its final name: it is not ours to change.
+    if (isSure && nlink === 1 && usefulBytes(metadata, size) > 0)
+      return partOf({ own, free, handle, bytes: size, metadata })
   } catch {
-    // As good as nothing.
+    // Unreadable, so not resumable.
   }
   await handle.close().catch(() => {})
   return undefined
 }
 
-/** Links are not followed: in a folder that many may write to, one could lead to a file of ours. */
+/** Does not follow links: in a folder that others can write to, a link could point to any file of the user's. */
 async function openBytes(own: string) {
   if (!(await lstat(own)).isDirectory()) return undefined
-  return open(bytesIn(own), constants.O_RDWR | (constants.O_NOFOLLOW ?? 0))
+  return open(bytesPath(own), constants.O_RDWR | (constants.O_NOFOLLOW ?? 0))
 }

@@ -1,32 +1,36 @@
 /**
- * How long a download that fails again and again is gone on with: five more tries after a failure. On a line that breaks
- * every hundred megabytes two gigabytes would never arrive so; therefore the count begins anew with every mebibyte that is
- * further than any try before has come. What a host makes us fetch twice is no progress, and there is an end in any
- * case. Pure, tested by table.
+ * How often a download is retried. Pure, tested by table.
+ *
+ * Five retries after a failure. The count starts again with every mebibyte beyond the furthest byte so far: otherwise a
+ * large file would never arrive over a connection that breaks every hundred megabytes. Bytes that are downloaded a second
+ * time do not count as progress, and the total number of tries is limited.
  */
 
 export const PROGRESS_BYTES = 1_048_576
 /** 2 GiB in pieces of 21 MiB. */
-export const MOST_TRIES = 100
+export const MAX_TRIES = 100
 
-export interface Patience {
+export interface RetryBudget {
   /** In a row, without progress. */
   readonly failures: number
   /** Over all tries. */
   readonly tries: number
-  /** So much was there when the count last began. */
+  /** Useful bytes when the count last started. */
   readonly furthestBytes: number
 }
 
-/** `usefulBytes` is what an earlier command has left. */
-export const patienceAt = (usefulBytes: number): Patience => ({
+/** `usefulBytes` is what an earlier command left. */
+export const newRetryBudget = (usefulBytes: number): RetryBudget => ({
   failures: 0,
   tries: 0,
   furthestBytes: usefulBytes,
 })
 
-/** After a failed try that leaves so many bytes to go on from. */
-export function afterFailure({ failures, tries, furthestBytes }: Patience, usefulBytes: number): Patience {
+/** `usefulBytes` is what the failed try leaves to resume from. */
+export function afterFailedTry(
+  { failures, tries, furthestBytes }: RetryBudget,
+  usefulBytes: number,
+): RetryBudget {
   const hasProgress = usefulBytes >= furthestBytes + PROGRESS_BYTES
   return {
     failures: hasProgress ? 1 : failures + 1,

@@ -32,7 +32,7 @@ export function withFallback(shared: Ledger, { limit, clock, onLost }: FallbackO
   return {
     take(purpose) {
       const answer = attempt((ledger) => ledger.take(purpose))
-      if ('againInMs' in answer) return answer
+      if ('retryInMs' in answer) return answer
       const from = isLost ? memory : shared
       hasTaken = true
       return {

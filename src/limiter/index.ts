@@ -53,8 +53,8 @@ export function createLimiter(
     alarm = undefined
     for (let waiter = next(); waiter !== undefined; waiter = next()) {
       const answer = ledger.take(waiter.purpose)
-      if ('againInMs' in answer) {
-        wakeIn(answer.againInMs)
+      if ('retryInMs' in answer) {
+        wakeIn(answer.retryInMs)
         return
       }
       leave(waiter)

@@ -221,8 +221,8 @@ export function createRow(parts: RowParts, step: Active, settle: (result: RowRes
           namer: createNamer(target),
           overwrite: action.replaces || parts.overwrite,
           signal: interrupts.first,
-          have: recorder.filesOf(state.id),
-          beforePlace: ({ sha256, bytes }) => keepPlacing(state.id, { sha256, bytes }),
+          earlier: recorder.filesOf(state.id),
+          beforeMove: ({ sha256, bytes }) => keepPlacing(state.id, { sha256, bytes }),
         },
       )
       .catch((thrown: unknown) => [

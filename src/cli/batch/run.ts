@@ -5,7 +5,7 @@ import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
 import { expectationOf } from '../../batch/plan/expected.js'
 import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
 import { runSchedule } from '../../batch/schedule/index.js'
-import { inWords } from '../../download/file-errors.js'
+import { describeFileError } from '../../download/file-errors.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context/context.js'
@@ -96,10 +96,14 @@ async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
 }
 
 const unwritable = (path: string, error: unknown): RushesError =>
-  new RushesError('download_failed', `The lock file ${path} cannot be written: ${inWords(error)}.`, {
-    hint: 'Nothing more is created without it. What exists is in rushes list; the same command goes on when there is room.',
-    cause: error,
-  })
+  new RushesError(
+    'download_failed',
+    `The lock file ${path} cannot be written: ${describeFileError(error)}.`,
+    {
+      hint: 'Nothing more is created without it. What exists is in rushes list; the same command goes on when there is room.',
+      cause: error,
+    },
+  )
 
 const nameOf = ({ entry }: Step, run: string | undefined): string => `${entry.name} (${run ?? 'no run'})`
 

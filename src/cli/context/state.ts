@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import { isDamage } from '../../host/corruption.js'
+import { isCorruption } from '../../host/corruption.js'
 import { NewerFormat } from '../../host/database.js'
 import { type Journal, openJournal } from '../../journal/index.js'
 import { withFallback } from '../../limiter/fallback-ledger.js'
@@ -42,7 +42,7 @@ function open({ folder, clock, warn }: StateOptions): Journal {
     return openJournal({
       path,
       now: () => clock.now(),
-      onSetAside: (name) => warn(saySetAside(path, name)),
+      onQuarantine: (name) => warn(saySetAside(path, name)),
     })
   } catch (error) {
     throw error instanceof NewerFormat ? newerState(folder, error) : error
@@ -65,7 +65,7 @@ function mending(options: StateOptions): Journal {
     try {
       return call()
     } catch (error) {
-      if (isDamage(error)) journal.setAside()
+      if (isCorruption(error)) journal.quarantine()
       else if (journal.isCurrent()) throw error
       else journal.close()
       journal = open(options)

@@ -42,7 +42,7 @@ async function download(following: Following, watched: Watched, state: RunState)
       target: delivery.target,
       namer,
       overwrite: delivery.overwrite,
-      have: following.recorder.filesOf(id),
+      earlier: following.recorder.filesOf(id),
       stdout: delivery.target.kind === 'stdout' ? following.stdout() : undefined,
       signal: interrupts.first,
       onProgress: (transfer) => following.onTransfer(id, transfer),

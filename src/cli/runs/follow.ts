@@ -1,6 +1,6 @@
 /** What following a run takes: the parts that `watch` and `collect` share, and what is known of the run before. */
 import type { Client } from '../../client/index.js'
-import type { Downloader, Namer, Progress as Transfer } from '../../download/index.js'
+import type { Downloader, Namer, DownloadProgress as Transfer } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import type { JournalRun } from '../../journal/index.js'

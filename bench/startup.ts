@@ -54,7 +54,7 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
 const journal = openJournal({
   path: join(STATE, 'journal.db'),
   now: () => Date.now(),
-  onSetAside() {},
+  onQuarantine() {},
 })
 for (let at = 0; at < 1_000; at++) {
   const row = journal.intend({

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
 import { openJournal } from '../src/journal/index.js'
-import { openSharedLedger } from '../src/limiter/shared.js'
+import { openSharedLedger } from '../src/limiter/shared-ledger.js'
 import { row } from './table.js'
 
 interface Times {
@@ -97,7 +97,7 @@ async function grants(file: string, stop: string): Promise<void> {
 const ADDRESS = 'https://api.example.com'
 
 function filled(file: string, runs: number) {
-  openJournal({ path: file, now: () => 0, onSetAside() {} }).close()
+  openJournal({ path: file, now: () => 0, onQuarantine() {} }).close()
   const database = new Database(file)
   database.exec(`
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${runs})
@@ -110,7 +110,7 @@ function filled(file: string, runs: number) {
     ANALYZE`)
   database.close()
   let now = 1_800_000_000_000
-  return openJournal({ path: file, now: () => now++, onSetAside() {} })
+  return openJournal({ path: file, now: () => now++, onQuarantine() {} })
 }
 
 function journals(folder: string): void {
@@ -139,7 +139,7 @@ function journals(folder: string): void {
     journal.unfinished(ADDRESS)
     journal.unconfirmed(ADDRESS)
   })
-  compare('what is usual', 300, (journal) => void journal.usual(ADDRESS, 'acme/cinema-1'))
+  compare('what is usual', 300, (journal) => void journal.typicalDuration(ADDRESS, 'acme/cinema-1'))
   let number = 0
   compare('of a run: intent, id, two statuses, one file', 200, (journal) => {
     const id = `new_${number++}`
@@ -153,18 +153,21 @@ function journals(folder: string): void {
     }
     const intent = { address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1' }
     journal.accept(journal.intend({ ...intent, input: { prompt: id } }), id)
-    journal.see(ADDRESS, { state: { ...state, status: 'processing', phase: 'going' } })
+    journal.recordStatus(ADDRESS, { state: { ...state, status: 'processing', phase: 'going' } })
     const urls = ['https://cdn.example.com/x.png']
-    journal.see(ADDRESS, { state: { ...state, urls, status: 'succeeded', phase: 'succeeded' }, elapsedMs: 9 })
+    journal.recordStatus(ADDRESS, {
+      state: { ...state, urls, status: 'succeeded', phase: 'succeeded' },
+      elapsedMs: 9,
+    })
     const [url = ''] = urls
-    journal.keepFiles(ADDRESS, id, [
+    journal.recordFiles(ADDRESS, id, [
       { path: `/x/${id}`, bytes: 1, sha256: 'x', url, content_type: 'image/png' },
     ])
   })
   small.close()
   large.close()
   const opening = (name: string) => () =>
-    openJournal({ path: join(folder, name), now: () => 0, onSetAside() {} }).close()
+    openJournal({ path: join(folder, name), now: () => 0, onQuarantine() {} }).close()
   const [left, right] = [measured(50, opening('small.db')).median, measured(50, opening('large.db')).median]
   row('open and close', ms(left), ms(right), (right / left).toFixed(2))
 }

@@ -5,7 +5,7 @@
 import { RushesError } from '../errors.js'
 import { retryAfterMs, stepOf } from '../host/backoff.js'
 import type { HttpFailure } from '../host/http.js'
-import type { Verdict } from '../host/retry.js'
+import type { RetryDecision } from '../host/retry.js'
 import { findRunId } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseErrorBody, parseJson } from '../protocol/parse.js'
@@ -81,7 +81,7 @@ export interface CreateContext {
 export function decideCreate(
   outcomes: readonly CreateOutcome[],
   { host, nowMs }: CreateContext,
-): Verdict<Accepted> {
+): RetryDecision<Accepted> {
   const outcome = outcomes.at(-1)
   if (outcome === undefined) throw new Error('decideCreate needs an outcome')
   const times = outcomes.filter(({ kind }) => kind === outcome.kind).length

@@ -1,41 +1,40 @@
 /**
- * Brings outputs home: side by side, each to a temporary name, checked, and renamed when it is whole. A file under its
- * final name is complete. One that fails takes no other with it. Nothing but a plain GET is sent to an output's host:
- * the `fetch` that is given in must add no key.
+ * Downloads outputs in parallel, each to a temporary name; a file is renamed when it is complete and checked. So a file
+ * under its final name is complete. The failure of one does not stop the others. Only a plain GET is sent to an output's
+ * host: the given `fetch` must not add the API key.
  *
- * One that was interrupted goes on where it stopped, in the next try as in the next command, if the host says that the file
- * is still the same.
+ * An interrupted download is resumed, by the next attempt or the next command, if the host confirms that the file is
+ * unchanged.
  *
- * Limits: a host that declares no length, and closes the connection properly, is believed; so is one that calls another
- * file by the same strong ETag or, having none, by the same date. Hosts give no checksum, so what the disk itself has
- * lost or changed of a part is not seen.
+ * Limits: a host that declares no length and closes the connection properly is trusted, and so is one that gives a
+ * different file the same strong ETag or, without ETags, the same date. Hosts give no checksum, so damage to a part on
+ * the disk is not detected.
  */
 import type { Writable } from 'node:stream'
 import { messageOf, RushesError } from '../errors.js'
-import { createListing } from './claim.js'
-import { type Delivery, type DownloadedFile, deliverToFile, deliverToStream } from './deliver.js'
-import type { Means, Retrying, Source } from './fetch.js'
-import { createNamer, type Namer, type Subject } from './names.js'
-import { createProgress, type Progress } from './progress.js'
-import { createSlots } from './slots.js'
+import { type Delivery, deliverToFile, deliverToStream } from './deliver-output.js'
+import { createProgress, type DownloadProgress } from './download-progress.js'
+import type { DownloadedFile } from './downloaded-file.js'
+import type { DownloaderOptions, RetryNotice, Source } from './fetch-output.js'
+import { downloadFailed } from './file-errors.js'
+import { createNamer, type NamedOutput, type Namer } from './file-names.js'
+import { createSemaphore } from './semaphore.js'
 import { StreamFailed } from './stdout.js'
-import { havingOf } from './still-there.js'
 import type { Target } from './target.js'
-import { failed } from './trouble.js'
 
-export type { DownloadedFile } from './deliver.js'
-export type { Means, Retrying } from './fetch.js'
+export type { DownloadProgress } from './download-progress.js'
+export type { DownloadedFile } from './downloaded-file.js'
+export type { DownloaderOptions, RetryNotice } from './fetch-output.js'
+export { createNamer, type KnownOutputs, knownPaths, type NamedOutput, type Namer } from './file-names.js'
 export { type Obstacle, obstacleAt } from './move-into-place.js'
-export { createNamer, type Known, knownPaths, type Namer, type Subject } from './names.js'
-export type { Progress } from './progress.js'
-export { safeName } from './safe.js'
+export { safeName } from './safe-name.js'
 export { parseTarget, type Target } from './target.js'
 
-/** At once, over all calls of one downloader: more would share the same line, and annoy the host. */
-const MOST_AT_ONCE = 4
+/** Over all calls of one downloader: more would share the same bandwidth and burden the host. */
+const MAX_CONCURRENT_DOWNLOADS = 4
 
 /** `url` is http(s); anything else is refused. */
-export interface Output extends Subject, Source {}
+export interface Output extends NamedOutput, Source {}
 
 export type DownloadResult =
   | ({ readonly ok: true } & Delivery)
@@ -43,39 +42,37 @@ export type DownloadResult =
 
 export interface DownloadOptions {
   readonly target: Target
-  /** Shared by the calls of one command, so that their names and `{index}` go on from each other. */
+  /** Shared by the calls of one command, so that names stay distinct and `{index}` continues. */
   readonly namer?: Namer | undefined
   readonly overwrite?: boolean | undefined
-  /** Files of these outputs that an earlier command brought home, with absolute paths: one that is still there is done. */
-  readonly have?: readonly DownloadedFile[] | undefined
-  /** A file is whole and about to get its name; what it rejects with ends that download. */
-  beforePlace?(file: DownloadedFile, output: Output): Promise<void>
+  /** Files that earlier commands downloaded, with absolute paths: one that is unchanged is not downloaded again. */
+  readonly earlier?: readonly DownloadedFile[] | undefined
+  /** Called when a file is complete, before it gets its name; a rejection fails that download. */
+  beforeMove?(file: DownloadedFile, output: Output): Promise<void>
   /** Takes the bytes when the target is `stdout`; stays open. */
   readonly stdout?: Writable | undefined
   readonly signal?: AbortSignal | undefined
   /** Called for every chunk. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Called as each output is in place or given up, in the order in which that happens. */
+  readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
+  /** Called when an output is complete or failed, in the order in which that happens. */
   readonly onSettled?: ((result: DownloadResult, output: Output) => void) | undefined
-  readonly onRetry?: ((retrying: Retrying, output: Output) => void) | undefined
+  readonly onRetry?: ((notice: RetryNotice, output: Output) => void) | undefined
 }
 
 export interface Downloader {
   /**
    * One result per output, in their order. All outputs of a run belong in one call. Rejects only with the signal's
-   * reason, when what has arrived was kept or removed, or with the error of `stdout` (such as EPIPE).
+   * reason, after parts were kept or removed, or with the error of `stdout` (such as EPIPE).
    */
   download(outputs: readonly Output[], options: DownloadOptions): Promise<readonly DownloadResult[]>
 }
 
-export function createDownloader(means: Means): Downloader {
-  const slots = createSlots(MOST_AT_ONCE)
+export function createDownloader(downloaderOptions: DownloaderOptions): Downloader {
+  const semaphore = createSemaphore(MAX_CONCURRENT_DOWNLOADS)
   return {
     async download(outputs, options) {
       const { target, namer = createNamer(target), signal, onSettled, onRetry } = options
       const names = namer.name(outputs)
-      const have = havingOf(options.have ?? [])
-      const list = createListing()
       const createMeter = createProgress(outputs.length, options.onProgress)
 
       const downloads = outputs.map(async (output, at) => {
@@ -87,32 +84,31 @@ export function createDownloader(means: Means): Downloader {
           position: outputs.slice(0, at).filter(({ runId }) => runId === output.runId).length,
           name: names[at] ?? '',
           overwrite: options.overwrite ?? false,
-          have,
-          list,
-          beforePlace: (file: DownloadedFile) => options.beforePlace?.(file, output),
+          earlier: options.earlier ?? [],
+          beforeMove: (file: DownloadedFile) => options.beforeMove?.(file, output),
           meter,
           signal,
-          onRetry: (retrying: Retrying) => onRetry?.(retrying, output),
+          onRetry: (notice: RetryNotice) => onRetry?.(notice, output),
         }
         const deliver = (): Promise<Delivery> => {
-          if (target.kind !== 'stdout') return deliverToFile(means, job)
-          return deliverToStream(means, job, theStream(options, outputs.length))
+          if (target.kind !== 'stdout') return deliverToFile(downloaderOptions, job)
+          return deliverToStream(downloaderOptions, job, onlyStream(options, outputs.length))
         }
-        const result = await slots.use(() => settle(deliver, output, signal))
+        const result = await semaphore.use(() => settle(deliver, output, signal))
         meter.end()
         onSettled?.(result, output)
         return result
       })
-      // When one is aborted all are: each has cleaned up after itself before that is passed on.
+      // After an abort, wait until every download has cleaned up.
       await Promise.allSettled(downloads)
       return Promise.all(downloads)
     },
   }
 }
 
-function theStream({ stdout }: DownloadOptions, outputs: number): Writable {
+function onlyStream({ stdout }: DownloadOptions, outputs: number): Writable {
   if (stdout === undefined) throw new TypeError('the target is stdout, and no stream was given')
-  if (outputs > 1) throw failed(`there are ${outputs} outputs, and standard output takes one`)
+  if (outputs > 1) throw downloadFailed(`there are ${outputs} outputs, and standard output takes one`)
   return stdout
 }
 
@@ -130,7 +126,7 @@ async function settle(
   }
 }
 
-/** Every failure names its run, and says that it is paid for: how to fetch it again is the caller's to say. */
+/** Every failure names its run and says that it is paid for; the caller says how to download it again. */
 function withRun(error: unknown, runId: string): RushesError {
   if (!(error instanceof RushesError))
     return new RushesError('internal', messageOf(error), { cause: error, runId })

@@ -1,25 +1,25 @@
-/** What lies beside the bytes of a part: of which file they are, for a later process. Replaced in one step. */
+/** The metadata file of a part: which file its bytes belong to, for a later process. */
 import { readFile } from 'node:fs/promises'
 import { writeAtomically } from '../host/files.js'
-import type { About } from './resume.js'
+import type { PartMetadata } from './resume-plan.js'
 
-export interface KeptAbout extends About {
-  /** So many bytes are known to be on the disk. */
+export interface StoredMetadata extends PartMetadata {
+  /** This many bytes were flushed to the disk. */
   readonly flushedBytes?: number | undefined
 }
 
 /**
- * Flushed only where it says what is on the disk. Without that a killed process leaves it whole all the same; a failure of
- * the machine may leave nonsense, and then nothing is known of the bytes, which would not be sure either.
+ * Written atomically. Without a flush it survives a killed process; after a crash of the machine it may be invalid, and
+ * the bytes are then not used.
  */
-export const keepAbout = (
+export const writeMetadata = (
   path: string,
-  about: KeptAbout,
+  metadata: StoredMetadata,
   { isFlushed = false }: { readonly isFlushed?: boolean } = {},
-): Promise<void> => writeAtomically(path, `${JSON.stringify(about)}\n`, { isFlushed })
+): Promise<void> => writeAtomically(path, `${JSON.stringify(metadata)}\n`, { isFlushed })
 
-/** Undefined when it is not there, or nonsense: nothing is then known of the bytes. */
-export async function readAbout(path: string): Promise<KeptAbout | undefined> {
+/** Undefined when it is missing or invalid. */
+export async function readMetadata(path: string): Promise<StoredMetadata | undefined> {
   try {
     const value: unknown = JSON.parse(await readFile(path, 'utf8'))
     return typeof value === 'object' && value !== null
@@ -30,7 +30,7 @@ export async function readAbout(path: string): Promise<KeptAbout | undefined> {
   }
 }
 
-function checked(value: Readonly<Record<string, unknown>>): KeptAbout {
+function checked(value: Readonly<Record<string, unknown>>): StoredMetadata {
   const text = (each: unknown) => (typeof each === 'string' ? each : undefined)
   const number = (each: unknown) => (Number.isSafeInteger(each) ? (each as number) : undefined)
   return {

@@ -1,56 +1,55 @@
-/** Where the bytes of one output land, over all tries: the part, and the path it is to have in the end. */
+/** The part file of one output over all attempts, and the final path. */
 import { dirname } from 'node:path'
 import { isFolder, makeFolders } from '../host/directories.js'
-import { claimPart, createPart, type Listing, type PartKey } from './claim.js'
-import type { FileKind } from './kind.js'
+import { withWriteErrors } from './file-errors.js'
+import type { FileKind } from './file-kind.js'
+import { awaitsExtension, withExtension } from './file-names.js'
 import { refuseObstacle } from './move-into-place.js'
-import { awaitsExtension, withExtension } from './names.js'
-import type { Part } from './part.js'
-import { writing } from './trouble.js'
+import { claimPart, createPart, type PartKey } from './part-claim.js'
+import type { Part } from './part-file.js'
 
-export interface Landing {
-  /** What there is from an earlier try, or an earlier command. */
+export interface PartSession {
+  /** From an earlier attempt, or an earlier command. */
   readonly part: Part | undefined
   /** `image`, `video`, …: what the run makes, as far as that is known. */
-  readonly expects: string | undefined
-  /** The final path, now that it is known what comes, with nothing in its way; and a part to write to. */
+  readonly expectedKind: string | undefined
+  /** The final path, and a part to write to. Throws `download_failed` when something is in the way of that path. */
   open(kind: FileKind): Promise<{ readonly part: Part; readonly path: string }>
-  /** No file comes of it now. Whether what has arrived was kept for a later command, which `mayComeLater` allows. */
-  giveUp(mayComeLater: boolean): Promise<boolean>
+  /** The download failed. Keeps the part for a later command if `isWorthKeeping` and possible; whether it was kept. */
+  abandon(isWorthKeeping: boolean): Promise<boolean>
 }
 
-export interface LandingOptions extends PartKey {
+export interface PartSessionOptions extends PartKey {
   readonly overwrite: boolean
-  readonly expects: string | undefined
-  /** The place is there for this command alone: nothing is kept. */
-  readonly isPassing: boolean
-  readonly list: Listing
+  readonly expectedKind: string | undefined
+  /** The folder is removed after this command, so nothing is kept. */
+  readonly isTemporary: boolean
 }
 
-/** Takes up the part of an earlier command, if there is one. */
-export async function createLanding(options: LandingOptions): Promise<Landing> {
-  const { overwrite, expects, isPassing, list, ...key } = options
-  // Where even the folder waits for the kind of file, a later command could not find what this one leaves.
-  const isFindable = !awaitsExtension(dirname(key.place))
-  let part = isFindable ? await claimPart(key, list) : undefined
+/** Takes over the part that an earlier command left, if there is one. */
+export async function openPartSession(options: PartSessionOptions): Promise<PartSession> {
+  const { overwrite, expectedKind, isTemporary, ...key } = options
+  // Where the folder's own name contains {ext}, a later command cannot find the part.
+  const isFindable = !awaitsExtension(dirname(key.path))
+  let part = isFindable ? await claimPart(key) : undefined
   return {
-    expects,
+    expectedKind,
     get part() {
       return part
     },
     async open({ extension }) {
-      const path = withExtension(key.place, extension)
-      // Said now rather than after two gigabytes.
-      if (path !== key.place) refuseObstacle(path, overwrite)
-      part ??= await writing(path, () => {
+      const path = withExtension(key.path, extension)
+      // Fail before downloading.
+      if (path !== key.path) refuseObstacle(path, overwrite)
+      part ??= await withWriteErrors(path, () => {
         if (!isFolder(dirname(path))) makeFolders(dirname(path))
-        return createPart({ ...key, place: isFindable ? key.place : path })
+        return createPart({ ...key, path: isFindable ? key.path : path })
       })
       return { part, path }
     },
-    async giveUp(mayComeLater) {
+    async abandon(isWorthKeeping) {
       if (part === undefined) return false
-      if (mayComeLater && isFindable && !isPassing) return part.release()
+      if (isWorthKeeping && isFindable && !isTemporary) return part.release()
       await part.discard()
       return false
     },

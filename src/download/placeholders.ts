@@ -1,4 +1,4 @@
-/** The words in braces that a path given to `-o` may hold. */
+/** The placeholders that a path given to `-o` may contain. */
 import { usageError } from '../errors.js'
 import { nearest } from '../protocol/nearest.js'
 import { printable } from '../protocol/text.js'
@@ -9,13 +9,12 @@ export type Placeholder = (typeof PLACEHOLDERS)[number]
 const KNOWN = new RegExp(`\\{(${PLACEHOLDERS.join('|')})\\}`, 'g')
 
 /**
- * A word in braces means a placeholder, so a mistyped one must not become part of a file's name after the run was
- * paid for; `{ id }` and `{index:03}` are such mistakes too. Everything else in braces (`{}`, `{1}`, `{a,b}`) is text:
- * it is a legal name, and means something to other programs.
+ * A word in braces is meant as a placeholder, so a mistyped one is an error before the run is paid for; `{ id }` and
+ * `{index:03}` too. Other braces (`{}`, `{1}`, `{a,b}`) are legal in file names and stay.
  */
 const LOOKS_LIKE_ONE = /\{\s*([A-Za-z][\w:.-]*)\s*\}/g
 
-/** Throws a usage error that names the known ones. */
+/** Throws `usage`, with the known placeholders. */
 export function checkPlaceholders(template: string): void {
   for (const [whole, word = ''] of template.matchAll(LOOKS_LIKE_ONE)) {
     if (PLACEHOLDERS.some((known) => whole === `{${known}}`)) continue
@@ -30,6 +29,6 @@ export function checkPlaceholders(template: string): void {
 export const holds = (template: string, placeholder: Placeholder): boolean =>
   template.includes(`{${placeholder}}`)
 
-/** Fills in what `values` has, and leaves the rest as it is. */
+/** Replaces the placeholders that have a value. */
 export const fill = (template: string, values: Readonly<Partial<Record<Placeholder, string>>>): string =>
   template.replace(KNOWN, (whole, word: Placeholder) => values[word] ?? whole)

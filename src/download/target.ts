@@ -1,27 +1,27 @@
-/** Where the user wants the outputs, as data. */
+/** Where the outputs go: `-o` and `-d`. */
 import { sep } from 'node:path'
 import { usageError } from '../errors.js'
 import { checkPlaceholders } from './placeholders.js'
 
 export type Target =
-  /** The names of `-d` in this folder; the folder may hold placeholders, `.` is the current one. */
+  /** Files are named as with `-d`; the folder may contain placeholders. */
   | { readonly kind: 'folder'; readonly folder: string }
-  /** A path, in which placeholders are filled in. */
+  /** A path with placeholders. */
   | { readonly kind: 'template'; readonly template: string }
   | { readonly kind: 'stdout' }
 
-/** Ends in a separator or in `.` or `..`: it can only be a folder, whether it exists or not. */
+/** Ends in a separator, `.` or `..`: a folder, whether it exists or not. */
 const NAMES_A_FOLDER = { '\\': /(^|[\\/])\.{0,2}$/, '/': /(^|\/)\.{0,2}$/ } as const
 
 export interface TargetOptions {
   /** `-d` was given. */
   readonly download: boolean
   isFolder(path: string): boolean
-  /** Of folders; on Windows both kinds of slash are. */
+  /** On Windows, `/` separates folders too. */
   readonly separator?: typeof sep
 }
 
-/** What `-o` and `-d` ask for; undefined when nothing is to be downloaded. Throws a usage error. */
+/** Undefined when nothing is to be downloaded. Throws `usage`. */
 export function parseTarget(
   output: string | undefined,
   { download, isFolder, separator = sep }: TargetOptions,

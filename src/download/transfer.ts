@@ -1,16 +1,17 @@
-/** One try: from the request to a whole, checked part file. What has arrived by then stays in the part. */
-import type { HttpResponse } from '../host/http.js'
-import { type Answer, ask, type Question } from './answer.js'
-import { Miss } from './attempt-failed.js'
-import { type Bytes, checked, declaredLength, decoded, withHead } from './body.js'
-import { type FileKind, HEAD_BYTES, kindOf } from './kind.js'
-import type { Part } from './part.js'
-import type { Landing } from './part-session.js'
-import type { Meter } from './progress.js'
-import { aboutOf, continuationOf, planOf, totalOf } from './resume.js'
-import { writing } from './trouble.js'
+/** One attempt: from the request to a complete, checked part file. What has arrived stays in the part. */
 
-export interface Arrival {
+import type { HttpResponse } from '../host/http.js'
+import { AttemptFailed } from './attempt-failed.js'
+import { type Bytes, checked, declaredLength, decoded, withHead } from './checked-body.js'
+import type { FileMeter } from './download-progress.js'
+import { withWriteErrors } from './file-errors.js'
+import { type FileKind, HEAD_BYTES, kindOf } from './file-kind.js'
+import { type OutputRequest, type OutputResponse, sendRequest } from './output-request.js'
+import type { Part } from './part-file.js'
+import type { PartSession } from './part-session.js'
+import { continuationOf, metadataOf, resumePlan, totalOf } from './resume-plan.js'
+
+export interface FetchedPart {
   readonly part: Part
   readonly path: string
   readonly kind: FileKind
@@ -18,134 +19,134 @@ export interface Arrival {
   readonly sha256: string
 }
 
-/** Throws `Miss` for the network's part, `RushesError` for the disk's, and the signal's reason. */
-export async function transfer(question: Question, landing: Landing, meter: Meter): Promise<Arrival> {
-  const { part } = landing
-  const plan = planOf(part?.about, part?.bytes ?? 0)
+/** Throws `AttemptFailed` for the network, `RushesError` for the disk, and the signal's reason. */
+export async function transfer(
+  request: OutputRequest,
+  session: PartSession,
+  meter: FileMeter,
+): Promise<FetchedPart> {
+  const { part } = session
+  const plan = resumePlan(part?.metadata, part?.bytes ?? 0)
   meter.restart()
-  if (part === undefined || plan.kind === 'anew') return whole(await ask(question), question, landing, meter)
-  if (plan.kind === 'whole') return finish(part, question, landing, meter)
-  const answer = await ask({ ...question, from: plan })
-  switch (continuationOf(plan, answer.response)) {
+  if (part === undefined || plan.kind === 'restart')
+    return receiveAll(await sendRequest(request), request, session, meter)
+  if (plan.kind === 'complete') return finishComplete(part, request, session, meter)
+  const response = await sendRequest({ ...request, from: plan })
+  switch (continuationOf(plan, response.response)) {
     case 'append':
-      return rest(answer, part, question, landing, meter)
-    case 'anew':
-      return whole(answer, question, landing, meter)
-    case 'whole':
-      answer.response.discard()
-      return finish(part, question, landing, meter)
+      return receiveRest(response, part, request, session, meter)
+    case 'restart':
+      return receiveAll(response, request, session, meter)
+    case 'complete':
+      response.response.discard()
+      return finishComplete(part, request, session, meter)
     case 'mismatch':
-      answer.response.discard()
-      await writing(part.path, () => part.begin(undefined))
-      return transfer(question, landing, meter)
+      response.response.discard()
+      await withWriteErrors(part.path, () => part.restart(undefined))
+      return transfer(request, session, meter)
   }
 }
 
 /** The file from its first byte. */
-async function whole(
-  { response, url }: Answer,
-  { signal }: Question,
-  landing: Landing,
-  meter: Meter,
-): Promise<Arrival> {
+async function receiveAll(
+  { response, url }: OutputResponse,
+  { signal }: OutputRequest,
+  session: PartSession,
+  meter: FileMeter,
+): Promise<FetchedPart> {
   meter.expect(declaredLength(response))
-  let opened: Opened | undefined
+  let opened: OpenedPart | undefined
   try {
     for await (const chunk of fileOf(response, meter, signal)) {
       if (opened === undefined) {
         const kind = await kindOf({ contentType: response.header('content-type'), url, head: chunk })
-        refuseWebPage(kind, landing.expects)
-        opened = { ...(await landing.open(kind)), kind }
+        refuseWebPage(kind, session.expectedKind)
+        opened = { ...(await session.open(kind)), kind }
         const { part, path } = opened
-        await writing(path, () => part.begin(aboutOf(response.header)))
+        await withWriteErrors(path, () => part.restart(metadataOf(response.header)))
       }
       const { part, path } = opened
-      await writing(path, () => part.write(chunk))
+      await withWriteErrors(path, () => part.write(chunk))
     }
-    if (opened === undefined) throw new Miss('the answer is empty', { again: true })
+    if (opened === undefined) throw new AttemptFailed('the answer is empty', { isRetryable: true })
     return await sealed(opened, signal)
-  } catch (error) {
-    await ended(response, opened)
-    throw error
+  } finally {
+    response.discard()
   }
 }
 
-/** What a part lacks. */
-async function rest(
-  { response, url }: Answer,
+/** The bytes after those that the part has. */
+async function receiveRest(
+  { response, url }: OutputResponse,
   part: Part,
-  { signal }: Question,
-  landing: Landing,
-  meter: Meter,
-): Promise<Arrival> {
-  let opened: Opened | undefined
+  { signal }: OutputRequest,
+  session: PartSession,
+  meter: FileMeter,
+): Promise<FetchedPart> {
   try {
-    opened = await openedAgain(part, url, landing)
-    const totalBytes = part.about?.totalBytes ?? totalOf(response.header)
+    const opened = await reopened(part, url, session)
+    const totalBytes = part.metadata?.totalBytes ?? totalOf(response.header)
     meter.receive(part.bytes)
     meter.expect(totalBytes)
-    await writing(opened.path, () => part.takeUp(signal))
+    await withWriteErrors(opened.path, () => part.hashExisting(signal))
     for await (const chunk of checked(response, meter.receive, signal))
-      await writing(opened.path, () => part.write(chunk))
+      await withWriteErrors(opened.path, () => part.write(chunk))
     return await sealed(opened, signal, totalBytes)
-  } catch (error) {
-    await ended(response, opened)
-    throw error
+  } finally {
+    response.discard()
   }
 }
 
-/** A part that holds everything: it was complete, and did not come to its name. */
-async function finish(
+/** The part has all bytes: a process ended before it moved the file. */
+async function finishComplete(
   part: Part,
-  { url, signal }: Question,
-  landing: Landing,
-  meter: Meter,
-): Promise<Arrival> {
-  const opened = await openedAgain(part, url, landing)
+  { url, signal }: OutputRequest,
+  session: PartSession,
+  meter: FileMeter,
+): Promise<FetchedPart> {
+  const opened = await reopened(part, url, session)
   meter.receive(part.bytes)
-  await writing(opened.path, () => part.takeUp(signal))
+  await withWriteErrors(opened.path, () => part.hashExisting(signal))
   return sealed(opened, signal)
 }
 
-async function openedAgain(part: Part, url: URL, landing: Landing) {
-  const head = await writing(part.path, () => part.head(HEAD_BYTES))
-  const kind = await kindOf({ contentType: part.about?.contentType, url, head })
-  return { ...(await landing.open(kind)), kind }
+async function reopened(part: Part, url: URL, session: PartSession): Promise<OpenedPart> {
+  const head = await withWriteErrors(part.path, () => part.head(HEAD_BYTES))
+  const kind = await kindOf({ contentType: part.metadata?.contentType, url, head })
+  return { ...(await session.open(kind)), kind }
 }
 
-interface Opened {
+interface OpenedPart {
   readonly part: Part
   readonly path: string
   readonly kind: FileKind
 }
 
 async function sealed(
-  { part, path, kind }: Opened,
+  { part, path, kind }: OpenedPart,
   signal: AbortSignal | undefined,
-  totalBytes = part.about?.totalBytes,
-): Promise<Arrival> {
+  totalBytes = part.metadata?.totalBytes,
+): Promise<FetchedPart> {
   if (totalBytes !== undefined && part.bytes !== totalBytes) {
-    const had = part.bytes
-    // Fewer is a beginning to go on from; more is nothing at all.
-    if (had > totalBytes) await writing(path, () => part.begin(undefined))
-    throw new Miss(`the parts of the file come to ${had} bytes and not to ${totalBytes}`, { again: true })
+    const { bytes } = part
+    // Fewer bytes can be resumed from; more are useless.
+    if (bytes > totalBytes) await withWriteErrors(path, () => part.restart(undefined))
+    throw new AttemptFailed(`the parts of the file come to ${bytes} bytes and not to ${totalBytes}`, {
+      isRetryable: true,
+    })
   }
-  const held = await writing(path, () => part.seal())
+  const content = await withWriteErrors(path, () => part.seal())
   signal?.throwIfAborted()
-  return { part, path, kind, ...held }
+  return { part, path, kind, ...content }
 }
 
-/** A disk that failed is the reason, whatever came after: the network's trouble alone is tried again. */
-async function ended(response: HttpResponse, opened: Opened | undefined): Promise<void> {
-  response.discard()
-  if (opened !== undefined) await writing(opened.path, () => opened.part.settled())
+/** Captive portals and error pages answer with HTML and status 200. */
+function refuseWebPage({ extension }: FileKind, expectedKind: string | undefined): void {
+  if (extension === 'html' && (expectedKind === 'image' || expectedKind === 'video'))
+    throw new AttemptFailed(`the host sent a web page in place of the ${expectedKind}`, {
+      isRetryable: true,
+    })
 }
 
-/** A portal that wants a password, or a page that says sorry, with status 200. */
-function refuseWebPage({ extension }: FileKind, expects: string | undefined): void {
-  if (extension === 'html' && (expects === 'image' || expects === 'video'))
-    throw new Miss(`the host sent a web page in place of the ${expects}`, { again: true })
-}
-
-const fileOf = (response: HttpResponse, meter: Meter, signal: AbortSignal | undefined): Bytes =>
+const fileOf = (response: HttpResponse, meter: FileMeter, signal: AbortSignal | undefined): Bytes =>
   withHead(decoded(checked(response, meter.receive, signal), response.header('content-encoding')), HEAD_BYTES)

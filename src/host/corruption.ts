@@ -14,28 +14,32 @@ import {
 import { errorCode } from './directories.js'
 
 /** SQLite's words for a file that is not, or not any more, a database that it can read. */
-export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(error) ?? '')
+export const isCorruption = (error: unknown): boolean =>
+  /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(error) ?? '')
 
 /** So a file also looks that is being set aside at this moment. */
-const isPulledAway = (error: unknown): boolean =>
+const isBeingReplaced = (error: unknown): boolean =>
   /^(SQLITE_(IOERR|CANTOPEN|READONLY_DBMOVED)|ENOENT$)/.test(errorCode(error) ?? '')
 
 /** Files that are taken away as often while they are opened are taken away by no neighbour that mends. */
-const MOST_ATTEMPTS = 5
+const MAX_ATTEMPTS = 5
 
 /** Opens, with a damaged file first set aside. `onSetAside` is told the name that it has now. */
-export function openOrSetAside(options: DatabaseOptions, onSetAside: (aside: string) => void): OpenDatabase {
+export function openOrQuarantine(
+  options: DatabaseOptions,
+  onSetAside: (aside: string) => void,
+): OpenDatabase {
   for (let attempt = 1; ; attempt++) {
     const found = inodeOf(options.path)
     try {
       const open = openDatabase(options)
-      if (open.isCurrent() || attempt === MOST_ATTEMPTS) return open
+      if (open.isCurrent() || attempt === MAX_ATTEMPTS) return open
       open.close()
     } catch (error) {
-      if (attempt === MOST_ATTEMPTS) throw error
-      if (isDamage(error)) setAside(options, found, onSetAside)
+      if (attempt === MAX_ATTEMPTS) throw error
+      if (isCorruption(error)) quarantine(options, found, onSetAside)
       // Whoever has the old file and the new log can be told anything: what counts is whether it is the old one.
-      else if (!(inodeOf(options.path) !== found || (isPulledAway(error) && isReplaced(options, found))))
+      else if (!(inodeOf(options.path) !== found || (isBeingReplaced(error) && isReplaced(options, found))))
         throw error
     }
   }
@@ -49,19 +53,19 @@ export function openOrSetAside(options: DatabaseOptions, onSetAside: (aside: str
  * the new file to the log of the old one. Therefore there is always a whole file under the name, the new one takes it
  * in one step, and the log goes before.
  */
-export function setAside(
+export function quarantine(
   options: DatabaseOptions,
   found: number | undefined,
   onSetAside: (aside: string) => void,
 ): void {
   const { path } = options
   const aside = `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
-  const isOurs = whileMending(options, () => {
+  const isOurs = whileReplacing(options, () => {
     if (found === undefined || inodeOf(path) !== found) return false
     const fresh = `${path}.new`
     removeAll(fresh)
     createDatabase({ ...options, path: fresh })
-    keepAs(path, aside)
+    addName(path, aside)
     for (const ending of LOGS) moveIfThere(path + ending, aside + ending)
     renameSync(fresh, path)
     return true
@@ -72,14 +76,14 @@ export function setAside(
 /** Waits for a neighbour that may be mending; whether the file is another one now. */
 function isReplaced(options: DatabaseOptions, found: number | undefined): boolean {
   try {
-    return whileMending(options, () => inodeOf(options.path) !== found)
+    return whileReplacing(options, () => inodeOf(options.path) !== found)
   } catch {
     // Where there can be no lock nobody mends; what went wrong first is what is to be told.
     return false
   }
 }
 
-const whileMending = <Result>({ path, busyTimeoutMs }: DatabaseOptions, work: () => Result): Result =>
+const whileReplacing = <Result>({ path, busyTimeoutMs }: DatabaseOptions, work: () => Result): Result =>
   exclusively(`${path}.mending`, busyTimeoutMs, work)
 
 const LOGS = ['-wal', '-shm'] as const
@@ -89,7 +93,7 @@ function removeAll(path: string): void {
 }
 
 /** A second name; a copy where the file system knows no second names. */
-function keepAs(path: string, name: string): void {
+function addName(path: string, name: string): void {
   try {
     linkSync(path, name)
   } catch {

@@ -59,7 +59,7 @@ export interface DatabaseOptions {
 export function openDatabase({
   path,
   migrations,
-  busyTimeoutMs = PATIENCE_MS,
+  busyTimeoutMs = BUSY_TIMEOUT_MS,
   synchronous = 'FULL',
   logPages = SHORT_LOG_PAGES,
 }: DatabaseOptions): OpenDatabase {
@@ -83,10 +83,10 @@ export function openDatabase({
 }
 
 /** How long a neighbour is waited for where nothing else is said. */
-const PATIENCE_MS = 10_000
+const BUSY_TIMEOUT_MS = 10_000
 const BUSY_PAUSE_MS = 5
 /** The same for whoever only looks. */
-const GLANCE_MS = 200
+const READONLY_BUSY_TIMEOUT_MS = 200
 /** With a thousand pages, SQLite's own choice, opening a file takes two thirds longer. */
 const SHORT_LOG_PAGES = 64
 
@@ -142,7 +142,7 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
   }
   const exec = (sql: string) => database.exec(sql)
 
-  function between<Result>(begin: string, work: () => Result): Result {
+  function inTransaction<Result>(begin: string, work: () => Result): Result {
     exec(begin)
     try {
       const result = work()
@@ -154,7 +154,7 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
     }
   }
 
-  const transaction = <Result>(work: () => Result): Result => between('BEGIN IMMEDIATE', work)
+  const transaction = <Result>(work: () => Result): Result => inTransaction('BEGIN IMMEDIATE', work)
 
   /**
    * A write by itself takes the lock first too. SQLite leaves a statement that was refused the lock (SQLITE_BUSY) in the
@@ -172,7 +172,7 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
     get: (sql, ...values) => perform(sql, (statement) => statement.get(values) as Row | undefined),
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
     transaction,
-    snapshot: (work) => between('BEGIN', work),
+    snapshot: (work) => inTransaction('BEGIN', work),
     isCurrent: () => inodeOf(path) === inode,
     inode,
     close: () => {
@@ -199,7 +199,7 @@ function migrate(open: OpenDatabase, database: Database.Database, migrations: re
  * Work that one process at a time does. The lock is one that the operating system holds on an empty file, which stays: it
  * goes with the process, however that ends.
  */
-export function exclusively<Result>(path: string, patienceMs = PATIENCE_MS, work: () => Result): Result {
+export function exclusively<Result>(path: string, patienceMs = BUSY_TIMEOUT_MS, work: () => Result): Result {
   createPrivately(path)
   const database = new Database(path)
   try {
@@ -230,7 +230,7 @@ export function readRows(path: string, sql: string, ...values: readonly Value[])
   const database = new Database(`${pathToFileURL(path).href}?mode=ro`)
   try {
     // A neighbour that ends tidies up, and holds the file for a moment.
-    database.exec(`PRAGMA busy_timeout = ${GLANCE_MS}`)
+    database.exec(`PRAGMA busy_timeout = ${READONLY_BUSY_TIMEOUT_MS}`)
     return database.prepare(sql).all(values) as Row[]
   } finally {
     database.close()

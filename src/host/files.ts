@@ -9,15 +9,15 @@ import { basename, dirname, join } from 'node:path'
 import { errorCode, makeFolders } from './directories.js'
 
 /** What one component of a path may hold on the file systems in use (ext4, APFS, NTFS). */
-const NAME_MOST_BYTES = 255
+export const MAX_NAME_BYTES = 255
 
 /** The longest beginning of at most `mostBytes` bytes of UTF-8 that cuts no character in two. */
-export function cutToBytes(text: string, mostBytes: number): string {
+export function cutToBytes(text: string, maxBytes: number): string {
   let kept = ''
   let bytes = 0
   for (const character of text) {
     bytes += Buffer.byteLength(character)
-    if (bytes > mostBytes) break
+    if (bytes > maxBytes) break
     kept += character
   }
   return kept
@@ -26,7 +26,7 @@ export function cutToBytes(text: string, mostBytes: number): string {
 /** A hidden name, different at every call, in the folder of `path`, and never too long because `path` is long. */
 export function temporaryBeside(path: string): string {
   const ending = `.${randomBytes(6).toString('hex')}.part`
-  const beginning = cutToBytes(basename(path), NAME_MOST_BYTES - ending.length - 1)
+  const beginning = cutToBytes(basename(path), MAX_NAME_BYTES - ending.length - 1)
   return join(dirname(path), `.${beginning}${ending}`)
 }
 
@@ -122,6 +122,3 @@ async function claimThenMove(from: string, to: string): Promise<void> {
     throw error
   }
 }
-
-/** Renames a file over whatever file or link is there; a link is replaced itself, not what it leads to. */
-export const moveReplacing = (from: string, to: string): Promise<void> => rename(from, to)

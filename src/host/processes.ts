@@ -52,11 +52,11 @@ export function groupIsAlive(leader: number): boolean {
     // Nobody is there; macOS says EPERM of a group that holds nothing but zombies.
     return false
   }
-  const members = numbersInProc()?.filter((pid) => statOf(pid)?.group === leader)
+  const members = pidsInProc()?.filter((pid) => statOf(pid)?.group === leader)
   return members === undefined || members.some((pid) => !isZombie(pid))
 }
 
-function numbersInProc(): readonly number[] | undefined {
+function pidsInProc(): readonly number[] | undefined {
   try {
     return readdirSync('/proc').map(Number).filter(Number.isInteger)
   } catch {

@@ -1,7 +1,7 @@
 /** The only retry loop of the program. What is retryable, and after how long, is the caller's pure decision. */
 import type { Clock } from './clock.js'
 
-export type Verdict<Value> =
+export type RetryDecision<Value> =
   | { readonly done: Value }
   | { readonly fail: unknown }
   | { readonly retryInMs: number }
@@ -10,7 +10,7 @@ export interface Retry<Outcome, Value> {
   /** One try; it must turn its expected failures into an outcome. What it throws ends the loop. */
   attempt(number: number): Promise<Outcome>
   /** What the outcome of try `number` (from 1) means. */
-  decide(outcome: Outcome, number: number): Verdict<Value>
+  decide(outcome: Outcome, number: number): RetryDecision<Value>
   readonly clock: Pick<Clock, 'sleep'>
   readonly signal?: AbortSignal | undefined
   onRetry?(outcome: Outcome, waitMs: number): void

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark } from '../host/processes.js'
 import { identityOf, withoutData } from './identity.js'
-import { FIND, runOfRow } from './run.js'
+import { FIND, runOfRow } from './journal-run.js'
 
 export interface Intent {
   readonly address: string
@@ -15,7 +15,7 @@ export interface Intent {
   readonly meaning?: unknown
 }
 
-export interface Doubt {
+export interface UnknownOutcome {
   readonly code: string
   readonly message: string
   /** What came back, if anything did. */
@@ -23,21 +23,21 @@ export interface Doubt {
   readonly answer?: string | undefined
 }
 
-export type Forgotten = 'forgotten' | 'unknown' | 'sending' | 'exists'
+export type ForgetResult = 'forgotten' | 'unknown' | 'sending' | 'exists'
 
 /**
  * Where an intent is written. The number alone would not do: a journal that is begun anew, because the file was damaged
  * or removed, gives the same numbers again, to other processes too.
  */
-export interface Place {
+export interface IntentRow {
   readonly row: number
   /** What the row is called as long as it has no id, such as ~3f2a. */
   readonly key: string
 }
 
-const MOST_ANSWER_CHARACTERS = 65_536
+const MAX_ANSWER_CHARACTERS = 65_536
 
-export function insert(db: OpenDatabase, intent: Intent, nowMs: number): Place {
+export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): IntentRow {
   const { address, profile, kind, model, input, meaning = input } = intent
   const { pid, startedAt } = ownMark()
   return db.transaction(() => {
@@ -68,12 +68,12 @@ function freeKey(db: OpenDatabase): string {
   }
 }
 
-export function retract(db: OpenDatabase, { row, key }: Place): void {
+export function retract(db: OpenDatabase, { row, key }: IntentRow): void {
   db.run(`DELETE FROM runs WHERE row = ? AND key = ? AND phase = 'sending'`, row, key)
 }
 
 /** Also where the row was already given up: another process may have taken this one for dead. Whether it was there. */
-export function accept(db: OpenDatabase, { row, key }: Place, id: string, status: string): boolean {
+export function accept(db: OpenDatabase, { row, key }: IntentRow, id: string, status: string): boolean {
   const { changes } = db.run(
     `UPDATE runs SET id = ?, key = NULL, phase = 'going', status = ?, pid = NULL, started_at = NULL,
        error_code = NULL, error_message = NULL WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`,
@@ -86,10 +86,10 @@ export function accept(db: OpenDatabase, { row, key }: Place, id: string, status
 }
 
 /** Whether the row was there. */
-export function doubt(
+export function markUnconfirmed(
   db: OpenDatabase,
-  { row, key }: Place,
-  { code, message, answerStatus, answer }: Doubt,
+  { row, key }: IntentRow,
+  { code, message, answerStatus, answer }: UnknownOutcome,
 ): boolean {
   const { changes } = db.run(
     `UPDATE runs SET phase = 'unconfirmed', status = 'unconfirmed', pid = NULL, started_at = NULL,
@@ -98,7 +98,7 @@ export function doubt(
     code,
     message,
     answerStatus ?? null,
-    answer?.slice(0, MOST_ANSWER_CHARACTERS) ?? null,
+    answer?.slice(0, MAX_ANSWER_CHARACTERS) ?? null,
     row,
     key,
   )
@@ -106,7 +106,7 @@ export function doubt(
 }
 
 /** A create whose process is gone will not hear what became of it. */
-export function buryTheDead(db: OpenDatabase): void {
+export function markOrphansUnconfirmed(db: OpenDatabase): void {
   for (const { row, pid, started_at } of db.all(
     `SELECT row, pid, started_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`,
   )) {
@@ -122,7 +122,7 @@ export function buryTheDead(db: OpenDatabase): void {
 }
 
 /** A run that exists is not forgotten: whoever paid for it may still want it. */
-export function forget(db: OpenDatabase, name: string, address: string | undefined): Forgotten {
+export function forget(db: OpenDatabase, name: string, address: string | undefined): ForgetResult {
   const found =
     db.get('SELECT * FROM runs WHERE key = ?', name) ??
     (address === undefined ? undefined : db.get(FIND, address, name))

@@ -3,10 +3,10 @@
  * migrated nor repaired. A row that is being sent may belong to a process that is dead.
  */
 import { readRows } from '../host/database.js'
-import type { JournalPhase } from './run.js'
-import { MOST_RUNS } from './typical-duration.js'
+import type { JournalPhase } from './journal-run.js'
+import { MAX_RUNS } from './typical-duration.js'
 
-export interface Glimpse {
+export interface RecentRun {
   /** The id, or the key of a row that has none. */
   readonly name: string
   readonly isConfirmed: boolean
@@ -22,7 +22,7 @@ export interface Glimpse {
 const PROMPT_LENGTH = 80
 
 /** Newest first. Throws when there is no such file, and when it is of a format that lacks what is asked for. */
-export const glanceAt = (path: string, most: number): readonly Glimpse[] =>
+export const readRecentRuns = (path: string, most: number): readonly RecentRun[] =>
   readRows(
     path,
     `SELECT coalesce(id, key) AS name, id IS NOT NULL AS confirmed, address, phase, status, kind, model,
@@ -42,7 +42,7 @@ export const glanceAt = (path: string, most: number): readonly Glimpse[] =>
   }))
 
 /** How long the latest runs of each model took, of one address or, where none is named, of all. Throws as above. */
-export function durationsAt(
+export function readDurations(
   path: string,
   address: string | undefined,
 ): ReadonlyMap<string, readonly number[]> {
@@ -53,7 +53,7 @@ export function durationsAt(
        FROM runs WHERE took_ms IS NOT NULL AND (?1 IS NULL OR address = ?1)
      ) WHERE place <= ?2`,
     address ?? null,
-    MOST_RUNS,
+    MAX_RUNS,
   )
   const found = new Map<string, number[]>()
   for (const { model, took_ms } of rows) {

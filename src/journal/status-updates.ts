@@ -1,11 +1,11 @@
 /** What later looks and downloads add to a run of the journal. */
 import type { OpenDatabase } from '../host/database.js'
 import type { RunState } from '../protocol/run.js'
-import type { Doubt } from './creates.js'
-import { FIND, type JournalFile, runOfRow } from './run.js'
+import type { UnknownOutcome } from './creates.js'
+import { FIND, type JournalFile, runOfRow } from './journal-run.js'
 
 /** A look at a run, as far as it is worth keeping. */
-export interface Sight {
+export interface StatusUpdate {
   readonly state: RunState
   /** From the sending to this sight, where one process saw both. */
   readonly elapsedMs?: number | undefined
@@ -14,10 +14,10 @@ export interface Sight {
 }
 
 /** The first final status stays: later looks bring fresh links and nothing else. */
-export function see(
+export function recordStatus(
   db: OpenDatabase,
   address: string,
-  { state, elapsedMs, tookMs }: Sight,
+  { state, elapsedMs, tookMs }: StatusUpdate,
   nowMs: number,
 ): void {
   const { id, phase, status, urls, failure, finishedAt } = state
@@ -56,11 +56,11 @@ export function see(
     )
 }
 
-export function miss(
+export function recordNotFound(
   db: OpenDatabase,
   address: string,
   id: string,
-  { code, message, answerStatus }: Doubt,
+  { code, message, answerStatus }: UnknownOutcome,
 ): void {
   db.run(
     `UPDATE runs SET error_code = ?, error_message = ?, answer_status = ?
@@ -73,7 +73,7 @@ export function miss(
   )
 }
 
-export function keepFiles(
+export function recordFiles(
   db: OpenDatabase,
   address: string,
   id: string,
@@ -84,11 +84,11 @@ export function keepFiles(
   if (found === undefined) return
   const { row } = runOfRow(found)
   db.transaction(() => {
-    for (const file of files) keepFile(db, row, file, nowMs)
+    for (const file of files) recordFile(db, row, file, nowMs)
   })
 }
 
-function keepFile(db: OpenDatabase, row: number, file: JournalFile, nowMs: number): void {
+function recordFile(db: OpenDatabase, row: number, file: JournalFile, nowMs: number): void {
   db.run(
     `INSERT INTO files (row, path, bytes, sha256, url, content_type, written_at) VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (row, path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256, url = excluded.url,

@@ -5,8 +5,8 @@
  */
 import { onAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
-import type { Ledger, Purpose } from './ledger.js'
-import { createMemoryLedger } from './memory.js'
+import type { Ledger, Purpose } from './limit-ledger.js'
+import { createMemoryLedger } from './memory-ledger.js'
 import type { Limit } from './window.js'
 
 export interface Grant {
@@ -53,8 +53,8 @@ export function createLimiter(
     alarm = undefined
     for (let waiter = next(); waiter !== undefined; waiter = next()) {
       const answer = ledger.take(waiter.purpose)
-      if ('againInMs' in answer) {
-        wakeIn(answer.againInMs)
+      if ('retryInMs' in answer) {
+        wakeIn(answer.retryInMs)
         return
       }
       leave(waiter)
@@ -103,5 +103,5 @@ export function createLimiter(
   }
 }
 
-export type { Ledger, Purpose } from './ledger.js'
-export { createMemoryLedger } from './memory.js'
+export type { Ledger, Purpose } from './limit-ledger.js'
+export { createMemoryLedger } from './memory-ledger.js'

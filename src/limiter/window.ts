@@ -13,27 +13,27 @@ export interface Limit {
   readonly windowMs: number
 }
 
-export interface Place {
+export interface Slot {
   /** When the request was answered or given up, in monotonic milliseconds; undefined while it is on its way. */
   settledAtMs: number | undefined
 }
 
-const isFree = (place: Place, limit: Limit, nowMs: number): boolean =>
-  place.settledAtMs !== undefined && place.settledAtMs + limit.windowMs <= nowMs
+const isFree = (slot: Slot, limit: Limit, nowMs: number): boolean =>
+  slot.settledAtMs !== undefined && slot.settledAtMs + limit.windowMs <= nowMs
 
 /** The places that still count. */
-export const held = <Held extends Place>(
-  places: readonly Held[],
+export const held = <Held extends Slot>(
+  slots: readonly Held[],
   limit: Limit,
   nowMs: number,
-): readonly Held[] => places.filter((place) => !isFree(place, limit, nowMs))
+): readonly Held[] => slots.filter((place) => !isFree(place, limit, nowMs))
 
 /**
  * How long until one may leave who has `ahead` others before it: 0 for now, Infinity while only an answer can free
  * a place.
  */
-export function waitMs(places: readonly Place[], limit: Limit, nowMs: number, ahead = 0): number {
-  const counting = held(places, limit, nowMs)
+export function waitMs(slots: readonly Slot[], limit: Limit, nowMs: number, ahead = 0): number {
+  const counting = held(slots, limit, nowMs)
   const surplus = counting.length + ahead - limit.requests
   if (surplus < 0) return 0
   const frees = counting.map(({ settledAtMs }) =>

@@ -70,9 +70,10 @@ function homeWith(
         model: 'acme/still-1',
         input: { prompt },
       })
-      if (phase === 'unconfirmed') journal.doubt(row, { code: 'submission_unknown', message: 'lost' })
+      if (phase === 'unconfirmed')
+        journal.markUnconfirmed(row, { code: 'submission_unknown', message: 'lost' })
       else journal.accept(row, id, 'queued')
-      if (phase === 'succeeded') journal.see(address, { state: succeeded(id) })
+      if (phase === 'succeeded') journal.recordStatus(address, { state: succeeded(id) })
     }
   })
   return home

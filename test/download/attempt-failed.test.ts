@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { Miss, mayHaveExpired, missOfStatus, waitAfter } from '../../src/download/attempt-failed.js'
+import {
+  AttemptFailed,
+  failureOfStatus,
+  mayHaveExpired,
+  waitAfter,
+} from '../../src/download/attempt-failed.js'
 
-const miss = (more = {}) => new Miss('the connection broke', { again: true, ...more })
+const failure = (more = {}) => new AttemptFailed('the connection broke', { isRetryable: true, ...more })
 
-describe('the wait after a miss', () => {
+describe('the wait after a failed attempt', () => {
   it('grows, and ends after five', () => {
-    expect([1, 2, 3, 4, 5, 6].map((number) => waitAfter(miss(), number, 0.5))).toEqual([
+    expect([1, 2, 3, 4, 5, 6].map((number) => waitAfter(failure(), number, 0.5))).toEqual([
       1_000,
       2_000,
       4_000,
@@ -16,17 +21,17 @@ describe('the wait after a miss', () => {
   })
 
   it('is spread by a quarter', () => {
-    expect([0, 0.999999].map((random) => waitAfter(miss(), 3, random))).toEqual([3_000, 5_000])
+    expect([0, 0.999999].map((random) => waitAfter(failure(), 3, random))).toEqual([3_000, 5_000])
   })
 
   it('is the host’s own when that is longer, up to a minute', () => {
-    expect([500, 9_000, 600_000].map((retryAfterMs) => waitAfter(miss({ retryAfterMs }), 1, 0.5))).toEqual([
-      1_000, 9_000, 60_000,
-    ])
+    expect([500, 9_000, 600_000].map((retryAfterMs) => waitAfter(failure({ retryAfterMs }), 1, 0.5))).toEqual(
+      [1_000, 9_000, 60_000],
+    )
   })
 
   it('is none where another try changes nothing', () => {
-    expect(waitAfter(miss({ again: false }), 1, 0.5)).toBeUndefined()
+    expect(waitAfter(failure({ isRetryable: false }), 1, 0.5)).toBeUndefined()
   })
 })
 
@@ -47,13 +52,13 @@ describe('a status', () => {
     [503, true, false],
     [599, true, false],
   ])('%i: again %s, expired %s', (status, again, expired) => {
-    const told = missOfStatus(status, 7_000)
-    expect(told).toMatchObject({ again, status, message: `the host answered ${status}` })
+    const told = failureOfStatus(status, 7_000)
+    expect(told).toMatchObject({ isRetryable: again, status, message: `the host answered ${status}` })
     expect(mayHaveExpired(told)).toBe(expired)
     expect(told.retryAfterMs).toBe(status === 429 || status === 503 ? 7_000 : undefined)
   })
 })
 
 it('says nothing that could drive a terminal', () => {
-  expect(new Miss('\u001b[31mred\nline', { again: true }).message).toBe('[31mred line')
+  expect(new AttemptFailed('\u001b[31mred\nline', { isRetryable: true }).message).toBe('[31mred line')
 })

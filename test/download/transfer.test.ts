@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import type { DownloadResult, Progress } from '../../src/download/index.js'
+import type { DownloadProgress, DownloadResult } from '../../src/download/index.js'
 import { HttpFailure } from '../../src/host/http.js'
 import {
   answer,
@@ -18,7 +18,7 @@ import {
   output,
   PNG,
   serve,
-} from './place-of-work.js'
+} from './download-setup.js'
 
 const RETRIES = [1_000, 2_000, 4_000, 8_000, 16_000]
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
@@ -124,7 +124,7 @@ describe('a download', () => {
 
   it('tells how far it is', async () => {
     const host = await serve((_, response) => response.setHeader('content-length', PNG.length).end(PNG))
-    const told: Progress[] = []
+    const told: DownloadProgress[] = []
     await createWork().download([output(host), output(host)], {
       ...into(newFolder()),
       onProgress: (progress) => told.push(progress),
@@ -177,7 +177,7 @@ describe('what is not whole', () => {
       () => answer(() => once(PNG), { 'content-length': String(PNG.length) }),
     )
     const work = createWork(fetch)
-    const told: Progress[] = []
+    const told: DownloadProgress[] = []
     const [result] = await work.download([output('https://host.example/x')], {
       ...into(folder),
       onProgress: (progress) => told.push(progress),

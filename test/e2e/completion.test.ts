@@ -25,7 +25,7 @@ function furnished(): Place {
   writeFileSync(join(config, 'config.json'), JSON.stringify(CONFIG))
   mkdirSync(join(place.folder, 'sub folder'))
   for (const name of ['plain.png', 'shots.yaml']) writeFileSync(join(place.folder, name), '')
-  const journal = openJournal({ path: join(state, 'journal.db'), now: () => 0, onSetAside() {} })
+  const journal = openJournal({ path: join(state, 'journal.db'), now: () => 0, onQuarantine() {} })
   const address = 'https://api.example.com'
   const common = {
     address,
@@ -38,7 +38,7 @@ function furnished(): Place {
     journal.accept(journal.intend(common), id, 'queued')
   const done = { urls: ['https://cdn.example/a.png'], failure: undefined, service: {} }
   const times = { createdAt: undefined, finishedAt: undefined }
-  journal.see(address, {
+  journal.recordStatus(address, {
     state: { id: 'done_1', status: 'succeeded', phase: 'succeeded', ...done, ...times },
   })
   journal.close()

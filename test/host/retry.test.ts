@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { type Retry, retry, type Verdict } from '../../src/host/retry.js'
+import { type Retry, type RetryDecision, retry } from '../../src/host/retry.js'
 import { createManualClock } from '../support/clock.js'
 
-const createBench = (verdicts: readonly Verdict<string>[], more: Partial<Retry<number, string>> = {}) => {
+const createBench = (
+  verdicts: readonly RetryDecision<string>[],
+  more: Partial<Retry<number, string>> = {},
+) => {
   const clock = createManualClock()
   const tries: [number, number][] = []
   const policy: Retry<number, string> = {

@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type Intent, type Journal, openJournal, type Place } from '../../src/journal/index.js'
-import { listStatement } from '../../src/journal/list.js'
+import { type Intent, type IntentRow, type Journal, openJournal } from '../../src/journal/index.js'
+import { listStatement } from '../../src/journal/list-runs.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
 import type { RunState } from '../../src/protocol/run.js'
 import { built } from '../support/built.js'
@@ -23,7 +23,7 @@ const INTENT: Intent = {
 function createTestJournal(path = join(temporaryFolder(), 'state', 'journal.db')) {
   const setAside: string[] = []
   let nowMs = Date.UTC(2026, 0, 1)
-  const journal = openJournal({ path, now: () => nowMs, onSetAside: (name) => setAside.push(name) })
+  const journal = openJournal({ path, now: () => nowMs, onQuarantine: (name) => setAside.push(name) })
   onTestFinished(() => journal.close())
   return {
     journal,
@@ -48,7 +48,7 @@ const state = (id: string, phase: RunState['phase'], more: Partial<RunState> = {
 })
 
 /** A run with its id. */
-function accepted(journal: Journal, id: string, more: Partial<Intent> = {}): Place {
+function accepted(journal: Journal, id: string, more: Partial<Intent> = {}): IntentRow {
   const place = journal.intend({ ...INTENT, ...more })
   journal.accept(place, id)
   return place
@@ -70,10 +70,10 @@ describe('the life of a row', () => {
       status: 'queued',
       key: undefined,
     })
-    journal.see(ADDRESS, { state: state('r1', 'going') })
+    journal.recordStatus(ADDRESS, { state: state('r1', 'going') })
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'going', status: 'processing' })
     advance(42_000)
-    journal.see(ADDRESS, { state: state('r1', 'succeeded', { urls: ['https://x.example/1'] }) })
+    journal.recordStatus(ADDRESS, { state: state('r1', 'succeeded', { urls: ['https://x.example/1'] }) })
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
       phase: 'succeeded',
       urls: ['https://x.example/1'],
@@ -85,11 +85,17 @@ describe('the life of a row', () => {
   it('ends once: later looks bring fresh links and nothing else', () => {
     const { journal, advance } = createTestJournal()
     accepted(journal, 'r1')
-    journal.see(ADDRESS, { state: state('r1', 'succeeded', { urls: ['https://x.example/1'] }), elapsedMs: 7 })
+    journal.recordStatus(ADDRESS, {
+      state: state('r1', 'succeeded', { urls: ['https://x.example/1'] }),
+      elapsedMs: 7,
+    })
     advance(1_000)
-    journal.see(ADDRESS, { state: state('r1', 'succeeded', { urls: ['https://x.example/2'] }), elapsedMs: 9 })
-    journal.see(ADDRESS, { state: state('r1', 'failed', { failure: 'no' }) })
-    journal.see(ADDRESS, { state: state('r1', 'going') })
+    journal.recordStatus(ADDRESS, {
+      state: state('r1', 'succeeded', { urls: ['https://x.example/2'] }),
+      elapsedMs: 9,
+    })
+    journal.recordStatus(ADDRESS, { state: state('r1', 'failed', { failure: 'no' }) })
+    journal.recordStatus(ADDRESS, { state: state('r1', 'going') })
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
       phase: 'succeeded',
       elapsedMs: 7,
@@ -101,7 +107,7 @@ describe('the life of a row', () => {
   it('keeps why it failed', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1')
-    journal.see(ADDRESS, { state: state('r1', 'failed', { status: 'rejected', failure: 'unsafe' }) })
+    journal.recordStatus(ADDRESS, { state: state('r1', 'failed', { status: 'rejected', failure: 'unsafe' }) })
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
       phase: 'failed',
       status: 'rejected',
@@ -121,7 +127,7 @@ describe('the life of a row', () => {
   it('stays in doubt with what came back, and takes an id that comes after all', () => {
     const { journal } = createTestJournal()
     const place = journal.intend(INTENT)
-    journal.doubt(place, {
+    journal.markUnconfirmed(place, {
       code: 'submission_unknown',
       message: 'lost',
       answerStatus: 500,
@@ -155,9 +161,9 @@ describe('the life of a row', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1')
     const file = { path: '/a/fox.png', bytes: 1, sha256: 'a', url: 'https://x', content_type: 'image/png' }
-    journal.keepFiles(ADDRESS, 'r1', [file, { ...file, path: '/a/fox-2.png' }])
-    journal.keepFiles(ADDRESS, 'r1', [{ ...file, sha256: 'b' }])
-    journal.keepFiles(ADDRESS, 'unknown', [file])
+    journal.recordFiles(ADDRESS, 'r1', [file, { ...file, path: '/a/fox-2.png' }])
+    journal.recordFiles(ADDRESS, 'r1', [{ ...file, sha256: 'b' }])
+    journal.recordFiles(ADDRESS, 'unknown', [file])
     const run = journal.find(ADDRESS, 'r1')
     expect(run && journal.filesOf(run).map(({ path, sha256 }) => [path, sha256])).toEqual([
       ['/a/fox.png', 'b'],
@@ -169,7 +175,7 @@ describe('the life of a row', () => {
     const { journal } = createTestJournal()
     const sending = journal.intend(INTENT).key
     const place = journal.intend(INTENT)
-    journal.doubt(place, { code: 'submission_unknown', message: 'lost' })
+    journal.markUnconfirmed(place, { code: 'submission_unknown', message: 'lost' })
     accepted(journal, 'r1')
     expect([
       journal.forget('~nothing'),
@@ -178,7 +184,7 @@ describe('the life of a row', () => {
       journal.forget('r1'),
       journal.forget(place.key),
     ]).toEqual(['unknown', 'sending', 'exists', 'unknown', 'forgotten'])
-    journal.miss(ADDRESS, 'r1', { code: 'run_not_found', message: 'no' })
+    journal.recordNotFound(ADDRESS, 'r1', { code: 'run_not_found', message: 'no' })
     expect(journal.forget('r1', ADDRESS)).toBe('forgotten')
   })
 
@@ -190,7 +196,7 @@ describe('the life of a row', () => {
     journal.retract(lost)
     expect([
       journal.accept(lost, 'r1'),
-      journal.doubt(lost, { code: 'submission_unknown', message: 'lost' }),
+      journal.markUnconfirmed(lost, { code: 'submission_unknown', message: 'lost' }),
     ]).toEqual([false, false])
     expect(journal.list({})).toMatchObject([{ id: undefined, phase: 'sending', key: other.key }])
   })
@@ -218,8 +224,8 @@ describe('what was run before', () => {
     accepted(journal, 'going', { input })
     accepted(journal, 'other', { input: { prompt: 'a hen' } })
     accepted(journal, 'elsewhere', { input, address: 'local' })
-    for (const id of ['old', 'new', 'other']) journal.see(ADDRESS, { state: state(id, 'succeeded') })
-    journal.see('local', { state: state('elsewhere', 'succeeded') })
+    for (const id of ['old', 'new', 'other']) journal.recordStatus(ADDRESS, { state: state(id, 'succeeded') })
+    journal.recordStatus('local', { state: state('elsewhere', 'succeeded') })
     const found = (most: number) => journal.reusable(ADDRESS, 'acme/still-1', input, most).map(({ id }) => id)
     expect(found(10)).toEqual(['new', 'old'])
     expect(found(1)).toEqual(['new'])
@@ -230,22 +236,22 @@ describe('what was run before', () => {
     const { journal } = createTestJournal()
     const took = (id: string, tookMs: number | undefined) => {
       accepted(journal, id)
-      journal.see(ADDRESS, { state: state(id, 'succeeded'), tookMs })
+      journal.recordStatus(ADDRESS, { state: state(id, 'succeeded'), tookMs })
     }
     took('a', 10_000)
     took('b', 20_000)
     took('unseen', undefined)
-    expect(journal.usual(ADDRESS, 'acme/still-1')).toBeUndefined()
+    expect(journal.typicalDuration(ADDRESS, 'acme/still-1')).toBeUndefined()
     took('c', 90_000)
-    expect(journal.usual(ADDRESS, 'acme/still-1')).toEqual({
+    expect(journal.typicalDuration(ADDRESS, 'acme/still-1')).toEqual({
       medianMs: 20_000,
       fromMs: 20_000,
       toMs: 90_000,
       runs: 3,
     })
-    expect(journal.usual('local', 'acme/still-1')).toBeUndefined()
+    expect(journal.typicalDuration('local', 'acme/still-1')).toBeUndefined()
     for (let at = 0; at < 25; at++) took(`later ${at}`, 5_000)
-    expect(journal.usual(ADDRESS, 'acme/still-1')).toMatchObject({ medianMs: 5_000, runs: 25 })
+    expect(journal.typicalDuration(ADDRESS, 'acme/still-1')).toMatchObject({ medianMs: 5_000, runs: 25 })
   })
 })
 
@@ -301,11 +307,11 @@ describe('several processes', () => {
     const { journal: first, path, setAside } = createTestJournal()
     const { journal: second, setAside: bySecond } = createTestJournal(path)
     accepted(first, 'early')
-    first.setAside()
+    first.quarantine()
     expect([first.isCurrent(), second.isCurrent()]).toEqual([false, false])
     const { journal: third } = createTestJournal(path)
     accepted(third, 'late')
-    second.setAside()
+    second.quarantine()
     expect([setAside.length, bySecond.length]).toEqual([1, 0])
     expect(third.isCurrent()).toBe(true)
     expect(
@@ -409,7 +415,7 @@ describe('growth', () => {
     for (const filter of filters) {
       const { sql, values } = listStatement({ ...filter, limit: 50 })
       const plan = planOf(sql, values.length)
-      expect(plan).toMatch(/USING INDEX runs_by_/)
+      expect(plan).toMatch(/USING INDEX runs_by_time/)
       expect(plan).not.toMatch(/TEMP B-TREE/)
     }
   })

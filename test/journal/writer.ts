@@ -6,7 +6,7 @@ const [path = '', name = '', runs = '', kill] = process.argv.slice(2)
 const journal = openJournal({
   path,
   now: () => Date.now(),
-  onSetAside: (aside) => writeSync(1, `aside ${aside}\n`),
+  onQuarantine: (aside) => writeSync(1, `aside ${aside}\n`),
 })
 for (let number = 0; number < Number(runs); number++) {
   const row = journal.intend({

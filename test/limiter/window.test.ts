@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { held, type Place, waitMs } from '../../src/limiter/window.js'
+import { held, type Slot, waitMs } from '../../src/limiter/window.js'
 
 const LIMIT = { requests: 3, windowMs: 10_000 }
 const under = undefined
-const places = (...settled: (number | undefined)[]): Place[] =>
-  settled.map((settledAtMs) => ({ settledAtMs }))
+const places = (...settled: (number | undefined)[]): Slot[] => settled.map((settledAtMs) => ({ settledAtMs }))
 
 describe('the arithmetic of the window', () => {
   it.each([

@@ -8,7 +8,7 @@ export function withJournal<Result>(home: string, work: (journal: Journal) => Re
   const journal = openJournal({
     path: join(home, 'state', 'journal.db'),
     now: () => Date.now(),
-    onSetAside(name) {
+    onQuarantine(name) {
       throw new Error(`the journal is damaged: ${name}`)
     },
   })

@@ -126,7 +126,7 @@ function rowsOf({ home }: Place): readonly JournalRun[] {
   const journal = openJournal({
     path,
     now: () => Date.now(),
-    onSetAside(name) {
+    onQuarantine(name) {
       throw new Error(`the journal was damaged: ${name}`)
     },
   })

@@ -11,7 +11,7 @@ import { createHash } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
-import { openOrSetAside } from '../../host/corruption.js'
+import { openOrQuarantine } from '../../host/corruption.js'
 import type { OpenDatabase } from '../../host/database.js'
 import { errorCode } from '../../host/directories.js'
 
@@ -33,7 +33,10 @@ export interface ClaimOptions {
 
 /** Throws `usage` when another batch has it, and the system's error where no claim can be kept. */
 export function claimBatch({ lockPath, folder, now }: ClaimOptions): Claim {
-  const db = openOrSetAside({ path: join(folder, `${keyOf(lockPath)}.db`), migrations: MIGRATIONS }, () => {})
+  const db = openOrQuarantine(
+    { path: join(folder, `${keyOf(lockPath)}.db`), migrations: MIGRATIONS },
+    () => {},
+  )
   try {
     // Whoever holds it keeps it for minutes: waiting is of no use.
     db.get('PRAGMA busy_timeout = 0')

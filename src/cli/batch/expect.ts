@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Expectation, expectationOf } from '../../batch/plan/expected.js'
-import { usualOf } from '../../journal/typical-duration.js'
+import { typicalDurationOf } from '../../journal/typical-duration.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Context } from '../context/context.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
@@ -13,7 +13,7 @@ export async function expect(ctx: Context, { plan, options }: Prepared): Promise
   return expectationOf(plan.steps, plan.counts.requests, {
     ...RUNS_LIMIT,
     concurrency: options.concurrency,
-    usualMs: (model) => usualOf(took.get(model) ?? [])?.medianMs,
+    usualMs: (model) => typicalDurationOf(took.get(model) ?? [])?.medianMs,
   })
 }
 
@@ -23,9 +23,9 @@ async function durations(ctx: Context): Promise<ReadonlyMap<string, readonly num
   if (!existsSync(path)) return new Map()
   // A plan is made without an address too.
   const address = await ctx.address().catch(() => undefined)
-  const { durationsAt } = await import('../../journal/readonly-queries.js')
+  const { readDurations } = await import('../../journal/readonly-queries.js')
   try {
-    return durationsAt(path, address)
+    return readDurations(path, address)
   } catch {
     return new Map()
   }

@@ -5,7 +5,7 @@ import { removeLeftovers, writeLock } from '../../batch/lock/file.js'
 import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
 import { expectationOf } from '../../batch/plan/expected.js'
 import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
-import { inWords } from '../../download/trouble.js'
+import { describeFileError } from '../../download/file-errors.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context/context.js'
@@ -92,7 +92,7 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<number> {
       budget: RUNS_LIMIT,
       concurrency: options.concurrency,
       timeoutMs: options.patienceMs,
-      durationsOf: (model) => recorder?.took(model) ?? [],
+      durationsOf: (model) => recorder?.durations(model) ?? [],
       signal: interrupts.first,
       stopsCreating: ({ exitCode }) => options.failFast || ENDING.includes(exitCode),
       onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
@@ -109,11 +109,11 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<number> {
 function expectRuns(recorder: Recorder, { plan, prepared, progress }: Work): void {
   const steps = activeSteps(plan).filter(needsService)
   for (const model of new Set(steps.map((step) => step.model)))
-    progress.runBegan(model, model === undefined ? undefined : recorder.usual(model))
+    progress.runBegan(model, model === undefined ? undefined : recorder.typicalDuration(model))
   const { expectedMs } = expectationOf(steps, countsOf(steps).requests, {
     ...RUNS_LIMIT,
     concurrency: prepared.options.concurrency,
-    usualMs: (model) => recorder.usual(model)?.medianMs,
+    usualMs: (model) => recorder.typicalDuration(model)?.medianMs,
   })
   if (expectedMs !== undefined) progress.expects(expectedMs)
 }
@@ -145,10 +145,14 @@ async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
 }
 
 const unwritable = (path: string, error: unknown): RushesError =>
-  new RushesError('download_failed', `The lock file ${path} cannot be written: ${inWords(error)}.`, {
-    hint: 'Nothing more is created without it. What exists is in rushes list; the same command goes on when there is room.',
-    cause: error,
-  })
+  new RushesError(
+    'download_failed',
+    `The lock file ${path} cannot be written: ${describeFileError(error)}.`,
+    {
+      hint: 'Nothing more is created without it. What exists is in rushes list; the same command goes on when there is room.',
+      cause: error,
+    },
+  )
 
 const nameOf = ({ entry }: Step, run: string | undefined): string => `${entry.name} (${run ?? 'no run'})`
 

@@ -86,11 +86,11 @@ export async function createBatchService(
           namer: createNamer(target),
           overwrite: action.replaces || overwrite,
           signal: interrupts.first,
-          have: recorder.filesOf(state.id),
-          beforePlace,
+          earlier: recorder.filesOf(state.id),
+          beforeMove: beforePlace,
         })
         const files = results.flatMap((each) => (each.ok ? [each.file] : []))
-        recorder.files(state.id, files)
+        recorder.recordFiles(state.id, files)
         for (const each of results) if (!each.ok) return each
         const [file] = files
         if (file === undefined) throw new Error('a succeeded run has an output')

@@ -1,7 +1,7 @@
 /** `rushes forget`: drop unconfirmed rows from the journal, once it is known what became of them. */
 import type { Command } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
-import type { Forgotten } from '../../journal/index.js'
+import type { ForgetResult } from '../../journal/index.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
@@ -33,7 +33,7 @@ export async function forgetCommand(ctx: Context, names: readonly string[]): Pro
   return exitCodeOf(errors)
 }
 
-function errorOf(name: string, outcome: Exclude<Forgotten, 'forgotten'>): RushesError {
+function errorOf(name: string, outcome: Exclude<ForgetResult, 'forgotten'>): RushesError {
   switch (outcome) {
     case 'unknown':
       return usageError(

@@ -48,13 +48,13 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
     ids.map(async (id, index) => {
       try {
         const state = await client.get(id, ctx.interrupts.first)
-        recorder.saw({ state })
+        recorder.recordStatus({ state })
         failed ||= state.phase === 'failed'
         turns.settle(index, state)
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown
         const error = asRushesError(thrown).with({ runId: id })
-        if (error.code === 'run_not_found') recorder.missed(error, id)
+        if (error.code === 'run_not_found') recorder.recordNotFound(error, id)
         turns.settle(index, error)
       }
     }),

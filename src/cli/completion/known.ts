@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseBaseUrl } from '../../client/address.js'
-import type { Glimpse } from '../../journal/readonly-queries.js'
+import type { RecentRun } from '../../journal/readonly-queries.js'
 import type { Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { DATABASE_NAME } from '../../service/folders.js'
@@ -22,7 +22,7 @@ import {
 } from '../settings/table.js'
 import type { Candidate } from './candidates.js'
 
-export interface KnownRun extends Glimpse {
+export interface KnownRun extends RecentRun {
   /** One printable line. */
   readonly about: string
 }
@@ -75,8 +75,8 @@ export function createKnown(env: Env, globals: Globals): Known {
       const path = join(folders.state, JOURNAL_FILE)
       // The database alone costs as much as everything else here.
       if (!existsSync(path)) return []
-      const { glanceAt } = await import('../../journal/readonly-queries.js')
-      return glanceAt(path, MOST_RUNS)
+      const { readRecentRuns } = await import('../../journal/readonly-queries.js')
+      return readRecentRuns(path, MOST_RUNS)
         .filter(({ name, status }) => isPlainWord(name) && isPlainWord(status))
         .map((run) => ({ ...run, about: aboutOf(run) }))
     })
@@ -123,7 +123,7 @@ export function createKnown(env: Env, globals: Globals): Known {
   }
 }
 
-const aboutOf = ({ status, kind, prompt }: Glimpse): string =>
+const aboutOf = ({ status, kind, prompt }: RecentRun): string =>
   shortened(
     printable([status, kind, prompt].filter((each) => each !== undefined && each !== '').join(' ')),
     ABOUT_LENGTH,

@@ -2,12 +2,12 @@
 import { join } from 'node:path'
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import { isDamage } from '../../host/corruption.js'
+import { isCorruption } from '../../host/corruption.js'
 import { NewerFormat } from '../../host/database.js'
 import { type Journal, openJournal } from '../../journal/index.js'
-import { withFallback } from '../../limiter/fallback.js'
+import { withFallback } from '../../limiter/fallback-ledger.js'
 import type { Ledger } from '../../limiter/index.js'
-import { budgetOf, openSharedLedger } from '../../limiter/shared.js'
+import { budgetOf, openSharedLedger } from '../../limiter/shared-ledger.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 
@@ -42,7 +42,7 @@ function open({ folder, clock, warn }: StateOptions): Journal {
     return openJournal({
       path,
       now: () => clock.now(),
-      onSetAside: (name) => warn(saySetAside(path, name)),
+      onQuarantine: (name) => warn(saySetAside(path, name)),
     })
   } catch (error) {
     throw error instanceof NewerFormat ? newerState(folder, error) : error
@@ -65,7 +65,7 @@ function mending(options: StateOptions): Journal {
     try {
       return call()
     } catch (error) {
-      if (isDamage(error)) journal.setAside()
+      if (isCorruption(error)) journal.quarantine()
       else if (journal.isCurrent()) throw error
       else journal.close()
       journal = open(options)

@@ -1,7 +1,7 @@
 /** Files in the way, and folders that cannot be written, are found before anything is paid for. */
 import { dirname, resolve } from 'node:path'
+import { knownPaths } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/move-into-place.js'
-import { knownPaths } from '../../download/names.js'
 import { usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import type { Delivery } from '../flags/delivery.js'

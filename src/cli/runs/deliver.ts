@@ -1,6 +1,12 @@
 /** Downloads the outputs of a run that has succeeded. What goes wrong becomes part of its record. */
 import type { Client } from '../../client/index.js'
-import type { DownloadedFile, Downloader, Namer, Output, Progress as Transfer } from '../../download/index.js'
+import type {
+  DownloadedFile,
+  Downloader,
+  Namer,
+  Output,
+  DownloadProgress as Transfer,
+} from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run.js'
 import type { Delivery } from '../flags/delivery.js'
@@ -21,7 +27,7 @@ export interface DeliverParts {
   readonly namer: Namer | undefined
   /** Standard output as a stream, for the bytes of `-o -`. */
   stdout(): OutputStream
-  readonly recorder: Pick<Recorder, 'files' | 'filesOf'>
+  readonly recorder: Pick<Recorder, 'recordFiles' | 'filesOf'>
   /** The service, as a sidecar names it. */
   readonly address: string
   /** The command that resumes with a run. */
@@ -63,14 +69,14 @@ async function download(parts: DeliverParts, run: FollowedRun, state: RunState):
       target: delivery.target,
       namer,
       overwrite: delivery.overwrite,
-      have: recorder.filesOf(id),
+      earlier: recorder.filesOf(id),
       stdout: delivery.target.kind === 'stdout' ? parts.stdout() : undefined,
       signal: interrupts.first,
       onProgress: (transfer) => parts.onTransfer(id, transfer),
     })
     for (const result of results) if (result.ok) for (const warning of result.warnings) parts.warn(warning)
     const files = results.flatMap((result) => (result.ok ? [result.file] : []))
-    recorder.files(id, files)
+    recorder.recordFiles(id, files)
     const errors = results.flatMap((result) => (result.ok ? [] : [result.error]))
     errors.push(...(await sidecarsFailed(parts, run, state, files)))
     return { files, error: firstError(errors, id, parts) }

@@ -10,7 +10,7 @@ import type { Recorder } from './record.js'
 export interface FollowParts {
   readonly client: Pick<Client, 'follow'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly recorder: Pick<Recorder, 'saw' | 'missed'>
+  readonly recorder: Pick<Recorder, 'recordStatus' | 'recordNotFound'>
 }
 
 /** The end of a run's following. */
@@ -56,7 +56,7 @@ export function createRunFollower({ client, clock, recorder }: FollowParts, know
 
   function ended(state: RunState, durationMs?: number): FollowedRun {
     const elapsedMs = elapsedOf(known, clock)
-    recorder.saw({ state, elapsedMs, tookMs: durationMs })
+    recorder.recordStatus({ state, elapsedMs, tookMs: durationMs })
     const error = state.phase === 'failed' ? runFailed(state) : undefined
     return { known, state, error, finishedAt: new Date(clock.now()).toISOString(), elapsedMs }
   }
@@ -70,13 +70,13 @@ export function createRunFollower({ client, clock, recorder }: FollowParts, know
       const step = await follower.poll(signal, { isUrgent })
       if (step.is === 'trouble') return step
       if (step.is === 'gave up') {
-        if (step.error.code === 'run_not_found') recorder.missed(step.error, known.id)
+        if (step.error.code === 'run_not_found') recorder.recordNotFound(step.error, known.id)
         return { is: 'over', run: stopped(step.error) }
       }
       const { state } = step
       if (step.is === 'ended')
         return { is: 'over', run: ended(state, step.durationMs), durationMs: step.durationMs }
-      if (state.status !== last?.status) recorder.saw({ state })
+      if (state.status !== last?.status) recorder.recordStatus({ state })
       last = state
       return step
     },

@@ -9,14 +9,14 @@ import type { DownloadedFile } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
 import { messageOf } from '../../errors.js'
 import type {
-  Doubt,
   Intent,
+  IntentRow,
   Journal,
   JournalFile,
   JournalRun,
-  Place,
-  Sight,
-  Usual,
+  StatusUpdate,
+  TypicalDuration,
+  UnknownOutcome,
 } from '../../journal/index.js'
 
 /** What is kept of one create, as it happens. */
@@ -33,15 +33,15 @@ export interface CreateNote {
 
 export interface Recorder {
   note(intent: Omit<Intent, 'address' | 'profile'>): CreateNote
-  saw(sight: Sight): void
+  recordStatus(update: StatusUpdate): void
   /** The service says that it has no such run. */
-  missed(error: RushesError, id: string): void
-  files(id: string, files: readonly DownloadedFile[]): void
-  /** The files of a run that earlier commands brought home. */
+  recordNotFound(error: RushesError, id: string): void
+  recordFiles(id: string, files: readonly DownloadedFile[]): void
+  /** The files of a run that earlier commands downloaded. */
   filesOf(id: string): readonly JournalFile[]
   find(id: string): JournalRun | undefined
-  usual(model: string): Usual | undefined
-  took(model: string): readonly number[]
+  typicalDuration(model: string): TypicalDuration | undefined
+  durations(model: string): readonly number[]
   /** The newest run with an id that was created for the same request at that instant or later. */
   lastOf(identity: string, sinceMs: number): JournalRun | undefined
 }
@@ -72,11 +72,11 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
 
   return {
     note: (intent) => createNote(attempt, { ...intent, address, profile }),
-    saw: (sight) => attempt((open) => open.see(address, sight)),
-    missed: (error, id) => attempt((open) => open.miss(address, id, doubtOf(error))),
-    files: (id, files) =>
+    recordStatus: (update) => attempt((open) => open.recordStatus(address, update)),
+    recordNotFound: (error, id) => attempt((open) => open.recordNotFound(address, id, doubtOf(error))),
+    recordFiles: (id, files) =>
       attempt((open) =>
-        open.keepFiles(
+        open.recordFiles(
           address,
           id,
           // Bytes that went to standard output are in no file.
@@ -89,23 +89,23 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
         return run === undefined ? [] : open.filesOf(run)
       }) ?? [],
     find: (id) => attempt((open) => open.find(address, id)),
-    took: (model) => attempt((open) => open.took(address, model)) ?? [],
+    durations: (model) => attempt((open) => open.durations(address, model)) ?? [],
     lastOf: (identity, sinceMs) => attempt((open) => open.lastOf(address, identity, sinceMs)),
-    usual: (model) => attempt((open) => open.usual(address, model)),
+    typicalDuration: (model) => attempt((open) => open.typicalDuration(address, model)),
   }
 }
 
 type Attempt = <Result>(work: (journal: Journal) => Result) => Result | undefined
 
 function createNote(attempt: Attempt, intent: Intent): CreateNote {
-  let place: Place | undefined
+  let place: IntentRow | undefined
   let last: CreateOutcome | undefined
-  const there = <Result>(work: (journal: Journal, place: Place) => Result): Result | undefined => {
+  const there = <Result>(work: (journal: Journal, place: IntentRow) => Result): Result | undefined => {
     const at = place
     return at === undefined ? undefined : attempt((journal) => work(journal, at))
   }
   /** A journal that was set aside meanwhile has lost the intent, which is then written again; its place now. */
-  const keep = (journal: Journal, at: Place, write: (place: Place) => boolean): Place => {
+  const keep = (journal: Journal, at: IntentRow, write: (place: IntentRow) => boolean): IntentRow => {
     if (write(at)) return at
     const again = journal.intend(intent)
     write(again)
@@ -128,18 +128,18 @@ function createNote(attempt: Attempt, intent: Intent): CreateNote {
     unknown: (error) =>
       there((journal, at) => {
         const doubt = { ...doubtOf(error), ...answerOf(last) }
-        return keep(journal, at, (to) => journal.doubt(to, doubt)).key
+        return keep(journal, at, (to) => journal.markUnconfirmed(to, doubt)).key
       }),
   }
 }
 
-const doubtOf = ({ code, message, httpStatus }: RushesError): Doubt => ({
+const doubtOf = ({ code, message, httpStatus }: RushesError): UnknownOutcome => ({
   code,
   message,
   answerStatus: httpStatus,
 })
 
-const answerOf = (outcome: CreateOutcome | undefined): Partial<Doubt> =>
+const answerOf = (outcome: CreateOutcome | undefined): Partial<UnknownOutcome> =>
   outcome?.kind === 'nameless' || outcome?.kind === 'unknown' ? { answer: outcome.text } : {}
 
 const statusIn = (body: unknown): string | undefined => {

@@ -4,7 +4,7 @@
  */
 import { type Polled, type PollOptions, runSchedule, type Task } from '../../batch/schedule/index.js'
 import { limitPassed } from '../../client/index.js'
-import { createNamer } from '../../download/names.js'
+import { createNamer } from '../../download/file-names.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { RunState } from '../../protocol/run.js'
@@ -88,7 +88,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   function begin(index: number, known: KnownRun): RunFollower {
     const follower = createRunFollower({ client, clock, recorder }, known)
     followers.set(index, follower)
-    progress.runBegan(known.model, known.model === undefined ? undefined : recorder.usual(known.model))
+    progress.runBegan(
+      known.model,
+      known.model === undefined ? undefined : recorder.typicalDuration(known.model),
+    )
     if (known.state !== undefined) progress.status(known.id, known.state.status)
     return follower
   }
@@ -174,7 +177,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       else finish(index, follower.ended(state))
     } catch (thrown) {
       const error = thrown instanceof Interruption ? stillRunning(thrown) : asRushesError(thrown)
-      if (error.code === 'run_not_found') recorder.missed(error, id)
+      if (error.code === 'run_not_found') recorder.recordNotFound(error, id)
       finish(index, follower.stopped(error))
     }
   }
@@ -199,7 +202,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
           random: ctx.random,
           budget: RUNS_LIMIT,
           timeoutMs,
-          durationsOf: recorder.took,
+          durationsOf: recorder.durations,
           mayCreate: () => !isStopped && !interrupts.first.aborted,
           signal: interrupts.first,
         })

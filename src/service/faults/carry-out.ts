@@ -1,4 +1,5 @@
 /** One fault on one exchange: whether the service acts, and what becomes of its answer. */
+import { raceAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { type Answer, answered, errorAnswer, nonsense, type Outcome, redirectAnswer } from './answer.js'
 import { ConnectionReset, corrupted, paced, upTo } from './bytes.js'
@@ -31,7 +32,7 @@ export async function carryOut(
 }
 
 async function outcomeOf(effect: Effect | undefined, place: Place, exchange: Exchange): Promise<Outcome> {
-  const { ask, signal, standStill = () => aborted(signal) } = exchange
+  const { ask, signal, standStill = () => raceAbort(never, signal) } = exchange
   switch (effect?.what) {
     case 'status':
       if (effect.acted) (await ask()).discard()
@@ -85,10 +86,6 @@ async function reset({ within, byte }: EffectOf<'reset'>, exchange: Exchange): P
   return withBody(answer, upTo(answer.body, byte, die))
 }
 
-const withBody = (answer: Answer, body: Answer['body']): Outcome => answered({ ...answer, body })
+const never = new Promise<never>(() => {})
 
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
+const withBody = (answer: Answer, body: Answer['body']): Outcome => answered({ ...answer, body })

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { createProgress, type Progress } from '../../src/download/progress.js'
+import { createProgress, type DownloadProgress } from '../../src/download/download-progress.js'
 
 it('adds up the files, and takes back what a broken try had brought', () => {
-  const told: Progress[] = []
+  const told: DownloadProgress[] = []
   const createMeter = createProgress(2, (progress) => told.push(progress))
   const [one, two] = [createMeter(), createMeter()]
   const last = () => told.at(-1)

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { afterFailure, PROGRESS_BYTES, patienceAt } from '../../src/download/patience.js'
+import { afterFailedTry, newRetryBudget, PROGRESS_BYTES } from '../../src/download/retry-budget.js'
 
 /** The failures in a row after tries that leave so many mebibytes each. */
 const failures = (atFirst: number, ...mebibytes: number[]): readonly number[] => {
-  let patience = patienceAt(atFirst * PROGRESS_BYTES)
+  let patience = newRetryBudget(atFirst * PROGRESS_BYTES)
   return mebibytes.map((each) => {
-    patience = afterFailure(patience, each * PROGRESS_BYTES)
+    patience = afterFailedTry(patience, each * PROGRESS_BYTES)
     return patience.failures
   })
 }
@@ -23,7 +23,7 @@ describe('failures in a row', () => {
 })
 
 it('counts all tries', () => {
-  let patience = patienceAt(0)
-  for (let at = 1; at <= 4; at++) patience = afterFailure(patience, at * PROGRESS_BYTES)
+  let patience = newRetryBudget(0)
+  for (let at = 1; at <= 4; at++) patience = afterFailedTry(patience, at * PROGRESS_BYTES)
   expect(patience).toEqual({ failures: 1, tries: 4, furthestBytes: 4 * PROGRESS_BYTES })
 })

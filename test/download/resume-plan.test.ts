@@ -1,37 +1,43 @@
 import { describe, expect, it } from 'vitest'
-import { type About, aboutOf, continuationOf, planOf, totalOf } from '../../src/download/resume.js'
+import {
+  continuationOf,
+  metadataOf,
+  type PartMetadata,
+  resumePlan,
+  totalOf,
+} from '../../src/download/resume-plan.js'
 
 const DATE = 'Tue, 21 Jan 2020 08:00:00 GMT'
 const SECOND_LATER = 'Tue, 21 Jan 2020 08:00:01 GMT'
-const ABOUT: About = { etag: '"a"', totalBytes: 100_000, contentType: 'image/png' }
+const ABOUT: PartMetadata = { etag: '"a"', totalBytes: 100_000, contentType: 'image/png' }
 const headersOf = (given: Readonly<Record<string, string>>) => (name: string) => given[name]
 
 describe('the plan', () => {
-  const fromHalf = (ifRange: string) => ({ kind: 'from', bytes: 50_000, ifRange })
-  it.each<[string, About | undefined, number, object]>([
-    ['nothing is there', undefined, 0, { kind: 'anew' }],
-    ['nothing has arrived', ABOUT, 0, { kind: 'anew' }],
-    ['nothing is known of it', undefined, 50_000, { kind: 'anew' }],
-    ['too little to say what it is', ABOUT, 4_099, { kind: 'anew' }],
+  const fromHalf = (ifRange: string) => ({ kind: 'resume', bytes: 50_000, ifRange })
+  it.each<[string, PartMetadata | undefined, number, object]>([
+    ['nothing is there', undefined, 0, { kind: 'restart' }],
+    ['nothing has arrived', ABOUT, 0, { kind: 'restart' }],
+    ['nothing is known of it', undefined, 50_000, { kind: 'restart' }],
+    ['too little to say what it is', ABOUT, 4_099, { kind: 'restart' }],
     ['half of it', ABOUT, 50_000, fromHalf('"a"')],
     ['half, of unknown length', { etag: '"a"' }, 50_000, fromHalf('"a"')],
-    ['all of it', ABOUT, 100_000, { kind: 'whole' }],
-    ['all of something small', { ...ABOUT, totalBytes: 10 }, 10, { kind: 'whole' }],
-    ['more than all', ABOUT, 100_001, { kind: 'anew' }],
-    ['a weak ETag', { ...ABOUT, etag: 'W/"a"' }, 50_000, { kind: 'anew' }],
-    ['an ETag without quotes', { ...ABOUT, etag: 'a' }, 50_000, { kind: 'anew' }],
-    ['an ETag that no header can hold', { ...ABOUT, etag: '"\n"' }, 50_000, { kind: 'anew' }],
+    ['all of it', ABOUT, 100_000, { kind: 'complete' }],
+    ['all of something small', { ...ABOUT, totalBytes: 10 }, 10, { kind: 'complete' }],
+    ['more than all', ABOUT, 100_001, { kind: 'restart' }],
+    ['a weak ETag', { ...ABOUT, etag: 'W/"a"' }, 50_000, { kind: 'restart' }],
+    ['an ETag without quotes', { ...ABOUT, etag: 'a' }, 50_000, { kind: 'restart' }],
+    ['an ETag that no header can hold', { ...ABOUT, etag: '"\n"' }, 50_000, { kind: 'restart' }],
     ['a date', { lastModified: DATE }, 50_000, fromHalf(DATE)],
     ['a strong ETag and a date', { etag: '"a"', lastModified: DATE }, 50_000, fromHalf('"a"')],
-    ['a weak ETag and a date', { etag: 'W/"a"', lastModified: DATE }, 50_000, { kind: 'anew' }],
-    ['no validator', { totalBytes: 100_000 }, 50_000, { kind: 'anew' }],
-  ])('%s', (_, about, bytes, plan) => {
-    expect(planOf(about, bytes)).toMatchObject(plan)
+    ['a weak ETag and a date', { etag: 'W/"a"', lastModified: DATE }, 50_000, { kind: 'restart' }],
+    ['no validator', { totalBytes: 100_000 }, 50_000, { kind: 'restart' }],
+  ])('%s', (_, metadata, bytes, plan) => {
+    expect(resumePlan(metadata, bytes)).toMatchObject(plan)
   })
 })
 
 describe('what an answer tells of its file', () => {
-  it.each<[string, Record<string, string>, About | undefined]>([
+  it.each<[string, Record<string, string>, PartMetadata | undefined]>([
     ['an ETag', { etag: '"a"', 'content-length': '7' }, { etag: '"a"', totalBytes: 7 }],
     ['nothing', {}, {}],
     ['a length that makes no sense', { 'content-length': '-1' }, {}],
@@ -42,12 +48,12 @@ describe('what an answer tells of its file', () => {
     ['an encoding', { etag: '"a"', 'content-encoding': 'gzip' }, undefined],
     ['no encoding', { etag: '"a"', 'content-encoding': 'Identity' }, { etag: '"a"' }],
   ])('%s', (_, given, about) => {
-    expect(aboutOf(headersOf(given))).toEqual(about)
+    expect(metadataOf(headersOf(given))).toEqual(about)
   })
 })
 
 describe('the answer to a request for the rest', () => {
-  const plan = { kind: 'from', bytes: 50_000, ifRange: '"a"', about: ABOUT } as const
+  const plan = { kind: 'resume', bytes: 50_000, ifRange: '"a"', metadata: ABOUT } as const
   const the = (range: string, more: Record<string, string> = { etag: '"a"' }) => ({
     'content-range': range,
     ...more,
@@ -57,7 +63,7 @@ describe('the answer to a request for the rest', () => {
     ['the rest', 206, the(REST), 'append'],
     ['the rest of who knows what', 206, the(REST, {}), 'mismatch'],
     ['the rest of something of unknown length', 206, the('bytes 50000-99999/*'), 'append'],
-    ['the whole', 200, {}, 'anew'],
+    ['the whole', 200, {}, 'restart'],
     ['another place', 206, the('bytes 40000-99999/100000'), 'mismatch'],
     ['another length', 206, the('bytes 50000-109999/110000'), 'mismatch'],
     ['less than the rest', 206, the('bytes 50000-80000/100000'), 'mismatch'],
@@ -74,7 +80,7 @@ describe('the answer to a request for the rest', () => {
     expect(continuationOf(plan, { status, header: headersOf(given) })).toBe(continuation)
   })
 
-  it.each<[string, About, number, Record<string, string>, string]>([
+  it.each<[string, PartMetadata, number, Record<string, string>, string]>([
     ['no date', { lastModified: DATE }, 206, the(REST, {}), 'append'],
     ['the same date', { lastModified: DATE }, 206, the(REST, { 'last-modified': DATE }), 'append'],
     [
@@ -91,19 +97,19 @@ describe('the answer to a request for the rest', () => {
       the(REST, { etag: '"a"', 'last-modified': SECOND_LATER }),
       'append',
     ],
-    ['the end', { etag: '"a"' }, 416, the('bytes */50000', { etag: '"a"' }), 'whole'],
+    ['the end', { etag: '"a"' }, 416, the('bytes */50000', { etag: '"a"' }), 'complete'],
     [
       'the end, by date',
       { lastModified: DATE },
       416,
       the('bytes */50000', { 'last-modified': DATE }),
-      'whole',
+      'complete',
     ],
     ['the end of another', { etag: '"a"' }, 416, the('bytes */50000', { etag: '"b"' }), 'mismatch'],
     ['the end of who knows what', { etag: '"a"' }, 416, the('bytes */50000', {}), 'mismatch'],
     ['an end elsewhere', { etag: '"a"' }, 416, the('bytes */40000', { etag: '"a"' }), 'mismatch'],
-  ])('where the length was not known: %s', (_, about, status, given, continuation) => {
-    expect(continuationOf({ ...plan, about }, { status, header: headersOf(given) })).toBe(continuation)
+  ])('where the length was not known: %s', (_, metadata, status, given, continuation) => {
+    expect(continuationOf({ ...plan, metadata }, { status, header: headersOf(given) })).toBe(continuation)
   })
 
   it('tells the length of the whole', () => {

@@ -1,15 +1,14 @@
 /**
- * The names of output files, pure. A name is decided before the first byte is fetched, save its extension: what is
- * not known yet stays in it as `{ext}`. So the names of a command depend on the order of its outputs and on nothing
- * else, least of all on which download ends first.
+ * The names of output files. Pure. A name is decided before the download starts; the extension, which is not known yet,
+ * stays in it as `{ext}`. So names depend on the order of the outputs only, and not on which download ends first.
  */
 import { sep } from 'node:path'
 import { fill, holds } from './placeholders.js'
-import { safeName, safePart, unreserved } from './safe.js'
+import { safeName, safePart, unreserved } from './safe-name.js'
 import type { Target } from './target.js'
 
-/** What names are made of. */
-export interface Subject {
+/** The values of the placeholders in a name. */
+export interface NamedOutput {
   readonly runId: string
   /** `video`, `image`, …; `{kind}` is `model` without it. */
   readonly kind?: string | undefined
@@ -19,10 +18,10 @@ export interface Subject {
 
 export interface Namer {
   /**
-   * One path per output, in which `{ext}` may still stand. All outputs of a run belong in one call; further calls go
-   * on counting and avoid every name given before.
+   * One path per output, which may contain `{ext}`. All outputs of a run belong in one call; later calls continue
+   * counting and avoid all earlier names.
    */
-  name(outputs: readonly Subject[]): readonly string[]
+  name(outputs: readonly NamedOutput[]): readonly string[]
 }
 
 type Separator = typeof sep
@@ -30,7 +29,7 @@ type Separator = typeof sep
 const COMPONENT = { '\\': /[^\\/]+/g, '/': /[^/]+/g } as const
 const LAST_COMPONENT = { '\\': /[^\\/]*$/, '/': /[^/]*$/ } as const
 
-/** One namer per command: `{index}` counts from 1 over everything it names. */
+/** Create one per command: `{index}` counts from 1 over all names. */
 export function createNamer(target: Target, separator: Separator = sep): Namer {
   const taken = new Set<string>()
   let index = 0
@@ -48,19 +47,19 @@ export function createNamer(target: Target, separator: Separator = sep): Namer {
 /** The names of `-d` are templates too: `<id>.<ext>`, or `<id>-1.<ext>` where the run has several outputs. */
 function templateFor(
   target: Exclude<Target, { kind: 'stdout' }>,
-  outputs: readonly Subject[],
+  outputs: readonly NamedOutput[],
   at: number,
   separator: Separator,
 ): string {
   if (target.kind === 'template') return target.template
-  const ofThisRun = (list: readonly Subject[]) =>
+  const ofThisRun = (list: readonly NamedOutput[]) =>
     list.filter(({ runId }) => runId === outputs[at]?.runId).length
   const several = ofThisRun(outputs) > 1
   const name = several ? `{id}-${ofThisRun(outputs.slice(0, at + 1))}.{ext}` : '{id}.{ext}'
   return inFolder(target.folder, name, separator)
 }
 
-/** The folder stays as the user wrote it; in the current one a file has just its name. */
+/** The folder stays as the user wrote it; `.` is left out. */
 const inFolder = (folder: string, name: string, separator: Separator): string => {
   if (folder === '.') return name
   return folder.endsWith('/') || folder.endsWith(separator) ? folder + name : `${folder}/${name}`
@@ -68,7 +67,7 @@ const inFolder = (folder: string, name: string, separator: Separator): string =>
 
 function nameOne(
   template: string,
-  { runId, kind, name }: Subject,
+  { runId, kind, name }: NamedOutput,
   index: number,
   separator: Separator,
 ): string {
@@ -85,8 +84,8 @@ function nameOne(
 }
 
 /**
- * The second output of one name gets `-2` before its extension, the third `-3`. Compared as on the file systems that
- * do not tell upper from lower case, and without the extension: `fox.{ext}` gives `fox.png` and `fox-2.jpg`.
+ * The second output with the same name gets `-2` before its extension, the third `-3`. Names are compared without case,
+ * as some file systems do, and without the extension: `fox.{ext}` gives `fox.png` and `fox-2.jpg`.
  */
 function distinct(path: string, taken: Set<string>, separator: Separator): string {
   const key = (text: string) => text.normalize('NFC').toLowerCase()
@@ -107,7 +106,7 @@ export const awaitsExtension = (path: string): boolean => holds(path, 'ext')
 export const withExtension = (path: string, extension: string): string =>
   fill(path, { ext: safePart(extension) })
 
-export interface Known {
+export interface KnownOutputs {
   /** How many outputs there will be at least: one per run. */
   readonly count: number
   readonly kind?: string | undefined
@@ -118,7 +117,7 @@ export interface Known {
  * The paths that are certain before anything is paid for, so that one that exists can be refused first. None when
  * the path waits for the id, the extension, or a name that defaults to the id.
  */
-export function knownPaths(target: Target, { count, kind, name }: Known): readonly string[] {
+export function knownPaths(target: Target, { count, kind, name }: KnownOutputs): readonly string[] {
   if (target.kind !== 'template') return []
   const { template } = target
   if (holds(template, 'id') || holds(template, 'ext')) return []

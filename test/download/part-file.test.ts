@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { broken, etagOf, host, into, OTHER, partIn, sha256, WHOLE } from './breaking-host.js'
-import { contents, createWork, newFolder, output } from './place-of-work.js'
+import { contents, createWork, newFolder, output } from './download-setup.js'
 
 describe('from one command to the next', () => {
   /** Puts a link to it in its place. */
@@ -200,7 +200,7 @@ describe('from one command to the next', () => {
     writeFileSync(path, WHOLE)
     const file = { path, bytes: WHOLE.length, sha256: sha256(WHOLE), url: 'x', content_type: 'image/png' }
     const next = await host({})
-    await createWork().download([output(next.url)], { ...into(folder), have: [file] })
+    await createWork().download([output(next.url)], { ...into(folder), earlier: [file] })
     expect(next.asked).toEqual([])
     expect(contents(folder)).toEqual(['run-1.png'])
   })

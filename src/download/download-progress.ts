@@ -1,24 +1,27 @@
-/** How far a set of downloads is. Adding up is all that happens here per chunk; drawing is the listener's. */
-export interface Progress {
+/** The progress of a set of downloads. The listener is called for every chunk. */
+export interface DownloadProgress {
   readonly receivedBytes: number
-  /** Known once the host of every file has declared a length. */
+  /** Known once every host has declared a length. */
   readonly totalBytes: number | undefined
-  /** Files that are in place, or were given up. */
+  /** Files that are complete or failed. */
   readonly filesDone: number
   readonly files: number
 }
 
-/** One file's part in it. */
-export interface Meter {
-  /** A new try begins at nothing. */
+/** The progress of one file. */
+export interface FileMeter {
+  /** A new attempt starts from zero. */
   restart(): void
   expect(bytes: number | undefined): void
   receive(bytes: number): void
   end(): void
 }
 
-/** Gives one meter per call, for as many files as there are. `listener` is called for every chunk: let it be quick. */
-export function createProgress(files: number, listener?: (progress: Progress) => void): () => Meter {
+/** Returns a function that creates the meter of each file. `listener` should be fast. */
+export function createProgress(
+  files: number,
+  listener?: (progress: DownloadProgress) => void,
+): () => FileMeter {
   let receivedBytes = 0
   let expectedBytes = 0
   let filesExpected = 0
@@ -53,7 +56,7 @@ export function createProgress(files: number, listener?: (progress: Progress) =>
       },
       end() {
         filesDone += 1
-        // Nothing more comes, also when it was given up.
+        // The total is now what was received, also for a failed file.
         expect(received)
       },
     }

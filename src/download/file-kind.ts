@@ -1,6 +1,6 @@
 /**
- * What a file is. Its first bytes say so best; the host's content type and the URL's ending follow, since hosts
- * send JPEGs as `image/png`, and everything as `application/octet-stream`.
+ * The type of a file: by its first bytes, else by the host's content type, else by the URL. The bytes come first since
+ * hosts send JPEGs as `image/png`, and anything as `application/octet-stream`.
  */
 import { extname } from 'node:path'
 
@@ -8,7 +8,7 @@ export interface FileKind {
   /** Without a dot, lower case, never empty. */
   readonly extension: string
   readonly contentType: string
-  /** Where this is known from; `nothing` is `bin`. */
+  /** The source of this; with `nothing` the extension is `bin`. */
   readonly from: 'bytes' | 'header' | 'url' | 'nothing'
 }
 
@@ -54,7 +54,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'text/vtt': 'vtt',
 }
 
-/** Formats that others are written in: here the host may know more than the bytes tell. */
+/** Containers of other formats: here the host may know more than the bytes tell. */
 const CONTAINERS = new Set(['xml', 'zip', 'cfb', 'gz'])
 
 export interface Evidence {
@@ -70,10 +70,10 @@ export async function kindOf({ head, contentType, url }: Evidence): Promise<File
   return told ?? { extension: 'bin', contentType: 'application/octet-stream', from: 'nothing' }
 }
 
-/** Loaded when the first bytes are there: no command but a download needs it. */
+/** Loads file-type on first use: only downloads need it. */
 async function kindOfBytes(head: Uint8Array): Promise<FileKind | undefined> {
   const { fileTypeFromBuffer } = await import('file-type')
-  // Bytes made to confuse a parser are no reason to lose a file.
+  // Do not fail the download when malformed bytes confuse the parser.
   const found = await fileTypeFromBuffer(head).catch(() => undefined)
   return found && { extension: found.ext.toLowerCase(), contentType: found.mime, from: 'bytes' }
 }
@@ -91,7 +91,7 @@ function kindOfUrl(url: URL): FileKind | undefined {
   return { extension, contentType: known ?? 'application/octet-stream', from: 'url' }
 }
 
-/** Endings that say the same, or that people use for one another without harm. */
+/** Extensions of the same format, or that are commonly used for one another. */
 const FAMILIES: readonly ReadonlySet<string>[] = [
   ['jpg', 'jpeg', 'jpe', 'jfif'],
   ['png', 'apng'],
@@ -110,7 +110,7 @@ const FAMILIES: readonly ReadonlySet<string>[] = [
   ['gz', 'tgz', 'tar.gz', 'svgz'],
 ].map((family) => new Set(family))
 
-/** Whether a file may be called so. A name without an extension claims nothing, and so it fits. */
+/** Whether the extension of `path` matches. A path without an extension always does. */
 export function fitsExtension(path: string, extension: string): boolean {
   const named = extname(path).slice(1).toLowerCase()
   return (
@@ -118,7 +118,7 @@ export function fitsExtension(path: string, extension: string): boolean {
   )
 }
 
-/** The warning for a name that says something else than the file, or undefined. The name is kept. */
+/** The warning for a name whose extension does not match the content, or undefined. */
 export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
   if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined
   const known = from === 'bytes' ? 'by its bytes' : 'by what the host says'

@@ -1,11 +1,11 @@
-/** So many at once, the others in the order in which they came. */
-export interface Slots {
+/** Limits how much work runs at the same time; the rest waits in order. */
+export interface Semaphore {
   use<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-export function createSlots(most: number): Slots {
+export function createSemaphore(limit: number): Semaphore {
   const waiting: (() => void)[] = []
-  let free = most
+  let free = limit
   return {
     async use(work) {
       if (free > 0) free -= 1

@@ -1,4 +1,4 @@
-/** What the file system says, in words. */
+/** Errors of the file system as `download_failed`, in plain words. */
 import { messageOf, RushesError, type RushesErrorOptions } from '../errors.js'
 import { errorCode } from '../host/directories.js'
 import { printable } from '../protocol/text.js'
@@ -23,24 +23,24 @@ const WORDS: Readonly<Record<string, string>> = {
   EINVAL: 'the file system refuses this name',
 }
 
-export const inWords = (error: unknown): string => {
+export const describeFileError = (error: unknown): string => {
   const code = errorCode(error)
-  // Some file systems, such as /proc, answer ENOENT to every attempt to make a folder.
+  // Some file systems, such as /proc, answer ENOENT whenever a folder is to be created.
   if (code === 'ENOENT' && (error as { syscall?: unknown }).syscall === 'mkdir')
     return 'its folder cannot be made'
   const words = code !== undefined && Object.hasOwn(WORDS, code) ? WORDS[code] : undefined
   return words ?? printable(messageOf(error))
 }
 
-export const failed = (message: string, options: RushesErrorOptions = {}): RushesError =>
+export const downloadFailed = (message: string, options: RushesErrorOptions = {}): RushesError =>
   new RushesError('download_failed', message, options)
 
-/** Runs `work`, whose system errors become a `download_failed` about `path`. */
-export async function writing<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
+/** Runs `work` and turns its system errors into `download_failed` for `path`. */
+export async function withWriteErrors<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof RushesError || errorCode(error) === undefined) throw error
-    throw failed(`could not write ${printable(path)}: ${inWords(error)}`, { cause: error })
+    throw downloadFailed(`could not write ${printable(path)}: ${describeFileError(error)}`, { cause: error })
   }
 }

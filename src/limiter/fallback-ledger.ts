@@ -1,7 +1,7 @@
 /** A shared ledger that stops working is left for good: the limit is then kept within this process. */
 import type { Clock } from '../host/clock.js'
-import type { Ledger } from './ledger.js'
-import { createMemoryLedger } from './memory.js'
+import type { Ledger } from './limit-ledger.js'
+import { createMemoryLedger } from './memory-ledger.js'
 import type { Limit } from './window.js'
 
 export interface FallbackOptions {
@@ -32,7 +32,7 @@ export function withFallback(shared: Ledger, { limit, clock, onLost }: FallbackO
   return {
     take(purpose) {
       const answer = attempt((ledger) => ledger.take(purpose))
-      if ('againInMs' in answer) return answer
+      if ('retryInMs' in answer) return answer
       const from = isLost ? memory : shared
       hasTaken = true
       return {

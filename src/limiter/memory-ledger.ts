@@ -1,19 +1,19 @@
 /** The places of this process alone: for a key that nobody else has, or where no file can be shared. */
 import type { Clock } from '../host/clock.js'
-import type { Ledger } from './ledger.js'
-import { held, type Limit, type Place, waitMs } from './window.js'
+import type { Ledger } from './limit-ledger.js'
+import { held, type Limit, type Slot, waitMs } from './window.js'
 
 export function createMemoryLedger(limit: Limit, clock: Pick<Clock, 'monotonic'>): Ledger {
-  let places: readonly Place[] = []
+  let slots: readonly Slot[] = []
   let heldBackUntilMs = 0
   return {
     take() {
       const nowMs = clock.monotonic()
-      places = held(places, limit, nowMs)
-      const againInMs = Math.max(waitMs(places, limit, nowMs), heldBackUntilMs - nowMs)
-      if (againInMs > 0) return { againInMs }
-      const place: Place = { settledAtMs: undefined }
-      places = [...places, place]
+      slots = held(slots, limit, nowMs)
+      const retryInMs = Math.max(waitMs(slots, limit, nowMs), heldBackUntilMs - nowMs)
+      if (retryInMs > 0) return { retryInMs }
+      const place: Slot = { settledAtMs: undefined }
+      slots = [...slots, place]
       return {
         settle() {
           place.settledAtMs ??= clock.monotonic()
@@ -24,6 +24,6 @@ export function createMemoryLedger(limit: Limit, clock: Pick<Clock, 'monotonic'>
     holdBack(ms) {
       heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
     },
-    held: () => held(places, limit, clock.monotonic()).length,
+    held: () => held(slots, limit, clock.monotonic()).length,
   }
 }

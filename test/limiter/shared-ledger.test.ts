@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { withFallback } from '../../src/limiter/fallback.js'
+import { withFallback } from '../../src/limiter/fallback-ledger.js'
 import { createLimiter, type Limiter, type Purpose } from '../../src/limiter/index.js'
-import { budgetOf } from '../../src/limiter/shared.js'
+import { budgetOf } from '../../src/limiter/shared-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { built } from '../support/built.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
@@ -113,7 +113,7 @@ describe('twenty in any ten seconds for all of them together', () => {
     const other = createTestLedger(clock, path, budgetOf('https://a.example', 'other key'))
     const elsewhere = createTestLedger(clock, path, budgetOf('https://b.example', 'key'))
     for (let taken = 0; taken < LIMIT; taken++) expect(one.take('status')).toHaveProperty('settle')
-    expect(one.take('status')).toEqual({ againInMs: WINDOW_MS })
+    expect(one.take('status')).toEqual({ retryInMs: WINDOW_MS })
     expect(other.take('status')).toHaveProperty('settle')
     expect(elsewhere.take('status')).toHaveProperty('settle')
   })
@@ -153,7 +153,7 @@ describe('the order between processes', () => {
     await fill(limiters[0])
     // Asks once, has the first turn, and is never heard of again.
     for (let stopped = 0; stopped < LIMIT; stopped++)
-      expect(createTestLedger(clock, path).take('create')).toHaveProperty('againInMs')
+      expect(createTestLedger(clock, path).take('create')).toHaveProperty('retryInMs')
     await clock.runUntil(limiters[0].acquire('status'))
     expect(clock.monotonic()).toBeGreaterThanOrEqual(WINDOW_MS)
     expect(clock.monotonic()).toBeLessThan(2 * WINDOW_MS + 2_000)

@@ -13,10 +13,10 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
-import { openOrSetAside } from '../host/corruption.js'
+import { openOrQuarantine } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark } from '../host/processes.js'
-import type { Ledger, Purpose } from './ledger.js'
+import type { Ledger, Purpose } from './limit-ledger.js'
 import { LEDGER_MIGRATIONS } from './migrations.js'
 import { type Limit, waitMs } from './window.js'
 
@@ -42,16 +42,16 @@ const LATE_MS = 1_000
 /** A waiter that is late by more than this has gone for good. */
 const GONE_MS = 60_000
 /** No request is under way for longer: one whose owner seems to live is given up. */
-const LONGEST_REQUEST_MS = 3_600_000
+const MAX_REQUEST_MS = 3_600_000
 /** The longest wait that anybody asks for; a later end is of another life of the machine. */
-const LONGEST_HOLD_MS = 61_000
+const MAX_HOLD_MS = 61_000
 /** A neighbour's transaction takes a fraction of a millisecond; a file locked for longer is of no use. */
 const BUSY_MS = 2_000
 
 /** Throws what `openDatabase` throws. Every other call throws the database's errors. */
 export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOptions): SharedLedger {
   const open = (): OpenDatabase =>
-    openOrSetAside(
+    openOrQuarantine(
       { path, migrations: LEDGER_MIGRATIONS, synchronous: 'OFF', busyTimeoutMs: BUSY_MS },
       // Nothing in it is missed.
       () => {},
@@ -77,18 +77,18 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
       return db.transaction(() => {
         // Read under the lock: whatever is in the file was written earlier.
         const nowMs = clock.monotonic()
-        tidy(db, budget, limit, nowMs)
-        const places = placesOf(db, budget)
+        removeExpired(db, budget, limit, nowMs)
+        const places = slotsOf(db, budget)
         const ahead = countAhead(db, { budget, owner, purpose, nowMs })
         const held = heldBackUntil(db, budget) - nowMs
-        const wait = Math.max(waitMs(places, limit, nowMs, ahead), held <= LONGEST_HOLD_MS ? held : 0)
+        const wait = Math.max(waitMs(places, limit, nowMs, ahead), held <= MAX_HOLD_MS ? held : 0)
         if (wait > 0) {
-          buryTheDead(db, places, nowMs)
-          const againInMs = Math.min(wait, limit.windowMs)
-          keepTurn(db, { budget, owner, purpose, dueAtMs: nowMs + againInMs })
-          return { againInMs }
+          settleForDeadProcesses(db, places, nowMs)
+          const retryInMs = Math.min(wait, limit.windowMs)
+          saveWaiter(db, { budget, owner, purpose, dueAtMs: nowMs + retryInMs })
+          return { retryInMs }
         }
-        giveUpTurn(db, { budget, owner, purpose })
+        removeWaiter(db, { budget, owner, purpose })
         const place = grant(db, { budget, ...self, nowMs })
         hasTaken = true
         return {
@@ -99,7 +99,7 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
         }
       })
     },
-    withdraw: (purpose) => giveUpTurn(shared(), { budget, owner, purpose }),
+    withdraw: (purpose) => removeWaiter(shared(), { budget, owner, purpose }),
     holdBack: (ms) => void holdBack(shared(), budget, ms, clock.monotonic()),
     held: () => countHeld(shared(), budget, clock.monotonic() - limit.windowMs),
     close: () => opened.close(),
@@ -114,14 +114,14 @@ const holdBack = (db: OpenDatabase, budget: string, ms: number, nowMs: number) =
        CASE WHEN held_back_until > ? THEN 0 ELSE held_back_until END)`,
     budget,
     nowMs + ms,
-    nowMs + LONGEST_HOLD_MS,
+    nowMs + MAX_HOLD_MS,
   )
 
 const settle = (db: OpenDatabase, place: number, nowMs: number) =>
   db.run('UPDATE places SET settled_at = ? WHERE place = ? AND settled_at IS NULL', nowMs, place)
 
 /** Forgets what no longer counts, and mends what another life of the machine has left. */
-function tidy(db: OpenDatabase, budget: string, { windowMs }: Limit, nowMs: number): void {
+function removeExpired(db: OpenDatabase, budget: string, { windowMs }: Limit, nowMs: number): void {
   db.run(
     `UPDATE places SET granted_at = min(granted_at, ?1), settled_at = min(settled_at, ?1)
      WHERE budget = ?2 AND (granted_at > ?1 OR settled_at > ?1)`,
@@ -132,7 +132,7 @@ function tidy(db: OpenDatabase, budget: string, { windowMs }: Limit, nowMs: numb
     'DELETE FROM places WHERE budget = ? AND (settled_at <= ? OR granted_at <= ?)',
     budget,
     nowMs - windowMs,
-    nowMs - LONGEST_REQUEST_MS,
+    nowMs - MAX_REQUEST_MS,
   )
   db.run(
     'DELETE FROM waiters WHERE budget = ? AND (due_at < ? OR due_at > ?)',
@@ -142,14 +142,14 @@ function tidy(db: OpenDatabase, budget: string, { windowMs }: Limit, nowMs: numb
   )
 }
 
-interface PlaceRow {
+interface SlotRow {
   readonly place: number
   readonly pid: number
   readonly startedAt: string | undefined
   settledAtMs: number | undefined
 }
 
-const placesOf = (db: OpenDatabase, budget: string): readonly PlaceRow[] =>
+const slotsOf = (db: OpenDatabase, budget: string): readonly SlotRow[] =>
   db
     .all('SELECT place, pid, started_at, settled_at FROM places WHERE budget = ?', budget)
     .map(({ place, pid, started_at, settled_at }) => ({
@@ -171,7 +171,7 @@ const countHeld = (db: OpenDatabase, budget: string, settledAfterMs: number): nu
 const heldBackUntil = (db: OpenDatabase, budget: string): number =>
   Number(db.get('SELECT held_back_until FROM budgets WHERE budget = ?', budget)?.held_back_until ?? 0)
 
-interface Turn {
+interface WaiterKey {
   readonly budget: string
   readonly owner: string
   readonly purpose: Purpose
@@ -180,7 +180,7 @@ interface Turn {
 /** Waiters of other processes whose turn is before ours: its own order a process keeps itself. */
 const countAhead = (
   db: OpenDatabase,
-  { budget, owner, purpose, nowMs }: Turn & { readonly nowMs: number },
+  { budget, owner, purpose, nowMs }: WaiterKey & { readonly nowMs: number },
 ): number =>
   Number(
     db.get(
@@ -194,9 +194,9 @@ const countAhead = (
     )?.ahead,
   )
 
-function keepTurn(
+function saveWaiter(
   db: OpenDatabase,
-  { budget, owner, purpose, dueAtMs }: Turn & { readonly dueAtMs: number },
+  { budget, owner, purpose, dueAtMs }: WaiterKey & { readonly dueAtMs: number },
 ): void {
   db.run(
     `INSERT INTO waiters (budget, owner, rank, due_at) VALUES (?, ?, ?, ?)
@@ -208,7 +208,7 @@ function keepTurn(
   )
 }
 
-function giveUpTurn(db: OpenDatabase, { budget, owner, purpose }: Turn): void {
+function removeWaiter(db: OpenDatabase, { budget, owner, purpose }: WaiterKey): void {
   db.run('DELETE FROM waiters WHERE budget = ? AND owner = ? AND rank = ?', budget, owner, RANK[purpose])
 }
 
@@ -234,7 +234,7 @@ const grant = (db: OpenDatabase, { budget, pid, startedAt, nowMs }: Grant): numb
  * A process that died with a request on its way will not say when it was answered. Its bytes may have left, so its
  * place counts for one window from the moment at which the death is seen.
  */
-function buryTheDead(db: OpenDatabase, places: readonly PlaceRow[], nowMs: number): void {
+function settleForDeadProcesses(db: OpenDatabase, places: readonly SlotRow[], nowMs: number): void {
   for (const { place, pid, startedAt, settledAtMs } of places)
     if (settledAtMs === undefined && pid !== process.pid && !isAlive({ pid, startedAt }))
       db.run('UPDATE places SET settled_at = ? WHERE place = ?', nowMs, place)

@@ -1,21 +1,21 @@
-/** The bytes of an answer on their way to the disk: counted, checked, decoded. Nothing is held but one chunk. */
+/** The body of a response as a stream: counted, checked and decoded, one chunk at a time. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { errorCode } from '../host/directories.js'
 import type { HttpResponse } from '../host/http.js'
-import { missOfFailure } from './answer.js'
-import { Miss } from './attempt-failed.js'
+import { AttemptFailed } from './attempt-failed.js'
+import { asAttemptFailed } from './output-request.js'
 
 export type Bytes = AsyncIterable<Uint8Array>
 
-/** `Content-Length`; undefined when it is absent or makes no sense. */
+/** `Content-Length`; undefined when it is absent or invalid. */
 export function declaredLength(response: HttpResponse): number | undefined {
   const text = response.header('content-length')?.trim() ?? ''
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
-/** Passes the bytes on, and throws a `Miss` when they are fewer or more than declared, or none at all. */
+/** Passes the bytes on. Throws `AttemptFailed` when there are fewer or more than declared, or none. */
 export async function* checked(
   response: HttpResponse,
   onReceived: (bytes: number) => void,
@@ -28,16 +28,18 @@ export async function* checked(
       signal?.throwIfAborted()
       received += chunk.byteLength
       if (declared !== undefined && received > declared)
-        throw new Miss(`the host sent more than the ${declared} bytes it declared`, { again: true })
+        throw new AttemptFailed(`the host sent more than the ${declared} bytes it declared`, {
+          isRetryable: true,
+        })
       onReceived(chunk.byteLength)
       yield chunk
     }
   } catch (error) {
-    throw missOfFailure(error)
+    throw asAttemptFailed(error)
   }
   if (declared !== undefined && received < declared)
-    throw new Miss(`the answer ended after ${received} of ${declared} bytes`, { again: true })
-  if (received === 0) throw new Miss('the answer is empty', { again: true })
+    throw new AttemptFailed(`the answer ended after ${received} of ${declared} bytes`, { isRetryable: true })
+  if (received === 0) throw new AttemptFailed('the answer is empty', { isRetryable: true })
 }
 
 const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & AsyncIterable<Uint8Array>>> = {
@@ -48,8 +50,8 @@ const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & AsyncIter
 }
 
 /**
- * The file itself, where a host encodes though asked not to: object stores keep `Content-Encoding` with the object
- * and send it to everyone. `aws-chunked` is such a left-over and encodes nothing.
+ * Decodes a body that is encoded although `identity` was requested: object stores keep `Content-Encoding` with the object
+ * and send it to everyone. `aws-chunked` is left over from the upload and means no encoding.
  */
 export function decoded(body: Bytes, contentEncoding: string | undefined): Bytes {
   const encodings = (contentEncoding ?? '')
@@ -61,8 +63,8 @@ export function decoded(body: Bytes, contentEncoding: string | undefined): Bytes
   if (encoding === undefined) return body
   const createDecoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined
   if (createDecoder === undefined || more.length > 0)
-    throw new Miss(`the host sends it encoded as ${encodings.join(', ')}, which was not asked for`, {
-      again: false,
+    throw new AttemptFailed(`the host sends it encoded as ${encodings.join(', ')}, which was not asked for`, {
+      isRetryable: false,
     })
   return through(body, createDecoder())
 }
@@ -71,20 +73,23 @@ async function* through(
   body: Bytes,
   decoder: NodeJS.ReadWriteStream & AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  // A failure of the source ends the decoder with the same error, which the loop below then throws.
+  // An error of the source destroys the decoder with the same error, which the loop below throws.
   pipeline(Readable.from(body), decoder).catch(() => {})
   try {
     yield* decoder
   } catch (error) {
     const code = errorCode(error) ?? ''
-    // Those of zlib, and those of Brotli.
+    // Error codes of zlib and Brotli.
     if (/^(Z_|ERR__)/.test(code))
-      throw new Miss(`the encoded answer cannot be read: ${code}`, { again: true, cause: error })
+      throw new AttemptFailed(`the encoded answer cannot be read: ${code}`, {
+        isRetryable: true,
+        cause: error,
+      })
     throw error
   }
 }
 
-/** The same bytes, of which the first chunk is at least `bytes` long, or everything there is. */
+/** The same bytes; the first chunk has at least `bytes` bytes, unless the body is shorter. */
 export async function* withHead(body: Bytes, bytes: number): AsyncGenerator<Uint8Array> {
   const head: Uint8Array[] = []
   let held = 0

@@ -3,18 +3,18 @@
 export type Purpose = 'create' | 'status'
 
 /** A place that was taken; it counts until one window after `settle`. */
-export interface Taken {
+export interface TakenSlot {
   settle(): void
 }
 
-export interface NotYet {
+export interface NoSlotYet {
   /** Asking earlier brings nothing; Infinity: only when a place of this process is settled. */
-  readonly againInMs: number
+  readonly retryInMs: number
 }
 
 /** Asked for one waiter of each purpose at a time; it keeps that waiter's turn until it is served or withdrawn. */
 export interface Ledger {
-  take(purpose: Purpose): Taken | NotYet
+  take(purpose: Purpose): TakenSlot | NoSlotYet
   withdraw(purpose: Purpose): void
   /** Nobody leaves for that long. */
   holdBack(ms: number): void

@@ -1,0 +1,102 @@
+/** One output from its URL to its final path. */
+import type { Writable } from 'node:stream'
+import { RushesError } from '../errors.js'
+import { AttemptFailed } from './attempt-failed.js'
+import type { FileMeter } from './download-progress.js'
+import type { DownloadedFile } from './downloaded-file.js'
+import { findUnchanged } from './earlier-files.js'
+import { type DownloaderOptions, fetchOutput, type RetryNotice, type Source } from './fetch-output.js'
+import { misnamed } from './file-kind.js'
+import { awaitsExtension } from './file-names.js'
+import { moveIntoPlace, refuseObstacle } from './move-into-place.js'
+import { claimPart } from './part-claim.js'
+import type { Part } from './part-file.js'
+import { openPartSession } from './part-session.js'
+import { pipeFile, withTemporaryFile } from './stdout.js'
+
+export interface Delivery {
+  readonly file: DownloadedFile
+  /** For example that the extension does not match the content. */
+  readonly warnings: readonly string[]
+}
+
+export interface DeliveryJob {
+  readonly source: Source
+  readonly runId: string
+  /** `image`, `video`, …; undefined when it is not known. */
+  readonly kind: string | undefined
+  /** The number of the output within its run, from 0. */
+  readonly position: number
+  /** May contain `{ext}`, which the bytes decide. */
+  readonly name: string
+  readonly overwrite: boolean
+  /** What earlier commands downloaded, with absolute paths. */
+  readonly earlier: readonly DownloadedFile[]
+  beforeMove?(file: DownloadedFile): Promise<void> | undefined
+  readonly meter: FileMeter
+  readonly signal: AbortSignal | undefined
+  readonly onRetry?: ((notice: RetryNotice) => void) | undefined
+}
+
+/**
+ * Throws `download_failed`, or the signal's reason. The bytes received so far are kept for a later command when a signal
+ * or the network ended the download and the host can confirm that the file is unchanged. Otherwise only folders that
+ * were created are left behind.
+ */
+export const deliverToFile = (options: DownloaderOptions, job: DeliveryJob): Promise<Delivery> =>
+  deliver(options, job, false)
+
+/** Rejects with `StreamFailed` when the file is complete and the stream fails. Nothing is kept. */
+export const deliverToStream = (
+  options: DownloaderOptions,
+  job: Omit<DeliveryJob, 'name' | 'overwrite'>,
+  stream: Writable,
+): Promise<Delivery> =>
+  withTemporaryFile(async (path) => {
+    const { file, warnings } = await deliver(options, { ...job, name: path, overwrite: false }, true)
+    await pipeFile(path, stream, job.signal)
+    return { file: { ...file, path: '-' }, warnings }
+  })
+
+async function deliver(
+  options: DownloaderOptions,
+  job: DeliveryJob,
+  isTemporary: boolean,
+): Promise<Delivery> {
+  const { name, overwrite, source, signal } = job
+  const key = { path: name, runId: job.runId, position: job.position }
+  const unchanged = overwrite ? undefined : await findUnchanged(name, job.earlier, signal)
+  if (unchanged !== undefined) {
+    // A part may be left over from a download that was killed before another one completed the file.
+    await (await claimPart(key))?.discard()
+    return { file: unchanged, warnings: [] }
+  }
+  const session = await openPartSession({ ...key, overwrite, isTemporary, expectedKind: job.kind })
+  try {
+    if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
+    const { part, path, kind, bytes, sha256, url } = await fetchOutput(options, source, { ...job, session })
+    const file = { path, bytes, sha256, url, content_type: kind.contentType }
+    await job.beforeMove?.(file)
+    await moveIntoPlace(part.path, path, overwrite)
+    await part.discard()
+    const warning = misnamed(path, kind)
+    return { file, warnings: warning === undefined ? [] : [warning] }
+  } catch (error) {
+    const isKept = await session.abandon(signal?.aborted === true || isWorthKeeping(error))
+    throw isKept && error instanceof RushesError ? withKeptPart(error, session.part) : error
+  }
+}
+
+/** The network failed, or the host has a temporary problem. */
+const isWorthKeeping = (error: unknown): boolean =>
+  error instanceof RushesError && error.cause instanceof AttemptFailed && error.cause.isWorthKeeping
+
+/** The hint names no command: the same command may be a `run`, which would be paid for again. */
+function withKeptPart(error: RushesError, part: Part | undefined): RushesError {
+  const { bytes = 0, metadata } = part ?? {}
+  const percent = Math.floor((bytes / (metadata?.totalBytes ?? Number.POSITIVE_INFINITY)) * 100)
+  const what = percent > 0 ? `${percent} % of the file is kept` : 'What has arrived is kept'
+  return error.with({
+    hint: [error.hint, `${what}: a download to the same place goes on from there.`].filter(Boolean).join(' '),
+  })
+}

@@ -1,0 +1,72 @@
+/** A GET request for an output: follows redirects, and sends nothing that the output's host need not know. */
+import { retryAfterMs } from '../host/backoff.js'
+import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
+import { AttemptFailed, failureOfStatus, MAX_RETRY_AFTER_MS } from './attempt-failed.js'
+import { parseOutputUrl, printableUrl } from './output-url.js'
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const MAX_REDIRECTS = 10
+
+export interface OutputRequest {
+  readonly fetch: Fetch
+  readonly url: URL
+  readonly userAgent: string | undefined
+  readonly signal: AbortSignal | undefined
+  /** Wall clock, milliseconds: `Retry-After` may be a date. */
+  readonly nowMs: number
+  /** Request only the rest of the file, if it is unchanged. */
+  readonly from?: { readonly bytes: number; readonly ifRange: string } | undefined
+}
+
+export interface OutputResponse {
+  readonly response: HttpResponse
+  /** Where the last redirect led. */
+  readonly url: URL
+}
+
+/** Throws `AttemptFailed` for any final status but 200, or, with `from`, 206 and 416. */
+export async function sendRequest(request: OutputRequest): Promise<OutputResponse> {
+  let { url } = request
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    const response = await sendOnce(request, url)
+    const { status } = response
+    if (status === 200 || (request.from !== undefined && (status === 206 || status === 416)))
+      return { response, url }
+    const location = REDIRECTS.has(status) ? response.header('location') : undefined
+    response.discard()
+    if (location === undefined)
+      throw failureOfStatus(
+        status,
+        retryAfterMs(response.header('retry-after'), request.nowMs, MAX_RETRY_AFTER_MS),
+      )
+    const next = parseOutputUrl(location, url)
+    if (next === undefined)
+      throw new AttemptFailed(
+        `the host redirects to ${printableUrl(location)}, which is no http or https URL`,
+        {
+          isRetryable: false,
+        },
+      )
+    url = next
+  }
+  throw new AttemptFailed(`the host redirects more than ${MAX_REDIRECTS} times`, { isRetryable: false })
+}
+
+async function sendOnce({ fetch, userAgent, signal, from }: OutputRequest, url: URL): Promise<HttpResponse> {
+  const headers = {
+    accept: '*/*',
+    // So that Content-Length is the length of the file.
+    'accept-encoding': 'identity',
+    ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+    ...(from === undefined ? {} : { range: `bytes=${from.bytes}-`, 'if-range': from.ifRange }),
+  }
+  try {
+    return await fetch({ method: 'GET', url, headers, signal })
+  } catch (error) {
+    throw asAttemptFailed(error)
+  }
+}
+
+/** Converts network errors; aborts and bugs stay as they are. */
+export const asAttemptFailed = (error: unknown): unknown =>
+  error instanceof HttpFailure ? new AttemptFailed(error.message, { isRetryable: true, cause: error }) : error

@@ -1,0 +1,128 @@
+/**
+ * Which process owns a part. A part is a folder beside the target, named `.fox.mp4.1f0e9a3c.part`: the name follows from
+ * the target, the run and the number of the output, so that a later process finds it. The URL is not in it, since signed
+ * URLs change.
+ *
+ * The process that works on a part has renamed the folder to a name with its process id and start time; the rename
+ * succeeds for one process only. A folder of a process that is gone can be claimed by any other. The start time is
+ * needed because process ids are reused: in a container the first one is 1 every time.
+ */
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { uptime } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { errorCode } from '../host/directories.js'
+import { cutToBytes, MAX_NAME_BYTES } from '../host/files.js'
+import { isAlive, ownMark } from '../host/processes.js'
+import { bytesPath, createBytes, metadataPath, type Part, partOf } from './part-file.js'
+import { readMetadata } from './part-metadata.js'
+import { usefulBytes } from './resume-plan.js'
+
+export interface PartKey {
+  /** The target; may contain `{ext}`. */
+  readonly path: string
+  readonly runId: string
+  /** The number of the output within its run, from 0. */
+  readonly position: number
+}
+
+/** `.`, the hash, and an owner: `.1f0e9a3c.4194304-999999999999-1000.part` at the longest. */
+const MAX_ENDING_BYTES = 48
+
+/** The beginning of all names of a part. */
+function stemOf({ path, runId, position }: PartKey): string {
+  const name = basename(path).replaceAll('.{ext}', '').replaceAll('{ext}', '')
+  const hash = createHash('sha256')
+    .update(JSON.stringify([basename(path), runId, position]))
+    .digest('hex')
+  return `.${cutToBytes(name, MAX_NAME_BYTES - MAX_ENDING_BYTES)}.${hash.slice(0, 8)}`
+}
+
+let calls = 0
+
+/** The start time is 0 where the system does not tell it. */
+const ownName = (stem: string): string => `${stem}.${process.pid}-${ownMark().startedAt ?? 0}-${calls++}.part`
+
+function isAbandoned(stem: string, name: string): boolean {
+  if (!name.startsWith(stem)) return false
+  const [owned, pid, startedAt] = /^\.(\d+)-(\d+)-\d+\.part$/.exec(name.slice(stem.length)) ?? []
+  if (owned === undefined) return false
+  return !isAlive({ pid: Number(pid), startedAt: startedAt === '0' ? undefined : startedAt })
+}
+
+/** The names of parts in a folder; undefined where the folder cannot be listed. */
+export async function listParts(folder: string): Promise<readonly string[] | undefined> {
+  try {
+    return (await readdir(folder)).filter((name) => name.startsWith('.') && name.endsWith('.part'))
+  } catch (error) {
+    return errorCode(error) === 'ENOENT' ? [] : undefined
+  }
+}
+
+/**
+ * Takes over the part that earlier processes left: the longest one. The others, and those that cannot be resumed, are
+ * removed. Undefined when there is none, or when other processes own them all.
+ */
+export async function claimPart(key: PartKey, list = listParts): Promise<Part | undefined> {
+  const [folder, stem] = [dirname(key.path), stemOf(key)]
+  const free = `${stem}.part`
+  let longest: Part | undefined
+  for (const name of (await list(folder)) ?? [free]) {
+    if (name !== free && !isAbandoned(stem, name)) continue
+    const own = join(folder, ownName(stem))
+    try {
+      await rename(join(folder, name), own)
+    } catch {
+      // It does not exist, another process was faster, or we have no permission.
+      continue
+    }
+    const part = await openResumable(own, join(folder, free))
+    if (part === undefined) await rm(own, { recursive: true, force: true }).catch(() => {})
+    else if (longest === undefined || part.bytes > longest.bytes) {
+      await longest?.discard()
+      longest = part
+    } else await part.discard()
+  }
+  return longest
+}
+
+/** Throws the system's errors. */
+export async function createPart(key: PartKey): Promise<Part> {
+  const [folder, stem] = [dirname(key.path), stemOf(key)]
+  const own = join(folder, ownName(stem))
+  await mkdir(own)
+  try {
+    const handle = await createBytes(own)
+    return partOf({ own, free: join(folder, `${stem}.part`), handle, bytes: 0, metadata: undefined })
+  } catch (error) {
+    await rm(own, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** Undefined when the download cannot be resumed from it. */
+async function openResumable(own: string, free: string): Promise<Part | undefined> {
+  const handle = await openBytes(own).catch(() => undefined)
+  if (handle === undefined) return undefined
+  try {
+    const { size, mtimeMs, nlink } = await handle.stat()
+    const metadata = await readMetadata(metadataPath(own))
+    // Written data survives the process, but not a crash of the machine: then the file may contain zeros that were never
+    // written. So bytes count only if they were flushed, or written since the machine was started.
+    const isSure = metadata?.flushedBytes === size || mtimeMs > Date.now() - uptime() * 1_000
+    // A second link means that the process was killed just after the file got its final name: it is not ours to change.
+    if (isSure && nlink === 1 && usefulBytes(metadata, size) > 0)
+      return partOf({ own, free, handle, bytes: size, metadata })
+  } catch {
+    // Unreadable, so not resumable.
+  }
+  await handle.close().catch(() => {})
+  return undefined
+}
+
+/** Does not follow links: in a folder that others can write to, a link could point to any file of the user's. */
+async function openBytes(own: string) {
+  if (!(await lstat(own)).isDirectory()) return undefined
+  return open(bytesPath(own), constants.O_RDWR | (constants.O_NOFOLLOW ?? 0))
+}

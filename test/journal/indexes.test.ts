@@ -1,0 +1,132 @@
+/** Which statement of the journal uses which index, and that no index is there for nothing. */
+
+import { join } from 'node:path'
+import Database from 'libsql'
+import { describe, expect, it, vi } from 'vitest'
+import { openJournal } from '../../src/journal/index.js'
+import { readDurations, readRecentRuns } from '../../src/journal/readonly-queries.js'
+import { temporaryFolder } from '../support/service.js'
+
+const ADDRESS = 'https://api.example.com'
+
+/** Calls every method of the journal and both read-only queries, so that each statement is prepared once. */
+function callEverything(): string {
+  const path = join(temporaryFolder(), 'journal.db')
+  const journal = openJournal({ path, now: () => 1, onQuarantine: () => expect.unreachable() })
+  const intent = { address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1', input: {} }
+  const state = { urls: ['https://cdn.example.com/1.png'], failure: undefined, createdAt: undefined }
+  const more = { finishedAt: undefined, service: {} }
+  const update = (id: string, status: string, phase: 'going' | 'succeeded') =>
+    journal.recordStatus(ADDRESS, { state: { ...state, ...more, id, status, phase }, tookMs: 5 })
+  const outcome = { code: 'submission_unknown', message: 'lost' }
+  const calls = {
+    intend: () => journal.intend(intent),
+    retract: () => journal.retract(journal.intend(intent)),
+    accept: () => journal.accept(journal.intend(intent), 'a'),
+    markUnconfirmed: () => journal.markUnconfirmed(journal.intend(intent), outcome),
+    recordStatus: () => [update('a', 'processing', 'going'), update('a', 'succeeded', 'succeeded')],
+    recordNotFound: () => journal.recordNotFound(ADDRESS, 'a', outcome),
+    recordFiles: () =>
+      journal.recordFiles(ADDRESS, 'a', [{ path: '/a', bytes: 1, sha256: '', url: '', content_type: '' }]),
+    find: () => journal.find(ADDRESS, 'a'),
+    findByKey: () => journal.findByKey('~0000'),
+    filesOf: () => journal.filesOf(journal.find(ADDRESS, 'a') ?? expect.unreachable()),
+    last: () => journal.last(ADDRESS),
+    unfinished: () => journal.unfinished(ADDRESS),
+    unconfirmed: () => journal.unconfirmed(ADDRESS),
+    list: () => [
+      journal.list({}),
+      journal.list({ address: ADDRESS, status: 'x' }),
+      journal.list({ sinceMs: 1 }),
+    ],
+    reusable: () => journal.reusable(ADDRESS, 'acme/still-1', {}, 5),
+    lastOf: () => journal.lastOf(ADDRESS, 'identity', 0),
+    forget: () => journal.unconfirmed(ADDRESS).map(({ key = '' }) => journal.forget(key, ADDRESS)),
+    typicalDuration: () => journal.typicalDuration(ADDRESS, 'acme/still-1'),
+    durations: () => journal.durations(ADDRESS, 'acme/still-1'),
+    integrity: () => journal.integrity(),
+    isCurrent: () => journal.isCurrent(),
+    quarantine: undefined,
+    close: undefined,
+  } satisfies Record<keyof typeof journal, (() => unknown) | undefined>
+  for (const call of Object.values(calls)) call?.()
+  journal.close()
+  readRecentRuns(path, 5)
+  readDurations(path, ADDRESS)
+  return path
+}
+
+const shortened = (sql: string): string => sql.replace(/\s+/g, ' ').trim()
+
+/** Each statement with the indexes by which it finds rows, and all indexes of the schema. */
+function queryPlans() {
+  const prepare = vi.spyOn(Database.prototype, 'prepare')
+  const path = callEverything()
+  const statements = [...new Set(prepare.mock.calls.map(([sql]) => sql))].filter(
+    (sql) => !/^PRAGMA/.test(sql),
+  )
+  prepare.mockRestore()
+  const database = new Database(path)
+  const plans = statements.map((sql) => {
+    const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all([]) as { detail: string }[]
+    return { sql: shortened(sql), plan: rows.map(({ detail }) => detail).join('; ') }
+  })
+  const indexes = database
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'index' ORDER BY name")
+    .all([]) as { name: string }[]
+  database.close()
+  return { plans, indexes: indexes.map(({ name }) => name) }
+}
+
+const indexesIn = (plan: string): readonly string[] =>
+  [...plan.matchAll(/INDEX (\w+)/g)].map(([, name = '']) => name)
+
+describe('the indexes of the journal', () => {
+  it('are each used by a statement', () => {
+    const { plans, indexes } = queryPlans()
+    const used = new Set(plans.flatMap(({ plan }) => indexesIn(plan)))
+    // `ON CONFLICT (row, path)`, which EXPLAIN does not show.
+    const byConflict = 'sqlite_autoindex_files_1'
+    expect(indexes.filter((name) => name !== byConflict && !used.has(name))).toEqual([])
+  })
+
+  it('are used by these statements', () => {
+    const { plans } = queryPlans()
+    const found = plans.filter(({ plan }) => indexesIn(plan).length > 0)
+    expect(
+      found.map(({ sql, plan }) => `${indexesIn(plan).join(', ')} ← ${sql.slice(0, 110)}`).sort(),
+    ).toMatchInlineSnapshot(`
+      [
+        "runs_by_address ← SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1",
+        "runs_by_id ← SELECT * FROM runs WHERE address = ? AND id = ? ORDER BY row DESC LIMIT 1",
+        "runs_by_id ← UPDATE runs SET error_code = ?, error_message = ?, answer_status = ? WHERE address = ? AND id = ? AND phase = ",
+        "runs_by_id ← UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at), took_ms = ?,",
+        "runs_by_id ← UPDATE runs SET status = ?, error_code = NULL, error_message = NULL WHERE address = ? AND id = ? AND phase = '",
+        "runs_by_id ← UPDATE runs SET urls = ?1 WHERE address = ?2 AND id = ?3 AND urls IS NOT ?1",
+        "runs_by_identity ← SELECT * FROM runs INDEXED BY runs_by_identity WHERE identity = ? AND address = ? AND id IS NOT NULL AND creat",
+        "runs_by_identity ← SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ? ORDER BY row DESC LIMIT ?",
+        "runs_by_key ← SELECT * FROM runs WHERE key = ?",
+        "runs_by_key ← SELECT 1 FROM runs WHERE key = ?",
+        "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time ORDER BY created_at DESC, row DESC LIMIT ?",
+        "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND status = ? ORDER BY created_at DESC, row DESC",
+        "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE created_at >= ? ORDER BY created_at DESC, row DESC LIMIT ?",
+        "runs_by_time ← SELECT coalesce(id, key) AS name, id IS NOT NULL AS confirmed, address, phase, status, kind, model, substr(jso",
+        "runs_going ← SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = coalesce(?, address) ORDER BY row",
+        "runs_sending ← SELECT row, pid, started_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'",
+        "runs_took ← SELECT model, took_ms FROM ( SELECT model, took_ms, row_number() OVER (PARTITION BY model ORDER BY row DESC) A",
+        "runs_took ← SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?",
+        "runs_unconfirmed ← SELECT * FROM runs INDEXED BY runs_unconfirmed WHERE phase = 'unconfirmed' ORDER BY row",
+        "sqlite_autoindex_files_1 ← DELETE FROM runs WHERE row = ?",
+        "sqlite_autoindex_files_1 ← DELETE FROM runs WHERE row = ? AND key = ? AND phase = 'sending'",
+        "sqlite_autoindex_files_1 ← INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created",
+        "sqlite_autoindex_files_1 ← SELECT * FROM files WHERE row = ? ORDER BY file",
+      ]
+    `)
+  })
+
+  it('leave no statement that scans a table', () => {
+    expect(queryPlans().plans.filter(({ plan }) => /SCAN (runs|files)(?! USING INDEX)/.test(plan))).toEqual(
+      [],
+    )
+  })
+})

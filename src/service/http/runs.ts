@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { RUNS_PATH } from '../../protocol/routes.js'
 import type { Caller } from '../rules/caller.js'
-import { runObject, type StoredRun } from '../run.js'
+import { runObject } from '../run.js'
 import type { Runs } from '../runs.js'
 import { type BodyLimits, readBody } from './body.js'
 
@@ -47,21 +47,9 @@ export async function runsRoutes(
     return runObject(run, baseUrl())
   })
 
-  /** Clients look at a run many times between two changes of it; the store then gives the very same object. */
-  const texts = new WeakMap<StoredRun, { readonly base: string; readonly text: string }>()
-
-  function textOf(run: StoredRun): string {
-    const base = baseUrl()
-    const known = texts.get(run)
-    if (known?.base === base) return known.text
-    const text = JSON.stringify(runObject(run, base))
-    texts.set(run, { base, text })
-    return text
-  }
-
   app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {
     const run = await runs.look(request.getDecorator<Caller>('caller'), request.params.id)
-    reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
-    return textOf(run)
+    reply.header('cache-control', 'no-store')
+    return runObject(run, baseUrl())
   })
 }

@@ -3,7 +3,6 @@
 import { usageError } from '../../../errors.js'
 import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../../host/database.js'
 import type { DeathLimit, Held, Store } from '../contract.js'
-import { rememberReads } from '../remembered.js'
 import { accountsOn } from './accounts.js'
 import { ledgerOn } from './ledger.js'
 import { MIGRATIONS } from './migrations.js'
@@ -15,11 +14,7 @@ const LOG_PAGES = 1_000
 
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
 export function openSqliteStore(path: string): Store {
-  const database = openPrivately(path)
-  return rememberReads(storeOn(database), {
-    version: () => database.get('PRAGMA data_version')?.data_version,
-    now: () => performance.now(),
-  })
+  return storeOn(openPrivately(path))
 }
 
 function openPrivately(path: string): OpenDatabase {

@@ -8,7 +8,7 @@ import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { openData } from './data.js'
 import { DATABASE_NAME } from './folders.js'
-import { networkOf } from './rules/networks.js'
+import { parseNetwork } from './rules/networks.js'
 import { hashOfKey, newKey } from './secrets.js'
 import type { AccountRecord, Entry, KeyDetails, KeyTerms, NewKey, Verification } from './store/accounts.js'
 import type { Store } from './store/contract.js'
@@ -153,7 +153,7 @@ function checkName(name: string, what: string): void {
 function checkTerms({ name, allowedIps = [] }: Partial<KeyTerms>): void {
   if (name !== undefined) checkName(name, 'a key')
   for (const text of allowedIps)
-    if (networkOf(text) === undefined)
+    if (parseNetwork(text) === undefined)
       throw usageError(
         `--allow-ip ${text}: is no address and no network.`,
         'Write it as 203.0.113.7, 203.0.113.0/24, 2001:db8::1 or 2001:db8::/32.',

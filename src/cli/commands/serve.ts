@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { parseFault } from '../../service/faults/grammar.js'
-import { networkOf } from '../../service/rules/networks.js'
+import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
 import { choiceOption } from '../flags/choice.js'
 import { parseDuration } from '../flags/duration.js'
@@ -106,7 +106,7 @@ function retainedMs(text: string | undefined): number | undefined {
 
 function networksOf(texts: readonly string[] = []): readonly string[] {
   for (const text of texts)
-    if (networkOf(text) === undefined)
+    if (parseNetwork(text) === undefined)
       throw usageError(
         `--trust-proxy ${text}: is no address and no network.`,
         'Write it as 10.0.0.7 or 10.0.0.0/8.',

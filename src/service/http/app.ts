@@ -1,7 +1,7 @@
 /** The service's HTTP. It knows no rules: they come in as functions, and what they throw goes out by `answers.ts`. */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Faults } from '../faults/index.js'
-import { within } from '../rules/networks.js'
+import { createNetworkMatcher } from '../rules/networks.js'
 import { answerRawly, headersOf, noRoute, refusalOf, refuse } from './answers.js'
 import { addFaults } from './faults.js'
 import { HTTP_LIMITS, type HttpLimits } from './limits.js'
@@ -35,7 +35,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     logController: new LogController({ disableRequestLogging: true }),
     // One logger for all: a child for every request costs more than most requests.
     childLoggerFactory: (logger) => logger,
-    trustProxy: trustedProxies.length === 0 ? false : within(trustedProxies),
+    trustProxy: trustedProxies.length === 0 ? false : createNetworkMatcher(trustedProxies),
     connectionTimeout: limits.standstillMs,
     requestTimeout: limits.requestMs,
     http: {

@@ -3,7 +3,7 @@ import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Clock } from '../../host/clock.js'
 import { type Fetch, type HttpResponse, isLoopback } from '../../host/http.js'
-import { isPrivateAddress } from './addresses.js'
+import { isPublicAddress } from './addresses.js'
 
 const DEADLINE_MS = 30_000
 const MOST_REDIRECTS = 5
@@ -88,14 +88,14 @@ const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol 
 /** Names are judged when they are resolved; a literal address never is, so it is judged here. */
 function mayBePublic({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, '')
-  return isIP(host) === 0 ? !isLoopback(host) : !isPrivateAddress(host)
+  return isIP(host) === 0 ? !isLoopback(host) : isPublicAddress(host)
 }
 
 /** Judges the very addresses that are connected to: a name may resolve differently a moment later. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, [])
-    if (addresses.some(({ address }) => isPrivateAddress(address)))
+    if (!addresses.every(({ address }) => isPublicAddress(address)))
       return callback(new Error('the address is not public'), [])
     const [first] = addresses
     if (options.all || first === undefined) return callback(null, addresses)

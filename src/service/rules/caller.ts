@@ -1,7 +1,7 @@
 /** Who is asking: the first check of every request (CONTRACT 9). */
 import { shortened } from '../../protocol/text.js'
 import { hashOfKey, sameHash } from '../secrets.js'
-import { within } from './networks.js'
+import { createNetworkMatcher } from './networks.js'
 import { Refusal } from './refusal.js'
 
 /** A key as it is kept: never the key itself. */
@@ -45,7 +45,8 @@ export function checkAccess({ banned, allowedIps }: KeyRecord, ip: () => string)
   if (banned) throw new Refusal('account_banned')
   if (allowedIps === undefined) return
   const from = ip()
-  if (!within(allowedIps)(from)) throw new Refusal('ip_not_allowed', `It is ${shortened(from)}.`)
+  if (!createNetworkMatcher(allowedIps)(from))
+    throw new Refusal('ip_not_allowed', `It is ${shortened(from)}.`)
 }
 
 export const callerOf = ({ id, accountId }: KeyRecord): Caller => ({ keyId: id, accountId })

@@ -7,7 +7,10 @@ export const SQL = {
     INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, owner, created_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', ?8, ?9)`,
 
-  findRun: `SELECT * FROM runs WHERE id = ?1 AND account_id = ?2`,
+  // Asked with every status request: only the columns that are needed.
+  findRun: `
+    SELECT id, account_id, model, kind, status, input, error_code, error_message, created_at, started_at, finished_at
+    FROM runs WHERE id = ?1 AND account_id = ?2`,
 
   outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
 

@@ -6,14 +6,14 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { openData } from './data.js'
-import { DATABASE_NAME } from './folders.js'
+import { openData } from './open-data.js'
+import { DATABASE_NAME } from './data-folders.js'
 import { parseNetwork } from './rules/networks.js'
 import { hashOfKey, newKey } from './secrets.js'
-import type { AccountRecord, Entry, KeyDetails, KeyTerms, NewKey, Verification } from './store/accounts.js'
+import type { AccountRecord, Entry, KeyDetails, KeyTerms, NewKey, Verification } from './store/account-store.js'
 import type { Store } from './store/contract.js'
 
-export type { AccountRecord, Entry, KeyDetails, KeyTerms, Verification } from './store/accounts.js'
+export type { AccountRecord, Entry, KeyDetails, KeyTerms, Verification } from './store/account-store.js'
 
 const LONGEST_NAME = 100
 /** Everything throws `RushesError` (usage) for what is not there or not allowed, and then nothing has been changed. */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
-import { MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
+import { MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { temporaryFolder } from '../support/service.js'
 

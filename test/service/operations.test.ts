@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { RendererDied } from '../../src/service/engines/renderer-crashed.js'
 import type { LogLevel } from '../../src/service/http/logging.js'
-import { LOCAL_MODELS } from '../../src/service/models.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import {
   ask,

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RendererDied } from '../../src/service/engines/renderer-crashed.js'
-import { LOCAL_MODELS } from '../../src/service/models.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LOCAL_MODELS } from '../../src/service/models.js'
-import { MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
 import { type Asking, addAccount, ask, createTestService } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'

@@ -3,7 +3,7 @@ import type { Clock } from '../../src/host/clock.js'
 import type { Place } from '../../src/service/faults/fault.js'
 import { parseFault } from '../../src/service/faults/grammar.js'
 import { createFaults, type Faults } from '../../src/service/faults/index.js'
-import { placeOf } from '../../src/service/faults/places.js'
+import { placeOf } from '../../src/service/faults/request-kind.js'
 
 /** A request as it came, by the monotonic clock. */
 export interface Seen {

@@ -1,7 +1,7 @@
 /** Faults around any `Fetch`, without a port and by the clock of the test. */
 import type { Clock } from '../../src/host/clock.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../../src/host/http.js'
-import type { Answer, Outcome } from '../../src/service/faults/answer.js'
+import type { Answer, Outcome } from '../../src/service/faults/fault-response.js'
 import { ConnectionReset } from '../../src/service/faults/bytes.js'
 import { createControl, type FaultControl } from './faults-control.js'
 

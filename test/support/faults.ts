@@ -12,9 +12,9 @@ import { Agent, createServer, request as httpRequest, type IncomingMessage } fro
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../src/host/clock.js'
-import { type Answer, answerOf, type Outcome } from '../../src/service/faults/answer.js'
+import { type Answer, answerOf, type Outcome } from '../../src/service/faults/fault-response.js'
 import { whole } from '../../src/service/faults/bytes.js'
-import { deliver } from '../../src/service/http/deliver.js'
+import { deliver } from '../../src/service/http/send-outcome.js'
 import { createControl, type FaultControl, type Seen } from './faults-control.js'
 
 export { type FaultyFetch, withFaults } from './faults-fetch.js'

@@ -2,13 +2,13 @@
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
-import { answerRawly, headersOf, noRoute, refusalOf, refuse } from './answers.js'
-import { addFaults } from './faults.js'
-import { HTTP_LIMITS, type HttpLimits } from './limits.js'
+import { answerRawly, headersOf, noRoute, refusalOf, refuse } from './error-responses.js'
+import { addFaults } from './fault-hooks.js'
+import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
-import { type OperationsRoutes, operationsRoutes } from './operations.js'
-import { type OutputRoutes, outputRoutes } from './outputs.js'
-import { type RunsRoutes, runsRoutes } from './runs.js'
+import { type OperationsRoutes, operationsRoutes } from './health-routes.js'
+import { type OutputRoutes, outputRoutes } from './output-routes.js'
+import { type RunsRoutes, runsRoutes } from './run-routes.js'
 
 /** Longer than Node's header limit, so that any address that arrives is a plain 404 and no special case. */
 const LONGEST_PARAMETER = 65_536

@@ -3,9 +3,9 @@
  * that, so that another database can take SQLite's place: the functions are asynchronous for its sake.
  */
 import type { Kind } from '../../protocol/models.js'
-import type { Standing } from '../rules/standing.js'
-import type { Output, RunFailure, StoredInput, StoredRun } from '../run.js'
-import type { AccountStore } from './accounts.js'
+import type { Standing } from '../rules/budget.js'
+import type { Output, RunFailure, StoredInput, StoredRun } from '../stored-run.js'
+import type { AccountStore } from './account-store.js'
 
 /** A process that creates or renders runs. Its row is its lease: while it is alive, its runs are its own. */
 export interface WorkerRecord {

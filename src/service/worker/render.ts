@@ -4,9 +4,9 @@ import { lstat, mkdir, mkdtemp, open, rename, rm, utimes } from 'node:fs/promise
 import { basename, join } from 'node:path'
 import type { Clock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
-import { LOCAL_DEFAULTS } from '../models.js'
-import type { References } from '../references/references.js'
-import type { Output, StoredRun } from '../run.js'
+import { LOCAL_DEFAULTS } from '../local-models.js'
+import type { References } from '../references/reference-loader.js'
+import type { Output, StoredRun } from '../stored-run.js'
 import { newToken } from '../secrets.js'
 
 export interface Rendering {

@@ -13,10 +13,10 @@ import type { Clock, Disarm } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
 import { RendererDied } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
-import type { Output, StoredRun } from '../run.js'
+import type { Output, StoredRun } from '../stored-run.js'
 import type { Held, Store } from '../store/contract.js'
-import { DeadlinePassed, deathLimitFor, failureOf } from './failure.js'
-import type { Presence } from './presence.js'
+import { DeadlinePassed, deathLimitFor, failureOf } from './run-failure.js'
+import type { Presence } from './worker-lease.js'
 import { type Rendering, render } from './render.js'
 
 const LOOK_EVERY_MS = 1_000

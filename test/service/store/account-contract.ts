@@ -1,6 +1,6 @@
 /** What every implementation of the store keeps to about accounts, keys and credits. */
 import { describe, expect, test } from 'vitest'
-import type { NewKey } from '../../../src/service/store/accounts.js'
+import type { NewKey } from '../../../src/service/store/account-store.js'
 import type { DeathLimit, Store } from '../../../src/service/store/contract.js'
 
 const GIVEN_UP: DeathLimit = { deaths: 1, failure: { code: 'renderer_died', message: 'gave up' } }

@@ -3,11 +3,11 @@
 import { usageError } from '../../../errors.js'
 import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../../host/database.js'
 import type { DeathLimit, Held, Store } from '../contract.js'
-import { accountsOn } from './accounts.js'
-import { ledgerOn } from './ledger.js'
-import { MIGRATIONS } from './migrations.js'
+import { accountsOn } from './account-queries.js'
+import { ledgerOn } from './credit-ledger.js'
+import { MIGRATIONS } from './service-migrations.js'
 import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
-import { SQL } from './statements.js'
+import { SQL } from './run-statements.js'
 
 /** Written by a process that lives long, and as fast as it can: SQLite's own choice. */
 const LOG_PAGES = 1_000

@@ -3,9 +3,9 @@ import type { Row } from '../../../host/database.js'
 import type { Kind } from '../../../protocol/models.js'
 import type { LocalStatus } from '../../../protocol/run.js'
 import type { KeyRecord } from '../../rules/caller.js'
-import type { Standing } from '../../rules/standing.js'
-import type { Output, StoredInput, StoredRun } from '../../run.js'
-import type { AccountRecord, Entry, EntryKind, KeyDetails } from '../accounts.js'
+import type { Standing } from '../../rules/budget.js'
+import type { Output, StoredInput, StoredRun } from '../../stored-run.js'
+import type { AccountRecord, Entry, EntryKind, KeyDetails } from '../account-store.js'
 import type { WorkerRecord } from '../contract.js'
 
 const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))

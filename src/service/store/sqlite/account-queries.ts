@@ -1,6 +1,6 @@
 /** Accounts, keys and credits on SQLite. */
 import type { OpenDatabase, Value } from '../../../host/database.js'
-import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../accounts.js'
+import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../account-store.js'
 import { CHECKS, ACCOUNT_SQL as SQL } from './account-statements.js'
 import { accountOfRow, entryOfRow, keyDetailsOfRow, keyOfRow } from './rows.js'
 

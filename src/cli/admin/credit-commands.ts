@@ -3,8 +3,8 @@ import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { MOST_CREDITS } from '../../service/credits.js'
 import { wholeNumber } from '../flags/whole-number.js'
-import type { AdminCommand } from './open.js'
-import { accountJson, ENTRY_HEADER, entryCells, entryJson, printRows } from './show.js'
+import type { AdminCommand } from './admin-command.js'
+import { accountJson, ENTRY_HEADER, entryCells, entryJson, printRows } from './admin-rows.js'
 
 export const creditsCommands: readonly AdminCommand[] = [
   {

@@ -4,7 +4,7 @@ import type { Clock, Disarm } from '../../host/clock.js'
 import { processExists } from '../../host/processes.js'
 import { newWorkerId } from '../secrets.js'
 import type { DeathLimit, Store, WorkerRecord } from '../store/contract.js'
-import { HEARTBEAT_MS, isDead, type Neighbourhood } from './liveness.js'
+import { HEARTBEAT_MS, isDead, type Neighbourhood } from './lease-expiry.js'
 
 export const DEATH_LIMIT: DeathLimit = {
   deaths: 3,

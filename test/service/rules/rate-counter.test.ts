@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createRateCounter } from '../../../src/service/rules/rate.js'
+import { createRateCounter } from '../../../src/service/rules/rate-counter.js'
 
 const LIMIT = { requests: 3, windowMs: 100 }
 

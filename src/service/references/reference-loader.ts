@@ -1,9 +1,9 @@
 /** The reference images of a run as bytes, from the data folder or from elsewhere. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { DataFolders } from '../folders.js'
-import { OUTPUTS_PATH, type Output, type StoredImage, type StoredInput } from '../run.js'
-import type { ReferenceFetch } from './fetch.js'
+import type { DataFolders } from '../data-folders.js'
+import { OUTPUTS_PATH, type Output, type StoredImage, type StoredInput } from '../stored-run.js'
+import type { ReferenceFetch } from './reference-fetch.js'
 
 export interface References {
   /** In the order of `image_urls`; undefined where there is nothing to be had. Rejects with the signal's reason. */

@@ -2,8 +2,8 @@
 import { Option } from 'commander'
 import { MOST_CREDITS } from '../../service/credits.js'
 import { wholeNumber } from '../flags/whole-number.js'
-import type { AdminCommand, Work } from './open.js'
-import { ACCOUNT_HEADER, accountCells, accountJson, printRows } from './show.js'
+import type { AdminCommand, Work } from './admin-command.js'
+import { ACCOUNT_HEADER, accountCells, accountJson, printRows } from './admin-rows.js'
 
 export const accountCommands: readonly AdminCommand[] = [
   {

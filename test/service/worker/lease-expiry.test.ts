@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { WorkerRecord } from '../../../src/service/store/contract.js'
-import { isDead } from '../../../src/service/worker/liveness.js'
+import { isDead } from '../../../src/service/worker/lease-expiry.js'
 
 const here = { host: 'studio', pid: 100, bornAtMs: 5_000, processExists: (pid: number) => pid === 200 }
 

@@ -7,8 +7,8 @@ import type { Context } from '../context/context.js'
 import { parseDuration } from '../flags/duration.js'
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
-import type { AdminCommand, AdminFlags, Work } from './open.js'
-import { KEY_HEADER, keyCells, keyJson, printRows } from './show.js'
+import type { AdminCommand, AdminFlags, Work } from './admin-command.js'
+import { KEY_HEADER, keyCells, keyJson, printRows } from './admin-rows.js'
 
 const MOST_RUNS = 1_000_000_000_000
 const NONE = 'none'

@@ -1,9 +1,9 @@
 /** One fault on one exchange: whether the service acts, and what becomes of its answer. */
 import type { Clock } from '../../host/clock.js'
-import { type Answer, answered, errorAnswer, nonsense, type Outcome, redirectAnswer } from './answer.js'
+import { type Answer, answered, errorAnswer, nonsense, type Outcome, redirectAnswer } from './fault-response.js'
 import { ConnectionReset, corrupted, paced, upTo } from './bytes.js'
 import type { Effect, EffectOf, Place } from './fault.js'
-import type { Turn } from './plan.js'
+import type { Turn } from './fault-queue.js'
 
 /** A request that has come, seen from between the two sides. */
 export interface Exchange {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../host/clock.js'
 import { Refusal } from '../rules/refusal.js'
-import type { HttpLimits } from './limits.js'
+import type { HttpLimits } from './connection-limits.js'
 
 export interface BodyLimits {
   readonly mostBytes: number

@@ -3,7 +3,7 @@
  * run, the entry, the balance and the key's spend change together or not at all.
  */
 import type { OpenDatabase, Row } from '../../../host/database.js'
-import type { Standing } from '../../rules/standing.js'
+import type { Standing } from '../../rules/budget.js'
 import type { NewRun } from '../contract.js'
 import { ACCOUNT_SQL as SQL } from './account-statements.js'
 import { standingOfRow } from './rows.js'

@@ -1,6 +1,6 @@
 /** Images that come inside the request, as data: URLs (RFC 2397). */
 import { createHash } from 'node:crypto'
-import type { StoredImage, StoredInput } from '../run.js'
+import type { StoredImage, StoredInput } from '../stored-run.js'
 import { Refusal } from './refusal.js'
 
 export interface EmbeddedImage extends StoredImage {

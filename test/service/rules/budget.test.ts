@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bear, priceOf, type Standing } from '../../../src/service/rules/standing.js'
+import { bear, priceOf, type Standing } from '../../../src/service/rules/budget.js'
 
 test.each([
   ['image', {}, 1],

@@ -1,6 +1,6 @@
 /** Which request this is, by its method and path alone: a proxy knows no more. */
 import { RUNS_PATH } from '../../protocol/routes.js'
-import { OUTPUTS_PATH } from '../run.js'
+import { OUTPUTS_PATH } from '../stored-run.js'
 import type { Place } from './fault.js'
 
 /** A reverse proxy may have put a path of its own before the service's. */

@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { type Answer, answerOf } from '../faults/answer.js'
+import { type Answer, answerOf } from '../faults/fault-response.js'
 import type { Faults } from '../faults/index.js'
-import { deliver } from './deliver.js'
+import { deliver } from './send-outcome.js'
 
 /** To be called before the routes are registered. Only requests over a real connection are struck. */
 export function addFaults(app: FastifyInstance, faults: Faults): void {

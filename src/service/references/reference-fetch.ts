@@ -3,7 +3,7 @@ import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Clock } from '../../host/clock.js'
 import { type Fetch, type HttpResponse, isLoopback } from '../../host/http.js'
-import { isPublicAddress } from './addresses.js'
+import { isPublicAddress } from './public-address.js'
 
 const DEADLINE_MS = 30_000
 const MOST_REDIRECTS = 5

@@ -1,6 +1,6 @@
 /** What a run costs (CONTRACT 9), and whether its key and account can bear it. */
 import type { Kind } from '../../protocol/models.js'
-import { LOCAL_DEFAULTS } from '../models.js'
+import { LOCAL_DEFAULTS } from '../local-models.js'
 import { Refusal } from './refusal.js'
 
 /** Where a key and its account stand. Undefined limits: none. */

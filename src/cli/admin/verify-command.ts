@@ -1,7 +1,7 @@
 /** `rushes admin verify`: every balance, added up anew from the ledger. */
 import { RushesError } from '../../errors.js'
 import { amount } from '../terminal/amount.js'
-import type { AdminCommand, Work } from './open.js'
+import type { AdminCommand, Work } from './admin-command.js'
 
 export const verifyCommand: AdminCommand = {
   usage: 'verify',

@@ -1,6 +1,6 @@
 /** The data folder, opened. */
 import { RushesError } from '../errors.js'
-import { type DataFolders, makeDataFolders } from './folders.js'
+import { type DataFolders, makeDataFolders } from './data-folders.js'
 import type { Store } from './store/contract.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 

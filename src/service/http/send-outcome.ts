@@ -1,7 +1,7 @@
 /** An outcome onto the wire, exactly: whole answers by Node, broken ones by hand on the socket. */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Answer, hasNoBody, type Outcome } from '../faults/answer.js'
+import { type Answer, hasNoBody, type Outcome } from '../faults/fault-response.js'
 import { ConnectionReset } from '../faults/bytes.js'
 
 /** Resolves when everything is written that will be. A stalled connection stays open until its other side closes it. */

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import staticFiles from '@fastify/static'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../rules/refusal.js'
-import { OUTPUTS_PATH, type Output } from '../run.js'
+import { OUTPUTS_PATH, type Output } from '../stored-run.js'
 
 export interface OutputRoutes {
   readonly folder: string

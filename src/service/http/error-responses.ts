@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RUNS_PATH } from '../../protocol/routes.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
-import { OUTPUTS_PATH } from '../run.js'
-import { HEALTH_PATH, READY_PATH } from './operations.js'
+import { OUTPUTS_PATH } from '../stored-run.js'
+import { HEALTH_PATH, READY_PATH } from './health-routes.js'
 
 export const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
 

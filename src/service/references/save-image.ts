@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { open, rename, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EmbeddedImage } from '../rules/images.js'
+import type { EmbeddedImage } from '../rules/embedded-images.js'
 
 export async function saveImage(folder: string, { sha256, data }: EmbeddedImage): Promise<void> {
   const path = join(folder, sha256)

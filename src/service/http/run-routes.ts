@@ -2,9 +2,9 @@
 import type { FastifyInstance } from 'fastify'
 import { RUNS_PATH } from '../../protocol/routes.js'
 import type { Caller } from '../rules/caller.js'
-import { runObject } from '../run.js'
-import type { Runs } from '../runs.js'
-import { type BodyLimits, readBody } from './body.js'
+import { runObject } from '../stored-run.js'
+import type { Runs } from '../endpoints.js'
+import { type BodyLimits, readBody } from './request-body.js'
 
 export interface RunsRoutes {
   readonly runs: Runs

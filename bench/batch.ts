@@ -59,7 +59,7 @@ function createRealWorld(url: string, key: string, durations: readonly number[])
   const delays: number[] = []
   const counts = { requests: 0, turnedAway: 0 }
 
-  async function ask(purpose: 'create' | 'look', path: string, body?: object) {
+  async function ask(purpose: 'create' | 'status', path: string, body?: object) {
     const grant = await limiter.acquire(purpose)
     counts.requests++
     const answer = await fetch(`${url}/api/v1/runs${path}`, {
@@ -78,7 +78,7 @@ function createRealWorld(url: string, key: string, durations: readonly number[])
       ids.set(run, (await ask('create', '', { model: 'rushes/preview-image', input })).id)
     },
     async look(run) {
-      const { status, finished_at } = await ask('look', `/${ids.get(run)}`)
+      const { status, finished_at } = await ask('status', `/${ids.get(run)}`)
       if (status !== 'succeeded') return false
       delays.push(Date.now() - Date.parse(finished_at))
       return true

@@ -64,7 +64,7 @@ function createWorld(durations: readonly number[]) {
   const doneAt = new Map<number, number>()
   const noticedAt = new Map<number, number>()
   let requests = 0
-  async function ask(purpose: 'create' | 'look'): Promise<void> {
+  async function ask(purpose: 'create' | 'status'): Promise<void> {
     const grant = await limiter.acquire(purpose)
     requests++
     await clock.sleep(LATENCY_MS)
@@ -77,7 +77,7 @@ function createWorld(durations: readonly number[]) {
       doneAt.set(run, clock.monotonic() + (durations[run] ?? 0))
     },
     async look(run: number): Promise<boolean> {
-      await ask('look')
+      await ask('status')
       // What the service saw when it answered: half of the way back ago.
       const isDone = (doneAt.get(run) ?? Number.POSITIVE_INFINITY) <= clock.monotonic() - LATENCY_MS / 2
       if (isDone && !noticedAt.has(run)) noticedAt.set(run, clock.monotonic())

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
 import { openJournal } from '../src/journal/index.js'
-import { openSharedLedger } from '../src/limiter/shared.js'
+import { openSharedLedger } from '../src/limiter/shared-ledger.js'
 import { row } from './table.js'
 
 interface Times {
@@ -47,7 +47,7 @@ function granting(file: string, times: number): Times {
   })
   const cost = measured(times, () => {
     nowMs += 600
-    const taken = ledger.take('look')
+    const taken = ledger.take('status')
     if (!('settle' in taken)) throw new Error('no place was free')
     taken.settle()
   })

@@ -103,7 +103,7 @@ export function createClient(options: CreateClientOptions): Client {
     baseUrl: parseBaseUrl(options.baseUrl, { allowHttp: options.allowHttp ?? false }),
     apiKey: options.apiKey,
     fetch: network.fetch,
-    gate: createLimiter(RUNS_LIMIT, clock),
+    limiter: createLimiter(RUNS_LIMIT, clock),
     clock,
     random: Math.random,
     ...(options.failureStatuses && { failureStatuses: options.failureStatuses }),

@@ -6,7 +6,7 @@ import type { ModelInput } from '../protocol/models.js'
 import { createRunUrl } from '../protocol/routes.js'
 import { headOf, readAnswer } from './answers.js'
 import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
-import type { Gate } from './send.js'
+import type { RateLimiter } from './send.js'
 
 /** What a create asks for. */
 export interface CreateBody {
@@ -18,7 +18,7 @@ export interface CreateBody {
 export interface CreateEngine {
   readonly baseUrl: string
   readonly send: Fetch
-  readonly gate: Pick<Gate, 'holdBack'>
+  readonly limiter: Pick<RateLimiter, 'holdBack'>
   readonly clock: Clock
   readonly runIdField?: string | undefined
   conceal?(text: string): string
@@ -46,7 +46,7 @@ export function createRun(engine: CreateEngine, body: Uint8Array, signal?: Abort
     },
     onRetry: (outcome, waitMs) => {
       // Whoever else uses the key is as much turned away as this create: everything holds back.
-      if (outcome.kind === 'rate-limited') engine.gate.holdBack(waitMs)
+      if (outcome.kind === 'rate-limited') engine.limiter.holdBack(waitMs)
       if (outcome.kind === 'rate-limited' || outcome.kind === 'unconnected')
         engine.onRetry?.(waitMs, outcome.kind)
     },

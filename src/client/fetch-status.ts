@@ -10,7 +10,7 @@ import { runUrl } from '../protocol/routes.js'
 import type { RunState } from '../protocol/run.js'
 import { type Answer, badResponse, errorOfAnswer, networkError, readAnswer } from './answers.js'
 import { MOST_RETRY_AFTER_MS } from './create-outcome.js'
-import type { Gate } from './send.js'
+import type { RateLimiter } from './send.js'
 
 export type LookOutcome =
   | { readonly kind: 'state'; readonly state: RunState }
@@ -22,7 +22,7 @@ export type LookOutcome =
 export interface LookEngine {
   readonly baseUrl: string
   readonly send: Fetch
-  readonly gate: Pick<Gate, 'holdBack' | 'load'>
+  readonly limiter: Pick<RateLimiter, 'holdBack' | 'load'>
   readonly clock: Clock
   readonly failureStatuses: readonly string[]
   conceal?(text: string): string
@@ -34,7 +34,7 @@ const MOST_REDIRECTS = 5
 export async function look(engine: LookEngine, id: string, signal?: AbortSignal): Promise<LookOutcome> {
   const outcome = await ask(engine, id, signal)
   if (outcome.kind === 'trouble' && outcome.error.httpStatus === 429)
-    engine.gate.holdBack(Math.max(1_000, outcome.retryAfterMs))
+    engine.limiter.holdBack(Math.max(1_000, outcome.retryAfterMs))
   return outcome
 }
 

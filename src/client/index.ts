@@ -10,7 +10,7 @@ import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
 import { type LookOutcome, look, lookPatiently } from './fetch-status.js'
 import { concealing } from './redact.js'
-import { type Gate, pipe, type Trace, withKey, withLimit, withTrace } from './send.js'
+import { pipe, type RateLimiter, type Trace, withKey, withLimit, withTrace } from './send.js'
 import { states, type WaitEngine, type WaitOptions, wait } from './wait.js'
 
 export interface ClientOptions {
@@ -18,7 +18,7 @@ export interface ClientOptions {
   readonly baseUrl: string
   readonly apiKey: string
   readonly fetch: Fetch
-  readonly gate: Gate
+  readonly limiter: RateLimiter
   readonly clock: Clock
   /** In [0, 1); for jitter. */
   random(): number
@@ -51,7 +51,7 @@ export interface Client {
 }
 
 export function createApiClient(options: ClientOptions): Client {
-  const { baseUrl, gate, clock, runIdField, failureStatuses = [] } = options
+  const { baseUrl, limiter, clock, runIdField, failureStatuses = [] } = options
   const keyed = pipe(
     options.fetch,
     withKey(options.apiKey, originOf(baseUrl)),
@@ -60,8 +60,8 @@ export function createApiClient(options: ClientOptions): Client {
   const conceal = concealing(options.apiKey)
   const looking: WaitEngine = {
     baseUrl,
-    send: pipe(keyed, withLimit(gate)),
-    gate,
+    send: pipe(keyed, withLimit(limiter)),
+    limiter,
     clock,
     failureStatuses,
     conceal,
@@ -70,9 +70,9 @@ export function createApiClient(options: ClientOptions): Client {
   return {
     baseUrl,
     create(body, { signal, beforeSend, ...told } = {}) {
-      const send = pipe(keyed, withLimit(gate, beforeSend))
+      const send = pipe(keyed, withLimit(limiter, beforeSend))
       const bytes = body instanceof Uint8Array ? body : encodeCreate(body)
-      return createRun({ baseUrl, send, gate, clock, runIdField, conceal, ...told }, bytes, signal)
+      return createRun({ baseUrl, send, limiter, clock, runIdField, conceal, ...told }, bytes, signal)
     },
     look: (id, signal) => look(looking, id, signal),
     get: (id, signal) => lookPatiently(looking, id, signal),
@@ -81,5 +81,5 @@ export function createApiClient(options: ClientOptions): Client {
   }
 }
 
-export type { Accepted, CreateBody, CreateOutcome, Gate, LookOutcome, Trace, WaitOptions }
+export type { Accepted, CreateBody, CreateOutcome, LookOutcome, RateLimiter, Trace, WaitOptions }
 export { encodeCreate }

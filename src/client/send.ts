@@ -4,8 +4,8 @@ import type { Clock } from '../host/clock.js'
 import type { Fetch, HttpRequest } from '../host/http.js'
 
 /** What the client needs of a limiter. */
-export interface Gate {
-  acquire(purpose: 'create' | 'look', signal?: AbortSignal): Promise<{ settle(): void }>
+export interface RateLimiter {
+  acquire(purpose: 'create' | 'status', signal?: AbortSignal): Promise<{ settle(): void }>
   holdBack(ms: number): void
   load(): number
 }
@@ -29,10 +29,10 @@ export const withKey =
 
 /** A place under the limit is held from the grant to the answer's head; `beforeSend` stands between the two. */
 export const withLimit =
-  (gate: Gate, beforeSend?: () => void | Promise<void>): Wrapper =>
+  (limiter: RateLimiter, beforeSend?: () => void | Promise<void>): Wrapper =>
   (send) =>
   async (request) => {
-    const grant = await gate.acquire(request.method === 'POST' ? 'create' : 'look', request.signal)
+    const grant = await limiter.acquire(request.method === 'POST' ? 'create' : 'status', request.signal)
     try {
       await beforeSend?.()
       return await send(request)

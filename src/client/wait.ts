@@ -48,7 +48,7 @@ export async function* states(
         lastGoodMs = clock.monotonic()
         yield outcome.state
         if (outcome.state.phase !== 'going') return
-        await limit.sleep(nextLookMs(engine.gate.load(), engine.random()))
+        await limit.sleep(nextLookMs(engine.limiter.load(), engine.random()))
       } else {
         patience = afterFailure(patience, clock.monotonic() - lastGoodMs)
         lastGoodMs = clock.monotonic()

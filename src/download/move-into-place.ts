@@ -2,7 +2,7 @@
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { moveReplacing, moveWithoutReplacing } from '../host/files.js'
 import { printable } from '../protocol/text.js'
-import { failed, inWords, writing } from './trouble.js'
+import { failed, inWords, writing } from './file-errors.js'
 
 export interface Obstacle {
   /** `fox.mp4 exists` */

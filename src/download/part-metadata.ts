@@ -1,7 +1,7 @@
 /** What lies beside the bytes of a part: of which file they are, for a later process. Replaced in one step. */
 import { readFile } from 'node:fs/promises'
 import { writeAtomically } from '../host/files.js'
-import type { About } from './resume.js'
+import type { About } from './resume-plan.js'
 
 export interface KeptAbout extends About {
   /** So many bytes are known to be on the disk. */

@@ -1,12 +1,12 @@
 /** Where the bytes of one output land, over all tries: the part, and the path it is to have in the end. */
 import { dirname } from 'node:path'
 import { isFolder, makeFolders } from '../host/directories.js'
-import { claimPart, createPart, type Listing, type PartKey } from './claim.js'
-import type { FileKind } from './kind.js'
+import { writing } from './file-errors.js'
+import type { FileKind } from './file-kind.js'
+import { awaitsExtension, withExtension } from './file-names.js'
 import { refuseObstacle } from './move-into-place.js'
-import { awaitsExtension, withExtension } from './names.js'
-import type { Part } from './part.js'
-import { writing } from './trouble.js'
+import { claimPart, createPart, type Listing, type PartKey } from './part-claim.js'
+import type { Part } from './part-file.js'
 
 export interface Landing {
   /** What there is from an earlier try, or an earlier command. */

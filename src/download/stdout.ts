@@ -4,8 +4,9 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
+import { raceAbort } from '../host/abort.js'
 import { makeTemporaryFolder } from '../host/files.js'
-import { writing } from './trouble.js'
+import { writing } from './file-errors.js'
 
 /** The stream's own error, as `cause`: EPIPE means that the reader is gone, which is no failed download. */
 export class StreamFailed extends Error {
@@ -38,15 +39,14 @@ export async function pour(path: string, stream: Writable, signal: AbortSignal |
   stream.off('error', quiet)
 }
 
-const written = (stream: Writable, chunk: Uint8Array, signal: AbortSignal | undefined): Promise<void> =>
-  new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
-    // A reader that stands still must not keep Ctrl-C from working.
-    const abort = () => reject(signal?.reason)
-    signal?.addEventListener('abort', abort, { once: true })
+/** A reader that stands still must not keep Ctrl-C from working. */
+async function written(stream: Writable, chunk: Uint8Array, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted()
+  const write = new Promise<void>((resolve, reject) => {
     stream.write(chunk, (error) => {
-      signal?.removeEventListener('abort', abort)
       if (error) reject(new StreamFailed(error.message, { cause: error }))
       else resolve()
     })
   })
+  await raceAbort(write, signal)
+}

@@ -1,14 +1,14 @@
 /** One try: from the request to a whole, checked part file. What has arrived by then stays in the part. */
 import type { HttpResponse } from '../host/http.js'
-import { type Answer, ask, type Question } from './answer.js'
 import { Miss } from './attempt-failed.js'
-import { type Bytes, checked, declaredLength, decoded, withHead } from './body.js'
-import { type FileKind, HEAD_BYTES, kindOf } from './kind.js'
-import type { Part } from './part.js'
+import { type Bytes, checked, declaredLength, decoded, withHead } from './checked-body.js'
+import type { Meter } from './download-progress.js'
+import { writing } from './file-errors.js'
+import { type FileKind, HEAD_BYTES, kindOf } from './file-kind.js'
+import { type Answer, ask, type Question } from './output-request.js'
+import type { Part } from './part-file.js'
 import type { Landing } from './part-session.js'
-import type { Meter } from './progress.js'
-import { aboutOf, continuationOf, planOf, totalOf } from './resume.js'
-import { writing } from './trouble.js'
+import { aboutOf, continuationOf, planOf, totalOf } from './resume-plan.js'
 
 export interface Arrival {
   readonly part: Part

@@ -1,30 +1,81 @@
-/** Signals of which a great many may be asked at once. */
+/** Abort signals: callbacks, races and timeouts, without a listener for each of many waiters. */
+import type { Clock } from './clock.js'
 
-const asked = new WeakMap<AbortSignal, Set<() => void>>()
+const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Calls back when the signal is aborted, unless what this returns was called before. Of any number of callers the signal has one
- * listener: of more than ten Node warns on standard error.
+ * Calls `callback` when the signal is aborted, at once if it already is; the returned function takes it back. However
+ * many callbacks there are, the signal has one listener: Node warns on standard error when it has more than ten.
  */
-export function onAbort(signal: AbortSignal | undefined, call: () => void): () => void {
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => {}
-  const calls = asked.get(signal) ?? listenTo(signal)
-  // Two who hand in the same function are two.
-  const own = () => call()
-  calls.add(own)
-  return () => void calls.delete(own)
+  if (signal.aborted) {
+    callback()
+    return () => {}
+  }
+  const registered = callbacks.get(signal) ?? listenTo(signal)
+  // A function of its own for each call, so that the same callback can be registered twice.
+  const own = () => callback()
+  registered.add(own)
+  return () => void registered.delete(own)
 }
 
 function listenTo(signal: AbortSignal): Set<() => void> {
-  const calls = new Set<() => void>()
-  asked.set(signal, calls)
+  const registered = new Set<() => void>()
+  callbacks.set(signal, registered)
   signal.addEventListener(
     'abort',
     () => {
-      for (const call of calls) call()
-      calls.clear()
+      for (const callback of registered) callback()
+      registered.clear()
     },
     { once: true },
   )
-  return calls
+  return registered
+}
+
+/**
+ * The outcome of `work`, or a rejection with the signal's reason as soon as it is aborted. The work itself is not
+ * stopped: its late outcome is ignored.
+ */
+export function raceAbort<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const forget = onAbort(signal, () => reject(signal?.reason))
+    work.then(resolve, reject).finally(forget)
+  })
+}
+
+/** Resolves once the signal is aborted. */
+export const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => void onAbort(signal, resolve))
+
+export interface Timeout {
+  /** Undefined or Infinity: no limit. */
+  readonly timeoutMs: number | undefined
+  /** What the signal of the work is aborted with when the time is over. */
+  reason(): unknown
+  readonly clock: Pick<Clock, 'alarm'>
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Runs `work` with a signal that is aborted by `signal` and when the time is over. The work decides how it stops; use
+ * `raceAbort` for work that ignores its signal.
+ */
+export async function withTimeout<Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+  { timeoutMs = Number.POSITIVE_INFINITY, reason, clock, signal }: Timeout,
+): Promise<Result> {
+  // Not AbortSignal.any: a signal that lives long would collect one dependent signal per call.
+  const controller = new AbortController()
+  const forget = onAbort(signal, () => controller.abort(signal?.reason))
+  const disarm = Number.isFinite(timeoutMs)
+    ? clock.alarm(timeoutMs, () => controller.abort(reason()))
+    : () => {}
+  try {
+    return await work(controller.signal)
+  } finally {
+    disarm()
+    forget()
+  }
 }

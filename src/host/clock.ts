@@ -1,4 +1,5 @@
 /** Time, from outside: everything that waits is given a clock, and every sleep takes a signal. */
+import { onAbort } from './abort.js'
 
 export interface Clock {
   /** Wall-clock time in milliseconds since the epoch: for records, never for measuring. */
@@ -10,14 +11,16 @@ export interface Clock {
   monotonic(): number
   /** Rejects with the signal's reason when that comes first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Calls `ring` once after `ms`, unless disarmed before. Does not keep the process alive. */
-  alarm(ms: number, ring: () => void): Disarm
+  /** Calls `onTimeout` once after `ms`, unless disarmed before. Does not keep the process alive. */
+  alarm(ms: number, onTimeout: () => void): Disarm
 }
 
 export type Disarm = () => void
 
-/** Timers of Node hold at most 2^31-1 ms and fire at once beyond it. */
-const LONGEST_TIMER_MS = 2_147_483_647
+/** Node's timers hold at most 2^31-1 ms; a longer one would fire at once. */
+const MAX_TIMER_MS = 2_147_483_647
+
+const timerMs = (ms: number): number => Math.min(Math.max(0, ms), MAX_TIMER_MS)
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -25,20 +28,17 @@ export const systemClock: Clock = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
-      const wake = () => {
-        signal?.removeEventListener('abort', abort)
+      const timer = setTimeout(() => {
+        forget()
         resolve()
-      }
-      const timer = setTimeout(wake, Math.min(Math.max(0, ms), LONGEST_TIMER_MS))
-      const abort = () => {
+      }, timerMs(ms))
+      const forget = onAbort(signal, () => {
         clearTimeout(timer)
         reject(signal?.reason)
-      }
-      signal?.addEventListener('abort', abort, { once: true })
+      })
     }),
-  alarm: (ms, ring) => {
-    const timer = setTimeout(ring, Math.min(Math.max(0, ms), LONGEST_TIMER_MS))
-    timer.unref()
+  alarm: (ms, onTimeout) => {
+    const timer = setTimeout(onTimeout, timerMs(ms)).unref()
     return () => clearTimeout(timer)
   },
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark } from '../host/processes.js'
 import { identityOf, withoutData } from './identity.js'
-import { FIND, runOfRow } from './run.js'
+import { FIND, runOfRow } from './journal-run.js'
 
 export interface Intent {
   readonly address: string

@@ -20,9 +20,9 @@ import {
   retract,
 } from './creates.js'
 import { identityOf } from './identity.js'
-import { type ListFilter, listRuns } from './list.js'
+import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
+import { type ListFilter, listRuns } from './list-runs.js'
 import { JOURNAL_MIGRATIONS } from './migrations.js'
-import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './run.js'
 import { keepFiles, miss, type Sight, see } from './status-updates.js'
 import { MOST_RUNS, type Usual, usualOf } from './typical-duration.js'
 
@@ -169,7 +169,7 @@ const tookOf = (db: OpenDatabase, address: string, model: string): readonly numb
     .map(({ took_ms }) => Number(took_ms))
 
 export type { Doubt, Forgotten, Intent, Place } from './creates.js'
-export type { ListFilter } from './list.js'
-export type { JournalFile, JournalRun } from './run.js'
+export type { JournalFile, JournalRun } from './journal-run.js'
+export type { ListFilter } from './list-runs.js'
 export type { Sight } from './status-updates.js'
 export type { Usual } from './typical-duration.js'

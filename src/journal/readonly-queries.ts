@@ -3,7 +3,7 @@
  * migrated nor repaired. A row that is being sent may belong to a process that is dead.
  */
 import { readRows } from '../host/database.js'
-import type { JournalPhase } from './run.js'
+import type { JournalPhase } from './journal-run.js'
 import { MOST_RUNS } from './typical-duration.js'
 
 export interface Glimpse {

@@ -2,7 +2,7 @@
 import type { OpenDatabase } from '../host/database.js'
 import type { RunState } from '../protocol/run.js'
 import type { Doubt } from './creates.js'
-import { FIND, type JournalFile, runOfRow } from './run.js'
+import { FIND, type JournalFile, runOfRow } from './journal-run.js'
 
 /** A look at a run, as far as it is worth keeping. */
 export interface Sight {

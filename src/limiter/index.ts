@@ -3,9 +3,10 @@
  * otherwise in order. The places are in a ledger: of this process, or shared by all of the machine. The arithmetic is
  * in `window.ts`.
  */
+import { onAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
-import type { Ledger, Purpose } from './ledger.js'
-import { createMemoryLedger } from './memory.js'
+import type { Ledger, Purpose } from './limit-ledger.js'
+import { createMemoryLedger } from './memory-ledger.js'
 import type { Limit } from './window.js'
 
 export interface Grant {
@@ -77,20 +78,19 @@ export function createLimiter(
     acquire: (purpose, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason)
-        const giveUp = () => {
+        const waiter: Waiter = {
+          purpose,
+          admit(granted) {
+            forget()
+            resolve(granted)
+          },
+        }
+        const forget = onAbort(signal, () => {
           leave(waiter)
           if (!queue.some((other) => other.purpose === purpose)) ledger.withdraw(purpose)
           reject(signal?.reason)
           admitAll()
-        }
-        const waiter: Waiter = {
-          purpose,
-          admit: (granted) => {
-            signal?.removeEventListener('abort', giveUp)
-            resolve(granted)
-          },
-        }
-        signal?.addEventListener('abort', giveUp, { once: true })
+        })
         queue.push(waiter)
         // While the one before it waits, nothing has changed for anybody.
         if (alarm === undefined || next() === waiter) admitAll()
@@ -103,5 +103,5 @@ export function createLimiter(
   }
 }
 
-export type { Ledger, Purpose } from './ledger.js'
-export { createMemoryLedger } from './memory.js'
+export type { Ledger, Purpose } from './limit-ledger.js'
+export { createMemoryLedger } from './memory-ledger.js'

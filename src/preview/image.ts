@@ -1,8 +1,8 @@
 // One picture: the scene, the reference images, the lettering, in that order, at the exact size.
 import type { Sharp } from 'sharp'
+import { raceAbort } from '../host/abort.js'
 import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
 import { layGrain } from './grain.js'
-import { orAborted } from './interrupt.js'
 import { drawCaption, type Lettering, loadLettering } from './lettering/caption.js'
 import { placeFile } from './place.js'
 import { layPrints } from './references/prints.js'
@@ -24,13 +24,13 @@ export async function renderImage(request: ImageRequest, job: RenderJob): Promis
   const setting = settingFor(request.prompt)
   const framing: Framing = FRAMINGS[setting.reading.view ?? 'none']
   const lettering = await loadLettering()
-  const references = await orAborted(openReferences(job.references), job.signal)
+  const references = await raceAbort(openReferences(job.references), job.signal)
   // Prints lie on the place alone: half a fox looking out from behind one is no composition.
   const cast = references.length > 0 ? [] : setting.actors
   const scene = composeScene({ ...setting, actors: cast }, { size, framing, number: 0 })
   job.onProgress?.(0.2)
 
-  const png = await orAborted(paint(size, scene, references, setting, lettering), job.signal)
+  const png = await raceAbort(paint(size, scene, references, setting, lettering), job.signal)
   job.onProgress?.(0.95)
   await placeFile(job.folder, NAME, [png], job.signal)
   job.onProgress?.(1)

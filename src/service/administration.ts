@@ -6,11 +6,18 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { openData } from './open-data.js'
 import { DATABASE_NAME } from './data-folders.js'
+import { openData } from './open-data.js'
 import { parseNetwork } from './rules/networks.js'
 import { hashOfKey, newKey } from './secrets.js'
-import type { AccountRecord, Entry, KeyDetails, KeyTerms, NewKey, Verification } from './store/account-store.js'
+import type {
+  AccountRecord,
+  Entry,
+  KeyDetails,
+  KeyTerms,
+  NewKey,
+  Verification,
+} from './store/account-store.js'
 import type { Store } from './store/contract.js'
 
 export type { AccountRecord, Entry, KeyDetails, KeyTerms, Verification } from './store/account-store.js'

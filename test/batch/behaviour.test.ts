@@ -38,7 +38,7 @@ async function play(world: World) {
   const turnedAway: number[] = []
   let mostFlying = 0
 
-  async function ask(purpose: 'create' | 'look'): Promise<boolean> {
+  async function ask(purpose: 'create' | 'status'): Promise<boolean> {
     const grant = await limiter.acquire(purpose)
     await clock.sleep(latencyMs(since()) / 2)
     if (!counter.take('key', clock.monotonic())) turnedAway.push(since())
@@ -60,7 +60,7 @@ async function play(world: World) {
       },
       async look(): Promise<Looked> {
         looks[run] = (looks[run] ?? 0) + 1
-        if (!(await ask('look')))
+        if (!(await ask('status')))
           return { is: 'trouble', againInMs: Math.min(8_000, 1_000 * 2 ** troubles++) }
         troubles = 0
         if (!((doneAt.get(run) ?? Number.NaN) <= since() - 25)) return { is: 'going' }
@@ -132,7 +132,7 @@ describe('a schedule', () => {
       async neighbour(limiter, clock) {
         // As greedy as this one, and as many requests.
         for (let asked = 0; asked < 80 && !isOver; asked++) {
-          const grant = await limiter.acquire('look')
+          const grant = await limiter.acquire('status')
           void clock.sleep(50).then(() => grant.settle())
           await clock.sleep(1)
         }

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 import { type Entry, type ManifestResult, readManifest } from '../../src/batch/manifest/index.js'
 import { imageTypeOf, MOST_BODY_BYTES } from '../../src/cli/runs/references.js'
 import { checkPlaceholders, fill } from '../../src/download/placeholders.js'
-import { safePart, unreserved } from '../../src/download/safe.js'
+import { safePart, unreserved } from '../../src/download/safe-name.js'
 
 export const NAMING = { checkPlaceholders, fill, safePart, unreserved }
 

@@ -62,8 +62,8 @@ describe.each([
   it('opens no window of the limit early, and keeps none closed', async () => {
     const clock = createManualClock()
     const limiter = createLimiter(RUNS_LIMIT, clock)
-    for (let taken = 0; taken < RUNS_LIMIT.requests; taken++) (await limiter.acquire('look')).settle()
-    const next = limiter.acquire('look').then(() => clock.monotonic())
+    for (let taken = 0; taken < RUNS_LIMIT.requests; taken++) (await limiter.acquire('status')).settle()
+    const next = limiter.acquire('status').then(() => clock.monotonic())
     clock.jump(byMs)
     await clock.advance(RUNS_LIMIT.windowMs - 1)
     const grantedAtMs = await clock.runUntil(next)

@@ -81,7 +81,7 @@ describe('any answer', () => {
   it('to a create is a run with an id, or a documented error', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 3 }), async (steps) => {
-        const { client, clock, requests } = createBench(steps, { forever: true, gate: immediate })
+        const { client, clock, requests } = createBench(steps, { forever: true, limiter: immediate })
         const created = client.create({ model: 'a/b', input: {} })
         // No create takes longer than its six retries of a minute.
         const ended = created.then(
@@ -101,7 +101,7 @@ describe('any answer', () => {
   it('to a look is a state, or a documented error of that run', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 3 }), async (steps) => {
-        const { client, clock } = createBench(steps, { forever: true, gate: immediate })
+        const { client, clock } = createBench(steps, { forever: true, limiter: immediate })
         const ended = client.get('r1').then(
           (state) => ({ state }),
           (error: unknown) => ({ error }),

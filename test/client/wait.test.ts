@@ -58,8 +58,8 @@ describe('the pace', () => {
 
   it('is slower when more than half of the budget is in use', async () => {
     const free = { settle() {} }
-    const gate = { acquire: async () => free, holdBack() {}, load: () => 1 }
-    const { client, clock, atMs } = createBench([GOING, GOING, DONE], { gate })
+    const limiter = { acquire: async () => free, holdBack() {}, load: () => 1 }
+    const { client, clock, atMs } = createBench([GOING, GOING, DONE], { limiter })
     await clock.runUntil(client.wait('r1'))
     expect(atMs).toEqual([0, 4_000, 8_000])
   })
@@ -191,7 +191,7 @@ describe('patience', () => {
     const engine = {
       baseUrl: 'https://api.test',
       send: wire.fetch,
-      gate: { holdBack() {}, load: () => 0 },
+      limiter: { holdBack() {}, load: () => 0 },
       clock: { ...clock, monotonic: () => clock.monotonic() + nightMs },
       failureStatuses: [],
       random: () => 0,
@@ -266,7 +266,7 @@ describe('the wait limit', () => {
 
   it('is for ever when there is none', async () => {
     const { client, clock } = createBench([...Array.from({ length: 4_000 }, () => GOING), DONE], {
-      gate: { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 },
+      limiter: { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 },
     })
     const waited = client.wait('r1')
     await clock.advance(3_600_000 + 400_000)

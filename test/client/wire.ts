@@ -111,7 +111,7 @@ export function createBench(
   const client = createApiClient({
     baseUrl: BASE_URL,
     apiKey: KEY,
-    gate: createLimiter(RUNS_LIMIT, clock),
+    limiter: createLimiter(RUNS_LIMIT, clock),
     random: () => 0,
     trace: (line) => lines.push(line),
     ...options,

@@ -9,7 +9,7 @@ import {
   output,
   PNG,
   serve,
-} from './place-of-work.js'
+} from './download-setup.js'
 
 const into = (folder: string) => ({ target: { kind: 'folder', folder } }) as const
 

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { setTimeout as after } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { createWork, output, PNG, serve } from './place-of-work.js'
+import { createWork, output, PNG, serve } from './download-setup.js'
 import { nextTurn, readOf, TURN } from './reader.js'
 
 const made = (bytes: number, turn: number) =>

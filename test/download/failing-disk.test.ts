@@ -2,11 +2,11 @@
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { claimPart, createListing, createPart, type Listing } from '../../src/download/claim.js'
-import { partOf } from '../../src/download/part.js'
+import { claimPart, createListing, createPart, type Listing } from '../../src/download/part-claim.js'
+import { partOf } from '../../src/download/part-file.js'
 import { transfer } from '../../src/download/transfer.js'
 import { HttpFailure } from '../../src/host/http.js'
-import { newFolder } from './place-of-work.js'
+import { newFolder } from './download-setup.js'
 
 const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
 

@@ -5,7 +5,7 @@ import { Writable } from 'node:stream'
 import { describe, expect, it, vi } from 'vitest'
 import { HttpFailure } from '../../src/host/http.js'
 import { host, into, LONG_AGO, OTHER, sha256, type Turn, WHOLE } from './breaking-host.js'
-import { answer, contents, createWork, fetchOf, newFolder, once, output, PNG } from './place-of-work.js'
+import { answer, contents, createWork, fetchOf, newFolder, once, output, PNG } from './download-setup.js'
 
 const breaking = (bytes: Buffer) =>
   async function* () {

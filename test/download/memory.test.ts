@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { downloadInChild } from './big.js'
-import { newFolder } from './place-of-work.js'
+import { newFolder } from './download-setup.js'
 
 const MIB = 1_048_576
 

@@ -22,7 +22,7 @@ import {
   once,
   output,
   PNG,
-} from './place-of-work.js'
+} from './download-setup.js'
 
 const URL = 'https://host.example/x'
 

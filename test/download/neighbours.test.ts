@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { broken, host, into, OTHER, partIn, sha256, WHOLE } from './breaking-host.js'
-import { contents, createWork, newFolder, output } from './place-of-work.js'
+import { contents, createWork, newFolder, output } from './download-setup.js'
 
 /** More than any system counts to. */
 const NOBODY = 2 ** 31 - 1

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { built } from '../support/built.js'
 import { etagOf, host, into, sha256, WHOLE } from './breaking-host.js'
-import { contents, createWork, newFolder, output, serve } from './place-of-work.js'
+import { contents, createWork, newFolder, output, serve } from './download-setup.js'
 
 describe('processes', () => {
   let program: string

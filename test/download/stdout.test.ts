@@ -12,7 +12,7 @@ import {
   once,
   output,
   PNG,
-} from './place-of-work.js'
+} from './download-setup.js'
 
 const target = { kind: 'stdout' } as const
 const BIG = 1_000_000

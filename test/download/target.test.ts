@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createNamer } from '../../src/download/names.js'
+import { createNamer } from '../../src/download/file-names.js'
 import { parseTarget, type Target } from '../../src/download/target.js'
 
 const options = { download: false, isFolder: (path: string) => path === 'clips' || path === '.' }

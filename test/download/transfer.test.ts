@@ -18,7 +18,7 @@ import {
   output,
   PNG,
   serve,
-} from './place-of-work.js'
+} from './download-setup.js'
 
 const RETRIES = [1_000, 2_000, 4_000, 8_000, 16_000]
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')

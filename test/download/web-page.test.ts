@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { into } from './breaking-host.js'
-import { contents, createWork, newFolder, output, serve } from './place-of-work.js'
+import { contents, createWork, newFolder, output, serve } from './download-setup.js'
 
 it('a web page in place of a picture is no output', async () => {
   const folder = newFolder()

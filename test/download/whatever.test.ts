@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { host, into, LONG_AGO, OTHER, sha256, type Turn, WHOLE } from './breaking-host.js'
-import { createWork, newFolder, output } from './place-of-work.js'
+import { createWork, newFolder, output } from './download-setup.js'
 
 const turn: fc.Arbitrary<Turn> = fc.record(
   {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/host/clock.js'
-import { openSharedLedger, type SharedLedger } from '../../src/limiter/shared.js'
+import { openSharedLedger, type SharedLedger } from '../../src/limiter/shared-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { temporaryFolder } from '../support/service.js'
 

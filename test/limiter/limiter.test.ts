@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/host/clock.js'
 import { createLimiter, type Ledger, type Limiter, type Purpose } from '../../src/limiter/index.js'
-import { createMemoryLedger } from '../../src/limiter/memory.js'
+import { createMemoryLedger } from '../../src/limiter/memory-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { createTestLedger } from './ledgers.js'
@@ -47,13 +47,13 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
 
   /** Takes places one after the other; the grants come in the order of their names. */
   async function fill({ limiter }: Bench, count: number = LIMIT) {
-    return await Promise.all(Array.from({ length: count }, () => limiter.acquire('look')))
+    return await Promise.all(Array.from({ length: count }, () => limiter.acquire('status')))
   }
 
   describe('twenty in any ten seconds, as a service counts', () => {
     const request = fc.record({
       askedAtMs: fc.integer({ min: 0, max: 15_000 }),
-      purpose: fc.constantFrom<Purpose>('create', 'look'),
+      purpose: fc.constantFrom<Purpose>('create', 'status'),
       latencyMs: fc.oneof(
         fc.constant(0),
         fc.integer({ min: 1, max: 400 }),
@@ -90,7 +90,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
       const { clock, limiter } = createBench()
       const grantedAtMs: number[] = []
       const sent = Array.from({ length: 60 }, async () => {
-        const grant = await limiter.acquire('look')
+        const grant = await limiter.acquire('status')
         grantedAtMs.push(clock.monotonic())
         grant.settle()
       })
@@ -104,7 +104,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
       const bench = createBench()
       const [grant] = await fill(bench)
       let left = false
-      const waiting = bench.limiter.acquire('look').then(() => {
+      const waiting = bench.limiter.acquire('status').then(() => {
         left = true
       })
       await bench.clock.advance(600_000)
@@ -129,15 +129,15 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
   })
 
   describe('the order', () => {
-    it('is: creates before looks, each in the order of asking', async () => {
+    it('is: creates before status requests, each in the order of asking', async () => {
       const bench = createBench()
       for (const grant of await fill(bench)) grant.settle()
       const order: string[] = []
       const wanted: [Purpose, string][] = [
-        ['look', 'look 1'],
-        ['look', 'look 2'],
+        ['status', 'status 1'],
+        ['status', 'status 2'],
         ['create', 'create 1'],
-        ['look', 'look 3'],
+        ['status', 'status 3'],
         ['create', 'create 2'],
       ]
       const all = wanted.map(async ([purpose, name]) => {
@@ -145,7 +145,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
         order.push(name)
       })
       await bench.clock.runUntil(Promise.all(all))
-      expect(order).toEqual(['create 1', 'create 2', 'look 1', 'look 2', 'look 3'])
+      expect(order).toEqual(['create 1', 'create 2', 'status 1', 'status 2', 'status 3'])
     })
   })
 
@@ -188,19 +188,19 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
     it('before the asking rejects with its reason and takes no place', async () => {
       const { limiter } = createBench()
       const reason = new Error('enough')
-      await expect(limiter.acquire('look', AbortSignal.abort(reason))).rejects.toBe(reason)
+      await expect(limiter.acquire('status', AbortSignal.abort(reason))).rejects.toBe(reason)
       expect(limiter.load()).toBe(0)
     })
 
     it('of one who waits lets the next one have the place', async () => {
       const bench = createBench()
       for (const grant of await fill(bench, LIMIT - 1)) grant.settle()
-      const last = await bench.limiter.acquire('look')
+      const last = await bench.limiter.acquire('status')
       last.settle()
       const stop = new AbortController()
       const reason = new Error('enough')
-      const first = expect(bench.limiter.acquire('look', stop.signal)).rejects.toBe(reason)
-      const second = bench.limiter.acquire('look')
+      const first = expect(bench.limiter.acquire('status', stop.signal)).rejects.toBe(reason)
+      const second = bench.limiter.acquire('status')
       await bench.clock.advance(1_000)
       stop.abort(reason)
       await first
@@ -213,7 +213,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
       const bench = createBench()
       for (const grant of await fill(bench)) grant.settle()
       const stop = new AbortController()
-      const waiting = expect(bench.limiter.acquire('look', stop.signal)).rejects.toThrow()
+      const waiting = expect(bench.limiter.acquire('status', stop.signal)).rejects.toThrow()
       stop.abort()
       await waiting
       expect(bench.clock.sleepers).toBe(0)
@@ -222,7 +222,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
     it('after the grant changes nothing', async () => {
       const { limiter } = createBench()
       const stop = new AbortController()
-      await limiter.acquire('look', stop.signal)
+      await limiter.acquire('status', stop.signal)
       stop.abort()
       expect(limiter.load()).toBe(1 / LIMIT)
     })
@@ -232,7 +232,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
     it('is one timer, set anew only when something changes', async () => {
       const bench = createBench()
       for (const grant of await fill(bench)) grant.settle()
-      const waiting = Array.from({ length: 5 }, () => bench.limiter.acquire('look'))
+      const waiting = Array.from({ length: 5 }, () => bench.limiter.acquire('status'))
       expect(bench.clock.sleepers).toBe(1)
       await bench.clock.runUntil(Promise.all(waiting))
       expect(bench.sleeps).toEqual([10_000])
@@ -241,7 +241,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
     it('for an answer sets no timer, or one a window long', async () => {
       const bench = createBench()
       await fill(bench)
-      void bench.limiter.acquire('look')
+      void bench.limiter.acquire('status')
       expect([bench.clock.sleepers, bench.sleeps]).toEqual(looksAgain ? [1, [10_000]] : [0, []])
     })
   })

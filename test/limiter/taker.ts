@@ -1,7 +1,7 @@
 /** Takes places from a ledger and dies without a word: `node taker <path> <budget> <count>`. */
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/host/clock.js'
-import { openSharedLedger } from '../../src/limiter/shared.js'
+import { openSharedLedger } from '../../src/limiter/shared-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 
 const [path = '', budget = '', count = ''] = process.argv.slice(2)

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import { untilAborted } from '../../host/abort.js'
 import { parseFault } from '../../service/faults/grammar.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
@@ -192,9 +193,3 @@ function announce({ out }: Context, { url, data, apiKey, models }: Announcement)
   )
   out.note(`Models: ${models.image} and ${models.video} (--model, RUSHES_IMAGE_MODEL, RUSHES_VIDEO_MODEL).`)
 }
-
-const untilAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })

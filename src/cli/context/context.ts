@@ -3,7 +3,7 @@
  * file that builds engines and joins them.
  */
 import { join } from 'node:path'
-import type { Client, Gate } from '../../client/index.js'
+import type { Client, RateLimiter } from '../../client/index.js'
 import type { Downloader } from '../../download/index.js'
 import { type RushesError, usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
@@ -169,7 +169,7 @@ export function createContext(options: ContextOptions): Context {
   })
 
   /** The limit of a key, shared with every other process that has it; a key of `--local` is nobody else's. */
-  async function gateFor(address: string, apiKey: string): Promise<Gate> {
+  async function limiterFor(address: string, apiKey: string): Promise<RateLimiter> {
     const { createLimiter } = await import('../../limiter/index.js')
     if (globals.local) return createLimiter(RUNS_LIMIT, clock)
     const { openStateLedger } = await import('./state.js')
@@ -183,7 +183,7 @@ export function createContext(options: ContextOptions): Context {
       baseUrl: address,
       apiKey,
       fetch: await fetch(),
-      gate: await gateFor(address, apiKey),
+      limiter: await limiterFor(address, apiKey),
       clock,
       random,
       failureStatuses:

@@ -3,7 +3,7 @@
  * everybody's below the temporary one.
  */
 import { posix, win32 } from 'node:path'
-import { systemHome } from '../../host/paths.js'
+import { systemHome } from '../../host/platform-folders.js'
 
 type Env = Readonly<Record<string, string | undefined>>
 

@@ -1,5 +1,6 @@
 /** Standard input has one user at a time, and one that gives nothing means that the left side of a pipe failed. */
 import { usageError } from '../../errors.js'
+import { raceAbort } from '../../host/abort.js'
 import { isRunId } from '../../protocol/id.js'
 import { readAll, type Stdin } from './io.js'
 
@@ -12,23 +13,14 @@ export function checkStdinUsers(users: readonly (string | undefined)[]): void {
 
 /** Everything on standard input. Throws `usage` when there is nothing, naming what it was read for. */
 export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal): Promise<Buffer> {
-  const bytes = await unlessAborted(readAll(stdin()), signal)
+  // Reading cannot be stopped; waiting for it can.
+  const bytes = await raceAbort(readAll(stdin()), signal)
   if (bytes.toString('latin1').trim() === '')
     throw usageError(
       `Standard input gave nothing for ${what}; nothing was sent.`,
       'Did the left side of the pipe fail?',
     )
   return bytes
-}
-
-/** Standard input cannot be told to stop waiting; the command can. */
-function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 export const linesOf = (text: string): readonly string[] =>

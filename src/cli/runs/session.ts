@@ -1,7 +1,7 @@
 /** What the commands that wait have in common: follow runs, deliver their outputs, print in order, sum up. */
 import { dirname, resolve } from 'node:path'
+import { createNamer, knownPaths } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/move-into-place.js'
-import { createNamer, knownPaths } from '../../download/names.js'
 import { EXIT, messageOf, type RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { printable } from '../../protocol/text.js'

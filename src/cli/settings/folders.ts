@@ -1,6 +1,6 @@
 /** Where this user's settings and what is remembered lie. */
 import { join } from 'node:path'
-import { type Folders, platformFolders } from '../../host/paths.js'
+import { type Folders, platformFolders } from '../../host/platform-folders.js'
 import { type Env, variable } from './table.js'
 
 export function foldersOf(env: Env): Folders {

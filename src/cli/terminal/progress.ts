@@ -2,7 +2,7 @@
  * Progress on standard error. A terminal gets a spinner (the only use of ora); elsewhere a line is written when a
  * run's status changes, and one a minute as a sign of life; under `--quiet` and `--json` there is nothing.
  */
-import type { Clock } from '../../host/clock.js'
+import type { Clock, Disarm } from '../../host/clock.js'
 import type { Context } from '../context/context.js'
 import { sayDuration } from '../flags/duration.js'
 import { variable } from '../settings/table.js'
@@ -90,23 +90,26 @@ async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, 
 function drawLines({ clock, out }: Context, board: () => Board): Drawing {
   const startedAtMs = clock.monotonic()
   const elapsed = () => clock.monotonic() - startedAtMs
-  const ending = new AbortController()
-  everyMinute(clock, ending.signal, () => out.note(signOfLife(board(), elapsed())))
+  const end = everyMinute(clock, () => out.note(signOfLife(board(), elapsed())))
   return {
     changed(id) {
       const status = id === undefined ? undefined : board().statuses.get(id)
       if (status !== undefined) out.note(`run ${id}: ${status} (${sayDuration(elapsed())})`)
     },
-    end: () => ending.abort(),
+    end,
   }
 }
 
-function everyMinute(clock: Clock, signal: AbortSignal, work: () => void): void {
-  const disarm = clock.alarm(SIGN_OF_LIFE_MS, () => {
-    work()
-    everyMinute(clock, signal, work)
-  })
-  signal.addEventListener('abort', disarm, { once: true })
+function everyMinute(clock: Clock, work: () => void): Disarm {
+  let disarm: Disarm = () => {}
+  const arm = () => {
+    disarm = clock.alarm(SIGN_OF_LIFE_MS, () => {
+      work()
+      arm()
+    })
+  }
+  arm()
+  return () => disarm()
 }
 
 /** A stream that is a terminal has them; ours is typed by what every stream has. */

@@ -2,8 +2,8 @@
 // composed and handed to the encoder, which works beside us. Three frames go round; what grows with length is the
 // encoded film alone, 1 to 8 MB.
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { raceAbort } from '../../host/abort.js'
 import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
-import { orAborted } from '../interrupt.js'
 import { loadLettering } from '../lettering/caption.js'
 import { placeFile } from '../place.js'
 import { openReferences } from '../references/reference.js'
@@ -39,7 +39,7 @@ export async function renderVideo(
 
 export async function prepareFilm(request: VideoRequest, job: RenderJob): Promise<Film> {
   const { prompt, seconds } = request
-  const references = await orAborted(openReferences(job.references), job.signal)
+  const references = await raceAbort(openReferences(job.references), job.signal)
   const shots = planShots(prompt, seconds, references.length)
   const lettering = await loadLettering()
   return { setting: settingFor(prompt), size: videoSize(request), lettering, references, shots }
@@ -71,8 +71,8 @@ function neverGoingBack(job: RenderJob): RenderJob {
 
 async function shootWith(encoder: Encoder, film: Film, job: RenderJob): Promise<Track> {
   try {
-    await orAborted(shoot(film, encoder, job), job.signal)
-    const track = await orAborted(encoder.finish(), job.signal)
+    await raceAbort(shoot(film, encoder, job), job.signal)
+    const track = await raceAbort(encoder.finish(), job.signal)
     const frames = film.shots.reduce((sum, shot) => sum + shot.frames, 0)
     if (track.sizes.length !== frames)
       throw new EncoderFailed(`${track.sizes.length} of ${frames} frames came out`)

@@ -5,6 +5,7 @@
  */
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { onAbort } from '../../host/abort.js'
 import { type Clock, type Disarm, systemClock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from './engine.js'
 import { RendererDied } from './renderer-crashed.js'
@@ -78,8 +79,7 @@ export function createProcessEngine({
 
 /** The job's outcome; when it is aborted, the process is ended first, so that nothing writes any more. */
 async function orEnded(renderer: Renderer, job: RenderJob): Promise<readonly RenderedFile[]> {
-  const end = () => void renderer.end()
-  job.signal.addEventListener('abort', end, { once: true })
+  const forget = onAbort(job.signal, () => void renderer.end())
   try {
     return await renderer.work(job)
   } catch (error) {
@@ -89,7 +89,7 @@ async function orEnded(renderer: Renderer, job: RenderJob): Promise<readonly Ren
       await rm(join(job.folder, name), { recursive: true, force: true })
     throw job.signal.reason
   } finally {
-    job.signal.removeEventListener('abort', end)
+    forget()
   }
 }
 

@@ -1,9 +1,17 @@
 /** One fault on one exchange: whether the service acts, and what becomes of its answer. */
+import { raceAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { type Answer, answered, errorAnswer, nonsense, type Outcome, redirectAnswer } from './fault-response.js'
 import { ConnectionReset, corrupted, paced, upTo } from './bytes.js'
 import type { Effect, EffectOf, Place } from './fault.js'
 import type { Turn } from './fault-queue.js'
+import {
+  type Answer,
+  answered,
+  errorAnswer,
+  nonsense,
+  type Outcome,
+  redirectAnswer,
+} from './fault-response.js'
 
 /** A request that has come, seen from between the two sides. */
 export interface Exchange {
@@ -31,7 +39,7 @@ export async function carryOut(
 }
 
 async function outcomeOf(effect: Effect | undefined, place: Place, exchange: Exchange): Promise<Outcome> {
-  const { ask, signal, standStill = () => aborted(signal) } = exchange
+  const { ask, signal, standStill = () => raceAbort(never, signal) } = exchange
   switch (effect?.what) {
     case 'status':
       if (effect.acted) (await ask()).discard()
@@ -85,10 +93,6 @@ async function reset({ within, byte }: EffectOf<'reset'>, exchange: Exchange): P
   return withBody(answer, upTo(answer.body, byte, die))
 }
 
-const withBody = (answer: Answer, body: Answer['body']): Outcome => answered({ ...answer, body })
+const never = new Promise<never>(() => {})
 
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
+const withBody = (answer: Answer, body: Answer['body']): Outcome => answered({ ...answer, body })

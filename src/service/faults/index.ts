@@ -12,12 +12,12 @@
  * Limit: it knows nothing of sockets. A transport gives it an `Exchange` and does what the `Outcome` says.
  */
 import type { Clock } from '../../host/clock.js'
-import type { Outcome } from './fault-response.js'
 import { carryOut, type Exchange } from './apply-fault.js'
 import { type Fault, sayStrike } from './fault.js'
+import { createPlan, type Turn } from './fault-queue.js'
+import type { Outcome } from './fault-response.js'
 import { createMemory } from './lasting-effects.js'
 import { placeOf } from './request-kind.js'
-import { createPlan, type Turn } from './fault-queue.js'
 
 export interface Met {
   readonly method: string

@@ -3,10 +3,10 @@
  * by rewriting what the service says of a run, so that they work in front of any service; inside, the run is what it was.
  */
 import { isObject } from '../../protocol/parse.js'
-import type { Answer } from './fault-response.js'
-import { answerOf } from './fault-response.js'
 import { whole } from './bytes.js'
 import type { EffectOf, Place } from './fault.js'
+import type { Answer } from './fault-response.js'
+import { answerOf } from './fault-response.js'
 import { linkOf, runIdOf } from './request-kind.js'
 
 type RunEffect = EffectOf<'fail' | 'never'>

@@ -2,11 +2,11 @@
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
+import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
 import { answerRawly, headersOf, noRoute, refusalOf, refuse } from './error-responses.js'
 import { addFaults } from './fault-hooks.js'
-import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
-import { type Logging, loggerOf, logRequests } from './logging.js'
 import { type OperationsRoutes, operationsRoutes } from './health-routes.js'
+import { type Logging, loggerOf, logRequests } from './logging.js'
 import { type OutputRoutes, outputRoutes } from './output-routes.js'
 import { type RunsRoutes, runsRoutes } from './run-routes.js'
 

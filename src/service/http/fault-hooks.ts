@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { onAbort } from '../../host/abort.js'
 import { type Answer, answerOf } from '../faults/fault-response.js'
 import type { Faults } from '../faults/index.js'
 import { deliver } from './send-outcome.js'
@@ -24,11 +25,11 @@ export function addFaults(app: FastifyInstance, faults: Faults): void {
     socket.setTimeout(0)
     const end = new AbortController()
     const cut = () => socket.destroy()
+    const forget = encounter.isStruck ? onAbort(closing.signal, cut) : () => {}
     reply.raw.once('close', () => {
       end.abort(new Error('the connection is closed'))
-      closing.signal.removeEventListener('abort', cut)
+      forget()
     })
-    if (encounter.isStruck) closing.signal.addEventListener('abort', cut, { once: true })
 
     const exchange = {
       signal: end.signal,

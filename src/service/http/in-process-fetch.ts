@@ -1,6 +1,7 @@
 /** `Fetch` straight into the app, without a port: for tests, and for whoever embeds the service without a socket. */
 import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { onAbort, raceAbort } from '../../host/abort.js'
 import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse } from '../../host/http.js'
 
 export interface InProcess {
@@ -44,36 +45,25 @@ async function orAborted<Answer extends { stream(): Readable }>(
   answer: Promise<Answer>,
   signal: AbortSignal | undefined,
 ): Promise<Answer> {
-  if (signal === undefined) return await answer
-  let abort = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-  })
   answer.then(
-    (late) => signal.aborted && discard(late.stream()),
+    (late) => signal?.aborted && discard(late.stream()),
     () => {},
   )
-  try {
-    return await Promise.race([answer, aborted])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
+  return await raceAbort(answer, signal)
 }
 
 async function* bodyOf(
   stream: Readable,
   signal: AbortSignal | undefined,
 ): HttpResponse['body'] & AsyncGenerator {
-  const abort = () => stream.destroy(signal?.reason)
-  signal?.addEventListener('abort', abort, { once: true })
+  const forget = onAbort(signal, () => stream.destroy(signal?.reason))
   try {
     for await (const chunk of stream) yield chunk as Uint8Array
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     throw new HttpFailure('the connection was closed', { sent: true, code: 'ECONNRESET', cause: error })
   } finally {
-    signal?.removeEventListener('abort', abort)
+    forget()
   }
 }
 

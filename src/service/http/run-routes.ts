@@ -1,9 +1,9 @@
 /** The two endpoints of the interface (section 4). */
 import type { FastifyInstance } from 'fastify'
 import { RUNS_PATH } from '../../protocol/routes.js'
+import type { Runs } from '../endpoints.js'
 import type { Caller } from '../rules/caller.js'
 import { runObject } from '../stored-run.js'
-import type { Runs } from '../endpoints.js'
 import { type BodyLimits, readBody } from './request-body.js'
 
 export interface RunsRoutes {

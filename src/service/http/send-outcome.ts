@@ -1,8 +1,8 @@
 /** An outcome onto the wire, exactly: whole answers by Node, broken ones by hand on the socket. */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Answer, hasNoBody, type Outcome } from '../faults/fault-response.js'
 import { ConnectionReset } from '../faults/bytes.js'
+import { type Answer, hasNoBody, type Outcome } from '../faults/fault-response.js'
 
 /** Resolves when everything is written that will be. A stalled connection stays open until its other side closes it. */
 export async function deliver(outcome: Outcome, response: ServerResponse): Promise<void> {

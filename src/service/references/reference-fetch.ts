@@ -1,6 +1,7 @@
 /** Fetches one reference image from elsewhere, within limits; whatever goes wrong, there is simply no image. */
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
+import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { type Fetch, type HttpResponse, isLoopback } from '../../host/http.js'
 import { isPublicAddress } from './public-address.js'
@@ -66,15 +67,12 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
 
   return {
     async get(url, mostBytes, signal) {
-      const late = new AbortController()
-      const disarm = clock.alarm(DEADLINE_MS, () => late.abort())
+      const limit = { timeoutMs: DEADLINE_MS, reason: () => new Error('the host is too slow'), clock, signal }
       try {
-        return await follow(url, mostBytes, AbortSignal.any([signal, late.signal]))
+        return await withTimeout((either) => follow(url, mostBytes, either), limit)
       } catch {
         signal.throwIfAborted()
         return undefined
-      } finally {
-        disarm()
       }
     },
     close: async () => {

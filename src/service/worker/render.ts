@@ -2,12 +2,13 @@
 import { createHash } from 'node:crypto'
 import { lstat, mkdir, mkdtemp, open, rename, rm, utimes } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
 import { LOCAL_DEFAULTS } from '../local-models.js'
 import type { References } from '../references/reference-loader.js'
-import type { Output, StoredRun } from '../stored-run.js'
 import { newToken } from '../secrets.js'
+import type { Output, StoredRun } from '../stored-run.js'
 
 export interface Rendering {
   readonly engine: Engine
@@ -72,20 +73,20 @@ async function orGivenUp<Value>(
   clock: Pick<Clock, 'sleep'>,
 ): Promise<Value> {
   const done = new AbortController()
+  let forget = () => {}
   const stopped = new Promise<never>((_, reject) => {
-    const giveUp = () => {
+    forget = onAbort(signal, () => {
       clock.sleep(STUBBORN_MS, done.signal).then(
         () => reject(signal.reason),
         () => {},
       )
-    }
-    if (signal.aborted) giveUp()
-    else signal.addEventListener('abort', giveUp, { once: true })
+    })
   })
   try {
     return await Promise.race([work, stopped])
   } finally {
     done.abort()
+    forget()
   }
 }
 

@@ -4,8 +4,8 @@ import { messageOf } from '../../errors.js'
 import { isSystemError } from '../../host/system-error.js'
 import { shortened } from '../../protocol/text.js'
 import type { RendererDied } from '../engines/renderer-crashed.js'
-import type { RunFailure } from '../stored-run.js'
 import type { DeathLimit } from '../store/contract.js'
+import type { RunFailure } from '../stored-run.js'
 import { DEATH_LIMIT } from './worker-lease.js'
 
 const LONGEST_MESSAGE = 2_500

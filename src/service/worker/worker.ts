@@ -9,15 +9,16 @@
 
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { withTimeout } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
 import { RendererDied } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
-import type { Output, StoredRun } from '../stored-run.js'
 import type { Held, Store } from '../store/contract.js'
+import type { Output, StoredRun } from '../stored-run.js'
+import { type Rendering, render } from './render.js'
 import { DeadlinePassed, deathLimitFor, failureOf } from './run-failure.js'
 import type { Presence } from './worker-lease.js'
-import { type Rendering, render } from './render.js'
 
 const LOOK_EVERY_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
@@ -84,26 +85,23 @@ export function createWorker(options: WorkerOptions): Worker {
 
   async function make(run: StoredRun): Promise<void> {
     const limitMs = options.engine.limitMs?.(run.kind) ?? RENDER_DEADLINE_MS
-    const deadline = new AbortController()
-    const forget = alarmAfter(limitMs, () => deadline.abort(new DeadlinePassed(limitMs)))
-    const signal = AbortSignal.any([closing.signal, deadline.signal])
+    const limit = {
+      timeoutMs: limitMs,
+      reason: () => new DeadlinePassed(limitMs),
+      clock,
+      signal: closing.signal,
+    }
     const began = clock.monotonic()
     const told = { run: run.id, kind: run.kind, model: run.model }
     log.info(told, 'run begun')
     try {
-      await finish(run, await render(run, options, signal))
+      await finish(run, await withTimeout((signal) => render(run, options, signal), limit))
       log.info({ ...told, ms: Math.round(clock.monotonic() - began) }, 'run succeeded')
     } catch (error) {
       // What is given back on closing goes back with the lease, all at once.
       if (!closing.signal.aborted) await giveUp(run, error)
-    } finally {
-      forget()
     }
   }
-
-  /** Without a limit there is nothing to forget. */
-  const alarmAfter = (ms: number, ring: () => void): Disarm =>
-    Number.isFinite(ms) ? clock.alarm(ms, ring) : () => {}
 
   const held = (run: StoredRun): Held => ({ id: run.id, owner: presence.id, nowMs: clock.now() })
 

@@ -6,12 +6,13 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join, resolve } from 'node:path'
+import { onAbort } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from '../engine.js'
 import { RendererDied } from '../renderer-crashed.js'
-import { type CommandEnd, startGroup } from './process-group.js'
 import { environmentOf, inputText, writeReferences } from './command-input.js'
 import { takeOutputs } from './command-outputs.js'
+import { type CommandEnd, startGroup } from './process-group.js'
 
 export interface CommandEngineOptions {
   /** As one would type it in a shell. */
@@ -30,7 +31,7 @@ export function createCommandEngine({ command, env, clock }: CommandEngineOption
       { command, env: environmentOf(env, job, inputFolder), stdin: inputText(job.input, files) },
       clock,
     )
-    job.signal.addEventListener('abort', group.end, { once: true })
+    const forget = onAbort(job.signal, group.end)
     try {
       const end = await group.ended
       job.signal.throwIfAborted()
@@ -39,7 +40,7 @@ export function createCommandEngine({ command, env, clock }: CommandEngineOption
       if (outputs.length === 0) throw new Error(withWords('The engine left no output.', end.lastWords))
       return outputs
     } finally {
-      job.signal.removeEventListener('abort', group.end)
+      forget()
     }
   }
 

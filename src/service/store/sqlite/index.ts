@@ -5,9 +5,9 @@ import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../
 import type { DeathLimit, Held, Store } from '../contract.js'
 import { accountsOn } from './account-queries.js'
 import { ledgerOn } from './credit-ledger.js'
-import { MIGRATIONS } from './service-migrations.js'
 import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
+import { MIGRATIONS } from './service-migrations.js'
 
 /** Written by a process that lives long, and as fast as it can: SQLite's own choice. */
 const LOG_PAGES = 1_000

@@ -16,7 +16,7 @@ import type { Clock } from '../host/clock.js'
 import { openOrSetAside } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark } from '../host/processes.js'
-import type { Ledger, Purpose } from './ledger.js'
+import type { Ledger, Purpose } from './limit-ledger.js'
 import { LEDGER_MIGRATIONS } from './migrations.js'
 import { type Limit, waitMs } from './window.js'
 
@@ -36,7 +36,7 @@ export interface SharedLedgerOptions {
 export const budgetOf = (origin: string, apiKey: string): string =>
   createHash('sha256').update(`${origin}\n${apiKey}`).digest('hex').slice(0, 32)
 
-const RANK: Readonly<Record<Purpose, number>> = { create: 0, look: 1 }
+const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
 /** A waiter that is late by more than this is not waited for. */
 const LATE_MS = 1_000
 /** A waiter that is late by more than this has gone for good. */

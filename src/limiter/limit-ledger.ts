@@ -1,6 +1,6 @@
 /** Where the places under a limit are kept: in this process, or in a file that every process of the machine shares. */
 
-export type Purpose = 'create' | 'look'
+export type Purpose = 'create' | 'status'
 
 /** A place that was taken; it counts until one window after `settle`. */
 export interface Taken {

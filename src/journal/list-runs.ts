@@ -1,6 +1,6 @@
 /** The runs of a list, by what they are asked for. Every filter has an index, and nothing is sorted. */
 import type { OpenDatabase, Value } from '../host/database.js'
-import { type JournalRun, runOfRow } from './run.js'
+import { type JournalRun, runOfRow } from './journal-run.js'
 
 export interface ListFilter {
   readonly address?: string | undefined

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { withFallback } from '../../src/limiter/fallback.js'
+import { withFallback } from '../../src/limiter/fallback-ledger.js'
 import { createLimiter, type Limiter, type Purpose } from '../../src/limiter/index.js'
-import { budgetOf } from '../../src/limiter/shared.js'
+import { budgetOf } from '../../src/limiter/shared-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { built } from '../support/built.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
@@ -27,13 +27,13 @@ function createNeighbours(count: number) {
 
 /** Takes all twenty places and settles them at once. */
 async function fill(limiter: Limiter): Promise<void> {
-  for (let taken = 0; taken < LIMIT; taken++) (await limiter.acquire('look')).settle()
+  for (let taken = 0; taken < LIMIT; taken++) (await limiter.acquire('status')).settle()
 }
 
 /** Takes all twenty places, and settles one every 100 ms: they become free one by one. */
 async function fillOneByOne(clock: ManualClock, limiter: Limiter): Promise<void> {
   for (let taken = 0; taken < LIMIT; taken++) {
-    const grant = await limiter.acquire('look')
+    const grant = await limiter.acquire('status')
     await clock.advance(100)
     grant.settle()
   }
@@ -61,7 +61,7 @@ describe('twenty in any ten seconds for all of them together', () => {
   const request = fc.record({
     by: fc.integer({ min: 0, max: 7 }),
     askedAtMs: fc.integer({ min: 0, max: 15_000 }),
-    purpose: fc.constantFrom<Purpose>('create', 'look'),
+    purpose: fc.constantFrom<Purpose>('create', 'status'),
     latencyMs: fc.oneof(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 0, max: 12_000 })),
     /** Where between its sending and its answer the service counts it. */
     countedAt: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -95,7 +95,7 @@ describe('twenty in any ten seconds for all of them together', () => {
     const grantedAtMs: number[] = []
     const sent = limiters.flatMap((limiter) =>
       Array.from({ length: 10 }, async () => {
-        const grant = await limiter.acquire('look')
+        const grant = await limiter.acquire('status')
         grantedAtMs.push(clock.monotonic())
         grant.settle()
       }),
@@ -112,27 +112,27 @@ describe('twenty in any ten seconds for all of them together', () => {
     const one = createTestLedger(clock, path, budgetOf('https://a.example', 'key'))
     const other = createTestLedger(clock, path, budgetOf('https://a.example', 'other key'))
     const elsewhere = createTestLedger(clock, path, budgetOf('https://b.example', 'key'))
-    for (let taken = 0; taken < LIMIT; taken++) expect(one.take('look')).toHaveProperty('settle')
-    expect(one.take('look')).toEqual({ againInMs: WINDOW_MS })
-    expect(other.take('look')).toHaveProperty('settle')
-    expect(elsewhere.take('look')).toHaveProperty('settle')
+    for (let taken = 0; taken < LIMIT; taken++) expect(one.take('status')).toHaveProperty('settle')
+    expect(one.take('status')).toEqual({ againInMs: WINDOW_MS })
+    expect(other.take('status')).toHaveProperty('settle')
+    expect(elsewhere.take('status')).toHaveProperty('settle')
   })
 })
 
 describe('the order between processes', () => {
-  it('is: creates before looks, otherwise as they came', async () => {
+  it('is: creates before status requests, otherwise as they came', async () => {
     const { clock, limiters } = createNeighbours(4)
     await fillOneByOne(clock, limiters[0])
     const [a, b, c, d] = limiters
     if (c === undefined || d === undefined) throw new Error('four were asked for')
     expect(
       await orderOf(clock, [
-        { limiter: a, name: 'look of a', purpose: 'look' },
-        { limiter: b, name: 'look of b', purpose: 'look' },
+        { limiter: a, name: 'status of a', purpose: 'status' },
+        { limiter: b, name: 'status of b', purpose: 'status' },
         { limiter: c, name: 'create of c', purpose: 'create' },
         { limiter: d, name: 'create of d', purpose: 'create' },
       ]),
-    ).toEqual(['create of c', 'create of d', 'look of a', 'look of b'])
+    ).toEqual(['create of c', 'create of d', 'status of a', 'status of b'])
   })
 
   it('takes turns: who has many requests does not keep out who has one', async () => {
@@ -154,7 +154,7 @@ describe('the order between processes', () => {
     // Asks once, has the first turn, and is never heard of again.
     for (let stopped = 0; stopped < LIMIT; stopped++)
       expect(createTestLedger(clock, path).take('create')).toHaveProperty('againInMs')
-    await clock.runUntil(limiters[0].acquire('look'))
+    await clock.runUntil(limiters[0].acquire('status'))
     expect(clock.monotonic()).toBeGreaterThanOrEqual(WINDOW_MS)
     expect(clock.monotonic()).toBeLessThan(2 * WINDOW_MS + 2_000)
   })
@@ -181,7 +181,7 @@ describe('holding back', () => {
     const left = waiting.acquire('create').then(() => clock.monotonic())
     told.holdBack(15_000)
     const late = createLimiter(RUNS_LIMIT, clock, { ledger: createTestLedger(clock, path) })
-    const leftLate = late.acquire('look').then(() => clock.monotonic())
+    const leftLate = late.acquire('status').then(() => clock.monotonic())
     await clock.runUntil(Promise.all([left, leftLate]))
     expect([await left, await leftLate]).toEqual([15_000, 15_000])
   })
@@ -190,7 +190,7 @@ describe('holding back', () => {
     const { clock, limiters } = createNeighbours(2)
     limiters[0].holdBack(9_000)
     limiters[1].holdBack(1_000)
-    await clock.runUntil(limiters[1].acquire('look'))
+    await clock.runUntil(limiters[1].acquire('status'))
     expect(clock.monotonic()).toBe(9_000)
   })
 })
@@ -239,7 +239,7 @@ describe('a ledger that stops working', () => {
         onLost: (error) => lost.push(error),
       }),
     })
-    const grant = await limiter.acquire('look')
+    const grant = await limiter.acquire('status')
     const database = new Database(path)
     database.exec('DROP TABLE places')
     database.close()
@@ -256,13 +256,13 @@ describe('a ledger whose file is removed', () => {
   it('is begun anew by all of its users, with a pause for what was granted; old places touch no new ones', async () => {
     const { clock, path, limiters } = createNeighbours(2)
     const [first, second] = limiters
-    const before = await first.acquire('look')
+    const before = await first.acquire('status')
     for (const ending of ['', '-wal', '-shm']) rmSync(path + ending, { force: true })
-    await clock.runUntil(first.acquire('look'))
+    await clock.runUntil(first.acquire('status'))
     expect(clock.monotonic()).toBe(WINDOW_MS)
     // The new place has the number of the old one, whose answer comes only now.
     before.settle()
-    await clock.runUntil(Promise.all(Array.from({ length: LIMIT - 1 }, () => second.acquire('look'))))
+    await clock.runUntil(Promise.all(Array.from({ length: LIMIT - 1 }, () => second.acquire('status'))))
     expect(clock.monotonic()).toBe(WINDOW_MS)
     await clock.advance(2 * WINDOW_MS)
     expect(first.load()).toBe(1)

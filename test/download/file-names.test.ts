@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createNamer, knownPaths, type Subject, withExtension } from '../../src/download/names.js'
-import { safeName, safePart } from '../../src/download/safe.js'
+import { createNamer, knownPaths, type Subject, withExtension } from '../../src/download/file-names.js'
+import { safeName, safePart } from '../../src/download/safe-name.js'
 import type { Target } from '../../src/download/target.js'
 
 const folder = (path: string): Target => ({ kind: 'folder', folder: path })

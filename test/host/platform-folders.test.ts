@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { compileCacheFolder } from '../../src/cli/process/compile-cache.js'
 import { isLoopback } from '../../src/host/http.js'
-import { platformFolders } from '../../src/host/paths.js'
+import { platformFolders } from '../../src/host/platform-folders.js'
 
 describe('the folders', () => {
   const linux = (config: string, state: string) => ({ config, state })

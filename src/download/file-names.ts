@@ -5,7 +5,7 @@
  */
 import { sep } from 'node:path'
 import { fill, holds } from './placeholders.js'
-import { safeName, safePart, unreserved } from './safe.js'
+import { safeName, safePart, unreserved } from './safe-name.js'
 import type { Target } from './target.js'
 
 /** What names are made of. */

@@ -14,9 +14,9 @@ import { basename, dirname, join } from 'node:path'
 import { errorCode } from '../host/directories.js'
 import { cutToBytes } from '../host/files.js'
 import { isAlive, ownMark } from '../host/processes.js'
-import { aboutIn, bytesIn, newBytesIn, type Part, partOf } from './part.js'
+import { aboutIn, bytesIn, newBytesIn, type Part, partOf } from './part-file.js'
 import { readAbout } from './part-metadata.js'
-import { usefulBytes } from './resume.js'
+import { usefulBytes } from './resume-plan.js'
 
 export interface PartKey {
   /** Where the file is to be; `{ext}` may stand in its name. */

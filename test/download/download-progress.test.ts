@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createProgress, type Progress } from '../../src/download/progress.js'
+import { createProgress, type Progress } from '../../src/download/download-progress.js'
 
 it('adds up the files, and takes back what a broken try had brought', () => {
   const told: Progress[] = []

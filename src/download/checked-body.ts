@@ -4,8 +4,8 @@ import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { errorCode } from '../host/directories.js'
 import type { HttpResponse } from '../host/http.js'
-import { missOfFailure } from './answer.js'
 import { Miss } from './attempt-failed.js'
+import { missOfFailure } from './output-request.js'
 
 export type Bytes = AsyncIterable<Uint8Array>
 

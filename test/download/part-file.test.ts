@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { broken, etagOf, host, into, OTHER, partIn, sha256, WHOLE } from './breaking-host.js'
-import { contents, createWork, newFolder, output } from './place-of-work.js'
+import { contents, createWork, newFolder, output } from './download-setup.js'
 
 describe('from one command to the next', () => {
   /** Puts a link to it in its place. */

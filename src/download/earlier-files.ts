@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
-import type { DownloadedFile } from './deliver.js'
-import { awaitsExtension, withExtension } from './names.js'
+import type { DownloadedFile } from './deliver-output.js'
+import { awaitsExtension, withExtension } from './file-names.js'
 
 /** Files by where they are, so that two hundred names are not each looked for among as many files. */
 export interface Having {

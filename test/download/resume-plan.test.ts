@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type About, aboutOf, continuationOf, planOf, totalOf } from '../../src/download/resume.js'
+import { type About, aboutOf, continuationOf, planOf, totalOf } from '../../src/download/resume-plan.js'
 
 const DATE = 'Tue, 21 Jan 2020 08:00:00 GMT'
 const SECOND_LATER = 'Tue, 21 Jan 2020 08:00:01 GMT'

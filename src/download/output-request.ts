@@ -1,8 +1,8 @@
 /** One GET to the head of a good answer: redirects followed, nothing sent that the host of an output need not know. */
 import { retryAfterMs } from '../host/backoff.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
-import { parseAddress, printableAddress } from './address.js'
 import { Miss, MOST_RETRY_AFTER_MS, missOfStatus } from './attempt-failed.js'
+import { parseAddress, printableAddress } from './output-url.js'
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const MOST_REDIRECTS = 10

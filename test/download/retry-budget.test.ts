@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { afterFailure, PROGRESS_BYTES, patienceAt } from '../../src/download/patience.js'
+import { afterFailure, PROGRESS_BYTES, patienceAt } from '../../src/download/retry-budget.js'
 
 /** The failures in a row after tries that leave so many mebibytes each. */
 const failures = (atFirst: number, ...mebibytes: number[]): readonly number[] => {

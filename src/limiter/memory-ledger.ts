@@ -1,6 +1,6 @@
 /** The places of this process alone: for a key that nobody else has, or where no file can be shared. */
 import type { Clock } from '../host/clock.js'
-import type { Ledger } from './ledger.js'
+import type { Ledger } from './limit-ledger.js'
 import { held, type Limit, type Place, waitMs } from './window.js'
 
 export function createMemoryLedger(limit: Limit, clock: Pick<Clock, 'monotonic'>): Ledger {

@@ -1,7 +1,7 @@
 /** A shared ledger that stops working is left for good: the limit is then kept within this process. */
 import type { Clock } from '../host/clock.js'
-import type { Ledger } from './ledger.js'
-import { createMemoryLedger } from './memory.js'
+import type { Ledger } from './limit-ledger.js'
+import { createMemoryLedger } from './memory-ledger.js'
 import type { Limit } from './window.js'
 
 export interface FallbackOptions {

@@ -13,7 +13,7 @@ import { type FileHandle, open, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { flush, removeFile, writeFully } from '../host/files.js'
 import { keepAbout } from './part-metadata.js'
-import { type About, usefulBytes, validatorOf } from './resume.js'
+import { type About, usefulBytes, validatorOf } from './resume-plan.js'
 
 export interface Part {
   /** Of the bytes. */

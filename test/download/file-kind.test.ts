@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { fitsExtension, kindOf, misnamed } from '../../src/download/kind.js'
-import { JPEG, MP4, PNG } from './place-of-work.js'
+import { fitsExtension, kindOf, misnamed } from '../../src/download/file-kind.js'
+import { JPEG, MP4, PNG } from './download-setup.js'
 
 const svg = Buffer.from('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>')
 const unknown = Buffer.from('what is this')

@@ -2,7 +2,7 @@
  * Whether a download may go on where one stopped: pure, tested by table. A changed file must never be glued to an old
  * part, so the host itself has to say that it is still the same (RFC 9110, 13.1.5 and 14.4).
  */
-import { HEAD_BYTES } from './kind.js'
+import { HEAD_BYTES } from './file-kind.js'
 
 /** What is known of the file that a part is a beginning of; nothing of its address, which may hold a secret. */
 export interface About {

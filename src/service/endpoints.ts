@@ -10,17 +10,17 @@ import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { Kind } from '../protocol/models.js'
 import { storedKeyId } from './key-lookup.js'
-import { bear, priceOf } from './rules/budget.js'
-import { bearerKey, type Caller, callerOf, checkAccess, goodKey, type KeyRecord } from './rules/caller.js'
-import { readOrder } from './rules/create-request.js'
-import { type EmbeddedImage, withoutDataUrls } from './rules/embedded-images.js'
+import { checkBudget, priceOf } from './rules/budget.js'
+import { bearerKey, type Caller, callerOf, checkAccess, checkKey, type KeyRecord } from './rules/caller.js'
+import { readCreateRequest } from './rules/create-request.js'
+import { type EmbeddedImage, extractImages } from './rules/embedded-images.js'
 import { createRateCounter } from './rules/rate-counter.js'
 import { Refusal } from './rules/refusal.js'
 import { hashOfKey, newRunId } from './secrets.js'
 import type { Store } from './store/contract.js'
 import type { StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
-import type { Presence } from './worker/worker-lease.js'
+import type { WorkerLease } from './worker/worker-lease.js'
 
 export interface Runs {
   /** Who is asking, if this request may be looked at; `ip` is called only where it matters. Throws `Refusal`: 401, 403, 429. */
@@ -31,17 +31,17 @@ export interface Runs {
   look(caller: Caller, id: string): Promise<StoredRun>
 }
 
-export interface RunsOptions {
+export interface EndpointsOptions {
   readonly store: Pick<Store, 'addRun' | 'findRun'>
   readonly models: Readonly<Record<Kind, string>>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly presence: Pick<Presence, 'id' | 'join'>
+  readonly presence: Pick<WorkerLease, 'id' | 'join'>
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
   findKey(hash: string): Promise<KeyRecord | undefined>
   saveImage(image: EmbeddedImage): Promise<void>
 }
 
-export function createRuns({
+export function createEndpoints({
   store,
   models,
   clock,
@@ -49,13 +49,13 @@ export function createRuns({
   worker,
   findKey,
   saveImage,
-}: RunsOptions): Runs {
+}: EndpointsOptions): Runs {
   const rate = createRateCounter(RUNS_LIMIT)
 
   return {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
-      const record = goodKey(key, await findKey(hashOfKey(key)), clock.now())
+      const record = checkKey(key, await findKey(hashOfKey(key)), clock.now())
       checkAccess(record, ip)
       const caller = callerOf(record)
       if (!rate.take(String(caller.keyId), clock.monotonic())) throw new Refusal('RATE_LIMITED')
@@ -63,8 +63,8 @@ export function createRuns({
     },
 
     async create(caller, body) {
-      const order = readOrder(body, models)
-      const { input, images } = withoutDataUrls(order.input)
+      const order = readCreateRequest(body, models)
+      const { input, images } = extractImages(order.input)
       for (const image of images) await saveImage(image)
       await presence.join()
       const run: StoredRun = {
@@ -82,7 +82,9 @@ export function createRuns({
       }
       const keyId = storedKeyId(caller.keyId)
       const price = keyId === undefined ? 0 : priceOf(run.kind, input)
-      await store.addRun({ ...run, keyId, price, owner: presence.id }, (standing) => bear(standing, price))
+      await store.addRun({ ...run, keyId, price, owner: presence.id }, (standing) =>
+        checkBudget(standing, price),
+      )
       worker.wake()
       return run
     },

@@ -7,18 +7,18 @@ const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
 /** Rows begin at 1, so no stored key has this id. */
 const EPHEMERAL_ID = 0
 
-export interface Keys {
+export interface KeyLookup {
   /** A key that was made just now and can be shown this once. */
   readonly shown: string | undefined
   find(hash: string): Promise<KeyRecord | undefined>
 }
 
 /** On the first start of a data folder there is an account, and a key unless it is to live in memory only. */
-export async function openKeys(
+export async function openKeyLookup(
   store: Pick<Store, 'ensureAccount' | 'addFirstKey' | 'findKey'>,
   nowMs: number,
   ephemeral: boolean,
-): Promise<Keys> {
+): Promise<KeyLookup> {
   const accountId = await store.ensureAccount({ ...FIRST_ACCOUNT, nowMs })
   const key = newKey()
   const hash = hashOfKey(key)

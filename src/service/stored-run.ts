@@ -12,7 +12,7 @@ export interface StoredImage {
 /** The input as it was sent, except that a data: URL in `image_urls` stands as a `StoredImage`. */
 export type StoredInput = Readonly<Record<string, unknown>>
 
-export interface Output {
+export interface StoredOutput {
   /** The secret part of its address, shared by the outputs of one run. */
   readonly token: string
   readonly name: string
@@ -33,7 +33,7 @@ export interface StoredRun {
   readonly kind: Kind
   readonly status: LocalStatus
   readonly input: StoredInput
-  readonly outputs: readonly Output[]
+  readonly outputs: readonly StoredOutput[]
   readonly failure: RunFailure | undefined
   /** Milliseconds since the epoch, as are the two that follow. */
   readonly createdAtMs: number
@@ -43,7 +43,7 @@ export interface StoredRun {
 
 export const OUTPUTS_PATH = '/outputs'
 
-export const outputUrl = (baseUrl: string, { token, name }: Pick<Output, 'token' | 'name'>): string =>
+export const outputUrl = (baseUrl: string, { token, name }: Pick<StoredOutput, 'token' | 'name'>): string =>
   `${baseUrl}${OUTPUTS_PATH}/${token}/${encodeURIComponent(name)}`
 
 const iso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())

@@ -1,6 +1,6 @@
 /** `rushes admin account`. */
 import { Option } from 'commander'
-import { MOST_CREDITS } from '../../service/credits.js'
+import { MAX_CREDITS } from '../../service/credits.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import type { AdminCommand, Work } from './admin-command.js'
 import { ACCOUNT_HEADER, accountCells, accountJson, printRows } from './admin-rows.js'
@@ -12,7 +12,7 @@ export const accountCommands: readonly AdminCommand[] = [
     options: () => [new Option('--balance <n>', 'its first credits').default('0')],
     make: true,
     async work({ ctx: { out }, admin, flags: { balance = '0' } }, name = '') {
-      const credits = wholeNumber(balance, '--balance', 0, MOST_CREDITS)
+      const credits = wholeNumber(balance, '--balance', 0, MAX_CREDITS)
       const account = await admin.createAccount(name, credits)
       if (out.mode.json) out.json(accountJson(account))
       else out.line(account.name)

@@ -1,6 +1,6 @@
 /** Accounts, keys and entries as rows and as JSON. */
 import { printable } from '../../protocol/text.js'
-import type { AccountRecord, Entry, KeyDetails } from '../../service/administration.js'
+import type { AccountRecord, KeyDetails, LedgerEntry } from '../../service/administration.js'
 import type { Output } from '../terminal/output.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
 
@@ -64,7 +64,7 @@ function stateOf({ disabled, expiresAtMs }: KeyDetails, nowMs: number): string {
   return expiresAtMs !== undefined && nowMs >= expiresAtMs ? 'expired' : 'good'
 }
 
-export const entryJson = ({ sequence, account, kind, amount, runId, keyId, createdAtMs }: Entry) => ({
+export const entryJson = ({ sequence, account, kind, amount, runId, keyId, createdAtMs }: LedgerEntry) => ({
   sequence,
   account,
   kind,
@@ -76,7 +76,7 @@ export const entryJson = ({ sequence, account, kind, amount, runId, keyId, creat
 
 export const ENTRY_HEADER = ['ENTRY', 'CREDITS', 'WHAT', 'RUN', 'KEY', 'WHEN']
 
-export const entryCells = (entry: Entry): readonly string[] => [
+export const entryCells = (entry: LedgerEntry): readonly string[] => [
   String(entry.sequence),
   entry.amount > 0 ? `+${entry.amount}` : String(entry.amount),
   entry.kind,

@@ -1,7 +1,7 @@
 /** `rushes admin credits`. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
-import { MOST_CREDITS } from '../../service/credits.js'
+import { MAX_CREDITS } from '../../service/credits.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import type { AdminCommand } from './admin-command.js'
 import { accountJson, ENTRY_HEADER, entryCells, entryJson, printRows } from './admin-rows.js'
@@ -11,7 +11,7 @@ export const creditsCommands: readonly AdminCommand[] = [
     usage: 'add <account> <n>',
     about: 'add credits, or take some away: -- -5',
     async work({ ctx: { out }, admin }, name = '', amount = '') {
-      const credits = wholeNumber(amount, 'credits', -MOST_CREDITS, MOST_CREDITS)
+      const credits = wholeNumber(amount, 'credits', -MAX_CREDITS, MAX_CREDITS)
       if (credits === 0) throw usageError('Nothing is to be added.')
       const account = await admin.addCredits(name, credits)
       if (out.mode.json) out.json(accountJson(account))

@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { KeyTerms } from '../../service/administration.js'
-import { MOST_CREDITS } from '../../service/credits.js'
+import { MAX_CREDITS } from '../../service/credits.js'
 import type { Context } from '../context/context.js'
 import { parseDuration } from '../flags/duration.js'
 import { repeated } from '../flags/repeated.js'
@@ -10,7 +10,7 @@ import { wholeNumber } from '../flags/whole-number.js'
 import type { AdminCommand, AdminFlags, Work } from './admin-command.js'
 import { KEY_HEADER, keyCells, keyJson, printRows } from './admin-rows.js'
 
-const MOST_RUNS = 1_000_000_000_000
+const MAX_QUOTA = 1_000_000_000_000
 const NONE = 'none'
 
 const termOptions = (lifts: boolean): readonly Option[] => {
@@ -101,8 +101,8 @@ function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
   const { name, spendLimit, quota, allowIp, expires } = flags
   return {
     ...(name !== undefined && { name }),
-    ...(spendLimit !== undefined && { spendLimit: limitOf(spendLimit, '--spend-limit', MOST_CREDITS) }),
-    ...(quota !== undefined && { quota: limitOf(quota, '--quota', MOST_RUNS) }),
+    ...(spendLimit !== undefined && { spendLimit: limitOf(spendLimit, '--spend-limit', MAX_CREDITS) }),
+    ...(quota !== undefined && { quota: limitOf(quota, '--quota', MAX_QUOTA) }),
     ...(allowIp !== undefined && { allowedIps: allowedIpsOf(allowIp) }),
     ...(expires !== undefined && {
       expiresAtMs: expires === NONE ? undefined : clock.now() + lifeOf(expires),

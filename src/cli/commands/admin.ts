@@ -4,9 +4,9 @@
  */
 import { type Command, Option } from 'commander'
 import { accountCommands } from '../admin/account-commands.js'
+import { type AdminCommand, type AdminFlags, perform } from '../admin/admin-command.js'
 import { creditsCommands } from '../admin/credit-commands.js'
 import { keyCommands } from '../admin/key-commands.js'
-import { type AdminCommand, type AdminFlags, perform } from '../admin/admin-command.js'
 import { verifyCommand } from '../admin/verify-command.js'
 import type { CommandEnvironment } from '../program.js'
 

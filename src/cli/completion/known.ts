@@ -108,8 +108,8 @@ export function createKnown(env: Env, globals: Globals): Known {
       readOr({ accounts: [], keys: [] }, async () => {
         const path = join(folders.state, SERVICE_FOLDER, DATABASE_NAME)
         if (!existsSync(path)) return { accounts: [], keys: [] }
-        const { glanceAtAccounts } = await import('../../service/store/sqlite/account-names.js')
-        const { accounts, keys } = glanceAtAccounts(path)
+        const { readAccountNames } = await import('../../service/store/sqlite/account-names.js')
+        const { accounts, keys } = readAccountNames(path)
         return {
           accounts: accounts
             .filter(({ name }) => isPlainWord(name))

@@ -1,53 +1,57 @@
 /** One fault on one exchange: whether the service acts, and what becomes of its answer. */
 import { raceAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { ConnectionReset, corrupted, paced, upTo } from './bytes.js'
-import type { Effect, EffectOf, Place } from './fault.js'
-import type { Turn } from './fault-queue.js'
+import { ConnectionReset, corruptFrom, firstBytes, throttle } from './bytes.js'
+import type { Effect, EffectOf, RequestKind } from './fault.js'
+import type { Strike } from './fault-queue.js'
 import {
-  type Answer,
   answered,
-  errorAnswer,
+  errorResponse,
+  type FaultResponse,
   nonsense,
   type Outcome,
-  redirectAnswer,
+  redirectResponse,
 } from './fault-response.js'
 
 /** A request that has come, seen from between the two sides. */
 export interface Exchange {
   /** Lets the service act; its answer. Called once at most. */
-  ask(): Promise<Answer>
+  ask(): Promise<FaultResponse>
   /** Takes in so many bytes of the request's body, or all when there are fewer. */
-  takeIn(bytes: number): Promise<void>
+  readUpload(bytes: number): Promise<void>
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal
   /** What becomes of a connection on which nothing moves; by default it waits for the signal. */
-  standStill?(): Promise<never>
+  stall?(): Promise<never>
 }
 
 /** Rejects with the signal's reason once nobody waits any more. */
-export async function carryOut(
-  { effect, delays, pace }: Turn,
-  { place, clock }: { readonly place: Place; readonly clock: Pick<Clock, 'sleep'> },
+export async function respond(
+  { effect, delays, pace }: Strike,
+  { place, clock }: { readonly place: RequestKind; readonly clock: Pick<Clock, 'sleep'> },
   exchange: Exchange,
 ): Promise<Outcome> {
   const outcome = await outcomeOf(effect, place, exchange)
   const sleep = (ms: number) => clock.sleep(ms, exchange.signal)
   for (const { ms } of delays) await sleep(ms)
   if (pace === undefined || outcome.kind !== 'answer') return outcome
-  return withBody(outcome.answer, paced(outcome.answer.body, pace.bytesPerSecond, sleep))
+  return withBody(outcome.answer, throttle(outcome.answer.body, pace.bytesPerSecond, sleep))
 }
 
-async function outcomeOf(effect: Effect | undefined, place: Place, exchange: Exchange): Promise<Outcome> {
-  const { ask, signal, standStill = () => raceAbort(never, signal) } = exchange
+async function outcomeOf(
+  effect: Effect | undefined,
+  place: RequestKind,
+  exchange: Exchange,
+): Promise<Outcome> {
+  const { ask, signal, stall = () => raceAbort(never, signal) } = exchange
   switch (effect?.what) {
     case 'status':
       if (effect.acted) (await ask()).discard()
-      return answered(errorAnswer(effect))
+      return answered(errorResponse(effect))
     case 'expire':
-      return answered(errorAnswer({ status: effect.status, code: undefined, headers: {} }))
+      return answered(errorResponse({ status: effect.status, code: undefined, headers: {} }))
     case 'redirect':
-      return answered(redirectAnswer(effect.url))
+      return answered(redirectResponse(effect.url))
     case 'close':
       return { kind: 'close' }
     case 'reset':
@@ -65,19 +69,19 @@ async function outcomeOf(effect: Effect | undefined, place: Place, exchange: Exc
     case 'stall': {
       if (effect.byte === undefined) return { kind: 'stall' }
       const answer = await ask()
-      return withBody(answer, upTo(answer.body, effect.byte, standStill))
+      return withBody(answer, firstBytes(answer.body, effect.byte, stall))
     }
     case 'truncate': {
       const answer = await ask()
       const byte = effect.byte ?? Math.floor(Number(answer.headers['content-length'] ?? 0) / 2)
       return withBody(
         answer,
-        upTo(answer.body, byte, async () => {}),
+        firstBytes(answer.body, byte, async () => {}),
       )
     }
     case 'corrupt': {
       const answer = await ask()
-      return withBody(answer, corrupted(answer.body, effect.byte))
+      return withBody(answer, corruptFrom(answer.body, effect.byte))
     }
     default:
       return answered(await ask())
@@ -85,14 +89,15 @@ async function outcomeOf(effect: Effect | undefined, place: Place, exchange: Exc
 }
 
 async function reset({ within, byte }: EffectOf<'reset'>, exchange: Exchange): Promise<Outcome> {
-  if (within === 'upload') await exchange.takeIn(byte)
+  if (within === 'upload') await exchange.readUpload(byte)
   if (within === 'upload' || within === 'start') return { kind: 'reset' }
   const answer = await exchange.ask()
   if (within === 'head') return { kind: 'reset', head: { answer, bytes: byte } }
   const die = () => Promise.reject(new ConnectionReset('a fault resets the connection'))
-  return withBody(answer, upTo(answer.body, byte, die))
+  return withBody(answer, firstBytes(answer.body, byte, die))
 }
 
 const never = new Promise<never>(() => {})
 
-const withBody = (answer: Answer, body: Answer['body']): Outcome => answered({ ...answer, body })
+const withBody = (answer: FaultResponse, body: FaultResponse['body']): Outcome =>
+  answered({ ...answer, body })

@@ -1,7 +1,7 @@
 /** Whose turn it is: counts down, in the order in which the faults were given. */
-import type { Effect, EffectOf, Fault, Place } from './fault.js'
+import type { Effect, EffectOf, Fault, RequestKind } from './fault.js'
 
-export interface Turn {
+export interface Strike {
   /** What becomes of the answer; undefined: it is the service's own. */
   readonly effect: Effect | undefined
   /** These go along with any other. */
@@ -9,13 +9,13 @@ export interface Turn {
   readonly pace: EffectOf<'slow'> | undefined
 }
 
-export interface Plan {
+export interface FaultQueue {
   /** After those that are there. */
   add(fault: Fault): void
   /** Before those that stay, after those that were put first earlier. */
   first(fault: Fault): void
   /** `reused`: the connection has carried a request before. */
-  take(place: Place, reused: boolean): Turn
+  take(place: RequestKind, reused: boolean): Strike
   /** For a run that was accepted. */
   takeRun(): EffectOf<'fail' | 'never'> | undefined
 }
@@ -25,7 +25,7 @@ interface Entry {
   left: number
 }
 
-export function createPlan(faults: readonly Fault[]): Plan {
+export function createFaultQueue(faults: readonly Fault[]): FaultQueue {
   const entry = (fault: Fault): Entry => ({ fault, left: fault.count })
   const first: Entry[] = []
   const standing = faults.map(entry)

@@ -1,9 +1,9 @@
 /** An answer on its way out, the service's own or made up. */
 import { STATUS_CODES } from 'node:http'
 import { problemOf } from '../../protocol/problems.js'
-import type { EffectOf, Nonsense, Place } from './fault.js'
+import type { EffectOf, Nonsense, RequestKind } from './fault.js'
 
-export interface Answer {
+export interface FaultResponse {
   readonly status: number
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
@@ -14,26 +14,26 @@ export interface Answer {
 
 /** What leaves in place of an answer. */
 export type Outcome =
-  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'answer'; readonly answer: FaultResponse }
   /** The connection is reset, after so many bytes of the answer's head where there is one. */
-  | { readonly kind: 'reset'; readonly head?: { readonly answer: Answer; readonly bytes: number } }
+  | { readonly kind: 'reset'; readonly head?: { readonly answer: FaultResponse; readonly bytes: number } }
   /** The connection is closed in good order. */
   | { readonly kind: 'close' }
   | { readonly kind: 'stall' }
-  /** Bytes that are no HTTP. */
+  /** Bytes that are not HTTP. */
   | { readonly kind: 'noise'; readonly bytes: Uint8Array }
 
-export const answered = (answer: Answer): Outcome => ({ kind: 'answer', answer })
+export const answered = (answer: FaultResponse): Outcome => ({ kind: 'answer', answer })
 
 async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   if (bytes.byteLength > 0) yield bytes
 }
 
-export const answerOf = (
+export const createResponse = (
   status: number,
   headers: Readonly<Record<string, string>>,
   body: string | Uint8Array,
-): Answer => {
+): FaultResponse => {
   const bytes = Buffer.from(body)
   return {
     status,
@@ -49,15 +49,19 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 export const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304
 
 /** In the interface's shape; a status without a code has none in its body either. */
-export function errorAnswer({ status, code, headers }: Omit<EffectOf<'status'>, 'what' | 'acted'>): Answer {
-  if (hasNoBody(status)) return { ...answerOf(status, headers, ''), headers }
+export function errorResponse({
+  status,
+  code,
+  headers,
+}: Omit<EffectOf<'status'>, 'what' | 'acted'>): FaultResponse {
+  if (hasNoBody(status)) return { ...createResponse(status, headers, ''), headers }
   const message = problemOf(code)?.cause ?? STATUS_CODES[status] ?? 'A fault was asked for.'
   const body = JSON.stringify({ error: { message, ...(code !== undefined && { code }) } })
-  return answerOf(status, { 'content-type': JSON_TYPE, 'cache-control': 'no-store', ...headers }, body)
+  return createResponse(status, { 'content-type': JSON_TYPE, 'cache-control': 'no-store', ...headers }, body)
 }
 
 /** 307, which keeps the method: the one that would send a create on. */
-export const redirectAnswer = (url: string): Answer => answerOf(307, { location: url }, '')
+export const redirectResponse = (url: string): FaultResponse => createResponse(307, { location: url }, '')
 
 const PAGE = '<!doctype html>\n<title>Welcome</title>\n<h1>Please sign in to this network</h1>\n'
 /** More than any client should take in for a run. */
@@ -73,8 +77,8 @@ const NONSENSE_BODIES: Readonly<Record<Exclude<Nonsense, 'no-http'>, () => reado
 }
 
 /** The status of a success, and a body that means nothing. */
-export function nonsense(kind: Nonsense, place: Place): Outcome {
+export function nonsense(kind: Nonsense, place: RequestKind): Outcome {
   if (kind === 'no-http') return { kind: 'noise', bytes: Buffer.from('SSH-2.0-OpenSSH_9.6\r\n') }
   const [type, body] = NONSENSE_BODIES[kind]()
-  return answered(answerOf(place === 'create' ? 201 : 200, { 'content-type': type }, body))
+  return answered(createResponse(place === 'create' ? 201 : 200, { 'content-type': type }, body))
 }

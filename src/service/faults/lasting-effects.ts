@@ -3,26 +3,26 @@
  * by rewriting what the service says of a run, so that they work in front of any service; inside, the run is what it was.
  */
 import { isObject } from '../../protocol/parse.js'
-import { whole } from './bytes.js'
-import type { EffectOf, Place } from './fault.js'
-import type { Answer } from './fault-response.js'
-import { answerOf } from './fault-response.js'
+import { readAll } from './bytes.js'
+import type { EffectOf, RequestKind } from './fault.js'
+import type { FaultResponse } from './fault-response.js'
+import { createResponse } from './fault-response.js'
 import { linkOf, runIdOf } from './request-kind.js'
 
 type RunEffect = EffectOf<'fail' | 'never'>
 
-export interface Memory {
+export interface LastingEffects {
   /** The link answers this from now on; the run, asked again, has another one. */
   expire(path: string, effect: EffectOf<'expire'>): void
   expired(path: string): EffectOf<'expire'> | undefined
   /** An answer about a run, as it has to look by now. */
-  rewrite(place: Place, path: string, answer: Answer): Promise<Answer>
+  rewrite(place: RequestKind, path: string, answer: FaultResponse): Promise<FaultResponse>
 }
 
 /** A parameter that the service does not look at makes a link another one. */
 const RENEWED = 'link'
 
-export function createMemory(takeRun: () => RunEffect | undefined): Memory {
+export function createLastingEffects(takeRun: () => RunEffect | undefined): LastingEffects {
   const runs = new Map<string, RunEffect>()
   const links = new Map<string, EffectOf<'expire'>>()
 
@@ -44,13 +44,13 @@ export function createMemory(takeRun: () => RunEffect | undefined): Memory {
 
     async rewrite(place, path, answer) {
       if (place === 'output' || !isJson(answer) || answer.status >= 300) return answer
-      const text = await whole(answer.body)
+      const text = await readAll(answer.body)
       const run = parsed(text.toString())
       if (!isObject(run)) return { ...answer, body: again(text) }
       if (place === 'create') noted(run)
       const effect = runs.get(runIdOf(path) ?? '')
       const shown = withLinks(effect === undefined ? run : otherwise(run, effect), renewed)
-      return answerOf(answer.status, answer.headers, JSON.stringify(shown))
+      return createResponse(answer.status, answer.headers, JSON.stringify(shown))
     },
   }
 }
@@ -59,7 +59,8 @@ async function* again(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-const isJson = ({ headers }: Answer): boolean => /^application\/json\b/.test(headers['content-type'] ?? '')
+const isJson = ({ headers }: FaultResponse): boolean =>
+  /^application\/json\b/.test(headers['content-type'] ?? '')
 
 function parsed(text: string): unknown {
   try {

@@ -1,7 +1,7 @@
 /** Which request this is, by its method and path alone: a proxy knows no more. */
 import { RUNS_PATH } from '../../protocol/routes.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
-import type { Place } from './fault.js'
+import type { RequestKind } from './fault.js'
 
 /** A reverse proxy may have put a path of its own before the service's. */
 const RUNS = new RegExp(`${RUNS_PATH}/?$`)
@@ -11,7 +11,7 @@ const OUTPUT = new RegExp(`${OUTPUTS_PATH}/[^/]+/.+$`)
 const withoutQuery = (path: string): string => path.replace(/\?.*$/s, '')
 
 /** Undefined for everything that faults leave alone. */
-export function placeOf(method: string, path: string): Place | undefined {
+export function requestKindOf(method: string, path: string): RequestKind | undefined {
   const bare = withoutQuery(path)
   if (method === 'POST') return RUNS.test(bare) ? 'create' : undefined
   if (method !== 'GET' && method !== 'HEAD') return undefined

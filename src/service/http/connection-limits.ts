@@ -4,9 +4,9 @@ export interface HttpLimits {
   /** From the first byte of a request, or from the connecting, to the end of its headers. */
   readonly headersMs: number
   /** How often connections are looked at for that. */
-  readonly lookEveryMs: number
+  readonly checkIntervalMs: number
   /** A connection on which nothing moves is given up. */
-  readonly standstillMs: number
+  readonly idleMs: number
   /** For one request in all, its body included: an hour for 64 MiB is 18 KiB a second. */
   readonly requestMs: number
   /** A body must bring `bodyBytes` in every `bodyMs`, or come to its end. */
@@ -19,8 +19,8 @@ export interface HttpLimits {
 
 export const HTTP_LIMITS: HttpLimits = {
   headersMs: 15_000,
-  lookEveryMs: 5_000,
-  standstillMs: 120_000,
+  checkIntervalMs: 5_000,
+  idleMs: 120_000,
   requestMs: 3_600_000,
   bodyMs: 30_000,
   bodyBytes: 16_384,

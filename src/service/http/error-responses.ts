@@ -10,10 +10,10 @@ import { HEALTH_PATH, READY_PATH } from './health-routes.js'
 export const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
 
 /** `Content-Range` beside a 416 is all that an error brings along. */
-export const headersOf = (error: unknown): Readonly<Record<string, string>> =>
+export const errorHeaders = (error: unknown): Readonly<Record<string, string>> =>
   (error as { headers?: Readonly<Record<string, string>> } | undefined)?.headers ?? {}
 
-export const refuse = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
+export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
   reply
     .code(refusal.status)
     .header('cache-control', 'no-store')
@@ -38,12 +38,12 @@ const METHODS_OF: readonly (readonly [path: RegExp, allow: string])[] = [
 ]
 
 /** No route took the request: the address is unknown (404), or known and not for this method (405). */
-export function noRoute(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendNoRoute(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const path = request.url.replace(/\?.*$/s, '')
   const allow = METHODS_OF.find(([known]) => known.test(path))?.[1]
   if (allow === undefined || allow.split(', ').includes(request.method))
-    return refuse(reply, new Refusal('not_found'))
-  return refuse(reply.header('allow', allow), new Refusal('method_not_allowed', `It takes ${allow}.`))
+    return sendRefusal(reply, new Refusal('not_found'))
+  return sendRefusal(reply.header('allow', allow), new Refusal('method_not_allowed', `It takes ${allow}.`))
 }
 
 const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
@@ -52,7 +52,7 @@ const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
 }
 
 /** What is not HTTP at all has no request to answer, only a socket. */
-export function answerRawly(error: NodeJS.ErrnoException, socket: Socket): void {
+export function sendRawRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const refusal = new Refusal(RAW_CODES[error.code ?? ''] ?? 'bad_request')
   const body = JSON.stringify(errorBody(refusal))

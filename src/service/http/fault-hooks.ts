@@ -4,20 +4,24 @@ import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { onAbort } from '../../host/abort.js'
-import { type Answer, answerOf } from '../faults/fault-response.js'
+import { createResponse, type FaultResponse } from '../faults/fault-response.js'
 import type { Faults } from '../faults/index.js'
-import { deliver } from './send-outcome.js'
+import { sendOutcome } from './send-outcome.js'
 
 /** To be called before the routes are registered. Only requests over a real connection are struck. */
-export function addFaults(app: FastifyInstance, faults: Faults): void {
+export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
   const used = new WeakSet<Socket>()
-  const handOver = new WeakMap<IncomingMessage, (answer: Answer) => void>()
+  const handOver = new WeakMap<IncomingMessage, (answer: FaultResponse) => void>()
   const closing = new AbortController()
 
   app.addHook('onRequest', (request, reply, goOn) => {
     const { socket } = request.raw
     if (!(socket instanceof Socket)) return goOn()
-    const encounter = faults.meet({ method: request.method, path: request.url, reused: used.has(socket) })
+    const encounter = faults.intercept({
+      method: request.method,
+      path: request.url,
+      reused: used.has(socket),
+    })
     used.add(socket)
     if (encounter === undefined) return goOn()
 
@@ -25,7 +29,7 @@ export function addFaults(app: FastifyInstance, faults: Faults): void {
     socket.setTimeout(0)
     const end = new AbortController()
     const cut = () => socket.destroy()
-    const forget = encounter.isStruck ? onAbort(closing.signal, cut) : () => {}
+    const forget = encounter.isAffected ? onAbort(closing.signal, cut) : () => {}
     reply.raw.once('close', () => {
       end.abort(new Error('the connection is closed'))
       forget()
@@ -33,22 +37,22 @@ export function addFaults(app: FastifyInstance, faults: Faults): void {
 
     const exchange = {
       signal: end.signal,
-      takeIn: (bytes: number) => takeIn(request.raw, bytes),
+      readUpload: (bytes: number) => readUpload(request.raw, bytes),
       ask: () =>
-        new Promise<Answer>((resolve) => {
+        new Promise<FaultResponse>((resolve) => {
           handOver.set(request.raw, resolve)
           goOn()
         }),
     }
     encounter
-      .carryOut(exchange)
-      .then((outcome) => deliver(outcome, reply.raw))
+      .respond(exchange)
+      .then((outcome) => sendOutcome(outcome, reply.raw))
       .catch(cut)
   })
 
   app.addHook('onSend', (request, reply, payload, goOn) => {
     const take = handOver.get(request.raw)
-    // What is taken over here, Fastify hears of no more: it goes out by `deliver`.
+    // What is taken over here, Fastify hears of no more: it goes out by `sendOutcome`.
     if (take === undefined) goOn(null, payload)
     else take(answerFrom(reply, payload))
   })
@@ -60,7 +64,7 @@ export function addFaults(app: FastifyInstance, faults: Faults): void {
   })
 }
 
-function takeIn(request: IncomingMessage, bytes: number): Promise<void> {
+function readUpload(request: IncomingMessage, bytes: number): Promise<void> {
   return new Promise((resolve) => {
     let taken = 0
     const look = () => {
@@ -75,12 +79,12 @@ function takeIn(request: IncomingMessage, bytes: number): Promise<void> {
   })
 }
 
-function answerFrom(reply: FastifyReply, payload: unknown): Answer {
+function answerFrom(reply: FastifyReply, payload: unknown): FaultResponse {
   const headers = Object.fromEntries(
     Object.entries(reply.getHeaders()).map(([name, value]) => [name.toLowerCase(), String(value)]),
   )
   if (!(payload instanceof Readable))
-    return answerOf(
+    return createResponse(
       reply.statusCode,
       headers,
       typeof payload === 'string' || Buffer.isBuffer(payload) ? payload : '',

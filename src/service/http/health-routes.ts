@@ -5,12 +5,12 @@ import { Refusal } from '../rules/refusal.js'
 export const HEALTH_PATH = '/healthz'
 export const READY_PATH = '/readyz'
 
-export interface OperationsRoutes {
+export interface HealthRoutes {
   /** Rejects, or says false, while requests cannot be taken: the database does not answer, or the service closes. */
   isReady(): Promise<boolean>
 }
 
-export async function operationsRoutes(app: FastifyInstance, { isReady }: OperationsRoutes): Promise<void> {
+export async function addHealthRoutes(app: FastifyInstance, { isReady }: HealthRoutes): Promise<void> {
   app.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'))
   app.get(HEALTH_PATH, async () => ({ status: 'ok' }))
   app.get(READY_PATH, async () => {

@@ -4,15 +4,15 @@ import type { FastifyInstance } from 'fastify'
 import { onAbort, raceAbort } from '../../host/abort.js'
 import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse } from '../../host/http.js'
 
-export interface InProcess {
+export interface InProcessOptions {
   readonly app: FastifyInstance
   isClosed(): boolean
   /** The path that a public URL puts before the service's own, as a reverse proxy would take it away; mostly empty. */
   readonly prefix: string
 }
 
-export const fetchInto =
-  ({ app, isClosed, prefix }: InProcess): Fetch =>
+export const createInProcessFetch =
+  ({ app, isClosed, prefix }: InProcessOptions): Fetch =>
   async (request) => {
     request.signal?.throwIfAborted()
     if (isClosed()) throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })

@@ -7,14 +7,14 @@ import { join } from 'node:path'
 import staticFiles from '@fastify/static'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../rules/refusal.js'
-import { OUTPUTS_PATH, type Output } from '../stored-run.js'
+import { OUTPUTS_PATH, type StoredOutput } from '../stored-run.js'
 
 export interface OutputRoutes {
   readonly folder: string
-  findOutput(token: string, name: string): Promise<Output | undefined>
+  findOutput(token: string, name: string): Promise<StoredOutput | undefined>
 }
 
-export async function outputRoutes(
+export async function addOutputRoutes(
   app: FastifyInstance,
   { folder, findOutput }: OutputRoutes,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import { Refusal } from '../rules/refusal.js'
 import type { HttpLimits } from './connection-limits.js'
 
 export interface BodyLimits {
-  readonly mostBytes: number
+  readonly maxBytes: number
   /** In every `bodyMs` at least `bodyBytes` must come, or the end. */
   readonly pace: Pick<HttpLimits, 'bodyMs' | 'bodyBytes'>
   readonly clock: Pick<Clock, 'alarm'>
@@ -16,10 +16,10 @@ export interface BodyLimits {
  */
 export function readBody(
   request: IncomingMessage,
-  { mostBytes, pace, clock }: BodyLimits,
+  { maxBytes, pace, clock }: BodyLimits,
 ): Promise<Uint8Array> {
-  const tooLarge = () => new Refusal('payload_too_large', `The limit is ${mostBytes} bytes.`)
-  if (Number(request.headers['content-length'] ?? 0) > mostBytes) return Promise.reject(tooLarge())
+  const tooLarge = () => new Refusal('payload_too_large', `The limit is ${maxBytes} bytes.`)
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge())
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
     let bytes = 0
@@ -35,7 +35,7 @@ export function readBody(
     watch()
     request.on('data', (chunk: Uint8Array) => {
       bytes += chunk.byteLength
-      if (bytes <= mostBytes) return void chunks.push(chunk)
+      if (bytes <= maxBytes) return void chunks.push(chunk)
       chunks.length = 0
       reject(tooLarge())
     })

@@ -6,7 +6,7 @@ import type { Caller } from '../rules/caller.js'
 import { runObject } from '../stored-run.js'
 import { type BodyLimits, readBody } from './request-body.js'
 
-export interface RunsRoutes {
+export interface RunRoutes {
   readonly runs: Runs
   readonly bodyLimits: BodyLimits
   readonly logPrompts: boolean
@@ -14,9 +14,9 @@ export interface RunsRoutes {
   baseUrl(): string
 }
 
-export async function runsRoutes(
+export async function addRunRoutes(
   app: FastifyInstance,
-  { runs, bodyLimits, logPrompts, baseUrl }: RunsRoutes,
+  { runs, bodyLimits, logPrompts, baseUrl }: RunRoutes,
 ): Promise<void> {
   app.decorateRequest('caller')
 

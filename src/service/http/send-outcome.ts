@@ -2,10 +2,10 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ConnectionReset } from '../faults/bytes.js'
-import { type Answer, hasNoBody, type Outcome } from '../faults/fault-response.js'
+import { type FaultResponse, hasNoBody, type Outcome } from '../faults/fault-response.js'
 
 /** Resolves when everything is written that will be. A stalled connection stays open until its other side closes it. */
-export async function deliver(outcome: Outcome, response: ServerResponse): Promise<void> {
+export async function sendOutcome(outcome: Outcome, response: ServerResponse): Promise<void> {
   // An answer has no socket of its own while the one before it is still being written.
   const { socket } = response.req
   if (socket.destroyed) {
@@ -27,7 +27,7 @@ export async function deliver(outcome: Outcome, response: ServerResponse): Promi
   }
 }
 
-async function writeAnswer(answer: Answer, response: ServerResponse, socket: Socket): Promise<void> {
+async function writeAnswer(answer: FaultResponse, response: ServerResponse, socket: Socket): Promise<void> {
   response.writeHead(answer.status, answer.headers)
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   let sent = 0
@@ -50,12 +50,12 @@ async function writeAnswer(answer: Answer, response: ServerResponse, socket: Soc
 }
 
 /** Fewer bytes than were declared: the end has to be that of the connection. */
-function isShort({ status, headers }: Answer, sent: number, { req }: ServerResponse): boolean {
+function isShort({ status, headers }: FaultResponse, sent: number, { req }: ServerResponse): boolean {
   if (req.method === 'HEAD' || hasNoBody(status)) return false
   return sent < Number(headers['content-length'] ?? 0)
 }
 
-async function writeHead(answer: Answer, bytes: number, socket: Socket): Promise<void> {
+async function writeHead(answer: FaultResponse, bytes: number, socket: Socket): Promise<void> {
   answer.discard()
   const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const head = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}\r\n${lines.join('')}\r\n`

@@ -7,7 +7,7 @@ import { type Fetch, type HttpResponse, isLoopback } from '../../host/http.js'
 import { isPublicAddress } from './public-address.js'
 
 const DEADLINE_MS = 30_000
-const MOST_REDIRECTS = 5
+const MAX_REDIRECTS = 5
 
 export interface ReferenceFetchOptions {
   /**
@@ -21,7 +21,7 @@ export interface ReferenceFetchOptions {
 
 export interface ReferenceFetch {
   /** Undefined when there is nothing to be had within the limits. Rejects only with the signal's reason. */
-  get(url: URL, mostBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined>
+  get(url: URL, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
 
@@ -44,11 +44,11 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
     return network
   }
 
-  async function follow(start: URL, mostBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  async function follow(start: URL, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
     const open = privateAllowed()
     const fetch = await networkFor(open)
     let url = start
-    for (let hop = 0; hop <= MOST_REDIRECTS; hop++) {
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       if (!isHttp(url) || !(open || mayBePublic(url))) return undefined
       const answer = await fetch({
         method: 'GET',
@@ -57,7 +57,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
         signal,
       })
       const location = answer.header('location')
-      if (answer.status === 200) return await bytesOf(answer, mostBytes)
+      if (answer.status === 200) return await bytesOf(answer, maxBytes)
       answer.discard()
       if (answer.status < 300 || answer.status > 399 || location === undefined) return undefined
       url = new URL(location, url)
@@ -66,10 +66,10 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
   }
 
   return {
-    async get(url, mostBytes, signal) {
+    async get(url, maxBytes, signal) {
       const limit = { timeoutMs: DEADLINE_MS, reason: () => new Error('the host is too slow'), clock, signal }
       try {
-        return await withTimeout((either) => follow(url, mostBytes, either), limit)
+        return await withTimeout((either) => follow(url, maxBytes, either), limit)
       } catch {
         signal.throwIfAborted()
         return undefined
@@ -101,12 +101,12 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
   })
 }
 
-async function bytesOf(answer: HttpResponse, mostBytes: number): Promise<Uint8Array | undefined> {
+async function bytesOf(answer: HttpResponse, maxBytes: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of answer.body) {
     bytes += chunk.byteLength
-    if (bytes > mostBytes) return undefined
+    if (bytes > maxBytes) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks, bytes)

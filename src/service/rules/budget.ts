@@ -1,10 +1,10 @@
-/** What a run costs (CONTRACT 9), and whether its key and account can bear it. */
+/** What a run costs (CONTRACT 9), and whether its key and account can checkBudget it. */
 import type { Kind } from '../../protocol/models.js'
 import { LOCAL_DEFAULTS } from '../local-models.js'
 import { Refusal } from './refusal.js'
 
 /** Where a key and its account stand. Undefined limits: none. */
-export interface Standing {
+export interface AccountState {
   /** Credits. */
   readonly spent: number
   readonly spendLimit: number | undefined
@@ -23,7 +23,7 @@ export function priceOf(kind: Kind, input: Readonly<Record<string, unknown>>): n
 }
 
 /** Throws `Refusal`: 403 for the spend limit, 429 for the quota, 402 for the balance, in this order. */
-export function bear({ spent, spendLimit, used, quota, balance }: Standing, price: number): void {
+export function checkBudget({ spent, spendLimit, used, quota, balance }: AccountState, price: number): void {
   const costs = `This run costs ${credits(price)}`
   if (spendLimit !== undefined && spent + price > spendLimit)
     throw new Refusal(

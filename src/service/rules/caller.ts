@@ -30,7 +30,7 @@ export function bearerKey(authorization: string | undefined): string {
 }
 
 /** Throws `Refusal` (401) unless the record belongs to the key and the key may be used now. */
-export function goodKey(key: string, record: KeyRecord | undefined, nowMs: number): KeyRecord {
+export function checkKey(key: string, record: KeyRecord | undefined, nowMs: number): KeyRecord {
   const good =
     record !== undefined &&
     sameHash(record.hash, hashOfKey(key)) &&

@@ -8,18 +8,18 @@ import { shortened } from '../../protocol/text.js'
 import { type InputProblem, inputProblems } from '../../protocol/validate.js'
 import { Refusal } from './refusal.js'
 
-export interface Order {
+export interface CreateRequest {
   readonly model: string
   readonly kind: Kind
   readonly input: Readonly<Record<string, unknown>>
 }
 
 /** Deeper JSON could be parsed, but neither checked nor written again without exhausting the stack. */
-const DEEPEST = 100
-const LONGEST_MESSAGE = 2_000
+const MAX_DEPTH = 100
+const MAX_MESSAGE_LENGTH = 2_000
 
 /** Throws `Refusal`: invalid_json, missing_model, missing_input, model_not_found or invalid_input. */
-export function readOrder(body: Uint8Array, models: Readonly<Record<Kind, string>>): Order {
+export function readCreateRequest(body: Uint8Array, models: Readonly<Record<Kind, string>>): CreateRequest {
   const value = jsonOf(body)
   if (!isObject(value)) throw new Refusal('missing_model', 'The body is not a JSON object.')
   const { model, input } = value
@@ -27,8 +27,8 @@ export function readOrder(body: Uint8Array, models: Readonly<Record<Kind, string
   if (!isObject(input)) throw new Refusal('missing_input')
   const kind = KINDS.find((each) => models[each] === model)
   if (kind === undefined) throw new Refusal('model_not_found', available(model, models))
-  if (isDeeperThan(input, DEEPEST))
-    throw new Refusal('invalid_input', `It is nested more than ${DEEPEST} levels deep.`)
+  if (isDeeperThan(input, MAX_DEPTH))
+    throw new Refusal('invalid_input', `It is nested more than ${MAX_DEPTH} levels deep.`)
   const problems = inputProblems(kind, input)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))
   return { model, kind, input }
@@ -50,7 +50,7 @@ const sentenceOf = (problems: readonly InputProblem[]): string =>
     `${problems
       .map(({ parameter, message }) => `${parameter === '' ? 'input' : `input.${parameter}`} ${message}`)
       .join('; ')}.`,
-    LONGEST_MESSAGE,
+    MAX_MESSAGE_LENGTH,
   )
 
 /** Level by level and not by recursion, which is what it guards from. */

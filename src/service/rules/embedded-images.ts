@@ -7,13 +7,13 @@ export interface EmbeddedImage extends StoredImage {
   readonly data: Uint8Array
 }
 
-export interface Unpacked {
+export interface ExtractedImages {
   readonly input: StoredInput
   readonly images: readonly EmbeddedImage[]
 }
 
 /** Takes the data: URLs out of `image_urls`, and nowhere else: a prompt stays text, whatever it looks like. */
-export function withoutDataUrls(input: Readonly<Record<string, unknown>>): Unpacked {
+export function extractImages(input: Readonly<Record<string, unknown>>): ExtractedImages {
   const sources = input.image_urls
   if (!Array.isArray(sources)) return { input, images: [] }
   const images: EmbeddedImage[] = []

@@ -51,13 +51,13 @@ export interface KeyDetails extends KeyTerms {
   readonly createdAtMs: number
 }
 
-export type EntryKind = 'added' | 'charge' | 'refund'
+export type LedgerEntryKind = 'added' | 'charge' | 'refund'
 
 /** A line of the ledger. */
-export interface Entry {
+export interface LedgerEntry {
   readonly sequence: number
   readonly account: string
-  readonly kind: EntryKind
+  readonly kind: LedgerEntryKind
   /** Negative for what was taken. */
   readonly amount: number
   readonly runId: string | undefined
@@ -102,7 +102,7 @@ export interface AccountStore {
   /** The new balance; undefined without such an account. Throws what `may` throws for that balance, and does nothing. */
   addCredits(credits: NewCredits, may: (balance: number) => void): Promise<number | undefined>
   /** The newest first; a negative limit is none. */
-  listEntries(account: string, limit: number): Promise<readonly Entry[]>
+  listEntries(account: string, limit: number): Promise<readonly LedgerEntry[]>
   /** Adds everything up anew, all of it as of one moment. */
   verify(): Promise<Verification>
 }

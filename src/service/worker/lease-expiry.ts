@@ -5,7 +5,7 @@ export const HEARTBEAT_MS = 5_000
 export const LEASE_MS = 30_000
 
 /** How this process sees itself, and its neighbours on the same machine. */
-export interface Neighbourhood {
+export interface LocalProcess {
   readonly host: string
   readonly pid: number
   readonly bornAtMs: number
@@ -17,7 +17,7 @@ export interface Neighbourhood {
  * ours although we began later (in a container every life of the service has the same id). An id used again by a
  * stranger looks alive until the lease ends.
  */
-export function isDead(worker: WorkerRecord, nowMs: number, here: Neighbourhood): boolean {
+export function isExpired(worker: WorkerRecord, nowMs: number, here: LocalProcess): boolean {
   if (nowMs - worker.heartbeatAtMs > LEASE_MS) return true
   if (worker.host !== here.host) return false
   if (worker.pid === here.pid) return worker.bornAtMs !== here.bornAtMs

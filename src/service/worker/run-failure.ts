@@ -4,11 +4,11 @@ import { messageOf } from '../../errors.js'
 import { isSystemError } from '../../host/system-error.js'
 import { shortened } from '../../protocol/text.js'
 import type { RendererDied } from '../engines/renderer-crashed.js'
-import type { DeathLimit } from '../store/contract.js'
+import type { CrashLimit } from '../store/contract.js'
 import type { RunFailure } from '../stored-run.js'
-import { DEATH_LIMIT } from './worker-lease.js'
+import { CRASH_LIMIT } from './worker-lease.js'
 
-const LONGEST_MESSAGE = 2_500
+const MAX_MESSAGE_LENGTH = 2_500
 
 /** Why a render was stopped: by its deadline. Closing aborts without one. */
 export class DeadlinePassed extends Error {
@@ -29,18 +29,24 @@ export function failureOf(error: unknown): RunFailure {
     : message
   return {
     code: 'render_failed',
-    message: shortened(said.trim() === '' ? 'The renderer failed without a message.' : said, LONGEST_MESSAGE),
+    message: shortened(
+      said.trim() === '' ? 'The renderer failed without a message.' : said,
+      MAX_MESSAGE_LENGTH,
+    ),
   }
 }
 
 /** The third death is the run's end, and says what the renderer said last. */
-export const deathLimitFor = ({ lastWords }: RendererDied): DeathLimit =>
+export const crashLimitFor = ({ lastWords }: RendererDied): CrashLimit =>
   lastWords === ''
-    ? DEATH_LIMIT
+    ? CRASH_LIMIT
     : {
-        ...DEATH_LIMIT,
+        ...CRASH_LIMIT,
         failure: {
-          ...DEATH_LIMIT.failure,
-          message: shortened(`${DEATH_LIMIT.failure.message} Its last words: ${lastWords}`, LONGEST_MESSAGE),
+          ...CRASH_LIMIT.failure,
+          message: shortened(
+            `${CRASH_LIMIT.failure.message} Its last words: ${lastWords}`,
+            MAX_MESSAGE_LENGTH,
+          ),
         },
       }

@@ -3,35 +3,40 @@ import { hostname } from 'node:os'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { processExists } from '../../host/processes.js'
 import { newWorkerId } from '../secrets.js'
-import type { DeathLimit, Store, WorkerRecord } from '../store/contract.js'
-import { HEARTBEAT_MS, isDead, type Neighbourhood } from './lease-expiry.js'
+import type { CrashLimit, Store, WorkerRecord } from '../store/contract.js'
+import { HEARTBEAT_MS, isExpired, type LocalProcess } from './lease-expiry.js'
 
-export const DEATH_LIMIT: DeathLimit = {
-  deaths: 3,
+export const CRASH_LIMIT: CrashLimit = {
+  crashes: 3,
   failure: {
     code: 'renderer_died',
     message: 'The renderer died three times while it made this run, so the run was given up.',
   },
 }
 
-export interface Presence {
+export interface WorkerLease {
   readonly id: string
   /** Enters this process among the workers, once; its lease is renewed until it leaves. */
   join(): Promise<void>
   /** Removes the workers whose process is gone, so that their runs are orphans; their ids. */
-  buryTheDead(): Promise<readonly string[]>
+  reapExpiredWorkers(): Promise<readonly string[]>
   /** Gives back what is being rendered. */
   leave(): Promise<void>
 }
 
-export interface PresenceOptions {
-  readonly store: Pick<Store, 'keepWorker' | 'listWorkers' | 'buryWorker' | 'dismissWorker'>
+export interface WorkerLeaseOptions {
+  readonly store: Pick<Store, 'renewLease' | 'listWorkers' | 'reapWorker' | 'releaseWorker'>
   readonly clock: Pick<Clock, 'now' | 'alarm'>
-  readonly here?: Neighbourhood
+  readonly here?: LocalProcess
   onError(error: unknown): void
 }
 
-export function createPresence({ store, clock, here = thisProcess(), onError }: PresenceOptions): Presence {
+export function createWorkerLease({
+  store,
+  clock,
+  here = thisProcess(),
+  onError,
+}: WorkerLeaseOptions): WorkerLease {
   const id = newWorkerId()
   let joined: Promise<void> | undefined
   let disarm: Disarm = () => {}
@@ -43,7 +48,7 @@ export function createPresence({ store, clock, here = thisProcess(), onError }: 
   function keepHeartBeating(): void {
     disarm = clock.alarm(HEARTBEAT_MS, async () => {
       try {
-        if (!left) await store.keepWorker(record())
+        if (!left) await store.renewLease(record())
       } catch (error) {
         onError(error)
       }
@@ -52,7 +57,7 @@ export function createPresence({ store, clock, here = thisProcess(), onError }: 
   }
 
   async function enter(): Promise<void> {
-    await store.keepWorker(record())
+    await store.renewLease(record())
     keepHeartBeating()
   }
 
@@ -62,23 +67,23 @@ export function createPresence({ store, clock, here = thisProcess(), onError }: 
       joined ??= enter()
       return joined
     },
-    async buryTheDead() {
+    async reapExpiredWorkers() {
       const nowMs = clock.now()
       const buried: string[] = []
       for (const worker of await store.listWorkers())
-        if (worker.id !== id && isDead(worker, nowMs, here))
-          if (await store.buryWorker(worker, DEATH_LIMIT, nowMs)) buried.push(worker.id)
+        if (worker.id !== id && isExpired(worker, nowMs, here))
+          if (await store.reapWorker(worker, CRASH_LIMIT, nowMs)) buried.push(worker.id)
       return buried
     },
     async leave() {
       left = true
       disarm()
-      if (joined !== undefined) await store.dismissWorker(id)
+      if (joined !== undefined) await store.releaseWorker(id)
     },
   }
 }
 
-export const thisProcess = (): Neighbourhood => ({
+export const thisProcess = (): LocalProcess => ({
   host: hostname(),
   pid: process.pid,
   bornAtMs: Math.round(performance.timeOrigin),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bear, priceOf, type Standing } from '../../../src/service/rules/budget.js'
+import { type AccountState, checkBudget, priceOf } from '../../../src/service/rules/budget.js'
 
 test.each([
   ['image', {}, 1],
@@ -16,8 +16,8 @@ test.each([
 })
 
 describe('a price of 5', () => {
-  const bare: Standing = { spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 5 }
-  test.each<[string, Partial<Standing>, string | undefined]>([
+  const bare: AccountState = { spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 5 }
+  test.each<[string, Partial<AccountState>, string | undefined]>([
     ['is borne by a balance of 5', {}, undefined],
     ['is not borne by 4', { balance: 4 }, 'insufficient_balance'],
     ['reaches a spend limit, and no further', { spent: 5, spendLimit: 10 }, undefined],
@@ -33,7 +33,7 @@ describe('a price of 5', () => {
     ],
     ['then for the quota', { quota: 0, balance: 0 }, 'USAGE_EXCEEDED'],
   ])('%s', (_name, standing, code) => {
-    const outcome = () => bear({ ...bare, ...standing }, 5)
+    const outcome = () => checkBudget({ ...bare, ...standing }, 5)
     if (code === undefined) expect(outcome).not.toThrow()
     else expect(outcome).toThrow(expect.objectContaining({ code }))
   })

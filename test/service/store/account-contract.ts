@@ -1,9 +1,9 @@
 /** What every implementation of the store keeps to about accounts, keys and credits. */
 import { describe, expect, test } from 'vitest'
 import type { NewKey } from '../../../src/service/store/account-store.js'
-import type { DeathLimit, Store } from '../../../src/service/store/contract.js'
+import type { CrashLimit, Store } from '../../../src/service/store/contract.js'
 
-const GIVEN_UP: DeathLimit = { deaths: 1, failure: { code: 'renderer_died', message: 'gave up' } }
+const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_died', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
 
 /** `open` gives an empty store; it is called within each test. */
@@ -68,13 +68,13 @@ export function accountContract(open: () => Store): void {
 
     const ENDS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
       ['fails', (store, id) => store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)],
-      ['kills its renderer', (store, id) => store.countDeath({ id, owner: 'me', nowMs: 9 }, GIVEN_UP)],
+      ['kills its renderer', (store, id) => store.recordCrash({ id, owner: 'me', nowMs: 9 }, GIVEN_UP)],
       [
         'dies with its process',
         async (store) => {
           const me = { id: 'me', host: 'here', pid: 1, bornAtMs: 0, heartbeatAtMs: 1 }
-          await store.keepWorker(me)
-          await store.buryWorker(me, GIVEN_UP, 9)
+          await store.renewLease(me)
+          await store.reapWorker(me, GIVEN_UP, 9)
         },
       ],
     ]
@@ -98,9 +98,9 @@ export function accountContract(open: () => Store): void {
       const { store, addRun, claim, balance, problems } = await createStore()
       const id = await addRun(5)
       await claim()
-      await store.countDeath({ id, owner: 'me', nowMs: 9 }, { ...GIVEN_UP, deaths: 2 })
+      await store.recordCrash({ id, owner: 'me', nowMs: 9 }, { ...GIVEN_UP, crashes: 2 })
       await claim()
-      await store.dismissWorker('me')
+      await store.releaseWorker('me')
       await claim()
       await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
       expect(await balance()).toBe(95)

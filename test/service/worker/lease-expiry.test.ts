@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { WorkerRecord } from '../../../src/service/store/contract.js'
-import { isDead } from '../../../src/service/worker/lease-expiry.js'
+import { isExpired } from '../../../src/service/worker/lease-expiry.js'
 
 const here = { host: 'studio', pid: 100, bornAtMs: 5_000, processExists: (pid: number) => pid === 200 }
 
@@ -16,5 +16,5 @@ test.each<[name: string, worker: Partial<WorkerRecord>, dead: boolean]>([
   ['one whose clock is ahead', { pid: 200, heartbeatAtMs: 90_000 }, false],
 ])('%s', (_name, worker, dead) => {
   const record = { id: 'w', host: 'studio', pid: 200, bornAtMs: 0, heartbeatAtMs: 39_000, ...worker }
-  expect(isDead(record, 40_000, here)).toBe(dead)
+  expect(isExpired(record, 40_000, here)).toBe(dead)
 })

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../../host/clock.js'
 import { groupIsAlive } from '../../../host/processes.js'
-import { doneWithin } from '../../closing.js'
+import { settlesWithin } from '../../closing.js'
 import { hearLastWords } from '../stderr-tail.js'
 
 export interface CommandLine {
@@ -90,7 +90,7 @@ export function startGroup(
     if (isAlive()) end()
     for (let waitedMs = 0; isAlive() && waitedMs <= KILL_AFTER_MS; waitedMs += LOOK_EVERY_MS)
       await clock.sleep(LOOK_EVERY_MS)
-    await doneWithin(LAST_WORDS_MS, closed, clock)
+    await settlesWithin(LAST_WORDS_MS, closed, clock)
     for (const stream of [child.stdin, child.stderr, lifeline]) stream?.destroy()
     return { code, signal, lastWords: words.said }
   }

@@ -2,7 +2,7 @@
 import type { OpenDatabase, Value } from '../../../host/database.js'
 import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../account-store.js'
 import { CHECKS, ACCOUNT_SQL as SQL } from './account-statements.js'
-import { accountOfRow, entryOfRow, keyDetailsOfRow, keyOfRow } from './rows.js'
+import { accountOfRow, keyDetailsOfRow, keyOfRow, ledgerEntryOfRow } from './rows.js'
 
 type Terms = Omit<KeyTerms, 'name'>
 
@@ -23,7 +23,7 @@ const valuesOf = ({ disabled, expiresAtMs, spendLimit, quota, allowedIps }: Term
   allowedIps === undefined ? null : JSON.stringify(allowedIps),
 ]
 
-export function accountsOn({ run, get, all, transaction, snapshot }: OpenDatabase): AccountStore {
+export function createAccountStore({ run, get, all, transaction, snapshot }: OpenDatabase): AccountStore {
   /** Undefined when the name is taken. */
   function insertAccount({ name, credits, nowMs }: NewAccount): number | undefined {
     const row = get(SQL.addAccount, name, nowMs)
@@ -84,7 +84,7 @@ export function accountsOn({ run, get, all, transaction, snapshot }: OpenDatabas
         enter(Number(row.id), amount, nowMs)
         return balance
       }),
-    listEntries: async (account, limit) => all(SQL.listEntries, account, limit).map(entryOfRow),
+    listEntries: async (account, limit) => all(SQL.listEntries, account, limit).map(ledgerEntryOfRow),
     verify: async () =>
       snapshot(() => {
         const totals = get(SQL.totals)

@@ -3,25 +3,25 @@
  * run, the entry, the balance and the key's spend change together or not at all.
  */
 import type { OpenDatabase, Row } from '../../../host/database.js'
-import type { Standing } from '../../rules/budget.js'
+import type { AccountState } from '../../rules/budget.js'
 import type { NewRun } from '../contract.js'
 import { ACCOUNT_SQL as SQL } from './account-statements.js'
-import { standingOfRow } from './rows.js'
+import { accountStateOfRow } from './rows.js'
 
-export interface Ledger {
+export interface CreditLedger {
   /** Throws for a key that is not there. */
-  standing(keyId: number): Standing
+  standing(keyId: number): AccountState
   charge(run: Pick<NewRun, 'id' | 'accountId' | 'keyId' | 'price'>, nowMs: number): void
   /** Of a row of the runs. */
   refund(run: Row, nowMs: number): void
 }
 
-export function ledgerOn({ run, get }: Pick<OpenDatabase, 'run' | 'get'>): Ledger {
+export function createCreditLedger({ run, get }: Pick<OpenDatabase, 'run' | 'get'>): CreditLedger {
   return {
     standing(keyId) {
       const row = get(SQL.standing, keyId)
       if (row === undefined) throw new Error(`There is no key ${keyId}.`)
-      return standingOfRow(row)
+      return accountStateOfRow(row)
     },
     charge({ id, accountId, keyId, price }, nowMs) {
       if (keyId !== undefined) run(SQL.moveSpend, keyId, price, 1)

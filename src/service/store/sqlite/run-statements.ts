@@ -48,7 +48,7 @@ export const SQL = {
     RETURNING *`,
 
   // One run of the owner's, or, when ?2 is null, all that it was rendering.
-  countDeath: `
+  recordCrash: `
     UPDATE runs SET
       attempts = attempts + 1,
       status = iif(attempts + 1 >= ?3, 'failed', 'queued'),
@@ -70,7 +70,7 @@ export const SQL = {
     FROM runs, json_each(runs.input, '$.image_urls') AS image
     WHERE runs.status = 'processing' AND image.type = 'object'`,
 
-  keepWorker: `
+  renewLease: `
     INSERT INTO workers (id, host, pid, born_at, heartbeat_at) VALUES (?1, ?2, ?3, ?4, ?5)
     ON CONFLICT (id) DO UPDATE SET heartbeat_at = ?5`,
 

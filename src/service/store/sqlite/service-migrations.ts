@@ -110,4 +110,4 @@ UPDATE accounts SET balance = 10000 WHERE name = 'default';
 UPDATE keys SET used = (SELECT count(*) FROM runs WHERE runs.key_id = keys.id);
 `
 
-export const MIGRATIONS: readonly string[] = [FIRST, CREDITS]
+export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS]

@@ -241,4 +241,39 @@ export function accountContract(open: () => Store): void {
       '',
     ])
   })
+
+  test('accounts whose runs end at once are served by turns too, and a new one gets no more than its turn', async () => {
+    const { store, accountId } = await createStore()
+    const addRuns = async (account: number, name: string, count: number) => {
+      for (let n = 1; n <= count; n++)
+        await store.addRun(
+          {
+            id: `${name}_${n}`,
+            accountId: account,
+            keyId: undefined,
+            model: 'rushes/preview-image',
+            kind: 'image',
+            input: {},
+            price: 0,
+            owner: 'me',
+            createdAtMs: 100,
+          },
+          () => {},
+        )
+    }
+    const serve = async (count: number) => {
+      const served: string[] = []
+      for (let n = 0; n < count; n++) {
+        const id = (await store.claimRun('me', [], 5))?.id ?? ''
+        await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
+        served.push(id)
+      }
+      return served
+    }
+    await addRuns(accountId, 'a', 4)
+    await addRuns(await store.ensureAccount({ name: 'b', credits: 0, nowMs: 0 }), 'b', 2)
+    expect(await serve(4)).toEqual(['a_1', 'b_1', 'a_2', 'b_2'])
+    await addRuns(await store.ensureAccount({ name: 'c', credits: 0, nowMs: 0 }), 'c', 3)
+    expect(await serve(5)).toEqual(['c_1', 'a_3', 'c_2', 'a_4', 'c_3'])
+  })
 }

@@ -166,7 +166,7 @@ async function steady(port: number, next: () => string, going: () => boolean): P
   return figuresOf(ms, performance.now() - began)
 }
 
-/** Keys for the load, straight into the store: the service's own way would make one a command. */
+/** KeyLookup for the load, straight into the store: the service's own way would make one a command. */
 async function addKeys(data: string): Promise<readonly string[]> {
   // Before the first start, which then makes no key of its own: the service is not kept from its database.
   const store = openSqliteStore(join(data, 'service.db'))

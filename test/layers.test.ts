@@ -135,7 +135,7 @@ describe('the check of the ranks', () => {
     ['src/cli/commands/run.ts', 'src/protocol/models.ts', undefined],
     ['bin/rushes.cjs', 'src/cli/process/edge.ts', undefined],
     ['src/preview/image.ts', 'src/service/engines/engine.ts', undefined],
-    ['src/preview/image.ts', 'src/service/runs.ts', 'sideways'],
+    ['src/preview/image.ts', 'src/service/endpoints.ts', 'sideways'],
     ['src/client/fetch-status.ts', 'src/download/index.ts', 'sideways'],
     ['src/index.ts', 'src/cli/main.ts', 'sideways'],
     ['src/host/http.ts', 'src/client/index.ts', 'up'],

@@ -6,16 +6,23 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { openData } from './data.js'
-import { DATABASE_NAME } from './folders.js'
-import { networkOf } from './rules/networks.js'
+import { DATABASE_NAME } from './data-folders.js'
+import { openData } from './open-data.js'
+import { parseNetwork } from './rules/networks.js'
 import { hashOfKey, newKey } from './secrets.js'
-import type { AccountRecord, Entry, KeyDetails, KeyTerms, NewKey, Verification } from './store/accounts.js'
+import type {
+  AccountRecord,
+  KeyDetails,
+  KeyTerms,
+  LedgerEntry,
+  NewKey,
+  Verification,
+} from './store/account-store.js'
 import type { Store } from './store/contract.js'
 
-export type { AccountRecord, Entry, KeyDetails, KeyTerms, Verification } from './store/accounts.js'
+export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
 
-const LONGEST_NAME = 100
+const MAX_NAME_LENGTH = 100
 /** Everything throws `RushesError` (usage) for what is not there or not allowed, and then nothing has been changed. */
 export interface Administration {
   createAccount(name: string, credits: number): Promise<AccountRecord>
@@ -33,7 +40,7 @@ export interface Administration {
   /** A negative amount takes credits away, down to nothing. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** The newest first. */
-  entries(account: string, limit?: number): Promise<readonly Entry[]>
+  entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
   verify(): Promise<Verification>
   close(): Promise<void>
 }
@@ -143,17 +150,17 @@ function noAccount(name: string, accounts: readonly AccountRecord[]): RushesErro
 function checkName(name: string, what: string): void {
   const isPlain =
     name.trim() === name && name !== '' && !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name)
-  if (!isPlain || name.length > LONGEST_NAME)
+  if (!isPlain || name.length > MAX_NAME_LENGTH)
     throw usageError(
       `"${name}" is no name for ${what}.`,
-      `A name has 1 to ${LONGEST_NAME} characters, none of them a control character, and no blank at its ends.`,
+      `A name has 1 to ${MAX_NAME_LENGTH} characters, none of them a control character, and no blank at its ends.`,
     )
 }
 
 function checkTerms({ name, allowedIps = [] }: Partial<KeyTerms>): void {
   if (name !== undefined) checkName(name, 'a key')
   for (const text of allowedIps)
-    if (networkOf(text) === undefined)
+    if (parseNetwork(text) === undefined)
       throw usageError(
         `--allow-ip ${text}: is no address and no network.`,
         'Write it as 203.0.113.7, 203.0.113.0/24, 2001:db8::1 or 2001:db8::/32.',

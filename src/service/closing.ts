@@ -1,7 +1,7 @@
 import type { Clock } from '../host/clock.js'
 
 /** Waits for the work, but no longer than this; whether it was done in time. Rejects when the work does. */
-export async function doneWithin(
+export async function settlesWithin(
   ms: number,
   work: Promise<unknown>,
   clock: Pick<Clock, 'sleep'>,

@@ -1,2 +1,2 @@
 /** In one change: thousands of them still fit into a balance, which must stay a number that a double holds exactly. */
-export const MOST_CREDITS = 1_000_000_000_000
+export const MAX_CREDITS = 1_000_000_000_000

@@ -18,26 +18,26 @@ import { join } from 'node:path'
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import type { Kind } from '../protocol/models.js'
-import { doneWithin } from './closing.js'
-import { openData } from './data.js'
+import { settlesWithin } from './closing.js'
+import { createEndpoints } from './endpoints.js'
 import type { Engine } from './engines/engine.js'
 import { RendererDied } from './engines/renderer-crashed.js'
 import { createFaults, type Fault, type Faults } from './faults/index.js'
 import { createApp } from './http/app.js'
-import { fetchInto } from './http/inject.js'
-import { HTTP_LIMITS, type HttpLimits } from './http/limits.js'
+import { HTTP_LIMITS, type HttpLimits } from './http/connection-limits.js'
+import { createInProcessFetch } from './http/in-process-fetch.js'
 import { type Address, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import type { Logging } from './http/logging.js'
-import { openKeys } from './keys.js'
+import { openKeyLookup } from './key-lookup.js'
+import { LOCAL_MODELS } from './local-models.js'
 import { type Log, silentLog } from './log.js'
-import { LOCAL_MODELS } from './models.js'
-import { createReferenceFetch } from './references/fetch.js'
-import { saveImage } from './references/inputs.js'
-import { createReferences } from './references/references.js'
+import { openData } from './open-data.js'
+import { createReferenceFetch } from './references/reference-fetch.js'
+import { createReferenceLoader } from './references/reference-loader.js'
+import { saveImage } from './references/save-image.js'
 import { createRetention } from './retention.js'
-import { createRuns } from './runs.js'
-import { createPresence } from './worker/presence.js'
 import { createWorker } from './worker/worker.js'
+import { createWorkerLease } from './worker/worker-lease.js'
 
 export const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
 
@@ -60,7 +60,7 @@ export interface ServiceOptions {
   readonly publicUrl?: string | undefined
   /** A key for the account `default` that lives in memory only: for a service inside one command. */
   readonly ephemeralKey?: boolean | undefined
-  /** Where proxies for references are looked up. */
+  /** FaultTarget proxies for references are looked up. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** What is to go wrong on purpose, for requests over the port. */
   readonly faults?: readonly Fault[] | undefined
@@ -112,9 +112,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
   const { folders, store } = await openData(options.dataFolder)
-  const keys = await openKeys(store, clock.now(), options.ephemeralKey ?? false)
+  const keys = await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false)
 
-  const presence = createPresence({ store, clock, onError })
+  const presence = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({
     privateAllowed: () => !isOpenToOthers(listening?.host, publicUrl),
     clock,
@@ -128,11 +128,11 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     log: { info: (fields, message) => events.info(fields, message) },
     onError,
     engine,
-    references: createReferences({ folders, fetch: referenceFetch, findOutput: store.findOutput }),
+    references: createReferenceLoader({ folders, fetch: referenceFetch, findOutput: store.findOutput }),
     workFolder: join(folders.work, presence.id),
     outputsFolder: folders.outputs,
   })
-  const runs = createRuns({
+  const runs = createEndpoints({
     store,
     models: { ...LOCAL_MODELS, ...options.models },
     clock,
@@ -145,7 +145,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     runs: {
       runs,
       baseUrl,
-      bodyLimits: { mostBytes: options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES, pace: limits, clock },
+      bodyLimits: { maxBytes: options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES, pace: limits, clock },
       logPrompts: logging?.prompts ?? false,
     },
     outputs: { folder: folders.outputs, findOutput: store.findOutput },
@@ -177,7 +177,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   async function closeHttp(): Promise<void> {
     const closed = app.close()
-    if (!(await doneWithin(ANSWERS_GRACE_MS, closed, clock))) app.server.closeAllConnections()
+    if (!(await settlesWithin(ANSWERS_GRACE_MS, closed, clock))) app.server.closeAllConnections()
     await closed
   }
 
@@ -195,7 +195,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   let closing: Promise<void> | undefined
   return {
     apiKey: keys.shown,
-    fetch: fetchInto({
+    fetch: createInProcessFetch({
       app,
       isClosed: () => closing !== undefined,
       prefix: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, ''),
@@ -209,7 +209,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       retention?.start()
     },
     async close() {
-      closing ??= doneWithin(CLOSE_WITHIN_MS, closeAll().catch(onError), clock).then(() => {})
+      closing ??= settlesWithin(CLOSE_WITHIN_MS, closeAll().catch(onError), clock).then(() => {})
       await closing
     },
   }

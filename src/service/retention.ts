@@ -6,7 +6,7 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Disarm } from '../host/clock.js'
-import type { DataFolders } from './folders.js'
+import type { DataFolders } from './data-folders.js'
 import type { Log } from './log.js'
 
 const SWEEP_EVERY_MS = 3_600_000

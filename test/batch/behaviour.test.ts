@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { type Polled, runSchedule, type Task } from '../../src/batch/schedule/index.js'
 import { createLimiter } from '../../src/limiter/index.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
-import { createRateCounter } from '../../src/service/rules/rate.js'
+import { createRateCounter } from '../../src/service/rules/rate-counter.js'
 import { createManualClock } from '../support/clock.js'
 
 interface World {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
-import { MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
+import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -161,7 +161,10 @@ describe('admin, beside a running service', () => {
       credits: 10_000,
       problems: [],
     })
-    const database = openDatabase({ path: join(service.dataFolder, 'service.db'), migrations: MIGRATIONS })
+    const database = openDatabase({
+      path: join(service.dataFolder, 'service.db'),
+      migrations: SERVICE_MIGRATIONS,
+    })
     database.run('UPDATE accounts SET balance = 7')
     database.close()
     const found = await admin('verify')

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { LOCAL_MODELS } from '../../src/service/models.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import { ask, createTestService, ended, type TestServiceOptions } from '../support/service.js'
 

@@ -1,8 +1,8 @@
 /** Who may ask, from where, for how much: the checks of a request in their order, and credits under concurrency. */
 import { expect, test } from 'vitest'
 import { openAdministration } from '../../src/service/administration.js'
-import { LOCAL_MODELS } from '../../src/service/models.js'
-import type { KeyTerms } from '../../src/service/store/accounts.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import type { KeyTerms } from '../../src/service/store/account-store.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import { type Asking, ask, createTestService, ended, type TestService } from '../support/service.js'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { RendererDied } from '../../src/service/engines/renderer-crashed.js'
 import type { LogLevel } from '../../src/service/http/logging.js'
-import { LOCAL_MODELS } from '../../src/service/models.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import {
   ask,
@@ -150,7 +150,7 @@ test('at its usual level the log says only what needs somebody', async () => {
 })
 
 test('headers that do not end, and connections that say nothing, are given up', async () => {
-  const { port } = await createListening({ httpLimits: { headersMs: 200, lookEveryMs: 50 } })
+  const { port } = await createListening({ httpLimits: { headersMs: 200, checkIntervalMs: 50 } })
   const [slow, silent] = await Promise.all([
     heardAfter(port, `GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n`, 'X-A: b\r\n'),
     heardAfter(port, ''),

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readText } from '../../src/host/http.js'
-import { LOCAL_MODELS } from '../../src/service/models.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createInstantEngine } from '../support/engines.js'
 import { ask, createTestService, ended, type TestService } from '../support/service.js'
 

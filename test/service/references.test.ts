@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { LOCAL_MODELS } from '../../src/service/models.js'
-import { isPrivateAddress } from '../../src/service/references/addresses.js'
-import { createReferenceFetch } from '../../src/service/references/fetch.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { isPublicAddress } from '../../src/service/references/public-address.js'
+import { createReferenceFetch } from '../../src/service/references/reference-fetch.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { ask, createTestService, ended } from '../support/service.js'
@@ -159,25 +159,73 @@ test('a service that others can reach fetches from no private address, by whatev
 })
 
 test.each([
-  ['10.1.2.3', true],
-  ['100.64.0.1', true],
-  ['127.9.9.9', true],
-  ['169.254.169.254', true],
-  ['172.31.0.1', true],
-  ['172.32.0.1', false],
-  ['192.168.1.1', true],
-  ['0.0.0.0', true],
-  ['255.255.255.255', true],
-  ['8.8.8.8', false],
-  ['::', true],
-  ['::1', true],
-  ['fe80::1%eth0', true],
-  ['fd00::1', true],
-  ['::ffff:10.0.0.1', true],
-  ['::ffff:8.8.8.8', false],
-  ['64:ff9b::a00:1', true],
-  ['2606:4700::1111', false],
-  ['nonsense', true],
-])('%s is private: %s', (address, expected) => {
-  expect(isPrivateAddress(address)).toBe(expected)
+  ['8.8.8.8', true],
+  ['172.15.255.255', true],
+  ['172.32.0.1', true],
+  ['100.63.255.255', true],
+  ['100.128.0.0', true],
+  ['198.17.255.255', true],
+  ['198.20.0.0', true],
+  ['223.255.255.255', true],
+  ['2606:4700::1111', true],
+  ['[2606:4700::1111]', true],
+  ['2001:200::1', true],
+  ['::ffff:8.8.8.8', true],
+  ['::ffff:808:808', true],
+  // This network, private, shared by carriers, loopback, link-local
+  ['0.0.0.0', false],
+  ['0.255.255.255', false],
+  ['10.1.2.3', false],
+  ['100.64.0.1', false],
+  ['100.127.255.255', false],
+  ['127.9.9.9', false],
+  ['169.254.169.254', false],
+  ['172.16.0.0', false],
+  ['172.31.0.1', false],
+  ['192.168.1.1', false],
+  // Protocol assignments, documentation, relays, measuring, multicast, reserved, broadcast
+  ['192.0.0.1', false],
+  ['192.0.2.1', false],
+  ['192.88.99.1', false],
+  ['198.18.0.1', false],
+  ['198.19.255.255', false],
+  ['198.51.100.1', false],
+  ['203.0.113.1', false],
+  ['224.0.0.1', false],
+  ['240.0.0.1', false],
+  ['255.255.255.255', false],
+  ['::', false],
+  ['::1', false],
+  ['fe80::1', false],
+  ['fe80::1%eth0', false],
+  ['fec0::1', false],
+  ['fc00::1', false],
+  ['fd00::1', false],
+  ['ff02::1', false],
+  // Forms that carry an IPv4 address: mapped, compatible, translated, NAT64, 6to4, Teredo
+  ['::ffff:10.0.0.1', false],
+  ['::ffff:7f00:1', false],
+  ['[::ffff:127.0.0.1]', false],
+  ['::7f00:1', false],
+  ['::127.0.0.1', false],
+  ['::ffff:0:7f00:1', false],
+  ['64:ff9b::a00:1', false],
+  ['64:ff9b:1::a00:1', false],
+  ['2002:7f00:1::', false],
+  ['2001::1', false],
+  // Discard, benchmarking, ORCHID, documentation, segment routing, and what has not been given to anybody
+  ['100::1', false],
+  ['2001:2::1', false],
+  ['2001:10::1', false],
+  ['2001:20::1', false],
+  ['2001:db8::1', false],
+  ['3fff::1', false],
+  ['5f00::1', false],
+  ['4000::1', false],
+  ['1fff::1', false],
+  ['nonsense', false],
+  ['127.1', false],
+  ['', false],
+])('%s is public: %s', (address, expected) => {
+  expect(isPublicAddress(address)).toBe(expected)
 })

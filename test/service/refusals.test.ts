@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LOCAL_MODELS } from '../../src/service/models.js'
-import { MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
 import { type Asking, addAccount, ask, createTestService } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
@@ -220,7 +220,7 @@ test.each([
 test('an error of the service’s own says nothing of its inside', async () => {
   const service = await createTestService({ rendering: false })
   const store = await import('../../src/host/database.js').then(({ openDatabase }) =>
-    openDatabase({ path: `${service.dataFolder}/service.db`, migrations: MIGRATIONS }),
+    openDatabase({ path: `${service.dataFolder}/service.db`, migrations: SERVICE_MIGRATIONS }),
   )
   store.run('ALTER TABLE runs RENAME TO lost')
   store.close()

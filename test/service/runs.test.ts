@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LOCAL_MODELS } from '../../src/service/models.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import { ask, createTestService, ended } from '../support/service.js'
 

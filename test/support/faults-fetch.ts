@@ -1,8 +1,8 @@
 /** Faults around any `Fetch`, without a port and by the clock of the test. */
 import type { Clock } from '../../src/host/clock.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../../src/host/http.js'
-import type { Answer, Outcome } from '../../src/service/faults/answer.js'
 import { ConnectionReset } from '../../src/service/faults/bytes.js'
+import type { FaultResponse, Outcome } from '../../src/service/faults/fault-response.js'
 import { createControl, type FaultControl } from './faults-control.js'
 
 /** As the real network does with a connection on which nothing moves (src/host/undici.ts). */
@@ -26,19 +26,19 @@ export function withFaults(
       noted.reached = true
       return fetch(request)
     }
-    const encounter = faults.meet({ method, path, reused: control.seen.length > 1 })
+    const encounter = faults.intercept({ method, path, reused: control.seen.length > 1 })
     if (encounter === undefined) return ask()
-    const standStill = async (): Promise<never> => {
+    const stall = async (): Promise<never> => {
       await clock.sleep(SILENCE_MS, request.signal)
       throw lost(`nothing moved for ${SILENCE_MS / 1_000} s`)
     }
-    const outcome = await encounter.carryOut({
+    const outcome = await encounter.respond({
       signal: request.signal ?? new AbortController().signal,
       ask: async () => answerOfResponse(await ask()),
-      takeIn: async () => {},
-      standStill,
+      readUpload: async () => {},
+      stall,
     })
-    return outcome.kind === 'stall' ? standStill() : responseOf(outcome)
+    return outcome.kind === 'stall' ? stall() : responseOf(outcome)
   }
   return Object.assign(faulty, control)
 }
@@ -56,7 +56,7 @@ const HEADERS = [
   'retry-after',
 ]
 
-const answerOfResponse = (response: HttpResponse): Answer => ({
+const answerOfResponse = (response: HttpResponse): FaultResponse => ({
   status: response.status,
   headers: Object.fromEntries(
     HEADERS.flatMap((name) => {

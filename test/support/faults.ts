@@ -12,9 +12,9 @@ import { Agent, createServer, request as httpRequest, type IncomingMessage } fro
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../src/host/clock.js'
-import { type Answer, answerOf, type Outcome } from '../../src/service/faults/answer.js'
-import { whole } from '../../src/service/faults/bytes.js'
-import { deliver } from '../../src/service/http/deliver.js'
+import { readAll } from '../../src/service/faults/bytes.js'
+import { createResponse, type FaultResponse, type Outcome } from '../../src/service/faults/fault-response.js'
+import { sendOutcome } from '../../src/service/http/send-outcome.js'
 import { createControl, type FaultControl, type Seen } from './faults-control.js'
 
 export { type FaultyFetch, withFaults } from './faults-fetch.js'
@@ -46,11 +46,11 @@ export async function createFaultyProxy(
     response.once('close', () => end.abort(new Error('the connection is closed')))
     const upstream = createUpstream({ request, to, agent, ownOrigin: origin(), noted })
     const exchange = { signal: end.signal, ...upstream }
-    const encounter = faults.meet({ method, path, reused: used.has(socket) })
+    const encounter = faults.intercept({ method, path, reused: used.has(socket) })
     used.add(socket)
     const outcome: Promise<Outcome> =
-      encounter?.carryOut(exchange) ?? upstream.ask().then((answer) => ({ kind: 'answer', answer }))
-    outcome.then((each) => deliver(each, response)).catch(() => socket.destroy())
+      encounter?.respond(exchange) ?? upstream.ask().then((answer) => ({ kind: 'answer', answer }))
+    outcome.then((each) => sendOutcome(each, response)).catch(() => socket.destroy())
   })
   const origin = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -82,7 +82,7 @@ function createUpstream({ request, to, agent, ownOrigin, noted }: Upstream) {
     })
   return {
     ask: () =>
-      new Promise<Answer>((resolve, reject) => {
+      new Promise<FaultResponse>((resolve, reject) => {
         const forward = open()
         forward.on('error', reject)
         forward.on('response', (incoming) => answerFrom(incoming, to.origin, ownOrigin).then(resolve, reject))
@@ -92,7 +92,7 @@ function createUpstream({ request, to, agent, ownOrigin, noted }: Upstream) {
         request.pipe(forward)
       }),
     /** The first bytes of an upload go on to the service, which then meets its end. */
-    takeIn: (bytes: number) =>
+    readUpload: (bytes: number) =>
       new Promise<void>((resolve) => {
         const forward = open()
         forward.on('error', () => {})
@@ -115,7 +115,7 @@ function createUpstream({ request, to, agent, ownOrigin, noted }: Upstream) {
 
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding']
 
-async function answerFrom(incoming: IncomingMessage, theirs: string, ours: string): Promise<Answer> {
+async function answerFrom(incoming: IncomingMessage, theirs: string, ours: string): Promise<FaultResponse> {
   const headers = Object.fromEntries(
     Object.entries(incoming.headers)
       .filter(([name]) => !HOP_BY_HOP.includes(name))
@@ -123,6 +123,6 @@ async function answerFrom(incoming: IncomingMessage, theirs: string, ours: strin
   )
   const status = incoming.statusCode ?? 502
   if (headers['content-type']?.startsWith('application/json') && incoming.method !== 'HEAD')
-    return answerOf(status, headers, (await whole(incoming)).toString().replaceAll(theirs, ours))
+    return createResponse(status, headers, (await readAll(incoming)).toString().replaceAll(theirs, ours))
   return { status, headers, body: incoming, discard: () => void incoming.destroy() }
 }

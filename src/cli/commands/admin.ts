@@ -3,11 +3,11 @@
  * folder and not through the port, so whoever may write there is the administrator.
  */
 import { type Command, Option } from 'commander'
-import { accountCommands } from '../admin/accounts.js'
-import { creditsCommands } from '../admin/credits.js'
-import { keyCommands } from '../admin/keys.js'
-import { type AdminCommand, type AdminFlags, perform } from '../admin/open.js'
-import { verifyCommand } from '../admin/verify.js'
+import { accountCommands } from '../admin/account-commands.js'
+import { type AdminCommand, type AdminFlags, perform } from '../admin/admin-command.js'
+import { creditsCommands } from '../admin/credit-commands.js'
+import { keyCommands } from '../admin/key-commands.js'
+import { verifyCommand } from '../admin/verify-command.js'
 import type { CommandEnvironment } from '../program.js'
 
 const GROUPS = [

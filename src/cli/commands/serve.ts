@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import { parseFault } from '../../service/faults/grammar.js'
-import { networkOf } from '../../service/rules/networks.js'
+import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
 import { choiceOption } from '../flags/choice.js'
 import { parseDuration } from '../flags/duration.js'
@@ -107,7 +107,7 @@ function retainedMs(text: string | undefined): number | undefined {
 
 function networksOf(texts: readonly string[] = []): readonly string[] {
   for (const text of texts)
-    if (networkOf(text) === undefined)
+    if (parseNetwork(text) === undefined)
       throw usageError(
         `--trust-proxy ${text}: is no address and no network.`,
         'Write it as 10.0.0.7 or 10.0.0.0/8.',

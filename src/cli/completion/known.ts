@@ -8,7 +8,7 @@ import { parseBaseUrl } from '../../client/address.js'
 import type { RecentRun } from '../../journal/readonly-queries.js'
 import type { Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { DATABASE_NAME } from '../../service/folders.js'
+import { DATABASE_NAME } from '../../service/data-folders.js'
 import type { Globals } from '../flags/globals.js'
 import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
 import { profileIn, profilesIn, settingsOf } from '../settings/profile.js'
@@ -108,8 +108,8 @@ export function createKnown(env: Env, globals: Globals): Known {
       readOr({ accounts: [], keys: [] }, async () => {
         const path = join(folders.state, SERVICE_FOLDER, DATABASE_NAME)
         if (!existsSync(path)) return { accounts: [], keys: [] }
-        const { glanceAtAccounts } = await import('../../service/store/sqlite/glance.js')
-        const { accounts, keys } = glanceAtAccounts(path)
+        const { readAccountNames } = await import('../../service/store/sqlite/account-names.js')
+        const { accounts, keys } = readAccountNames(path)
         return {
           accounts: accounts
             .filter(({ name }) => isPlainWord(name))

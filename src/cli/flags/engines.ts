@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
-import { LOCAL_MODELS } from '../../service/models.js'
+import { LOCAL_MODELS } from '../../service/local-models.js'
 import { parseDuration } from './duration.js'
 import { repeated } from './repeated.js'
 

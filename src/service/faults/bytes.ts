@@ -1,6 +1,6 @@
 /** The bytes of a body, and what can happen to them. Every function passes one body through. */
 
-export type Bytes = AsyncIterable<Uint8Array>
+export type ByteStream = AsyncIterable<Uint8Array>
 
 /** Thrown out of a body in which the connection is reset. */
 export class ConnectionReset extends Error {
@@ -8,8 +8,8 @@ export class ConnectionReset extends Error {
 }
 
 /** The first bytes as they are, then what `next` does; a body that is shorter comes whole first. */
-export async function* upTo(
-  body: Bytes,
+export async function* firstBytes(
+  body: ByteStream,
   bytes: number,
   next: () => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
@@ -24,7 +24,7 @@ export async function* upTo(
 }
 
 /** From here on every bit is another. */
-export async function* corrupted(body: Bytes, from: number): AsyncGenerator<Uint8Array> {
+export async function* corruptFrom(body: ByteStream, from: number): AsyncGenerator<Uint8Array> {
   let offset = 0
   for await (const chunk of body) {
     const good = Math.max(0, from - offset)
@@ -36,8 +36,8 @@ export async function* corrupted(body: Bytes, from: number): AsyncGenerator<Uint
 const PIECES_A_SECOND = 10
 
 /** No faster than this; each piece comes when its time has passed. */
-export async function* paced(
-  body: Bytes,
+export async function* throttle(
+  body: ByteStream,
   bytesPerSecond: number,
   sleep: (ms: number) => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
@@ -50,7 +50,7 @@ export async function* paced(
     }
 }
 
-export async function whole(body: Bytes): Promise<Buffer> {
+export async function readAll(body: ByteStream): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   for await (const chunk of body) chunks.push(chunk)
   return Buffer.concat(chunks)

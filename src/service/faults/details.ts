@@ -12,25 +12,25 @@ const SIZE_UNITS: Readonly<Record<string, number>> = {
 const TIME_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
 /** `1000`, `64kB`, `1MiB`. */
-export function bytesOf(text: string): number {
+export function parseByteCount(text: string): number {
   const [, amount = '', unit = ''] = /^(\d{1,12})([a-z]*)$/i.exec(text) ?? []
   const factor = SIZE_UNITS[unit.toLowerCase()]
   if (amount !== '' && factor !== undefined) return Number(amount) * factor
   throw usageError(`"${text}" is no number of bytes.`, 'Write it as 1000, 64kB or 1MiB.')
 }
 
-export const bytesOr = <Default>(whenEmpty: Default, text: string): number | Default =>
-  text === '' ? whenEmpty : bytesOf(text)
+export const parseOptionalByteCount = <Default>(whenEmpty: Default, text: string): number | Default =>
+  text === '' ? whenEmpty : parseByteCount(text)
 
 /** Milliseconds of `800ms`, `2s`, `1.5m`. */
-export function durationOf(text: string): number {
+export function parseDelay(text: string): number {
   const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
   const factor = TIME_UNITS[unit]
   if (factor !== undefined) return Number(amount) * factor
   throw usageError(`"${text}" is no duration.`, 'Write it as 800ms, 2s or 1m.')
 }
 
-export function statusOf(text: string): number {
+export function parseHttpStatus(text: string): number {
   const status = /^\d{3}$/.test(text) ? Number(text) : Number.NaN
   if (status >= 100 && status <= 599) return status
   throw usageError(`"${text}" is no HTTP status.`, 'A status is a number from 100 to 599.')
@@ -39,7 +39,7 @@ export function statusOf(text: string): number {
 const HEADER = /^([\w!#$%&'*+.^`|~-]+)=([\t\x20-\x7e\x80-\xff]*)$/
 
 /** Headers written as `name=value`, their names in lower case. */
-export const headersOf = (parts: readonly string[]): Readonly<Record<string, string>> =>
+export const parseHeaders = (parts: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(
     parts.map((part) => {
       const [, name, value] = HEADER.exec(part) ?? []

@@ -1,19 +1,19 @@
 /** What a fault can do, as one table: the grammar reads by it, the docs are held to it by a test. */
 import { usageError } from '../../errors.js'
-import { bytesOf, bytesOr, durationOf, headersOf } from './details.js'
-import { type Effect, NONSENSE, type Nonsense, type Where } from './fault.js'
+import { parseByteCount, parseDelay, parseHeaders, parseOptionalByteCount } from './details.js'
+import { type Effect, type FaultTarget, NONSENSE, type Nonsense } from './fault.js'
 
 export interface EffectRow {
   readonly name: string
   /** How its detail is written; empty when it takes none. */
   readonly detail: string
-  /** Where it can strike. */
-  readonly at: readonly Where[]
+  /** FaultTarget it can strike. */
+  readonly at: readonly FaultTarget[]
   /** Throws `usage` when the detail makes no sense. */
   parse(detail: string): Effect
 }
 
-const REQUESTS: readonly Where[] = ['create', 'status', 'output', 'any']
+const REQUESTS: readonly FaultTarget[] = ['create', 'status', 'output', 'any']
 const DEFAULT_FAILURE = 'A fault was asked for.'
 
 export const EFFECTS: readonly EffectRow[] = [
@@ -32,33 +32,33 @@ export const EFFECTS: readonly EffectRow[] = [
     name: 'stall',
     detail: '[n]',
     at: REQUESTS,
-    parse: (detail) => ({ what: 'stall', byte: bytesOr(undefined, detail) }),
+    parse: (detail) => ({ what: 'stall', byte: parseOptionalByteCount(undefined, detail) }),
   },
   {
     name: 'truncate',
     detail: '[n]',
     at: REQUESTS,
-    parse: (detail) => ({ what: 'truncate', byte: bytesOr(undefined, detail) }),
+    parse: (detail) => ({ what: 'truncate', byte: parseOptionalByteCount(undefined, detail) }),
   },
   {
     name: 'corrupt',
     detail: '[n]',
     at: REQUESTS,
-    parse: (detail) => ({ what: 'corrupt', byte: bytesOr(0, detail) }),
+    parse: (detail) => ({ what: 'corrupt', byte: parseOptionalByteCount(0, detail) }),
   },
   { name: 'nonsense', detail: `[${NONSENSE.join(' | ')}]`, at: REQUESTS, parse: nonsenseOf },
   {
     name: 'delay',
     detail: '<duration>',
     at: REQUESTS,
-    parse: (detail) => ({ what: 'delay', ms: durationOf(detail) }),
+    parse: (detail) => ({ what: 'delay', ms: parseDelay(detail) }),
   },
   {
     name: 'slow',
     detail: '<bytes per second>',
     at: REQUESTS,
     parse: (detail) => {
-      const bytesPerSecond = bytesOf(detail)
+      const bytesPerSecond = parseByteCount(detail)
       if (bytesPerSecond === 0) throw usageError('At 0 bytes a second nothing moves: that is stall.')
       return { what: 'slow', bytesPerSecond }
     },
@@ -87,7 +87,7 @@ export function statusEffect(status: number, detail: string): Effect {
     what: 'status',
     status,
     code: code === '' || code === 'acted' ? undefined : code,
-    headers: headersOf(more.filter((part) => part !== 'acted')),
+    headers: parseHeaders(more.filter((part) => part !== 'acted')),
     acted,
   }
 }
@@ -95,7 +95,7 @@ export function statusEffect(status: number, detail: string): Effect {
 function resetOf(detail: string): Effect {
   if (detail === '') return { what: 'reset', within: 'start', byte: 0 }
   const [, within = 'body', byte = ''] = /^(?:(head|upload)=)?(.*)$/s.exec(detail) ?? []
-  return { what: 'reset', within: within as 'head' | 'upload' | 'body', byte: bytesOf(byte) }
+  return { what: 'reset', within: within as 'head' | 'upload' | 'body', byte: parseByteCount(byte) }
 }
 
 function nonsenseOf(detail: string): Effect {

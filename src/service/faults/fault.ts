@@ -1,10 +1,10 @@
 /** A fault as a value: which requests it waits for, what it does to them, how often. */
 
 /** The requests that a fault can strike. Everything else is never touched. */
-export type Place = 'create' | 'status' | 'output'
+export type RequestKind = 'create' | 'status' | 'output'
 
 /** `run` is no request: it is the next run that is accepted. */
-export type Where = Place | 'any' | 'run'
+export type FaultTarget = RequestKind | 'any' | 'run'
 
 export const NONSENSE = ['html', 'text', 'empty', 'list', 'object', 'huge', 'no-http'] as const
 export type Nonsense = (typeof NONSENSE)[number]
@@ -38,7 +38,7 @@ export type Effect =
 export type EffectOf<What extends Effect['what']> = Extract<Effect, { what: What }>
 
 export interface Fault {
-  readonly where: Where
+  readonly where: FaultTarget
   readonly effect: Effect
   /** How many requests it strikes; Infinity: every one. */
   readonly count: number
@@ -62,7 +62,7 @@ const WORDS: { readonly [What in Effect['what']]: (effect: EffectOf<What>) => st
   close: () => 'met a connection that was being closed',
   stall: ({ byte }) => (byte === undefined ? 'stalled without an answer' : `stalled after ${bytes(byte)}`),
   truncate: ({ byte }) => `was cut short ${byte === undefined ? 'in the middle' : `after ${bytes(byte)}`}`,
-  corrupt: ({ byte }) => `was corrupted after ${bytes(byte)}`,
+  corrupt: ({ byte }) => `was corruptFrom after ${bytes(byte)}`,
   nonsense: ({ kind }) => `answered nonsense (${kind})`,
   delay: ({ ms }) => `delayed by ${ms} ms`,
   slow: ({ bytesPerSecond }) => `slowed to ${bytes(bytesPerSecond)} a second`,
@@ -72,7 +72,7 @@ const WORDS: { readonly [What in Effect['what']]: (effect: EffectOf<What>) => st
 }
 
 /** `create answered 429 RATE_LIMITED`: what somebody who watches the service is told. */
-export function sayStrike(where: Where, effect: Effect): string {
+export function describeStrike(where: FaultTarget, effect: Effect): string {
   const words = WORDS[effect.what] as (effect: Effect) => string
   return `${where} ${words(effect)}`
 }

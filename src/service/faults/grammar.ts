@@ -4,11 +4,11 @@
  */
 import { RushesError, usageError } from '../../errors.js'
 import { nearest } from '../../protocol/nearest.js'
-import { statusOf } from './details.js'
+import { parseHttpStatus } from './details.js'
 import { EFFECTS, statusEffect } from './effects.js'
-import type { Effect, Fault, Where } from './fault.js'
+import type { Effect, Fault, FaultTarget } from './fault.js'
 
-export const WHERES: readonly Where[] = ['create', 'status', 'output', 'any', 'run']
+export const WHERES: readonly FaultTarget[] = ['create', 'status', 'output', 'any', 'run']
 const LATENCY = 'latency'
 
 const HINT =
@@ -28,15 +28,15 @@ export function parseFault(spec: string): Fault {
   }
 }
 
-function effectAndCount(where: Where, [what = '', ...rest]: readonly string[]): Omit<Fault, 'where'> {
+function effectAndCount(where: FaultTarget, [what = '', ...rest]: readonly string[]): Omit<Fault, 'where'> {
   const { detail, count } = what === 'redirect' ? splitAfterUrl(rest.join(':')) : split(rest)
   return { effect: effectOf(where, what, detail), count: countOf(count) }
 }
 
-function effectOf(where: Where, what: string, detail: string): Effect {
+function effectOf(where: FaultTarget, what: string, detail: string): Effect {
   const rows = EFFECTS.filter(({ at }) => at.includes(where))
   const isStatus = /^\d+$/.test(what) && rows.some(({ name }) => name === '<status>')
-  if (isStatus) return statusEffect(statusOf(what), detail)
+  if (isStatus) return statusEffect(parseHttpStatus(what), detail)
   const row = rows.find(({ name }) => name === what)
   if (row === undefined) {
     const elsewhere = EFFECTS.find(({ name }) => name === what && what !== '<status>')
@@ -70,7 +70,10 @@ function splitAfterUrl(text: string): { detail: string; count: string } {
 function countOf(text: string): number {
   if (text === '') return Number.POSITIVE_INFINITY
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw usageError(`"${text}" is no count.`, 'A count is a whole number from 1; without it the fault stays.')
+  throw usageError(
+    `"${text}" is no count.`,
+    'A count is a whole number from 1; without it the fault stays.',
+  )
 }
 
 function noSuch(kind: string, word: string, words: readonly string[]): string {

@@ -12,14 +12,14 @@
  * Limit: it knows nothing of sockets. A transport gives it an `Exchange` and does what the `Outcome` says.
  */
 import type { Clock } from '../../host/clock.js'
-import type { Outcome } from './answer.js'
-import { carryOut, type Exchange } from './carry-out.js'
-import { type Fault, sayStrike } from './fault.js'
-import { createMemory } from './memory.js'
-import { placeOf } from './places.js'
-import { createPlan, type Turn } from './plan.js'
+import { type Exchange, respond } from './apply-fault.js'
+import { describeStrike, type Fault } from './fault.js'
+import { createFaultQueue, type Strike } from './fault-queue.js'
+import type { Outcome } from './fault-response.js'
+import { createLastingEffects } from './lasting-effects.js'
+import { requestKindOf } from './request-kind.js'
 
-export interface Met {
+export interface InterceptedRequest {
   readonly method: string
   /** With its query. */
   readonly path: string
@@ -33,14 +33,14 @@ export interface Faults {
   /** Before those that stay. */
   first(fault: Fault): void
   /** Undefined: this request is left alone. */
-  meet(met: Met): Encounter | undefined
+  intercept(met: InterceptedRequest): Interception | undefined
 }
 
-export interface Encounter {
+export interface Interception {
   /** Otherwise the answer is the service's own, but for what earlier faults have made of its runs. */
-  readonly isStruck: boolean
+  readonly isAffected: boolean
   /** Rejects with the signal's reason once nobody waits any more, and as `ask` does. */
-  carryOut(exchange: Exchange): Promise<Outcome>
+  respond(exchange: Exchange): Promise<Outcome>
 }
 
 export interface FaultsOptions {
@@ -51,14 +51,17 @@ export interface FaultsOptions {
 }
 
 export function createFaults({ faults, clock, onStrike = () => {} }: FaultsOptions): Faults {
-  const plan = createPlan(faults)
-  const memory = createMemory(() => {
+  const plan = createFaultQueue(faults)
+  const memory = createLastingEffects(() => {
     const effect = plan.takeRun()
-    if (effect !== undefined) onStrike(sayStrike('run', effect))
+    if (effect !== undefined) onStrike(describeStrike('run', effect))
     return effect
   })
 
-  function turnOf(place: NonNullable<ReturnType<typeof placeOf>>, { path, reused }: Met): Turn {
+  function turnOf(
+    place: NonNullable<ReturnType<typeof requestKindOf>>,
+    { path, reused }: InterceptedRequest,
+  ): Strike {
     const expired = place === 'output' ? memory.expired(path) : undefined
     if (expired !== undefined) return { effect: expired, delays: [], pace: undefined }
     const turn = plan.take(place, reused)
@@ -69,14 +72,14 @@ export function createFaults({ faults, clock, onStrike = () => {} }: FaultsOptio
   return {
     add: plan.add,
     first: plan.first,
-    meet(met) {
-      const place = placeOf(met.method, met.path)
+    intercept(met) {
+      const place = requestKindOf(met.method, met.path)
       if (place === undefined) return undefined
       const turn = turnOf(place, met)
       const effects = [turn.effect, ...turn.delays, turn.pace].filter((effect) => effect !== undefined)
-      for (const effect of effects) onStrike(sayStrike(place, effect))
+      for (const effect of effects) onStrike(describeStrike(place, effect))
       const passOn = (exchange: Exchange) =>
-        carryOut(
+        respond(
           turn,
           { place, clock },
           {
@@ -84,7 +87,7 @@ export function createFaults({ faults, clock, onStrike = () => {} }: FaultsOptio
             ask: async () => memory.rewrite(place, met.path, await exchange.ask()),
           },
         )
-      return { isStruck: effects.length > 0, carryOut: passOn }
+      return { isAffected: effects.length > 0, respond: passOn }
     },
   }
 }

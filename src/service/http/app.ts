@@ -1,22 +1,22 @@
 /** The service's HTTP. It knows no rules: they come in as functions, and what they throw goes out by `answers.ts`. */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Faults } from '../faults/index.js'
-import { within } from '../rules/networks.js'
-import { answerRawly, headersOf, noRoute, refusalOf, refuse } from './answers.js'
-import { addFaults } from './faults.js'
-import { HTTP_LIMITS, type HttpLimits } from './limits.js'
+import { createNetworkMatcher } from '../rules/networks.js'
+import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
+import { errorHeaders, refusalOf, sendNoRoute, sendRawRefusal, sendRefusal } from './error-responses.js'
+import { addFaultHooks } from './fault-hooks.js'
+import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
-import { type OperationsRoutes, operationsRoutes } from './operations.js'
-import { type OutputRoutes, outputRoutes } from './outputs.js'
-import { type RunsRoutes, runsRoutes } from './runs.js'
+import { addOutputRoutes, type OutputRoutes } from './output-routes.js'
+import { addRunRoutes, type RunRoutes } from './run-routes.js'
 
 /** Longer than Node's header limit, so that any address that arrives is a plain 404 and no special case. */
-const LONGEST_PARAMETER = 65_536
+const MAX_PARAMETER_LENGTH = 65_536
 
 export interface AppOptions {
-  readonly runs: RunsRoutes
+  readonly runs: RunRoutes
   readonly outputs: OutputRoutes
-  readonly operations: OperationsRoutes
+  readonly operations: HealthRoutes
   readonly logging?: Logging | undefined
   readonly limits?: HttpLimits
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
@@ -35,21 +35,21 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     logController: new LogController({ disableRequestLogging: true }),
     // One logger for all: a child for every request costs more than most requests.
     childLoggerFactory: (logger) => logger,
-    trustProxy: trustedProxies.length === 0 ? false : within(trustedProxies),
-    connectionTimeout: limits.standstillMs,
+    trustProxy: trustedProxies.length === 0 ? false : createNetworkMatcher(trustedProxies),
+    connectionTimeout: limits.idleMs,
     requestTimeout: limits.requestMs,
     http: {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
-      connectionsCheckingInterval: limits.lookEveryMs,
+      connectionsCheckingInterval: limits.checkIntervalMs,
     },
     // Whoever is still connected while the service closes gets answers, not a 503 of another shape.
     return503OnClosing: false,
-    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
     frameworkErrors: (error, _request, reply) => {
-      refuse(reply, refusalOf(error.code === 'FST_ERR_BAD_URL' ? { statusCode: 404 } : error))
+      sendRefusal(reply, refusalOf(error.code === 'FST_ERR_BAD_URL' ? { statusCode: 404 } : error))
     },
-    clientErrorHandler: answerRawly,
+    clientErrorHandler: sendRawRefusal,
   })
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
@@ -58,13 +58,13 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     if (refusal.code === 'internal_error') onError(error)
     // What is still to come of a body that came too slowly is not waited for.
     if (refusal.code === 'request_timeout') reply.header('connection', 'close')
-    return refuse(reply.headers(headersOf(error)), refusal)
+    return sendRefusal(reply.headers(errorHeaders(error)), refusal)
   })
-  app.setNotFoundHandler(noRoute)
-  if (faults !== undefined) addFaults(app, faults)
-  await app.register(runsRoutes, runs)
-  await app.register(outputRoutes, outputs)
-  await app.register(operationsRoutes, operations)
+  app.setNotFoundHandler(sendNoRoute)
+  if (faults !== undefined) addFaultHooks(app, faults)
+  await app.register(addRunRoutes, runs)
+  await app.register(addOutputRoutes, outputs)
+  await app.register(addHealthRoutes, operations)
   await app.ready()
   return app
 }

@@ -1,7 +1,7 @@
 /** Who is asking: the first check of every request (CONTRACT 9). */
 import { shortened } from '../../protocol/text.js'
 import { hashOfKey, sameHash } from '../secrets.js'
-import { within } from './networks.js'
+import { createNetworkMatcher } from './networks.js'
 import { Refusal } from './refusal.js'
 
 /** A key as it is kept: never the key itself. */
@@ -30,7 +30,7 @@ export function bearerKey(authorization: string | undefined): string {
 }
 
 /** Throws `Refusal` (401) unless the record belongs to the key and the key may be used now. */
-export function goodKey(key: string, record: KeyRecord | undefined, nowMs: number): KeyRecord {
+export function checkKey(key: string, record: KeyRecord | undefined, nowMs: number): KeyRecord {
   const good =
     record !== undefined &&
     sameHash(record.hash, hashOfKey(key)) &&
@@ -45,7 +45,8 @@ export function checkAccess({ banned, allowedIps }: KeyRecord, ip: () => string)
   if (banned) throw new Refusal('account_banned')
   if (allowedIps === undefined) return
   const from = ip()
-  if (!within(allowedIps)(from)) throw new Refusal('ip_not_allowed', `It is ${shortened(from)}.`)
+  if (!createNetworkMatcher(allowedIps)(from))
+    throw new Refusal('ip_not_allowed', `It is ${shortened(from)}.`)
 }
 
 export const callerOf = ({ id, accountId }: KeyRecord): Caller => ({ keyId: id, accountId })

@@ -1,52 +1,44 @@
-/** IP whitelists: single addresses and networks in CIDR notation, of both families. */
-import { BlockList, isIP, isIPv4 } from 'node:net'
+/** IP addresses and networks in CIDR notation, of both families: key whitelists and trusted proxies. */
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
+export type IpNetwork = readonly [address: IpAddress, prefix: number]
 
 const MAPPED_BITS = 96
 
 /**
- * An address as it is compared: without a zone, and an IPv4 address in IPv6 dress (`::ffff:10.0.0.1`, which is how a
- * socket that listens on both families reports it) as the IPv4 address that it is. Undefined: no address.
+ * Without its zone; an IPv4-mapped address (`::ffff:10.0.0.1`, which a socket that listens on both families reports)
+ * becomes the IPv4 address. Undefined when it is not an address.
  */
-export function plainAddress(text: string): string | undefined {
+export function parseAddress(text: string): IpAddress | undefined {
   const address = text.replace(/%.*$/, '')
-  if (isIP(address) === 0) return undefined
-  if (isIPv4(address)) return address
-  // A URL writes every spelling of an IPv6 address in one form.
-  const form = new URL(`http://[${address}]`).hostname.slice(1, -1)
-  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(form) ?? []
-  if (high === undefined || low === undefined) return form
-  const bits = [high, low].map((part) => Number.parseInt(part, 16))
-  return bits.flatMap((part) => [part >> 8, part & 255]).join('.')
-}
-
-export interface Network {
-  readonly address: string
-  readonly prefix: number
-  readonly family: 'ipv4' | 'ipv6'
+  // ipaddr.js alone would also accept octal and shortened IPv4 addresses.
+  return isIP(address) === 0 ? undefined : ipaddr.process(address)
 }
 
 /** `10.0.0.0/8`, `2001:db8::/32`, or an address alone; undefined for anything else. */
-export function networkOf(text: string): Network | undefined {
+export function parseNetwork(text: string): IpNetwork | undefined {
   const [, written = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
-  const address = plainAddress(written)
+  const address = parseAddress(written)
   if (address === undefined) return undefined
-  const family = isIPv4(address) ? 'ipv4' : 'ipv6'
-  const length = family === 'ipv4' ? 32 : 128
-  const mapped = family === 'ipv4' && !isIPv4(written)
-  const prefix = bits === undefined ? length : Number(bits) - (mapped ? MAPPED_BITS : 0)
-  return prefix >= 0 && prefix <= length ? { address, prefix, family } : undefined
+  const maxPrefix = address.kind() === 'ipv4' ? 32 : 128
+  const isMapped = address.kind() === 'ipv4' && written.includes(':')
+  const prefix = bits === undefined ? maxPrefix : Number(bits) - (isMapped ? MAPPED_BITS : 0)
+  return prefix >= 0 && prefix <= maxPrefix ? [address, prefix] : undefined
 }
 
-/** Whether an address is in one of the networks; what is no address is in none. Made once, asked often. */
-export function within(networks: readonly string[]): (address: string) => boolean {
-  const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
-  // A list for each family: Node would find an IPv4 address, as the mapped one, in ::/0 too.
-  for (const { address, prefix, family } of networks.flatMap((text) => networkOf(text) ?? []))
-    lists[family].addSubnet(address, prefix, family)
-  return (address) => {
-    const plain = plainAddress(address)
-    if (plain === undefined) return false
-    const family = isIPv4(plain) ? 'ipv4' : 'ipv6'
-    return lists[family].check(plain, family)
+export const isInNetwork = (address: IpAddress, [network, prefix]: IpNetwork): boolean =>
+  address.kind() === network.kind() && address.match(network, prefix)
+
+/** Whether an address is in one of the networks. Text that is not an address is in none. */
+export function createNetworkMatcher(texts: readonly string[]): (address: string) => boolean {
+  const networks = texts.flatMap((text) => {
+    const network = parseNetwork(text)
+    return network === undefined ? [] : [network]
+  })
+  return (text) => {
+    const address = parseAddress(text)
+    return address !== undefined && networks.some((network) => isInNetwork(address, network))
   }
 }

@@ -5,14 +5,14 @@ import { basename, join } from 'node:path'
 import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
-import { LOCAL_DEFAULTS } from '../models.js'
-import type { References } from '../references/references.js'
-import type { Output, StoredRun } from '../run.js'
+import { LOCAL_DEFAULTS } from '../local-models.js'
+import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../secrets.js'
+import type { StoredOutput, StoredRun } from '../stored-run.js'
 
-export interface Rendering {
+export interface RenderOptions {
   readonly engine: Engine
-  readonly references: References
+  readonly references: ReferenceLoader
   readonly clock: Pick<Clock, 'sleep'>
   /** Where a folder for the engine is made, and where its files go when they are whole. */
   readonly workFolder: string
@@ -20,14 +20,14 @@ export interface Rendering {
 }
 
 /** An engine that does not stop when it is told to is left to itself after this. */
-const STUBBORN_MS = 3_000
+const ABORT_GRACE_MS = 3_000
 
 /** Rejects with the engine's error, or with the signal's reason. */
 export async function render(
   run: StoredRun,
-  { engine, references, clock, workFolder, outputsFolder }: Rendering,
+  { engine, references, clock, workFolder, outputsFolder }: RenderOptions,
   signal: AbortSignal,
-): Promise<readonly Output[]> {
+): Promise<readonly StoredOutput[]> {
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await mkdtemp(join(workFolder, `${run.id}-`))
   try {
@@ -39,9 +39,9 @@ export async function render(
       references: await references.of(run.input, signal),
       signal,
     }
-    const files = await orGivenUp(engine.render(job), signal, clock)
+    const files = await withGracePeriod(engine.render(job), signal, clock)
     const token = newToken()
-    const outputs: Output[] = []
+    const outputs: StoredOutput[] = []
     for (const file of files) outputs.push(await measured(folder, file, token))
     if (outputs.length === 0) throw new Error('The renderer made no output.')
     signal.throwIfAborted()
@@ -66,8 +66,8 @@ function inputFor({ kind, input }: StoredRun): Readonly<Record<string, unknown>>
   return { ...complete, image_urls }
 }
 
-/** What the engine does, but no longer than `STUBBORN_MS` after it was aborted. */
-async function orGivenUp<Value>(
+/** What the engine does, but no longer than `ABORT_GRACE_MS` after it was aborted. */
+async function withGracePeriod<Value>(
   work: Promise<Value>,
   signal: AbortSignal,
   clock: Pick<Clock, 'sleep'>,
@@ -76,7 +76,7 @@ async function orGivenUp<Value>(
   let forget = () => {}
   const stopped = new Promise<never>((_, reject) => {
     forget = onAbort(signal, () => {
-      clock.sleep(STUBBORN_MS, done.signal).then(
+      clock.sleep(ABORT_GRACE_MS, done.signal).then(
         () => reject(signal.reason),
         () => {},
       )
@@ -91,7 +91,11 @@ async function orGivenUp<Value>(
 }
 
 /** The hash is the output's strong ETag, so it is taken once, here; and the bytes are made to last. */
-async function measured(folder: string, { name, contentType }: RenderedFile, token: string): Promise<Output> {
+async function measured(
+  folder: string,
+  { name, contentType }: RenderedFile,
+  token: string,
+): Promise<StoredOutput> {
   if (basename(name) !== name || name.startsWith('.') || !/^[^\\\u0000-\u001f\u007f]{1,200}$/.test(name))
     throw new Error('The renderer named an output in a way that is not allowed.')
   const path = join(folder, name)

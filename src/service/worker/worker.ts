@@ -14,15 +14,15 @@ import type { Clock, Disarm } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
 import { RendererDied } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
-import type { Output, StoredRun } from '../run.js'
-import type { Held, Store } from '../store/contract.js'
-import { DeadlinePassed, deathLimitFor, failureOf } from './failure.js'
-import type { Presence } from './presence.js'
-import { type Rendering, render } from './render.js'
+import type { ClaimedRun, Store } from '../store/contract.js'
+import type { StoredOutput, StoredRun } from '../stored-run.js'
+import { type RenderOptions, render } from './render.js'
+import { crashLimitFor, DeadlinePassed, failureOf } from './run-failure.js'
+import type { WorkerLease } from './worker-lease.js'
 
 const LOOK_EVERY_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
-const MOST_PREFERRED = 1_000
+const MAX_PREFERRED = 1_000
 
 export interface Worker {
   start(): void
@@ -34,9 +34,9 @@ export interface Worker {
   close(): Promise<void>
 }
 
-export interface WorkerOptions extends Omit<Rendering, 'clock'> {
-  readonly store: Pick<Store, 'claimRun' | 'finishRun' | 'failRun' | 'countDeath'>
-  readonly presence: Presence
+export interface WorkerOptions extends Omit<RenderOptions, 'clock'> {
+  readonly store: Pick<Store, 'claimRun' | 'finishRun' | 'failRun' | 'recordCrash'>
+  readonly presence: WorkerLease
   readonly clock: Clock
   readonly concurrency: number
   readonly log?: Pick<Log, 'info'>
@@ -103,9 +103,9 @@ export function createWorker(options: WorkerOptions): Worker {
     }
   }
 
-  const held = (run: StoredRun): Held => ({ id: run.id, owner: presence.id, nowMs: clock.now() })
+  const held = (run: StoredRun): ClaimedRun => ({ id: run.id, owner: presence.id, nowMs: clock.now() })
 
-  async function finish(run: StoredRun, outputs: readonly Output[]): Promise<void> {
+  async function finish(run: StoredRun, outputs: readonly StoredOutput[]): Promise<void> {
     if (await store.finishRun(held(run), outputs)) return
     // Somebody else took the run over while this process seemed dead: theirs counts.
     for (const { token } of outputs)
@@ -115,7 +115,7 @@ export function createWorker(options: WorkerOptions): Worker {
   async function giveUp(run: StoredRun, error: unknown): Promise<void> {
     if (error instanceof RendererDied) {
       onError(error)
-      await store.countDeath(held(run), deathLimitFor(error))
+      await store.recordCrash(held(run), crashLimitFor(error))
       return
     }
     const failure = failureOf(error)
@@ -126,7 +126,7 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   async function lookAround(): Promise<void> {
-    const buried = await presence.buryTheDead()
+    const buried = await presence.reapExpiredWorkers()
     fill()
     for (const id of buried) await rm(join(dirname(options.workFolder), id), { recursive: true, force: true })
   }
@@ -147,7 +147,7 @@ export function createWorker(options: WorkerOptions): Worker {
     },
     wake: fill,
     prefer(id) {
-      if (preferred.size >= MOST_PREFERRED) preferred.clear()
+      if (preferred.size >= MAX_PREFERRED) preferred.clear()
       preferred.add(id)
       fill()
     },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
 import { EFFECTS } from '../../../src/service/faults/effects.js'
-import { sayStrike } from '../../../src/service/faults/fault.js'
+import { describeStrike } from '../../../src/service/faults/fault.js'
 import { parseFault, WHERES } from '../../../src/service/faults/grammar.js'
 
 const always = Number.POSITIVE_INFINITY
@@ -102,7 +102,7 @@ test.each([
   ['output:truncate', 'output was cut short in the middle'],
 ])('%s is told as "%s"', (spec, words) => {
   const { where, effect } = parseFault(spec)
-  expect(sayStrike(where, effect)).toBe(words)
+  expect(describeStrike(where, effect)).toBe(words)
 })
 
 describe('docs/faults.md', () => {

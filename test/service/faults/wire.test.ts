@@ -1,7 +1,7 @@
 /** Each fault does on the wire what it says: in the service itself, and in the proxy of the tests before it. */
 import { describe, expect, test } from 'vitest'
 import { parseFault } from '../../../src/service/faults/grammar.js'
-import { LOCAL_MODELS } from '../../../src/service/models.js'
+import { LOCAL_MODELS } from '../../../src/service/local-models.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { createFaultyProxy } from '../../support/faults.js'
 import { bodyOf, dial, isWhole } from '../../support/faults-line.js'

@@ -1,9 +1,9 @@
 /** What every implementation of the store keeps to about accounts, keys and credits. */
 import { describe, expect, test } from 'vitest'
-import type { NewKey } from '../../../src/service/store/accounts.js'
-import type { DeathLimit, Store } from '../../../src/service/store/contract.js'
+import type { NewKey } from '../../../src/service/store/account-store.js'
+import type { CrashLimit, Store } from '../../../src/service/store/contract.js'
 
-const GIVEN_UP: DeathLimit = { deaths: 1, failure: { code: 'renderer_died', message: 'gave up' } }
+const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_died', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
 
 /** `open` gives an empty store; it is called within each test. */
@@ -68,13 +68,13 @@ export function accountContract(open: () => Store): void {
 
     const ENDS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
       ['fails', (store, id) => store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)],
-      ['kills its renderer', (store, id) => store.countDeath({ id, owner: 'me', nowMs: 9 }, GIVEN_UP)],
+      ['kills its renderer', (store, id) => store.recordCrash({ id, owner: 'me', nowMs: 9 }, GIVEN_UP)],
       [
         'dies with its process',
         async (store) => {
           const me = { id: 'me', host: 'here', pid: 1, bornAtMs: 0, heartbeatAtMs: 1 }
-          await store.keepWorker(me)
-          await store.buryWorker(me, GIVEN_UP, 9)
+          await store.renewLease(me)
+          await store.reapWorker(me, GIVEN_UP, 9)
         },
       ],
     ]
@@ -98,9 +98,9 @@ export function accountContract(open: () => Store): void {
       const { store, addRun, claim, balance, problems } = await createStore()
       const id = await addRun(5)
       await claim()
-      await store.countDeath({ id, owner: 'me', nowMs: 9 }, { ...GIVEN_UP, deaths: 2 })
+      await store.recordCrash({ id, owner: 'me', nowMs: 9 }, { ...GIVEN_UP, crashes: 2 })
       await claim()
-      await store.dismissWorker('me')
+      await store.releaseWorker('me')
       await claim()
       await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
       expect(await balance()).toBe(95)
@@ -240,5 +240,40 @@ export function accountContract(open: () => Store): void {
       'run_3',
       '',
     ])
+  })
+
+  test('accounts whose runs end at once are served by turns too, and a new one gets no more than its turn', async () => {
+    const { store, accountId } = await createStore()
+    const addRuns = async (account: number, name: string, count: number) => {
+      for (let n = 1; n <= count; n++)
+        await store.addRun(
+          {
+            id: `${name}_${n}`,
+            accountId: account,
+            keyId: undefined,
+            model: 'rushes/preview-image',
+            kind: 'image',
+            input: {},
+            price: 0,
+            owner: 'me',
+            createdAtMs: 100,
+          },
+          () => {},
+        )
+    }
+    const serve = async (count: number) => {
+      const served: string[] = []
+      for (let n = 0; n < count; n++) {
+        const id = (await store.claimRun('me', [], 5))?.id ?? ''
+        await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
+        served.push(id)
+      }
+      return served
+    }
+    await addRuns(accountId, 'a', 4)
+    await addRuns(await store.ensureAccount({ name: 'b', credits: 0, nowMs: 0 }), 'b', 2)
+    expect(await serve(4)).toEqual(['a_1', 'b_1', 'a_2', 'b_2'])
+    await addRuns(await store.ensureAccount({ name: 'c', credits: 0, nowMs: 0 }), 'c', 3)
+    expect(await serve(5)).toEqual(['c_1', 'a_3', 'c_2', 'a_4', 'c_3'])
   })
 }

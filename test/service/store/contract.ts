@@ -1,9 +1,9 @@
 /** What every implementation of the store's contract keeps to. */
 import { expect, test } from 'vitest'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../../src/protocol/run.js'
-import type { DeathLimit, Held, Store, WorkerRecord } from '../../../src/service/store/contract.js'
+import type { ClaimedRun, CrashLimit, Store, WorkerRecord } from '../../../src/service/store/contract.js'
 
-const LIMIT: DeathLimit = { deaths: 3, failure: { code: 'renderer_died', message: 'gave up' } }
+const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_died', message: 'gave up' } }
 const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
 
 const RUN = {
@@ -27,11 +27,11 @@ const worker = (id: string, heartbeatAtMs = 0): WorkerRecord => ({
   heartbeatAtMs,
 })
 
-const held = (id: string, owner = 'me'): Held => ({ id, owner, nowMs: 9 })
+const held = (id: string, owner = 'me'): ClaimedRun => ({ id, owner, nowMs: 9 })
 
 /** Every function that moves a run, by what it makes of it. */
 const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise<unknown>>> = {
-  queued: (store, id) => store.countDeath(held(id), LIMIT),
+  queued: (store, id) => store.recordCrash(held(id), LIMIT),
   processing: (store) => store.claimRun('me', [], 5),
   succeeded: (store, id) => store.finishRun(held(id), [OUTPUT]),
   failed: (store, id) => store.failRun(held(id), { code: 'x', message: 'y' }),
@@ -71,7 +71,7 @@ export function storeContract(open: () => Store): void {
     await store.claimRun('me', [], 5)
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
     expect(await store.failRun(held(id, 'other'), LIMIT.failure)).toBe(false)
-    expect(await store.countDeath(held(id, 'other'), LIMIT)).toBe(false)
+    expect(await store.recordCrash(held(id, 'other'), LIMIT)).toBe(false)
     expect(await store.findOutput('t', 'a.png')).toBeUndefined()
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(true)
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
@@ -89,11 +89,11 @@ export function storeContract(open: () => Store): void {
     const { store, addRun, statusOf } = await createStore()
     const [rendering, waiting] = [await addRun('me'), await addRun('me')]
     for (let deaths = 1; deaths <= 3; deaths++) {
-      await store.keepWorker(worker('me', deaths))
+      await store.renewLease(worker('me', deaths))
       expect((await store.claimRun('me', [], 5))?.id).toBe(rendering)
-      expect(await store.buryWorker(worker('me', deaths - 1), LIMIT, 7)).toBe(false)
+      expect(await store.reapWorker(worker('me', deaths - 1), LIMIT, 7)).toBe(false)
       expect(await statusOf(rendering)).toBe('processing')
-      expect(await store.buryWorker(worker('me', deaths), LIMIT, 7)).toBe(true)
+      expect(await store.reapWorker(worker('me', deaths), LIMIT, 7)).toBe(true)
       expect(await statusOf(rendering)).toBe(deaths < 3 ? 'queued' : 'failed')
       expect(await store.listWorkers()).toEqual([])
     }
@@ -104,9 +104,9 @@ export function storeContract(open: () => Store): void {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun('me')
     for (let times = 0; times < 5; times++) {
-      await store.keepWorker(worker('me'))
+      await store.renewLease(worker('me'))
       await store.claimRun('me', [], 5)
-      await store.dismissWorker('me')
+      await store.releaseWorker('me')
     }
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
   })

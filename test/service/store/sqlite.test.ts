@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
-import { MIGRATIONS } from '../../../src/service/store/sqlite/migrations.js'
+import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
 import { temporaryFolder } from '../../support/service.js'
 import { accountContract } from './account-contract.js'
 import { storeContract } from './contract.js'
@@ -16,7 +16,7 @@ test('a database of a later version is refused and left as it is', async () => {
   const path = newPath()
   const store = openSqliteStore(path)
   await store.close()
-  const later = openDatabase({ path, migrations: [...MIGRATIONS, 'CREATE TABLE later (x)'] })
+  const later = openDatabase({ path, migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x)'] })
   later.close()
   expect(() => openSqliteStore(path)).toThrow(/later version of rushes/)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
@@ -24,7 +24,7 @@ test('a database of a later version is refused and left as it is', async () => {
 
 test('what was made before there were credits was free, and the first account gets its credits', async () => {
   const path = newPath()
-  const before = openDatabase({ path, migrations: MIGRATIONS.slice(0, 1) })
+  const before = openDatabase({ path, migrations: SERVICE_MIGRATIONS.slice(0, 1) })
   before.run("INSERT INTO accounts (name, created_at) VALUES ('default', 1), ('other', 2)")
   before.run("INSERT INTO keys (account_id, name, hash, created_at) VALUES (1, 'first', 'h1', 3)")
   for (const status of ['queued', 'succeeded', 'failed'])
@@ -56,7 +56,7 @@ describe('the ledger', () => {
     for (const id of ['one', 'two']) await store.addRun({ ...run, id, accountId, keyId }, () => {})
     await store.claimRun('me', [], 2)
     await store.failRun({ id: 'one', owner: 'me', nowMs: 3 }, { code: 'x', message: 'y' })
-    const database = openDatabase({ path, migrations: MIGRATIONS })
+    const database = openDatabase({ path, migrations: SERVICE_MIGRATIONS })
     onTestFinished(() => database.close())
     onTestFinished(() => store.close())
     return { store, database }

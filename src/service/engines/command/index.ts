@@ -10,9 +10,9 @@ import { onAbort } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from '../engine.js'
 import { RendererDied } from '../renderer-crashed.js'
-import { type CommandEnd, startGroup } from './group.js'
-import { environmentOf, inputText, writeReferences } from './input.js'
-import { takeOutputs } from './outputs.js'
+import { environmentOf, inputText, writeReferences } from './command-input.js'
+import { takeOutputs } from './command-outputs.js'
+import { type CommandEnd, startGroup } from './process-group.js'
 
 export interface CommandEngineOptions {
   /** As one would type it in a shell. */

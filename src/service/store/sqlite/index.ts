@@ -2,29 +2,24 @@
 
 import { usageError } from '../../../errors.js'
 import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../../host/database.js'
-import type { DeathLimit, Held, Store } from '../contract.js'
-import { rememberReads } from '../remembered.js'
-import { accountsOn } from './accounts.js'
-import { ledgerOn } from './ledger.js'
-import { MIGRATIONS } from './migrations.js'
+import type { ClaimedRun, CrashLimit, Store } from '../contract.js'
+import { createAccountStore } from './account-queries.js'
+import { createCreditLedger } from './credit-ledger.js'
 import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
-import { SQL } from './statements.js'
+import { SQL } from './run-statements.js'
+import { SERVICE_MIGRATIONS } from './service-migrations.js'
 
 /** Written by a process that lives long, and as fast as it can: SQLite's own choice. */
 const LOG_PAGES = 1_000
 
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
 export function openSqliteStore(path: string): Store {
-  const database = openPrivately(path)
-  return rememberReads(storeOn(database), {
-    version: () => database.get('PRAGMA data_version')?.data_version,
-    now: () => performance.now(),
-  })
+  return createStore(openPrivately(path))
 }
 
 function openPrivately(path: string): OpenDatabase {
   try {
-    return openDatabase({ path, migrations: MIGRATIONS, logPages: LOG_PAGES })
+    return openDatabase({ path, migrations: SERVICE_MIGRATIONS, logPages: LOG_PAGES })
   } catch (error) {
     if (!(error instanceof NewerFormat)) throw error
     throw usageError(
@@ -34,10 +29,10 @@ function openPrivately(path: string): OpenDatabase {
   }
 }
 
-function storeOn(database: OpenDatabase): Store {
+function createStore(database: OpenDatabase): Store {
   const { run, get, all, transaction } = database
   const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
-  const ledger = ledgerOn(database)
+  const ledger = createCreditLedger(database)
 
   /** All those that failed by it get their price back, in the transaction that this is part of. */
   function moved(nowMs: number, sql: string, ...values: readonly Value[]): boolean {
@@ -46,11 +41,11 @@ function storeOn(database: OpenDatabase): Store {
     return rows.length > 0
   }
 
-  const death = ({ deaths, failure }: DeathLimit, owner: string, id: string | null, nowMs: number) =>
-    moved(nowMs, SQL.countDeath, owner, id, deaths, failure.code, failure.message, nowMs)
+  const death = ({ crashes, failure }: CrashLimit, owner: string, id: string | null, nowMs: number) =>
+    moved(nowMs, SQL.recordCrash, owner, id, crashes, failure.code, failure.message, nowMs)
 
   return {
-    ...accountsOn(database),
+    ...createAccountStore(database),
 
     addRun: async ({ id, accountId, keyId, model, kind, input, price, owner, createdAtMs }, may) =>
       transaction(() => {
@@ -71,7 +66,7 @@ function storeOn(database: OpenDatabase): Store {
         run(SQL.noteServed, Number(row.account_id))
         return runOfRow(row)
       }),
-    finishRun: async ({ id, owner, nowMs }: Held, outputs) =>
+    finishRun: async ({ id, owner, nowMs }: ClaimedRun, outputs) =>
       transaction(() => {
         if (!changed(SQL.finishRun, id, owner, nowMs)) return false
         for (const [position, { token, name, contentType, bytes, sha256 }] of outputs.entries())
@@ -80,24 +75,24 @@ function storeOn(database: OpenDatabase): Store {
       }),
     failRun: async ({ id, owner, nowMs }, { code, message }) =>
       transaction(() => moved(nowMs, SQL.failRun, id, owner, nowMs, code, message)),
-    countDeath: async ({ id, owner, nowMs }, limit) => transaction(() => death(limit, owner, id, nowMs)),
+    recordCrash: async ({ id, owner, nowMs }, limit) => transaction(() => death(limit, owner, id, nowMs)),
     async findOutput(token, name) {
       const row = get(SQL.findOutput, token, name)
       return row && outputOfRow(row)
     },
     imagesInUse: async () => all(SQL.imagesInUse).map(({ sha256 }) => String(sha256)),
 
-    async keepWorker({ id, host, pid, bornAtMs, heartbeatAtMs }) {
-      run(SQL.keepWorker, id, host, pid, bornAtMs, heartbeatAtMs)
+    async renewLease({ id, host, pid, bornAtMs, heartbeatAtMs }) {
+      run(SQL.renewLease, id, host, pid, bornAtMs, heartbeatAtMs)
     },
     listWorkers: async () => all(SQL.listWorkers).map(workerOfRow),
-    buryWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
+    reapWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
       transaction(() => {
         if (!changed(SQL.removeDeadWorker, id, heartbeatAtMs)) return false
         death(limit, id, null, nowMs)
         return true
       }),
-    dismissWorker: async (id) =>
+    releaseWorker: async (id) =>
       transaction(() => {
         run(SQL.giveBackRuns, id)
         run(SQL.removeWorker, id)

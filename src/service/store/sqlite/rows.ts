@@ -2,10 +2,10 @@
 import type { Row } from '../../../host/database.js'
 import type { Kind } from '../../../protocol/models.js'
 import type { LocalStatus } from '../../../protocol/run.js'
+import type { AccountState } from '../../rules/budget.js'
 import type { KeyRecord } from '../../rules/caller.js'
-import type { Standing } from '../../rules/standing.js'
-import type { Output, StoredInput, StoredRun } from '../../run.js'
-import type { AccountRecord, Entry, EntryKind, KeyDetails } from '../accounts.js'
+import type { StoredInput, StoredOutput, StoredRun } from '../../stored-run.js'
+import type { AccountRecord, KeyDetails, LedgerEntry, LedgerEntryKind } from '../account-store.js'
 import type { WorkerRecord } from '../contract.js'
 
 const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
@@ -37,7 +37,7 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   createdAtMs: Number(row.created_at),
 })
 
-export const standingOfRow = (row: Row): Standing => ({
+export const accountStateOfRow = (row: Row): AccountState => ({
   spent: Number(row.spent),
   spendLimit: numberOr(row.spend_limit),
   used: Number(row.used),
@@ -55,17 +55,17 @@ export const accountOfRow = (row: Row): AccountRecord => ({
   createdAtMs: Number(row.created_at),
 })
 
-export const entryOfRow = (row: Row): Entry => ({
+export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
   sequence: Number(row.sequence),
   account: String(row.account),
-  kind: row.kind as EntryKind,
+  kind: row.kind as LedgerEntryKind,
   amount: Number(row.amount),
   runId: row.run_id === null ? undefined : String(row.run_id),
   keyId: numberOr(row.key_id),
   createdAtMs: Number(row.created_at),
 })
 
-export const outputOfRow = (row: Row): Output => ({
+export const outputOfRow = (row: Row): StoredOutput => ({
   token: String(row.token),
   name: String(row.name),
   contentType: String(row.content_type),

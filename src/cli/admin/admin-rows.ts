@@ -1,0 +1,101 @@
+/** Accounts, keys and entries as rows and as JSON. */
+import { printable } from '../../protocol/text.js'
+import type { AccountRecord, KeyDetails, LedgerEntry } from '../../service/administration.js'
+import type { Output } from '../terminal/output.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+const NONE = '-'
+const of = (used: number, limit: number | undefined): string =>
+  limit === undefined ? `${used}` : `${used}/${limit}`
+
+export const accountJson = ({ id, name, balance, banned, keys, runs, createdAtMs }: AccountRecord) => ({
+  id,
+  name,
+  balance,
+  banned,
+  keys,
+  runs,
+  created_at: iso(createdAtMs),
+})
+
+export const ACCOUNT_HEADER = ['ID', 'ACCOUNT', 'BALANCE', 'STATE', 'KEYS', 'RUNS', 'CREATED']
+
+export const accountCells = (account: AccountRecord): readonly string[] => [
+  String(account.id),
+  printable(account.name),
+  String(account.balance),
+  account.banned ? 'banned' : 'good',
+  String(account.keys),
+  String(account.runs),
+  iso(account.createdAtMs),
+]
+
+export const keyJson = (key: KeyDetails) => ({
+  id: key.id,
+  account: key.account,
+  name: key.name,
+  disabled: key.disabled,
+  spend_limit: key.spendLimit ?? null,
+  spent: key.spent,
+  quota: key.quota ?? null,
+  used: key.used,
+  allowed_ips: key.allowedIps ?? null,
+  expires_at: key.expiresAtMs === undefined ? null : iso(key.expiresAtMs),
+  created_at: iso(key.createdAtMs),
+})
+
+export const KEY_HEADER = ['ID', 'ACCOUNT', 'KEY', 'STATE', 'SPENT', 'RUNS', 'FROM', 'EXPIRES', 'CREATED']
+
+export const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
+  String(key.id),
+  printable(key.account),
+  printable(key.name),
+  stateOf(key, nowMs),
+  of(key.spent, key.spendLimit),
+  of(key.used, key.quota),
+  key.allowedIps?.join(' ') ?? 'anywhere',
+  key.expiresAtMs === undefined ? 'never' : iso(key.expiresAtMs),
+  iso(key.createdAtMs),
+]
+
+function stateOf({ disabled, expiresAtMs }: KeyDetails, nowMs: number): string {
+  if (disabled) return 'disabled'
+  return expiresAtMs !== undefined && nowMs >= expiresAtMs ? 'expired' : 'good'
+}
+
+export const entryJson = ({ sequence, account, kind, amount, runId, keyId, createdAtMs }: LedgerEntry) => ({
+  sequence,
+  account,
+  kind,
+  amount,
+  run_id: runId ?? null,
+  key: keyId ?? null,
+  created_at: iso(createdAtMs),
+})
+
+export const ENTRY_HEADER = ['ENTRY', 'CREDITS', 'WHAT', 'RUN', 'KEY', 'WHEN']
+
+export const entryCells = (entry: LedgerEntry): readonly string[] => [
+  String(entry.sequence),
+  entry.amount > 0 ? `+${entry.amount}` : String(entry.amount),
+  entry.kind,
+  entry.runId ?? NONE,
+  entry.keyId === undefined ? NONE : String(entry.keyId),
+  iso(entry.createdAtMs),
+]
+
+/** A table with a header for a terminal, tab-separated rows without one for a pipe. */
+export function printRows(
+  out: Output,
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+): void {
+  if (!out.stdoutIsTerminal) {
+    for (const row of rows) out.line(tabRow(row))
+    return
+  }
+  const widths = widthsOf([header, ...rows], out.columns)
+  out.line(out.style.out.bold(alignedRow(header, widths)))
+  for (const row of rows) out.line(alignedRow(row, widths))
+}

@@ -1,0 +1,32 @@
+/** `rushes admin credits`. */
+import { Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { MAX_CREDITS } from '../../service/credits.js'
+import { wholeNumber } from '../flags/whole-number.js'
+import type { AdminCommand } from './admin-command.js'
+import { accountJson, ENTRY_HEADER, entryCells, entryJson, printRows } from './admin-rows.js'
+
+export const creditsCommands: readonly AdminCommand[] = [
+  {
+    usage: 'add <account> <n>',
+    about: 'add credits, or take some away: -- -5',
+    async work({ ctx: { out }, admin }, name = '', amount = '') {
+      const credits = wholeNumber(amount, 'credits', -MAX_CREDITS, MAX_CREDITS)
+      if (credits === 0) throw usageError('Nothing is to be added.')
+      const account = await admin.addCredits(name, credits)
+      if (out.mode.json) out.json(accountJson(account))
+      else out.line(String(account.balance))
+    },
+  },
+  {
+    usage: 'list <account>',
+    about: 'what was added, charged and given back, the newest first',
+    options: () => [new Option('--limit <n>', 'so many entries; 0 for all').default('50')],
+    async work({ ctx: { out }, admin, flags }, name = '') {
+      const limit = wholeNumber(flags.limit ?? '', '--limit', 0, 1_000_000_000)
+      const entries = await admin.entries(name, limit === 0 ? undefined : limit)
+      if (out.mode.json) for (const entry of entries) out.json(entryJson(entry))
+      else printRows(out, ENTRY_HEADER, entries.map(entryCells))
+    },
+  },
+]

@@ -1,0 +1,129 @@
+/** `rushes admin key`. A key is named by its number, or by its name where only one has it. */
+import { Option } from 'commander'
+import { usageError } from '../../errors.js'
+import type { KeyTerms } from '../../service/administration.js'
+import { MAX_CREDITS } from '../../service/credits.js'
+import type { Context } from '../context/context.js'
+import { parseDuration } from '../flags/duration.js'
+import { repeated } from '../flags/repeated.js'
+import { wholeNumber } from '../flags/whole-number.js'
+import type { AdminCommand, AdminFlags, Work } from './admin-command.js'
+import { KEY_HEADER, keyCells, keyJson, printRows } from './admin-rows.js'
+
+const MAX_QUOTA = 1_000_000_000_000
+const NONE = 'none'
+
+const termOptions = (lifts: boolean): readonly Option[] => {
+  const orNone = lifts ? ', or none' : ''
+  return [
+    new Option('--name <text>', 'what it is called'),
+    new Option('--spend-limit <n>', `credits that it may spend in its life${orNone}`),
+    new Option('--quota <n>', `runs that it may make in its life${orNone}`),
+    new Option(
+      '--allow-ip <cidr>',
+      `an address or network that it may be used from${orNone} (repeatable)`,
+    ).argParser(repeated),
+    new Option('--expires <duration>', `how long it is good, as 30d${orNone}`),
+  ]
+}
+
+export const keyCommands: readonly AdminCommand[] = [
+  {
+    usage: 'create',
+    about: 'make a key, and print it this once',
+    options: () => [new Option('--account <account>', 'whose key it is'), ...termOptions(false)],
+    make: true,
+    async work({ ctx, admin, flags }) {
+      if (flags.account === undefined)
+        throw usageError('--account is missing: whose key is it?', 'Accounts: rushes admin account list.')
+      const { apiKey, key } = await admin.createKey(flags.account, termsOf(ctx, flags))
+      const { out } = ctx
+      if (out.mode.json) out.json({ ...keyJson(key), api_key: apiKey })
+      else out.line(apiKey)
+      out.note(`Key ${key.id} (${key.name}) of ${key.account}. It is shown this once; only its hash is kept.`)
+    },
+  },
+  {
+    usage: 'list',
+    about: 'the keys: what they spent, and what they may',
+    options: () => [new Option('--account <account>', 'only the keys of this account')],
+    async work({ ctx: { out, clock }, admin, flags }) {
+      const keys = await admin.keys(flags.account)
+      const nowMs = clock.now()
+      if (out.mode.json) for (const key of keys) out.json(keyJson(key))
+      else
+        printRows(
+          out,
+          KEY_HEADER,
+          keys.map((key) => keyCells(key, nowMs)),
+        )
+    },
+  },
+  {
+    usage: 'disable <key>',
+    about: 'refuse it (401)',
+    work: (work, key = '') => change(work, key, { disabled: true }, 'is disabled'),
+  },
+  {
+    usage: 'enable <key>',
+    about: 'let it be used again',
+    work: (work, key = '') => change(work, key, { disabled: false }, 'may be used'),
+  },
+  {
+    usage: 'set <key>',
+    about: 'change what it may do',
+    options: () => termOptions(true),
+    async work(work, key = '') {
+      const terms = termsOf(work.ctx, work.flags)
+      if (Object.keys(terms).length === 0)
+        throw usageError(
+          'Nothing is to be set.',
+          'Flags: --name, --spend-limit, --quota, --allow-ip, --expires.',
+        )
+      await change(work, key, terms, 'is changed')
+    },
+  },
+]
+
+async function change(
+  { ctx: { out }, admin }: Work,
+  wanted: string,
+  terms: Partial<KeyTerms>,
+  said: string,
+): Promise<void> {
+  const key = await admin.changeKey(wanted, terms)
+  if (out.mode.json) out.json(keyJson(key))
+  out.note(`Key ${key.id} (${key.name}) of ${key.account} ${said}.`)
+}
+
+/** Only what was named: `none` lifts a limit, which is to set it to undefined. */
+function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
+  const { name, spendLimit, quota, allowIp, expires } = flags
+  return {
+    ...(name !== undefined && { name }),
+    ...(spendLimit !== undefined && { spendLimit: limitOf(spendLimit, '--spend-limit', MAX_CREDITS) }),
+    ...(quota !== undefined && { quota: limitOf(quota, '--quota', MAX_QUOTA) }),
+    ...(allowIp !== undefined && { allowedIps: allowedIpsOf(allowIp) }),
+    ...(expires !== undefined && {
+      expiresAtMs: expires === NONE ? undefined : clock.now() + lifeOf(expires),
+    }),
+  }
+}
+
+const limitOf = (text: string, flag: string, most: number): number | undefined =>
+  text === NONE ? undefined : wholeNumber(text, flag, 0, most)
+
+function allowedIpsOf(texts: readonly string[]): readonly string[] | undefined {
+  if (!texts.includes(NONE)) return texts
+  if (texts.length > 1) throw usageError('--allow-ip none stands alone: it lifts the whitelist.')
+  return undefined
+}
+
+function lifeOf(text: string): number {
+  const ms = parseDuration(text, '--expires')
+  if (ms > 0) return ms
+  throw usageError(
+    `--expires ${text}: it would be expired at once.`,
+    'To stop a key: rushes admin key disable.',
+  )
+}

@@ -1,0 +1,31 @@
+/** `rushes admin verify`: every balance, added up anew from the ledger. */
+import { RushesError } from '../../errors.js'
+import { amount } from '../terminal/amount.js'
+import type { AdminCommand, Work } from './admin-command.js'
+
+export const verifyCommand: AdminCommand = {
+  usage: 'verify',
+  about: 'add up every balance anew, and say what does not fit',
+  work: verify,
+}
+
+async function verify({ ctx: { out }, admin }: Work): Promise<void> {
+  const { accounts, entries, runs, credits, problems } = await admin.verify()
+  if (out.mode.json) out.json({ ok: problems.length === 0, accounts, entries, runs, credits, problems })
+  else if (problems.length > 0) for (const problem of problems) out.line(problem)
+  else out.line('ok')
+  const what = [
+    amount(accounts, 'account'),
+    amount(entries, 'entry', 'entries'),
+    amount(runs, 'run'),
+    amount(credits, 'credit'),
+  ].join(', ')
+  if (problems.length === 0) return out.note(`All balances are the sums of their entries: ${what}.`)
+  throw new RushesError(
+    'service_error',
+    `${problems.length === 1 ? '1 sum does' : `${problems.length} sums do`} not fit (${what}).`,
+    {
+      hint: 'Keep a copy of the data folder before anything else: something other than rushes may have written to it.',
+    },
+  )
+}

@@ -1,0 +1,99 @@
+/**
+ * What one can ask of the service, without HTTP. The checks of a request run in this order (CONTRACT 9):
+ *
+ *   key (401) → account and IP (403) → rate (429 RATE_LIMITED) → body and model (400) → spend limit (403)
+ *   → quota (429 USAGE_EXCEEDED) → balance (402)
+ *
+ * `admit` is the first half, before a byte of the body is read; `create` goes on from there.
+ */
+import type { Clock } from '../host/clock.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
+import type { Kind } from '../protocol/models.js'
+import { storedKeyId } from './key-lookup.js'
+import { checkBudget, priceOf } from './rules/budget.js'
+import { bearerKey, type Caller, callerOf, checkAccess, checkKey, type KeyRecord } from './rules/caller.js'
+import { readCreateRequest } from './rules/create-request.js'
+import { type EmbeddedImage, extractImages } from './rules/embedded-images.js'
+import { createRateCounter } from './rules/rate-counter.js'
+import { Refusal } from './rules/refusal.js'
+import { hashOfKey, newRunId } from './secrets.js'
+import type { Store } from './store/contract.js'
+import type { StoredRun } from './stored-run.js'
+import type { Worker } from './worker/worker.js'
+import type { WorkerLease } from './worker/worker-lease.js'
+
+export interface Runs {
+  /** Who is asking, if this request may be looked at; `ip` is called only where it matters. Throws `Refusal`: 401, 403, 429. */
+  admit(authorization: string | undefined, ip: () => string): Promise<Caller>
+  /** Accepts a run, and charges it. Throws `Refusal`: 400, 403, 429, 402. */
+  create(caller: Caller, body: Uint8Array): Promise<StoredRun>
+  /** Throws `Refusal`: 404. */
+  look(caller: Caller, id: string): Promise<StoredRun>
+}
+
+export interface EndpointsOptions {
+  readonly store: Pick<Store, 'addRun' | 'findRun'>
+  readonly models: Readonly<Record<Kind, string>>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly presence: Pick<WorkerLease, 'id' | 'join'>
+  readonly worker: Pick<Worker, 'wake' | 'prefer'>
+  findKey(hash: string): Promise<KeyRecord | undefined>
+  saveImage(image: EmbeddedImage): Promise<void>
+}
+
+export function createEndpoints({
+  store,
+  models,
+  clock,
+  presence,
+  worker,
+  findKey,
+  saveImage,
+}: EndpointsOptions): Runs {
+  const rate = createRateCounter(RUNS_LIMIT)
+
+  return {
+    async admit(authorization, ip) {
+      const key = bearerKey(authorization)
+      const record = checkKey(key, await findKey(hashOfKey(key)), clock.now())
+      checkAccess(record, ip)
+      const caller = callerOf(record)
+      if (!rate.take(String(caller.keyId), clock.monotonic())) throw new Refusal('RATE_LIMITED')
+      return caller
+    },
+
+    async create(caller, body) {
+      const order = readCreateRequest(body, models)
+      const { input, images } = extractImages(order.input)
+      for (const image of images) await saveImage(image)
+      await presence.join()
+      const run: StoredRun = {
+        id: newRunId(),
+        accountId: caller.accountId,
+        model: order.model,
+        kind: order.kind,
+        status: 'queued',
+        input,
+        outputs: [],
+        failure: undefined,
+        createdAtMs: clock.now(),
+        startedAtMs: undefined,
+        finishedAtMs: undefined,
+      }
+      const keyId = storedKeyId(caller.keyId)
+      const price = keyId === undefined ? 0 : priceOf(run.kind, input)
+      await store.addRun({ ...run, keyId, price, owner: presence.id }, (standing) =>
+        checkBudget(standing, price),
+      )
+      worker.wake()
+      return run
+    },
+
+    async look(caller, id) {
+      const run = await store.findRun(id, caller.accountId)
+      if (run === undefined) throw new Refusal('run_not_found')
+      if (run.status === 'queued') worker.prefer(run.id)
+      return run
+    },
+  }
+}

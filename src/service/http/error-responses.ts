@@ -1,0 +1,62 @@
+/** The one place where refusals and errors become answers, all in the interface's shape (section 7). */
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { RUNS_PATH } from '../../protocol/routes.js'
+import { Refusal, type RefusalCode } from '../rules/refusal.js'
+import { OUTPUTS_PATH } from '../stored-run.js'
+import { HEALTH_PATH, READY_PATH } from './health-routes.js'
+
+export const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
+
+/** `Content-Range` beside a 416 is all that an error brings along. */
+export const errorHeaders = (error: unknown): Readonly<Record<string, string>> =>
+  (error as { headers?: Readonly<Record<string, string>> } | undefined)?.headers ?? {}
+
+export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
+  reply
+    .code(refusal.status)
+    .header('cache-control', 'no-store')
+    .type('application/json; charset=utf-8')
+    .send(errorBody(refusal))
+
+/** What was thrown, as the refusal that the caller is told: never a stack, nor words of an inner error. */
+export function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  const status = (error as { statusCode?: unknown } | undefined)?.statusCode
+  if (status === 404) return new Refusal('not_found')
+  if (status === 412) return new Refusal('precondition_failed')
+  if (status === 416) return new Refusal('range_not_satisfiable')
+  return new Refusal(typeof status === 'number' && status < 500 ? 'bad_request' : 'internal_error')
+}
+
+const METHODS_OF: readonly (readonly [path: RegExp, allow: string])[] = [
+  [new RegExp(`^${RUNS_PATH}$`), 'POST'],
+  [new RegExp(`^${RUNS_PATH}/[^/]+$`), 'GET, HEAD'],
+  [new RegExp(`^${OUTPUTS_PATH}/[^/]+/[^/]+$`), 'GET, HEAD'],
+  [new RegExp(`^(${HEALTH_PATH}|${READY_PATH})$`), 'GET, HEAD'],
+]
+
+/** No route took the request: the address is unknown (404), or known and not for this method (405). */
+export function sendNoRoute(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const path = request.url.replace(/\?.*$/s, '')
+  const allow = METHODS_OF.find(([known]) => known.test(path))?.[1]
+  if (allow === undefined || allow.split(', ').includes(request.method))
+    return sendRefusal(reply, new Refusal('not_found'))
+  return sendRefusal(reply.header('allow', allow), new Refusal('method_not_allowed', `It takes ${allow}.`))
+}
+
+const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/** What is not HTTP at all has no request to answer, only a socket. */
+export function sendRawRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const refusal = new Refusal(RAW_CODES[error.code ?? ''] ?? 'bad_request')
+  const body = JSON.stringify(errorBody(refusal))
+  socket.end(
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,19 @@
+/** The data folder, opened. */
+import { RushesError } from '../errors.js'
+import { type DataFolders, makeDataFolders } from './data-folders.js'
+import type { Store } from './store/contract.js'
+import { openSqliteStore } from './store/sqlite/index.js'
+
+/** Throws `RushesError` (usage) whatever is wrong with the folder: it is the user's to choose or to mend. */
+export async function openData(root: string): Promise<{ folders: DataFolders; store: Store }> {
+  try {
+    const folders = await makeDataFolders(root)
+    return { folders, store: openSqliteStore(folders.database) }
+  } catch (cause) {
+    if (cause instanceof RushesError) throw cause
+    throw new RushesError('usage', `The data folder ${root} cannot be used: ${(cause as Error).message}`, {
+      hint: 'Give the local service another folder (--data), or mend this one.',
+      cause,
+    })
+  }
+}

@@ -1,0 +1,113 @@
+/** Fetches one reference image from elsewhere, within limits; whatever goes wrong, there is simply no image. */
+import { lookup as systemLookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { withTimeout } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { type Fetch, type HttpResponse, isLoopback } from '../../host/http.js'
+import { isPublicAddress } from './public-address.js'
+
+const DEADLINE_MS = 30_000
+const MAX_REDIRECTS = 5
+
+export interface ReferenceFetchOptions {
+  /**
+   * Whether private, loopback and link-local addresses may be fetched from: only where nobody but this machine's own
+   * users can reach the service, since it must not fetch for a stranger what the stranger cannot reach.
+   */
+  privateAllowed(): boolean
+  readonly clock: Pick<Clock, 'alarm'>
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export interface ReferenceFetch {
+  /** Undefined when there is nothing to be had within the limits. Rejects only with the signal's reason. */
+  get(url: URL, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined>
+  close(): Promise<void>
+}
+
+export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFetchOptions): ReferenceFetch {
+  const closers: (() => Promise<void>)[] = []
+  const networks = new Map<boolean, Promise<Fetch>>()
+
+  /** undici is loaded for the first reference that needs it. */
+  async function createNetworkFor(open: boolean): Promise<Fetch> {
+    const { createNetwork } = await import('../../host/undici.js')
+    // Behind a proxy the address could not be judged, so the guarded network uses none.
+    const network = createNetwork(open ? { env, clock } : { env: {}, clock, lookup: publicLookup })
+    closers.push(() => network.close())
+    return network.fetch
+  }
+
+  function networkFor(open: boolean): Promise<Fetch> {
+    const network = networks.get(open) ?? createNetworkFor(open)
+    networks.set(open, network)
+    return network
+  }
+
+  async function follow(start: URL, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    const open = privateAllowed()
+    const fetch = await networkFor(open)
+    let url = start
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+      if (!isHttp(url) || !(open || mayBePublic(url))) return undefined
+      const answer = await fetch({
+        method: 'GET',
+        url,
+        headers: { accept: 'image/*', 'accept-encoding': 'identity' },
+        signal,
+      })
+      const location = answer.header('location')
+      if (answer.status === 200) return await bytesOf(answer, maxBytes)
+      answer.discard()
+      if (answer.status < 300 || answer.status > 399 || location === undefined) return undefined
+      url = new URL(location, url)
+    }
+    return undefined
+  }
+
+  return {
+    async get(url, maxBytes, signal) {
+      const limit = { timeoutMs: DEADLINE_MS, reason: () => new Error('the host is too slow'), clock, signal }
+      try {
+        return await withTimeout((either) => follow(url, maxBytes, either), limit)
+      } catch {
+        signal.throwIfAborted()
+        return undefined
+      }
+    },
+    close: async () => {
+      await Promise.all(closers.map((close) => close()))
+    },
+  }
+}
+
+const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
+
+/** Names are judged when they are resolved; a literal address never is, so it is judged here. */
+function mayBePublic({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) === 0 ? !isLoopback(host) : isPublicAddress(host)
+}
+
+/** Judges the very addresses that are connected to: a name may resolve differently a moment later. */
+const publicLookup: LookupFunction = (hostname, options, callback) => {
+  systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error) return callback(error, [])
+    if (!addresses.every(({ address }) => isPublicAddress(address)))
+      return callback(new Error('the address is not public'), [])
+    const [first] = addresses
+    if (options.all || first === undefined) return callback(null, addresses)
+    return callback(null, first.address, first.family)
+  })
+}
+
+async function bytesOf(answer: HttpResponse, maxBytes: number): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of answer.body) {
+    bytes += chunk.byteLength
+    if (bytes > maxBytes) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, bytes)
+}

@@ -1,0 +1,100 @@
+/** Accounts, keys and credits on SQLite. */
+import type { OpenDatabase, Value } from '../../../host/database.js'
+import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../account-store.js'
+import { CHECKS, ACCOUNT_SQL as SQL } from './account-statements.js'
+import { accountOfRow, keyDetailsOfRow, keyOfRow, ledgerEntryOfRow } from './rows.js'
+
+type Terms = Omit<KeyTerms, 'name'>
+
+const NO_TERMS: Terms = {
+  disabled: false,
+  expiresAtMs: undefined,
+  spendLimit: undefined,
+  quota: undefined,
+  allowedIps: undefined,
+}
+
+/** In the order in which both statements take them. */
+const valuesOf = ({ disabled, expiresAtMs, spendLimit, quota, allowedIps }: Terms): readonly Value[] => [
+  disabled ? 1 : 0,
+  expiresAtMs ?? null,
+  spendLimit ?? null,
+  quota ?? null,
+  allowedIps === undefined ? null : JSON.stringify(allowedIps),
+]
+
+export function createAccountStore({ run, get, all, transaction, snapshot }: OpenDatabase): AccountStore {
+  /** Undefined when the name is taken. */
+  function insertAccount({ name, credits, nowMs }: NewAccount): number | undefined {
+    const row = get(SQL.addAccount, name, nowMs)
+    if (row === undefined) return undefined
+    const id = Number(row.id)
+    if (credits !== 0) enter(id, credits, nowMs)
+    return id
+  }
+
+  function enter(accountId: number, amount: number, nowMs: number): void {
+    run(SQL.moveBalance, accountId, amount)
+    run(SQL.addEntry, accountId, 'added', amount, null, null, nowMs)
+  }
+
+  const insertKey = ({ accountId, name, hash, nowMs, ...terms }: NewKey): number =>
+    Number(get(SQL.addKey, accountId, name, hash, ...valuesOf({ ...NO_TERMS, ...terms }), nowMs)?.id)
+
+  const accounts = () => all(SQL.listAccounts).map(accountOfRow)
+
+  return {
+    ensureAccount: async (account) =>
+      transaction(() => insertAccount(account) ?? Number(get(SQL.findAccount, account.name)?.id)),
+    addAccount: async (account) =>
+      transaction(() => {
+        const id = insertAccount(account)
+        return id === undefined ? undefined : accounts().find((each) => each.id === id)
+      }),
+    listAccounts: async () => accounts(),
+    setBanned: async (name, banned) => run(SQL.setBanned, name, banned ? 1 : 0).changes > 0,
+
+    addKey: async (key) => insertKey(key),
+    addFirstKey: async (key) =>
+      transaction(() => {
+        if (get(SQL.anyKey) !== undefined) return false
+        insertKey(key)
+        return true
+      }),
+    async findKey(hash) {
+      const row = get(SQL.findKey, hash)
+      return row && keyOfRow(row)
+    },
+    listKeys: async () => all(SQL.listKeys).map(keyDetailsOfRow),
+    changeKey: async (id, changes) =>
+      transaction(() => {
+        const row = get(SQL.findKeyById, id)
+        if (row === undefined) return false
+        const terms = { ...keyDetailsOfRow(row), ...changes }
+        run(SQL.changeKey, id, terms.name, ...valuesOf(terms))
+        return true
+      }),
+
+    addCredits: async ({ account, amount, nowMs }, may) =>
+      transaction(() => {
+        const row = get(SQL.findAccount, account)
+        if (row === undefined) return undefined
+        const balance = Number(row.balance) + amount
+        may(balance)
+        enter(Number(row.id), amount, nowMs)
+        return balance
+      }),
+    listEntries: async (account, limit) => all(SQL.listEntries, account, limit).map(ledgerEntryOfRow),
+    verify: async () =>
+      snapshot(() => {
+        const totals = get(SQL.totals)
+        return {
+          accounts: Number(totals?.accounts),
+          entries: Number(totals?.entries),
+          runs: Number(totals?.runs),
+          credits: Number(totals?.credits),
+          problems: CHECKS.flatMap((sql) => all(sql).map(({ problem }) => String(problem))),
+        }
+      }),
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * The three steps by which credits move on account of a run. Each is a part of the caller's transaction, so that the
+ * run, the entry, the balance and the key's spend change together or not at all.
+ */
+import type { OpenDatabase, Row } from '../../../host/database.js'
+import type { AccountState } from '../../rules/budget.js'
+import type { NewRun } from '../contract.js'
+import { ACCOUNT_SQL as SQL } from './account-statements.js'
+import { accountStateOfRow } from './rows.js'
+
+export interface CreditLedger {
+  /** Throws for a key that is not there. */
+  standing(keyId: number): AccountState
+  charge(run: Pick<NewRun, 'id' | 'accountId' | 'keyId' | 'price'>, nowMs: number): void
+  /** Of a row of the runs. */
+  refund(run: Row, nowMs: number): void
+}
+
+export function createCreditLedger({ run, get }: Pick<OpenDatabase, 'run' | 'get'>): CreditLedger {
+  return {
+    standing(keyId) {
+      const row = get(SQL.standing, keyId)
+      if (row === undefined) throw new Error(`There is no key ${keyId}.`)
+      return accountStateOfRow(row)
+    },
+    charge({ id, accountId, keyId, price }, nowMs) {
+      if (keyId !== undefined) run(SQL.moveSpend, keyId, price, 1)
+      if (price === 0) return
+      run(SQL.moveBalance, accountId, -price)
+      run(SQL.addEntry, accountId, 'charge', -price, id, keyId ?? null, nowMs)
+    },
+    refund({ id, account_id, key_id, price }, nowMs) {
+      if (Number(price) === 0) return
+      const [accountId, keyId] = [Number(account_id), key_id === null ? null : Number(key_id)]
+      if (keyId !== null) run(SQL.moveSpend, keyId, -Number(price), 0)
+      run(SQL.moveBalance, accountId, Number(price))
+      run(SQL.addEntry, accountId, 'refund', Number(price), String(id), keyId, nowMs)
+    },
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * Every statement, whole and by name. A run moves only as `LOCAL_MOVES` (protocol/run.ts) allows: each statement that
+ * moves one names the status that it comes from.
+ */
+export const SQL = {
+  addRun: `
+    INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, owner, created_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', ?8, ?9)`,
+
+  // Asked with every status request: only the columns that are needed.
+  findRun: `
+    SELECT id, account_id, model, kind, status, input, error_code, error_message, created_at, started_at, finished_at
+    FROM runs WHERE id = ?1 AND account_id = ?2`,
+
+  outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
+
+  // Of all that waits one row is kept while sorting, so a long queue costs a look at each and no more.
+  claimRun: `
+    WITH busy AS MATERIALIZED (
+      SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
+    )
+    UPDATE runs SET status = 'processing', owner = ?1, started_at = ?2
+    WHERE sequence = (
+      SELECT runs.sequence
+      FROM runs JOIN accounts ON accounts.id = runs.account_id
+      LEFT JOIN busy ON busy.account_id = runs.account_id
+      WHERE runs.status = 'queued'
+        AND (runs.owner = ?1 OR runs.owner NOT IN (SELECT id FROM workers))
+      ORDER BY runs.owner = ?1 DESC, coalesce(busy.runs, 0), accounts.served,
+        (runs.owner <> ?1 AND runs.id IN (SELECT value FROM json_each(?3))) DESC, runs.sequence
+      LIMIT 1
+    )
+    RETURNING *`,
+
+  noteServed: `UPDATE accounts SET served = (SELECT max(served) + 1 FROM accounts) WHERE id = ?1`,
+
+  finishRun: `
+    UPDATE runs SET status = 'succeeded', finished_at = ?3
+    WHERE id = ?1 AND owner = ?2 AND status = 'processing'`,
+
+  addOutput: `
+    INSERT INTO outputs (run_id, position, token, name, content_type, bytes, sha256)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+
+  failRun: `
+    UPDATE runs SET status = 'failed', finished_at = ?3, error_code = ?4, error_message = ?5
+    WHERE id = ?1 AND owner = ?2 AND status = 'processing'
+    RETURNING *`,
+
+  // One run of the owner's, or, when ?2 is null, all that it was rendering.
+  recordCrash: `
+    UPDATE runs SET
+      attempts = attempts + 1,
+      status = iif(attempts + 1 >= ?3, 'failed', 'queued'),
+      error_code = iif(attempts + 1 >= ?3, ?4, NULL),
+      error_message = iif(attempts + 1 >= ?3, ?5, NULL),
+      started_at = iif(attempts + 1 >= ?3, started_at, NULL),
+      finished_at = iif(attempts + 1 >= ?3, ?6, NULL)
+    WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2)
+    RETURNING *`,
+
+  findOutput: `SELECT * FROM outputs WHERE token = ?1 AND name = ?2`,
+
+  imagesInUse: `
+    SELECT json_extract(image.value, '$.sha256') AS sha256
+    FROM runs, json_each(runs.input, '$.image_urls') AS image
+    WHERE runs.status = 'queued' AND image.type = 'object'
+    UNION
+    SELECT json_extract(image.value, '$.sha256')
+    FROM runs, json_each(runs.input, '$.image_urls') AS image
+    WHERE runs.status = 'processing' AND image.type = 'object'`,
+
+  renewLease: `
+    INSERT INTO workers (id, host, pid, born_at, heartbeat_at) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = ?5`,
+
+  listWorkers: `SELECT * FROM workers`,
+
+  removeDeadWorker: `DELETE FROM workers WHERE id = ?1 AND heartbeat_at = ?2`,
+
+  giveBackRuns: `
+    UPDATE runs SET status = 'queued', started_at = NULL WHERE owner = ?1 AND status = 'processing'`,
+
+  removeWorker: `DELETE FROM workers WHERE id = ?1`,
+} as const

@@ -1,0 +1,113 @@
+/**
+ * The format of `service.db`. Script n brings the file from version n to n+1. A script that was released never
+ * changes; what is to be different comes as a further one.
+ */
+
+const FIRST = `
+CREATE TABLE accounts (
+  id         INTEGER PRIMARY KEY,
+  name       TEXT NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- Only the SHA-256 of a key is kept, in hex.
+CREATE TABLE keys (
+  id         INTEGER PRIMARY KEY,
+  account_id INTEGER NOT NULL REFERENCES accounts (id),
+  name       TEXT NOT NULL,
+  hash       TEXT NOT NULL UNIQUE,
+  disabled   INTEGER NOT NULL DEFAULT 0,
+  expires_at INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- The processes that create or render runs. A row is a lease.
+CREATE TABLE workers (
+  id           TEXT PRIMARY KEY,
+  host         TEXT NOT NULL,
+  pid          INTEGER NOT NULL,
+  born_at      INTEGER NOT NULL,
+  heartbeat_at INTEGER NOT NULL
+) STRICT;
+
+-- owner names a worker, and outlives its row: a run whose owner has no row is an orphan.
+CREATE TABLE runs (
+  sequence      INTEGER PRIMARY KEY AUTOINCREMENT,
+  id            TEXT NOT NULL UNIQUE,
+  account_id    INTEGER NOT NULL REFERENCES accounts (id),
+  key_id        INTEGER REFERENCES keys (id),
+  model         TEXT NOT NULL,
+  kind          TEXT NOT NULL,
+  input         TEXT NOT NULL,
+  status        TEXT NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
+  owner         TEXT NOT NULL,
+  attempts      INTEGER NOT NULL DEFAULT 0,
+  error_code    TEXT,
+  error_message TEXT,
+  created_at    INTEGER NOT NULL,
+  started_at    INTEGER,
+  finished_at   INTEGER
+) STRICT;
+
+CREATE INDEX runs_waiting ON runs (sequence) WHERE status = 'queued';
+CREATE INDEX runs_rendering ON runs (owner) WHERE status = 'processing';
+
+CREATE TABLE outputs (
+  run_id       TEXT NOT NULL REFERENCES runs (id),
+  position     INTEGER NOT NULL,
+  token        TEXT NOT NULL,
+  name         TEXT NOT NULL,
+  content_type TEXT NOT NULL,
+  bytes        INTEGER NOT NULL,
+  sha256       TEXT NOT NULL,
+  PRIMARY KEY (run_id, position),
+  UNIQUE (token, name)
+) STRICT;
+`
+
+/** Credits. What was made before them was free. */
+const CREDITS = `
+-- No balance grows beyond what a double holds exactly.
+ALTER TABLE accounts ADD COLUMN balance INTEGER NOT NULL DEFAULT 0
+  CHECK (balance BETWEEN 0 AND 9007199254740991);
+ALTER TABLE accounts ADD COLUMN banned INTEGER NOT NULL DEFAULT 0;
+-- The number of the turn in which one of its runs was last taken from the queue.
+ALTER TABLE accounts ADD COLUMN served INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE keys ADD COLUMN spend_limit INTEGER;
+ALTER TABLE keys ADD COLUMN spent INTEGER NOT NULL DEFAULT 0 CHECK (spent >= 0);
+ALTER TABLE keys ADD COLUMN quota INTEGER;
+ALTER TABLE keys ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
+-- A list in JSON; null: from anywhere.
+ALTER TABLE keys ADD COLUMN allowed_ips TEXT;
+
+ALTER TABLE runs ADD COLUMN price INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX runs_of_key ON runs (key_id) WHERE key_id IS NOT NULL;
+
+CREATE TABLE credits (
+  sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
+  account_id INTEGER NOT NULL REFERENCES accounts (id),
+  kind       TEXT NOT NULL CHECK (kind IN ('added', 'charge', 'refund')),
+  amount     INTEGER NOT NULL CHECK (amount <> 0),
+  run_id     TEXT REFERENCES runs (id),
+  key_id     INTEGER REFERENCES keys (id),
+  created_at INTEGER NOT NULL,
+  CHECK ((kind = 'added') = (run_id IS NULL))
+) STRICT;
+
+-- A run is charged once, and its charge is given back once.
+CREATE UNIQUE INDEX credits_of_run ON credits (run_id, kind) WHERE run_id IS NOT NULL;
+CREATE INDEX credits_of_account ON credits (account_id, sequence);
+
+CREATE TRIGGER credits_stay BEFORE UPDATE ON credits
+BEGIN SELECT RAISE(ABORT, 'the ledger of credits is only ever added to'); END;
+CREATE TRIGGER credits_remain BEFORE DELETE ON credits
+BEGIN SELECT RAISE(ABORT, 'the ledger of credits is only ever added to'); END;
+
+INSERT INTO credits (account_id, kind, amount, created_at)
+SELECT id, 'added', 10000, created_at FROM accounts WHERE name = 'default';
+UPDATE accounts SET balance = 10000 WHERE name = 'default';
+UPDATE keys SET used = (SELECT count(*) FROM runs WHERE runs.key_id = keys.id);
+`
+
+export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS]

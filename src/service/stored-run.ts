@@ -1,0 +1,63 @@
+/** A run as the local service keeps it, and as it shows it. */
+import type { Kind } from '../protocol/models.js'
+import type { LocalStatus } from '../protocol/run.js'
+
+/** An image that came as a data: URL; its bytes are a file in the data folder, named by their hash. */
+export interface StoredImage {
+  readonly sha256: string
+  readonly bytes: number
+  readonly content_type: string
+}
+
+/** The input as it was sent, except that a data: URL in `image_urls` stands as a `StoredImage`. */
+export type StoredInput = Readonly<Record<string, unknown>>
+
+export interface StoredOutput {
+  /** The secret part of its address, shared by the outputs of one run. */
+  readonly token: string
+  readonly name: string
+  readonly contentType: string
+  readonly bytes: number
+  readonly sha256: string
+}
+
+export interface RunFailure {
+  readonly code: string
+  readonly message: string
+}
+
+export interface StoredRun {
+  readonly id: string
+  readonly accountId: number
+  readonly model: string
+  readonly kind: Kind
+  readonly status: LocalStatus
+  readonly input: StoredInput
+  readonly outputs: readonly StoredOutput[]
+  readonly failure: RunFailure | undefined
+  /** Milliseconds since the epoch, as are the two that follow. */
+  readonly createdAtMs: number
+  readonly startedAtMs: number | undefined
+  readonly finishedAtMs: number | undefined
+}
+
+export const OUTPUTS_PATH = '/outputs'
+
+export const outputUrl = (baseUrl: string, { token, name }: Pick<StoredOutput, 'token' | 'name'>): string =>
+  `${baseUrl}${OUTPUTS_PATH}/${token}/${encodeURIComponent(name)}`
+
+const iso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
+
+/** The run object of the interface (CONTRACT 9): every key always there, unknown ones null. */
+export const runObject = (run: StoredRun, baseUrl: string) => ({
+  id: run.id,
+  model: run.model,
+  status: run.status,
+  input: run.input,
+  output:
+    run.status === 'succeeded' ? { urls: run.outputs.map((output) => outputUrl(baseUrl, output)) } : null,
+  error: run.failure ?? null,
+  created_at: iso(run.createdAtMs),
+  started_at: iso(run.startedAtMs),
+  finished_at: iso(run.finishedAtMs),
+})

@@ -51,7 +51,7 @@ export async function openSession({ ctx, connection, delivery, runs }: SessionOp
     delivery,
     downloader: delivery.target === undefined ? undefined : await ctx.downloader(connection.fetch),
     namer: delivery.target === undefined ? undefined : createNamer(delivery.target),
-    stdout: ctx.stdout.stream,
+    stdout: () => ctx.stdout,
     recorder,
     address: await ctx.address(),
     resume: (id, verb) => resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, id),

@@ -133,7 +133,7 @@ describe('the check of the ranks', () => {
     ['src/client/fetch-status.ts', 'src/client/pace.ts', undefined],
     ['src/protocol/problems.ts', 'src/errors.ts', undefined],
     ['src/cli/commands/run.ts', 'src/protocol/models.ts', undefined],
-    ['bin/rushes.cjs', 'src/cli/process/edge.ts', undefined],
+    ['bin/rushes.cjs', 'src/cli/process/start.ts', undefined],
     ['src/preview/image.ts', 'src/service/engines/engine.ts', undefined],
     ['src/preview/image.ts', 'src/service/endpoints.ts', 'sideways'],
     ['src/client/fetch-status.ts', 'src/download/index.ts', 'sideways'],
@@ -248,12 +248,8 @@ describe('one place each', () => {
   })
 
   it.each([
-    ['process.exit', /\bprocess\.exit\b/, ['src/cli/process/edge.ts']],
-    [
-      'process.argv',
-      /\bprocess\.argv\b/,
-      ['src/cli/process/edge.ts', 'src/cli/process/packs.ts', 'src/cli/process/start.ts'],
-    ],
+    ['process.exit', /\bprocess\.exit\b/, ['src/cli/process/start.ts']],
+    ['process.argv', /\bprocess\.argv\b/, ['src/cli/process/start.ts']],
   ])('%s', (_, pattern, places) =>
     expect(users(pattern).filter((path) => !isOwnProcess(path))).toEqual(places),
   )

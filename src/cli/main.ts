@@ -22,7 +22,7 @@ export interface MainOptions extends Io {
 }
 
 export async function main(options: MainOptions): Promise<number> {
-  const print = options.stdout.write
+  const print = (text: string) => void options.stdout.write(text)
   if (options.argv[0] === '__complete') {
     const { completion } = await import('./completion/index.js')
     print(await completion(options.argv.slice(1), options.env))

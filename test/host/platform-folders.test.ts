@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { compileCacheFolder } from '../../src/cli/process/compile-cache.js'
 import { isLoopback } from '../../src/host/http.js'
 import { platformFolders } from '../../src/host/platform-folders.js'
 
@@ -59,27 +58,6 @@ describe('the folders', () => {
     expect(
       platformFolders('rushes', { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' }, 'linux', unknown),
     ).toEqual(linux('/c/rushes', '/s/rushes'))
-  })
-})
-
-describe('the folder of compiled code', () => {
-  it.each<[Record<string, string>, NodeJS.Platform, string | undefined]>([
-    [{ NODE_COMPILE_CACHE: '/n', HOME: '/h' }, 'linux', '/n'],
-    [{ HOME: '/h' }, 'linux', '/h/.cache/rushes'],
-    [{ HOME: '/h', XDG_CACHE_HOME: '/c' }, 'linux', '/c/rushes'],
-    [{ HOME: '/h', XDG_CACHE_HOME: 'c' }, 'linux', '/h/.cache/rushes'],
-    [{ HOME: '/h', XDG_CACHE_HOME: '/c' }, 'darwin', '/h/Library/Caches/rushes'],
-    [{ LOCALAPPDATA: 'C:\\l' }, 'win32', 'C:\\l\\rushes\\compiled'],
-    [{ USERPROFILE: 'C:\\u' }, 'win32', 'C:\\u\\AppData\\Local\\rushes\\compiled'],
-    [{}, 'linux', undefined],
-    [{ HOME: 'h' }, 'linux', undefined],
-    [{ NODE_COMPILE_CACHE: 'n', HOME: '/h' }, 'linux', undefined],
-    [{ LOCALAPPDATA: 'l' }, 'win32', undefined],
-  ])('%j on %s: %s', (env, platform, folder) => {
-    const unknown = () => {
-      throw new Error('uv_os_homedir returned ENOENT')
-    }
-    expect(compileCacheFolder(env, platform, unknown)).toBe(folder)
   })
 })
 

@@ -77,9 +77,7 @@ export function createPlace(): Place {
   folders.push(root)
   putOnPath(bin)
   const path = [bin, dirname(process.execPath), process.env.PATH].join(delimiter)
-  // Compiled once for all of them.
-  const compiled = join(tmpdir(), 'rushes-e2e-compiled')
-  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh', NODE_COMPILE_CACHE: compiled })
+  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh' })
 }
 
 /** `rushes`, for shell scripts: the program itself, in the very process that was started. */

@@ -5,7 +5,6 @@ import { expect } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { createInterrupts, type InterruptSource } from '../../src/cli/process/interrupts.js'
 import type { InputStream, OutputStream } from '../../src/cli/process/io.js'
-import { outletOf } from '../../src/cli/process/stdio.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { misfitsOf } from './schemas.js'
@@ -65,8 +64,8 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
         ...options.env,
       },
       stdin: () => stdin,
-      stdout: outletOf(stdout.stream),
-      stderr: outletOf(stderr.stream),
+      stdout: stdout.stream,
+      stderr: stderr.stream,
       interrupts,
       parts: { clock, random: () => 0.5, fetch: options.fetch ?? noNetwork },
     }),

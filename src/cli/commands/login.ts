@@ -42,7 +42,7 @@ async function readKey({ stdin: open, stderr, interrupts }: Context, origin: str
   try {
     return await password(
       { message: `API key for ${origin}` },
-      { input: stdin, output: stderr.stream(), signal: interrupts.first },
+      { input: stdin, output: stderr, signal: interrupts.first },
     )
   } catch (error) {
     interrupts.first.throwIfAborted()

@@ -10,16 +10,10 @@ import type { Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { DATABASE_NAME } from '../../service/data-folders.js'
 import type { Globals } from '../flags/globals.js'
+import type { Env } from '../process/io.js'
 import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
 import { profileIn, profilesIn, settingsOf } from '../settings/profile.js'
-import {
-  CONFIG_KEYS,
-  type Env,
-  findSetting,
-  LOCAL_ADDRESS,
-  type SettingName,
-  variable,
-} from '../settings/table.js'
+import { CONFIG_KEYS, findSetting, LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
 import type { Candidate } from './candidates.js'
 
 export interface KnownRun extends RecentRun {

@@ -7,7 +7,7 @@ import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
 import type { Engines } from '../flags/engines.js'
-import type { Env } from '../settings/table.js'
+import type { Env } from '../process/io.js'
 
 export interface LocalService {
   readonly url: string

@@ -3,7 +3,8 @@ import { existsSync, statSync } from 'node:fs'
 import { isLoopback } from '../../host/http.js'
 import type { Context } from '../context/context.js'
 import { asRushesError } from '../process/exit.js'
-import { type Env, variable } from '../settings/table.js'
+import type { Env } from '../process/io.js'
+import { variable } from '../settings/table.js'
 import { type Finding, ok, skipped, trouble, warning } from './finding.js'
 
 export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {

@@ -1,10 +1,10 @@
-/** Signals as the commands see them: data, and two `AbortSignal`s. */
+/** Signals as data, and as two `AbortSignal`s for the commands. */
 import { EXIT } from '../../errors.js'
 
 export const SIGNAL_EXITS = { SIGINT: EXIT.sigint, SIGTERM: EXIT.sigterm, SIGHUP: EXIT.sighup } as const
 export type SignalName = keyof typeof SIGNAL_EXITS
 
-/** Why a command is asked to end: a signal, or a reader of standard output that went away. */
+/** Why a command must end: a signal, or a reader that closed standard output. */
 export class Interruption extends Error {
   override readonly name = 'Interruption'
   readonly by: SignalName | 'stdout closed'
@@ -25,48 +25,24 @@ export interface Interrupts {
 }
 
 export interface InterruptSource extends Interrupts {
-  /** That of the first, once there is one. */
+  /** The first interruption. */
   readonly reason: Interruption | undefined
-  /** The first call asks to end soon, the second to end now; a closed standard output is not waited for. */
+  /** The first call aborts `first`, the second call `second`. A closed standard output aborts both. */
   interrupt(by: SignalName | 'stdout closed'): void
 }
 
-/** The signals are made when they are asked for: a short command ends before anybody would heed them. */
 export function createInterrupts(): InterruptSource {
-  const [first, second] = [createLatch(), createLatch()]
+  const [first, second] = [new AbortController(), new AbortController()]
   return {
-    get first() {
-      return first.signal()
-    },
-    get second() {
-      return second.signal()
-    },
+    first: first.signal,
+    second: second.signal,
     get reason() {
-      return first.reason()
+      return first.signal.reason
     },
     interrupt(by) {
       const reason = new Interruption(by)
-      if (first.reason() !== undefined || by === 'stdout closed') second.abort(reason)
+      if (first.signal.aborted || by === 'stdout closed') second.abort(reason)
       first.abort(reason)
-    },
-  }
-}
-
-function createLatch() {
-  let controller: AbortController | undefined
-  let why: Interruption | undefined
-  return {
-    reason: () => why,
-    signal(): AbortSignal {
-      if (controller === undefined) {
-        controller = new AbortController()
-        if (why !== undefined) controller.abort(why)
-      }
-      return controller.signal
-    },
-    abort(reason: Interruption): void {
-      why ??= reason
-      controller?.abort(why)
     },
   }
 }

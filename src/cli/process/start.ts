@@ -1,25 +1,89 @@
-/** The program's first file, and for its version the only one: nothing is loaded before it is known to be needed. */
+/**
+ * The program's entry: signals, standard streams, the exit code. The only file that reads the arguments of the process
+ * and ends it.
+ */
 import { writeSync } from 'node:fs'
+import { EXIT } from '../../errors.js'
+import { createInterrupts, type InterruptSource, SIGNAL_EXITS, type SignalName } from './interrupts.js'
 import { VERSION } from './version.js'
 
-/** By which everything else is loaded. */
-export { part } from './packs.js'
+const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
 
-const edge = () => import('./edge.js')
+/** After a signal, the longest time for unfinished work and for a reader of standard output that has stopped reading. */
+const GRACE_PERIOD_MS = 2_000
 
-export function start(): void {
-  const [word, ...more] = process.argv.slice(2)
-  if (more.length === 0 && (word === '--version' || word === '-V')) sayVersion()
-  else edge().then(({ runProcess }) => runProcess())
+/** Runs the command line of this process. Never resolves: it ends the process. */
+export async function start(): Promise<void> {
+  const argv = process.argv.slice(2)
+  if (printedVersion(argv)) return
+  const interrupts = createInterrupts()
+  const handlers = SIGNALS.map((name) => [name, () => interruptBy(name, interrupts)] as const)
+  for (const [name, handler] of handlers) process.on(name, handler)
+  const { stdout, stderr } = process
+  // Node ignores SIGPIPE, so a closed pipe is an error of the stream.
+  let stdoutError: NodeJS.ErrnoException | undefined
+  stdout.on('error', (error) => {
+    stdoutError ??= error
+    interrupts.interrupt('stdout closed')
+  })
+  stderr.on('error', () => {})
+
+  // Loaded after the handlers are in place, and not for `--version`.
+  const { main } = await import('../main.js')
+  const exitCode = await main({
+    argv,
+    env: process.env,
+    stdin: () => process.stdin,
+    stdout,
+    stderr,
+    interrupts,
+  })
+
+  const { reason } = interrupts
+  // From here on a signal ends the process at once.
+  for (const [name, handler] of handlers) process.off(name, handler)
+  // `process.exit` drops what is still in a pipe.
+  const written = flush(stdout).then(() => flush(stderr))
+  await (reason === undefined ? written : Promise.race([written, gracePeriod()]))
+  if (stdoutError !== undefined) await endAfter(stdoutError)
+  const signal = reason?.exitCode === exitCode ? reason.by : undefined
+  // A shell stops its script only if the signal itself ended the process.
+  if (signal !== undefined && signal !== 'stdout closed' && process.platform !== 'win32')
+    process.kill(process.pid, signal)
+  process.exit(exitCode)
 }
 
-/** Not by the stream, which takes longer to be opened than Node takes to start. */
-function sayVersion(): void {
+/** Answers `--version` before anything else is loaded. What cannot be written is left to `main`, which reports why. */
+function printedVersion([word, ...more]: readonly string[]): boolean {
+  if (more.length > 0 || (word !== '--version' && word !== '-V')) return false
   try {
     writeSync(1, `${VERSION}\n`)
-  } catch (thrown) {
-    const error = thrown as NodeJS.ErrnoException
-    if (error.code === 'EAGAIN') process.stdout.write(`${VERSION}\n`)
-    else edge().then(({ endWithout }) => endWithout(error))
+    return true
+  } catch {
+    return false
   }
+}
+
+const gracePeriod = () => new Promise((resolve) => setTimeout(resolve, GRACE_PERIOD_MS))
+
+/** A second signal ends the process, whatever a command still waits for. */
+function interruptBy(name: SignalName, interrupts: InterruptSource): void {
+  interrupts.interrupt(name)
+  if (interrupts.second.aborted) setTimeout(() => process.exit(SIGNAL_EXITS[name]), GRACE_PERIOD_MS).unref()
+}
+
+function flush(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    if (stream.destroyed || stream.writableEnded) setImmediate(resolve)
+    // The 'error' event of a write comes after its callback.
+    else stream.write('', () => setImmediate(resolve))
+  })
+}
+
+/** A closed pipe ends the program silently; any other error means that the answer is lost. */
+async function endAfter(error: NodeJS.ErrnoException): Promise<never> {
+  if (error.code === 'EPIPE') process.exit(EXIT.stdoutClosed)
+  process.stderr.write(`error: standard output could not be written: ${error.message}\n`)
+  await flush(process.stderr)
+  process.exit(EXIT.downloadFailed)
 }

@@ -61,7 +61,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     delivery,
     downloader: delivery.target === undefined ? undefined : await ctx.downloader(connection.fetch),
     namer: delivery.target === undefined ? undefined : createNamer(delivery.target),
-    stdout: ctx.stdout.stream,
+    stdout: () => ctx.stdout,
     recorder,
     address,
     resume,

@@ -1,7 +1,8 @@
 /** Where this user's settings and what is remembered lie. */
 import { join } from 'node:path'
 import { type Folders, platformFolders } from '../../host/platform-folders.js'
-import { type Env, variable } from './table.js'
+import type { Env } from '../process/io.js'
+import { variable } from './table.js'
 
 export function foldersOf(env: Env): Folders {
   const usual = platformFolders('rushes', env)

@@ -1,8 +1,9 @@
 /** Where the API key comes from. Never from a flag: it would show in `ps` and in the shell's history. */
 import { readFileSync, statSync } from 'node:fs'
 import { messageOf, RushesError } from '../../errors.js'
+import type { Env } from '../process/io.js'
 import type { StoredKey } from './profile.js'
-import { type Env, variable } from './table.js'
+import { variable } from './table.js'
 
 export interface KeySources {
   readonly env: Env

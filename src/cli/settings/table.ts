@@ -6,8 +6,7 @@ import { usageError } from '../../errors.js'
 import { isModelName } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
 import { parseDuration } from '../flags/duration.js'
-
-export type Env = Readonly<Record<string, string | undefined>>
+import type { Env } from '../process/io.js'
 
 /** Where the key may come from, in the order in which they count; it is no setting, since no file and no flag has it. */
 export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const

@@ -3,7 +3,8 @@
  * that names another character set than UTF-8 (`C`, `POSIX`, `de_DE.ISO-8859-1`) gets them in ASCII. Nothing set at all, as
  * in most containers, says nothing about the terminal, and those of today are UTF-8.
  */
-import { type Env, variable } from '../settings/table.js'
+import type { Env } from '../process/io.js'
+import { variable } from '../settings/table.js'
 
 const SIGNS: Readonly<Record<string, string>> = { '·': '-', '…': '~' }
 const SIGN = new RegExp(`[${Object.keys(SIGNS).join('')}]`, 'g')

@@ -4,7 +4,7 @@
  */
 import type { RushesError } from '../../errors.js'
 import { printable, printableJson } from '../../protocol/text.js'
-import type { Outlet } from '../process/io.js'
+import type { OutputStream } from '../process/io.js'
 import { errorJson, errorLines } from './error-lines.js'
 import type { Style } from './style.js'
 
@@ -34,8 +34,8 @@ export interface Output {
 }
 
 export interface OutputOptions {
-  readonly stdout: Outlet
-  readonly stderr: Outlet
+  readonly stdout: OutputStream
+  readonly stderr: OutputStream
   readonly mode: OutputMode
   readonly style: Output['style']
 }
@@ -50,7 +50,7 @@ export function createOutput({ stdout, stderr, mode, style }: OutputOptions): Ou
   return {
     mode,
     style,
-    stdoutIsTerminal: stdout.isTTY,
+    stdoutIsTerminal: stdout.isTTY === true,
     columns: stdout.columns,
     line(text) {
       hideDrawing()

@@ -131,7 +131,7 @@ async function drawSpinner(
   const shown = () => spinnerText(board(), clock.monotonic() - startedAtMs, stderr.columns)
   const signs = signsFor(env)
   const spinner = ora({
-    stream: stderr.stream() as NodeJS.WriteStream,
+    stream: stderr as NodeJS.WriteStream,
     // ora would otherwise hold standard input, which may be a pipe with a prompt in it.
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
@@ -139,7 +139,7 @@ async function drawSpinner(
     // Of a frame ora asks for this first: the time that passes may leave less room for the rest of the line.
     prefixText() {
       spinner.text = signs(shown().text)
-      return signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr.stream()) }))
+      return signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) }))
     },
     suffixText: () => out.style.err.dim(shown().times),
   })

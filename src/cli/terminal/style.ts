@@ -1,6 +1,6 @@
 /** Colour: the only use of chalk. One instance a stream, since one may be a terminal and the other a pipe. */
-import type { Outlet } from '../process/io.js'
-import { type Env, variable } from '../settings/table.js'
+import type { Env, OutputStream } from '../process/io.js'
+import { variable } from '../settings/table.js'
 
 type Paint = (text: string) => string
 
@@ -18,16 +18,20 @@ const PLAIN: Style = {
 }
 
 /** `NO_COLOR` before `FORCE_COLOR`, then whether the stream is a terminal that knows colour. */
-export async function createStyle(outlet: Outlet, env: Env, { color }: { color: boolean }): Promise<Style> {
-  const level = levelOf(outlet, env, color)
+export async function createStyle(
+  stream: OutputStream,
+  env: Env,
+  { color }: { color: boolean },
+): Promise<Style> {
+  const level = levelOf(stream, env, color)
   if (level === 0) return PLAIN
   const { Chalk } = await import('chalk')
   return new Chalk({ level })
 }
 
-function levelOf(outlet: Outlet, env: Env, color: boolean): 0 | 1 {
+function levelOf(stream: OutputStream, env: Env, color: boolean): 0 | 1 {
   if (!color || variable(env, 'NO_COLOR') !== undefined) return 0
   const force = variable(env, 'FORCE_COLOR')
   if (force !== undefined) return force === '0' || force === 'false' ? 0 : 1
-  return outlet.isTTY && env.TERM !== 'dumb' ? 1 : 0
+  return stream.isTTY === true && env.TERM !== 'dumb' ? 1 : 0
 }

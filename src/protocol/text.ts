@@ -17,7 +17,7 @@ export const escapeControls = (json: string): string =>
   )
 
 /** Deeper than that nobody nests on purpose. */
-const MOST_LEVELS = 200
+const MAX_LEVELS = 200
 
 /** What was parsed may be too deep to be written: V8 reads JSON of any depth, and writes some 4,000 levels. */
 function jsonOf(value: unknown, indent: number | undefined): string {
@@ -25,7 +25,7 @@ function jsonOf(value: unknown, indent: number | undefined): string {
     return JSON.stringify(value, null, indent) ?? 'null'
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    return JSON.stringify(withinLevels(value, MOST_LEVELS), null, indent)
+    return JSON.stringify(withinLevels(value, MAX_LEVELS), null, indent)
   }
 }
 

@@ -37,7 +37,7 @@ export const read = (
     naming: NAMING,
     allowOutside,
     imageTypeOf,
-    mostBodyBytes: MOST_BODY_BYTES,
+    maxBodyBytes: MOST_BODY_BYTES,
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
   })
 

@@ -4,6 +4,7 @@
  */
 import { CsvError, parse } from 'csv-parse/sync'
 import { nearest } from '../../protocol/nearest.js'
+import { kindsWith, parametersOf, valueOfText } from '../../protocol/parameters.js'
 import { LIST_FIELDS, ROW_FIELDS } from './fields.js'
 import { parseJson } from './json.js'
 import { type Position, positionsIn, type Report } from './position.js'
@@ -127,5 +128,14 @@ function cellValue(name: string, cell: string, at: Position, report: Report): No
   // An object in a cell is JSON; what is wrong with it is told at the cell.
   if (name === 'input')
     return parseJson(cell, (_, message) => report(at, message)) ?? { type: 'fields', fields: new Map(), at }
-  return scalar(cell, at)
+  return scalar(typedCell(name, cell), at, cell)
+}
+
+/** A cell as the type that a kind has for this field; the cell's text is kept for a kind that takes texts. */
+function typedCell(name: string, cell: string): string | number | boolean {
+  const values = kindsWith(name).flatMap((kind) => {
+    const schema = parametersOf(kind)[name]
+    return schema === undefined ? [] : [valueOfText(schema, cell)]
+  })
+  return values.find((value) => typeof value !== 'string') ?? cell
 }

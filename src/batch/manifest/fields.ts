@@ -1,25 +1,8 @@
 /** The fields of a row: those of the model schemas, and a few of its own. */
-import {
-  KINDS,
-  type Kind,
-  MODEL_INPUTS,
-  type ModelSchema,
-  type ParameterSchema,
-} from '../../protocol/models.js'
+import { kindsWith, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
 
-export const parametersOf = (kind: Kind): Readonly<Record<string, ParameterSchema>> =>
-  (MODEL_INPUTS[kind] as ModelSchema).properties
-
-/** Every parameter of either model, in the order of the schemas. */
-export const PARAMETERS: readonly string[] = [
-  ...new Set(KINDS.flatMap((kind) => Object.keys(parametersOf(kind)))),
-]
-
-export const kindsWith = (parameter: string): readonly Kind[] =>
-  KINDS.filter((kind) => Object.hasOwn(parametersOf(kind), parameter))
-
-export const LIST_FIELDS: readonly string[] = PARAMETERS.filter((name) =>
-  KINDS.some((kind) => parametersOf(kind)[name]?.type === 'array'),
+export const LIST_FIELDS: readonly string[] = PARAMETER_NAMES.filter((name) =>
+  kindsWith(name).some((kind) => parametersOf(kind)[name]?.type === 'array'),
 )
 
 export const OWN_FIELDS = {
@@ -32,7 +15,7 @@ export const OWN_FIELDS = {
   input: 'the whole input of a model that is neither of the two kinds',
 } as const
 
-export const ROW_FIELDS: readonly string[] = [...Object.keys(OWN_FIELDS), ...PARAMETERS]
+export const ROW_FIELDS: readonly string[] = [...Object.keys(OWN_FIELDS), ...PARAMETER_NAMES]
 
 /** A name belongs to one row. */
 export const DEFAULTS_FIELDS: readonly string[] = ROW_FIELDS.filter((name) => name !== 'name')
@@ -40,4 +23,4 @@ export const DEFAULTS_FIELDS: readonly string[] = ROW_FIELDS.filter((name) => na
 export const TOP_FIELDS = ['models', 'defaults', 'runs'] as const
 
 /** The same as for `rushes run --count`, and for all rows together. */
-export const MOST_RUNS = 10_000
+export const MAX_RUNS = 10_000

@@ -10,7 +10,7 @@ import { parseYaml } from './yaml.js'
 export type Format = 'yaml' | 'json' | 'json-lines' | 'csv'
 
 /** Ten thousand rows with long prompts are a few; a file beyond that is something else. */
-export const MOST_BYTES = 16 * 1024 * 1024
+export const MAX_BYTES = 16 * 1024 * 1024
 
 const BY_EXTENSION: Readonly<Record<string, Format>> = {
   '.yaml': 'yaml',
@@ -66,8 +66,8 @@ export function parseManifest(path: string, bytes: Uint8Array, report: Report): 
 
 /** Without the byte order mark that some editors put in front. */
 function decode(bytes: Uint8Array, report: Report): string | undefined {
-  if (bytes.byteLength > MOST_BYTES) {
-    report(START, `has ${bytes.byteLength} bytes; a manifest has at most ${MOST_BYTES / 1024 / 1024} MiB`)
+  if (bytes.byteLength > MAX_BYTES) {
+    report(START, `has ${bytes.byteLength} bytes; a manifest has at most ${MAX_BYTES / 1024 / 1024} MiB`)
     return undefined
   }
   try {

@@ -5,7 +5,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { type Claimed, findCollisions, sameFileKey } from './collisions.js'
 import type { Entry, Manifest, Reference } from './entry.js'
-import { MOST_RUNS } from './fields.js'
+import { MAX_RUNS } from './fields.js'
 import { parseManifest } from './format.js'
 import { type Grounds, groundsOf } from './inside.js'
 import { type Naming, type Placed, placesOf } from './outputs.js'
@@ -65,8 +65,8 @@ function areTooMany(rows: readonly Row[], { report }: Problems): boolean {
   let runs = 0
   for (const row of rows) {
     runs += row.count
-    if (runs <= MOST_RUNS) continue
-    report(row.positionOf('count'), `makes more than ${MOST_RUNS} runs in all; a manifest takes that many`)
+    if (runs <= MAX_RUNS) continue
+    report(row.positionOf('count'), `makes more than ${MAX_RUNS} runs in all; a manifest takes that many`)
     return true
   }
   return false
@@ -107,10 +107,10 @@ function isAllowed(row: Row, { output }: Placed, { options, grounds, problems }:
 
 function checkSize(row: Row, references: readonly Reference[], { options, problems }: Work): void {
   const bytes = bytesToSend(row.input, references)
-  if (bytes > options.mostBodyBytes)
+  if (bytes > options.maxBodyBytes)
     problems.report(
       row.positionOf('image_urls'),
-      sayTooLarge(`the images make a request of ${bytes} bytes`, options.mostBodyBytes),
+      sayTooLarge(`the images make a request of ${bytes} bytes`, options.maxBodyBytes),
     )
 }
 

@@ -1,6 +1,6 @@
 /** Strict JSON to positioned values, and JSON Lines. `JSON.parse` says nothing of where a value stands. */
 import { positionsIn, type Report } from './position.js'
-import { type Field, MOST_DEPTH, type Node, scalar } from './tree.js'
+import { type Field, MAX_DEPTH, type Node, scalar } from './tree.js'
 
 /** Undefined when the text is no JSON, which was reported then. */
 export function parseJson(text: string, report: Report): Node | undefined {
@@ -90,7 +90,7 @@ function readJson({ text, from, to, positionAt, report }: Source): Node | undefi
   function readValue(depth: number): Node {
     skipSpace()
     const at = positionAt(offset)
-    if (depth > MOST_DEPTH) throw new NotJson(offset, `is nested more than ${MOST_DEPTH} levels deep`)
+    if (depth > MAX_DEPTH) throw new NotJson(offset, `is nested more than ${MAX_DEPTH} levels deep`)
     if (isNext('"')) return scalar(readText(), at)
     if (isNext('[')) {
       const items: Node[] = []

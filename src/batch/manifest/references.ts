@@ -13,7 +13,7 @@ import type { Row } from './row.js'
 export interface ImageRules {
   /** The content type by the first bytes; undefined for anything that is not sent. */
   imageTypeOf(bytes: Uint8Array): string | undefined
-  readonly mostBodyBytes: number
+  readonly maxBodyBytes: number
 }
 
 type Found =
@@ -62,13 +62,13 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
   }
 }
 
-async function lookAt(path: string, { imageTypeOf, mostBodyBytes }: ImageRules): Promise<Found> {
+async function lookAt(path: string, { imageTypeOf, maxBodyBytes }: ImageRules): Promise<Found> {
   const no = (message: string): Found => ({ ok: false, message })
   try {
     const found = await stat(path)
     // Reading a pipe or a device might never end.
     if (!found.isFile()) return no('is no file')
-    if (found.size > mostBodyBytes) return no(sayTooLarge(`has ${found.size} bytes`, mostBodyBytes))
+    if (found.size > maxBodyBytes) return no(sayTooLarge(`has ${found.size} bytes`, maxBodyBytes))
     const bytes = await readFile(path)
     const type = imageTypeOf(bytes)
     if (type === undefined) return no('is not a PNG, JPEG, WebP, GIF or AVIF image')

@@ -1,8 +1,9 @@
 /** One row with what the defaults add to it, checked against the schema of its model. */
-import type { Kind, ModelInput } from '../../protocol/models.js'
+import type { Kind, ModelInput, ParameterSchema } from '../../protocol/models.js'
+import { kindsWith, listedValues, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
-import { kindsWith, MOST_RUNS, PARAMETERS, parametersOf, ROW_FIELDS } from './fields.js'
+import { MAX_RUNS, ROW_FIELDS } from './fields.js'
 import type { Position, Report } from './position.js'
 import { type Subject, subjectOf } from './subject.js'
 import { sayUnknown, type Top } from './top.js'
@@ -74,30 +75,26 @@ function withDefaults(
 }
 
 function inputOf(fields: ReadonlyMap<string, Field>, kind: Kind | undefined): ModelInput {
-  const known = kind === undefined ? [] : Object.keys(parametersOf(kind))
-  const given = known.flatMap((name) => {
+  if (kind === undefined) return {}
+  const given = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
     const value = fields.get(name)?.value
-    return value === undefined ? [] : [[name, parameterOf(name, value)] as const]
+    return value === undefined ? [] : [[name, parameterValue(schema, value)] as const]
   })
   return Object.fromEntries(given)
 }
 
-/** The schemas know texts alone, and `duration: 5` is too natural to be refused. */
-function parameterOf(name: string, value: Node): unknown {
+/** A text may be written without quotes where the format reads a number or a boolean: `duration: 5`, `prompt: 2024`. */
+function parameterValue(schema: ParameterSchema, value: Node): unknown {
   if (value.type !== 'scalar') return plain(value)
-  const hasChoices = kindsWith(name).some((kind) => {
-    const schema = parametersOf(kind)[name]
-    return schema !== undefined && 'enum' in schema && schema.enum !== undefined
-  })
-  if (hasChoices) return String(value.value)
-  if (kindsWith(name).some((kind) => parametersOf(kind)[name]?.type === 'array')) return value.value
-  // A block of YAML ends with a line end that nobody meant; a file's last one is dropped elsewhere too.
+  if (schema.type !== 'string') return value.value
+  if (listedValues(schema) !== undefined) return String(value.value)
+  // A block of YAML ends with a line end that is not meant; the last one of a prompt file is dropped too.
   return value.text.replace(/\r?\n$/, '')
 }
 
 function checkInput(row: Row, kind: Kind, own: ReadonlyMap<string, Field>, report: Report): void {
   const known = parametersOf(kind)
-  for (const name of PARAMETERS) {
+  for (const name of PARAMETER_NAMES) {
     const field = own.get(name)
     if (field !== undefined && !own.has('input') && !Object.hasOwn(known, name))
       report(
@@ -126,22 +123,23 @@ function textOf(name: string, field: Field | undefined, report: Report): string 
   else if (value.text.trim() === '') report(value.at, `${name} is blank`)
   else if (/[\u0000-\u001f\u007f-\u009f]/.test(value.text))
     report(value.at, `${name} holds a control character`)
-  else if (value.text.length > MOST_TEXT) report(value.at, `${name} has more than ${MOST_TEXT} characters`)
+  else if (value.text.length > MAX_NAME_LENGTH)
+    report(value.at, `${name} has more than ${MAX_NAME_LENGTH} characters`)
   else return value.text
   return undefined
 }
 
-const MOST_TEXT = 1_000
+const MAX_NAME_LENGTH = 1_000
 
 function countOf(field: Field | undefined, report: Report): number {
   if (field === undefined) return 1
   const { value } = field
   const text = value.type === 'scalar' && typeof value.value !== 'boolean' ? String(value.value) : ''
   const count = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (count >= 1 && count <= MOST_RUNS) return count
+  if (count >= 1 && count <= MAX_RUNS) return count
   report(
     value.at,
-    `count must be a whole number from 1 to ${MOST_RUNS}${text === '' ? '' : `, not ${shortened(text, 40)}`}`,
+    `count must be a whole number from 1 to ${MAX_RUNS}${text === '' ? '' : `, not ${shortened(text, 40)}`}`,
   )
   return 1
 }

@@ -4,7 +4,8 @@
  * needs the disk or all rows together: images, outputs, names that stand twice.
  */
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
-import { kindsWith, MOST_RUNS, OWN_FIELDS, PARAMETERS, parametersOf } from './fields.js'
+import { kindsWith, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
+import { MAX_RUNS, OWN_FIELDS } from './fields.js'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -33,7 +34,9 @@ function parameterSchema(schema: ParameterSchema): Schema {
     const most = schema.maxItems === undefined ? {} : { maxItems: schema.maxItems }
     return { type: 'array', items: { type: 'string', pattern: '\\S' }, ...most }
   }
-  return schema.enum === undefined ? TEXT : choices(schema.enum)
+  if (schema.type === 'string') return schema.enum === undefined ? TEXT : choices(schema.enum)
+  const { description: _, ...typed } = schema
+  return typed
 }
 
 /** A field that both kinds have takes what either takes; what its own kind takes is said where the kind is known. */
@@ -52,7 +55,7 @@ const described = (name: keyof typeof OWN_FIELDS, schema: Schema): Schema => ({
 })
 
 const COUNT = orNull(
-  { type: 'integer', minimum: 1, maximum: MOST_RUNS },
+  { type: 'integer', minimum: 1, maximum: MAX_RUNS },
   { type: 'string', pattern: '^0*([1-9][0-9]{0,3}|10000)$', maxLength: 5 },
 )
 
@@ -63,7 +66,7 @@ const FIELDS: Readonly<Record<string, Schema>> = {
   output: described('output', orNull(LINE)),
   count: described('count', COUNT),
   input: described('input', { type: ['object', 'null'] }),
-  ...Object.fromEntries(PARAMETERS.map((name) => [name, anyKind(name)])),
+  ...Object.fromEntries(PARAMETER_NAMES.map((name) => [name, anyKind(name)])),
 }
 
 const { name: _, ...DEFAULTS } = FIELDS
@@ -71,7 +74,7 @@ const { name: _, ...DEFAULTS } = FIELDS
 /** What the fields of a kind take; what it does not have may be `null` alone. */
 const kindSchema = (kind: Kind): Schema => ({
   properties: Object.fromEntries(
-    PARAMETERS.map((name) => {
+    PARAMETER_NAMES.map((name) => {
       const schema = parametersOf(kind)[name]
       return [name, schema === undefined ? NULL : orNull(parameterSchema(schema))]
     }),
@@ -95,7 +98,7 @@ const ROW: Schema = {
   allOf: [
     ...KINDS.map((kind) => when(has('kind', { const: kind }), ref(kind))),
     when(has('input'), {
-      properties: { kind: NULL, ...Object.fromEntries(PARAMETERS.map((name) => [name, NULL])) },
+      properties: { kind: NULL, ...Object.fromEntries(PARAMETER_NAMES.map((name) => [name, NULL])) },
     }),
   ],
 }

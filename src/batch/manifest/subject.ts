@@ -1,7 +1,7 @@
 /** What a row is for: one of the two kinds, whose fields it has, or another model, whose whole input it gives. */
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
+import { PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { isKind } from '../../protocol/validate.js'
-import { PARAMETERS } from './fields.js'
 import type { Position, Report } from './position.js'
 import { notAModel, sayUnknown, type Top } from './top.js'
 import { type Field, isNull, plain } from './tree.js'
@@ -27,7 +27,7 @@ export function subjectOf(own: Fields, top: Top, at: Position, report: Report): 
   const model = modelOf(from.get('model'), report)
   const input = own.get('input')
   if (input !== undefined)
-    for (const name of PARAMETERS) {
+    for (const name of PARAMETER_NAMES) {
       const field = own.get(name)
       if (field !== undefined) report(field.at, `${name} stands beside input: put it into input`)
     }

@@ -30,7 +30,7 @@ export interface Fields {
 export type Node = Scalar | List | Fields
 
 /** Deeper than any manifest; below the depth at which a parser that calls itself runs out of stack. */
-export const MOST_DEPTH = 60
+export const MAX_DEPTH = 60
 
 export const scalar = (value: Scalar['value'], at: Position, text = String(value ?? '')): Scalar => ({
   type: 'scalar',

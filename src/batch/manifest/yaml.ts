@@ -14,18 +14,18 @@ import {
   type YAMLMap,
 } from 'yaml'
 import { type Position, positionsIn, type Report, START } from './position.js'
-import { type Field, type Fields, type List, MOST_DEPTH, type Node, scalar } from './tree.js'
+import { type Field, type Fields, type List, MAX_DEPTH, type Node, scalar } from './tree.js'
 
 /** Values of a manifest, each use of an alias counted in full. */
-const MOST_VALUES = 1_000_000
+const MAX_VALUES = 1_000_000
 
 /** Undefined when there is nothing to go on with; what is wrong was reported then. */
 export function parseYaml(text: string, report: Report): Node | undefined {
   const positionAt = positionsIn(text)
   const tokens = [...new Parser().parse(text)]
   // The parser itself copes with any depth, but its next step calls itself, and Node dies of that without an error.
-  if (tokens.some((token) => depthOf(token) > 4 * MOST_DEPTH)) {
-    report(positionAt(0), `is nested more than ${MOST_DEPTH} levels deep`)
+  if (tokens.some((token) => depthOf(token) > 4 * MAX_DEPTH)) {
+    report(positionAt(0), `is nested more than ${MAX_DEPTH} levels deep`)
     return undefined
   }
   // Duplicates are looked for below: the library compares every key of a map with every other.
@@ -91,12 +91,12 @@ function createReader(positionAt: (offset: number) => Position, report: Report) 
       values: inner.reduce((sum, { values }) => sum + values, 1),
       depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
     }
-    if (size.values > MOST_VALUES || size.depth > MOST_DEPTH) {
+    if (size.values > MAX_VALUES || size.depth > MAX_DEPTH) {
       // Whatever contains it would be so as well: once is enough.
       if (!isTooMuch)
         report(
           made.at,
-          size.depth > MOST_DEPTH ? 'is nested too deeply' : 'is too much once its aliases are filled in',
+          size.depth > MAX_DEPTH ? 'is nested too deeply' : 'is too much once its aliases are filled in',
         )
       isTooMuch = true
       return scalar(null, made.at)

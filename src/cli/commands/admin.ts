@@ -8,7 +8,7 @@ import { creditsCommands } from '../admin/credits.js'
 import { keyCommands } from '../admin/keys.js'
 import { type AdminCommand, type AdminFlags, perform } from '../admin/open.js'
 import { verifyCommand } from '../admin/verify.js'
-import type { CommandEnvironment } from '../program.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 const GROUPS = [
   ['account', 'who pays', accountCommands],

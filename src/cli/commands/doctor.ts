@@ -9,7 +9,7 @@ import { checkAddress, checkConfig, checkProxy } from '../doctor/settings.js'
 import { checkDatabase, checkDisk, checkJournal, checkStateFolder } from '../doctor/state.js'
 import { exitCodeOf } from '../process/exit.js'
 import { VERSION } from '../process/version.js'
-import type { CommandEnvironment } from '../program.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
   command.action(() => run(command, examine))

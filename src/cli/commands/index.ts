@@ -1,6 +1,6 @@
 /** The commands, in the order of the help. Adding one is one file and one line here. */
 import type { Command } from 'commander'
-import type { CommandEnvironment } from '../program.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface CommandRow {
   readonly name: string

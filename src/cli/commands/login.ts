@@ -4,9 +4,9 @@ import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Context } from '../context/context.js'
 import { linesOf, readStdin } from '../process/stdin.js'
-import type { CommandEnvironment } from '../program.js'
 import { usable } from '../settings/key.js'
 import { withValue } from '../settings/profile.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface LoginOptions {
   readonly verify: boolean

@@ -6,12 +6,12 @@ import type { Context } from '../context/context.js'
 import { asRushesError, exitCodeOf } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
 import { checkIds, readIds } from '../process/stdin.js'
-import type { CommandEnvironment } from '../program.js'
 import { type Known, knownOf } from '../runs/follow.js'
 import { inOrder } from '../runs/in-order.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 import { statusCells } from '../terminal/status-cell.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface StatusOptions {
   readonly ids: readonly string[]

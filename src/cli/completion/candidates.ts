@@ -3,16 +3,12 @@
  * argument has a row; a test holds that.
  */
 import type { Argument, Option } from 'commander'
-import { KINDS, MODEL_INPUTS, type ModelSchema } from '../../protocol/models.js'
+import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
+import { listedValues, parametersOf } from '../../protocol/parameters.js'
 import { flagOf } from '../flags/model.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
-import type { Known, KnownRun } from './known.js'
+import type { Candidate, Known, KnownRun } from './known.js'
 import type { Spot } from './line.js'
-
-export interface Candidate {
-  readonly value: string
-  readonly about: string
-}
 
 export interface Offer {
   readonly candidates: readonly Candidate[]
@@ -123,13 +119,12 @@ const ARGUMENTS: Readonly<Record<string, Source>> = {
 const settings = (): Offer =>
   offer(CONFIG_KEYS.map((key) => ({ value: key, about: settingOfKey(key).about })))
 
-/** The values that the schema of the command's model allows for a flag. */
-function schemaValues(path: readonly string[], { long }: Option): readonly string[] | undefined {
-  const kind = KINDS.find((each) => each === path.at(-1))
-  if (path[0] !== 'run' || kind === undefined) return undefined
-  const { properties } = MODEL_INPUTS[kind] as ModelSchema
-  const [, schema] = Object.entries(properties).find(([name]) => flagOf(name) === long) ?? []
-  return schema?.type === 'string' ? schema.enum : undefined
+/** The values that the schema of the command's model lists for a flag. */
+function schemaValues([command, word]: readonly string[], { long }: Option): readonly string[] | undefined {
+  const kind = KINDS.find((each) => each === word)
+  if (command !== 'run' || kind === undefined) return undefined
+  const [, schema] = Object.entries(parametersOf(kind)).find(([name]) => flagOf(name) === long) ?? []
+  return schema === undefined ? undefined : listedValues(schema)
 }
 
 /** Undefined where no row says what the value of a flag is. */

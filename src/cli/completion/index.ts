@@ -12,8 +12,8 @@ import { commandWord, globalsOf } from '../flags/globals.js'
 import { TOPICS } from '../help/topics.js'
 import { createProgram } from '../program.js'
 import type { Env } from '../settings/table.js'
-import { type Candidate, type Offer, sourceOfArgument, sourceOfOption } from './candidates.js'
-import { createKnown, type Known } from './known.js'
+import { type Offer, sourceOfArgument, sourceOfOption } from './candidates.js'
+import { type Candidate, createKnown, type Known } from './known.js'
 import { type Spot, spotOf } from './line.js'
 
 const NOTHING: Offer = { candidates: [] }

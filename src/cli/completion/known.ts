@@ -6,11 +6,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseBaseUrl } from '../../client/address.js'
 import type { Glimpse } from '../../journal/readonly-queries.js'
-import type { Kind } from '../../protocol/models.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { DATABASE_NAME } from '../../service/folders.js'
 import type { Globals } from '../flags/globals.js'
 import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
+import { MODEL_SETTINGS } from '../settings/models.js'
 import { profileIn, profilesIn, settingsOf } from '../settings/profile.js'
 import {
   CONFIG_KEYS,
@@ -20,7 +21,11 @@ import {
   type SettingName,
   variable,
 } from '../settings/table.js'
-import type { Candidate } from './candidates.js'
+
+export interface Candidate {
+  readonly value: string
+  readonly about: string
+}
 
 export interface KnownRun extends Glimpse {
   /** One printable line. */
@@ -37,7 +42,7 @@ export interface Known {
   service(): Promise<{ readonly accounts: readonly Candidate[]; readonly keys: readonly Candidate[] }>
 }
 
-const MOST_RUNS = 1_000
+const MAX_RUNS = 1_000
 const ABOUT_LENGTH = 60
 
 /** A server chose ids and statuses: only what no shell reads as anything but a word is put on a command line. */
@@ -76,7 +81,7 @@ export function createKnown(env: Env, globals: Globals): Known {
       // The database alone costs as much as everything else here.
       if (!existsSync(path)) return []
       const { glanceAt } = await import('../../journal/readonly-queries.js')
-      return glanceAt(path, MOST_RUNS)
+      return glanceAt(path, MAX_RUNS)
         .filter(({ name, status }) => isPlainWord(name) && isPlainWord(status))
         .map((run) => ({ ...run, about: aboutOf(run) }))
     })
@@ -89,13 +94,10 @@ export function createKnown(env: Env, globals: Globals): Known {
       return here === undefined ? all : all.filter((run) => run.address === here)
     },
     async models(kind) {
-      const names = [
-        kind !== 'image' ? await setting('videoModel') : undefined,
-        kind !== 'video' ? await setting('imageModel') : undefined,
-        ...(await everyRun())
-          .filter((run) => kind === undefined || run.kind === kind)
-          .map(({ model }) => model),
-      ].filter((name) => name !== undefined && isPlainWord(name))
+      const isMeant = (each: string | undefined) => kind === undefined || each === kind
+      const set = await Promise.all(KINDS.filter(isMeant).map((each) => setting(MODEL_SETTINGS[each])))
+      const used = (await everyRun()).filter((run) => isMeant(run.kind)).map(({ model }) => model)
+      const names = [...set, ...used].filter((name) => name !== undefined && isPlainWord(name))
       return [...new Set(names)].map((value) => ({ value: value ?? '', about: '' }))
     },
     async profiles() {

@@ -1,48 +1,62 @@
-/** Model flags, projected from a model's schema: a parameter there is a flag here. */
+/** Model flags, projected from a model's schema: each parameter is a flag. */
 import { Option } from 'commander'
-import { type Kind, MODEL_INPUTS, type ModelSchema, type ParameterSchema } from '../../protocol/models.js'
+import type { Kind, ParameterSchema } from '../../protocol/models.js'
+import { describeType, listedValues, parametersOf, valueOfText } from '../../protocol/parameters.js'
 import { repeated } from './repeated.js'
 
 const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
 
-/** A list is named by one of its entries. */
+/** The flag of a list is named by one of its entries. */
 const FLAGS: Readonly<Record<string, string>> = { image_urls: '--image-url' }
 
 /** `aspect_ratio` is `--aspect-ratio`. */
 export const flagOf = (parameter: string): string => FLAGS[parameter] ?? `--${parameter.replaceAll('_', '-')}`
 
-const parametersOf = (kind: Kind): readonly (readonly [string, ParameterSchema])[] =>
-  Object.entries((MODEL_INPUTS[kind] as ModelSchema).properties)
+/** A boolean is turned off by this flag. */
+export const negatedFlagOf = (parameter: string): string => flagOf(parameter).replace(/^--/, '--no-')
+
+export type ParameterValue = string | number | boolean | readonly string[]
 
 function optionOf(name: string, schema: ParameterSchema): Option {
+  const { description } = schema
   const short = SHORT[name]
   const flag = short === undefined ? flagOf(name) : `${short}, ${flagOf(name)}`
-  if (schema.type === 'array') {
-    const most = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`
-    return new Option(
-      `${flag} <source>`,
-      `${schema.description}: URL, path, run:<id> or - (repeatable${most})`,
-    ).argParser(repeated)
+  const listed = listedValues(schema)
+  if (listed !== undefined) return new Option(`${flag} <value>`, `${description}: ${listed.join(', ')}`)
+  switch (schema.type) {
+    case 'array': {
+      const limit = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`
+      const about = `${description}: URL, path, run:<id> or - (repeatable${limit})`
+      return new Option(`${flag} <source>`, about).argParser(repeated)
+    }
+    case 'boolean':
+      return new Option(flag, description)
+    case 'string':
+      return new Option(`${flag} <text>`, description)
+    default:
+      return new Option(`${flag} <n>`, `${description}: ${describeType(schema)}`)
   }
-  if (schema.enum === undefined) return new Option(`${flag} <text>`, schema.description)
-  return new Option(`${flag} <value>`, `${schema.description}: ${schema.enum.join(', ')}`)
 }
 
 export const modelOptions = (kind: Kind): readonly Option[] =>
-  parametersOf(kind).map(([name, schema]) => optionOf(name, schema).helpGroup('Model options:'))
+  Object.entries(parametersOf(kind))
+    .flatMap(([name, schema]) => [
+      optionOf(name, schema),
+      ...(schema.type === 'boolean' ? [new Option(negatedFlagOf(name), `turns ${flagOf(name)} off`)] : []),
+    ])
+    .map((option) => option.helpGroup('Model options:'))
 
-const camelCase = (flag: string): string =>
-  flag.slice(2).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
-
-/** The parameters that flags set, by their names in the schema; lists and texts as they were given. */
+/** The parameters that flags set, by their names in the schema, as values of its types. */
 export function parametersGiven(
   kind: Kind,
   options: Readonly<Record<string, unknown>>,
-): Record<string, string | readonly string[]> {
-  const given: Record<string, string | readonly string[]> = {}
-  for (const [name] of parametersOf(kind)) {
-    const value = options[camelCase(flagOf(name))]
-    if (typeof value === 'string' || Array.isArray(value)) given[name] = value as string | readonly string[]
-  }
-  return given
+): Readonly<Record<string, ParameterValue>> {
+  const given = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
+    const value = options[optionOf(name, schema).attributeName()] as
+      | Exclude<ParameterValue, number>
+      | undefined
+    if (value === undefined) return []
+    return [[name, typeof value === 'string' ? valueOfText(schema, value) : value] as const]
+  })
+  return Object.fromEntries(given)
 }

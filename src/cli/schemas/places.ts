@@ -26,9 +26,14 @@ const PARAMETER: Schema = {
   type: 'object',
   required: ['type', 'description'],
   properties: {
-    type: text('a text, or a list of texts', { enum: ['string', 'array'] }),
+    type: text('of its values', { enum: ['string', 'integer', 'number', 'boolean', 'array'] }),
     description: text('what it is'),
-    enum: list('what it may be; a text without it may be anything', text('a value')),
+    enum: list('what it may be; a value without it may be any of its type', {
+      description: 'a value',
+      type: ['string', 'number'],
+    }),
+    minimum: { description: 'the least that a number may be', type: 'number' },
+    maximum: { description: 'the most that a number may be', type: 'number' },
     items: record('of a list', { type: text('of an entry', { const: 'string' }) }),
     maxItems: { description: 'how many entries at most', type: 'integer', minimum: 1 },
   },

@@ -13,7 +13,7 @@ export interface TableOptions {
 const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'CREATED', 'PROMPT']
 const GAP = '  '
 /** Less of a prompt says nothing. */
-const SHORTEST_PROMPT = 10
+const MIN_PROMPT_COLUMNS = 10
 
 const UNITS: readonly (readonly [number, string])[] = [
   [86_400_000, 'd'],
@@ -37,7 +37,7 @@ const EXPENDABLE = [2, 3, 4]
 /** The columns before the prompt that leave room for it; the prompt goes where not even that helps. */
 function shownOf(widths: readonly number[], columns: number): readonly number[] {
   const leaves = (shown: readonly number[]) =>
-    columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0) >= SHORTEST_PROMPT
+    columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0) >= MIN_PROMPT_COLUMNS
   let shown = widths.map((_, at) => at)
   for (const at of EXPENDABLE) if (!leaves(shown)) shown = shown.filter((each) => each !== at)
   return shown
@@ -62,7 +62,7 @@ export function listTable(
         const cell = padded(cells[at] ?? '', widths[at] ?? 0)
         return at === 1 ? colour(cell) : cell
       }),
-      ...(left < SHORTEST_PROMPT ? [] : [cutToColumns(cells.at(-1) ?? '', left)]),
+      ...(left < MIN_PROMPT_COLUMNS ? [] : [cutToColumns(cells.at(-1) ?? '', left)]),
     ]
       .join(GAP)
       .trimEnd()

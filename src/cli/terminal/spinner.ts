@@ -5,7 +5,7 @@ import { columnsOf, cutToColumns } from './columns.js'
 import { type Amount, type Board, counted, sayBytes, sayElapsed, sayUsual } from './progress-lines.js'
 
 /** So many runs are shown above the line; the rest is a number. */
-const MOST_ROWS = 8
+const MAX_ROWS = 8
 
 /** The spinner, a space on either side, and one column that stays free: some terminals wrap as soon as the last is filled. */
 const SPINNER_COLUMNS = 4
@@ -23,7 +23,7 @@ export interface Screen {
  */
 export function rowsText(live: ReadonlyMap<string, string>, runs: number, screen: Screen): string {
   if (runs === 1) return ''
-  const most = Math.min(MOST_ROWS, Math.max(0, Math.floor((screen.rows ?? 24) / 2) - 2))
+  const most = Math.min(MAX_ROWS, Math.max(0, Math.floor((screen.rows ?? 24) / 2) - 2))
   const shown = [...live].slice(0, most)
   const width = Math.max(1, (screen.columns ?? USUAL_COLUMNS) - 4)
   const rows = shown.map(([run, status]) => `  ${rowText(printable(run), printable(status), width)}\n`)

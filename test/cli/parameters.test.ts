@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { MANIFEST_SCHEMA } from '../../src/batch/manifest/schema.js'
+import { MANIFEST_SCHEMA } from '../../src/batch/manifest/manifest-schema.js'
 import { agents } from '../../src/cli/help/agents.js'
 import type { InputOf } from '../../src/protocol/models.js'
 import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'

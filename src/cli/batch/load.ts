@@ -3,7 +3,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { lockPathOf } from '../../batch/lock/lock.js'
 import { MAX_BYTES } from '../../batch/manifest/format.js'
-import { type Manifest, type Problem, readManifest } from '../../batch/manifest/index.js'
+import { type Manifest, type ManifestProblem, readManifest } from '../../batch/manifest/index.js'
 import { checkPlaceholders, fill } from '../../download/placeholders.js'
 import { safePart, unreserved } from '../../download/safe.js'
 import { type RushesError, usageError } from '../../errors.js'
@@ -60,7 +60,7 @@ function readFile(path: string): Uint8Array {
 /** More than a screen or two helps nobody. */
 const MOST_SHOWN = 200
 
-function manifestError(name: string, problems: readonly Problem[]): RushesError {
+function manifestError(name: string, problems: readonly ManifestProblem[]): RushesError {
   const lines = problems
     .slice(0, MOST_SHOWN)
     .map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`)

@@ -1,6 +1,6 @@
 /** From the manifest and the lock file to the plan, and what keeps the plan from being carried out. No network, no key. */
 import { readLock } from '../../batch/lock/file.js'
-import type { Entry, Manifest } from '../../batch/manifest/index.js'
+import type { Manifest, ManifestEntry } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type Step } from '../../batch/plan/index.js'
 import { usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
@@ -75,12 +75,12 @@ function missingFor(steps: readonly Step[]): readonly Missing[] {
 /** A glob means a run by its name, by the name of its row, or by its output. */
 async function selectorFor(
   only: readonly string[],
-  entries: readonly Entry[],
-): Promise<(entry: Entry) => boolean> {
+  entries: readonly ManifestEntry[],
+): Promise<(entry: ManifestEntry) => boolean> {
   if (only.length === 0) return () => true
   const { default: picomatch } = await import('picomatch')
   const matchers = only.map((glob) => ({ glob, matches: picomatch(glob, { dot: true }) }))
-  const means = ({ name, rowName, output }: Entry, matches: (text: string) => boolean) =>
+  const means = ({ name, rowName, output }: ManifestEntry, matches: (text: string) => boolean) =>
     [name, rowName, output].some((text) => matches(text))
   for (const { glob, matches } of matchers)
     if (!entries.some((entry) => means(entry, matches))) {

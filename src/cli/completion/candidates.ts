@@ -7,8 +7,8 @@ import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
 import { listedValues, parametersOf } from '../../protocol/parameters.js'
 import { flagOf } from '../flags/model.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
-import type { Candidate, Known, KnownRun } from './known.js'
 import type { Spot } from './line.js'
+import type { Candidate, Known, KnownRun } from './local-names.js'
 
 export interface Offer {
   readonly candidates: readonly Candidate[]

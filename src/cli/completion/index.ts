@@ -13,8 +13,8 @@ import { TOPICS } from '../help/topics.js'
 import { createProgram } from '../program.js'
 import type { Env } from '../settings/table.js'
 import { type Offer, sourceOfArgument, sourceOfOption } from './candidates.js'
-import { type Candidate, createKnown, type Known } from './known.js'
 import { type Spot, spotOf } from './line.js'
+import { type Candidate, createKnown, type Known } from './local-names.js'
 
 const NOTHING: Offer = { candidates: [] }
 

@@ -1,38 +1,38 @@
-/** One row with what the defaults add to it, checked against the schema of its model. */
+/** Reads one row, merges the defaults into it and checks it against the schema of its model. */
 import type { Kind, ModelInput, ParameterSchema } from '../../protocol/models.js'
 import { kindsWith, listedValues, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
-import { MAX_RUNS, ROW_FIELDS } from './fields.js'
+import { type Field, type Fields, isNull, type Node, plain } from './nodes.js'
 import type { Position, Report } from './position.js'
-import { type Subject, subjectOf } from './subject.js'
-import { sayUnknown, type Top } from './top.js'
-import { type Field, type Fields, isNull, type Node, plain } from './tree.js'
+import { MAX_RUNS, ROW_FIELDS } from './row-fields.js'
+import { modelOfRow, type RowModel } from './row-model.js'
+import { type Sections, unknownMessage } from './sections.js'
 
-export interface Row extends Subject {
+export interface Row extends RowModel {
   readonly at: Position
   readonly name: string | undefined
-  /** As it is written: placeholders are filled in later. */
+  /** As written, before placeholders are filled in. */
   readonly output: string | undefined
-  /** Whether `output` comes from the defaults, where it stands for several rows. */
+  /** Whether `output` comes from the defaults and so applies to several rows. */
   readonly isOutputShared: boolean
   readonly count: number
-  /** It gives its whole input itself, which is sent as it is. */
+  /** The row has an `input` of its own, which is sent unchanged. */
   readonly hasOwnInput: boolean
-  /** Local images by the paths that are written. */
+  /** With local images by path. */
   readonly input: ModelInput
-  /** Where a field of it stands, for what is found wrong later; the row itself where it says nothing of it. */
+  /** The position of a field for later problems; the position of the row when it lacks the field. */
   positionOf(name: string, item?: number): Position
 }
 
-export function readRow(node: Fields, top: Top, report: Report): Row {
+export function readRow(node: Fields, sections: Sections, report: Report): Row {
   const own = new Map([...node.fields].filter(([, { value }]) => !isNull(value)))
   for (const [name, { at }] of own)
-    if (!ROW_FIELDS.includes(name)) report(at, sayUnknown('there is no field', name, ROW_FIELDS))
-  const subject = subjectOf(own, top, node.at, report)
-  const fields = subject.kind === undefined ? own : withDefaults(own, node, subject.kind, top)
-  const output = own.get('output') ?? unlessUndone(node, 'output', top)
-  const count = own.get('count') ?? unlessUndone(node, 'count', top)
+    if (!ROW_FIELDS.includes(name)) report(at, unknownMessage('there is no field', name, ROW_FIELDS))
+  const subject = modelOfRow(own, sections, node.at, report)
+  const fields = subject.kind === undefined ? own : withDefaults(own, node, subject.kind, sections)
+  const output = own.get('output') ?? defaultUnlessGiven(node, 'output', sections)
+  const count = own.get('count') ?? defaultUnlessGiven(node, 'count', sections)
   const row: Row = {
     kind: subject.kind,
     model: subject.model,
@@ -53,22 +53,22 @@ export function readRow(node: Fields, top: Top, report: Report): Row {
   return row
 }
 
-/** A field of the defaults, unless the row says `null`. */
-const unlessUndone = ({ fields }: Fields, name: string, { defaults }: Top): Field | undefined => {
+/** A field of the defaults, unless the row has it, even as `null`. */
+const defaultUnlessGiven = ({ fields }: Fields, name: string, { defaults }: Sections): Field | undefined => {
   const found = fields.has(name) ? undefined : defaults.get(name)
   return found === undefined || isNull(found.value) ? undefined : found
 }
 
-/** What the other kind alone knows is left out: one `quality` serves a manifest that has videos in it too. */
+/** Only the parameters of the row's kind: a manifest with videos may have a default `quality` for its images. */
 function withDefaults(
   own: ReadonlyMap<string, Field>,
   node: Fields,
   kind: Kind,
-  top: Top,
+  sections: Sections,
 ): ReadonlyMap<string, Field> {
   const fields = new Map(own)
   for (const name of Object.keys(parametersOf(kind))) {
-    const field = unlessUndone(node, name, top)
+    const field = defaultUnlessGiven(node, name, sections)
     if (field !== undefined) fields.set(name, field)
   }
   return fields

@@ -1,4 +1,4 @@
-/** The fields of a row: those of the model schemas, and a few of its own. */
+/** The fields of a manifest row: the parameters of the model schemas, and its own. */
 import { kindsWith, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
 
 export const LIST_FIELDS: readonly string[] = PARAMETER_NAMES.filter((name) =>
@@ -17,10 +17,10 @@ export const OWN_FIELDS = {
 
 export const ROW_FIELDS: readonly string[] = [...Object.keys(OWN_FIELDS), ...PARAMETER_NAMES]
 
-/** A name belongs to one row. */
+/** A name cannot be shared, so defaults have none. */
 export const DEFAULTS_FIELDS: readonly string[] = ROW_FIELDS.filter((name) => name !== 'name')
 
 export const TOP_FIELDS = ['models', 'defaults', 'runs'] as const
 
-/** The same as for `rushes run --count`, and for all rows together. */
+/** For all rows together, and the same as for `rushes run --count`. */
 export const MAX_RUNS = 10_000

@@ -1,7 +1,7 @@
 /** What the commands print that are about this machine, its settings and the models. */
 import { KINDS } from '../../protocol/models.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
-import { list, orNull, record, type Schema, text } from './words.js'
+import { list, orNull, record, type Schema, text } from './schema-builders.js'
 
 export const DOCTOR_SCHEMA = record('One line for each check.', {
   check: text('what was looked at'),

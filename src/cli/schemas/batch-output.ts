@@ -1,7 +1,17 @@
 /** What `rushes batch` prints, and its lock file. */
 import { KINDS } from '../../protocol/models.js'
-import { SHORT_ERROR } from './run.js'
-import { bytes, integer, milliseconds, orNull, record, type Schema, sha256, text, time } from './words.js'
+import { SHORT_ERROR } from './run-output.js'
+import {
+  bytes,
+  integer,
+  milliseconds,
+  orNull,
+  record,
+  type Schema,
+  sha256,
+  text,
+  time,
+} from './schema-builders.js'
 
 const NAME = text('the name of the run in the manifest')
 const KIND = text('null where the row has an input of its own', { enum: KINDS })

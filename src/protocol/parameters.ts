@@ -1,7 +1,7 @@
 /**
- * What a parameter's schema says, as the rest of the program needs it: its name among the kinds, its values in words,
- * and a text as a value of its type. Everything that handles parameters goes through here, so that a new one of any
- * type is one property in `models.ts`.
+ * What the rest of the program needs to know about parameters: which kinds have them, their types in words, and texts as
+ * values of their types. Nothing else branches on the types but the flags, so a new parameter is one property in
+ * `models.ts`.
  */
 import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema, type ParameterSchema } from './models.js'
 
@@ -19,7 +19,7 @@ export const PARAMETER_NAMES: readonly string[] = [
 export const kindsWith = (name: string): readonly Kind[] =>
   KINDS.filter((kind) => Object.hasOwn(parametersOf(kind), name))
 
-/** The values that a schema lists, as they are typed; undefined where it allows more than a list. */
+/** The values that a schema lists, as text; undefined when it lists none. */
 export const listedValues = (schema: ParameterSchema): readonly string[] | undefined =>
   'enum' in schema && schema.enum !== undefined ? schema.enum.map(String) : undefined
 
@@ -53,15 +53,15 @@ const WHOLE_NUMBER = /^-?\d+$/
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
 
 /**
- * A flag's value or a CSV cell as a value of the schema's type. A text that is none stays as it is: validation then
- * reports it in the same words as a wrong value of `--input`.
+ * A flag's value or a CSV cell as a value of the schema's type. An invalid text is returned unchanged: validation then
+ * reports it with the same message as an invalid value of `--input`.
  */
 export function valueOfText({ type }: ParameterSchema, text: string): string | number | boolean {
   switch (type) {
     case 'boolean':
       return /^true$/i.test(text) ? true : /^false$/i.test(text) ? false : text
     case 'integer':
-      // Beyond 2^53 another number would be sent than was typed.
+      // Beyond 2^53 a number would lose digits.
       return WHOLE_NUMBER.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : text
     case 'number':
       return NUMBER.test(text) && Number.isFinite(Number(text)) ? Number(text) : text

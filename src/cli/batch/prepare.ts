@@ -9,7 +9,7 @@ import { nearest } from '../../protocol/nearest.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import type { Missing } from '../settings/missing.js'
-import { missingModel, modelsByKind } from '../settings/models.js'
+import { missingModel, modelsByKind } from '../settings/model-settings.js'
 import type { Loaded } from './load.js'
 import type { BatchOptions } from './options.js'
 

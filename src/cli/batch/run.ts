@@ -9,7 +9,7 @@ import { inWords } from '../../download/trouble.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context/context.js'
-import { sayDuration } from '../flags/duration.js'
+import { formatDuration } from '../flags/duration.js'
 import { asRushesError, exitCodeOf, interrupted } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
@@ -49,7 +49,7 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
     open--
     const done = active.length - open
     if (open === 0 || done < FEWEST_DONE) return undefined
-    return `about ${sayDuration(((ctx.clock.monotonic() - startedAtMs) / done) * open)} left`
+    return `about ${formatDuration(((ctx.clock.monotonic() - startedAtMs) / done) * open)} left`
   }
   const settle = (result: RowResult): void => {
     progress.runEnded(nameOf(result.step, result.run))

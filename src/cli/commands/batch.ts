@@ -11,7 +11,7 @@ import { isAllCurrent, notesOf, stepCells, stepJson, summaryLine } from '../batc
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
 import { missingError } from '../settings/missing.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export interface BatchRequest {

@@ -1,4 +1,4 @@
-/** `rushes completion`: the script that makes a shell complete `rushes`. */
+/** `rushes completion`: prints the completion script of a shell. */
 import type { Command } from 'commander'
 import { SCRIPTS, type Shell } from '../completion/scripts/index.js'
 import type { Context } from '../context/context.js'

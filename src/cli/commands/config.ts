@@ -1,4 +1,4 @@
-/** `rushes config`: read and change the settings of a profile. The key is not among them. */
+/** `rushes config`: reads and changes the settings of a profile, except the API key. */
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'

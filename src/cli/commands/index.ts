@@ -5,7 +5,7 @@ import type { CommandEnvironment } from './command-environment.js'
 export interface CommandRow {
   readonly name: string
   readonly about: string
-  /** Loaded only when the command is named on the line: each command is a chunk of its own. */
+  /** Loads the file of the command, a chunk of its own, when the command is used. */
   load(): Promise<{ register(command: Command, environment: CommandEnvironment): void }>
 }
 

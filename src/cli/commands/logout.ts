@@ -1,4 +1,4 @@
-/** `rushes logout`: forget the stored key of the profile. */
+/** `rushes logout`: removes the stored key of the profile. */
 import type { Command } from 'commander'
 import type { Context } from '../context/context.js'
 import { storedKeyOf, withValue } from '../settings/profile.js'

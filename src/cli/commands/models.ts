@@ -1,12 +1,12 @@
-/** `rushes models`: what the models take, as a table or as JSON Schema. */
+/** `rushes models`: the parameters of the models, as a table or as JSON Schema. */
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS, type ParameterSchema } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
 import { describeType, isRequired, listedValues, parametersOf } from '../../protocol/parameters.js'
 import type { Context } from '../context/context.js'
-import { flagOf } from '../flags/model.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
+import { flagOf } from '../flags/model-flags.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, showModels = modelsCommand): void {

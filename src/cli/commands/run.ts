@@ -4,7 +4,7 @@ import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
-import { modelOptions, parametersGiven } from '../flags/model.js'
+import { modelOptions, parametersGiven } from '../flags/model-flags.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import type { CommandEnvironment } from './command-environment.js'
 

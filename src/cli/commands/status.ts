@@ -8,9 +8,9 @@ import { Interruption } from '../process/interrupts.js'
 import { checkIds, readIds } from '../process/stdin.js'
 import { type Known, knownOf } from '../runs/follow.js'
 import { inOrder } from '../runs/in-order.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 import { statusCells } from '../terminal/status-cell.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export interface StatusOptions {

@@ -1,6 +1,6 @@
 /**
- * What this machine knows that can be typed: runs, models, profiles. Everything is read as it lies there; what cannot be
- * read is not known. No key, no network, no file is made.
+ * Names on this machine that can be completed: runs, models, profiles, accounts. What cannot be read is left out. Uses no
+ * key and no network, and creates no file.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { printable, shortened } from '../../protocol/text.js'
 import { DATABASE_NAME } from '../../service/folders.js'
 import type { Globals } from '../flags/globals.js'
 import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
-import { MODEL_SETTINGS } from '../settings/models.js'
+import { MODEL_SETTINGS } from '../settings/model-settings.js'
 import { profileIn, profilesIn, settingsOf } from '../settings/profile.js'
 import {
   CONFIG_KEYS,
@@ -27,25 +27,25 @@ export interface Candidate {
   readonly about: string
 }
 
-export interface KnownRun extends Glimpse {
+export interface RunName extends Glimpse {
   /** One printable line. */
   readonly about: string
 }
 
-export interface Known {
-  /** The newest runs of the current address, or of all where none is set. */
-  runs(): Promise<readonly KnownRun[]>
-  everyRun(): Promise<readonly KnownRun[]>
+export interface LocalNames {
+  /** The newest runs of the current address; of all addresses when none is set. */
+  runs(): Promise<readonly RunName[]>
+  everyRun(): Promise<readonly RunName[]>
   models(kind: Kind | undefined): Promise<readonly Candidate[]>
   profiles(): Promise<readonly Candidate[]>
-  /** Accounts, and keys by their number, of the local service in the state folder. */
+  /** Accounts and key numbers of the local service in the state folder. */
   service(): Promise<{ readonly accounts: readonly Candidate[]; readonly keys: readonly Candidate[] }>
 }
 
 const MAX_RUNS = 1_000
 const ABOUT_LENGTH = 60
 
-/** A server chose ids and statuses: only what no shell reads as anything but a word is put on a command line. */
+/** Ids and statuses come from a server: only those without characters special to a shell are offered. */
 const isPlainWord = (text: string): boolean => /^[\w.~][\w.:~@+/-]*$/.test(text)
 
 const readOr = async <Value>(otherwise: Value, read: () => Promise<Value> | Value): Promise<Value> => {
@@ -56,10 +56,10 @@ const readOr = async <Value>(otherwise: Value, read: () => Promise<Value> | Valu
   }
 }
 
-export function createKnown(env: Env, globals: Globals): Known {
+export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const folders = foldersOf(env)
 
-  /** Without `conf`, which costs half of a start. */
+  /** Without `conf`, whose loading takes half of the start-up time. */
   const configFile = (): Promise<unknown> =>
     readOr(undefined, () => JSON.parse(readFileSync(configPath(folders.config), 'utf8')))
 
@@ -75,10 +75,10 @@ export function createKnown(env: Env, globals: Globals): Known {
     return text === undefined ? undefined : readOr(undefined, () => parseBaseUrl(text, { allowHttp: true }))
   }
 
-  const everyRun = (): Promise<readonly KnownRun[]> =>
-    readOr<readonly KnownRun[]>([], async () => {
+  const everyRun = (): Promise<readonly RunName[]> =>
+    readOr<readonly RunName[]>([], async () => {
       const path = join(folders.state, JOURNAL_FILE)
-      // The database alone costs as much as everything else here.
+      // Loading the database takes as long as everything else here.
       if (!existsSync(path)) return []
       const { glanceAt } = await import('../../journal/readonly-queries.js')
       return glanceAt(path, MAX_RUNS)

@@ -1,7 +1,7 @@
-/** `rushes help agents`: the whole contract in few words, as Markdown. docs/agents.md is this text. */
+/** `rushes help agents`: the contract in short, as Markdown. docs/agents.md is this text. */
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
 import { describeType, listedValues, parametersOf } from '../../protocol/parameters.js'
-import { flagOf, negatedFlagOf } from '../flags/model.js'
+import { flagOf, negatedFlagOf } from '../flags/model-flags.js'
 import { exitRows } from './exit-codes.js'
 
 function flagWithValue(name: string, schema: ParameterSchema): string {

@@ -1,4 +1,4 @@
-/** What `rushes admin` prints. */
+/** The JSON output of `rushes admin`. */
 import { integer, list, orNull, record, type Schema, text, time } from './schema-builders.js'
 
 const flag = (description: string): Schema => ({ description, type: 'boolean' })

@@ -1,4 +1,4 @@
-/** What `rushes batch` prints, and its lock file. */
+/** The JSON output of `rushes batch`, and its lock file. */
 import { KINDS } from '../../protocol/models.js'
 import { SHORT_ERROR } from './run-output.js'
 import {
@@ -77,7 +77,7 @@ export const BATCH_SUMMARY_SCHEMA = record('The last line.', {
   }),
 })
 
-/** Everything optional: an entry holds what is known by then, and what a later version has written. */
+/** Properties are optional: an entry holds what is known by then, and perhaps fields of a later version. */
 const fields = (
   description: string,
   required: readonly string[],

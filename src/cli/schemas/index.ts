@@ -1,6 +1,6 @@
 /**
- * Everything that `rushes` prints as JSON or writes as JSON, as JSON Schema: docs/schemas is written from this list, and
- * the tests hold it against what is really printed. Nothing of it is loaded by a command.
+ * JSON Schemas of everything that `rushes` prints or writes as JSON. docs/schemas is generated from this list, and the
+ * tests check real output against it. No command loads it.
  */
 import { MANIFEST_SCHEMA } from '../../batch/manifest/manifest-schema.js'
 import { ACCOUNT_SCHEMA, CREDITS_SCHEMA, KEY_SCHEMA, NEW_KEY_SCHEMA, VERIFY_SCHEMA } from './admin-output.js'
@@ -26,9 +26,9 @@ import {
 import { DEBUG_SCHEMA, ERROR_SCHEMA, WARNING_SCHEMA } from './stderr-output.js'
 
 export interface Published {
-  /** Of the file in docs/schemas, without its ending. */
+  /** Name of the file in docs/schemas, without its extension. */
   readonly name: string
-  /** Where such a thing is met. */
+  /** The command or file that has this shape. */
   readonly of: string
   readonly schema: Schema
 }

@@ -1,4 +1,4 @@
-/** A run, as the commands print it, and what `rushes list` adds. */
+/** The JSON of a run as commands print it, and what `rushes list` and `--sidecar` add. */
 import { KINDS } from '../../protocol/models.js'
 import {
   any,

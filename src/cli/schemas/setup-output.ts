@@ -1,4 +1,4 @@
-/** What the commands print that are about this machine, its settings and the models. */
+/** The JSON output of `doctor`, `serve`, `models`, `config` and `forget`. */
 import { KINDS } from '../../protocol/models.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import { list, orNull, record, type Schema, text } from './schema-builders.js'

@@ -1,4 +1,4 @@
-/** What stands on standard error under `--json`: one object a line, each with one key. */
+/** The lines on standard error under `--json`: one object each, with one key. */
 import { EXIT } from '../../errors.js'
 import { integer, orNull, record, text } from './schema-builders.js'
 

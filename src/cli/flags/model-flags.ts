@@ -46,7 +46,7 @@ export const modelOptions = (kind: Kind): readonly Option[] =>
     ])
     .map((option) => option.helpGroup('Model options:'))
 
-/** The parameters that flags set, by their names in the schema, as values of its types. */
+/** The parameters given by flags, by their names in the schema and with values of its types. */
 export function parametersGiven(
   kind: Kind,
   options: Readonly<Record<string, unknown>>,

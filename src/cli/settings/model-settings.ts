@@ -1,4 +1,4 @@
-/** Which model a kind means where the command line names none: `--local` has its own, otherwise the settings say. */
+/** The model of a kind when the command line names none: that of the settings, or with `--local` that of the local service. */
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { LOCAL_MODELS } from '../../service/models.js'
 import type { Missing } from './missing.js'
@@ -9,7 +9,7 @@ export const MODEL_SETTINGS = {
   image: 'imageModel',
 } as const satisfies Record<Kind, SettingName>
 
-/** The parts of a command's context that decide it. */
+/** The parts of a command's context that are needed to find a model. */
 export interface ModelSource {
   readonly globals: { readonly local: boolean }
   setting(name: SettingName): Promise<string | undefined>
@@ -19,7 +19,7 @@ export interface ModelSource {
 export const modelFor = async ({ globals, setting }: ModelSource, kind: Kind): Promise<string | undefined> =>
   globals.local ? LOCAL_MODELS[kind] : setting(MODEL_SETTINGS[kind])
 
-/** The models of all kinds that have one. */
+/** The models of the kinds for which one is set. */
 export async function modelsByKind(source: ModelSource): Promise<Readonly<Partial<Record<Kind, string>>>> {
   const models: Partial<Record<Kind, string>> = {}
   for (const kind of KINDS) {
@@ -29,7 +29,7 @@ export async function modelsByKind(source: ModelSource): Promise<Readonly<Partia
   return models
 }
 
-/** `hintOf` gets the ways to set the model: its environment variable and its config key. */
+/** `hintOf` is given the environment variable and the config key of the setting. */
 export function missingModel(kind: Kind, hintOf: (environment: string, key: string) => string): Missing {
   const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
   return { code: 'usage', text: `the identifier of the ${kind} model`, hint: hintOf(environment, key) }

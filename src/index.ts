@@ -149,7 +149,14 @@ export function createClient(options: CreateClientOptions): Client {
 
 export type { Accepted, CreateBody } from './client/index.js'
 export type { DownloadedFile } from './download/index.js'
-export { EXIT, OWN_CODES, type OwnCode, RushesError, type RushesErrorOptions } from './errors.js'
+export {
+  EXIT,
+  OWN_CODES,
+  type OwnCode,
+  RushesError,
+  type RushesErrorChanges,
+  type RushesErrorOptions,
+} from './errors.js'
 export { type Fetch, HttpFailure, type HttpRequest, type HttpResponse } from './host/http.js'
 export {
   type ImageInput,

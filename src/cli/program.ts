@@ -1,20 +1,10 @@
-/** The command line as commander sees it: names, flags and help. Nothing here runs anything. */
+/** Builds the commander program: names, flags and help. Runs no command. */
 import { Command } from 'commander'
+import type { CommandEnvironment } from './commands/command-environment.js'
 import { COMMANDS } from './commands/index.js'
-import type { Context } from './context/context.js'
 import { type Globals, globalOptions, globalsOf } from './flags/globals.js'
 import { TOPICS } from './help/topics.js'
 import { VERSION } from './process/version.js'
-
-/** What a command's `register` is given beside its commander object. */
-export interface CommandEnvironment {
-  /** Takes help and the version. */
-  print(text: string): void
-  /** Of the terminal that help is for; undefined: it is for none. */
-  columns?(): number | undefined
-  /** Runs the command's own function with a context, and keeps the exit code it comes to. */
-  run(command: Command, work: (ctx: Context) => Promise<number>): Promise<void>
-}
 
 const EXAMPLES = `
 Examples:
@@ -27,7 +17,7 @@ More: rushes help ${TOPICS.map(({ name }) => name).join(', ')}.`
 
 const DEFAULT_COLUMNS = 80
 
-/** The whole program, of which only `named` knows its flags. */
+/** The whole program; only the command `named` is loaded and has its flags. */
 export async function createProgram(
   named: string | undefined,
   environment: CommandEnvironment,
@@ -39,7 +29,7 @@ export async function createProgram(
     .helpCommand('help [command]', 'print the help of a command or a topic')
     .addHelpText('after', EXAMPLES)
     .exitOverride()
-    // Before the commands are added: each takes this over as it is made.
+    // Before the commands are added: each copies this when it is created.
     .configureOutput({
       writeOut: environment.print,
       writeErr: () => {},
@@ -53,21 +43,21 @@ export async function createProgram(
     if (row.name !== named) continue
     const { register } = await row.load()
     register(command, environment)
-    dress(command)
+    addGlobalOptions(command)
   }
   return program
 }
 
-/** Global flags on a command and on all below it: a flag counts wherever it stands. */
-function dress(command: Command): void {
+/** Adds the global flags to a command and its subcommands, so that they may stand anywhere on the line. */
+function addGlobalOptions(command: Command): void {
   const own = new Set(command.options.map(({ long }) => long))
   for (const option of globalOptions()) if (!own.has(option.long)) command.addOption(option)
   command.helpOption('-h, --help', 'print this help')
   if (command.commands.length > 0) command.enablePositionalOptions()
-  for (const child of command.commands) dress(child)
+  for (const child of command.commands) addGlobalOptions(child)
 }
 
-/** A flag counts wherever it stands; `--no-color` too, whose absence above would otherwise undo it. */
+/** commander's merge would let the default of a parent undo a `--no-color` after the subcommand. */
 export function globalsOfCommand(command: Command): Globals {
   const line: Command[] = []
   for (let each: Command | null = command; each !== null; each = each.parent) line.push(each)

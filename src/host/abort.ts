@@ -1,5 +1,4 @@
 /** Abort signals: callbacks, races and timeouts, without a listener for each of many waiters. */
-import type { Clock } from './clock.js'
 
 const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
 
@@ -54,7 +53,8 @@ export interface Timeout {
   readonly timeoutMs: number | undefined
   /** What the signal of the work is aborted with when the time is over. */
   reason(): unknown
-  readonly clock: Pick<Clock, 'alarm'>
+  /** Of a clock: calls `ring` after `ms`, unless the returned function is called before. */
+  readonly clock: { alarm(ms: number, ring: () => void): () => void }
   readonly signal?: AbortSignal | undefined
 }
 

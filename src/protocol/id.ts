@@ -3,13 +3,13 @@
  */
 import { RUNS_PATH } from './routes.js'
 
-/** Where an id may stand in the answer to a create, in this order; the `Location` header comes last. */
+/** Fields of the 201 that may hold the id, in this order; the `Location` header comes last. */
 const ID_FIELDS = ['id', 'run_id', 'runId'] as const
 const ENVELOPES = [undefined, 'run', 'data', 'result'] as const
 
 const ID_MAX_LENGTH = 256
 
-/** `.` and `..` cannot be asked for: every URL parser takes them as steps of the path. */
+/** `.` and `..` are refused: in a URL they are path segments with another meaning. */
 export const isRunId = (text: string): boolean =>
   text.length > 0 &&
   text.length <= ID_MAX_LENGTH &&
@@ -31,7 +31,7 @@ const field = (value: unknown, name: string): unknown =>
 /** The value at a dotted path such as `job.uuid`. */
 const at = (value: unknown, path: string): unknown => path.split('.').reduce(field, value)
 
-/** The last segment of a `Location`, decoded. The address of all runs names none of them. */
+/** The last segment of a `Location`, decoded. The URL of all runs contains no id. */
 function idOfLocation(location: string | undefined): string | undefined {
   if (location === undefined) return undefined
   try {
@@ -44,14 +44,14 @@ function idOfLocation(location: string | undefined): string | undefined {
 }
 
 export interface CreateAnswer {
-  /** The parsed body; undefined when it was no JSON. */
+  /** The parsed body; undefined when it was not JSON. */
   readonly body: unknown
   readonly location: string | undefined
-  /** The user's own place for the id (`runIdField`), looked at first. */
+  /** The setting `runIdField`; tried first. */
   readonly runIdField?: string | undefined
 }
 
-/** The id of the run that a 201 tells of, or undefined when there is none to be found. */
+/** The run id of a 201; undefined when none is found. */
 export function findRunId({ body, location, runIdField }: CreateAnswer): string | undefined {
   if (runIdField !== undefined) {
     const own = asId(at(body, runIdField))

@@ -3,8 +3,8 @@
 /** Requests per API key on the runs endpoints, create and status together. */
 export const RUNS_LIMIT = { requests: 20, windowMs: 10_000 } as const
 
-/** The recommended polling interval: never faster than the first number. */
+/** The recommended polling interval. */
 export const POLL_INTERVAL_MS = { min: 1_000, max: 2_000 } as const
 
-/** Waits before the tries that follow a 429. */
+/** Waits before the retries after a 429. */
 export const RATE_LIMITED_WAITS_MS = [1_000, 2_000, 4_000] as const

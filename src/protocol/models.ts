@@ -1,16 +1,30 @@
 /**
- * The two published models and their inputs, once, as JSON Schema. Flags, help, completion, the batch manifest,
- * `rushes models` and the local service are projections of these objects, and the TypeScript types are derived
- * from them: a parameter is one line here and nowhere else.
+ * The inputs of the two published models as JSON Schema. Flags, help, completion, the batch manifest, `rushes models`
+ * and the local service are projections of these objects, and the TypeScript types are derived from them: a parameter
+ * is one property here and nowhere else.
  *
- * Source: the interface's sections 2.3 and 2.4. What it leaves open stays open: no length limits, and a field
- * that is not named here is no error.
+ * Source: sections 2.3 and 2.4 of the interface. What it leaves open stays open: there are no length limits, and
+ * unknown fields are allowed.
  */
 
 interface StringSchema {
   readonly type: 'string'
   readonly description: string
   readonly enum?: readonly string[]
+}
+
+interface NumberSchema {
+  /** An `integer` is a number without a fraction. */
+  readonly type: 'integer' | 'number'
+  readonly description: string
+  readonly enum?: readonly number[]
+  readonly minimum?: number
+  readonly maximum?: number
+}
+
+interface BooleanSchema {
+  readonly type: 'boolean'
+  readonly description: string
 }
 
 interface StringListSchema {
@@ -20,7 +34,7 @@ interface StringListSchema {
   readonly maxItems?: number
 }
 
-export type ParameterSchema = StringSchema | StringListSchema
+export type ParameterSchema = StringSchema | NumberSchema | BooleanSchema | StringListSchema
 
 export interface ModelSchema {
   readonly type: 'object'
@@ -84,9 +98,14 @@ type ValueOf<Schema> = Schema extends { enum: readonly (infer Value)[] }
   ? Value
   : Schema extends { type: 'array' }
     ? readonly string[]
-    : string
+    : Schema extends { type: 'boolean' }
+      ? boolean
+      : Schema extends { type: 'integer' | 'number' }
+        ? number
+        : string
 
-type InputOf<Schema extends ModelSchema> = {
+/** The TypeScript type of what a schema accepts. */
+export type InputOf<Schema extends ModelSchema> = {
   readonly [Name in keyof Schema['properties'] as Name extends Schema['required'][number]
     ? Name
     : never]: ValueOf<Schema['properties'][Name]>
@@ -101,8 +120,8 @@ export type VideoInput = InputOf<typeof VIDEO_INPUT>
 /** What the image model takes, as its schema says. */
 export type ImageInput = InputOf<typeof IMAGE_INPUT>
 
-/** An input object as it travels: schema-checked for the two published models, anything for another one. */
+/** An input as it is sent: checked by the schema for the two published models, any object for another one. */
 export type ModelInput = Readonly<Record<string, unknown>>
 
-/** `<provider>/<model_name>`: two non-empty parts. What else a name may hold is not published. */
+/** `<provider>/<model_name>`: two non-empty parts. The interface says no more about names. */
 export const isModelName = (text: string): boolean => /^[^/\s]+\/\S+$/.test(text)

@@ -1,6 +1,6 @@
 import leven from 'leven'
 
-/** The candidate that a mistyped word most likely meant, if one is near enough to be worth saying. */
+/** The candidate that a mistyped word most likely means; undefined when none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const scored = candidates
     .map((candidate) => ({ candidate, distance: leven(word.toLowerCase(), candidate.toLowerCase()) }))

@@ -1,4 +1,4 @@
-/** Unknown JSON to the protocol's types, naming the first thing that is wrong. */
+/** Parses unknown JSON into the protocol's types, or names the first error. */
 import { type Phase, phaseOf, type RunState } from './run.js'
 
 export type Parsed<Value> =
@@ -29,10 +29,9 @@ export function isHttpUrl(value: unknown): value is string {
 }
 
 /**
- * A URL may hold spaces, line ends and characters that nobody sees, which every parser encodes or drops. As it is, it
- * would be several words to `xargs`, or a flag of `curl`.
+ * Encodes spaces, line ends and invisible characters of a URL, so that a printed URL stays one word for `xargs` and `curl`.
  */
-const oneWord = (url: string): string => (/[\p{C}\p{Z}]/u.test(url) ? new URL(url).href : url)
+const asOneWord = (url: string): string => (/[\p{C}\p{Z}]/u.test(url) ? new URL(url).href : url)
 
 const date = (value: unknown): string | undefined => {
   if (typeof value !== 'string') return undefined
@@ -43,7 +42,7 @@ const date = (value: unknown): string | undefined => {
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
 
-/** Error details of a run are not shown in the interface: these are the places where services put them. */
+/** The interface does not define where a run's error is: these are the usual fields. */
 const failureOf = (run: JsonObject): string | undefined =>
   (isObject(run.error) ? (text(run.error.message) ?? text(run.error.code)) : text(run.error)) ??
   text(run.error_message) ??
@@ -56,11 +55,11 @@ function outputUrls(run: JsonObject, phase: Phase): Parsed<readonly string[]> {
   if (!Array.isArray(urls)) return { ok: false, wrong: 'the run has succeeded without output.urls' }
   if (urls.length === 0) return { ok: false, wrong: 'the run has succeeded with an empty output.urls' }
   return urls.every(isHttpUrl)
-    ? { ok: true, value: urls.map(oneWord) }
+    ? { ok: true, value: urls.map(asOneWord) }
     : { ok: false, wrong: 'output.urls holds something that is not an http or https URL' }
 }
 
-/** A run as the status endpoint gives it. */
+/** A run as the status endpoint returns it. */
 export function parseRun(
   value: unknown,
   id: string,
@@ -92,7 +91,7 @@ export interface ErrorBody {
   readonly message: string | undefined
 }
 
-/** What can be read from an error answer, whatever its shape. */
+/** Code and message of an error response of any common shape. */
 export function parseErrorBody(body: string): ErrorBody {
   const parsed = parseJson(body)
   if (!parsed.ok || !isObject(parsed.value)) return { code: undefined, message: undefined }

@@ -1,15 +1,14 @@
 /**
- * One row per error code of the interface (section 7): the HTTP status, what causes it, whether the same request
- * may be tried again by itself, the exit code, and what a person should do next. The client reads answers by this
- * table, the command line translates by it, and the local service answers from it.
+ * One row for each error code of the interface (section 7): HTTP status, cause, whether the request may be retried, exit
+ * code, and what the user should do. Used by the client, the command line and the local service.
  */
 import { EXIT } from '../errors.js'
 
 export interface Problem {
   readonly status: number
-  /** The service's words for it; the local service sends this as `error.message`. */
+  /** The local service sends this as `error.message`. */
   readonly cause: string
-  /** Whether the request was certainly not acted on and may succeed when sent again later. */
+  /** The request had no effect and may succeed when it is sent again. */
   readonly retryable: boolean
   readonly exit: number
   readonly hint: string
@@ -115,8 +114,8 @@ export const problemOf = (code: string | undefined): Problem | undefined =>
   code !== undefined && Object.hasOwn(PROBLEMS, code) ? PROBLEMS[code as ProblemCode] : undefined
 
 /**
- * The exit code and hint of an error answer whose code is missing or unknown, by its HTTP status alone.
- * A banned account is a 403 whose code is not shown.
+ * Exit code and hint of an error response without a known code, by its HTTP status. The interface names no code for a
+ * banned account, only 403.
  */
 export function problemByStatus(status: number): Pick<Problem, 'exit' | 'hint'> {
   if (status === 401) return { exit: EXIT.key, hint: 'Check the key: rushes login.' }

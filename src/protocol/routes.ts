@@ -1,12 +1,12 @@
-/** Where the two published endpoints are. Source: the interface's section 4. */
+/** The two published endpoints. Source: section 4 of the interface. */
 
 export const RUNS_PATH = '/api/v1/runs'
 
-/** A base address without the slash that would double: `https://host/prefix`. */
+/** A base URL without trailing slashes: `https://host/prefix`. */
 const withoutSlash = (baseUrl: string): string => baseUrl.replace(/\/+$/, '')
 
 export const createRunUrl = (baseUrl: string): URL => new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}`)
 
-/** An id is percent-encoded whole: whatever it holds, it stays one segment of the path. */
+/** The id is percent-encoded, so that it stays one path segment. */
 export const runUrl = (baseUrl: string, id: string): URL =>
   new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}/${encodeURIComponent(id)}`)

@@ -1,11 +1,11 @@
 /**
- * A run and its statuses. The interface names one status, `succeeded`; the names of the others are not shown, so
- * the list of failures is a list of words that such services use, and every word outside it means: still going.
+ * A run and its statuses. The interface names only `succeeded`. Failures are recognized by a list of common words; every
+ * other status means that the run is not finished.
  */
 
 export const SUCCESS_STATUS = 'succeeded'
 
-/** Lower case; case does not matter when a status is compared with these. */
+/** In lower case; compared without case. */
 export const FAILURE_STATUSES: readonly string[] = [
   'failed',
   'failure',
@@ -20,10 +20,9 @@ export const FAILURE_STATUSES: readonly string[] = [
   'timed_out',
 ]
 
-/** What a status comes to. */
 export type Phase = 'going' | 'succeeded' | 'failed'
 
-/** What a status means. `furtherFailures` are the user's own words for failure, beside the list above. */
+/** `furtherFailures`: the statuses of the setting `failureStatuses`. */
 export function phaseOf(status: string, furtherFailures: readonly string[] = []): Phase {
   if (status === SUCCESS_STATUS) return 'succeeded'
   const word = status.trim().toLowerCase()
@@ -31,20 +30,20 @@ export function phaseOf(status: string, furtherFailures: readonly string[] = [])
   return failures.includes(word) ? 'failed' : 'going'
 }
 
-/** A run as one look at the service shows it. */
+/** A run as one status request shows it. */
 export interface RunState {
   readonly id: string
-  /** The service's own word. */
+  /** As the service wrote it. */
   readonly status: string
   readonly phase: Phase
   /** The outputs: http(s) URLs, at least one when the phase is `succeeded`, otherwise none. */
   readonly urls: readonly string[]
-  /** What the service says of a failure, when it says anything. */
+  /** The service's error message of a failed run. */
   readonly failure: string | undefined
-  /** ISO 8601 in UTC, when the service says so. */
+  /** ISO 8601 in UTC; undefined when the service does not say. */
   readonly createdAt: string | undefined
   readonly finishedAt: string | undefined
-  /** The service's own object, untouched. */
+  /** The service's object, unchanged. */
   readonly service: unknown
 }
 
@@ -52,7 +51,7 @@ export interface RunState {
 export const LOCAL_STATUSES = ['queued', 'processing', 'succeeded', 'failed'] as const
 export type LocalStatus = (typeof LOCAL_STATUSES)[number]
 
-/** Legal moves of a run of the local service. `processing` goes back to `queued` when its renderer is gone. */
+/** Legal status changes of the local service. A run returns to `queued` when its renderer is gone. */
 export const LOCAL_MOVES: Readonly<Record<LocalStatus, readonly LocalStatus[]>> = {
   queued: ['processing'],
   processing: ['succeeded', 'failed', 'queued'],

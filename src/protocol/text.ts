@@ -1,35 +1,34 @@
-/** What a server says is shown to people: control characters (C0, DEL, C1) could drive their terminal. */
+/** Makes text from a server safe to print: control characters (C0, DEL, C1) could control the terminal. */
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g
 
-/** One printable line: line ends and tabs become a space, every other control character goes. */
+/** One printable line: line ends and tabs become a space, other control characters are removed. */
 export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(CONTROL, '')
 
-/** JSON whose text holds no control character: C0 is escaped by JSON itself, DEL and C1 are escaped here. */
+/** JSON without control characters: C0 is escaped by JSON itself, DEL and C1 here. */
 export const printableJson = (value: unknown, indent?: number): string =>
   escapeControls(jsonOf(value, indent))
 
-/** The control characters that JSON itself lets stand. */
+/** Escapes the control characters that JSON does not escape. */
 export const escapeControls = (json: string): string =>
   json.replace(
     /[\u007f-\u009f]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-/** Deeper than that nobody nests on purpose. */
-const MOST_LEVELS = 200
+const MAX_LEVELS = 200
 
-/** What was parsed may be too deep to be written: V8 reads JSON of any depth, and writes some 4,000 levels. */
+/** V8 parses JSON of any depth and writes about 4,000 levels: deeper values are cut to MAX_LEVELS. */
 function jsonOf(value: unknown, indent: number | undefined): string {
   try {
     return JSON.stringify(value, null, indent) ?? 'null'
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    return JSON.stringify(withinLevels(value, MOST_LEVELS), null, indent)
+    return JSON.stringify(withinLevels(value, MAX_LEVELS), null, indent)
   }
 }
 
-/** The same without what lies deeper, which becomes null. */
+/** Deeper values become null. */
 function withinLevels(value: unknown, levels: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (levels === 0) return null
@@ -39,6 +38,6 @@ function withinLevels(value: unknown, levels: number): unknown {
   )
 }
 
-/** The start of a long text, for a message. */
-export const shortened = (text: string, most = 300): string =>
-  text.length <= most ? text : `${text.slice(0, most - 1)}…`
+/** The start of a long text, with an ellipsis. */
+export const shortened = (text: string, maxLength = 300): string =>
+  text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`

@@ -1,7 +1,8 @@
-/** Inputs against the model schemas, with errors that name the allowed values and the nearest one. */
+/** Checks inputs against the model schemas; errors name the allowed values and the nearest one. */
 import type { ErrorObject } from 'ajv'
-import { KINDS, type Kind, MODEL_INPUTS, type ModelInput } from './models.js'
+import { KINDS, type Kind, type ModelInput, type ParameterSchema } from './models.js'
 import { nearest } from './nearest.js'
+import { describeType, listedValues, parametersOf } from './parameters.js'
 import { shortened } from './text.js'
 import { VALIDATORS } from './validators.js'
 
@@ -12,45 +13,54 @@ export interface InputProblem {
   readonly message: string
 }
 
-function allowedMessage(allowed: readonly string[], data: unknown): string {
-  const given = shortened(JSON.stringify(data) ?? 'undefined', 100)
-  // A value without its quotes; `String` would stumble over an object with a `toString` of its own.
+/** Not `String(data)`: an object may have a `toString` of its own. */
+const shownValue = (data: unknown): string => shortened(JSON.stringify(data) ?? 'undefined', 100)
+
+function notListed(allowed: readonly string[], data: unknown): string {
+  const given = shownValue(data)
   const near = nearest(given.replace(/^"|"$/g, ''), allowed)
   return `must be one of ${allowed.join(', ')}, not ${given}${near === undefined ? '' : ` (nearest: ${near})`}`
 }
 
-function problemOfAjv(error: ErrorObject): InputProblem {
-  const parameter = error.instancePath.slice(1)
-  switch (error.keyword) {
+function problemOfAjv({
+  instancePath,
+  keyword,
+  params,
+  parentSchema,
+  data,
+  message,
+}: ErrorObject): InputProblem {
+  const parameter = instancePath.slice(1)
+  const problem = (what: string): InputProblem => ({ parameter, message: what })
+  const schema = parentSchema as ParameterSchema
+  const listed = listedValues(schema)
+  switch (keyword) {
     case 'required':
-      return { parameter: String(error.params.missingProperty), message: 'is missing' }
-    case 'enum':
-      return { parameter, message: allowedMessage(error.params.allowedValues as string[], error.data) }
+      return { parameter: String(params.missingProperty), message: 'is missing' }
     case 'maxItems':
-      return {
-        parameter,
-        message: `takes at most ${error.params.limit}, not ${(error.data as unknown[]).length}`,
-      }
-    case 'type': {
-      const allowed = error.parentSchema?.enum as readonly string[] | undefined
-      if (allowed !== undefined)
-        return { parameter, message: `${allowedMessage(allowed, error.data)}, as a string` }
-      return {
-        parameter,
-        message: `must be ${error.params.type === 'array' ? 'a list of strings' : `of type ${error.params.type}`}`,
-      }
-    }
+      return problem(`takes at most ${params.limit}, not ${(data as unknown[]).length}`)
+    case 'enum':
+      return problem(notListed(listed ?? [], data))
+    case 'minimum':
+    case 'maximum':
+      return problem(`must be ${describeType(schema)}, not ${shownValue(data)}`)
+    case 'type':
+      if (listed !== undefined)
+        return problem(`${notListed(listed, data)}, as a ${schema.type === 'string' ? 'string' : 'number'}`)
+      if (schema.type === 'string') return problem('must be of type string')
+      if (schema.type === 'array') return problem('must be a list of strings')
+      return problem(`must be ${describeType(schema)}, not ${shownValue(data)}`)
     default:
-      return { parameter, message: error.message ?? 'is not valid' }
+      return problem(message ?? 'is not valid')
   }
 }
 
-/** Everything that is wrong with an input, at most one problem a parameter. */
+/** Everything that is wrong with an input, at most one problem for each parameter. */
 export function inputProblems(kind: Kind, input: ModelInput): readonly InputProblem[] {
   const validate = VALIDATORS[kind]
   if (validate(input)) return []
   const byParameter = new Map<string, InputProblem>()
-  // A value of the wrong type breaks `type` and `enum` at once; the first says more.
+  // A value of the wrong type also fails `enum`; `type` comes first and says more.
   for (const error of validate.errors ?? []) {
     const problem = problemOfAjv(error)
     if (!byParameter.has(problem.parameter)) byParameter.set(problem.parameter, problem)
@@ -58,12 +68,12 @@ export function inputProblems(kind: Kind, input: ModelInput): readonly InputProb
   return [...byParameter.values()]
 }
 
-/** Fields that the schema does not name. They are sent as they are, but a mistyped one is worth a word. */
+/** Fields that the schema does not name. They are sent anyway; the caller warns, since a name may be mistyped. */
 export function unknownFields(
   kind: Kind,
   input: ModelInput,
 ): readonly { name: string; nearest: string | undefined }[] {
-  const known = Object.keys(MODEL_INPUTS[kind].properties)
+  const known = Object.keys(parametersOf(kind))
   return Object.keys(input)
     .filter((name) => !known.includes(name))
     .map((name) => ({ name, nearest: nearest(name, known) }))

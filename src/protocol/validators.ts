@@ -1,11 +1,11 @@
 /**
- * The model schemas as functions. The build puts Ajv's own code for them in this file's place (`build.mjs`): compiling
- * them at every start took half as long as Node itself.
+ * The compiled model schemas. The build replaces this file by the code that Ajv generates (`build.mjs`), since compiling at
+ * every start took half as long as starting Node.
  */
 import { Ajv, type ValidateFunction } from 'ajv'
 import { KINDS, type Kind, MODEL_INPUTS } from './models.js'
 
-/** What `problemOfAjv` (validate.ts) reads: every error, with the schema that it comes from. */
+/** `problemOfAjv` (validate.ts) needs every error, with the schema that it comes from. */
 export const AJV_OPTIONS = { allErrors: true, verbose: true } as const
 
 const ajv = new Ajv(AJV_OPTIONS)

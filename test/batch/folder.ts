@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Entry, type ManifestResult, readManifest } from '../../src/batch/manifest/index.js'
+import { type ManifestEntry, type ManifestResult, readManifest } from '../../src/batch/manifest/index.js'
 import { imageTypeOf, MOST_BODY_BYTES } from '../../src/cli/runs/references.js'
 import { checkPlaceholders, fill } from '../../src/download/placeholders.js'
 import { safePart, unreserved } from '../../src/download/safe-name.js'
@@ -37,7 +37,7 @@ export const read = (
     naming: NAMING,
     allowOutside,
     imageTypeOf,
-    mostBodyBytes: MOST_BODY_BYTES,
+    maxBodyBytes: MOST_BODY_BYTES,
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
   })
 
@@ -50,7 +50,7 @@ export async function problemsOf(
   return result.ok ? [] : result.problems.map(({ line, column, message }) => `${line}:${column} ${message}`)
 }
 
-export async function entriesOf(text: string, options?: ReadOptions): Promise<readonly Entry[]> {
+export async function entriesOf(text: string, options?: ReadOptions): Promise<readonly ManifestEntry[]> {
   const result = await read(text, options)
   if (!result.ok)
     throw new Error(result.problems.map(({ line, message }) => `${line}: ${message}`).join('\n'))

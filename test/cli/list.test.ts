@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { columnsOf, cutToColumns } from '../../src/cli/terminal/columns.js'
-import { sayAgo } from '../../src/cli/terminal/list-table.js'
+import { formatAgo } from '../../src/cli/terminal/list-table.js'
+import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
@@ -171,7 +171,7 @@ it.each([
   [7_200_000, '2 h ago'],
   [200_000_000, '2 d ago'],
 ])('%i ms is %s', (ms, said) => {
-  expect(sayAgo(ms)).toBe(said)
+  expect(formatAgo(ms)).toBe(said)
 })
 
 it.each([

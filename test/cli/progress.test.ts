@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { signsFor, speaksUtf8 } from '../../src/cli/terminal/charset.js'
-import { columnsOf } from '../../src/cli/terminal/columns.js'
-import { type Board, sayElapsed, sayUsual, signOfLife } from '../../src/cli/terminal/progress-lines.js'
+import { alignedRow, widthsOf } from '../../src/cli/terminal/cell-rows.js'
+import { signsFor, supportsUtf8 } from '../../src/cli/terminal/charset.js'
+import {
+  type Board,
+  formatElapsed,
+  formatTypicalDuration,
+  stillWaitingLine,
+} from '../../src/cli/terminal/progress-lines.js'
 import { rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
-import { alignedRow, widthsOf } from '../../src/cli/terminal/table.js'
+import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import { createCliService } from '../support/cli.js'
 
 const board: Board = {
@@ -13,7 +18,7 @@ const board: Board = {
   created: 1,
   activity: undefined,
   amount: undefined,
-  usual: undefined,
+  typical: undefined,
 }
 
 describe('what is usual', () => {
@@ -23,7 +28,7 @@ describe('what is usual', () => {
     [300, 700, 'usually 1 s'],
     [35_000, 70_000, 'usually 35 s to 1 min 10 s'],
   ])('%i to %i ms: %s', (fromMs, toMs, said) => {
-    expect(sayUsual({ fromMs, toMs })).toBe(said)
+    expect(formatTypicalDuration({ fromMs, toMs })).toBe(said)
   })
 
   it.each([
@@ -31,15 +36,15 @@ describe('what is usual', () => {
     [12_000, 100_000, '12 s of about 1 min 40 s'],
     [100_000, 100_000, '1 min 40 s'],
   ])('%i ms of %s is %s', (elapsedMs, expectedMs, said) => {
-    expect(sayElapsed(elapsedMs, expectedMs)).toBe(said)
+    expect(formatElapsed(elapsedMs, expectedMs)).toBe(said)
   })
 
   it('is part of the sign of life', () => {
-    expect(signOfLife({ ...board, expectedMs: 120_000 }, 60_000)).toBe(
+    expect(stillWaitingLine({ ...board, expectedMs: 120_000 }, 60_000)).toBe(
       'still waiting for 1 of 1 run (processing, 1 min 00 s of about 2 min 00 s)',
     )
-    expect(signOfLife(board, 60_000)).toBe('still waiting for 1 of 1 run (processing, 1 min 00 s)')
-    expect(signOfLife({ ...board, usual: { fromMs: 90_000, toMs: 95_000 } }, 60_000)).toBe(
+    expect(stillWaitingLine(board, 60_000)).toBe('still waiting for 1 of 1 run (processing, 1 min 00 s)')
+    expect(stillWaitingLine({ ...board, typical: { fromMs: 90_000, toMs: 95_000 } }, 60_000)).toBe(
       'still waiting for 1 of 1 run (processing, 1 min 00 s, usually 1 min 30 s to 1 min 35 s)',
     )
   })
@@ -88,7 +93,7 @@ describe('the line beside the spinner', () => {
   const one: Board = {
     ...board,
     statuses: new Map([['run_9f16k352rrqtqcnggw31', 'processing']]),
-    usual: { fromMs: 35_000, toMs: 50_000 },
+    typical: { fromMs: 35_000, toMs: 50_000 },
   }
   const going = { ...one, amount: { receivedBytes: 3 << 20, totalBytes: 12 << 20 } }
   const many: Board = {
@@ -112,7 +117,7 @@ describe('the line beside the spinner', () => {
     ['the time alone', one, 8, ' 41 s'],
     [
       'a bar',
-      { ...going, usual: undefined },
+      { ...going, typical: undefined },
       120,
       'run_9f16k352rrqtqcnggw31 processing · downloading [#####---------------] 25 % of 12.0 MiB 41 s',
     ],
@@ -164,7 +169,7 @@ describe('a locale', () => {
     [{ LC_ALL: 'C.UTF-8', LANG: 'C' }, true],
     [{ LC_CTYPE: 'de_DE.ISO-8859-1', LANG: 'de_DE.UTF-8' }, false],
   ])('%j: UTF-8 %s', (env, is) => {
-    expect(speaksUtf8(env)).toBe(is)
+    expect(supportsUtf8(env)).toBe(is)
     expect(signsFor(env)('1 · 2…')).toBe(is ? '1 · 2…' : '1 - 2~')
   })
 })

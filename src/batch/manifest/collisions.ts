@@ -1,21 +1,21 @@
-/** Two runs must not have one name, one file, or a file where another needs a folder. Pure. */
+/** Finds runs with the same name or file, and files where another run needs a folder. Pure. */
 import { posix } from 'node:path'
 import type { Kind } from '../../protocol/models.js'
 import type { Position, Report } from './position.js'
 
-export interface Claimed {
+export interface OutputClaim {
   readonly name: string
-  /** It was given, and does not follow from the output. */
+  /** The name was given in the manifest and not derived from the output. */
   readonly isNamed: boolean
   readonly output: string
-  /** Where the file really lies, links in its folders followed. */
-  readonly place: string
+  /** Absolute path of the file, with links in its folders resolved. */
+  readonly realPath: string
   readonly kind: Kind | undefined
   readonly at: Position
   readonly outputAt: Position
 }
 
-/** What a model of a kind is known to make; another model may make anything. */
+/** Extensions that a model of a kind is known to produce; another model may produce any. */
 const EXTENSIONS: Readonly<Record<Kind, readonly string[]>> = {
   image: [
     'png',
@@ -37,60 +37,63 @@ const EXTENSIONS: Readonly<Record<Kind, readonly string[]>> = {
   video: ['mp4', 'm4v', 'mov', 'webm', 'mkv', 'mpg', 'mpeg', 'avi', 'gif', 'bin'],
 }
 
-/** Whether a file of this extension, without its dot, may be what a run with an open extension makes. */
+/** Whether a run whose extension is still open (`{ext}`) may produce a file with this extension (without its dot). */
 export const mayBecome = (kind: Kind | undefined, extension: string): boolean =>
   kind === undefined ? extension !== '' : EXTENSIONS[kind].includes(extension.toLowerCase())
 
-/** As on file systems that tell neither case nor the ways of writing an accent apart. */
+/** Some file systems ignore case and Unicode normalization. */
 export const sameFileKey = (path: string): string => path.normalize('NFC').toLowerCase()
 
-const OPEN = /\.\{ext\}$/
+const OPEN_EXTENSION = /\.\{ext\}$/
 
-/** `reserved`: files that are no output, such as the manifest itself, by what they are. */
+/** `reserved`: paths that no output may have, such as the manifest, with a description of each. */
 export function findCollisions(
-  claims: readonly Claimed[],
+  claims: readonly OutputClaim[],
   reserved: ReadonlyMap<string, string>,
   report: Report,
 ): void {
-  const names = new Map<string, Claimed>()
-  const files = new Map<string, Claimed[]>()
-  const byKey = (path: string) => sameFileKey(path.replace(OPEN, ''))
+  const names = new Map<string, OutputClaim>()
+  const files = new Map<string, OutputClaim[]>()
+  const byKey = (path: string) => sameFileKey(path.replace(OPEN_EXTENSION, ''))
   for (const claim of claims) {
     const namesake = names.get(claim.name)
     if (namesake === undefined) names.set(claim.name, claim)
     else if (claim.isNamed || namesake.isNamed) {
       report(claim.at, `the name "${claim.name}" is that of line ${namesake.at.line} too`)
-      // That their outputs are the same then follows.
-      if (namesake.place === claim.place) continue
+      // Equal outputs follow from equal names: report one problem.
+      if (namesake.realPath === claim.realPath) continue
     }
-    // One that is open may meet a file of any extension, so files are looked for by their names without one.
-    const stem = byKey(stemOf(claim.place))
+    // An open extension may collide with any file of the same stem.
+    const stem = byKey(stemOf(claim.realPath))
     const others = files.get(stem) ?? []
     const other = others.find((each) => areOneFile(each, claim))
-    if (other !== undefined) report(claim.outputAt, sayShared(claim, other))
+    if (other !== undefined) report(claim.outputAt, sharedMessage(claim, other))
     files.set(stem, [...others, claim])
-    const what = reserved.get(sameFileKey(claim.place))
+    const what = reserved.get(sameFileKey(claim.realPath))
     if (what !== undefined) report(claim.outputAt, `the output "${claim.output}" is ${what}`)
   }
   findFoldersInTheWay(claims, report)
 }
 
-const sayShared = (claim: Claimed, other: Claimed): string =>
+const sharedMessage = (claim: OutputClaim, other: OutputClaim): string =>
   `the output "${claim.output}" is that of line ${other.at.line} too${claim.output === other.output ? '' : ` ("${other.output}")`}`
 
-const stemOf = (place: string): string =>
-  OPEN.test(place) ? place : place.slice(0, place.length - posix.extname(place).length)
+const stemOf = (realPath: string): string =>
+  OPEN_EXTENSION.test(realPath)
+    ? realPath
+    : realPath.slice(0, realPath.length - posix.extname(realPath).length)
 
-function areOneFile(a: Claimed, b: Claimed): boolean {
-  if (OPEN.test(a.place) === OPEN.test(b.place)) return sameFileKey(a.place) === sameFileKey(b.place)
-  const [open, closed] = OPEN.test(a.place) ? [a, b] : [b, a]
-  return mayBecome(open.kind, posix.extname(closed.place).slice(1))
+function areOneFile(a: OutputClaim, b: OutputClaim): boolean {
+  if (OPEN_EXTENSION.test(a.realPath) === OPEN_EXTENSION.test(b.realPath))
+    return sameFileKey(a.realPath) === sameFileKey(b.realPath)
+  const [open, closed] = OPEN_EXTENSION.test(a.realPath) ? [a, b] : [b, a]
+  return mayBecome(open.kind, posix.extname(closed.realPath).slice(1))
 }
 
-function findFoldersInTheWay(claims: readonly Claimed[], report: Report): void {
-  const files = new Map(claims.map((claim) => [sameFileKey(claim.place), claim]))
-  const seen = new Map<string, Claimed | undefined>()
-  const fileAbove = (folder: string): Claimed | undefined => {
+function findFoldersInTheWay(claims: readonly OutputClaim[], report: Report): void {
+  const files = new Map(claims.map((claim) => [sameFileKey(claim.realPath), claim]))
+  const seen = new Map<string, OutputClaim | undefined>()
+  const fileAbove = (folder: string): OutputClaim | undefined => {
     if (!seen.has(folder)) {
       const above = posix.dirname(folder)
       seen.set(folder, files.get(folder) ?? (above === folder ? undefined : fileAbove(above)))
@@ -98,7 +101,7 @@ function findFoldersInTheWay(claims: readonly Claimed[], report: Report): void {
     return seen.get(folder)
   }
   for (const claim of claims) {
-    const above = fileAbove(posix.dirname(sameFileKey(claim.place)))
+    const above = fileAbove(posix.dirname(sameFileKey(claim.realPath)))
     if (above !== undefined)
       report(
         claim.outputAt,

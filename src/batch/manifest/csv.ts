@@ -1,23 +1,24 @@
 /**
- * CSV to positioned values: the first line names the fields, an empty cell is a field that is left out, a list is
- * separated by spaces. The delimiter is a comma, or the semicolon or tab that spreadsheets write in its place.
+ * CSV to nodes: the first line names the fields, an empty cell leaves its field out, a list is separated by spaces. The
+ * delimiter is a comma, or the semicolon or tab that some spreadsheets write.
  */
 import { CsvError, parse } from 'csv-parse/sync'
 import { nearest } from '../../protocol/nearest.js'
-import { LIST_FIELDS, ROW_FIELDS } from './fields.js'
+import { kindsWith, parametersOf, valueOfText } from '../../protocol/parameters.js'
 import { parseJson } from './json.js'
+import { type Field, type List, type Node, scalar } from './nodes.js'
 import { type Position, positionsIn, type Report } from './position.js'
-import { type Field, type List, type Node, scalar } from './tree.js'
+import { LIST_FIELDS, ROW_FIELDS } from './row-fields.js'
 
-interface Record {
+interface CsvRecord {
   readonly record: readonly string[]
-  /** As it stands in the text, with its line end, and with the empty lines before it. */
+  /** The text of the record, with its line end and the empty lines before it. */
   readonly raw: string
 }
 
 /** A list of rows. */
 export function parseCsv(written: string, report: Report): List {
-  // A text means the same whatever system it was saved on; and the parser's raw records lose half of a CRLF.
+  // The parser drops half of a CRLF from its raw records, which would shift the positions.
   const text = written.replace(/\r\n?/g, '\n')
   const positionAt = positionsIn(text)
   const delimiter = delimiterOf(text)
@@ -35,13 +36,13 @@ export function parseCsv(written: string, report: Report): List {
   return { type: 'list', items: rows, at: positionAt(0) }
 }
 
-/** The header decides: names of fields hold none of these. */
+/** Decided by the header: field names contain none of these. */
 export function delimiterOf(text: string): string {
   const [header = ''] = text.trimStart().split('\n', 1)
   return [',', ';', '\t'].find((each) => header.includes(each)) ?? ','
 }
 
-function readRecords(text: string, delimiter: string, report: Report): readonly Record[] {
+function readRecords(text: string, delimiter: string, report: Report): readonly CsvRecord[] {
   try {
     return parse(text, {
       delimiter,
@@ -49,7 +50,7 @@ function readRecords(text: string, delimiter: string, report: Report): readonly 
       info: true,
       relax_column_count: true,
       skip_empty_lines: true,
-    }) as unknown as readonly Record[]
+    }) as unknown as readonly CsvRecord[]
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     const line = Number(error.lines) || 1
@@ -58,7 +59,7 @@ function readRecords(text: string, delimiter: string, report: Report): readonly 
   }
 }
 
-/** Where each cell begins in a record that the parser has found to be in order. */
+/** The offset of each cell in a record that the parser has accepted; the parser does not report it. */
 function cellStarts(raw: string, delimiter: string): readonly number[] {
   const first = raw.search(/[^\n]/)
   const starts = [Math.max(0, first)]
@@ -71,7 +72,7 @@ function cellStarts(raw: string, delimiter: string): readonly number[] {
   return starts
 }
 
-/** Undefined for a column that is not read: one without a name and without cells, or one that was reported. */
+/** Undefined for a column without a name, empty for one that was reported. */
 function namesOf(
   header: readonly string[],
   cells: readonly Position[],
@@ -124,8 +125,17 @@ function cellValue(name: string, cell: string, at: Position, report: Report): No
       items: cell.split(/\s+/).flatMap((each) => (each === '' ? [] : [scalar(each, at)])),
       at,
     }
-  // An object in a cell is JSON; what is wrong with it is told at the cell.
+  // Errors in the JSON are reported at the cell.
   if (name === 'input')
     return parseJson(cell, (_, message) => report(at, message)) ?? { type: 'fields', fields: new Map(), at }
-  return scalar(cell, at)
+  return scalar(typedCell(name, cell), at, cell)
+}
+
+/** A cell as the type that a kind has for this field; the cell's text is kept for a kind that takes texts. */
+function typedCell(name: string, cell: string): string | number | boolean {
+  const values = kindsWith(name).flatMap((kind) => {
+    const schema = parametersOf(kind)[name]
+    return schema === undefined ? [] : [valueOfText(schema, cell)]
+  })
+  return values.find((value) => typeof value !== 'string') ?? cell
 }

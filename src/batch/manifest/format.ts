@@ -1,16 +1,16 @@
-/** Bytes of a manifest to positioned values: the format by the file's name, else by what is in it. */
+/** The bytes of a manifest to nodes; the format is known by the file's extension, else by the content. */
 import { extname } from 'node:path'
 import { parseCsv } from './csv.js'
-import { ROW_FIELDS } from './fields.js'
 import { parseJson, parseJsonLines } from './json.js'
+import type { Node } from './nodes.js'
 import { type Report, START } from './position.js'
-import type { Node } from './tree.js'
+import { ROW_FIELDS } from './row-fields.js'
 import { parseYaml } from './yaml.js'
 
 export type Format = 'yaml' | 'json' | 'json-lines' | 'csv'
 
-/** Ten thousand rows with long prompts are a few; a file beyond that is something else. */
-export const MOST_BYTES = 16 * 1024 * 1024
+/** Ten thousand rows with long prompts take a few MiB. */
+export const MAX_BYTES = 16 * 1024 * 1024
 
 const BY_EXTENSION: Readonly<Record<string, Format>> = {
   '.yaml': 'yaml',
@@ -22,7 +22,7 @@ const BY_EXTENSION: Readonly<Record<string, Format>> = {
   '.tsv': 'csv',
 }
 
-/** Pure. Whatever has neither the look of JSON nor a header of CSV is YAML. */
+/** Pure. A text that does not look like JSON and has no CSV header is YAML. */
 export function formatOf(path: string, text: string): Format {
   const named = BY_EXTENSION[extname(path).toLowerCase()]
   if (named !== undefined) return named
@@ -53,7 +53,7 @@ const PARSERS: Readonly<Record<Format, (text: string, report: Report) => Node | 
   csv: parseCsv,
 }
 
-/** Undefined when it cannot be read, which was reported then. Never throws. */
+/** Undefined when it cannot be read; the problem has been reported. Never throws. */
 export function parseManifest(path: string, bytes: Uint8Array, report: Report): Node | undefined {
   const text = decode(bytes, report)
   if (text === undefined) return undefined
@@ -64,10 +64,10 @@ export function parseManifest(path: string, bytes: Uint8Array, report: Report): 
   return PARSERS[formatOf(path, text)](text, report)
 }
 
-/** Without the byte order mark that some editors put in front. */
+/** Without a byte order mark, which some editors write. */
 function decode(bytes: Uint8Array, report: Report): string | undefined {
-  if (bytes.byteLength > MOST_BYTES) {
-    report(START, `has ${bytes.byteLength} bytes; a manifest has at most ${MOST_BYTES / 1024 / 1024} MiB`)
+  if (bytes.byteLength > MAX_BYTES) {
+    report(START, `has ${bytes.byteLength} bytes; a manifest has at most ${MAX_BYTES / 1024 / 1024} MiB`)
     return undefined
   }
   try {

@@ -1,36 +1,31 @@
-/** Strict JSON to positioned values, and JSON Lines. `JSON.parse` says nothing of where a value stands. */
-import { positionsIn, type Report } from './position.js'
-import { type Field, MOST_DEPTH, type Node, scalar } from './tree.js'
+/** Strict JSON and JSON Lines to nodes. `JSON.parse` does not tell where a value or an error is. */
+import { printParseErrorCode, visit } from 'jsonc-parser'
+import { shortened } from '../../protocol/text.js'
+import { type Field, MAX_DEPTH, type Node, scalar } from './nodes.js'
+import { type PositionAt, positionsIn, type Report } from './position.js'
 
-/** Undefined when the text is no JSON, which was reported then. */
+/** Undefined when the text is not valid JSON; the error has been reported. */
 export function parseJson(text: string, report: Report): Node | undefined {
-  return readJson({ text, from: 0, to: text.length, positionAt: positionsIn(text), report })
+  return readJson(text, positionsIn(text), report)
 }
 
-/** A list with one value a line. */
+/** A list with one value from each line. */
 export function parseJsonLines(text: string, report: Report): Node {
   const positionAt = positionsIn(text)
   const items: Node[] = []
-  for (let from = 0; from < text.length; ) {
-    const end = text.indexOf('\n', from)
-    const to = end === -1 ? text.length : end
-    const item =
-      text.slice(from, to).trim() === '' ? undefined : readJson({ text, from, to, positionAt, report })
+  let start = 0
+  for (const line of text.split('\n')) {
+    const lineStart = start
+    start += line.length + 1
+    if (line.trim() === '') continue
+    const item = readJson(line, (offset) => positionAt(lineStart + offset), report)
     if (item !== undefined) items.push(item)
-    from = to + 1
   }
   return { type: 'list', items, at: positionAt(0) }
 }
 
-interface Source {
-  readonly text: string
-  readonly from: number
-  readonly to: number
-  readonly positionAt: ReturnType<typeof positionsIn>
-  readonly report: Report
-}
-
-class NotJson extends Error {
+/** Thrown to leave the parser at the first error: what follows it would be guesses. */
+class InvalidJson extends Error {
   readonly offset: number
 
   constructor(offset: number, message: string) {
@@ -39,96 +34,93 @@ class NotJson extends Error {
   }
 }
 
-function readJson({ text, from, to, positionAt, report }: Source): Node | undefined {
-  let offset = from
+type Open =
+  | { readonly type: 'list'; readonly items: Node[] }
+  | {
+      readonly type: 'fields'
+      readonly fields: Map<string, Field>
+      field: { readonly name: string; readonly offset: number }
+    }
 
-  const skipSpace = (): void => {
-    while (offset < to && ' \t\r\n'.includes(text.charAt(offset))) offset += 1
-  }
-  const isNext = (character: string): boolean => offset < to && text.charAt(offset) === character
-  const unexpected = (wanted: string): NotJson => {
-    const found = offset < to ? `"${String.fromCodePoint(text.codePointAt(offset) ?? 0)}"` : 'the end'
-    return new NotJson(offset, `is no JSON: ${wanted} should stand here, not ${found}`)
-  }
-  const take = (character: string): void => {
-    skipSpace()
-    if (!isNext(character)) throw unexpected(`"${character}"`)
-    offset += 1
-  }
+function readJson(text: string, positionAt: PositionAt, report: Report): Node | undefined {
+  const open: Open[] = []
+  let root: Node | undefined
 
-  function readText(): string {
-    const start = offset
-    for (offset += 1; offset < to && text.charAt(offset) !== '"'; offset += 1)
-      if (text.charAt(offset) === '\\') offset += 1
-    if (offset >= to) throw new NotJson(start, 'is no JSON: this text has no end')
-    offset += 1
-    try {
-      return JSON.parse(text.slice(start, offset)) as string
-    } catch {
-      throw new NotJson(
-        start,
-        'is no JSON: this text holds a line end, a tab or an escape that JSON does not have',
-      )
+  function add(node: Node, offset: number): void {
+    if (open.length > MAX_DEPTH) throw new InvalidJson(offset, `is nested more than ${MAX_DEPTH} levels deep`)
+    const parent = open.at(-1)
+    if (parent === undefined) root = node
+    else if (parent.type === 'list') parent.items.push(node)
+    else {
+      const { name, offset: nameOffset } = parent.field
+      if (parent.fields.has(name)) report(positionAt(nameOffset), `"${name}" stands here twice`)
+      else parent.fields.set(name, { at: positionAt(nameOffset), value: node })
     }
   }
 
-  /** Comma-separated things up to `end`; the opening bracket comes first. */
-  function readAll(end: string, readOne: () => void): void {
-    offset += 1
-    skipSpace()
-    if (!isNext(end)) {
-      readOne()
-      for (skipSpace(); isNext(','); skipSpace()) {
-        offset += 1
-        readOne()
-      }
-      if (!isNext(end)) throw unexpected(`"," or "${end}"`)
+  /** What the parser's error codes mean here. */
+  function messageOf(code: string, offset: number, length: number): string {
+    const found = offset < text.length ? `"${shortened(text.slice(offset, offset + length), 40)}"` : 'the end'
+    const wanted = (what: string) => `is no JSON: ${what} should stand here, not ${found}`
+    if (root !== undefined && open.length === 0) return wanted('nothing more')
+    switch (code) {
+      case 'ValueExpected':
+      case 'UnexpectedEndOfNumber':
+      case 'InvalidSymbol':
+        return wanted('a value')
+      case 'PropertyNameExpected':
+        return wanted('a name in double quotes')
+      case 'ColonExpected':
+        return wanted('":"')
+      case 'CommaExpected':
+      case 'CloseBraceExpected':
+      case 'CloseBracketExpected':
+        return wanted(`"," or "${open.at(-1)?.type === 'list' ? ']' : '}'}"`)
+      case 'InvalidCommentToken':
+        return 'is no JSON: it has no comments'
+      case 'UnexpectedEndOfString':
+        return 'is no JSON: this text has no end'
+      default:
+        return 'is no JSON: this text holds a line end, a tab or an escape that JSON does not have'
     }
-    offset += 1
-  }
-
-  function readValue(depth: number): Node {
-    skipSpace()
-    const at = positionAt(offset)
-    if (depth > MOST_DEPTH) throw new NotJson(offset, `is nested more than ${MOST_DEPTH} levels deep`)
-    if (isNext('"')) return scalar(readText(), at)
-    if (isNext('[')) {
-      const items: Node[] = []
-      readAll(']', () => items.push(readValue(depth + 1)))
-      return { type: 'list', items, at }
-    }
-    if (isNext('{')) {
-      const fields = new Map<string, Field>()
-      readAll('}', () => readField(fields, depth))
-      return { type: 'fields', fields, at }
-    }
-    const word = /[\w.+-]*/y
-    word.lastIndex = offset
-    const literal = (word.exec(text)?.[0] ?? '').slice(0, to - offset)
-    if (!/^(true|false|null|-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?)$/.test(literal))
-      throw unexpected('a value')
-    offset += literal.length
-    return scalar(JSON.parse(literal) as number | boolean | null, at, literal)
-  }
-
-  function readField(fields: Map<string, Field>, depth: number): void {
-    skipSpace()
-    if (!isNext('"')) throw unexpected('a name in double quotes')
-    const at = positionAt(offset)
-    const name = readText()
-    take(':')
-    const value = readValue(depth + 1)
-    if (fields.has(name)) report(at, `"${name}" stands here twice`)
-    else fields.set(name, { at, value })
   }
 
   try {
-    const value = readValue(0)
-    skipSpace()
-    if (offset < to) throw unexpected('nothing more')
-    return value
+    visit(
+      text,
+      {
+        onObjectBegin(offset) {
+          const fields = new Map<string, Field>()
+          add({ type: 'fields', fields, at: positionAt(offset) }, offset)
+          open.push({ type: 'fields', fields, field: { name: '', offset } })
+        },
+        onObjectProperty(name, nameOffset) {
+          const parent = open.at(-1)
+          if (parent?.type === 'fields') parent.field = { name, offset: nameOffset }
+        },
+        onArrayBegin(offset) {
+          const items: Node[] = []
+          add({ type: 'list', items, at: positionAt(offset) }, offset)
+          open.push({ type: 'list', items })
+        },
+        onObjectEnd: () => void open.pop(),
+        onArrayEnd: () => void open.pop(),
+        onLiteralValue(value: string | number | boolean | null, offset, length) {
+          // The parser reads `01` as two numbers.
+          if (typeof value === 'number' && /[\w.+-]/.test(text.charAt(offset + length)))
+            throw new InvalidJson(offset, messageOf('ValueExpected', offset, length))
+          const written = typeof value === 'string' ? value : text.slice(offset, offset + length)
+          add(scalar(value, positionAt(offset), written), offset)
+        },
+        onError(code, offset, length) {
+          throw new InvalidJson(offset, messageOf(printParseErrorCode(code), offset, length))
+        },
+      },
+      { disallowComments: true, allowTrailingComma: false },
+    )
+    return root
   } catch (error) {
-    if (!(error instanceof NotJson)) throw error
+    if (!(error instanceof InvalidJson)) throw error
     report(positionAt(error.offset), error.message)
     return undefined
   }

@@ -1,44 +1,43 @@
-/** Where in a text something stands, and what is wrong there. */
+/** Positions in the text of a manifest, and the problems found there. */
+import { LineCounter } from 'yaml'
 
 export interface Position {
   /** From 1. */
   readonly line: number
-  /** From 1, in UTF-16 units, as editors count. */
+  /** From 1, in UTF-16 units, as most editors count. */
   readonly column: number
 }
 
-export interface Problem extends Position {
+export interface ManifestProblem extends Position {
   readonly message: string
 }
 
-/** Takes a problem; whoever reads a manifest goes on after it, so that all of them are told at once. */
+/** Records a problem; reading continues, so that all problems are reported together. */
 export type Report = (at: Position, message: string) => void
 
 export const START: Position = { line: 1, column: 1 }
 
-/** The position of an offset, found in a list of line starts that is made once. */
-export function positionsIn(text: string): (offset: number) => Position {
-  const starts = [0]
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
+export type PositionAt = (offset: number) => Position
+
+/** Lines end with `\n`, whatever parser reads the text. */
+export function positionsIn(text: string): PositionAt {
+  const lines = new LineCounter()
+  lines.addNewLine(0)
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1)
   return (offset) => {
-    let [low, high] = [0, starts.length - 1]
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2)
-      if ((starts[middle] ?? 0) <= offset) low = middle
-      else high = middle - 1
-    }
-    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 }
+    const { line, col: column } = lines.linePos(offset)
+    return { line, column }
   }
 }
 
-export interface Problems {
+export interface ProblemCollector {
   readonly report: Report
-  /** By position; the same words at the same place count once. */
-  list(): readonly Problem[]
+  /** Ordered by position; the same message at the same position counts once. */
+  list(): readonly ManifestProblem[]
 }
 
-export function collectProblems(): Problems {
-  const found = new Map<string, Problem>()
+export function createProblemCollector(): ProblemCollector {
+  const found = new Map<string, ManifestProblem>()
   return {
     report({ line, column }, message) {
       found.set(`${line}:${column}:${message}`, { line, column, message })

@@ -1,6 +1,6 @@
 /**
- * YAML 1.2 to positioned values. `16:9` is text there, `yes` too. Anchors, aliases and merge keys (`<<`) work; an alias
- * is the same value again and not a copy, so what a few lines can blow up to is counted and never made.
+ * YAML 1.2 to nodes: `16:9` and `yes` are texts. Anchors, aliases and merge keys (`<<`) work. An alias shares its node
+ * and is not copied; sizes are counted with aliases expanded, so that an alias bomb is refused.
  */
 import {
   Composer,
@@ -13,22 +13,22 @@ import {
   Parser,
   type YAMLMap,
 } from 'yaml'
-import { type Position, positionsIn, type Report, START } from './position.js'
-import { type Field, type Fields, type List, MOST_DEPTH, type Node, scalar } from './tree.js'
+import { type Field, type Fields, type List, MAX_DEPTH, type Node, scalar } from './nodes.js'
+import { type Position, type PositionAt, positionsIn, type Report, START } from './position.js'
 
-/** Values of a manifest, each use of an alias counted in full. */
-const MOST_VALUES = 1_000_000
+/** Values of a manifest, with aliases expanded. */
+const MAX_VALUES = 1_000_000
 
-/** Undefined when there is nothing to go on with; what is wrong was reported then. */
+/** Undefined when it cannot be read; the problems have been reported. */
 export function parseYaml(text: string, report: Report): Node | undefined {
   const positionAt = positionsIn(text)
   const tokens = [...new Parser().parse(text)]
-  // The parser itself copes with any depth, but its next step calls itself, and Node dies of that without an error.
-  if (tokens.some((token) => depthOf(token) > 4 * MOST_DEPTH)) {
-    report(positionAt(0), `is nested more than ${MOST_DEPTH} levels deep`)
+  // The composer is recursive: deep nesting would end the process without an error.
+  if (tokens.some((token) => depthOf(token) > 4 * MAX_DEPTH)) {
+    report(positionAt(0), `is nested more than ${MAX_DEPTH} levels deep`)
     return undefined
   }
-  // Duplicates are looked for below: the library compares every key of a map with every other.
+  // Duplicate keys are found below: the library's own check is quadratic.
   const [document, ...others] = [...new Composer({ uniqueKeys: false }).compose(tokens)]
   const wrong = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
   for (const { pos, message } of wrong) report(positionAt(pos[0]), lowerFirst(message))
@@ -44,31 +44,31 @@ export function parseYaml(text: string, report: Report): Node | undefined {
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
-interface Nest {
+interface TokenChildren {
   readonly items?: unknown
   readonly key?: unknown
   readonly value?: unknown
 }
 
-/** Levels of tokens, about two a level of the text; without recursion. */
+/** Nesting of tokens, about two for each level of the text; without recursion. */
 function depthOf(token: CST.Token): number {
-  let most = 0
+  let deepest = 0
   const open: object[] = [token]
   const depths: number[] = [0]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const depth = depths.pop() ?? 0
-    if (depth > most) most = depth
+    if (depth > deepest) deepest = depth
     const visit = (child: unknown) => {
       if (typeof child !== 'object' || child === null) return
       open.push(child)
       depths.push(depth + 1)
     }
-    const { key, value, items } = next as Nest
+    const { key, value, items } = next as TokenChildren
     visit(key)
     visit(value)
     if (Array.isArray(items)) for (const item of items) visit(item)
   }
-  return most
+  return deepest
 }
 
 interface Size {
@@ -78,11 +78,11 @@ interface Size {
 
 const ONE: Size = { values: 1, depth: 0 }
 
-function createReader(positionAt: (offset: number) => Position, report: Report) {
-  /** By anchor. One that is still being read is not in it, so nothing can contain itself. */
+function createReader(positionAt: PositionAt, report: Report) {
+  /** By anchor. A node is added when it is complete, so that it cannot contain itself. */
   const anchors = new Map<string, Node>()
   const sizes = new WeakMap<Node, Size>()
-  let isTooMuch = false
+  let isTooLarge = false
   const at = (node: ParsedNode): Position => positionAt(node.range[0])
 
   function sized<Made extends List | Fields>(made: Made, children: readonly Node[]): Node {
@@ -91,14 +91,14 @@ function createReader(positionAt: (offset: number) => Position, report: Report) 
       values: inner.reduce((sum, { values }) => sum + values, 1),
       depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
     }
-    if (size.values > MOST_VALUES || size.depth > MOST_DEPTH) {
-      // Whatever contains it would be so as well: once is enough.
-      if (!isTooMuch)
+    if (size.values > MAX_VALUES || size.depth > MAX_DEPTH) {
+      // The nodes around it are too large as well: report the first.
+      if (!isTooLarge)
         report(
           made.at,
-          size.depth > MOST_DEPTH ? 'is nested too deeply' : 'is too much once its aliases are filled in',
+          size.depth > MAX_DEPTH ? 'is nested too deeply' : 'is too much once its aliases are filled in',
         )
-      isTooMuch = true
+      isTooLarge = true
       return scalar(null, made.at)
     }
     sizes.set(made, size)
@@ -146,7 +146,7 @@ function createReader(positionAt: (offset: number) => Position, report: Report) 
       else if (fields.has(name)) report(keyAt, `"${name}" stands here twice`)
       else fields.set(name, { at: keyAt, value: made })
     }
-    // What the map says itself goes before what it takes over, and an earlier source before a later one.
+    // Own fields override merged ones, and an earlier source overrides a later one.
     for (const source of merged)
       for (const [name, field] of source.fields) if (!fields.has(name)) fields.set(name, field)
     const children = [...fields.values()].map(({ value }) => value)

@@ -8,8 +8,8 @@ import { messageOf } from '../../errors.js'
 import { errorCode } from '../../host/directories.js'
 import type { LockEntry, Made } from '../lock/lock.js'
 import { mayBecome } from '../manifest/collisions.js'
-import type { Entry } from '../manifest/entry.js'
-import { groundsOf } from '../manifest/inside.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import { createManifestFolder } from '../manifest/manifest-folder.js'
 import type { FileFact } from './decide.js'
 
 export interface Found {
@@ -20,7 +20,7 @@ export interface Found {
 
 export interface Disk {
   /** What is at the place of an output. */
-  lookAt(entry: Entry, locked: LockEntry | undefined): Promise<Found>
+  lookAt(entry: ManifestEntry, locked: LockEntry | undefined): Promise<Found>
   /** Whether the file of an entry is still there as it was made, by its length. */
   has(made: Made): Promise<boolean>
 }
@@ -30,7 +30,7 @@ const OPEN = '.{ext}'
 /** Each folder is listed once. */
 export function diskOf(folder: string): Disk {
   const listings = new Map<string, Promise<readonly string[]>>()
-  const grounds = groundsOf(folder)
+  const grounds = createManifestFolder(folder)
   const list = (path: string): Promise<readonly string[]> => {
     const known = listings.get(path) ?? readdir(path).catch(() => [])
     listings.set(path, known)
@@ -38,7 +38,7 @@ export function diskOf(folder: string): Disk {
   }
 
   /** The file that a run with an open extension has, or might have. */
-  async function fileOf({ output, kind }: Entry, made: Made | undefined): Promise<string> {
+  async function fileOf({ output, kind }: ManifestEntry, made: Made | undefined): Promise<string> {
     if (!output.endsWith(OPEN)) return output
     const stem = output.slice(0, -OPEN.length)
     if (made !== undefined && `${stem}${posix.extname(made.file)}` === made.file) return made.file

@@ -1,14 +1,14 @@
 /** The plan of a batch: every run of the manifest with what is to be done for it. Nothing is changed by making it. */
 import { resolve } from 'node:path'
 import type { Lock, LockEntry } from '../lock/lock.js'
-import type { Entry, Manifest } from '../manifest/entry.js'
-import type { Models } from '../manifest/top.js'
+import type { Manifest, ManifestEntry } from '../manifest/manifest-entry.js'
+import type { Models } from '../manifest/sections.js'
 import { type Action, decide, type Flags } from './decide.js'
 import { type Disk, diskOf } from './facts.js'
 import { type Paired, pair } from './pair.js'
 
 export interface Step {
-  readonly entry: Entry
+  readonly entry: ManifestEntry
   /** Undefined when neither manifest nor settings nor lock file name one: then the run cannot be made. */
   readonly model: string | undefined
   /** Of model and input; undefined without a model. */
@@ -56,7 +56,7 @@ export interface PlanOptions {
   readonly models: Models
   identity(model: string, input: unknown): string
   /** Whether `--only` means the run. */
-  selects(entry: Entry): boolean
+  selects(entry: ManifestEntry): boolean
 }
 
 /** Sums of that many files are made at once. */

@@ -1,11 +1,11 @@
 /** Which entry of the lock file belongs to which run of the manifest, and by which model a run is made. Pure. */
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { Lock, LockEntry } from '../lock/lock.js'
-import type { Entry } from '../manifest/entry.js'
-import type { Models } from '../manifest/top.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import type { Models } from '../manifest/sections.js'
 
 export interface Paired {
-  readonly entry: Entry
+  readonly entry: ManifestEntry
   readonly locked: LockEntry | undefined
   readonly model: string | undefined
   readonly hash: string | undefined
@@ -19,7 +19,7 @@ export interface Pairing {
 }
 
 export interface PairOptions {
-  readonly entries: readonly Entry[]
+  readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
   /** Of the settings: after what the manifest says, before what the lock file recorded. */
   readonly models: Models

@@ -1,8 +1,8 @@
 /** Accounts, keys and entries as rows and as JSON. */
 import { printable } from '../../protocol/text.js'
 import type { AccountRecord, KeyDetails, LedgerEntry } from '../../service/administration.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
 import type { Output } from '../terminal/output.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 const NONE = '-'

@@ -1,6 +1,6 @@
 /** `rushes admin verify`: every balance, added up anew from the ledger. */
 import { RushesError } from '../../errors.js'
-import { amount } from '../terminal/amount.js'
+import { plural } from '../terminal/plural.js'
 import type { AdminCommand, Work } from './admin-command.js'
 
 export const verifyCommand: AdminCommand = {
@@ -15,10 +15,10 @@ async function verify({ ctx: { out }, admin }: Work): Promise<void> {
   else if (problems.length > 0) for (const problem of problems) out.line(problem)
   else out.line('ok')
   const what = [
-    amount(accounts, 'account'),
-    amount(entries, 'entry', 'entries'),
-    amount(runs, 'run'),
-    amount(credits, 'credit'),
+    plural(accounts, 'account'),
+    plural(entries, 'entry', 'entries'),
+    plural(runs, 'run'),
+    plural(credits, 'credit'),
   ].join(', ')
   if (problems.length === 0) return out.note(`All balances are the sums of their entries: ${what}.`)
   throw new RushesError(

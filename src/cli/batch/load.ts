@@ -2,8 +2,8 @@
 
 import { readFileSync, statSync } from 'node:fs'
 import { lockPathOf } from '../../batch/lock/lock.js'
-import { MOST_BYTES } from '../../batch/manifest/format.js'
-import { type Manifest, type Problem, readManifest } from '../../batch/manifest/index.js'
+import { MAX_BYTES } from '../../batch/manifest/format.js'
+import { type Manifest, type ManifestProblem, readManifest } from '../../batch/manifest/index.js'
 import { checkPlaceholders, fill } from '../../download/placeholders.js'
 import { safePart, unreserved } from '../../download/safe-name.js'
 import { type RushesError, usageError } from '../../errors.js'
@@ -32,7 +32,7 @@ export async function loadManifest(ctx: Context, word: string, allowOutside: boo
     allowOutside,
     naming: { checkPlaceholders, fill, safePart, unreserved },
     imageTypeOf,
-    mostBodyBytes: MOST_BODY_BYTES,
+    maxBodyBytes: MOST_BODY_BYTES,
     reserved: new Map([[lockPath, 'the lock file']]),
   })
   if (!read.ok) throw manifestError(word === '-' ? 'standard input' : word, read.problems)
@@ -43,9 +43,9 @@ function readFile(path: string): Uint8Array {
   try {
     const found = statSync(path)
     if (found.isDirectory()) throw usageError(`${path} is a folder.`, 'Name the manifest in it.')
-    if (found.size > MOST_BYTES)
+    if (found.size > MAX_BYTES)
       throw usageError(
-        `${path} has ${found.size} bytes; a manifest has at most ${MOST_BYTES / 1024 / 1024} MiB.`,
+        `${path} has ${found.size} bytes; a manifest has at most ${MAX_BYTES / 1024 / 1024} MiB.`,
       )
     return readFileSync(path)
   } catch (error) {
@@ -60,7 +60,7 @@ function readFile(path: string): Uint8Array {
 /** More than a screen or two helps nobody. */
 const MOST_SHOWN = 200
 
-function manifestError(name: string, problems: readonly Problem[]): RushesError {
+function manifestError(name: string, problems: readonly ManifestProblem[]): RushesError {
   const lines = problems
     .slice(0, MOST_SHOWN)
     .map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`)

@@ -1,16 +1,15 @@
 /** From the manifest and the lock file to the plan, and what keeps the plan from being carried out. No network, no key. */
 import { readLock } from '../../batch/lock/file.js'
-import type { Entry, Manifest, Models } from '../../batch/manifest/index.js'
+import type { Manifest, ManifestEntry } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type Step } from '../../batch/plan/index.js'
 import { usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
-import { KINDS, type Kind } from '../../protocol/models.js'
+import { KINDS } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
 import { printable } from '../../protocol/text.js'
-import { LOCAL_MODELS } from '../../service/local-models.js'
 import type { Context } from '../context/context.js'
 import type { Missing } from '../settings/missing.js'
-import { SETTINGS } from '../settings/table.js'
+import { missingModel, modelsByKind } from '../settings/model-settings.js'
 import type { Loaded } from './load.js'
 import type { BatchOptions } from './options.js'
 
@@ -24,8 +23,6 @@ export interface Prepared {
   readonly missing: readonly Missing[]
 }
 
-const MODEL_SETTINGS = { video: 'videoModel', image: 'imageModel' } as const
-
 /** Throws `usage` for a lock file that cannot be read, and an `--only` that means nothing. */
 export async function prepare(
   ctx: Context,
@@ -36,7 +33,7 @@ export async function prepare(
     manifest,
     lock: readLock(lockPath, manifest.path),
     flags: options,
-    models: await modelsOf(ctx),
+    models: await modelsByKind(ctx),
     identity: identityOf,
     selects: await selectorFor(options.only, manifest.entries),
   })
@@ -60,41 +57,30 @@ export function refuseImpossible({ plan: { steps, counts }, options }: Prepared)
     )
 }
 
-/** For kinds that the manifest names no model for. */
-async function modelsOf(ctx: Context): Promise<Models> {
-  const models: Partial<Record<Kind, string>> = {}
-  for (const kind of KINDS) {
-    const model = ctx.globals.local ? LOCAL_MODELS[kind] : await ctx.setting(MODEL_SETTINGS[kind])
-    if (model !== undefined) models[kind] = model
-  }
-  return models
-}
-
 function missingFor(steps: readonly Step[]): readonly Missing[] {
   const kinds = KINDS.filter((kind) =>
     steps.some(
       ({ entry, model, action }) => action.do === 'make' && model === undefined && entry.kind === kind,
     ),
   )
-  return kinds.map((kind) => {
-    const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
-    return {
-      code: 'usage',
-      text: `the identifier of the ${kind} model`,
-      hint: `Name it in the manifest (models: {${kind}: provider/name}), or set ${environment} or rushes config set ${key} <provider/name>.`,
-    }
-  })
+  return kinds.map((kind) =>
+    missingModel(
+      kind,
+      (environment, key) =>
+        `Name it in the manifest (models: {${kind}: provider/name}), or set ${environment} or rushes config set ${key} <provider/name>.`,
+    ),
+  )
 }
 
 /** A glob means a run by its name, by the name of its row, or by its output. */
 async function selectorFor(
   only: readonly string[],
-  entries: readonly Entry[],
-): Promise<(entry: Entry) => boolean> {
+  entries: readonly ManifestEntry[],
+): Promise<(entry: ManifestEntry) => boolean> {
   if (only.length === 0) return () => true
   const { default: picomatch } = await import('picomatch')
   const matchers = only.map((glob) => ({ glob, matches: picomatch(glob, { dot: true }) }))
-  const means = ({ name, rowName, output }: Entry, matches: (text: string) => boolean) =>
+  const means = ({ name, rowName, output }: ManifestEntry, matches: (text: string) => boolean) =>
     [name, rowName, output].some((text) => matches(text))
   for (const { glob, matches } of matchers)
     if (!entries.some((entry) => means(entry, matches))) {

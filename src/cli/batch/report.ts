@@ -6,9 +6,9 @@ import type { Plan, Step } from '../../batch/plan/index.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { sayDuration } from '../flags/duration.js'
+import { formatDuration } from '../flags/duration.js'
 import { variable } from '../settings/table.js'
-import { amount } from '../terminal/amount.js'
+import { plural } from '../terminal/plural.js'
 import type { Prepared } from './prepare.js'
 
 export interface Report {
@@ -63,7 +63,7 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
       }
       const elapsedMs = clock.monotonic() - startedAtMs
       if (out.mode.json) out.json({ summary: { ...counts, elapsed_ms: Math.round(elapsedMs) } })
-      else out.note(`${said(counts)} (${sayDuration(elapsedMs)})`)
+      else out.note(`${said(counts)} (${formatDuration(elapsedMs)})`)
       if (isActions) writeSummary(env, manifest.path, counts, [...results.values()])
       return [
         ...[...results.values()].flatMap(({ error }) => (error === undefined ? [] : [error])),
@@ -88,7 +88,7 @@ const WORDS = [
 
 /** `5 runs: 2 made, 3 current` */
 const said = (counts: Tally): string =>
-  `${amount(counts.total, 'run')}: ${WORDS.flatMap(([name, word]) => (counts[name] === 0 ? [] : [`${counts[name]} ${word}`])).join(', ') || 'nothing to do'}`
+  `${plural(counts.total, 'run')}: ${WORDS.flatMap(([name, word]) => (counts[name] === 0 ? [] : [`${counts[name]} ${word}`])).join(', ') || 'nothing to do'}`
 
 const shown = (folder: string, file: string): string => relative('.', `${folder}/${file}`) || file
 

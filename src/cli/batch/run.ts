@@ -9,7 +9,7 @@ import { describeFileError } from '../../download/file-errors.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context/context.js'
-import { sayDuration } from '../flags/duration.js'
+import { formatDuration } from '../flags/duration.js'
 import { asRushesError, exitCodeOf, interrupted } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
 import type { Recorder } from '../runs/record.js'
@@ -129,7 +129,7 @@ function createTimeLeft({ clock }: Context, rows: number): () => string | undefi
     open--
     const done = rows - open
     if (open === 0 || done < MIN_DONE) return undefined
-    return `about ${sayDuration(((clock.monotonic() - startedAtMs) / done) * open)} left`
+    return `about ${formatDuration(((clock.monotonic() - startedAtMs) / done) * open)} left`
   }
 }
 

@@ -3,8 +3,8 @@
 import type { Expectation } from '../../batch/plan/expected.js'
 import type { Action, Plan, Step } from '../../batch/plan/index.js'
 import { printable } from '../../protocol/text.js'
-import { sayDuration } from '../flags/duration.js'
-import { amount } from '../terminal/amount.js'
+import { formatDuration } from '../flags/duration.js'
+import { plural } from '../terminal/plural.js'
 
 export const reasonOf = (action: Action): string | undefined => {
   if (action.do === 'refuse' || action.do === 'fetch' || action.do === 'make') return action.why
@@ -42,13 +42,13 @@ export function summaryLine({ counts }: Plan, expectation?: Expectation): string
   const parts = WORDS.flatMap(([word, said]) => (counts[word] === 0 ? [] : [`${counts[word]} ${said}`]))
   const time = expectation === undefined ? '' : timeOf(expectation)
   const requests = counts.requests === 0 ? '' : `; at least ${counts.requests} requests${time}`
-  return `${amount(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
+  return `${plural(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
 }
 
 /** Without a word of time where nothing is known of it and the limit takes none. */
 function timeOf({ leastMs, expectedMs }: Expectation): string {
-  if (expectedMs !== undefined) return `, about ${sayDuration(expectedMs)}`
-  return leastMs === 0 ? '' : `, at least ${sayDuration(leastMs)} by the limit`
+  if (expectedMs !== undefined) return `, about ${formatDuration(expectedMs)}`
+  return leastMs === 0 ? '' : `, at least ${formatDuration(leastMs)} by the limit`
 }
 
 /** What the reader of a plan should know beside its rows. */

@@ -8,7 +8,7 @@ import { type AdminCommand, type AdminFlags, perform } from '../admin/admin-comm
 import { creditsCommands } from '../admin/credit-commands.js'
 import { keyCommands } from '../admin/key-commands.js'
 import { verifyCommand } from '../admin/verify-command.js'
-import type { CommandEnvironment } from '../program.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 const GROUPS = [
   ['account', 'who pays', accountCommands],

@@ -10,9 +10,9 @@ import { runBatch } from '../batch/run.js'
 import { isAllCurrent, notesOf, stepCells, stepJson, summaryLine } from '../batch/show.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
-import type { CommandEnvironment } from '../program.js'
 import { missingError } from '../settings/missing.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface BatchRequest {
   /** A path, or `-`. */

@@ -1,9 +1,9 @@
-/** `rushes completion`: the script that makes a shell complete `rushes`. */
+/** `rushes completion`: prints the completion script of a shell. */
 import type { Command } from 'commander'
 import { SCRIPTS, type Shell } from '../completion/scripts/index.js'
 import type { Context } from '../context/context.js'
 import { choiceArgument } from '../flags/choice.js'
-import type { CommandEnvironment } from '../program.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 const SHELLS = Object.keys(SCRIPTS) as readonly Shell[]
 

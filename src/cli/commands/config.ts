@@ -1,12 +1,12 @@
-/** `rushes config`: read and change the settings of a profile. The key is not among them. */
+/** `rushes config`: reads and changes the settings of a profile, except the API key. */
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import type { CommandEnvironment } from '../program.js'
 import { unknownProfile } from '../settings/missing.js'
 import { settingsOf, withValue } from '../settings/profile.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
   const child = (

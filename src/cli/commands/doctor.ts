@@ -1,21 +1,21 @@
-/** `rushes doctor`: is everything in place? It changes nothing and costs nothing. */
+/** `rushes doctor`: checks settings, network, key and disk. Changes nothing and costs nothing. */
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import { checkConnection, checkKey, checkName } from '../doctor/check-network.js'
+import { checkAddress, checkConfig, checkProxy } from '../doctor/check-settings.js'
+import { checkDatabase, checkDisk, checkJournal, checkStateFolder } from '../doctor/check-state.js'
 import { type Finding, ok, skipped } from '../doctor/finding.js'
-import { checkConnection, checkKey, checkName } from '../doctor/network.js'
-import { checkAddress, checkConfig, checkProxy } from '../doctor/settings.js'
-import { checkDatabase, checkDisk, checkJournal, checkStateFolder } from '../doctor/state.js'
 import { exitCodeOf } from '../process/exit.js'
 import { VERSION } from '../process/version.js'
-import type { CommandEnvironment } from '../program.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
   command.action(() => run(command, examine))
 }
 
-/** Each finding is said as soon as it is there. */
+/** Prints each finding as soon as it is known. */
 export async function doctorCommand(ctx: Context): Promise<number> {
   const found: Finding[] = []
   const say = (...findings: readonly Finding[]) => {

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
 import { checkIds, readIds } from '../process/stdin.js'
-import type { CommandEnvironment } from '../program.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface DownloadCommandOptions {
   readonly ids: readonly string[]

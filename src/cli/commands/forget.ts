@@ -5,7 +5,7 @@ import type { ForgetResult } from '../../journal/index.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
-import type { CommandEnvironment } from '../program.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, forget = forgetCommand): void {
   command

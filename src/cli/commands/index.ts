@@ -1,11 +1,11 @@
 /** The commands, in the order of the help. Adding one is one file and one line here. */
 import type { Command } from 'commander'
-import type { CommandEnvironment } from '../program.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface CommandRow {
   readonly name: string
   readonly about: string
-  /** Loaded only when the command is named on the line: each command is a chunk of its own. */
+  /** Loads the file of the command, a chunk of its own, when the command is used. */
   load(): Promise<{ register(command: Command, environment: CommandEnvironment): void }>
 }
 

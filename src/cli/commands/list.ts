@@ -7,10 +7,10 @@ import { nearest } from '../../protocol/nearest.js'
 import type { Context } from '../context/context.js'
 import { choiceOption } from '../flags/choice.js'
 import { parseDuration } from '../flags/duration.js'
-import type { CommandEnvironment } from '../program.js'
+import { tabRow } from '../terminal/cell-rows.js'
 import { signsFor } from '../terminal/charset.js'
 import { listCells, listJson } from '../terminal/list-lines.js'
-import { tabRow } from '../terminal/table.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface ListOptions {
   readonly limit: string

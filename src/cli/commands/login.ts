@@ -1,12 +1,12 @@
-/** `rushes login`: read the key where nobody sees it, ask the service whether it is good, and store it. */
+/** `rushes login`: reads the key from a hidden prompt or standard input, checks it at the service and stores it. */
 import { randomBytes } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Context } from '../context/context.js'
 import { linesOf, readStdin } from '../process/stdin.js'
-import type { CommandEnvironment } from '../program.js'
-import { usable } from '../settings/key.js'
+import { validKey } from '../settings/key.js'
 import { withValue } from '../settings/profile.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface LoginOptions {
   readonly verify: boolean
@@ -22,7 +22,7 @@ export async function loginCommand(ctx: Context, { verify }: LoginOptions): Prom
   if (ctx.globals.local) throw usageError('The local service of --local needs no key.')
   const baseUrl = await ctx.baseUrl()
   const { origin } = new URL(baseUrl)
-  const apiKey = usable(await readKey(ctx, origin), 'what was entered')
+  const apiKey = validKey(await readKey(ctx, origin), 'what was entered')
   if (verify) await checkKey(ctx, baseUrl, apiKey)
   await ctx.config.update(ctx.profileName, (profile) => {
     const kept = withValue(profile, 'apiKey', { value: apiKey, origin })
@@ -46,12 +46,12 @@ async function readKey({ stdin: open, stderr, interrupts }: Context, origin: str
     )
   } catch (error) {
     interrupts.first.throwIfAborted()
-    // The prompt itself takes Ctrl-C and Ctrl-D while it holds the terminal.
+    // The prompt handles Ctrl-C and Ctrl-D itself.
     throw new RushesError('interrupted', 'No key was entered; nothing was stored.', { cause: error })
   }
 }
 
-/** A run that cannot exist: a 404 `run_not_found` is what a good key is told, and it costs nothing. */
+/** Asks for a run that cannot exist: a valid key gets 404 `run_not_found`, at no cost. */
 async function checkKey(ctx: Context, baseUrl: string, apiKey: string): Promise<void> {
   const client = await ctx.clientFor(baseUrl, apiKey)
   try {

@@ -1,8 +1,8 @@
-/** `rushes logout`: forget the stored key of the profile. */
+/** `rushes logout`: removes the stored key of the profile. */
 import type { Command } from 'commander'
 import type { Context } from '../context/context.js'
-import type { CommandEnvironment } from '../program.js'
 import { storedKeyOf, withValue } from '../settings/profile.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, logOut = logoutCommand): void {
   command.action(() => run(command, logOut))

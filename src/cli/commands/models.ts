@@ -1,12 +1,13 @@
-/** `rushes models`: what the models take, as a table or as JSON Schema. */
+/** `rushes models`: the parameters of the models, as a table or as JSON Schema. */
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
-import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema } from '../../protocol/models.js'
+import { KINDS, type Kind, MODEL_INPUTS, type ParameterSchema } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
+import { describeType, isRequired, listedValues, parametersOf } from '../../protocol/parameters.js'
 import type { Context } from '../context/context.js'
-import { flagOf } from '../flags/model.js'
-import type { CommandEnvironment } from '../program.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
+import { flagOf } from '../flags/model-flags.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, showModels = modelsCommand): void {
   command
@@ -42,16 +43,18 @@ const schemaOf = (kind: Kind) => ({
   ...MODEL_INPUTS[kind],
 })
 
-/** Model, flag, whether it is required, what is allowed, what it means. */
-const rowsOf = (kind: Kind): readonly (readonly string[])[] => {
-  const { properties, required } = MODEL_INPUTS[kind] as ModelSchema
-  return Object.entries(properties).map(([name, schema]) => [
+/** Model, flag, whether it is required, allowed values, meaning. */
+const rowsOf = (kind: Kind): readonly (readonly string[])[] =>
+  Object.entries(parametersOf(kind)).map(([name, schema]) => [
     kind,
     flagOf(name),
-    required.includes(name) ? 'required' : 'optional',
-    schema.type === 'array'
-      ? `repeatable${schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`}`
-      : (schema.enum?.join(' ') ?? 'text'),
+    isRequired(kind, name) ? 'required' : 'optional',
+    allowedValues(schema),
     schema.description,
   ])
+
+function allowedValues(schema: ParameterSchema): string {
+  if (schema.type === 'array')
+    return `repeatable${schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`}`
+  return listedValues(schema)?.join(' ') ?? describeType(schema).replace(/^a /, '')
 }

@@ -4,9 +4,9 @@ import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
-import { modelOptions, parametersGiven } from '../flags/model.js'
-import type { CommandEnvironment } from '../program.js'
+import { modelOptions, parametersGiven } from '../flags/model-flags.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface RunOptions {
   readonly request: RequestOptions

@@ -11,8 +11,8 @@ import { parseDuration } from '../flags/duration.js'
 import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../flags/engines.js'
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
-import type { CommandEnvironment } from '../program.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 /** In the order in which they say more. */
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const

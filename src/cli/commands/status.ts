@@ -6,12 +6,12 @@ import type { Context } from '../context/context.js'
 import { asRushesError, exitCodeOf } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
 import { checkIds, readIds } from '../process/stdin.js'
-import type { CommandEnvironment } from '../program.js'
 import { type KnownRun, knownRun } from '../runs/known-run.js'
 import { inOrder } from '../runs/print-order.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 import { statusCells } from '../terminal/status-cell.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface StatusOptions {
   readonly ids: readonly string[]

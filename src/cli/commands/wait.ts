@@ -4,8 +4,8 @@ import { EXIT, usageError } from '../../errors.js'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
 import { checkIds, readIds } from '../process/stdin.js'
-import type { CommandEnvironment } from '../program.js'
 import { allUnfinished, lastRun } from '../runs/earlier.js'
+import type { CommandEnvironment } from './command-environment.js'
 
 export interface WaitCommandOptions {
   readonly ids: readonly string[]

@@ -1,75 +1,71 @@
 /**
- * What a value can be, by what the help calls it: `<path>`, `<duration>`, `<id...>`. Every flag with a value and every
- * argument has a row; a test holds that.
+ * What completes a flag's value or an argument, by its name in the help: `<path>`, `<duration>`, `<id...>`. A test checks
+ * that each of them has a row.
  */
 import type { Argument, Option } from 'commander'
-import { KINDS, MODEL_INPUTS, type ModelSchema } from '../../protocol/models.js'
-import { flagOf } from '../flags/model.js'
+import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
+import { listedValues, parametersOf } from '../../protocol/parameters.js'
+import { flagOf } from '../flags/model-flags.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
-import type { Known, KnownRun } from './known.js'
-import type { Spot } from './line.js'
+import type { Cursor } from './cursor.js'
+import type { Candidate, LocalNames, RunName } from './local-names.js'
 
-export interface Candidate {
-  readonly value: string
-  readonly about: string
-}
-
-export interface Offer {
+export interface Suggestions {
   readonly candidates: readonly Candidate[]
-  /** The shell's own completion of paths, after a beginning that is no part of the path. */
+  /** Lets the shell complete a path after `lead`, which is not part of the path. */
   readonly paths?: { readonly of: 'files' | 'folders'; readonly lead: string }
 }
 
-type Source = (spot: Spot, known: Known) => Offer | Promise<Offer>
+type SuggestionSource = (cursor: Cursor, names: LocalNames) => Suggestions | Promise<Suggestions>
 
-const offer = (candidates: readonly Candidate[]): Offer => ({ candidates })
+const offer = (candidates: readonly Candidate[]): Suggestions => ({ candidates })
 const NOTHING = offer([])
-const FILES: Offer = { candidates: [], paths: { of: 'files', lead: '' } }
-const FOLDERS: Offer = { candidates: [], paths: { of: 'folders', lead: '' } }
+const FILES: Suggestions = { candidates: [], paths: { of: 'files', lead: '' } }
+const FOLDERS: Suggestions = { candidates: [], paths: { of: 'folders', lead: '' } }
 
-const nothing: Source = () => NOTHING
-const files: Source = () => FILES
-const words = (values: readonly string[], about = ''): Offer =>
+const nothing: SuggestionSource = () => NOTHING
+const files: SuggestionSource = () => FILES
+const words = (values: readonly string[], about = ''): Suggestions =>
   offer(values.map((value) => ({ value, about })))
 
-const named = (runs: readonly KnownRun[], lead = ''): Offer =>
+const named = (runs: readonly RunName[], lead = ''): Suggestions =>
   offer(runs.map(({ name, about }) => ({ value: `${lead}${name}`, about })))
 
-/** Runs that the command is for; when none of them begins as the word does, any run. */
+/** Runs that the command applies to; all runs when none of those match the typed word. */
 const runs =
-  (isMeant: (run: KnownRun) => boolean): Source =>
-  async ({ stem, words: before }, known) => {
-    const all = (await known.runs()).filter(
+  (applies: (run: RunName) => boolean): SuggestionSource =>
+  async ({ stem, words: before }, names) => {
+    const all = (await names.runs()).filter(
       ({ name, isConfirmed }) => isConfirmed && name.startsWith(stem) && !before.includes(name),
     )
-    const meant = all.filter(isMeant)
-    return named(meant.length > 0 ? meant : all)
+    const applicable = all.filter(applies)
+    return named(applicable.length > 0 ? applicable : all)
   }
 
-/** Files, unless what was typed can only become an output of an earlier run. */
-const sources: Source = async ({ stem }, known) => {
+/** Files, and outputs of earlier runs once the word can be `run:`. */
+const sources: SuggestionSource = async ({ stem }, names) => {
   if (stem === '' || !(stem.startsWith('run:') || 'run:'.startsWith(stem))) return FILES
   const found = named(
-    (await known.runs()).filter(({ phase }) => phase === 'succeeded'),
+    (await names.runs()).filter(({ phase }) => phase === 'succeeded'),
     'run:',
   )
   return stem.startsWith('run:') ? found : { ...FILES, candidates: found.candidates }
 }
 
-/** `@` and a file. */
-const inputs: Source = ({ stem }) =>
+/** A file after `@`. */
+const inputs: SuggestionSource = ({ stem }) =>
   stem.startsWith('@') ? { candidates: [], paths: { of: 'files', lead: '@' } } : NOTHING
 
-const models: Source = async ({ path }, known) => {
+const models: SuggestionSource = async ({ path }, names) => {
   const kind = KINDS.find((each) => each === path.at(-1))
-  return offer(await known.models(kind))
+  return offer(await names.models(kind))
 }
 
-const accounts: Source = async (_, known) => offer((await known.service()).accounts)
-const keys: Source = async (_, known) => offer((await known.service()).keys)
+const accounts: SuggestionSource = async (_, names) => offer((await names.service()).accounts)
+const keys: SuggestionSource = async (_, names) => offer((await names.service()).keys)
 
-/** By the name of the value in the help. */
-const VALUES: Readonly<Record<string, Source>> = {
+/** By the name of the flag's value in the help. */
+const VALUES: Readonly<Record<string, SuggestionSource>> = {
   text: nothing,
   json: inputs,
   n: nothing,
@@ -78,7 +74,7 @@ const VALUES: Readonly<Record<string, Source>> = {
   folder: () => FOLDERS,
   source: sources,
   'provider/name': models,
-  name: async (_, known) => offer(await known.profiles()),
+  name: async (_, names) => offer(await names.profiles()),
   url: nothing,
   port: nothing,
   address: nothing,
@@ -90,19 +86,19 @@ const VALUES: Readonly<Record<string, Source>> = {
   'kind=command': nothing,
   'kind=name': nothing,
   kind: () => words(KINDS),
-  status: async (_, known) => words([...new Set((await known.everyRun()).map(({ status }) => status))]),
+  status: async (_, names) => words([...new Set((await names.everyRun()).map(({ status }) => status))]),
 }
 
 /** By the command and the name of the argument. */
-const ARGUMENTS: Readonly<Record<string, Source>> = {
+const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'run video prompt': nothing,
   'run image prompt': nothing,
   'run model provider/name': models,
   'status id': runs(() => true),
   'wait id': runs(({ phase }) => phase === 'going'),
   'download id': runs(({ phase }) => phase === 'succeeded'),
-  'forget key': async (_, known) =>
-    named((await known.everyRun()).filter(({ phase }) => phase === 'unconfirmed')),
+  'forget key': async (_, names) =>
+    named((await names.everyRun()).filter(({ phase }) => phase === 'unconfirmed')),
   'batch manifest': files,
   'models name': () => offer(KINDS.map((kind) => ({ value: kind, about: MODEL_INPUTS[kind].description }))),
   'config get key': () => settings(),
@@ -120,28 +116,27 @@ const ARGUMENTS: Readonly<Record<string, Source>> = {
   'admin credits list account': accounts,
 }
 
-const settings = (): Offer =>
+const settings = (): Suggestions =>
   offer(CONFIG_KEYS.map((key) => ({ value: key, about: settingOfKey(key).about })))
 
-/** The values that the schema of the command's model allows for a flag. */
-function schemaValues(path: readonly string[], { long }: Option): readonly string[] | undefined {
-  const kind = KINDS.find((each) => each === path.at(-1))
-  if (path[0] !== 'run' || kind === undefined) return undefined
-  const { properties } = MODEL_INPUTS[kind] as ModelSchema
-  const [, schema] = Object.entries(properties).find(([name]) => flagOf(name) === long) ?? []
-  return schema?.type === 'string' ? schema.enum : undefined
+/** The values that the schema of the command's model lists for a flag. */
+function schemaValues([command, word]: readonly string[], { long }: Option): readonly string[] | undefined {
+  const kind = KINDS.find((each) => each === word)
+  if (command !== 'run' || kind === undefined) return undefined
+  const [, schema] = Object.entries(parametersOf(kind)).find(([name]) => flagOf(name) === long) ?? []
+  return schema === undefined ? undefined : listedValues(schema)
 }
 
-/** Undefined where no row says what the value of a flag is. */
-export function sourceOfOption(path: readonly string[], option: Option): Source | undefined {
+/** Undefined when the value of the flag has no row. */
+export function sourceOfOption(path: readonly string[], option: Option): SuggestionSource | undefined {
   const values = option.argChoices ?? schemaValues(path, option)
   if (values !== undefined) return () => words(values)
   const [, name = ''] = /[<[](.+?)(?:\.\.\.)?[>\]]$/.exec(option.flags) ?? []
   return VALUES[name]
 }
 
-/** The same of an argument. */
-export function sourceOfArgument(path: readonly string[], argument: Argument): Source | undefined {
+/** Undefined when the argument has no row. */
+export function sourceOfArgument(path: readonly string[], argument: Argument): SuggestionSource | undefined {
   const choices = argument.argChoices
   return choices === undefined ? ARGUMENTS[[...path, argument.name()].join(' ')] : () => words(choices)
 }

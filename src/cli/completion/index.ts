@@ -1,10 +1,9 @@
 /**
- * The answer to a shell that asks what may come next: `rushes __complete <words before the cursor...> <word at it>`.
- * One line for each candidate, the value and what it is with a tab between; then one line that begins with a colon and
- * says whether the shell shall complete paths, and after which beginning. The scripts beside this file understand it,
- * nothing else does, and it may change with them.
+ * Answers the shell scripts: `rushes __complete <words before the cursor...> <word at the cursor>`. Prints one line for
+ * each candidate, value and description separated by a tab, then a line with a colon that says whether the shell shall
+ * complete paths, and after which prefix. Only the scripts in this folder read this format; it may change with them.
  *
- * It is asked at every press of a key: it says nothing of errors, writes nothing, and needs neither key nor network.
+ * Runs at every Tab: prints no errors, writes nothing, and needs neither key nor network.
  */
 import type { Command, Option } from 'commander'
 import { printable } from '../../protocol/text.js'
@@ -12,29 +11,29 @@ import { commandWord, globalsOf } from '../flags/globals.js'
 import { TOPICS } from '../help/topics.js'
 import type { Env } from '../process/io.js'
 import { createProgram } from '../program.js'
-import { type Candidate, type Offer, sourceOfArgument, sourceOfOption } from './candidates.js'
-import { createKnown, type Known } from './known.js'
-import { type Spot, spotOf } from './line.js'
+import { type Suggestions, sourceOfArgument, sourceOfOption } from './candidates.js'
+import { type Cursor, cursorOf } from './cursor.js'
+import { type Candidate, createLocalNames, type LocalNames } from './local-names.js'
 
-const NOTHING: Offer = { candidates: [] }
+const NOTHING: Suggestions = { candidates: [] }
 
-/** Ends in the line with the colon, whatever happens. */
+/** Always ends with the line that begins with a colon. */
 export async function completion(line: readonly string[], env: Env): Promise<string> {
   try {
     const words = line.slice(0, -1)
     const program = await createProgram(commandWord(words), { run: async () => {}, print: () => {} })
-    const spot = spotOf(program, words, line.at(-1) ?? '')
-    return textOf(spot, await offerAt(spot, createKnown(env, globalsAt(spot))))
+    const cursor = cursorOf(program, words, line.at(-1) ?? '')
+    return textOf(cursor, await suggestionsAt(cursor, createLocalNames(env, globalsAt(cursor))))
   } catch {
     return textOf({ lead: '', stem: '' }, NOTHING)
   }
 }
 
-async function offerAt(spot: Spot, known: Known): Promise<Offer> {
-  const { wants, command, path } = spot
+async function suggestionsAt(cursor: Cursor, known: LocalNames): Promise<Suggestions> {
+  const { wants, command, path } = cursor
   switch (wants.kind) {
     case 'flag':
-      return { candidates: flagsOf(spot) }
+      return { candidates: flagsOf(cursor) }
     case 'command':
       return { candidates: commandsOf(command) }
     case 'topic':
@@ -42,9 +41,9 @@ async function offerAt(spot: Spot, known: Known): Promise<Offer> {
         candidates: [...commandsOf(command), ...TOPICS.map(({ name, about }) => ({ value: name, about }))],
       }
     case 'value':
-      return (await sourceOfOption(path, wants.option)?.(spot, known)) ?? NOTHING
+      return (await sourceOfOption(path, wants.option)?.(cursor, known)) ?? NOTHING
     case 'argument':
-      return (await sourceOfArgument(path, wants.argument)?.(spot, known)) ?? NOTHING
+      return (await sourceOfArgument(path, wants.argument)?.(cursor, known)) ?? NOTHING
     case 'nothing':
       return NOTHING
   }
@@ -54,12 +53,12 @@ const commandsOf = (command: Command): readonly Candidate[] =>
   command
     .createHelp()
     .visibleCommands(command)
-    // The help of a group is asked for by a flag as well.
+    // Groups have --help; their `help` subcommand would only repeat it.
     .filter((child) => command.parent === null || child.name() !== 'help')
     .map((child) => ({ value: child.name(), about: child.description() }))
 
-/** What was given counts once more only where it may be repeated. */
-function flagsOf({ command, given, stem }: Spot): readonly Candidate[] {
+/** Flags that are not on the line yet, and those that may be repeated. */
+function flagsOf({ command, given, stem }: Cursor): readonly Candidate[] {
   const free = command
     .createHelp()
     .visibleOptions(command)
@@ -74,10 +73,10 @@ function flagsOf({ command, given, stem }: Spot): readonly Candidate[] {
 export const isRepeatable = ({ parseArg, argChoices }: Option): boolean =>
   parseArg !== undefined && argChoices === undefined
 
-const globalsAt = ({ given }: Spot) =>
+const globalsAt = ({ given }: Cursor) =>
   globalsOf(Object.fromEntries([...given].map(([option, value]) => [option.attributeName(), value])))
 
-function textOf({ lead, stem }: Pick<Spot, 'lead' | 'stem'>, { candidates, paths }: Offer): string {
+function textOf({ lead, stem }: Pick<Cursor, 'lead' | 'stem'>, { candidates, paths }: Suggestions): string {
   const lines = candidates
     .filter(({ value }) => value.startsWith(stem))
     .map(({ value, about }) => `${lead}${value}\t${printable(about)}\n`)

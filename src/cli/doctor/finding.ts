@@ -1,15 +1,15 @@
-/** What one check of `rushes doctor` found. */
+/** The result of one check of `rushes doctor`. */
 import { EXIT } from '../../errors.js'
 
-export type Standing = 'ok' | 'warning' | 'trouble' | 'skipped'
+export type CheckStatus = 'ok' | 'warning' | 'trouble' | 'skipped'
 
 export interface Finding {
   readonly check: string
-  readonly status: Standing
+  readonly status: CheckStatus
   readonly message: string
-  /** What to do about it, one line. */
+  /** What to do about it. */
   readonly advice?: string | undefined
-  /** Of a trouble: what the command would end with if it were the only one. */
+  /** The exit code of the command if this were the only trouble. */
   readonly exitCode?: number
 }
 

@@ -1,8 +1,8 @@
-/** A flag or an argument that takes one of a list; completion and help know the list too. */
+/** A flag or an argument with a list of allowed values, which completion and help show too. */
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import { nearest } from '../../protocol/nearest.js'
 
-/** What commander says of a value is a sentence; this is the one after it. */
+/** The message follows commander's own sentence about the value. */
 const oneOf =
   (values: readonly string[]) =>
   (value: string): string => {

@@ -1,4 +1,4 @@
-/** The flags that say how long to wait and where the outputs go; `run` and `wait` share them. */
+/** The flags for waiting and for outputs, shared by `run`, `wait` and `download`. */
 import { type Command, Option } from 'commander'
 import type { Target } from '../../download/target.js'
 import { usageError } from '../../errors.js'
@@ -31,26 +31,27 @@ export function addDeliveryOptions(command: Command, timeout = TIMEOUT): void {
     command.addOption(new Option(flags, about).helpGroup('Result options:'))
 }
 
-/** Where outputs are to be put; undefined when their URLs are the answer. */
+/** The checked flags. */
 export interface Delivery {
+  /** Undefined when output URLs are printed and nothing is downloaded. */
   readonly target: Target | undefined
   readonly overwrite: boolean
   readonly sidecar: boolean
-  /** Undefined: for ever; `once`: one look, which must show a finished run. */
+  /** Undefined: no limit; `once`: one status request, which must show a finished run. */
   readonly patience: number | 'once' | undefined
   readonly open: boolean
-  /** The flags of it that a later command needs to do the same for one run. */
+  /** Flags for a later command that does the same for one run. */
   readonly again: readonly string[]
 }
 
 export interface DeliveryNeeds {
-  /** How many runs it is for. */
+  /** Number of runs. */
   readonly runs: number
-  /** Downloads, and looks once unless a wait limit is given on the line. */
+  /** For `download`: one status request unless --timeout is given. */
   readonly isDownload?: boolean
 }
 
-/** Throws `usage`. Under `--local` outputs are downloaded anyway: their URLs end with the process. */
+/** Throws `usage`. `--local` implies a download, since its URLs end with the process. */
 export async function deliveryOf(
   ctx: Context,
   options: DeliveryOptions,
@@ -82,7 +83,7 @@ async function timeoutOf(ctx: Context, flag: string | undefined): Promise<number
   return parseDuration(text, 'The wait limit') || undefined
 }
 
-/** A path that counts over several runs means something else for one of them alone. */
+/** A path with {index} has another meaning for a single run. */
 function flagsAgain(
   { download, output, overwrite, sidecar }: DeliveryOptions,
   runs: number,

@@ -4,7 +4,7 @@ import { usageError } from '../../errors.js'
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
 
-/** Milliseconds. Throws `usage`, naming `what` was to be set. A bare number other than 0 has no unit and is refused. */
+/** Milliseconds. Throws `usage` that names `what`. A number other than 0 needs a unit. */
 export function parseDuration(text: string, what: string): number {
   if (/^0+$/.test(text.trim())) return 0
   const parts = [...text.trim().matchAll(PART)]
@@ -14,8 +14,8 @@ export function parseDuration(text: string, what: string): number {
   return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_MS[unit ?? ''] ?? 0), 0)
 }
 
-/** `4 s`, `2 min 05 s`, `1 h 03 min`: for people, not for parsing. */
-export function sayDuration(ms: number): string {
+/** `4 s`, `2 min 05 s`, `1 h 03 min`. */
+export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000))
   const two = (value: number) => String(value).padStart(2, '0')
   if (seconds < 60) return `${seconds} s`

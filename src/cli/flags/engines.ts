@@ -1,4 +1,4 @@
-/** The flags of `serve` that put a model of one's own behind it: `--engine`, `--engine-timeout`, `--model-name`. */
+/** The flags of `serve` for engines of one's own: `--engine`, `--engine-timeout`, `--model-name`. */
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
@@ -13,9 +13,9 @@ export interface EngineFlags {
 }
 
 export interface Engines {
-  /** What makes the outputs of a kind, for `sh -c`; the preview renderer where there is none. */
+  /** Shell command of each kind; kinds without one use the preview renderer. */
   readonly commands: Partial<Readonly<Record<Kind, string>>>
-  /** Infinity is for ever. */
+  /** Infinity: no limit. */
   readonly limitMs: number
   readonly models: Readonly<Record<Kind, string>>
 }

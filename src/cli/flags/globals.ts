@@ -1,4 +1,4 @@
-/** The flags that every command takes, before or after the subcommand. */
+/** The flags of every command; they may come before or after the subcommand. */
 import { Option } from 'commander'
 
 export interface Globals {
@@ -29,12 +29,12 @@ const ROWS: readonly Row[] = [
 export const globalOptions = (): readonly Option[] =>
   ROWS.map(({ flags, about }) => new Option(flags, about).helpGroup('Global options:'))
 
-/** Global flags that are followed by a value. */
+/** Global flags with a value. */
 const TAKES_VALUE: readonly string[] = ROWS.filter(({ flags }) => flags.includes('<')).map(
   ({ flags }) => flags.split(' ')[0] ?? '',
 )
 
-/** The words that are no flag and no flag's value, as far as that can be told before the command is known. */
+/** The words that are neither a flag nor the value of a global flag. */
 export function plainWords(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf('--')
   const before = end === -1 ? argv : argv.slice(0, end)
@@ -45,19 +45,19 @@ export function plainWords(argv: readonly string[]): readonly string[] {
 }
 
 /**
- * The name of the command: the first word, or the one after it for `help`. Read before commander sees the line, so that
- * one command's file is loaded and the others are not.
+ * The name of the command: the first word, or the second after `help`. Read before commander parses the line, so that only
+ * the file of this command is loaded.
  */
 export const commandWord = (argv: readonly string[]): string | undefined =>
   plainWords(argv).find((word) => word !== 'help')
 
-/** Whether errors are to be JSON, also when the line cannot be parsed. */
+/** Known before parsing, so that parse errors are JSON too. */
 export const wantsJson = (argv: readonly string[]): boolean => {
   const end = argv.indexOf('--')
   return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
 }
 
-/** Merged from the command and those above it: wherever a flag was given, it counts. */
+/** From the merged options of a command and its parents. */
 export function globalsOf(options: Readonly<Record<string, unknown>>): Globals {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const profile = text(options.profile)

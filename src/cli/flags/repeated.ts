@@ -1,4 +1,4 @@
-/** For commander's `argParser`: a flag that may be given several times, and then is a list. */
+/** For commander's `argParser`: collects the values of a repeatable flag. */
 export const repeated = (value: string, before: readonly string[] = []): readonly string[] => [
   ...before,
   value,

@@ -1,4 +1,4 @@
-/** commander's own words, with what to do next; every one of its errors is a usage error. */
+/** Turns commander's errors into usage errors with a hint. */
 import type { CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { nearest } from '../../protocol/nearest.js'

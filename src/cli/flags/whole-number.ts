@@ -1,8 +1,8 @@
 import { usageError } from '../../errors.js'
 
-/** Throws `usage`, naming the flag or argument, for anything else than a whole number within these bounds. */
-export function wholeNumber(text: string, what: string, least: number, most: number): number {
+/** Throws `usage` that names the flag or argument (`what`) unless the text is a whole number within the bounds. */
+export function wholeNumber(text: string, what: string, min: number, max: number): number {
   const number = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
-  if (number >= least && number <= most) return number
-  throw usageError(`${what} ${text}: must be a whole number from ${least} to ${most}.`)
+  if (number >= min && number <= max) return number
+  throw usageError(`${what} ${text}: must be a whole number from ${min} to ${max}.`)
 }

@@ -1,18 +1,23 @@
-/** `rushes help agents`: the whole contract in few words, as Markdown. docs/agents.md is this text. */
-import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema } from '../../protocol/models.js'
-import { flagOf } from '../flags/model.js'
+/** `rushes help agents`: the contract in short, as Markdown. docs/agents.md is this text. */
+import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
+import { describeType, listedValues, parametersOf } from '../../protocol/parameters.js'
+import { flagOf, negatedFlagOf } from '../flags/model-flags.js'
 import { exitRows } from './exit-codes.js'
 
-const parametersOf = (kind: Kind): string =>
-  Object.entries((MODEL_INPUTS[kind] as ModelSchema).properties)
+function flagWithValue(name: string, schema: ParameterSchema): string {
+  const flag = flagOf(name)
+  const listed = listedValues(schema)
+  if (listed !== undefined) return `${flag} ${listed.join('|')}`
+  if (schema.type === 'boolean') return `${flag}|${negatedFlagOf(name)}`
+  if (schema.type !== 'array') return `${flag} <${describeType(schema).replace(/^a /, '')}>`
+  const limit = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`
+  return `${flag} <URL, path, run:<id> or -> (repeatable${limit})`
+}
+
+const flagsOf = (kind: Kind): string =>
+  Object.entries(parametersOf(kind))
     .filter(([name]) => name !== 'prompt')
-    .map(([name, schema]) => {
-      const values =
-        schema.type === 'array'
-          ? `<URL, path, run:<id> or -> (repeatable${schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`})`
-          : schema.enum?.join('|')
-      return `\`${flagOf(name)} ${values}\``
-    })
+    .map(([name, schema]) => `\`${flagWithValue(name, schema)}\``)
     .join(', ')
 
 export const agents = (): string => `# rushes, for a language model
@@ -38,7 +43,7 @@ rushes run image --prompt-file prompt.txt -n 4 -o 'fox-{index}.{ext}' --json
 
 Any other model: \`rushes run model <provider/name> --input '{"prompt": "..."}' -o <path>\`. A prompt that may begin with a dash: \`--prompt "..."\` or \`--prompt-file <path>\`. Values are checked before anything is sent:
 
-${KINDS.map((kind) => `* ${kind}: ${parametersOf(kind)}`).join('\n')}
+${KINDS.map((kind) => `* ${kind}: ${flagsOf(kind)}`).join('\n')}
 
 \`rushes models --json\` has the same as JSON Schema. A run takes seconds to many minutes: raise the time limit of the tool that
 calls you, or take two calls: \`rushes run ... --no-wait\` prints the id at once, \`rushes wait <id> --timeout 5m -o <path>\` picks

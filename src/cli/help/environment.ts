@@ -19,7 +19,7 @@ const variableRows = settings.flatMap(({ environment, about, default: usual }) =
 
 const keyRows = settings.flatMap(({ key, about }) => (key === undefined ? [] : [[key, about] as const]))
 
-/** A link leads nowhere on a terminal, and what lies below in the docs does not here. */
+/** Without links and references to other parts of docs/environment.md. */
 const rowsOf = (variables: Readonly<Record<string, string>>) =>
   Object.entries(variables).map(
     ([name, about]) => [name, about.replace(/\[(.*?)\]\(.*?\)/g, '$1').replace(' below', '')] as const,

@@ -5,7 +5,7 @@ import { listing, plain } from './listing.js'
 
 interface Meaning {
   readonly happened: string
-  /** What a script does about it. */
+  /** What a script should do. */
   readonly next: string
 }
 
@@ -67,7 +67,6 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, Meaning>> = {
 export const exitRows = (): readonly (readonly [number, Meaning])[] =>
   (Object.keys(EXIT) as (keyof typeof EXIT)[]).map((name) => [EXIT[name], EXIT_MEANINGS[name]])
 
-/** With several runs the first that applies; a bug, a usage error or a signal goes before all of them. */
 export const exitCodes = (): string => `Exit codes, and what a script does about them:
 
 ${listing(exitRows().map(([code, { happened, next }]) => [String(code), `${happened} -> ${next}`]))}

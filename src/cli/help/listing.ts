@@ -1,4 +1,4 @@
-/** Words and what they mean, in two columns of 80. The texts are those of the docs, whose backticks are left out. */
+/** Terms and descriptions in two columns, 80 characters wide. The texts are shared with the docs, without Markdown. */
 const COLUMNS = 80
 
 export function listing(rows: readonly (readonly [string, string])[]): string {
@@ -14,7 +14,7 @@ export function listing(rows: readonly (readonly [string, string])[]): string {
     .join('\n')
 }
 
-/** Without what only Markdown reads. */
+/** Without Markdown. */
 export const plain = (markdown: string): string => markdown.replace(/`/g, '').replace(/\\\|/g, '|')
 
 export function wrapped(text: string, columns: number): readonly string[] {

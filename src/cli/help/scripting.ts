@@ -1,4 +1,4 @@
-/** `rushes help scripting`: the short text, with which docs/scripting.md begins. */
+/** `rushes help scripting`; docs/scripting.md begins with this text. */
 export const SCRIPTING = `Standard output carries the answer and nothing else, standard error everything
 else. A terminal changes the form, never what is done.
 

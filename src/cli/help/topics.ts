@@ -1,4 +1,4 @@
-/** What `rushes help` knows beside the commands. Each text is loaded when it is asked for. */
+/** The topics of `rushes help` beside the commands. Each text is loaded on demand. */
 import { plainWords } from '../flags/globals.js'
 
 export interface Topic {
@@ -30,7 +30,7 @@ export const TOPICS: readonly Topic[] = [
   },
 ]
 
-/** What is asked about by `rushes help <word>`; global flags may stand before it. */
+/** The word of `rushes help <word>`; global flags may come before it. */
 export function wordAfterHelp(argv: readonly string[]): string | undefined {
   const [first, second] = plainWords(argv)
   return first === 'help' ? second : undefined

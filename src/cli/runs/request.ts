@@ -7,10 +7,10 @@ import { isObject, parseJson } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/local-models.js'
 import type { Context } from '../context/context.js'
-import { flagOf } from '../flags/model.js'
+import { flagOf, type ParameterValue } from '../flags/model-flags.js'
 import { checkStdinUsers, readStdin } from '../process/stdin.js'
 import type { Missing } from '../settings/missing.js'
-import { SETTINGS } from '../settings/table.js'
+import { missingModel, modelFor } from '../settings/model-settings.js'
 import { type PromptOptions, promptReadsStdin, readPrompt } from './prompt.js'
 import { MOST_BODY_BYTES, referencesReadStdin, resolveReferences, tooLarge } from './references.js'
 
@@ -21,7 +21,7 @@ export interface RequestOptions {
   readonly input?: string | undefined
   readonly prompt: PromptOptions
   /** Parameters that flags set, by their names in the schema. */
-  readonly parameters: Readonly<Record<string, string | readonly string[]>>
+  readonly parameters: Readonly<Record<string, ParameterValue>>
 }
 
 export interface RunRequest {
@@ -32,13 +32,11 @@ export interface RunRequest {
   readonly input: ModelInput
 }
 
-const MODEL_SETTINGS = { video: 'videoModel', image: 'imageModel' } as const
-
 /** Throws `usage` with everything that is wrong. Reads standard input and files, and nothing else. */
 export async function buildRequest(ctx: Context, options: RequestOptions): Promise<RunRequest> {
   const { stdin, interrupts } = ctx
-  const { image_urls: sources = [], prompt: _, ...flags } = options.parameters
-  const images = typeof sources === 'string' ? [sources] : sources
+  const { image_urls: sources, prompt: _, ...flags } = options.parameters
+  const images = Array.isArray(sources) ? sources : []
   checkStdinUsers([
     promptReadsStdin(options.prompt),
     ...referencesReadStdin(images),
@@ -59,7 +57,7 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
   return {
     kind,
     model,
-    missing: model === undefined && kind !== undefined ? [missingModel(kind)] : [],
+    missing: model === undefined && kind !== undefined ? [missingModelOf(kind)] : [],
     input: whole,
   }
 }
@@ -78,24 +76,21 @@ async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise
       'It has the form <provider>/<name>, as the service publishes it.',
     )
   if (model !== undefined || kind === undefined) return model
-  return ctx.globals.local ? LOCAL_MODELS[kind] : ctx.setting(MODEL_SETTINGS[kind])
+  return modelFor(ctx, kind)
 }
 
 /** `run model` with one of the two published models gets the checks of its schema. */
 async function kindOfModel(ctx: Context, model: string | undefined): Promise<Kind | undefined> {
-  for (const kind of KINDS)
-    if (model === (await findModel(ctx, { kind, prompt: { words: [] }, parameters: {} }))) return kind
+  for (const kind of KINDS) if (model === (await modelFor(ctx, kind))) return kind
   return undefined
 }
 
-const missingModel = (kind: Kind): Missing => {
-  const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
-  return {
-    code: 'usage',
-    text: `the identifier of the ${kind} model`,
-    hint: `Set the model: --model <provider/name>, ${environment} or rushes config set ${key} <provider/name>. A local service (rushes serve) has ${LOCAL_MODELS[kind]}.`,
-  }
-}
+const missingModelOf = (kind: Kind): Missing =>
+  missingModel(
+    kind,
+    (environment, key) =>
+      `Set the model: --model <provider/name>, ${environment} or rushes config set ${key} <provider/name>. A local service (rushes serve) has ${LOCAL_MODELS[kind]}.`,
+  )
 
 async function readInput(text: string | undefined, { stdin, interrupts }: Context): Promise<ModelInput> {
   if (text === undefined) return {}

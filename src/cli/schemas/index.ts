@@ -1,17 +1,18 @@
 /**
- * Everything that `rushes` prints as JSON or writes as JSON, as JSON Schema: docs/schemas is written from this list, and
- * the tests hold it against what is really printed. Nothing of it is loaded by a command.
+ * JSON Schemas of everything that `rushes` prints or writes as JSON. docs/schemas is generated from this list, and the
+ * tests check real output against it. No command loads it.
  */
-import { MANIFEST_SCHEMA } from '../../batch/manifest/schema.js'
-import { ACCOUNT_SCHEMA, CREDITS_SCHEMA, KEY_SCHEMA, NEW_KEY_SCHEMA, VERIFY_SCHEMA } from './admin.js'
+import { MANIFEST_SCHEMA } from '../../batch/manifest/manifest-schema.js'
+import { ACCOUNT_SCHEMA, CREDITS_SCHEMA, KEY_SCHEMA, NEW_KEY_SCHEMA, VERIFY_SCHEMA } from './admin-output.js'
 import {
   BATCH_PLAN_SCHEMA,
   BATCH_PLAN_SUMMARY_SCHEMA,
   BATCH_ROW_SCHEMA,
   BATCH_SUMMARY_SCHEMA,
   LOCK_SCHEMA,
-} from './batch.js'
-import { DEBUG_SCHEMA, ERROR_SCHEMA, WARNING_SCHEMA } from './conversation.js'
+} from './batch-output.js'
+import { DRY_RUN_SCHEMA, LIST_SCHEMA, RUN_SCHEMA, SIDECAR_SCHEMA } from './run-output.js'
+import type { Schema } from './schema-builders.js'
 import {
   CONFIG_GET_SCHEMA,
   CONFIG_LIST_SCHEMA,
@@ -21,14 +22,13 @@ import {
   MODEL_SCHEMA,
   MODELS_SCHEMA,
   SERVE_SCHEMA,
-} from './places.js'
-import { DRY_RUN_SCHEMA, LIST_SCHEMA, RUN_SCHEMA, SIDECAR_SCHEMA } from './run.js'
-import type { Schema } from './words.js'
+} from './setup-output.js'
+import { DEBUG_SCHEMA, ERROR_SCHEMA, WARNING_SCHEMA } from './stderr-output.js'
 
 export interface Published {
-  /** Of the file in docs/schemas, without its ending. */
+  /** Name of the file in docs/schemas, without its extension. */
   readonly name: string
-  /** Where such a thing is met. */
+  /** The command or file that has this shape. */
   readonly of: string
   readonly schema: Schema
 }

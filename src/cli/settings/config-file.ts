@@ -1,6 +1,6 @@
 /**
- * The config file, kept by `conf`: 0600 in a folder that is 0700. It is loaded only when there is a file to read or
- * something to write, since loading it costs half of a cold start.
+ * The config file, read and written by `conf`: mode 0600 in a folder of mode 0700. `conf` is loaded only when there is
+ * something to read or write, since that takes half of the start-up time.
  */
 
 import { existsSync } from 'node:fs'
@@ -11,9 +11,9 @@ import { profileIn, profilesIn, type RawProfile } from './profile.js'
 
 export interface ConfigFile {
   readonly path: string
-  /** An empty profile when there is none. Throws `usage` when the file cannot be read. */
+  /** An empty profile when it does not exist. Throws `usage` when the file cannot be read. */
   read(profile: string): Promise<RawProfile>
-  /** The names of its profiles. Throws the same. */
+  /** The names of the profiles. Throws `usage` when the file cannot be read. */
   profiles(): Promise<readonly string[]>
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
 }
@@ -30,7 +30,7 @@ export function createConfigFile(folder: string): ConfigFile {
     },
     async update(profile, change) {
       try {
-        // `conf` would make the folder with the default mode, open to others.
+        // `conf` would create the folder with the default mode, readable by others.
         const { makeFolders } = await import('../../host/directories.js')
         makeFolders(folder, 0o700)
         const conf = await open(folder, path)

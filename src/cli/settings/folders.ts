@@ -1,4 +1,4 @@
-/** Where this user's settings and what is remembered lie. */
+/** The config folder and the state folder of this user, and the files in them. */
 import { join } from 'node:path'
 import { type Folders, platformFolders } from '../../host/platform-folders.js'
 import type { Env } from '../process/io.js'
@@ -14,7 +14,7 @@ export function foldersOf(env: Env): Folders {
 
 export const configPath = (folder: string): string => join(folder, 'config.json')
 
-/** In the state folder. */
+/** A file in the state folder. */
 export const JOURNAL_FILE = 'journal.db'
-/** In the state folder: the data of `rushes serve`, and what `rushes admin` works on. */
+/** A folder in the state folder: the data of `rushes serve` and `rushes admin`. */
 export const SERVICE_FOLDER = 'service'

@@ -1,4 +1,4 @@
-/** Where the API key comes from. Never from a flag: it would show in `ps` and in the shell's history. */
+/** Finds the API key. There is no flag for it, which would show in `ps` and in the shell history. */
 import { readFileSync, statSync } from 'node:fs'
 import { messageOf, RushesError } from '../../errors.js'
 import type { Env } from '../process/io.js'
@@ -16,17 +16,18 @@ export interface KeySources {
   warn(message: string): void
 }
 
-/** Undefined when no source names a key. Throws `no_api_key` when one does and it cannot be had or used. */
+/** Undefined when no source is set. Throws `no_api_key` when a source is set and gives no valid key. */
 export async function findKey(sources: KeySources): Promise<string | undefined> {
   const { env, stored, origin } = sources
   const given = variable(env, 'RUSHES_API_KEY')
-  if (given !== undefined) return usable(given, 'RUSHES_API_KEY')
+  if (given !== undefined) return validKey(given, 'RUSHES_API_KEY')
   const file = variable(env, 'RUSHES_API_KEY_FILE')
-  if (file !== undefined) return usable(readKeyFile(file, sources.warn), `the file ${file}`)
+  if (file !== undefined) return validKey(readKeyFile(file, sources.warn), `the file ${file}`)
   const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? sources.fileCommand
-  if (command !== undefined) return usable(await runKeyCommand(command, sources), `the command "${command}"`)
+  if (command !== undefined)
+    return validKey(await runKeyCommand(command, sources), `the command "${command}"`)
   if (stored === undefined) return undefined
-  if (stored.origin === origin) return usable(stored.value, 'the stored key')
+  if (stored.origin === origin) return validKey(stored.value, 'the stored key')
   throw new RushesError(
     'no_api_key',
     `The stored key belongs to ${stored.origin}; it is not sent to ${origin}.`,
@@ -38,8 +39,8 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
 
 const firstLine = (text: string): string => text.split(/\r?\n/, 1)[0]?.trim() ?? ''
 
-/** A header takes visible ASCII; anything else is a key with something else stuck to it. */
-export function usable(text: string, from: string): string {
+/** The key without surrounding space. Throws `no_api_key` for characters that an HTTP header cannot carry. */
+export function validKey(text: string, from: string): string {
   const key = text.trim()
   if (key === '') throw new RushesError('no_api_key', `There is no API key in ${from}: it is empty.`)
   if (!/^[\x21-\x7e]+$/.test(key))
@@ -62,9 +63,9 @@ function readKeyFile(path: string, warn: KeySources['warn']): string {
   }
 }
 
-/** Run by the shell, as the user would: what it asks on the terminal is the user's to answer. */
+/** Run by the shell; it may prompt the user on the terminal. */
 async function runKeyCommand(command: string, { signal, env }: KeySources): Promise<string> {
-  // Few keys come from a command: the others should not wait for this to be loaded.
+  // Loaded only here: most keys do not come from a command.
   const [{ execFile }, { promisify }] = await Promise.all([import('node:child_process'), import('node:util')])
   const [shell, flag] = process.platform === 'win32' ? ['cmd.exe', '/c'] : ['/bin/sh', '-c']
   try {

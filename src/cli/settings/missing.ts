@@ -1,8 +1,8 @@
-/** What a command needs and nobody has set, as one error. */
+/** Missing settings, reported together as one error. */
 import { OWN_CODES, RushesError } from '../../errors.js'
 import { nearest } from '../../protocol/nearest.js'
 
-/** Something that a command needs and that no setting gives. */
+/** A setting that a command needs and that is not set. */
 export interface Missing {
   readonly code: 'no_base_url' | 'no_api_key' | 'usage'
   readonly text: string
@@ -21,7 +21,7 @@ export const noKey = (baseUrl?: string): Missing => ({
   hint: 'Set the key: rushes login, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
 })
 
-/** One error for everything that is missing, so that it is mended in one go. */
+/** One error for all missing settings, so that they can be fixed together. */
 export function missingError(missing: readonly Missing[], note?: string): RushesError {
   const [first = NO_BASE_URL, ...others] = missing
   const usage = missing.some(({ code }) => OWN_CODES[code].exit === OWN_CODES.usage.exit)
@@ -36,7 +36,7 @@ export function missingError(missing: readonly Missing[], note?: string): Rushes
   })
 }
 
-/** A sentence, where the profile was named and the config file has others alone. The default one is named by nobody. */
+/** A sentence for a named profile that the config file does not have; undefined for the default one. */
 export function unknownProfile(name: string, known: readonly string[]): string | undefined {
   if (name === 'default' || known.includes(name)) return undefined
   const near = nearest(name, known)

@@ -1,6 +1,6 @@
 /**
- * A profile of the config file, pure: `{ baseUrl, models: { video, image }, …, apiKey: { value, origin } }`. What is
- * in the file was perhaps written by hand: other shapes are passed over, and what is not known is left alone.
+ * A profile of the config file: `{ baseUrl, models: { video, image }, …, apiKey: { value, origin } }`. The file may be
+ * edited by hand: values of other shapes are ignored, and unknown keys are kept. Pure.
  */
 import { isObject } from '../../protocol/parse.js'
 
@@ -8,11 +8,11 @@ export type RawProfile = Readonly<Record<string, unknown>>
 
 export interface StoredKey {
   readonly value: string
-  /** The service it belongs to; it is sent nowhere else. */
+  /** The key is sent to this origin only. */
   readonly origin: string
 }
 
-/** What a config file holds, by the names of its profiles. */
+/** The profiles of a config file by name. */
 export const profilesIn = (file: unknown): Readonly<Record<string, unknown>> =>
   isObject(file) && isObject(file.profiles) ? file.profiles : {}
 
@@ -25,13 +25,13 @@ export function profileIn(file: unknown, name: string): RawProfile {
 const valueAt = (profile: RawProfile, key: string): unknown =>
   key.split('.').reduce<unknown>((holder, part) => (isObject(holder) ? holder[part] : undefined), profile)
 
-/** A setting as text: a number is written out, a list is joined by commas. */
+/** A setting as text; a list is joined by commas. */
 const asText = (value: unknown): string | undefined => {
   if (Array.isArray(value)) return value.filter((each) => typeof each === 'string').join(',')
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
 
-/** The values of those keys that the profile sets. */
+/** The values of the given keys that are set in the profile. */
 export const settingsOf = (profile: RawProfile, keys: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(
     keys.flatMap((key) => {
@@ -46,7 +46,7 @@ export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
     : undefined
 }
 
-/** The profile with a value set, or taken out when it is undefined. A group that ends up empty goes with it. */
+/** The profile with a value set, or removed when undefined. A group that becomes empty is removed too. */
 export function withValue(profile: RawProfile, key: string, value: unknown): RawProfile {
   const [first = '', ...rest] = key.split('.')
   const { [first]: old, ...others } = profile

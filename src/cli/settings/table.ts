@@ -1,6 +1,6 @@
 /**
- * Every setting, one row each. Flag before environment before config file before default; an empty environment
- * variable counts as unset. Help, `rushes config` and the docs are projections of this table.
+ * Every setting, one row each. A flag overrides the environment, which overrides the config file and the default; an
+ * empty environment variable counts as unset. Help, `rushes config` and the docs are projections of this table.
  */
 import { usageError } from '../../errors.js'
 import { isModelName } from '../../protocol/models.js'
@@ -8,16 +8,16 @@ import { nearest } from '../../protocol/nearest.js'
 import { parseDuration } from '../flags/duration.js'
 import type { Env } from '../process/io.js'
 
-/** Where the key may come from, in the order in which they count; it is no setting, since no file and no flag has it. */
+/** Variables for the API key, by precedence. The key is not a setting: there is no flag and no config key for it. */
 export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
 
 interface Setting {
   readonly about: string
   readonly environment?: string
-  /** Its place in the config file, in a profile; absent where a file is no place for it. */
+  /** Its key in a profile of the config file; undefined when it cannot be set there. */
   readonly key?: string
   readonly default?: string
-  /** Throws `usage` when a value cannot be one. */
+  /** Throws `usage` for an invalid value. */
   check?(value: string, what: string): void
 }
 
@@ -25,7 +25,7 @@ const modelName = (value: string, what: string): void => {
   if (!isModelName(value)) throw usageError(`${what}: "${value}" is not of the form <provider>/<name>.`)
 }
 
-/** The full check of an address is the client's; this one only keeps nonsense out of the file. */
+/** A first check; the client checks addresses in full. */
 const address = (value: string, what: string): void => {
   if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
     throw usageError(`${what}: "${value}" is no address.`, 'An address looks like https://api.example.com.')
@@ -72,7 +72,7 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS
 
-/** Variables that are no setting of the table: where things are, and the key itself. */
+/** Variables that are not settings: folders, the profile, and the key itself. */
 export const FURTHER_ENVIRONMENT = {
   RUSHES_API_KEY: 'the API key',
   RUSHES_API_KEY_FILE: 'a file whose first line is the API key; a warning when others can read it',
@@ -83,7 +83,7 @@ export const FURTHER_ENVIRONMENT = {
   RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines: the key then travels in clear',
 } as const
 
-/** Variables of everybody's that mean here what they mean everywhere. */
+/** Common variables that other programs use too. */
 export const SHARED_ENVIRONMENT = {
   NO_COLOR: 'when set, no colour; goes before `FORCE_COLOR`',
   FORCE_COLOR: 'when set, colour also where there is no terminal; `0` or `false` turns it off',
@@ -100,12 +100,12 @@ export const SHARED_ENVIRONMENT = {
   XDG_CACHE_HOME: 'the same of the cache folder',
 } as const
 
-/** What the journal calls the service of `--local`: its port changes with every process. */
+/** The journal's address for `--local`, whose port changes with every process. */
 export const LOCAL_ADDRESS = 'local'
 
 const rows = Object.entries(SETTINGS) as [SettingName, Setting][]
 
-/** Keys that `rushes config` knows, in the order of the table. */
+/** The keys of `rushes config`, in the order of the table. */
 export const CONFIG_KEYS: readonly string[] = rows.flatMap(([, { key }]) => (key === undefined ? [] : [key]))
 
 /** The row of a config key. Throws `usage` with the nearest key. */
@@ -130,7 +130,7 @@ export const variable = (env: Env, name: string): string | undefined => env[name
 export interface Source {
   readonly flag?: string | undefined
   readonly env: Env
-  /** The profile's own values by config key. */
+  /** The values of the profile by config key. */
   readonly file: Readonly<Record<string, string>>
 }
 
@@ -140,7 +140,7 @@ export interface Found {
   readonly from: string
 }
 
-/** A setting's value and where it was found; undefined when nothing sets it and it has no default. */
+/** The value of a setting and its source; undefined when it is not set and has no default. */
 export function findSetting(name: SettingName, { flag, env, file }: Source): Found | undefined {
   const setting: Setting = SETTINGS[name]
   const candidates: readonly (readonly [string | undefined, string])[] = [

@@ -1,9 +1,9 @@
-/** An error as lines for a person, and as the one JSON object for a script. */
+/** An error as lines for people and as a JSON object for scripts. */
 import type { RushesError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { Style } from './style.js'
 
-/** What happened, then what to do. Once a run exists, its id is in the message or added to it. */
+/** What happened, then what to do. The run id is added unless the message contains it. */
 export function errorLines(error: RushesError, style: Style): readonly string[] {
   const { runId } = error
   const id = runId === undefined ? undefined : printable(runId)

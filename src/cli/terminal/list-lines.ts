@@ -1,15 +1,15 @@
-/** A run of the journal as cells, and as the one JSON object a line. */
+/** A run of the journal as cells and as a JSON object. */
 import type { JournalFile, JournalRun } from '../../journal/index.js'
 import { printable } from '../../protocol/text.js'
 
-/** What was asked for, on one line: the prompt, else the whole input. */
+/** The prompt on one line, or else the whole input. */
 export function promptOf({ input }: JournalRun): string {
   const prompt =
     typeof input === 'object' && input !== null ? (input as { prompt?: unknown }).prompt : undefined
   return printable(typeof prompt === 'string' ? prompt : JSON.stringify(input))
 }
 
-/** id or row key, status, kind, model, created_at, prompt. */
+/** Id or row key, status, kind, model, created_at, prompt. */
 export const listCells = (run: JournalRun): readonly string[] =>
   [
     run.id ?? run.key ?? '',
@@ -23,7 +23,7 @@ export const listCells = (run: JournalRun): readonly string[] =>
 const timeOf = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString()
 
-/** The object of a run as every command prints it, and what only the journal knows. */
+/** The keys that every command prints for a run, then those of the journal. */
 export const listJson = (run: JournalRun, files: readonly JournalFile[]) => ({
   id: run.id ?? null,
   kind: run.kind ?? null,

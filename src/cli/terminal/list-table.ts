@@ -1,8 +1,8 @@
-/** The runs of the journal as a table for a terminal: widths in columns, since some characters take two. */
+/** The runs of the journal as a table for a terminal. Widths are in columns, since some characters take two. */
 import type { JournalRun } from '../../journal/index.js'
-import { columnsOf, cutToColumns } from './columns.js'
 import { listCells } from './list-lines.js'
 import type { Style } from './style.js'
+import { columnsOf, cutToColumns } from './text-width.js'
 
 export interface TableOptions {
   readonly nowMs: number
@@ -12,8 +12,8 @@ export interface TableOptions {
 
 const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'CREATED', 'PROMPT']
 const GAP = '  '
-/** Less of a prompt says nothing. */
-const SHORTEST_PROMPT = 10
+/** With less room, the prompt is left out. */
+const MIN_PROMPT_COLUMNS = 10
 
 const UNITS: readonly (readonly [number, string])[] = [
   [86_400_000, 'd'],
@@ -23,7 +23,7 @@ const UNITS: readonly (readonly [number, string])[] = [
 ]
 
 /** `3 min ago`. */
-export function sayAgo(ms: number): string {
+export function formatAgo(ms: number): string {
   const [size, unit] = UNITS.find(([each]) => ms >= each) ?? [1_000, 's']
   return ms < 1_000 ? 'now' : `${Math.floor(ms / size)} ${unit} ago`
 }
@@ -31,13 +31,13 @@ export function sayAgo(ms: number): string {
 const padded = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - columnsOf(text)))
 
-/** What a narrow terminal goes without, by place, the least first: whoever looks for a run wants its id and its status. */
+/** Columns that a narrow terminal leaves out, least important first. Id and status always stay. */
 const EXPENDABLE = [2, 3, 4]
 
-/** The columns before the prompt that leave room for it; the prompt goes where not even that helps. */
+/** The columns that leave room for the prompt. */
 function shownOf(widths: readonly number[], columns: number): readonly number[] {
   const leaves = (shown: readonly number[]) =>
-    columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0) >= SHORTEST_PROMPT
+    columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0) >= MIN_PROMPT_COLUMNS
   let shown = widths.map((_, at) => at)
   for (const at of EXPENDABLE) if (!leaves(shown)) shown = shown.filter((each) => each !== at)
   return shown
@@ -49,7 +49,7 @@ export function listTable(
 ): readonly string[] {
   const rows = runs.map((run) => {
     const [id = '', status = '', kind = '', model = '', , prompt = ''] = listCells(run)
-    return [id, status, kind, model, sayAgo(nowMs - run.createdAtMs), prompt]
+    return [id, status, kind, model, formatAgo(nowMs - run.createdAtMs), prompt]
   })
   const widths = HEADER.slice(0, -1).map((title, at) =>
     Math.max(columnsOf(title), ...rows.map((row) => columnsOf(row[at] ?? ''))),
@@ -62,7 +62,7 @@ export function listTable(
         const cell = padded(cells[at] ?? '', widths[at] ?? 0)
         return at === 1 ? colour(cell) : cell
       }),
-      ...(left < SHORTEST_PROMPT ? [] : [cutToColumns(cells.at(-1) ?? '', left)]),
+      ...(left < MIN_PROMPT_COLUMNS ? [] : [cutToColumns(cells.at(-1) ?? '', left)]),
     ]
       .join(GAP)
       .trimEnd()

@@ -1,6 +1,6 @@
 /**
- * The two streams. Standard output carries the answer and nothing else; standard error carries the conversation.
- * Under `--json` standard error carries JSON lines and nothing else.
+ * Writes to both streams. Standard output carries the answer only; standard error carries notes, warnings and errors, as
+ * JSON lines under `--json`.
  */
 import type { RushesError } from '../../errors.js'
 import { printable, printableJson } from '../../protocol/text.js'
@@ -17,19 +17,19 @@ export interface OutputMode {
 export interface Output {
   readonly mode: OutputMode
   readonly stdoutIsTerminal: boolean
-  /** Columns of standard output when it is a terminal. */
+  /** Width of standard output when it is a terminal. */
   readonly columns: number | undefined
   readonly style: { readonly out: Style; readonly err: Style }
-  /** One line of the answer; what a server said must be printable by then. */
+  /** One line of the answer. Text from a server must have gone through `printable`. */
   line(text: string): void
   json(value: unknown, indent?: number): void
-  /** A line of the conversation: what is going on. Not under `--quiet` or `--json`. */
+  /** A line on standard error. Not under `--quiet` or `--json`. */
   note(text: string): void
-  /** Said even under `--quiet`. */
+  /** Printed even under `--quiet`. */
   warn(text: string): void
   debug(text: string): void
   error(error: RushesError): void
-  /** Whoever draws on the terminal puts its drawing away while a line is written. */
+  /** Registers a function that clears the drawing on the terminal before a line is written. */
   setAside(hide: () => void): void
 }
 
@@ -41,9 +41,9 @@ export interface OutputOptions {
 }
 
 export function createOutput({ stdout, stderr, mode, style }: OutputOptions): Output {
-  let hideDrawing = () => {}
+  let clearDrawing = () => {}
   const say = (text: string) => {
-    hideDrawing()
+    clearDrawing()
     stderr.write(`${text}\n`)
   }
   const sayJson = (value: unknown) => say(printableJson(value))
@@ -53,11 +53,11 @@ export function createOutput({ stdout, stderr, mode, style }: OutputOptions): Ou
     stdoutIsTerminal: stdout.isTTY === true,
     columns: stdout.columns,
     line(text) {
-      hideDrawing()
+      clearDrawing()
       stdout.write(`${text}\n`)
     },
     json(value, indent) {
-      hideDrawing()
+      clearDrawing()
       stdout.write(`${printableJson(value, indent)}\n`)
     },
     note(text) {
@@ -77,7 +77,7 @@ export function createOutput({ stdout, stderr, mode, style }: OutputOptions): Ou
       else for (const line of errorLines(error, style.err)) say(line)
     },
     setAside(hide) {
-      hideDrawing = hide
+      clearDrawing = hide
     },
   }
 }

@@ -1,78 +1,78 @@
-/** What progress says, pure: usual times, counts, amounts, the sign of life. */
+/** The texts of progress: durations, counts, bytes. Pure. */
 import { printable, shortened } from '../../protocol/text.js'
-import { sayDuration } from '../flags/duration.js'
-import { amount } from './amount.js'
+import { formatDuration } from '../flags/duration.js'
+import { plural } from './plural.js'
 
 export interface Board {
-  /** Status of each run by its id, in the order in which they were first seen. */
+  /** Status of each run by its id, in the order of their first status. */
   readonly statuses: ReadonlyMap<string, string>
-  /** How many runs the command is about. */
+  /** Number of runs of the command. */
   readonly runs: number
   readonly ended: number
-  /** Runs that exist, whether or not a look has shown them. */
+  /** Runs that exist, with or without a known status. */
   readonly created: number
-  /** What is done where no run's status says it: `creating`. */
+  /** Work that no status shows: `creating`. */
   readonly activity: string | undefined
-  /** What has come of all downloads together; undefined before the first byte. */
-  readonly amount: Amount | undefined
-  /** How long runs of this model have taken here; undefined when too few were seen, or several models are at work. */
-  readonly usual: UsualTime | undefined
-  /** How long the whole command will take; undefined when nobody knows. */
+  /** The sum of all downloads; undefined before the first byte. */
+  readonly amount: TransferProgress | undefined
+  /** How long runs of this model took before; undefined with too few of them, or with several models. */
+  readonly typical: TypicalDuration | undefined
+  /** Expected duration of the whole command; undefined when unknown. */
   readonly expectedMs?: number | undefined
 }
 
-/** `12 s`, or `12 s of about 1 min 40 s`; what takes longer than it was expected to is expected no more. */
-export const sayElapsed = (elapsedMs: number, expectedMs: number | undefined): string =>
+/** `12 s`, or `12 s of about 1 min 40 s` until the expected time has passed. */
+export const formatElapsed = (elapsedMs: number, expectedMs: number | undefined): string =>
   expectedMs === undefined || elapsedMs >= expectedMs
-    ? sayDuration(elapsedMs)
-    : `${sayDuration(elapsedMs)} of about ${sayDuration(expectedMs)}`
+    ? formatDuration(elapsedMs)
+    : `${formatDuration(elapsedMs)} of about ${formatDuration(expectedMs)}`
 
-export interface UsualTime {
-  /** The middle half of the runs lies between these. */
+export interface TypicalDuration {
+  /** The middle half of the runs took between these. */
   readonly fromMs: number
   readonly toMs: number
 }
 
-/** `usually 40 s`, or `usually 35 s to 1 min 10 s` where that says more. */
-export function sayUsual({ fromMs, toMs }: UsualTime): string {
-  // Rounded up: nothing takes 0 s.
-  const [from, to] = [fromMs, toMs].map((ms) => sayDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000))
+/** `usually 40 s`, or `usually 35 s to 1 min 10 s`. */
+export function formatTypicalDuration({ fromMs, toMs }: TypicalDuration): string {
+  // Rounded up, so that it is never 0 s.
+  const [from, to] = [fromMs, toMs].map((ms) => formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000))
   return from === to ? `usually ${from}` : `usually ${from} to ${to}`
 }
 
 /** `2 succeeded, 1 queued`. */
-export const counted = (statuses: Iterable<string>): string => {
+export const countByStatus = (statuses: Iterable<string>): string => {
   const counts = new Map<string, number>()
   for (const status of statuses) counts.set(status, (counts.get(status) ?? 0) + 1)
   return [...counts].map(([status, count]) => `${count} ${status}`).join(', ')
 }
 
-export function signOfLife(board: Board, elapsedMs: number): string {
-  const { statuses, runs, ended, created, usual } = board
+export function stillWaitingLine(board: Board, elapsedMs: number): string {
+  const { statuses, runs, ended, created, typical } = board
   const [only] = statuses.values()
   const known =
-    shortened(printable(runs === 1 ? (only ?? '') : counted(statuses.values())), 60) ||
+    shortened(printable(runs === 1 ? (only ?? '') : countByStatus(statuses.values())), 60) ||
     (created > 0 ? 'not seen yet' : 'not created yet')
-  const elapsed = sayElapsed(elapsedMs, board.expectedMs)
-  const details = [known, elapsed, ...(usual === undefined ? [] : [sayUsual(usual)])]
-  return `still waiting for ${runs - ended} of ${amount(runs, 'run')} (${details.join(', ')})`
+  const elapsed = formatElapsed(elapsedMs, board.expectedMs)
+  const details = [known, elapsed, ...(typical === undefined ? [] : [formatTypicalDuration(typical)])]
+  return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${details.join(', ')})`
 }
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB'] as const
 
 /** `12.3 MiB`. */
-export function sayBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const unit = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
   return unit === 0 ? `${bytes} B` : `${(bytes / 1024 ** unit).toFixed(1)} ${UNITS[unit]}`
 }
 
-export interface Amount {
+export interface TransferProgress {
   readonly receivedBytes: number
   readonly totalBytes: number | undefined
 }
 
-/** The total is undefined as soon as one of the lengths is not known. */
-export function sumOf(amounts: Iterable<Amount>): Amount {
+/** The total is undefined when one of the lengths is unknown. */
+export function sumOf(amounts: Iterable<TransferProgress>): TransferProgress {
   let receivedBytes = 0
   let totalBytes: number | undefined = 0
   for (const amount of amounts) {

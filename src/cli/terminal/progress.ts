@@ -1,37 +1,43 @@
 /**
  * Progress on standard error. A terminal gets a spinner (the only use of ora); elsewhere a line is written when a
- * run's status changes, and one a minute as a sign of life; under `--quiet` and `--json` there is nothing.
+ * run's status changes, and one a minute while waiting; nothing under `--quiet` and `--json`.
  */
 import type { Clock, Disarm } from '../../host/clock.js'
 import type { Context } from '../context/context.js'
-import { sayDuration } from '../flags/duration.js'
+import { formatDuration } from '../flags/duration.js'
 import { variable } from '../settings/table.js'
-import { signsFor, speaksUtf8 } from './charset.js'
-import { type Amount, type Board, signOfLife, sumOf, type UsualTime } from './progress-lines.js'
+import { signsFor, supportsUtf8 } from './charset.js'
+import {
+  type Board,
+  stillWaitingLine,
+  sumOf,
+  type TransferProgress,
+  type TypicalDuration,
+} from './progress-lines.js'
 
 export interface Progress {
   status(id: string, status: string): void
-  /** What is being done beside waiting; undefined clears it. Shown by the spinner alone. */
+  /** Work beside waiting; undefined clears it. Shown by the spinner only. */
   activity(text: string | undefined): void
-  transfer(id: string, amount: Amount): void
-  /** A run exists; what is usual for its model, where that is known. */
-  runBegan(model: string | undefined, usual: UsualTime | undefined): void
-  /** How long the whole command will take, counted from its beginning; undefined where that is said in another way. */
+  transfer(id: string, amount: TransferProgress): void
+  /** A run exists; `typical` is the typical duration of its model, if known. */
+  runBegan(model: string | undefined, typical: TypicalDuration | undefined): void
+  /** Expected duration of the whole command, from its start. */
   expects(ms: number | undefined): void
-  /** A run needs no more waiting for; by the name that its status was told under. */
+  /** A run has ended; `id` as passed to `status`. */
   runEnded(id?: string): void
   end(): void
 }
 
-const SIGN_OF_LIFE_MS = 60_000
+const STILL_WAITING_INTERVAL_MS = 60_000
 
 type Drawing = Pick<Progress, 'end'> & { changed(id?: string): void }
 
 export async function createProgress(ctx: Context, runs: number): Promise<Progress> {
   const statuses = new Map<string, string>()
   const live = new Map<string, string>()
-  const amounts = new Map<string, Amount>()
-  const usuals = new Map<string | undefined, UsualTime | undefined>()
+  const amounts = new Map<string, TransferProgress>()
+  const typicals = new Map<string | undefined, TypicalDuration | undefined>()
   let created = 0
   let ended = 0
   let activity: string | undefined
@@ -43,7 +49,7 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     created,
     activity,
     amount: amounts.size === 0 ? undefined : sumOf(amounts.values()),
-    usual: usuals.size === 1 ? [...usuals.values()][0] : undefined,
+    typical: typicals.size === 1 ? [...typicals.values()][0] : undefined,
     expectedMs,
   })
   const drawing = await draw(ctx, board, live)
@@ -62,9 +68,9 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
       amounts.set(id, amount)
       drawing.changed()
     },
-    runBegan(model, usual) {
+    runBegan(model, typical) {
       created++
-      usuals.set(model, usual)
+      typicals.set(model, typical)
     },
     expects(ms) {
       expectedMs = ms
@@ -81,7 +87,7 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
 async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, string>): Promise<Drawing> {
   const { out, stderr, env } = ctx
   if (out.mode.quiet || out.mode.json) return { changed() {}, end() {} }
-  // A terminal without columns, as in some containers, would have ora clear lines without end.
+  // With a width of 0, as in some containers, ora would clear lines endlessly.
   const hasWidth = stderr.columns === undefined || stderr.columns > 0
   const terminal = stderr.isTTY && hasWidth && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
   return terminal ? drawSpinner(ctx, board, live) : drawLines(ctx, board)
@@ -90,11 +96,11 @@ async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, 
 function drawLines({ clock, out }: Context, board: () => Board): Drawing {
   const startedAtMs = clock.monotonic()
   const elapsed = () => clock.monotonic() - startedAtMs
-  const end = everyMinute(clock, () => out.note(signOfLife(board(), elapsed())))
+  const end = everyMinute(clock, () => out.note(stillWaitingLine(board(), elapsed())))
   return {
     changed(id) {
       const status = id === undefined ? undefined : board().statuses.get(id)
-      if (status !== undefined) out.note(`run ${id}: ${status} (${sayDuration(elapsed())})`)
+      if (status !== undefined) out.note(`run ${id}: ${status} (${formatDuration(elapsed())})`)
     },
     end,
   }
@@ -103,7 +109,7 @@ function drawLines({ clock, out }: Context, board: () => Board): Drawing {
 function everyMinute(clock: Clock, work: () => void): Disarm {
   let disarm: Disarm = () => {}
   const arm = () => {
-    disarm = clock.alarm(SIGN_OF_LIFE_MS, () => {
+    disarm = clock.alarm(STILL_WAITING_INTERVAL_MS, () => {
       work()
       arm()
     })
@@ -112,7 +118,7 @@ function everyMinute(clock: Clock, work: () => void): Disarm {
   return () => disarm()
 }
 
-/** A stream that is a terminal has them; ours is typed by what every stream has. */
+/** Terminal streams have rows; the type of the stream here does not. */
 const rowsOf = (stream: object): number | undefined => {
   const { rows } = stream as { rows?: unknown }
   return typeof rows === 'number' ? rows : undefined
@@ -132,11 +138,11 @@ async function drawSpinner(
   const signs = signsFor(env)
   const spinner = ora({
     stream: stderr as NodeJS.WriteStream,
-    // ora would otherwise hold standard input, which may be a pipe with a prompt in it.
+    // ora would otherwise read standard input, which may contain a prompt.
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
-    ...(speaksUtf8(env) ? {} : { spinner: 'line' }),
-    // Of a frame ora asks for this first: the time that passes may leave less room for the rest of the line.
+    ...(supportsUtf8(env) ? {} : { spinner: 'line' }),
+    // ora calls this first for each frame, so the text is set here to fit the current width.
     prefixText() {
       spinner.text = signs(shown().text)
       return signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) }))

@@ -1,23 +1,23 @@
-/** A run as the one JSON object a line that `--json` prints: every key always there, unknown ones null. */
+/** A run as the JSON object that `--json` prints: every key is present, unknown ones are null. */
 import type { DownloadedFile } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run.js'
 
-/** What a command knows of a run when it has done with it. */
+/** What a command knows about a run at its end. */
 export interface RunRecord {
   readonly id: string
   readonly kind: string | undefined
   readonly model: string | undefined
-  /** The last look; undefined when there was none. */
+  /** The last status; undefined when none was received. */
   readonly state: RunState | undefined
-  /** What the service said last: the run, or the body of the 201. */
+  /** The last body from the service: the run, or the body of the 201. */
   readonly service: unknown
   readonly files: readonly DownloadedFile[]
   readonly error: RushesError | undefined
-  /** ISO 8601 in UTC, when this command saw it and the service does not say. */
+  /** ISO 8601 in UTC, by this machine's clock; used when the service gives no times. */
   readonly createdAt: string | undefined
   readonly finishedAt: string | undefined
-  /** From the sending of the create to the first sight of a final status. */
+  /** From sending the create to the first final status. */
   readonly elapsedMs: number | undefined
 }
 

@@ -1,15 +1,22 @@
-/** What stands on a terminal while a command waits, pure: a line for the whole, and above it one for each of several runs. */
+/** The text of the spinner: a line for the command, and above it one for each of several runs. Pure. */
 import { printable, shortened } from '../../protocol/text.js'
-import { sayDuration } from '../flags/duration.js'
-import { columnsOf, cutToColumns } from './columns.js'
-import { type Amount, type Board, counted, sayBytes, sayElapsed, sayUsual } from './progress-lines.js'
+import { formatDuration } from '../flags/duration.js'
+import {
+  type Board,
+  countByStatus,
+  formatBytes,
+  formatElapsed,
+  formatTypicalDuration,
+  type TransferProgress,
+} from './progress-lines.js'
+import { columnsOf, cutToColumns } from './text-width.js'
 
-/** So many runs are shown above the line; the rest is a number. */
-const MOST_ROWS = 8
+/** Runs beyond this are shown as a number. */
+const MAX_ROWS = 8
 
-/** The spinner, a space on either side, and one column that stays free: some terminals wrap as soon as the last is filled. */
+/** The spinner, two spaces, and one free column: some terminals wrap when the last column is filled. */
 const SPINNER_COLUMNS = 4
-const USUAL_COLUMNS = 80
+const DEFAULT_COLUMNS = 80
 const BAR_WIDTH = 20
 
 export interface Screen {
@@ -18,20 +25,20 @@ export interface Screen {
 }
 
 /**
- * For a terminal, where several runs are under way: a line for what each of them does, ending with a line end. Never more
- * than half of the screen, since what has scrolled away cannot be drawn over.
+ * A line for each of several runs, with a final line end. At most half of the screen, since lines that have scrolled away
+ * cannot be redrawn.
  */
 export function rowsText(live: ReadonlyMap<string, string>, runs: number, screen: Screen): string {
   if (runs === 1) return ''
-  const most = Math.min(MOST_ROWS, Math.max(0, Math.floor((screen.rows ?? 24) / 2) - 2))
+  const most = Math.min(MAX_ROWS, Math.max(0, Math.floor((screen.rows ?? 24) / 2) - 2))
   const shown = [...live].slice(0, most)
-  const width = Math.max(1, (screen.columns ?? USUAL_COLUMNS) - 4)
+  const width = Math.max(1, (screen.columns ?? DEFAULT_COLUMNS) - 4)
   const rows = shown.map(([run, status]) => `  ${rowText(printable(run), printable(status), width)}\n`)
   const more = live.size - shown.length
   return [...rows, ...(more > 0 ? [`  and ${more} more\n`] : [])].join('')
 }
 
-/** Of a name that is too long the end goes: what the run is doing is what the row is for. */
+/** A long name is cut before the status is. */
 function rowText(run: string, status: string, width: number): string {
   const shown = cutToColumns(status, Math.max(1, Math.floor(width / 2)))
   const left = width - columnsOf(shown) - 2
@@ -44,16 +51,16 @@ export interface SpinnerText {
 }
 
 /**
- * One line of the terminal, whatever its width: what is worth least goes first, and only then is something cut. A line that
- * wraps leaves its halves behind when the window changes its size.
+ * One line that fits the terminal: the least important parts are left out first, then the text is cut. A wrapped line would
+ * leave parts behind when the window is resized.
  */
-export function spinnerText(board: Board, elapsedMs: number, columns = USUAL_COLUMNS): SpinnerText {
+export function spinnerText(board: Board, elapsedMs: number, columns = DEFAULT_COLUMNS): SpinnerText {
   const room = columns - SPINNER_COLUMNS
-  const time = sayDuration(elapsedMs)
+  const time = formatDuration(elapsedMs)
   const withUsual =
-    board.usual === undefined || board.expectedMs !== undefined
-      ? sayElapsed(elapsedMs, board.expectedMs)
-      : `${time} (${sayUsual(board.usual)})`
+    board.typical === undefined || board.expectedMs !== undefined
+      ? formatElapsed(elapsedMs, board.expectedMs)
+      : `${time} (${formatTypicalDuration(board.typical)})`
   const [full = '', ...terser] = textsOf(board)
   const offers = [
     { text: full, times: withUsual },
@@ -67,7 +74,7 @@ export function spinnerText(board: Board, elapsedMs: number, columns = USUAL_COL
     : { text: cutToColumns(offers.at(-1)?.text ?? '', left), times: time }
 }
 
-/** The same at ever less length. */
+/** The longest text first. */
 function textsOf({ statuses, runs, ended, activity, amount }: Board): readonly string[] {
   const joined = (...parts: readonly (string | undefined)[]) =>
     parts.filter((each) => each !== undefined && each !== '').join(' · ')
@@ -81,23 +88,23 @@ function textsOf({ statuses, runs, ended, activity, amount }: Board): readonly s
     return [joined(`${id} ${status}`, long), joined(`${id} ${status}`, short), joined(status, short)]
   }
   const done = `${ended} of ${runs} done`
-  const counts = shown(counted(statuses.values()))
+  const counts = shown(countByStatus(statuses.values()))
   return [joined(done, counts, long), joined(done, counts, short), joined(done, short), done]
 }
 
-/** `[#####---------------] 25 % of 12.3 MiB`, or just how much when the length is not known. */
-export function transferText(amount: Amount): string {
+/** `downloading [#####---------------] 25 % of 12.3 MiB`, or only the bytes when the length is unknown. */
+export function transferText(amount: TransferProgress): string {
   const share = shareOf(amount)
   if (share === undefined) return shareText(amount)
   const full = Math.round(share * BAR_WIDTH)
-  return `downloading [${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] ${Math.floor(share * 100)} % of ${sayBytes(amount.totalBytes ?? 0)}`
+  return `downloading [${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] ${Math.floor(share * 100)} % of ${formatBytes(amount.totalBytes ?? 0)}`
 }
 
 /** `downloading 25 %`. */
-function shareText(amount: Amount): string {
+function shareText(amount: TransferProgress): string {
   const share = shareOf(amount)
-  return `downloading ${share === undefined ? sayBytes(amount.receivedBytes) : `${Math.floor(share * 100)} %`}`
+  return `downloading ${share === undefined ? formatBytes(amount.receivedBytes) : `${Math.floor(share * 100)} %`}`
 }
 
-const shareOf = ({ receivedBytes, totalBytes }: Amount): number | undefined =>
+const shareOf = ({ receivedBytes, totalBytes }: TransferProgress): number | undefined =>
   totalBytes === undefined || totalBytes === 0 ? undefined : Math.min(1, receivedBytes / totalBytes)

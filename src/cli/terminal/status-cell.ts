@@ -1,4 +1,4 @@
-/** A run's status as cells: id, status, URLs separated by spaces (or why it failed, which is no URL). */
+/** A run's status as cells: id, status, URLs separated by spaces. */
 import type { RunState } from '../../protocol/run.js'
 import { printable } from '../../protocol/text.js'
 

@@ -1,4 +1,4 @@
-/** Colour: the only use of chalk. One instance a stream, since one may be a terminal and the other a pipe. */
+/** Colour: the only use of chalk. One instance for each stream, since one may be a terminal and the other a pipe. */
 import type { Env, OutputStream } from '../process/io.js'
 import { variable } from '../settings/table.js'
 
@@ -8,7 +8,7 @@ const PAINTS = ['bold', 'dim', 'green', 'red', 'yellow'] as const
 
 export type Style = { readonly level: number } & Readonly<Record<(typeof PAINTS)[number], Paint>>
 
-/** Where there is no colour chalk is not even loaded: a pipe should not wait for it. */
+/** Without colour, chalk is not loaded. */
 const PLAIN: Style = {
   level: 0,
   ...(Object.fromEntries(PAINTS.map((name) => [name, (text: string) => text])) as Record<
@@ -17,7 +17,7 @@ const PLAIN: Style = {
   >),
 }
 
-/** `NO_COLOR` before `FORCE_COLOR`, then whether the stream is a terminal that knows colour. */
+/** `NO_COLOR` overrides `FORCE_COLOR`; without both, terminals get colour. */
 export async function createStyle(
   stream: OutputStream,
   env: Env,

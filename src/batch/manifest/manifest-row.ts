@@ -1,37 +1,38 @@
-/** One row with what the defaults add to it, checked against the schema of its model. */
-import type { Kind, ModelInput } from '../../protocol/models.js'
+/** Reads one row, merges the defaults into it and checks it against the schema of its model. */
+import type { Kind, ModelInput, ParameterSchema } from '../../protocol/models.js'
+import { kindsWith, listedValues, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
-import { kindsWith, MOST_RUNS, PARAMETERS, parametersOf, ROW_FIELDS } from './fields.js'
+import { type Field, type Fields, isNull, type Node, plain } from './nodes.js'
 import type { Position, Report } from './position.js'
-import { type Subject, subjectOf } from './subject.js'
-import { sayUnknown, type Top } from './top.js'
-import { type Field, type Fields, isNull, type Node, plain } from './tree.js'
+import { MAX_RUNS, ROW_FIELDS } from './row-fields.js'
+import { modelOfRow, type RowModel } from './row-model.js'
+import { type Sections, unknownMessage } from './sections.js'
 
-export interface Row extends Subject {
+export interface Row extends RowModel {
   readonly at: Position
   readonly name: string | undefined
-  /** As it is written: placeholders are filled in later. */
+  /** As written, before placeholders are filled in. */
   readonly output: string | undefined
-  /** Whether `output` comes from the defaults, where it stands for several rows. */
+  /** Whether `output` comes from the defaults and so applies to several rows. */
   readonly isOutputShared: boolean
   readonly count: number
-  /** It gives its whole input itself, which is sent as it is. */
+  /** The row has an `input` of its own, which is sent unchanged. */
   readonly hasOwnInput: boolean
-  /** Local images by the paths that are written. */
+  /** With local images by path. */
   readonly input: ModelInput
-  /** Where a field of it stands, for what is found wrong later; the row itself where it says nothing of it. */
+  /** The position of a field for later problems; the position of the row when it lacks the field. */
   positionOf(name: string, item?: number): Position
 }
 
-export function readRow(node: Fields, top: Top, report: Report): Row {
+export function readRow(node: Fields, sections: Sections, report: Report): Row {
   const own = new Map([...node.fields].filter(([, { value }]) => !isNull(value)))
   for (const [name, { at }] of own)
-    if (!ROW_FIELDS.includes(name)) report(at, sayUnknown('there is no field', name, ROW_FIELDS))
-  const subject = subjectOf(own, top, node.at, report)
-  const fields = subject.kind === undefined ? own : withDefaults(own, node, subject.kind, top)
-  const output = own.get('output') ?? unlessUndone(node, 'output', top)
-  const count = own.get('count') ?? unlessUndone(node, 'count', top)
+    if (!ROW_FIELDS.includes(name)) report(at, unknownMessage('there is no field', name, ROW_FIELDS))
+  const subject = modelOfRow(own, sections, node.at, report)
+  const fields = subject.kind === undefined ? own : withDefaults(own, node, subject.kind, sections)
+  const output = own.get('output') ?? defaultUnlessGiven(node, 'output', sections)
+  const count = own.get('count') ?? defaultUnlessGiven(node, 'count', sections)
   const row: Row = {
     kind: subject.kind,
     model: subject.model,
@@ -52,52 +53,48 @@ export function readRow(node: Fields, top: Top, report: Report): Row {
   return row
 }
 
-/** A field of the defaults, unless the row says `null`. */
-const unlessUndone = ({ fields }: Fields, name: string, { defaults }: Top): Field | undefined => {
+/** A field of the defaults, unless the row has it, even as `null`. */
+const defaultUnlessGiven = ({ fields }: Fields, name: string, { defaults }: Sections): Field | undefined => {
   const found = fields.has(name) ? undefined : defaults.get(name)
   return found === undefined || isNull(found.value) ? undefined : found
 }
 
-/** What the other kind alone knows is left out: one `quality` serves a manifest that has videos in it too. */
+/** Only the parameters of the row's kind: a manifest with videos may have a default `quality` for its images. */
 function withDefaults(
   own: ReadonlyMap<string, Field>,
   node: Fields,
   kind: Kind,
-  top: Top,
+  sections: Sections,
 ): ReadonlyMap<string, Field> {
   const fields = new Map(own)
   for (const name of Object.keys(parametersOf(kind))) {
-    const field = unlessUndone(node, name, top)
+    const field = defaultUnlessGiven(node, name, sections)
     if (field !== undefined) fields.set(name, field)
   }
   return fields
 }
 
 function inputOf(fields: ReadonlyMap<string, Field>, kind: Kind | undefined): ModelInput {
-  const known = kind === undefined ? [] : Object.keys(parametersOf(kind))
-  const given = known.flatMap((name) => {
+  if (kind === undefined) return {}
+  const given = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
     const value = fields.get(name)?.value
-    return value === undefined ? [] : [[name, parameterOf(name, value)] as const]
+    return value === undefined ? [] : [[name, parameterValue(schema, value)] as const]
   })
   return Object.fromEntries(given)
 }
 
-/** The schemas know texts alone, and `duration: 5` is too natural to be refused. */
-function parameterOf(name: string, value: Node): unknown {
+/** A text may be written without quotes where the format reads a number or a boolean: `duration: 5`, `prompt: 2024`. */
+function parameterValue(schema: ParameterSchema, value: Node): unknown {
   if (value.type !== 'scalar') return plain(value)
-  const hasChoices = kindsWith(name).some((kind) => {
-    const schema = parametersOf(kind)[name]
-    return schema !== undefined && 'enum' in schema && schema.enum !== undefined
-  })
-  if (hasChoices) return String(value.value)
-  if (kindsWith(name).some((kind) => parametersOf(kind)[name]?.type === 'array')) return value.value
-  // A block of YAML ends with a line end that nobody meant; a file's last one is dropped elsewhere too.
+  if (schema.type !== 'string') return value.value
+  if (listedValues(schema) !== undefined) return String(value.value)
+  // A block of YAML ends with a line end that is not meant; the last one of a prompt file is dropped too.
   return value.text.replace(/\r?\n$/, '')
 }
 
 function checkInput(row: Row, kind: Kind, own: ReadonlyMap<string, Field>, report: Report): void {
   const known = parametersOf(kind)
-  for (const name of PARAMETERS) {
+  for (const name of PARAMETER_NAMES) {
     const field = own.get(name)
     if (field !== undefined && !own.has('input') && !Object.hasOwn(known, name))
       report(
@@ -126,22 +123,23 @@ function textOf(name: string, field: Field | undefined, report: Report): string 
   else if (value.text.trim() === '') report(value.at, `${name} is blank`)
   else if (/[\u0000-\u001f\u007f-\u009f]/.test(value.text))
     report(value.at, `${name} holds a control character`)
-  else if (value.text.length > MOST_TEXT) report(value.at, `${name} has more than ${MOST_TEXT} characters`)
+  else if (value.text.length > MAX_NAME_LENGTH)
+    report(value.at, `${name} has more than ${MAX_NAME_LENGTH} characters`)
   else return value.text
   return undefined
 }
 
-const MOST_TEXT = 1_000
+const MAX_NAME_LENGTH = 1_000
 
 function countOf(field: Field | undefined, report: Report): number {
   if (field === undefined) return 1
   const { value } = field
   const text = value.type === 'scalar' && typeof value.value !== 'boolean' ? String(value.value) : ''
   const count = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (count >= 1 && count <= MOST_RUNS) return count
+  if (count >= 1 && count <= MAX_RUNS) return count
   report(
     value.at,
-    `count must be a whole number from 1 to ${MOST_RUNS}${text === '' ? '' : `, not ${shortened(text, 40)}`}`,
+    `count must be a whole number from 1 to ${MAX_RUNS}${text === '' ? '' : `, not ${shortened(text, 40)}`}`,
   )
   return 1
 }

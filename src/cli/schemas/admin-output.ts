@@ -1,5 +1,5 @@
-/** What `rushes admin` prints. */
-import { integer, list, orNull, record, type Schema, text, time } from './words.js'
+/** The JSON output of `rushes admin`. */
+import { integer, list, orNull, record, type Schema, text, time } from './schema-builders.js'
 
 const flag = (description: string): Schema => ({ description, type: 'boolean' })
 const credits = (description: string): Schema => integer(`${description}, in credits`)

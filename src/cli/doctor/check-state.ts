@@ -1,4 +1,4 @@
-/** This machine: the state folder, the disk, the journal and what is open in it. Nothing is made, mended or set aside. */
+/** Checks the state folder, the disk, and the journal with its unfinished runs. Read-only. */
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { EXIT } from '../../errors.js'
@@ -8,8 +8,8 @@ import { JOURNAL_MIGRATIONS } from '../../journal/migrations.js'
 import type { Context } from '../context/context.js'
 import { reasonOf } from '../context/state.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
-import { amount } from '../terminal/amount.js'
-import { sayBytes } from '../terminal/progress-lines.js'
+import { plural } from '../terminal/plural.js'
+import { formatBytes } from '../terminal/progress-lines.js'
 import { type Finding, ok, skipped, trouble, warning } from './finding.js'
 
 const LITTLE_BYTES = 1024 ** 3
@@ -28,11 +28,11 @@ export function checkStateFolder(folder: string): Finding {
   return ok('state', folder)
 }
 
-/** The last folder above a path that exists. */
+/** The path, or the nearest parent that exists. */
 const existing = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : existing(dirname(path))
 
-/** `name`: `disk` for where downloads go, `state disk` for where the journal is. */
+/** `name`: `disk` for downloads, `state disk` for the journal. */
 export function checkDisk(name: string, path: string): Finding {
   try {
     const { bavail, bsize } = statfsSync(existing(resolve(path)))
@@ -43,17 +43,17 @@ export function checkDisk(name: string, path: string): Finding {
 }
 
 export function diskFinding(name: string, freeBytes: number, path: string): Finding {
-  const said = `${sayBytes(freeBytes)} free in ${path}`
+  const said = `${formatBytes(freeBytes)} free in ${path}`
   const advice = 'Make room, or download to another disk with -o.'
   if (freeBytes < TOO_LITTLE_BYTES) return trouble(name, said, { advice, exitCode: EXIT.downloadFailed })
   return freeBytes < LITTLE_BYTES ? warning(name, said, advice) : ok(name, said)
 }
 
-/** A database that is not the journal. */
+/** For a database other than the journal. */
 export function checkDatabase(name: string, path: string): Finding {
   if (!existsSync(path)) return ok(name, 'nothing was run there yet')
   const { integrity } = inspectDatabase(path)
-  if (integrity === 'ok') return ok(name, `${path}, ${sayBytes(sizeOfDatabase(path))}, sound`)
+  if (integrity === 'ok') return ok(name, `${path}, ${formatBytes(sizeOfDatabase(path))}, sound`)
   return trouble(name, `${path} is damaged: ${integrity}`, {
     exitCode: EXIT.serviceBroken,
     advice: 'Move it away: a new one is begun then. Runs in it are lost to --local.',
@@ -63,7 +63,7 @@ export function checkDatabase(name: string, path: string): Finding {
 export async function checkJournal(ctx: Context): Promise<readonly Finding[]> {
   const { stateFolder } = ctx
   const path = join(stateFolder, JOURNAL_FILE)
-  const findings = [...setAsideIn(stateFolder)]
+  const findings = [...quarantinedFilesIn(stateFolder)]
   if (!existsSync(path)) return [...findings, ok('journal', 'empty: nothing was run on this machine yet')]
   const { version, integrity } = inspectDatabase(path)
   if (version > JOURNAL_MIGRATIONS.length)
@@ -91,12 +91,12 @@ async function open(ctx: Context, path: string): Promise<readonly Finding[]> {
     const unfinished = journal.unfinished()
     const unconfirmed = journal.unconfirmed()
     return [
-      ok('journal', `${path}, ${sayBytes(sizeOfDatabase(path))}, sound`),
+      ok('journal', `${path}, ${formatBytes(sizeOfDatabase(path))}, sound`),
       unfinished.length === 0
         ? ok('unfinished', 'no run is')
         : warning(
             'unfinished',
-            `${amount(unfinished.length, 'run')}, the oldest since ${new Date(unfinished[0]?.createdAtMs ?? 0).toISOString()}`,
+            `${plural(unfinished.length, 'run')}, the oldest since ${new Date(unfinished[0]?.createdAtMs ?? 0).toISOString()}`,
             `Pick them up with: rushes wait ${unfinished.every(({ address }) => address === 'local') ? '--local ' : ''}--all`,
           ),
       unconfirmed.length === 0
@@ -111,7 +111,7 @@ async function open(ctx: Context, path: string): Promise<readonly Finding[]> {
   }
 }
 
-function setAsideIn(folder: string): readonly Finding[] {
+function quarantinedFilesIn(folder: string): readonly Finding[] {
   const names = existsSync(folder)
     ? readdirSync(folder).filter((name) => /\.damaged-[^-]+-\d+$/.test(name))
     : []

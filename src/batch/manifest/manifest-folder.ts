@@ -1,17 +1,17 @@
-/** Where outputs really lie: a manifest from somewhere else must not write outside its own folder, links included. */
+/** Resolves output paths: a manifest from elsewhere must not write outside its own folder, not even through a link. */
 import { realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { errorCode } from '../../host/directories.js'
 
-export interface Grounds {
+export interface ManifestFolder {
   /** Absolute. */
   readonly folder: string
-  /** The absolute path of a file with the links in its folders followed; separated by `/`. */
-  placeOf(output: string): string
+  /** Absolute path of a file with the links in its folders resolved; separated by `/`. */
+  realPathOf(output: string): string
   isInside(output: string): boolean
 }
 
-export function groundsOf(folder: string): Grounds {
+export function createManifestFolder(folder: string): ManifestFolder {
   const seen = new Map<string, string>()
   const real = (path: string): string => {
     const known = seen.get(path)
@@ -20,18 +20,18 @@ export function groundsOf(folder: string): Grounds {
     seen.set(path, found)
     return found
   }
-  /** The longest part that exists decides; what is not there yet is made as a plain folder. */
+  /** Resolves the longest part that exists; missing folders will be created as plain ones. */
   function follow(path: string): string {
     try {
       return realpathSync(path)
     } catch (error) {
-      // A link that leads nowhere, a loop or a file in the way are told when the file is looked at.
+      // Broken links, loops and files in the way are reported when the output file is checked.
       if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR')
         return dirname(path) === path ? path : join(real(dirname(path)), basename(path))
       return path
     }
   }
-  const placeOf = (output: string): string => {
+  const realPathOf = (output: string): string => {
     const path = resolve(folder, output)
     return join(real(dirname(path)), basename(path))
       .split(sep)
@@ -39,12 +39,12 @@ export function groundsOf(folder: string): Grounds {
   }
   return {
     folder,
-    placeOf,
+    realPathOf,
     isInside(output) {
-      // A drive letter means nothing here, but it will on the machine of a colleague.
+      // The manifest may be used on Windows, where a drive letter is an absolute path.
       if (output.startsWith('/') || /^[A-Za-z]:/.test(output) || isAbsolute(output)) return false
-      const way = relative(real(folder), placeOf(output))
-      return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
+      const path = relative(real(folder), realPathOf(output))
+      return path !== '' && path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path)
     },
   }
 }

@@ -1,4 +1,4 @@
-/** The words that the schemas of the outputs are written in. Every key is required, and an unknown value is null. */
+/** Builders for the output schemas. Every key is required, and an unknown value is null. */
 export type Schema = Readonly<Record<string, unknown>>
 
 type Name = 'string' | 'integer' | 'boolean' | 'object' | 'array'
@@ -10,19 +10,19 @@ const described =
 export const text = described('string')
 export const integer = (description: string): Schema => ({ description, type: 'integer', minimum: 0 })
 
-/** Null stands for what is not known, or does not exist. */
+/** Null means unknown or absent. */
 export const orNull = (schema: Schema): Schema => ({
   ...schema,
   type: [...[schema.type].flat(), 'null'],
   ...(Array.isArray(schema.enum) && { enum: [...schema.enum, null] }),
 })
 
-/** Anything: what it holds is another's to say. */
+/** Any value, defined elsewhere. */
 export const any = (description: string): Schema => ({ description })
 
 export const list = (description: string, items: Schema): Schema => ({ description, type: 'array', items })
 
-/** Further keys may come in later versions, so a reader is to pass over what it does not know. */
+/** Later versions may add keys, so readers must ignore unknown ones. */
 export const record = (description: string, properties: Readonly<Record<string, Schema>>): Schema => ({
   description,
   type: 'object',

@@ -1,7 +1,7 @@
 /** The published schema against the validator. */
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
-import { MANIFEST_SCHEMA } from '../../src/batch/manifest/schema.js'
+import { MANIFEST_SCHEMA } from '../../src/batch/manifest/manifest-schema.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
 import { problemsOf } from './folder.js'
 

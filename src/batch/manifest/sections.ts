@@ -1,32 +1,32 @@
-/** The top of a manifest: models, defaults, and the rows. A bare list is its rows. */
+/** Reads the sections of a manifest: models, defaults, and the rows. A bare list has only rows. */
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
-import { DEFAULTS_FIELDS, TOP_FIELDS } from './fields.js'
+import { type Field, type Fields, isNull, type Node } from './nodes.js'
 import type { Report } from './position.js'
-import { type Field, type Fields, isNull, type Node } from './tree.js'
+import { DEFAULTS_FIELDS, TOP_FIELDS } from './row-fields.js'
 
 export type Models = Readonly<Partial<Record<Kind, string>>>
 
-export interface Top {
+export interface Sections {
   readonly models: Models
   readonly defaults: ReadonlyMap<string, Field>
   readonly rows: readonly Fields[]
 }
 
-export const sayUnknown = (what: string, name: string, known: readonly string[]): string => {
+export const unknownMessage = (what: string, name: string, known: readonly string[]): string => {
   const near = nearest(name, known)
   return `${what} "${name}"${near === undefined ? `; known are ${known.join(', ')}` : `; did you mean "${near}"?`}`
 }
 
-export function readTop(node: Node, report: Report): Top {
+export function readSections(node: Node, report: Report): Sections {
   if (node.type === 'list') return { models: {}, defaults: new Map(), rows: rowsOf(node, report) }
   if (node.type === 'scalar') {
     report(node.at, 'is no manifest: it takes a list of runs, or models, defaults and runs')
     return { models: {}, defaults: new Map(), rows: [] }
   }
-  // `$schema` is for editors; `x-` is where anchors can be put that are used further down.
+  // `$schema` is for editors, `x-` for YAML anchors that the rows use.
   for (const [name, { at }] of node.fields)
-    if (!isKnown(name)) report(at, sayUnknown('there is no field', name, TOP_FIELDS))
+    if (!isKnown(name)) report(at, unknownMessage('there is no field', name, TOP_FIELDS))
   const runs = node.fields.get('runs')
   if (runs === undefined) report(node.at, 'runs is missing: the list of what is to be made')
   return {
@@ -63,15 +63,15 @@ function modelsOf(field: Field | undefined, report: Report): Models {
   const models: Partial<Record<Kind, string>> = {}
   for (const [name, { at, value }] of field.value.fields) {
     const kind = KINDS.find((each) => each === name)
-    if (kind === undefined) report(at, sayUnknown('there is no kind', name, KINDS))
+    if (kind === undefined) report(at, unknownMessage('there is no kind', name, KINDS))
     else if (isNull(value)) continue
-    else if (value.type !== 'scalar' || !isModelName(value.text)) report(value.at, notAModel(value))
+    else if (value.type !== 'scalar' || !isModelName(value.text)) report(value.at, invalidModelMessage(value))
     else models[kind] = value.text
   }
   return models
 }
 
-export const notAModel = (value: Node): string =>
+export const invalidModelMessage = (value: Node): string =>
   `${value.type === 'scalar' ? `"${value.text}"` : 'this'} is no model identifier, which has the form <provider>/<name>`
 
 function defaultsOf(field: Field | undefined, report: Report): ReadonlyMap<string, Field> {
@@ -83,6 +83,6 @@ function defaultsOf(field: Field | undefined, report: Report): ReadonlyMap<strin
   for (const [name, { at }] of field.value.fields)
     if (name === 'name') report(at, 'a name belongs to one run: defaults cannot give it')
     else if (!DEFAULTS_FIELDS.includes(name))
-      report(at, sayUnknown('there is no field', name, DEFAULTS_FIELDS))
+      report(at, unknownMessage('there is no field', name, DEFAULTS_FIELDS))
   return field.value.fields
 }

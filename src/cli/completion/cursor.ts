@@ -1,10 +1,10 @@
 /**
- * What is asked for at the end of a line, pure: the words before it are walked through as commander would, by its own
- * list of commands and flags, and nothing is run.
+ * What can stand at the cursor of a command line. Walks through the words before it by commander's own lists of commands
+ * and flags, as its parser would. Pure.
  */
 import type { Argument, Command, Option } from 'commander'
 
-export interface Spot {
+export interface Cursor {
   readonly command: Command
   /** The names below `rushes`: `run image`. */
   readonly path: readonly string[]
@@ -15,17 +15,17 @@ export interface Spot {
     | { readonly kind: 'value'; readonly option: Option }
     | { readonly kind: 'argument'; readonly argument: Argument }
     | { readonly kind: 'nothing' }
-  /** What stands before the part that is completed: `--flag=`. */
+  /** The part of the word before the completed part: `--flag=`. */
   readonly lead: string
-  /** The part that is completed, as far as it has been typed. */
+  /** The typed beginning of the completed part. */
   readonly stem: string
   readonly given: ReadonlyMap<Option, string | true>
-  /** The arguments before it, of the command itself. */
+  /** The arguments of the command before the cursor. */
   readonly words: readonly string[]
 }
 
-/** `words` without the program's name; `stem` is the word at the cursor, up to it. */
-export function spotOf(program: Command, words: readonly string[], stem: string): Spot {
+/** `words` without the program's name; `stem` is the word at the cursor, up to the cursor. */
+export function cursorOf(program: Command, words: readonly string[], stem: string): Cursor {
   const walk = createWalk(program)
   for (const word of words) walk.step(word)
   return walk.end(stem)
@@ -54,7 +54,7 @@ function createWalk(program: Command) {
     if (value === undefined && takesValue(option)) awaiting = option
   }
 
-  /** `-dn 4`: letters without a value, and at most one with one, which may be stuck to it. */
+  /** `-dn 4`: flags without a value, then at most one with a value, which may follow directly (`-n4`). */
   function takeShort(word: string): void {
     const letters = [...word.slice(1)]
     for (const [at, letter] of letters.entries()) {
@@ -88,7 +88,7 @@ function createWalk(program: Command) {
     else takeShort(word)
   }
 
-  function wants(stem: string): Pick<Spot, 'wants' | 'lead' | 'stem'> {
+  function wants(stem: string): Pick<Cursor, 'wants' | 'lead' | 'stem'> {
     const whole = { lead: '', stem }
     if (awaiting !== undefined) return { ...whole, wants: { kind: 'value', option: awaiting } }
     if (isHelp) return { ...whole, wants: { kind: words.length === 0 ? 'topic' : 'nothing' } }
@@ -106,7 +106,7 @@ function createWalk(program: Command) {
     return { ...whole, wants: argument === undefined ? { kind: 'nothing' } : { kind: 'argument', argument } }
   }
 
-  return { step, end: (stem: string): Spot => ({ command, path, given, words, ...wants(stem) }) }
+  return { step, end: (stem: string): Cursor => ({ command, path, given, words, ...wants(stem) }) }
 }
 
 const takesValue = ({ required, optional }: Option): boolean => required || optional

@@ -1,40 +1,45 @@
 /**
- * What this machine knows that can be typed: runs, models, profiles. Everything is read as it lies there; what cannot be
- * read is not known. No key, no network, no file is made.
+ * Names on this machine that can be completed: runs, models, profiles, accounts. What cannot be read is left out. Uses no
+ * key and no network, and creates no file.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseBaseUrl } from '../../client/address.js'
 import type { RecentRun } from '../../journal/readonly-queries.js'
-import type { Kind } from '../../protocol/models.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { DATABASE_NAME } from '../../service/data-folders.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
+import { MODEL_SETTINGS } from '../settings/model-settings.js'
 import { profileIn, profilesIn, settingsOf } from '../settings/profile.js'
 import { CONFIG_KEYS, findSetting, LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
-import type { Candidate } from './candidates.js'
 
-export interface KnownRun extends RecentRun {
+export interface Candidate {
+  readonly value: string
+  readonly about: string
+}
+
+export interface RunName extends RecentRun {
   /** One printable line. */
   readonly about: string
 }
 
-export interface Known {
-  /** The newest runs of the current address, or of all where none is set. */
-  runs(): Promise<readonly KnownRun[]>
-  everyRun(): Promise<readonly KnownRun[]>
+export interface LocalNames {
+  /** The newest runs of the current address; of all addresses when none is set. */
+  runs(): Promise<readonly RunName[]>
+  everyRun(): Promise<readonly RunName[]>
   models(kind: Kind | undefined): Promise<readonly Candidate[]>
   profiles(): Promise<readonly Candidate[]>
-  /** Accounts, and keys by their number, of the local service in the state folder. */
+  /** Accounts and key numbers of the local service in the state folder. */
   service(): Promise<{ readonly accounts: readonly Candidate[]; readonly keys: readonly Candidate[] }>
 }
 
-const MOST_RUNS = 1_000
+const MAX_RUNS = 1_000
 const ABOUT_LENGTH = 60
 
-/** A server chose ids and statuses: only what no shell reads as anything but a word is put on a command line. */
+/** Ids and statuses come from a server: only those without characters special to a shell are offered. */
 const isPlainWord = (text: string): boolean => /^[\w.~][\w.:~@+/-]*$/.test(text)
 
 const readOr = async <Value>(otherwise: Value, read: () => Promise<Value> | Value): Promise<Value> => {
@@ -45,10 +50,10 @@ const readOr = async <Value>(otherwise: Value, read: () => Promise<Value> | Valu
   }
 }
 
-export function createKnown(env: Env, globals: Globals): Known {
+export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const folders = foldersOf(env)
 
-  /** Without `conf`, which costs half of a start. */
+  /** Without `conf`, whose loading takes half of the start-up time. */
   const configFile = (): Promise<unknown> =>
     readOr(undefined, () => JSON.parse(readFileSync(configPath(folders.config), 'utf8')))
 
@@ -64,13 +69,13 @@ export function createKnown(env: Env, globals: Globals): Known {
     return text === undefined ? undefined : readOr(undefined, () => parseBaseUrl(text, { allowHttp: true }))
   }
 
-  const everyRun = (): Promise<readonly KnownRun[]> =>
-    readOr<readonly KnownRun[]>([], async () => {
+  const everyRun = (): Promise<readonly RunName[]> =>
+    readOr<readonly RunName[]>([], async () => {
       const path = join(folders.state, JOURNAL_FILE)
-      // The database alone costs as much as everything else here.
+      // Loading the database takes as long as everything else here.
       if (!existsSync(path)) return []
       const { readRecentRuns } = await import('../../journal/readonly-queries.js')
-      return readRecentRuns(path, MOST_RUNS)
+      return readRecentRuns(path, MAX_RUNS)
         .filter(({ name, status }) => isPlainWord(name) && isPlainWord(status))
         .map((run) => ({ ...run, about: aboutOf(run) }))
     })
@@ -83,13 +88,10 @@ export function createKnown(env: Env, globals: Globals): Known {
       return here === undefined ? all : all.filter((run) => run.address === here)
     },
     async models(kind) {
-      const names = [
-        kind !== 'image' ? await setting('videoModel') : undefined,
-        kind !== 'video' ? await setting('imageModel') : undefined,
-        ...(await everyRun())
-          .filter((run) => kind === undefined || run.kind === kind)
-          .map(({ model }) => model),
-      ].filter((name) => name !== undefined && isPlainWord(name))
+      const isMeant = (each: string | undefined) => kind === undefined || each === kind
+      const set = await Promise.all(KINDS.filter(isMeant).map((each) => setting(MODEL_SETTINGS[each])))
+      const used = (await everyRun()).filter((run) => isMeant(run.kind)).map(({ model }) => model)
+      const names = [...set, ...used].filter((name) => name !== undefined && isPlainWord(name))
       return [...new Set(names)].map((value) => ({ value: value ?? '', about: '' }))
     },
     async profiles() {

@@ -1,34 +1,34 @@
-/** The names and outputs of a row, pure: placeholders filled in, `count` counted out, paths made one way of writing. */
+/** The names and outputs of a row: placeholders filled in, `count` expanded, paths normalized. Pure. */
 import { posix } from 'node:path'
 import { RushesError } from '../../errors.js'
+import type { Row } from './manifest-row.js'
 import type { Report } from './position.js'
-import type { Row } from './row.js'
 
-/** The rules by which every output of the program is named; the caller has them. */
+/** The naming rules of all outputs; given by the caller. */
 export interface Naming {
-  /** Throws `usage` that says which placeholder is unknown. */
+  /** Throws `usage` for an unknown placeholder. */
   checkPlaceholders(template: string): void
-  /** Fills in what is given, and leaves the rest. */
+  /** Fills in the given placeholders and leaves the others. */
   fill(template: string, values: Readonly<Partial<Record<'index' | 'kind' | 'name' | 'ext', string>>>): string
-  /** A text as a part of a file's name. */
+  /** A text made safe as a part of a file name. */
   safePart(text: string): string
-  /** The name of a file, changed where a system keeps it for a device. */
+  /** Changes a file name that Windows reserves for a device. */
   unreserved(name: string): string
 }
 
-export interface Placed {
+export interface NamedOutput {
   readonly name: string
   readonly output: string
 }
 
-/** One a run. None when there is nothing to name them by, which was reported then. */
-export function placesOf(row: Row, naming: Naming, report: Report): readonly Placed[] {
+/** One for each run; none when name and output are missing, which has been reported. */
+export function outputsOfRow(row: Row, naming: Naming, report: Report): readonly NamedOutput[] {
   if (row.name === undefined && (row.output === undefined || row.isOutputShared)) {
     report(row.at, 'name is missing (or output): the lock file and the path of the file go by it')
     return []
   }
   const template = row.output ?? defaultOutput(row.name ?? '', naming)
-  if (!isTemplateInOrder(row, template, naming, report)) return []
+  if (!isValidTemplate(row, template, naming, report)) return []
   const kind = naming.safePart(row.kind ?? 'model')
   const name = row.name === undefined ? undefined : naming.safePart(row.name)
   const isNumbered = template.includes('{index}')
@@ -41,7 +41,7 @@ export function placesOf(row: Row, naming: Naming, report: Report): readonly Pla
   })
 }
 
-/** A name may hold folders. */
+/** A name may contain folders. */
 const defaultOutput = (name: string, { safePart, unreserved }: Naming): string =>
   `${name
     .split('/')
@@ -66,14 +66,14 @@ const numbered = (path: string, number: number): string => {
   return posix.join(dir, `${name}-${number}${ext}`)
 }
 
-function isTemplateInOrder(row: Row, template: string, naming: Naming, report: Report): boolean {
+function isValidTemplate(row: Row, template: string, naming: Naming, report: Report): boolean {
   const wrong = templateProblem(row, template, naming)
   if (wrong !== undefined) report(row.positionOf('output'), wrong)
   return wrong === undefined
 }
 
 function templateProblem(row: Row, template: string, { checkPlaceholders }: Naming): string | undefined {
-  // The same manifest means the same on every system, and a name of its own may hold what a path may not.
+  // A manifest must mean the same on every system.
   if (template.includes('\\')) return 'output holds a backslash: folders are separated by /'
   if (/(^|\/)\.{0,2}$/.test(template)) return 'output names a folder: name the file in it'
   if (template.includes('{id}')) return 'output holds {id}, which nobody knows before the run exists'

@@ -1,10 +1,10 @@
 /**
- * The manifest as JSON Schema, for editors: completion, and mistakes shown while they are typed. A projection of the
- * model schemas like everything else, and held by tests to accept what `readManifest` accepts. It says nothing of what
- * needs the disk or all rows together: images, outputs, names that stand twice.
+ * The manifest as JSON Schema, for editors, derived from the model schemas. Tests hold it to accept what `readManifest`
+ * accepts, except for checks that need the disk or several rows: images, outputs, duplicate names.
  */
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
-import { kindsWith, MOST_RUNS, OWN_FIELDS, PARAMETERS, parametersOf } from './fields.js'
+import { kindsWith, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
+import { MAX_RUNS, OWN_FIELDS } from './row-fields.js'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -23,7 +23,7 @@ const LINE: Schema = {
   maxLength: 1_000,
 }
 
-/** A number stands for the text that it is written as: `duration: 5`. */
+/** A listed text may be written as a number: `duration: 5`. */
 const choices = (allowed: readonly string[]): Schema => ({
   enum: [...allowed, ...allowed.filter((each) => String(Number(each)) === each).map(Number)],
 })
@@ -33,10 +33,12 @@ function parameterSchema(schema: ParameterSchema): Schema {
     const most = schema.maxItems === undefined ? {} : { maxItems: schema.maxItems }
     return { type: 'array', items: { type: 'string', pattern: '\\S' }, ...most }
   }
-  return schema.enum === undefined ? TEXT : choices(schema.enum)
+  if (schema.type === 'string') return schema.enum === undefined ? TEXT : choices(schema.enum)
+  const { description: _, ...typed } = schema
+  return typed
 }
 
-/** A field that both kinds have takes what either takes; what its own kind takes is said where the kind is known. */
+/** A field of both kinds accepts what either accepts; `kindSchema` narrows it where the kind is known. */
 function anyKind(name: string): Schema {
   const schemas = kindsWith(name).map((kind) => parametersOf(kind)[name] as ParameterSchema)
   const unique = [...new Map(schemas.map((each) => [JSON.stringify(parameterSchema(each)), each])).values()]
@@ -52,7 +54,7 @@ const described = (name: keyof typeof OWN_FIELDS, schema: Schema): Schema => ({
 })
 
 const COUNT = orNull(
-  { type: 'integer', minimum: 1, maximum: MOST_RUNS },
+  { type: 'integer', minimum: 1, maximum: MAX_RUNS },
   { type: 'string', pattern: '^0*([1-9][0-9]{0,3}|10000)$', maxLength: 5 },
 )
 
@@ -63,15 +65,15 @@ const FIELDS: Readonly<Record<string, Schema>> = {
   output: described('output', orNull(LINE)),
   count: described('count', COUNT),
   input: described('input', { type: ['object', 'null'] }),
-  ...Object.fromEntries(PARAMETERS.map((name) => [name, anyKind(name)])),
+  ...Object.fromEntries(PARAMETER_NAMES.map((name) => [name, anyKind(name)])),
 }
 
 const { name: _, ...DEFAULTS } = FIELDS
 
-/** What the fields of a kind take; what it does not have may be `null` alone. */
+/** The fields of a kind; fields of the other kind may only be `null`. */
 const kindSchema = (kind: Kind): Schema => ({
   properties: Object.fromEntries(
-    PARAMETERS.map((name) => {
+    PARAMETER_NAMES.map((name) => {
       const schema = parametersOf(kind)[name]
       return [name, schema === undefined ? NULL : orNull(parameterSchema(schema))]
     }),
@@ -86,7 +88,7 @@ const has = (name: string, schema: Schema = isSet): Schema => ({
 // biome-ignore lint/suspicious/noThenProperty: the word of JSON Schema
 const when = (condition: Schema, result: Schema): Schema => ({ if: condition, then: result })
 
-/** What a row must be, whatever the defaults have. */
+/** What holds for a row whatever the defaults are. */
 const ROW: Schema = {
   type: 'object',
   additionalProperties: false,
@@ -95,12 +97,12 @@ const ROW: Schema = {
   allOf: [
     ...KINDS.map((kind) => when(has('kind', { const: kind }), ref(kind))),
     when(has('input'), {
-      properties: { kind: NULL, ...Object.fromEntries(PARAMETERS.map((name) => [name, NULL])) },
+      properties: { kind: NULL, ...Object.fromEntries(PARAMETER_NAMES.map((name) => [name, NULL])) },
     }),
   ],
 }
 
-/** What a row must have where the defaults do not have it. */
+/** What a row needs when the defaults lack it. */
 const NEEDS_KIND: Schema = { anyOf: [has('kind'), has('model')] }
 const NEEDS_PROMPT: Schema = { anyOf: [has('prompt'), has('input')] }
 const NEEDS_MODEL: Schema = when(has('input'), has('model'))
@@ -114,7 +116,7 @@ const rowsWhen = (condition: Schema, row: Schema): Schema =>
 const unlessInDefaults = (names: readonly string[], row: Schema): Schema =>
   rowsWhen({ not: { anyOf: names.map((name) => inDefaults(name)) } }, row)
 
-/** Rows that leave their kind to the defaults. */
+/** Rows that take their kind from the defaults. */
 const takesKind: Schema = { not: { anyOf: [has('kind'), has('model'), has('input')] } }
 
 export const MANIFEST_SCHEMA: Schema = {

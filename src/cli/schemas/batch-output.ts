@@ -1,7 +1,17 @@
-/** What `rushes batch` prints, and its lock file. */
+/** The JSON output of `rushes batch`, and its lock file. */
 import { KINDS } from '../../protocol/models.js'
-import { SHORT_ERROR } from './run.js'
-import { bytes, integer, milliseconds, orNull, record, type Schema, sha256, text, time } from './words.js'
+import { SHORT_ERROR } from './run-output.js'
+import {
+  bytes,
+  integer,
+  milliseconds,
+  orNull,
+  record,
+  type Schema,
+  sha256,
+  text,
+  time,
+} from './schema-builders.js'
 
 const NAME = text('the name of the run in the manifest')
 const KIND = text('null where the row has an input of its own', { enum: KINDS })
@@ -67,7 +77,7 @@ export const BATCH_SUMMARY_SCHEMA = record('The last line.', {
   }),
 })
 
-/** Everything optional: an entry holds what is known by then, and what a later version has written. */
+/** Properties are optional: an entry holds what is known by then, and perhaps fields of a later version. */
 const fields = (
   description: string,
   required: readonly string[],

@@ -1,40 +1,40 @@
-/** The images that the rows name: local ones are read, checked by their bytes and known by their content. */
+/** The reference images of the rows: local files are read, checked by their first bytes and identified by their hash. */
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { usageError } from '../../errors.js'
+import { messageOf, usageError } from '../../errors.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
-import type { Entry, ImageSummary, Reference } from './entry.js'
+import type { ImageSummary, ManifestEntry, Reference } from './manifest-entry.js'
+import type { Row } from './manifest-row.js'
 import type { Report } from './position.js'
-import type { Row } from './row.js'
 
 export interface ImageRules {
-  /** The content type by the first bytes; undefined for anything that is not sent. */
+  /** The content type by the first bytes; undefined for files that are not images. */
   imageTypeOf(bytes: Uint8Array): string | undefined
-  readonly mostBodyBytes: number
+  readonly maxBodyBytes: number
 }
 
-type Found =
+type ReadImage =
   | { readonly ok: true; readonly summary: ImageSummary }
   | { readonly ok: false; readonly message: string }
 
-/** Each file is read once, however many rows name it. */
+/** Reads each file once, even if many rows name it. */
 export interface ImageReader {
   referencesOf(row: Row, report: Report): Promise<readonly Reference[]>
 }
 
 export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
-  const seen = new Map<string, Promise<Found>>()
-  const look = (path: string): Promise<Found> => {
-    const known = seen.get(path) ?? lookAt(path, rules)
+  const seen = new Map<string, Promise<ReadImage>>()
+  const readOnce = (path: string): Promise<ReadImage> => {
+    const known = seen.get(path) ?? readImage(path, rules)
     seen.set(path, known)
     return known
   }
   return {
     async referencesOf(row, report) {
-      // The whole input of another model goes as it is.
+      // The input of another model is sent unchanged.
       const sources = row.hasOwnInput ? [] : row.input.image_urls
       const references: Reference[] = []
       for (const [at, source] of (Array.isArray(sources) ? sources : []).entries()) {
@@ -57,24 +57,24 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     if (/^run:./i.test(source)) return { from: 'run', text: source }
     if (source === '-') return 'an image of a manifest cannot come from standard input'
     const path = resolve(folder, source)
-    const found = await look(path)
+    const found = await readOnce(path)
     return found.ok ? { from: 'file', path, summary: found.summary } : `the image ${source} ${found.message}`
   }
 }
 
-async function lookAt(path: string, { imageTypeOf, mostBodyBytes }: ImageRules): Promise<Found> {
-  const no = (message: string): Found => ({ ok: false, message })
+async function readImage(path: string, { imageTypeOf, maxBodyBytes }: ImageRules): Promise<ReadImage> {
+  const no = (message: string): ReadImage => ({ ok: false, message })
   try {
     const found = await stat(path)
-    // Reading a pipe or a device might never end.
+    // Reading a pipe or a device may never end.
     if (!found.isFile()) return no('is no file')
-    if (found.size > mostBodyBytes) return no(sayTooLarge(`has ${found.size} bytes`, mostBodyBytes))
+    if (found.size > maxBodyBytes) return no(tooLargeMessage(`has ${found.size} bytes`, maxBodyBytes))
     const bytes = await readFile(path)
     const type = imageTypeOf(bytes)
     if (type === undefined) return no('is not a PNG, JPEG, WebP, GIF or AVIF image')
     return { ok: true, summary: summaryOf(bytes, type) }
   } catch (error) {
-    return no(`cannot be read: ${error instanceof Error ? error.message.replace(/, \w+ '.*$/s, '') : error}`)
+    return no(`cannot be read: ${messageOf(error).replace(/, \w+ '.*$/s, '')}`)
   }
 }
 
@@ -84,10 +84,10 @@ const summaryOf = (bytes: Uint8Array, type: string): ImageSummary => ({
   content_type: type,
 })
 
-export const sayTooLarge = (what: string, mostBytes: number): string =>
+export const tooLargeMessage = (what: string, mostBytes: number): string =>
   `${what}, and a request takes at most ${mostBytes / 1024 / 1024} MiB`
 
-/** The input with the summary of each local image in its place. */
+/** The input with each local image replaced by its summary. */
 export const meaningOf = (input: ModelInput, references: readonly Reference[]): ModelInput =>
   references.some(({ from }) => from === 'file')
     ? {
@@ -96,7 +96,7 @@ export const meaningOf = (input: ModelInput, references: readonly Reference[]): 
       }
     : input
 
-/** About as many bytes as the request will have: base64 makes four of three. */
+/** Approximate size of the request body: base64 turns 3 bytes into 4. */
 export const bytesToSend = (input: ModelInput, references: readonly Reference[]): number =>
   references.reduce(
     (sum, each) => sum + (each.from === 'file' ? 4 * Math.ceil(each.summary.bytes / 3) + 30 : 0),
@@ -104,10 +104,10 @@ export const bytesToSend = (input: ModelInput, references: readonly Reference[])
   )
 
 /**
- * What is sent for an entry: local images are read now, one entry at a time, since those of a whole manifest may not
- * fit into memory. Throws `usage` for one that has changed since the plan was made.
+ * The input that is sent for an entry. Local images are read only now, since those of a whole manifest may not fit into
+ * memory. Throws `usage` when one has changed since the plan was made.
  */
-export async function inputToSend({ name, input, references }: Entry): Promise<ModelInput> {
+export async function inputToSend({ name, input, references }: ManifestEntry): Promise<ModelInput> {
   if (!references.some(({ from }) => from === 'file')) return input
   const urls: string[] = []
   for (const each of references) urls.push(each.from === 'file' ? await dataUrl(name, each) : each.text)
@@ -116,7 +116,7 @@ export async function inputToSend({ name, input, references }: Entry): Promise<M
 
 async function dataUrl(name: string, { path, summary }: Reference & { from: 'file' }): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
-    throw usageError(`The image ${path} of ${name} cannot be read any more: ${(error as Error).message}.`)
+    throw usageError(`The image ${path} of ${name} cannot be read any more: ${messageOf(error)}.`)
   })
   if (summaryOf(bytes, summary.content_type).sha256 !== summary.sha256)
     throw usageError(`The image ${path} of ${name} has changed while the batch was at work.`, 'Run it again.')

@@ -1,6 +1,6 @@
-/** What stands on standard error under `--json`: one object a line, each with one key. */
+/** The lines on standard error under `--json`: one object each, with one key. */
 import { EXIT } from '../../errors.js'
-import { integer, orNull, record, text } from './words.js'
+import { integer, orNull, record, text } from './schema-builders.js'
 
 export const ERROR_SCHEMA = record('One line for each error.', {
   error: record('what went wrong', {

@@ -1,7 +1,7 @@
-/** What the commands print that are about this machine, its settings and the models. */
+/** The JSON output of `doctor`, `serve`, `models`, `config` and `forget`. */
 import { KINDS } from '../../protocol/models.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
-import { list, orNull, record, type Schema, text } from './words.js'
+import { list, orNull, record, type Schema, text } from './schema-builders.js'
 
 export const DOCTOR_SCHEMA = record('One line for each check.', {
   check: text('what was looked at'),
@@ -26,9 +26,14 @@ const PARAMETER: Schema = {
   type: 'object',
   required: ['type', 'description'],
   properties: {
-    type: text('a text, or a list of texts', { enum: ['string', 'array'] }),
+    type: text('of its values', { enum: ['string', 'integer', 'number', 'boolean', 'array'] }),
     description: text('what it is'),
-    enum: list('what it may be; a text without it may be anything', text('a value')),
+    enum: list('what it may be; a value without it may be any of its type', {
+      description: 'a value',
+      type: ['string', 'number'],
+    }),
+    minimum: { description: 'the least that a number may be', type: 'number' },
+    maximum: { description: 'the most that a number may be', type: 'number' },
     items: record('of a list', { type: text('of an entry', { const: 'string' }) }),
     maxItems: { description: 'how many entries at most', type: 'integer', minimum: 1 },
   },

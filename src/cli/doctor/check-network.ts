@@ -1,4 +1,4 @@
-/** The way to the service: its name, a connection, the clock, and whether the key is good. Two requests at most. */
+/** Checks the name, connection, clock and key of the service, with two requests at most. */
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
@@ -10,7 +10,7 @@ import { Interruption } from '../process/interrupts.js'
 import { type Finding, ok, skipped, trouble, warning } from './finding.js'
 
 const SKEW_WARNING_MS = 30_000
-/** Signed links, and certificates that were just made, fail beyond that. */
+/** Beyond this, signed links and new certificates fail. */
 const SKEW_TROUBLE_MS = 300_000
 
 export async function checkName(url: URL, isProxied: boolean): Promise<Finding> {
@@ -35,7 +35,7 @@ export interface Reached {
   readonly isReached: boolean
 }
 
-/** One request without the key: any answer says that the way is free. */
+/** Sends one request without the key: any answer proves the connection. */
 export async function checkConnection(ctx: Context, fetch: Fetch, url: URL): Promise<Reached> {
   const { clock, interrupts } = ctx
   const startedAtMs = clock.monotonic()
@@ -75,10 +75,10 @@ const adviceFor = (code: string): string => {
   return 'Is a firewall or a proxy in the way? A proxy is taken from HTTPS_PROXY.'
 }
 
-/** `skewMs`: the service's clock less ours; NaN when the service did not say. */
+/** `skewMs`: the service's clock minus ours; NaN when unknown. */
 export function clockFinding(skewMs: number): Finding {
   if (Number.isNaN(skewMs)) return skipped('clock', 'the service does not say what time it is')
-  // The header has whole seconds, and the answer was on its way.
+  // The header is in whole seconds, and the answer took time to arrive.
   const apart = Math.round(Math.abs(skewMs) / 1_000)
   const said = `this machine's clock is ${apart} s ${skewMs < 0 ? 'ahead of' : 'behind'} the service's`
   const advice = 'Set the clock, best by NTP: links that are signed for a time fail otherwise.'
@@ -88,7 +88,7 @@ export function clockFinding(skewMs: number): Finding {
   return ok('clock', apart <= 2 ? "agrees with the service's" : said)
 }
 
-/** A run that cannot exist: a good key is told so, and it costs nothing. */
+/** Asks for a run that cannot exist: a valid key gets `run_not_found`, at no cost. */
 export async function checkKey(ctx: Context): Promise<Finding> {
   try {
     const { client } = await ctx.connect()

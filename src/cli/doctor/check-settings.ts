@@ -1,4 +1,4 @@
-/** The settings: the config file, the address, the key's source, the proxy. Nothing is sent. */
+/** Checks the config file, the address and the proxy settings without sending anything. */
 import { existsSync, statSync } from 'node:fs'
 import { isLoopback } from '../../host/http.js'
 import type { Context } from '../context/context.js'
@@ -39,7 +39,7 @@ export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
   }
 }
 
-/** The address too, when there is one to go on with. */
+/** Includes the URL when the address is valid. */
 export async function checkAddress(ctx: Context): Promise<{ readonly finding: Finding; readonly url?: URL }> {
   try {
     const url = new URL(await ctx.baseUrl())
@@ -50,7 +50,7 @@ export async function checkAddress(ctx: Context): Promise<{ readonly finding: Fi
   }
 }
 
-/** Which proxy a request to that address goes through; its password is nobody's business. */
+/** The proxy for requests to this address, shown without its password. */
 export function checkProxy(
   url: URL | undefined,
   env: Env,

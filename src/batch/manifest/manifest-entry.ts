@@ -1,17 +1,17 @@
-/** What a manifest comes to: one entry per run, each with a file of its own. */
+/** The result of reading a manifest: one entry for each run, with its own output file. */
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import type { Position } from './position.js'
-import type { Models } from './top.js'
+import type { Models } from './sections.js'
 
 /** One of `image_urls`. */
 export type Reference =
-  /** http(s) or data:, as it is. */
+  /** An http(s) or data: URL, sent unchanged. */
   | { readonly from: 'url'; readonly text: string }
   /** `run:<id>`, looked up when the run is created. */
   | { readonly from: 'run'; readonly text: string }
   | { readonly from: 'file'; readonly path: string; readonly summary: ImageSummary }
 
-/** What identifies the content of an image: the same shape as the journal keeps. */
+/** Identifies the content of an image, in the shape that the journal stores. */
 export interface ImageSummary {
   /** 64 hexadecimal digits. */
   readonly sha256: string
@@ -19,32 +19,32 @@ export interface ImageSummary {
   readonly content_type: string
 }
 
-export interface Entry {
+export interface ManifestEntry {
   /** Unique in the manifest; the key in the lock file. */
   readonly name: string
   /** The row's name, without the number that `count` adds. */
   readonly rowName: string
-  /** Of the row. */
+  /** Position of the row. */
   readonly at: Position
-  /** Undefined for a model that is neither of the two. */
+  /** Undefined for a model of neither kind. */
   readonly kind: Kind | undefined
-  /** Undefined where the manifest names none: the settings may, else the lock file. */
+  /** Undefined when the manifest names none; then the settings or the lock file do. */
   readonly model: string | undefined
-  /** As the manifest has it, with local images by their paths: what is sent is made by `inputToSend`. */
+  /** As written in the manifest, with local images by path; `inputToSend` makes what is sent. */
   readonly input: ModelInput
-  /** The same with the summary of each local image in its place: what makes two requests the same. */
+  /** The input with each local image replaced by its summary: equal meanings are the same request. */
   readonly meaning: ModelInput
   readonly references: readonly Reference[]
-  /** Relative to the manifest, with `/`; where the extension waits for the file it ends in `.{ext}`. */
+  /** Relative to the manifest, with `/`; ends in `.{ext}` when the extension depends on the output. */
   readonly output: string
 }
 
 export interface Manifest {
   /** As the user gave it. */
   readonly path: string
-  /** Absolute: what every path in it is relative to. */
+  /** Absolute; the paths in the manifest are relative to it. */
   readonly folder: string
   readonly models: Models
   /** In the order of the file. */
-  readonly entries: readonly Entry[]
+  readonly entries: readonly ManifestEntry[]
 }

@@ -1,65 +1,65 @@
-/** What a row is for: one of the two kinds, whose fields it has, or another model, whose whole input it gives. */
+/** The model of a row: one of the two kinds with its fields, or another model with an `input` of its own. */
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
+import { PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { isKind } from '../../protocol/validate.js'
-import { PARAMETERS } from './fields.js'
+import { type Field, isNull, plain } from './nodes.js'
 import type { Position, Report } from './position.js'
-import { notAModel, sayUnknown, type Top } from './top.js'
-import { type Field, isNull, plain } from './tree.js'
+import { invalidModelMessage, type Sections, unknownMessage } from './sections.js'
 
-export interface Subject {
+export interface RowModel {
   readonly kind: Kind | undefined
-  /** Undefined where the manifest names none for the kind: the settings may. */
+  /** Undefined when the manifest names none for the kind; then the settings may. */
   readonly model: string | undefined
 }
 
-interface SubjectWithInput extends Subject {
+interface RowModelWithInput extends RowModel {
   /** Undefined when the row has the fields of a kind. */
   readonly input: ModelInput | undefined
 }
 
 type Fields = ReadonlyMap<string, Field>
 
-/** A row that names its kind or its model takes neither from the defaults: the two belong together. */
-export function subjectOf(own: Fields, top: Top, at: Position, report: Report): SubjectWithInput {
-  const saysItself = own.has('kind') || own.has('model')
-  const from = saysItself ? own : new Map([...top.defaults].filter(([, { value }]) => !isNull(value)))
+/** A row with its own kind or model takes neither from the defaults, since the two belong together. */
+export function modelOfRow(own: Fields, sections: Sections, at: Position, report: Report): RowModelWithInput {
+  const namesItsModel = own.has('kind') || own.has('model')
+  const from = namesItsModel ? own : new Map([...sections.defaults].filter(([, { value }]) => !isNull(value)))
   const kindField = from.get('kind')
   const model = modelOf(from.get('model'), report)
   const input = own.get('input')
   if (input !== undefined)
-    for (const name of PARAMETERS) {
+    for (const name of PARAMETER_NAMES) {
       const field = own.get(name)
       if (field !== undefined) report(field.at, `${name} stands beside input: put it into input`)
     }
   const kind =
     kindOf(kindField, report) ??
-    kindOfModel(model, top) ??
-    (saysItself && model !== undefined && input === undefined && !kindField
-      ? kindOf(top.defaults.get('kind'), report)
+    kindOfModel(model, sections) ??
+    (namesItsModel && model !== undefined && input === undefined && !kindField
+      ? kindOf(sections.defaults.get('kind'), report)
       : undefined)
   if (kind !== undefined) {
-    if (input === undefined) return { kind, model: model ?? top.models[kind], input: undefined }
-    if (kindField !== undefined && saysItself)
+    if (input === undefined) return { kind, model: model ?? sections.models[kind], input: undefined }
+    if (kindField !== undefined && namesItsModel)
       report(input.at, `input is for other models; the fields of ${kind} stand beside kind`)
-    if (kindField !== undefined && !saysItself && model === undefined)
+    if (kindField !== undefined && !namesItsModel && model === undefined)
       report(input.at, 'input needs a model beside it')
     return { kind, model, input: objectOf(input, report) }
   }
-  // A kind or a model that was refused has been reported, and what follows from it is no news.
+  // An invalid kind or model has been reported; do not report what follows from it.
   const isRefused = kindField !== undefined || from.has('model') !== (model !== undefined)
-  return isRefused ? { kind: undefined, model, input: {} } : otherModel({ own, top, model, at, report })
+  return isRefused ? { kind: undefined, model, input: {} } : otherModel({ own, sections, model, at, report })
 }
 
-interface Other {
+interface OtherModelRow {
   readonly own: Fields
-  readonly top: Top
+  readonly sections: Sections
   readonly model: string | undefined
   readonly at: Position
   readonly report: Report
 }
 
-function otherModel({ own, top, model, at, report }: Other): SubjectWithInput {
-  const input = own.get('input') ?? top.defaults.get('input')
+function otherModel({ own, sections, model, at, report }: OtherModelRow): RowModelWithInput {
+  const input = own.get('input') ?? sections.defaults.get('input')
   if (model === undefined)
     report(
       own.get('input')?.at ?? at,
@@ -83,17 +83,17 @@ function kindOf(field: Field | undefined, report: Report): Kind | undefined {
   if (field === undefined || isNull(field.value)) return undefined
   const text = field.value.type === 'scalar' ? field.value.text : ''
   if (isKind(text)) return text
-  report(field.value.at, sayUnknown('there is no kind', text, KINDS))
+  report(field.value.at, unknownMessage('there is no kind', text, KINDS))
   return undefined
 }
 
 function modelOf(field: Field | undefined, report: Report): string | undefined {
   if (field === undefined) return undefined
   if (field.value.type === 'scalar' && isModelName(field.value.text)) return field.value.text
-  report(field.value.at, notAModel(field.value))
+  report(field.value.at, invalidModelMessage(field.value))
   return undefined
 }
 
-/** A model that the manifest itself gives to a kind gets the checks of its schema. */
-const kindOfModel = (model: string | undefined, { models }: Top): Kind | undefined =>
+/** A model that the manifest assigns to a kind is checked by the schema of that kind. */
+const kindOfModel = (model: string | undefined, { models }: Sections): Kind | undefined =>
   model === undefined ? undefined : KINDS.find((kind) => models[kind] === model)

@@ -1,10 +1,10 @@
-/** What every format of a manifest is read into: values that know where they stand. */
+/** What every format of a manifest is parsed into: values with their positions. */
 import type { Position } from './position.js'
 
 export interface Scalar {
   readonly type: 'scalar'
   readonly value: string | number | boolean | null
-  /** A number keeps the digits that it was written with. */
+  /** As written: a number keeps its digits. */
   readonly text: string
   readonly at: Position
 }
@@ -16,7 +16,7 @@ export interface List {
 }
 
 export interface Field {
-  /** Of the name. */
+  /** Position of the name. */
   readonly at: Position
   readonly value: Node
 }
@@ -29,8 +29,8 @@ export interface Fields {
 
 export type Node = Scalar | List | Fields
 
-/** Deeper than any manifest; below the depth at which a parser that calls itself runs out of stack. */
-export const MOST_DEPTH = 60
+/** Far below the depth at which a recursive parser overflows the stack. */
+export const MAX_DEPTH = 60
 
 export const scalar = (value: Scalar['value'], at: Position, text = String(value ?? '')): Scalar => ({
   type: 'scalar',
@@ -39,12 +39,12 @@ export const scalar = (value: Scalar['value'], at: Position, text = String(value
   at,
 })
 
-/** The value alone. */
+/** The value without positions. */
 export function plain(node: Node): unknown {
   if (node.type === 'scalar') return node.value
   if (node.type === 'list') return node.items.map(plain)
   return Object.fromEntries([...node.fields].map(([name, { value }]) => [name, plain(value)]))
 }
 
-/** `null` says the same as a field that is not there, so that a row can undo a default. */
+/** `null` means the same as an absent field, so that a row can undo a default. */
 export const isNull = (node: Node): boolean => node.type === 'scalar' && node.value === null

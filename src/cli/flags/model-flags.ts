@@ -1,0 +1,62 @@
+/** Model flags, projected from a model's schema: each parameter is a flag. */
+import { Option } from 'commander'
+import type { Kind, ParameterSchema } from '../../protocol/models.js'
+import { describeType, listedValues, parametersOf, valueOfText } from '../../protocol/parameters.js'
+import { repeated } from './repeated.js'
+
+const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
+
+/** The flag of a list is named by one of its entries. */
+const FLAGS: Readonly<Record<string, string>> = { image_urls: '--image-url' }
+
+/** `aspect_ratio` is `--aspect-ratio`. */
+export const flagOf = (parameter: string): string => FLAGS[parameter] ?? `--${parameter.replaceAll('_', '-')}`
+
+/** A boolean is turned off by this flag. */
+export const negatedFlagOf = (parameter: string): string => flagOf(parameter).replace(/^--/, '--no-')
+
+export type ParameterValue = string | number | boolean | readonly string[]
+
+function optionOf(name: string, schema: ParameterSchema): Option {
+  const { description } = schema
+  const short = SHORT[name]
+  const flag = short === undefined ? flagOf(name) : `${short}, ${flagOf(name)}`
+  const listed = listedValues(schema)
+  if (listed !== undefined) return new Option(`${flag} <value>`, `${description}: ${listed.join(', ')}`)
+  switch (schema.type) {
+    case 'array': {
+      const limit = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`
+      const about = `${description}: URL, path, run:<id> or - (repeatable${limit})`
+      return new Option(`${flag} <source>`, about).argParser(repeated)
+    }
+    case 'boolean':
+      return new Option(flag, description)
+    case 'string':
+      return new Option(`${flag} <text>`, description)
+    default:
+      return new Option(`${flag} <n>`, `${description}: ${describeType(schema)}`)
+  }
+}
+
+export const modelOptions = (kind: Kind): readonly Option[] =>
+  Object.entries(parametersOf(kind))
+    .flatMap(([name, schema]) => [
+      optionOf(name, schema),
+      ...(schema.type === 'boolean' ? [new Option(negatedFlagOf(name), `turns ${flagOf(name)} off`)] : []),
+    ])
+    .map((option) => option.helpGroup('Model options:'))
+
+/** The parameters given by flags, by their names in the schema and with values of its types. */
+export function parametersGiven(
+  kind: Kind,
+  options: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, ParameterValue>> {
+  const given = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
+    const value = options[optionOf(name, schema).attributeName()] as
+      | Exclude<ParameterValue, number>
+      | undefined
+    if (value === undefined) return []
+    return [[name, typeof value === 'string' ? valueOfText(schema, value) : value] as const]
+  })
+  return Object.fromEntries(given)
+}

@@ -1,0 +1,17 @@
+/** The width of a text on a terminal: some characters take two columns, some none. */
+import stringWidth from 'string-width'
+
+export const columnsOf = (text: string): number => stringWidth(text)
+
+/** Cut to `maxColumns`; a cut text ends with an ellipsis. */
+export function cutToColumns(text: string, maxColumns: number): string {
+  if (columnsOf(text) <= maxColumns) return text
+  let kept = ''
+  let width = 0
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    width += columnsOf(segment)
+    if (width > maxColumns - 1) break
+    kept += segment
+  }
+  return `${kept}…`
+}

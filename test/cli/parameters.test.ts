@@ -1,0 +1,320 @@
+/**
+ * A parameter of any type is one property of a schema: here one of each is added to the published schemas, and every
+ * projection of them has to know it.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
+import { MANIFEST_SCHEMA } from '../../src/batch/manifest/manifest-schema.js'
+import { agents } from '../../src/cli/help/agents.js'
+import type { InputOf } from '../../src/protocol/models.js'
+import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
+import { createInstantEngine } from '../support/engines.js'
+import { misfits } from '../support/schemas.js'
+import { temporaryFolder } from '../support/service.js'
+
+const { ADDED } = vi.hoisted(() => ({
+  ADDED: {
+    seed: { type: 'integer', description: 'where chance begins', minimum: 0, maximum: 4294967295 },
+    guidance: { type: 'number', description: 'how closely to follow', minimum: 0.5 },
+    transparent: { type: 'boolean', description: 'without a background' },
+    steps: { type: 'integer', description: 'how many steps', enum: [4, 8] },
+    avoid: { type: 'string', description: 'what not to show' },
+  } as const,
+}))
+
+vi.mock('../../src/protocol/models.js', async (load) => {
+  const models = await load<typeof import('../../src/protocol/models.js')>()
+  Object.assign(models.IMAGE_INPUT.properties, ADDED)
+  // The other kind has a parameter of the same name and another type.
+  Object.assign(models.VIDEO_INPUT.properties, { seed: { type: 'string', description: 'a word' } })
+  return models
+})
+
+const GIVEN = { seed: 7, guidance: 0.75, transparent: true, steps: 8, avoid: '2024' }
+const FLAGS = ['--seed', '7', '--guidance', '0.75', '--transparent', '--steps', '8', '--avoid', '2024']
+const IMAGE = ['run', 'image', 'a fox', '--dry-run']
+
+const inputOf = async (words: readonly string[]) => {
+  const { code, stdout, stderr } = await runCli(words, { env: SET })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout).input
+}
+
+const errorOf = async (words: readonly string[]) => {
+  const { code, stdout, stderr } = await runCli(words, { env: SET })
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  return stderr.split('\n')[0]
+}
+
+describe('a flag', () => {
+  it('becomes a value of its type', async () => {
+    expect(await inputOf([...IMAGE, ...FLAGS])).toEqual({ prompt: 'a fox', ...GIVEN })
+  })
+
+  it.each([
+    [['--seed', '0'], { seed: 0 }],
+    [['--seed=4294967295'], { seed: 4294967295 }],
+    [['--guidance', '5e2'], { guidance: 500 }],
+    [['--guidance', '1'], { guidance: 1 }],
+    [['--no-transparent'], { transparent: false }],
+    [['--transparent', '--no-transparent'], { transparent: false }],
+    [[], {}],
+  ])('%j → %j', async (flags, given) => {
+    expect(await inputOf([...IMAGE, ...flags])).toEqual({ prompt: 'a fox', ...given })
+  })
+
+  it('is a text for the kind whose schema says so', async () => {
+    expect(await inputOf(['run', 'video', 'a fox', '--dry-run', '--seed', '7'])).toEqual({
+      prompt: 'a fox',
+      seed: '7',
+    })
+  })
+
+  it.each([
+    [['--seed', 'x'], '--seed must be a whole number from 0 to 4294967295, not "x".'],
+    [['--seed', '1.5'], '--seed must be a whole number from 0 to 4294967295, not "1.5".'],
+    [['--seed', ''], '--seed must be a whole number from 0 to 4294967295, not "".'],
+    [['--seed', '7 '], '--seed must be a whole number from 0 to 4294967295, not "7 ".'],
+    [['--seed', '0x7'], '--seed must be a whole number from 0 to 4294967295, not "0x7".'],
+    [['--seed', '-1'], '--seed must be a whole number from 0 to 4294967295, not -1.'],
+    [['--seed', '4294967296'], '--seed must be a whole number from 0 to 4294967295, not 4294967296.'],
+    [
+      ['--seed', '9007199254740993'],
+      '--seed must be a whole number from 0 to 4294967295, not "9007199254740993".',
+    ],
+    [['--guidance', '0.4'], '--guidance must be a number from 0.5, not 0.4.'],
+    [['--guidance', '1e999'], '--guidance must be a number from 0.5, not "1e999".'],
+    [['--guidance', '.5'], '--guidance must be a number from 0.5, not ".5".'],
+    [['--steps', '9'], '--steps must be one of 4, 8, not 9 (nearest: 4).'],
+    [['--steps', 'four'], '--steps must be one of 4, 8, not "four", as a number.'],
+  ])('%j is refused: %s', async (flags, message) => {
+    expect(await errorOf([...IMAGE, ...flags])).toBe(`error: ${message}`)
+  })
+
+  it('without a value, or with one where it takes none, is a usage error', async () => {
+    expect(await errorOf([...IMAGE, '--seed'])).toMatch(/argument missing/)
+    expect(await errorOf([...IMAGE, '--transparent=yes'])).toMatch(/unknown option/i)
+  })
+})
+
+describe('--input', () => {
+  const input = (value: object) => ['--input', JSON.stringify(value)]
+
+  it('is taken as it is, and flags win over it', async () => {
+    expect(await inputOf([...IMAGE, ...input(GIVEN)])).toEqual({ prompt: 'a fox', ...GIVEN })
+    expect(
+      await inputOf([...IMAGE, ...input(GIVEN), '--no-transparent', '--seed', '1', '--guidance', '2']),
+    ).toEqual({ prompt: 'a fox', ...GIVEN, transparent: false, seed: 1, guidance: 2 })
+  })
+
+  it.each([
+    [{ seed: '7' }, '--seed must be a whole number from 0 to 4294967295, not "7".'],
+    [{ seed: 1.5 }, '--seed must be a whole number from 0 to 4294967295, not 1.5.'],
+    [{ guidance: true }, '--guidance must be a number from 0.5, not true.'],
+    [{ transparent: 'yes' }, '--transparent must be true or false, not "yes".'],
+    [{ steps: '4' }, '--steps must be one of 4, 8, not "4" (nearest: 4), as a number.'],
+    [{ avoid: 7 }, '--avoid must be of type string.'],
+  ])('%j is refused: %s', async (value, message) => {
+    expect(await errorOf([...IMAGE, ...input(value)])).toBe(`error: ${message}`)
+  })
+
+  it('of a named model that is one of the two is checked as well', async () => {
+    const words = ['run', 'model', SET.RUSHES_IMAGE_MODEL ?? '', ...input({ prompt: 'a fox', seed: 'x' })]
+    expect(await errorOf([...words, '--dry-run'])).toContain('--seed must be a whole number')
+  })
+})
+
+describe('a manifest', () => {
+  const NAMES = ['name', 'kind', 'prompt', ...Object.keys(GIVEN)]
+  const row = { name: 'fox', kind: 'image', prompt: 'a fox', ...GIVEN }
+  const csv = (...rows: readonly (readonly unknown[])[]) =>
+    [NAMES, ...rows].map((cells) => cells.join(',')).join('\n')
+
+  /** The bodies that a batch sends, by the names of its rows. */
+  async function sentBy(file: string, text: string) {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, file), text)
+    const { code, stderr } = await service.run(['batch', join(folder, file), '-q'], {
+      fetch: service.counting,
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    return service.requests
+      .filter(({ method }) => method === 'POST')
+      .map(({ body }) => JSON.parse(Buffer.from(body ?? '').toString()).input)
+  }
+
+  it.each([
+    [
+      'a.yaml',
+      `- {name: fox, kind: image, prompt: a fox, seed: 7, guidance: 0.75, transparent: true, steps: 8, avoid: 2024}`,
+    ],
+    ['a.json', JSON.stringify([row])],
+    ['a.jsonl', JSON.stringify(row)],
+    ['a.csv', csv(Object.values(row))],
+    ['a.csv', csv(['fox', 'image', 'a fox', '7', '0.75', 'TRUE', '8', '2024'])],
+  ])("%s sends values of the schema's types: %s", async (file, text) => {
+    expect(await sentBy(file, text)).toEqual([{ prompt: 'a fox', ...GIVEN }])
+  })
+
+  it('converts a cell by the kind of its row', async () => {
+    const text = csv(
+      ['a', 'video', 'a fox', '7', '', '', '', ''],
+      ['b', 'image', 'a fox', '7', '', 'false', '', ''],
+    )
+    expect(await sentBy('a.csv', text)).toEqual([
+      { prompt: 'a fox', seed: '7' },
+      { prompt: 'a fox', seed: 7, transparent: false },
+    ])
+  })
+
+  it.each([
+    [
+      'a.yaml',
+      '- {name: fox, kind: image, prompt: a fox, seed: x}',
+      'a.yaml:1:49: seed of an image must be a whole number from 0 to 4294967295, not "x"',
+    ],
+    [
+      'a.json',
+      JSON.stringify([{ ...row, seed: '7' }]),
+      'a.json:1:55: seed of an image must be a whole number from 0 to 4294967295, not "7"',
+    ],
+    [
+      'a.jsonl',
+      `\n${JSON.stringify({ ...row, transparent: 1 })}`,
+      'a.jsonl:2:86: transparent of an image must be true or false, not 1',
+    ],
+    [
+      'a.csv',
+      csv(['fox', 'image', 'a fox', '7', 'much', 'true', '4', '']),
+      'a.csv:2:19: guidance of an image must be a number from 0.5, not "much"',
+    ],
+  ])('%s names the place of what is wrong', async (file, text, message) => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, file), text)
+    const { code, stderr } = await runCli(['batch', join(folder, file), '--check'], { env: SET })
+    expect(code).toBe(2)
+    expect(stderr.replaceAll(`${folder}/`, '')).toContain(`\n  ${message}\n`)
+  })
+
+  it('is described by its published schema', () => {
+    const properties = (MANIFEST_SCHEMA as { definitions: { image: { properties: Record<string, object> } } })
+      .definitions.image.properties
+    const { description: _, ...seed } = ADDED.seed
+    expect(properties.seed).toEqual({ anyOf: [seed, { type: 'null' }] })
+    expect(properties.transparent).toEqual({ anyOf: [{ type: 'boolean' }, { type: 'null' }] })
+    expect(misfits('manifest', [row])).toEqual([])
+    expect(misfits('manifest', [{ ...row, seed: '7' }])).not.toEqual([])
+    expect(misfits('manifest', [{ ...row, kind: 'video', seed: '7', guidance: null }])).not.toEqual([])
+  })
+})
+
+describe('what is told of it', () => {
+  const lineOf = (text: string, word: string) =>
+    text
+      .split('\n')
+      .find((line) => line.includes(word))
+      ?.trim()
+      .replace(/ {2,}/g, '  ')
+
+  it('by --help', async () => {
+    const { stdout } = await runCli(['run', 'image', '--help'], { tty: { stdout: true }, columns: 200 })
+    expect(lineOf(stdout, '--seed')).toBe(
+      '--seed <n>  where chance begins: a whole number from 0 to 4294967295',
+    )
+    expect(lineOf(stdout, '--guidance')).toBe('--guidance <n>  how closely to follow: a number from 0.5')
+    expect(lineOf(stdout, '--transparent')).toBe('--transparent  without a background')
+    expect(lineOf(stdout, '--no-transparent')).toBe('--no-transparent  turns --transparent off')
+    expect(lineOf(stdout, '--steps')).toBe('--steps <value>  how many steps: 4, 8')
+    expect(lineOf(stdout, '--avoid')).toBe('--avoid <text>  what not to show')
+  })
+
+  it('by models, as a table and as JSON Schema', async () => {
+    const rows = (await runCli(['models', 'image'])).stdout.split('\n').slice(-6)
+    expect(rows).toEqual([
+      'image\t--seed\toptional\twhole number from 0 to 4294967295\twhere chance begins',
+      'image\t--guidance\toptional\tnumber from 0.5\thow closely to follow',
+      'image\t--transparent\toptional\ttrue or false\twithout a background',
+      'image\t--steps\toptional\t4 8\thow many steps',
+      'image\t--avoid\toptional\ttext\twhat not to show',
+      '',
+    ])
+    // runCli holds this against the published schemas.
+    const { properties } = JSON.parse((await runCli(['models', 'image', '--json'])).stdout)
+    expect(properties).toMatchObject(ADDED)
+  })
+
+  it('by help agents', () => {
+    for (const flag of [
+      '`--seed <whole number from 0 to 4294967295>`',
+      '`--guidance <number from 0.5>`',
+      '`--transparent|--no-transparent`',
+      '`--steps 4|8`',
+      '`--avoid <text>`',
+    ])
+      expect(agents()).toContain(flag)
+  })
+
+  it('by completion', async () => {
+    const complete = async (...words: string[]) =>
+      (await runCli(['__complete', 'run', 'image', ...words])).stdout
+        .split('\n')
+        .slice(0, -2)
+        .map((line) => line.split('\t')[0])
+    expect(await complete('--se')).toEqual(['--seed'])
+    expect(await complete('--trans')).toEqual(['--transparent'])
+    expect(await complete('--no-t')).toEqual(['--no-transparent'])
+    expect(await complete('--steps', '')).toEqual(['4', '8'])
+    expect(await complete('--seed', '')).toEqual([])
+    expect(await complete('--transparent', '--st')).toEqual(['--steps'])
+  })
+})
+
+describe('the local service', () => {
+  it('takes it, shows it in the run, and gives it to the engine', async () => {
+    const engine = createInstantEngine()
+    const service = await createCliService({ engine })
+    const { code, stdout } = await service.run(['run', 'image', 'a fox', ...FLAGS, '--json'])
+    expect(code).toBe(0)
+    expect(engine.jobs.map(({ input }) => input)).toEqual([expect.objectContaining(GIVEN)])
+    expect(JSON.parse(stdout).service.input).toEqual({ prompt: 'a fox', ...GIVEN })
+  })
+
+  it('refuses what the schema does not allow, in the same words', async () => {
+    const service = await createCliService()
+    const body = { model: 'rushes/preview-image', input: { prompt: 'a fox', seed: -1, transparent: 'x' } }
+    const answer = await service.fetch({
+      method: 'POST',
+      url: new URL(`${LOOPBACK_URL}/api/v1/runs`),
+      headers: { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' },
+      body: Buffer.from(JSON.stringify(body)),
+    })
+    let text = ''
+    for await (const chunk of answer.body) text += Buffer.from(chunk)
+    expect(JSON.parse(text).error).toEqual({
+      code: 'invalid_input',
+      message: expect.stringContaining(
+        'input.seed must be a whole number from 0 to 4294967295, not -1; input.transparent must be true or false, not "x".',
+      ),
+    })
+  })
+})
+
+describe('TypeScript', () => {
+  it('knows its type', () => {
+    type Made = InputOf<{
+      type: 'object'
+      title: ''
+      description: ''
+      required: ['seed']
+      properties: typeof ADDED
+    }>
+    const made: Made = { seed: 7, guidance: 0.5, transparent: false, steps: 4, avoid: '' }
+    // @ts-expect-error A value that the schema does not list.
+    const wrong: Made = { seed: 7, steps: 5 }
+    // @ts-expect-error Another type.
+    const text: Made = { seed: '7' }
+    expect([made, wrong, text]).toHaveLength(3)
+  })
+})

@@ -24,10 +24,11 @@ const root = fileURLToPath(new URL('.', import.meta.url))
 // Installed as a package, with `dist` in it, there is nothing to build and nothing to build it with.
 if (!existsSync(join(root, 'src'))) process.exit(0)
 
-const [{ rolldown }, { Ajv }, { default: standalone }] = await Promise.all([
+const [{ rolldown }, { Ajv }, { default: standalone }, { figuresAtBuild }] = await Promise.all([
   import('rolldown'),
   import('ajv'),
   import('ajv/dist/standalone/index.js'),
+  import('./src/preview/cast/figures.mjs'),
 ])
 const standaloneCode = standalone.default ?? standalone
 
@@ -76,7 +77,14 @@ try {
 }
 
 async function write(input, format, others = []) {
-  const plugins = [compiledSchemas(), lightCommander(), lightUndici(), lightLibsql(), textFiles()]
+  const plugins = [
+    compiledSchemas(),
+    lightCommander(),
+    lightUndici(),
+    lightLibsql(),
+    textFiles(),
+    figuresAtBuild(),
+  ]
   const bundle = await rolldown({
     cwd: root,
     input,

@@ -165,6 +165,6 @@ export const BEINGS = {
     judge: '',
     'santa-claus': 'santa',
     'person-with-crown': '',
-    'woman-merpeople': 'mermaid',
+    'person-merpeople': 'mermaid',
   },
 } as const

@@ -1,3 +1,4 @@
+import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { figureWithBody } from '../../src/preview/cast/body.js'
 import { EXTRAS } from '../../src/preview/cast/extras.js'
@@ -7,6 +8,9 @@ import { repaint } from '../../src/preview/cast/repaint.js'
 import { ROLES, roleCalled } from '../../src/preview/cast/roles.js'
 import { colour, hex, mix, parseHex } from '../../src/preview/colour.js'
 import { inEnglish } from '../../src/preview/foreign.js'
+import { inLight } from '../../src/preview/scenery/lighting.js'
+import { settingFor } from '../../src/preview/scenery/setting.js'
+import { TINTS } from '../../src/preview/tints.js'
 
 test('every role has a picture, and is called by its own name', () => {
   for (const { icon } of ROLES) {
@@ -64,4 +68,35 @@ test('the build keeps what was cut, and not the package', () => {
   expect(JSON.parse(code.replace('export const FIGURES = ', ''))).toEqual(FIGURES)
   expect(code.length).toBeLessThan(2_500_000)
   for (const name of Object.keys(EXTRAS)) expect(FIGURES.icons[name]).toBeUndefined()
+})
+
+test('a head sits on its body: no gap between them, whoever it is', async () => {
+  for (const { icon } of ROLES.filter(({ stance }) => stance === 'head')) {
+    const { width, height, drawing } = figureWithBody(icon, parseHex('#c0392b'), undefined)
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="320" height="${height * 10}" viewBox="0 0 ${width} ${height}">${drawing}</svg>`
+    const { data, info } = await sharp(Buffer.from(svg)).raw().toBuffer({ resolveWithObject: true })
+    // The rows in which nothing at all is drawn near the middle, from the eyes down to the chest.
+    const gaps = Array.from({ length: 260 }, (_, at) => 100 + at).filter((row) =>
+      [150, 155, 160, 165].every((column) => data[(row * info.width + column) * info.channels + 3] === 0),
+    )
+    expect(gaps, icon).toEqual([])
+  }
+})
+
+test('what is called white is white, also at dusk and in its shade, and eyes stay dark', () => {
+  for (const icon of ['horse', 'cat', 'house', 'running-shoe', 'automobile', 'rabbit']) {
+    const white = repaint(iconBody(icon) ?? '', TINTS.white)
+    const isGrey = (text: string) => {
+      const { lightness, chroma } = parseHex(text)
+      return chroma < 0.03 && lightness > 0.5
+    }
+    const shades = (white.match(/#[0-9a-f]{6}\b/g) ?? []).filter(isGrey)
+    expect(Math.max(...shades.map((text) => parseHex(text).lightness)), icon).toBeGreaterThan(0.94)
+    expect(Math.min(...shades.map((text) => parseHex(text).lightness)), icon).toBeGreaterThan(0.75)
+  }
+  expect(repaint(iconBody('cat') ?? '', TINTS.white)).toContain('#212121')
+  const palette = settingFor('a white horse at dusk').palette
+  const box = { id: 'x', width: 32, height: 32, fromRight: true, air: 0 }
+  const lit = inLight('<path fill="#f0f0f0"/>', palette, box).match(/#[0-9a-f]{6}\b/g) ?? []
+  expect(Math.min(...lit.map((text) => parseHex(text).lightness))).toBeGreaterThan(0.72)
 })

@@ -6,6 +6,8 @@ import type { Place } from '../vocabulary.js'
 import { type Actor, type Reading, readPrompt } from '../words.js'
 
 export interface Setting {
+  readonly prompt: string
+  /** What the dice are thrown from. */
   readonly seed: string
   readonly reading: Reading
   readonly place: Place
@@ -137,26 +139,29 @@ const GUESTS: Readonly<Partial<Record<Place, readonly [string, ...string[]]>>> =
   studio: ['wrapped-gift', 'potted-plant', 'gem-stone'],
 }
 
-export function settingFor(prompt: string): Setting {
+/** With `runId`, each run of one prompt gets a picture of its own. */
+export function settingFor(prompt: string, runId?: string): Setting {
   const reading = readPrompt(prompt)
-  const random = randomFrom(`${prompt}\nsetting`)
+  const seed = runId === undefined ? prompt : `${prompt}\n${runId}`
+  const random = randomFrom(`${seed}\nsetting`)
   const place = placeFor(reading, random, prompt)
-  const palette = paletteFor(reading, place, randomFrom(`${prompt}\ncolours`))
+  const palette = paletteFor(reading, place, randomFrom(`${seed}\ncolours`))
   const left = random() < 0.5
   const low = palette.hour === 'dusk' || palette.hour === 'dawn'
   const x = left ? between(random, 0.16, 0.36) : between(random, 0.64, 0.84)
   const y = low ? between(random, 0.68, 0.86) : between(random, 0.18, 0.36)
-  return { seed: prompt, reading, place, palette, actors: castFor(reading, place, random), light: { x, y } }
+  return { prompt, seed, reading, place, palette, actors: castFor(reading, place, random), light: { x, y } }
 }
 
 function placeFor(
-  { place, actors, season, weather, tints, view, isInBlossom }: Reading,
+  { place, actors, season, weather, tints, view, isInBlossom, hasCliff }: Reading,
   random: Random,
   prompt: string,
 ): Place {
   const rolled = pick(random, SCENES)
+  if (hasCliff && actors[0] !== undefined && HOMES[actors[0].icon] === 'sea') return 'sea'
   if (place !== undefined)
-    return place === 'sea' && actors[0] !== undefined && HOMES[actors[0].icon] === 'underwater'
+    return place === 'sea' && !hasCliff && actors[0] !== undefined && HOMES[actors[0].icon] === 'underwater'
       ? 'underwater'
       : place
   const [first] = actors

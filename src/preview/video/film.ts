@@ -40,9 +40,10 @@ export async function renderVideo(
 export async function prepareFilm(request: VideoRequest, job: RenderJob): Promise<Film> {
   const { prompt, seconds } = request
   const references = await orAborted(openReferences(job.references), job.signal)
-  const shots = planShots(prompt, seconds, references.length)
+  const setting = settingFor(prompt, job.run?.id)
+  const shots = planShots(setting.seed, seconds, references.length)
   const lettering = await loadLettering()
-  return { setting: settingFor(prompt), size: videoSize(request), lettering, references, shots }
+  return { setting, size: videoSize(request), lettering, references, shots }
 }
 
 /** With ffmpeg where it is there and does it, otherwise from the first frame on with what comes with us. */

@@ -68,7 +68,7 @@ export async function setStage(
 
 function paintingsOf(film: Film, shot: Shot): readonly Painting[] {
   const { setting, size, lettering } = film
-  const { palette, seed: prompt } = setting
+  const { palette, prompt } = setting
   const stage = stageSize(size)
   const shown = shot.references.flatMap((index) => film.references[index] ?? [])
   const cast = shown.length > 0 ? [] : setting.actors

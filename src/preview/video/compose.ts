@@ -2,7 +2,7 @@
 // of each. Drawn tile by tile from the uppermost layer that covers the tile, so a hidden sky costs nothing.
 import type { Size } from '../sizes.js'
 import type { Window } from './camera.js'
-import { CELL, type Channel, EMPTY, type FilmLayer, MIXED, OPAQUE } from './film-layer.js'
+import { CELL, type ColourChannel, EMPTY, type FilmLayer, MIXED, OPAQUE } from './film-layer.js'
 
 /** The planes of one frame: width x height bytes of luma, then U and V at a quarter of that each. */
 export type Frame = Uint8Array
@@ -40,7 +40,7 @@ interface Tile {
 
 /** A channel as one frame sees it: between which of its columns and rows each pixel lies. */
 interface Sampled {
-  readonly channel: Channel
+  readonly channel: ColourChannel
   readonly columns: Axis
   readonly rows: Axis
 }

@@ -4,7 +4,7 @@
 import type { Size } from '../sizes.js'
 
 /** One channel and its alpha, at one resolution. */
-export interface Channel {
+export interface ColourChannel {
   readonly width: number
   readonly height: number
   /** Multiplied by alpha. */
@@ -16,9 +16,9 @@ export interface Channel {
 }
 
 export interface FilmLayer {
-  readonly luma: Channel
+  readonly luma: ColourChannel
   /** U and V. */
-  readonly chroma: Channel
+  readonly chroma: ColourChannel
 }
 
 export const CELL = 16
@@ -79,7 +79,12 @@ export function layerFromRgba(rgba: Uint8Array, { width, height }: Size): FilmLa
   }
 }
 
-function channelOf(values: readonly Uint8Array[], alpha: Uint8Array, width: number, height: number): Channel {
+function channelOf(
+  values: readonly Uint8Array[],
+  alpha: Uint8Array,
+  width: number,
+  height: number,
+): ColourChannel {
   const cellsAcross = Math.ceil(width / CELL)
   const cells = new Uint8Array(cellsAcross * Math.ceil(height / CELL))
   for (let top = 0; top < height; top += CELL) {

@@ -3,7 +3,7 @@
 import { messageOf } from '../../errors.js'
 import { isSystemError } from '../../host/system-error.js'
 import { shortened } from '../../protocol/text.js'
-import type { RendererDied } from '../engines/renderer-crashed.js'
+import type { RendererCrashed } from '../engines/renderer-crashed.js'
 import type { RunFailure } from '../run.js'
 import type { DeathLimit } from '../store/contract.js'
 import { DEATH_LIMIT } from './presence.js'
@@ -34,13 +34,13 @@ export function failureOf(error: unknown): RunFailure {
 }
 
 /** The third death is the run's end, and says what the renderer said last. */
-export const deathLimitFor = ({ lastWords }: RendererDied): DeathLimit =>
-  lastWords === ''
+export const deathLimitFor = ({ stderrTail }: RendererCrashed): DeathLimit =>
+  stderrTail === ''
     ? DEATH_LIMIT
     : {
         ...DEATH_LIMIT,
         failure: {
           ...DEATH_LIMIT.failure,
-          message: shortened(`${DEATH_LIMIT.failure.message} Its last words: ${lastWords}`, LONGEST_MESSAGE),
+          message: shortened(`${DEATH_LIMIT.failure.message} Its last words: ${stderrTail}`, LONGEST_MESSAGE),
         },
       }

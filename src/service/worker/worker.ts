@@ -11,7 +11,7 @@ import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
-import { RendererDied } from '../engines/renderer-crashed.js'
+import { RendererCrashed } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
 import type { Output, StoredRun } from '../run.js'
 import type { Held, Store } from '../store/contract.js'
@@ -115,7 +115,7 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   async function giveUp(run: StoredRun, error: unknown): Promise<void> {
-    if (error instanceof RendererDied) {
+    if (error instanceof RendererCrashed) {
       onError(error)
       await store.countDeath(held(run), deathLimitFor(error))
       return

@@ -23,10 +23,11 @@ const root = fileURLToPath(new URL('.', import.meta.url))
 // `prepare` also runs where the package is installed: `dist` is in it, and the sources and the bundler are not.
 if (!existsSync(join(root, 'src'))) process.exit(0)
 
-const [{ rolldown }, { Ajv }, { default: standaloneCode }] = await Promise.all([
+const [{ rolldown }, { Ajv }, { default: standaloneCode }, { figuresAtBuild }] = await Promise.all([
   import('rolldown'),
   import('ajv'),
   import('ajv/dist/standalone/index.js').then(({ default: module }) => module),
+  import('./src/preview/cast/figures.mjs'),
 ])
 
 const { resolve } = createRequire(import.meta.url)
@@ -52,7 +53,8 @@ try {
 
 async function bundle(input, format) {
   const options = { cwd: root, input, platform: 'node', external: [/^node:/, ...Object.keys(dependencies)] }
-  const build = await rolldown({ ...options, plugins: [compiledSchemas(), textFiles()], logLevel: 'warn' })
+  const plugins = [compiledSchemas(), textFiles(), figuresAtBuild()]
+  const build = await rolldown({ ...options, plugins, logLevel: 'warn' })
   const extension = format === 'cjs' ? 'cjs' : 'js'
   // Stack traces need the names.
   const keepNames = { function: true, class: true }

@@ -21,7 +21,7 @@ const FRAMINGS = { close: 'close', wide: 'wide', aerial: 'wide', none: 'middle' 
 
 export async function renderImage(request: ImageRequest, job: RenderJob): Promise<RenderedFile> {
   const size = imageSize(request)
-  const setting = settingFor(request.prompt)
+  const setting = settingFor(request.prompt, job.run?.id)
   const framing: Framing = FRAMINGS[setting.reading.view ?? 'none']
   const lettering = await loadLettering()
   const references = await raceAbort(openReferences(job.references), job.signal)
@@ -41,7 +41,7 @@ async function paint(
   size: Size,
   scene: Scene,
   references: readonly Reference[],
-  { palette, seed: prompt }: Setting,
+  { palette, prompt }: Setting,
   lettering: Lettering,
 ): Promise<Buffer> {
   const sharp = await pixels()

@@ -3,7 +3,7 @@
 // images into it, letters the prompt beneath, and says on every picture that it is a preview. The files are real:
 // the exact size that was asked for, PNG, or H.264 in MP4 that begins to play before it has arrived whole.
 //
-// The same input gives the same bytes for one version of `rushes` on one kind of machine; the letters and the
+// The same run and input give the same bytes for one version of `rushes` on one kind of machine; the letters and the
 // drawing come from packages, never from the system's fonts.
 //
 // Limits: it understands a few hundred English words and takes the rest as a seed; its letters are Latin, Greek and

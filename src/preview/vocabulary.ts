@@ -72,6 +72,9 @@ export const VIEWS: Readonly<Record<View, string>> = {
 /** Words for spring that mean its trees. */
 export const BLOSSOM = 'blossom blossoms cherry-blossom sakura'
 
+/** Words for mountains that, beside the sea, mean its edge. */
+export const CLIFF = 'cliff cliffs'
+
 /** Words for the sea that mean its edge. */
 export const BEACH = 'beach beaches shore seashore coast coastline seaside'
 

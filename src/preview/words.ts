@@ -9,6 +9,7 @@ import { TINTS, type Tint } from './tints.js'
 import {
   BEACH,
   BLOSSOM,
+  CLIFF,
   GREY,
   type Hour,
   MOODS,
@@ -43,6 +44,7 @@ export interface Reading {
   readonly place: Place | undefined
   readonly isMonochrome: boolean
   readonly isBeach: boolean
+  readonly hasCliff: boolean
   readonly isInBlossom: boolean
   /** The first one is the subject. */
   readonly actors: readonly Actor[]
@@ -82,7 +84,9 @@ export function readPrompt(prompt: string): Reading {
     // "Golden hour" is no colour.
     taken.has(at) || words[at + 1] === 'hour' ? [] : (tintOf(word) ?? []),
   )
-  const place = found(PLACE_WORDS)
+  const hasCliff = found({ cliff: CLIFF }) !== undefined
+  // "A cliff by the sea" is the sea, seen with its cliff.
+  const place = hasCliff && found({ sea: PLACE_WORDS.sea }) !== undefined ? 'sea' : found(PLACE_WORDS)
   const isInBlossom = found({ blossom: BLOSSOM }) !== undefined
   return {
     tints,
@@ -94,6 +98,7 @@ export function readPrompt(prompt: string): Reading {
     place,
     isMonochrome: /black[ -]and[ -]white|monochrome|greyscale|grayscale/.test(start),
     isInBlossom,
+    hasCliff,
     isBeach: found({ beach: BEACH }) !== undefined,
     // The tree that blossoms is behind, with its neighbours.
     actors: inOrder([...actors, ...emojiActors(start)])

@@ -21,7 +21,7 @@ import type { Kind } from '../protocol/models.js'
 import { settlesWithin } from './closing.js'
 import { createEndpoints } from './endpoints.js'
 import type { Engine } from './engines/engine.js'
-import { RendererDied } from './engines/renderer-crashed.js'
+import { RendererCrashed } from './engines/renderer-crashed.js'
 import { createFaults, type Fault, type Faults } from './faults/index.js'
 import { createApp } from './http/app.js'
 import { HTTP_LIMITS, type HttpLimits } from './http/connection-limits.js'
@@ -103,7 +103,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   const onError = (error: unknown) => {
     log(error instanceof Error ? error : String(error))
-    if (error instanceof RendererDied) events.warn({ reason: error.message }, 'renderer died')
+    if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer died')
     else events.error({ err: error }, 'something went wrong inside the service')
   }
   /** Fastify has the logger, and the worker is there before Fastify. */

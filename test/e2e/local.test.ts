@@ -67,6 +67,8 @@ describe.concurrent('run image --local', () => {
     const paths = both.flatMap(({ stdout }) => stdout.trim().split('\n'))
     expect(new Set(paths).size).toBe(4)
     expect(filesBelow(place.folder)).toEqual([...paths].sort())
+    // Each run is a picture of its own.
+    expect(new Set(paths.map((path) => readFileSync(join(place.folder, path), 'latin1'))).size).toBe(4)
   })
 
   it('keeps what it makes to its owner', async () => {

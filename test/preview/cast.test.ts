@@ -1,13 +1,16 @@
-import { existsSync } from 'node:fs'
+import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { figureWithBody } from '../../src/preview/cast/body.js'
 import { EXTRAS } from '../../src/preview/cast/extras.js'
+import { FIGURES, figuresAtBuild } from '../../src/preview/cast/figures.mjs'
 import { iconBody, iconOfEmoji } from '../../src/preview/cast/icons.js'
-import icons from '../../src/preview/cast/icons.json' with { type: 'json' }
 import { repaint } from '../../src/preview/cast/repaint.js'
 import { ROLES, roleCalled } from '../../src/preview/cast/roles.js'
 import { colour, hex, mix, parseHex } from '../../src/preview/colour.js'
 import { inEnglish } from '../../src/preview/foreign.js'
+import { inLight } from '../../src/preview/scenery/lighting.js'
+import { settingFor } from '../../src/preview/scenery/setting.js'
+import { TINTS } from '../../src/preview/tints.js'
 
 test('every role has a picture, and is called by its own name', () => {
   for (const { icon } of ROLES) {
@@ -18,9 +21,9 @@ test('every role has a picture, and is called by its own name', () => {
 })
 
 test('pictures are drawings alone: nothing that runs, loads or points outside', () => {
-  for (const [name, [, body = '']] of Object.entries(icons.icons))
+  for (const [name, [, body] = ['', '']] of Object.entries(FIGURES.icons))
     expect(body, name).not.toMatch(/<(script|image|foreignObject|style|a)\b|href="(?!#)|url\((?!#)| on\w+=/i)
-  expect(icons.notice).toContain('MIT')
+  expect(FIGURES.notice).toContain('MIT')
 })
 
 test('an emoji has its picture, whatever its skin and mostly whatever its sex', () => {
@@ -59,13 +62,41 @@ test('words of other languages become ours, the rest stays', () => {
   expect(inEnglish('a chat on the pastel sofa')).toBe('a chat on the pastel sofa')
 })
 
-test.skipIf(!existsSync('node_modules/@iconify-json/fluent-emoji-flat'))(
-  'the pictures are those of the package',
-  async () => {
-    const { createRequire } = await import('node:module')
-    const source = createRequire(import.meta.url)('@iconify-json/fluent-emoji-flat/icons.json')
-    for (const [name, [, body]] of Object.entries(icons.icons))
-      expect(source.icons[name]?.body, name).toBe(body)
-    for (const name of Object.keys(EXTRAS)) expect(source.icons[name]).toBeUndefined()
-  },
-)
+test('the build keeps what was cut, and not the package', () => {
+  const { load } = figuresAtBuild()
+  const { code } = (load as { handler(): { code: string } }).handler()
+  expect(JSON.parse(code.replace('export const FIGURES = ', ''))).toEqual(FIGURES)
+  expect(code.length).toBeLessThan(2_500_000)
+  for (const name of Object.keys(EXTRAS)) expect(FIGURES.icons[name]).toBeUndefined()
+})
+
+test('a head sits on its body: no gap between them, whoever it is', async () => {
+  for (const { icon } of ROLES.filter(({ stance }) => stance === 'head')) {
+    const { width, height, drawing } = figureWithBody(icon, parseHex('#c0392b'), undefined)
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="320" height="${height * 10}" viewBox="0 0 ${width} ${height}">${drawing}</svg>`
+    const { data, info } = await sharp(Buffer.from(svg)).raw().toBuffer({ resolveWithObject: true })
+    // The rows in which nothing at all is drawn near the middle, from the eyes down to the chest.
+    const gaps = Array.from({ length: 260 }, (_, at) => 100 + at).filter((row) =>
+      [150, 155, 160, 165].every((column) => data[(row * info.width + column) * info.channels + 3] === 0),
+    )
+    expect(gaps, icon).toEqual([])
+  }
+})
+
+test('what is called white is white, also at dusk and in its shade, and eyes stay dark', () => {
+  for (const icon of ['horse', 'cat', 'house', 'running-shoe', 'automobile', 'rabbit']) {
+    const white = repaint(iconBody(icon) ?? '', TINTS.white)
+    const isGrey = (text: string) => {
+      const { lightness, chroma } = parseHex(text)
+      return chroma < 0.03 && lightness > 0.5
+    }
+    const shades = (white.match(/#[0-9a-f]{6}\b/g) ?? []).filter(isGrey)
+    expect(Math.max(...shades.map((text) => parseHex(text).lightness)), icon).toBeGreaterThan(0.94)
+    expect(Math.min(...shades.map((text) => parseHex(text).lightness)), icon).toBeGreaterThan(0.75)
+  }
+  expect(repaint(iconBody('cat') ?? '', TINTS.white)).toContain('#212121')
+  const palette = settingFor('a white horse at dusk').palette
+  const box = { id: 'x', width: 32, height: 32, fromRight: true, air: 0 }
+  const lit = inLight('<path fill="#f0f0f0"/>', palette, box).match(/#[0-9a-f]{6}\b/g) ?? []
+  expect(Math.min(...lit.map((text) => parseHex(text).lightness))).toBeGreaterThan(0.72)
+})

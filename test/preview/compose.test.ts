@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Size } from '../../src/preview/sizes.js'
 import { windowOn } from '../../src/preview/video/camera.js'
-import { createComposer } from '../../src/preview/video/compose.js'
-import { KERNEL } from '../../src/preview/video/kernel.js'
+import { composeFrame, dissolve } from '../../src/preview/video/compose.js'
+import { layerFromRgba } from '../../src/preview/video/film-layer.js'
 
 const WHOLE = { left: 0, top: 0, width: 1, height: 1 }
 
@@ -21,10 +20,12 @@ function plain(size: Size, rgba: readonly [number, number, number, number]): Pic
 const size = { width: 68, height: 36 }
 const PIXELS = size.width * size.height
 const bytesOf = (pictures: readonly Picture[], window = WHOLE) => {
-  const composer = createComposer(size)
-  composer.draw(pictures.map((each) => ({ layer: composer.layer(each.rgba, each.size), window })))
   const frame = new Uint8Array(PIXELS * 1.5)
-  composer.copyTo(frame)
+  composeFrame(
+    frame,
+    size,
+    pictures.map((each) => ({ layer: layerFromRgba(each.rgba, each.size), window })),
+  )
   return frame
 }
 const frameOf = (...pictures: Picture[]) => {
@@ -80,20 +81,11 @@ test('what is drawn is what lies in the window, mixed between its pixels', () =>
   }
 })
 
-test('a frame that is held melts into the next', () => {
-  const composer = createComposer(size)
-  const frame = new Uint8Array(PIXELS * 1.5)
-  const draw = (shade: number) => {
-    const layer = composer.layer(plain(size, [shade, shade, shade, 255]).rgba, size)
-    composer.draw([{ layer, window: WHOLE }])
-    composer.forget(layer)
-  }
-  draw(0)
-  composer.hold()
+test('a frame that is held dissolves into the next', () => {
+  const held = bytesOf([plain(size, [0, 0, 0, 255])])
   const shares = [255, 192, 128, 64, 0].map((share) => {
-    draw(255)
-    composer.melt(share)
-    composer.copyTo(frame)
+    const frame = bytesOf([plain(size, [255, 255, 255, 255])])
+    dissolve(frame, held, share)
     expect(new Set(frame.subarray(0, PIXELS)).size).toBe(1)
     return frame[0] ?? 0
   })
@@ -150,23 +142,12 @@ test.each([
   // A frame sees neither the last row nor the last column of a layer alone: they are mixed with those before.
   const seen = { width: width - 2, height: height - 2 }
   const window = { left: 0, top: 0, width: seen.width / width, height: seen.height / height }
-  const composer = createComposer(seen)
-  // Onto nothing: then what is seen is the layer itself, times its transparency.
-  composer.draw(
-    [new Uint8Array(rgba.length), rgba].map((each) => ({
-      layer: composer.layer(each, { width, height }),
-      window,
-    })),
-  )
   const frame = new Uint8Array((seen.width * seen.height * 3) / 2)
-  composer.copyTo(frame)
+  // Onto nothing: then what is seen is the layer itself, times its transparency.
+  const layer = layerFromRgba(rgba, { width, height })
+  composeFrame(frame, seen, [
+    { layer: layerFromRgba(new Uint8Array(rgba.length), { width, height }), window },
+    { layer, window },
+  ])
   expect(frame).toEqual(reckon(rgba, width, seen))
-})
-
-const hasCompiler = existsSync('node_modules/assemblyscript')
-test.skipIf(!hasCompiler)('the kernel is what its source compiles to', async () => {
-  // @ts-expect-error: a script without types
-  const { compileKernel } = await import('../../src/preview/video/assembly/compile.mjs')
-  const text: string = await compileKernel()
-  expect([...text.matchAll(/'([^']+)'/g)].map(([, part]) => part).join('')).toBe(KERNEL)
 })

@@ -40,6 +40,33 @@ test.each(PLACES)('%s: five planes of sound numbers at every shape, with whoever
   }
 })
 
+test('a cliff by the sea shows the sea, and whoever stands there stands on the cliff', () => {
+  for (const prompt of [
+    'a cliff by the sea',
+    'a castle on a cliff above the ocean',
+    'a lighthouse on a cliff',
+  ]) {
+    expect(settingFor(prompt).place, prompt).toBe('sea')
+    const [, , middle, ground] = sceneOf(prompt).planes
+    expect(middle?.drawing, prompt).toContain('url(#water)')
+    expect(ground?.drawing, prompt).toContain('url(#rock)')
+  }
+  for (const prompt of ['a cliff', 'the sea', 'a dog on the beach'])
+    expect(sceneOf(prompt).planes[3]?.drawing, prompt).not.toContain('url(#rock)')
+})
+
+test('each run of one prompt is another scene, the same run the same one', () => {
+  const scene = (runId?: string) =>
+    composeScene(settingFor('a fox', runId), {
+      size: { width: 1280, height: 720 },
+      framing: 'wide',
+      number: 1,
+    })
+  expect(scene('run_1')).toEqual(scene('run_1'))
+  expect(scene('run_1')).not.toEqual(scene('run_2'))
+  expect(scene('run_1')).not.toEqual(scene())
+})
+
 test('names within one plane are given once', () => {
   for (const place of PLACES) {
     for (const { drawing } of sceneOf(`${place} with three foxes, two boats and a house, night`).planes) {

@@ -27,6 +27,14 @@ test('a basic picture is a whole PNG of about a megapixel, the same each time, a
   await Promise.all([fox, again, boat].map(({ folder }) => rm(folder, { recursive: true })))
 })
 
+test('several runs of one input are different pictures, and the same run is the same one', async () => {
+  const draw = (id: string) => render('image', basic('a red fox at dusk'), [], '', { id, model: 'x' })
+  const [one, other, again] = await Promise.all(['run_1', 'run_2', 'run_1'].map(draw))
+  expect(one?.bytes.equals(other?.bytes ?? Buffer.alloc(0))).toBe(false)
+  expect(one?.bytes.equals(again?.bytes ?? Buffer.alloc(0))).toBe(true)
+  await Promise.all([one, other, again].map((each) => rm(each?.folder ?? '', { recursive: true })))
+})
+
 test.each([
   ['2:3', 836, 1254],
   ['3:2', 1254, 836],

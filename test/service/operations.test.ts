@@ -4,7 +4,7 @@ import { existsSync, readdirSync, utimesSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { RendererDied } from '../../src/service/engines/renderer-crashed.js'
+import { RendererCrashed } from '../../src/service/engines/renderer-crashed.js'
 import type { LogLevel } from '../../src/service/http/logging.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
@@ -84,7 +84,8 @@ async function logged(level: LogLevel, prompts = false): Promise<string> {
   const service = await createTestService({
     engine: {
       async render(job) {
-        if (tries++ === 0) throw new RendererDied('the renderer died (SIGSEGV)', 'words about a secret fox')
+        if (tries++ === 0)
+          throw new RendererCrashed('the renderer died (SIGSEGV)', 'words about a secret fox')
         const made = engine.render(job)
         engine.finish()
         return made

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { RendererDied } from '../../src/service/engines/renderer-crashed.js'
+import { RendererCrashed } from '../../src/service/engines/renderer-crashed.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
@@ -120,7 +120,7 @@ test('a run whose renderer dies is tried again, and given up after the third dea
   let tries = 0
   const render = async () => {
     tries++
-    throw new RendererDied('the renderer died (SIGSEGV)')
+    throw new RendererCrashed('the renderer died (SIGSEGV)')
   }
   const service = await createTestService({ engine: { render } })
   const id = await create(service)
@@ -137,7 +137,7 @@ test('a renderer that dies once costs nothing but time', async () => {
   let tries = 0
   const service = await createTestService({
     engine: {
-      render: (job) => (++tries === 1 ? Promise.reject(new RendererDied('gone')) : engine.render(job)),
+      render: (job) => (++tries === 1 ? Promise.reject(new RendererCrashed('gone')) : engine.render(job)),
     },
   })
   expect((await ended(service, await create(service))).status).toBe('succeeded')

@@ -92,7 +92,7 @@ function person(head: string, coat: Colour, skirt: boolean): Figure {
     `<path d="${hem}" fill="${main}"/>` +
     `<path d="M9.4 29L5.2 46.5A2 2 0 0 0 9 47.6L12 36ZM22.6 29L26.8 46.5A2 2 0 0 1 23 47.6L20 36Z" fill="${dark}"/>` +
     `<path d="M16 34V${skirt ? 60 : 57}" stroke="${dark}" stroke-width=".7"/>` +
-    `<g transform="translate(4 1.5) scale(.75)">${head}</g>` +
+    `<g transform="translate(4 4.4) scale(.75)">${head}</g>` +
     `<path d="M10.2 24.4C13 26.6 19 26.6 21.8 24.4L22.4 28C18.5 30.4 13.5 30.4 9.6 28Z" fill="${dark}"/>`
   return { width: 32, height: 68, drawing }
 }

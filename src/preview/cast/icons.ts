@@ -1,14 +1,14 @@
-// The pictures themselves: Fluent Emoji by Microsoft (MIT), flat, cut by cut.mjs. It has animals, people, vehicles,
+// The pictures themselves: Fluent Emoji by Microsoft (MIT), flat, cut by figures.mjs. It has animals, people, vehicles,
 // buildings and food in colour and in one hand, and a licence that asks for its notice alone. Laid beside it: Game Icons
 // (CC BY 3.0) has a standing fox, but one colour and many hands; Noto (25 MB) is shaded and small in detail; OpenMoji and
 // Twemoji have licences (CC BY-SA, CC BY) that would reach into every picture drawn.
 import { EXTRAS } from './extras.js'
-import data from './icons.json' with { type: 'json' }
+import { FIGURES } from './figures.mjs'
 
 /** Every picture is drawn in a box of 32 x 32. */
 export const ICON_BOX = 32
 
-const icons: Readonly<Record<string, readonly string[] | undefined>> = data.icons
+const { icons } = FIGURES
 
 /** SVG elements in a box of 32 x 32; undefined for a name that is not in the set. */
 export function iconBody(name: string): string | undefined {
@@ -17,9 +17,9 @@ export function iconBody(name: string): string | undefined {
 }
 
 const byCharacters = new Map<string, string>()
-for (const [name, [characters = '']] of Object.entries(data.icons)) {
+for (const [name, [codes] = ['']] of Object.entries(icons)) {
   const plain = plainEmoji(
-    String.fromCodePoint(...characters.split('-').map((code) => Number.parseInt(code, 16) || 0)),
+    String.fromCodePoint(...codes.split('-').map((code) => Number.parseInt(code, 16) || 0)),
   )
   if (!byCharacters.has(plain)) byCharacters.set(plain, name)
 }

@@ -1,6 +1,6 @@
 // A picture of the set in another colour: "a blue fox". The hue that most of it has, and those near it, turn to the
 // colour that was named; eyes, leaves and wheels stay what they are.
-import { colour, hex, parseHex } from '../colour.js'
+import { type Colour, colour, hex, parseHex } from '../colour.js'
 import type { Tint } from '../tints.js'
 
 const FILL = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
@@ -14,17 +14,22 @@ export function repaint(body: string, tint: Tint | undefined): string {
   // "A red fox" is orange: what is about the colour already stays as it was drawn.
   if (main !== undefined && tint.lightness === undefined && Math.abs(turn(tint.hue - main)) < ALIKE)
     return body
+  const isMain = ({ lightness, chroma, hue }: Colour) => {
+    if (main === undefined) return lightness > 0.35
+    // White and black take the greys along: a white shoe has no grey sole. Eyes, tyres and teeth stay.
+    if (chroma <= GREY) return tint.strength < 0.2 && lightness > 0.4 && lightness < 0.93
+    return Math.abs(turn(hue - main)) < NEAR
+  }
+  const mains = (body.match(FILL) ?? []).map(parseHex).filter(isMain)
+  const lightest = Math.max(...mains.map(({ lightness }) => lightness))
   return body.replace(FILL, (text) => {
     const shade = parseHex(text)
-    const isMain =
-      main === undefined
-        ? shade.lightness > 0.35
-        : shade.chroma > GREY && Math.abs(turn(shade.hue - main)) < NEAR
-    if (!isMain) return text
+    if (!isMain(shade)) return text
     const chroma =
       tint.strength < 0.2 ? 0.012 : Math.max(shade.chroma * 0.9, 0.06) * Math.min(1.2, tint.strength)
+    // The lightest part takes the named lightness, so that white is white; the others stay a little darker.
     const lightness =
-      tint.lightness === undefined ? shade.lightness : shade.lightness * 0.35 + tint.lightness * 0.65
+      tint.lightness === undefined ? shade.lightness : tint.lightness - (lightest - shade.lightness) * 0.3
     return hex(colour(lightness, chroma, tint.hue + (main === undefined ? 0 : turn(shade.hue - main) * 0.4)))
   })
 }

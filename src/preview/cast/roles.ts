@@ -1,7 +1,5 @@
 // The cast: which picture plays what, and how it meets the ground.
-import { AROUND } from './around.js'
-import { BEINGS } from './beings.js'
-import { THINGS } from './things.js'
+import { CAST } from './cast-list.js'
 
 export type Stance =
   /** Stands on the ground, whole. */
@@ -25,21 +23,21 @@ export interface Role {
   readonly stance: Stance
 }
 
-type Rows = Readonly<Partial<Record<Stance, Readonly<Record<string, string>>>>>
-
-const GROUPS: readonly Rows[] = [BEINGS, AROUND, THINGS]
-
-/** Every role, in the order of the tables. */
-export const ROLES: readonly (Role & { readonly words: string })[] = GROUPS.flatMap((group) =>
-  (Object.entries(group) as [Stance, Readonly<Record<string, string>>][]).flatMap(([stance, rows]) =>
-    Object.entries(rows).map(([icon, words]) => ({ icon, stance, words })),
-  ),
+/** Every role with its words, in the order of the list. */
+export const ROLES: readonly (Role & { readonly words: readonly string[] })[] = Object.entries(CAST).flatMap(
+  ([stance, list]) =>
+    list
+      .trim()
+      .split(/\s+/)
+      .map((entry) => {
+        const [icon = '', words] = entry.split(':')
+        return { icon, stance: stance as Stance, words: words?.split(',') ?? [] }
+      }),
 )
 
 const byWord = new Map<string, Role>()
 for (const { icon, stance, words } of ROLES)
-  for (const word of [icon, ...words.split(' ')])
-    if (word !== '' && !byWord.has(word)) byWord.set(word, { icon, stance })
+  for (const word of [icon, ...words]) if (!byWord.has(word)) byWord.set(word, { icon, stance })
 
 const byIcon = new Map<string, Role>(ROLES.map(({ icon, stance }) => [icon, { icon, stance }]))
 

@@ -50,15 +50,7 @@ function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number,
   // Behind a table half of somebody is hidden.
   const seated = isSeated(stage, actor.stance) ? 1.3 : 1
   const size = SIZES[stance][framing] * rank * Math.max(0.72, room) * alone * seated
-  const third = stage.light.side > 0 ? 0.37 : 0.63
-  const centre =
-    still && index === 0
-      ? 0.5
-      : ([
-          third,
-          1 - third + (stage.light.side > 0 ? 0.1 : -0.1),
-          third + (stage.light.side > 0 ? -0.2 : 0.2),
-        ][index] ?? 0.5)
+  const centre = still && index === 0 ? 0.5 : centreOf(stage, stance, index)
   const count = Math.min(5, actor.count)
   const copies = Array.from({ length: count }, (_, copy) => {
     const spread = copy === 0 ? 0 : (copy % 2 === 1 ? 1 : -1) * Math.ceil(copy / 2)
@@ -84,6 +76,16 @@ function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number,
   const behind = isSeated(stage, actor.stance) || (index > 0 && actor.stance === 'landmark' && !still)
   const plane = behind ? ('middle' as const) : ('ground' as const)
   return copies.map((drawing) => ({ drawing, plane }))
+}
+
+/** As a share of the width: on a third of the frame, away from the light; the others across from it and beyond. */
+function centreOf({ light, place, hasCliff }: Stage, stance: Stance, index: number): number {
+  const centres = [0.37, 0.73, 0.17]
+  // Of a cliff and the sea beside it, each has its own side.
+  if (place === 'sea' && hasCliff)
+    centres.splice(0, 3, ...(stance === 'float' ? [0.84, 0.76, 0.9] : [0.33, 0.14, 0.47]))
+  const centre = centres[index] ?? 0.5
+  return light.side > 0 ? centre : 1 - centre
 }
 
 /** Without ground under them, all float in the middle of the picture. */

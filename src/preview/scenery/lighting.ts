@@ -39,7 +39,8 @@ export function inLight(drawing: string, palette: Palette, lit: Lit): string {
         [0, mix(shade, palette.light, low ? 0.3 : 0.2)],
         [0.4, shade],
         [0.55, shade],
-        [1, mix(shade, palette.front, low ? 0.42 : 0.26)],
+        // White in deep shade would be grey.
+        [1, mix(shade, palette.front, (low ? 0.42 : 0.26) * (1 - 0.6 * whiteness(parseHex(text))))],
       ] as const
       const list = stops
         .map(([offset, each]) => `<stop offset="${offset}" stop-color="${hex(each)}"/>`)
@@ -57,8 +58,10 @@ function tinted(text: string, palette: Palette, air: number): string {
   const haze = channels(hex(palette.far))
   const own = channels(hex(parseHex(text)))
   const grey = own.reduce((sum, value, index) => sum + value * (LUMA[index] ?? 0), 0)
+  const kept = 0.5 * whiteness(parseHex(text))
   const seen = own.map((value, index) => {
-    const lit = (palette.isMonochrome ? grey : value) * (ambient[index] ?? 1)
+    const share = ambient[index] ?? 1
+    const lit = (palette.isMonochrome ? grey : value) * (share + (1 - share) * kept)
     return lit + ((haze[index] ?? 0) - lit) * air
   })
   return `#${seen
@@ -69,6 +72,10 @@ function tinted(text: string, palette: Palette, air: number): string {
     )
     .join('')}`
 }
+
+/** From 0 to 1 for a shade from light grey to white. */
+const whiteness = ({ lightness, chroma }: Colour): number =>
+  chroma > 0.04 ? 0 : Math.min(1, Math.max(0, (lightness - 0.75) / 0.2))
 
 /** A drawing in one colour: shadows, reflections, and edges in the light. */
 export function silhouette(drawing: string, shade: Colour): string {

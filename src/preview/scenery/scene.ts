@@ -63,7 +63,8 @@ export function composeScene(
     light,
     isStill: actors[0]?.stance === 'thing',
     isInBlossom: reading.isInBlossom,
-    isAshore: place === 'sea' && (reading.isBeach || ASHORE.has(actors[0]?.stance)),
+    isAshore: place === 'sea' && (reading.isBeach || reading.hasCliff || ASHORE.has(actors[0]?.stance)),
+    hasCliff: reading.hasCliff,
   }
 
   const sky = drawSky(stage, random)

@@ -1,7 +1,7 @@
 // Water seen from above it and from within.
-import { colour, hex, mix, parseHex } from '../colour.js'
+import { type Colour, colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
-import { circle, fade, ground, type Point, path, short } from './drawing.js'
+import { circle, fade, ground, type Point, path, polygon, short } from './drawing.js'
 import { firm, misty } from './land.js'
 import { heightAt, smoothRidge } from './ridge.js'
 import { below, type Land, type Stage } from './stage.js'
@@ -25,17 +25,72 @@ export function sea(stage: Stage, random: Random): Land {
   return {
     far: misty(stage, 'far', shore, palette.far, 0.2),
     middle: water + glitter(stage, random),
-    ground: wave(0.3, 16, 0.05) + (stage.isAshore ? beach(stage, random) : wave(0.52, 24, 0.25)),
+    ground: wave(0.3, 16, 0.05) + (shoreOf(stage, random) || wave(0.52, 24, 0.25)),
     front: stage.isAshore ? '' : `${wave(0.8, 34, 0.6)}${wave(0.93, 40, 0.85)}`,
   }
+}
+
+function shoreOf(stage: Stage, random: Random): string {
+  if (!stage.isAshore) return ''
+  return stage.hasCliff ? cliff(stage, random) : beach(stage, random)
+}
+
+/** Sand, rock or turf in the light of the hour. */
+function earth({ palette }: Stage, text: string): Colour {
+  const dim = { day: 0.04, dawn: 0.2, grey: 0.3, dusk: 0.34, night: 0.66 }[palette.hour]
+  const shade = mix(mix(parseHex(text), palette.ambient, 0.12), parseHex('#38293a'), dim)
+  return palette.isMonochrome ? colour(shade.lightness, 0, 0) : shade
+}
+
+/** A headland on the side away from the light: turf above, and a face of rock that falls to the water. */
+function cliff(stage: Stage, random: Random): string {
+  const { width, height, palette, light, scale } = stage
+  // Drawn on the left, and mirrored when the light is there.
+  const onSide = (points: readonly Point[]) =>
+    light.side > 0 ? points : points.map(({ x, y }) => ({ x: width - x, y }))
+  const [top, bottom, edge] = [below(stage, 0.4), height + 40, width * 0.56]
+  const crest = smoothRidge(random, width, top, 50 * scale).filter(({ x }) => x < edge)
+  const face = Array.from({ length: 9 }, (_, step) => ({
+    x: edge + step * width * 0.012 + between(random, -16, 16),
+    y: top + ((bottom - top) * (step + 0.3)) / 8.3,
+  }))
+  const cracks = face.slice(1, -1).map(({ x, y }) => {
+    const long = between(random, 0.05, 0.16) * width
+    return polygon(
+      onSide([
+        { x, y },
+        { x: x - long, y: y - 16 },
+        { x: x - long * 0.5, y: y + 7 },
+      ]),
+      hex(palette.front),
+      0.3,
+    )
+  })
+  const [rock, turf] = [
+    earth(stage, '#9a8f84'),
+    earth(stage, stage.season === 'winter' ? '#f2f4f8' : '#7f9a52'),
+  ]
+  const foot = { x: -20, y: bottom }
+  return (
+    fade('rock', top, bottom, [
+      [0, hex(mix(rock, palette.light, 0.25))],
+      [1, hex(mix(rock, palette.front, 0.35))],
+    ]) +
+    polygon(onSide([...crest, ...face, foot]), 'url(#rock)') +
+    cracks.join('') +
+    fade('turf', top, bottom, [
+      [0, hex(mix(turf, palette.light, 0.2))],
+      [0.4, hex(turf)],
+      [1, hex(mix(turf, palette.front, 0.5))],
+    ]) +
+    polygon(onSide([...crest, { x: edge - width * 0.1, y: bottom }, foot]), 'url(#turf)')
+  )
 }
 
 /** Sand up to where the last wave ran out, wet along the foam. */
 function beach(stage: Stage, random: Random): string {
   const { width, height, palette, scale } = stage
-  const dim = { day: 0.04, dawn: 0.2, grey: 0.3, dusk: 0.34, night: 0.66 }[palette.hour]
-  const sand = mix(mix(parseHex('#f0dcb0'), palette.ambient, 0.12), parseHex('#38293a'), dim)
-  const dry = palette.isMonochrome ? colour(sand.lightness, 0, 0) : sand
+  const dry = earth(stage, '#f0dcb0')
   const line = smoothRidge(random, width, below(stage, 0.46), 46 * scale)
   const lower = (down: number) => line.map(({ x, y }) => ({ x, y: y + down }))
   const foam = hex(mix(palette.paper, palette.sky[3], 0.2))

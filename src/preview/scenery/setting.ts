@@ -6,6 +6,8 @@ import type { Place } from '../vocabulary.js'
 import { type Actor, type Reading, readPrompt } from '../words.js'
 
 export interface Setting {
+  readonly prompt: string
+  /** What the dice are thrown from. */
   readonly seed: string
   readonly reading: Reading
   readonly place: Place
@@ -15,108 +17,25 @@ export interface Setting {
   readonly light: { readonly x: number; readonly y: number }
 }
 
-/** Where somebody is at home, when the prompt does not say where they are. */
-const HOMES: Readonly<Record<string, Place>> = {
-  camel: 'desert',
-  'two-hump-camel': 'desert',
-  scorpion: 'desert',
-  cactus: 'desert',
-  snake: 'desert',
-  penguin: 'mountains',
-  'polar-bear': 'mountains',
-  skier: 'mountains',
-  snowboarder: 'mountains',
-  snowman: 'hills',
-  goat: 'mountains',
-  eagle: 'mountains',
-  castle: 'mountains',
-  'mount-fuji': 'mountains',
-  elephant: 'hills',
-  lion: 'hills',
-  zebra: 'hills',
-  giraffe: 'hills',
-  horse: 'hills',
-  cow: 'hills',
-  ewe: 'hills',
-  tiger: 'forest',
-  monkey: 'forest',
-  gorilla: 'forest',
-  orangutan: 'forest',
-  parrot: 'forest',
-  panda: 'forest',
-  fox: 'forest',
-  wolf: 'forest',
-  bear: 'forest',
-  owl: 'forest',
-  deer: 'forest',
-  mushroom: 'forest',
-  fire: 'forest',
-  hedgehog: 'forest',
-  taxi: 'city',
-  bus: 'city',
-  tram: 'city',
-  automobile: 'city',
-  'motor-scooter': 'city',
-  'auto-rickshaw': 'city',
-  'office-building': 'city',
-  'racing-car': 'desert',
-  robot: 'city',
-  detective: 'city',
-  'red-paper-lantern': 'city',
-  astronaut: 'space',
-  alien: 'space',
-  rocket: 'space',
-  satellite: 'space',
-  'flying-saucer': 'space',
-  'ringed-planet': 'space',
-  'globe-showing-europe-africa': 'space',
-  fish: 'underwater',
-  'tropical-fish': 'underwater',
-  octopus: 'underwater',
-  squid: 'underwater',
-  jellyfish: 'underwater',
-  shark: 'underwater',
-  airplane: 'sky',
-  helicopter: 'city',
-  parachute: 'sky',
-  'person-surfing': 'sea',
-  seal: 'sea',
-  lighthouse: 'sea',
-  'palm-tree': 'sea',
-  flamingo: 'sea',
-  'desert-island': 'sea',
-  dragon: 'mountains',
-  'person-climbing': 'mountains',
-  locomotive: 'hills',
-  tractor: 'hills',
-  windmill: 'hills',
-  farmer: 'hills',
-  'shinto-shrine': 'forest',
-  hospital: 'city',
-  hotel: 'city',
-  school: 'city',
-  station: 'city',
-  factory: 'city',
-  'classical-building': 'city',
-  'department-store': 'city',
-  'convenience-store': 'city',
-  'tokyo-tower': 'city',
-  'statue-of-liberty': 'city',
-  'police-officer': 'city',
-  'police-car': 'city',
-  ambulance: 'city',
-  'fire-engine': 'city',
-  'construction-worker': 'city',
-  cook: 'table',
-  'health-worker': 'table',
-  scientist: 'table',
-  technologist: 'table',
-  teacher: 'table',
-  student: 'table',
-  'office-worker': 'table',
-  turtle: 'underwater',
-  crab: 'sea',
+/** Who is at home where, when the prompt does not say where they are. */
+const RESIDENTS: Readonly<Partial<Record<Place, string>>> = {
+  desert: 'camel scorpion cactus snake racing-car',
+  mountains: 'penguin polar-bear skier snowboarder goat eagle castle mount-fuji dragon person-climbing',
+  hills: 'snowman elephant lion zebra giraffe horse cow ewe locomotive tractor windmill farmer',
+  forest:
+    'tiger monkey gorilla orangutan parrot panda fox wolf bear owl deer mushroom fire hedgehog shinto-shrine',
+  city: 'taxi bus tram automobile motor-scooter auto-rickshaw office-building robot detective red-paper-lantern helicopter hospital hotel school station factory classical-building department-store convenience-store tokyo-tower statue-of-liberty police-officer police-car ambulance fire-engine construction-worker',
+  space: 'astronaut alien rocket satellite flying-saucer ringed-planet globe-showing-europe-africa',
+  underwater: 'fish tropical-fish octopus squid jellyfish shark turtle',
+  sky: 'airplane parachute',
+  sea: 'person-surfing seal lighthouse palm-tree flamingo desert-island crab',
+  table: 'cook health-worker scientist technologist teacher student office-worker',
 }
+const HOMES: ReadonlyMap<string, Place> = new Map(
+  Object.entries(RESIDENTS).flatMap(([place, icons]) =>
+    icons.split(' ').map((icon) => [icon, place as Place] as const),
+  ),
+)
 const PRODUCTS =
   /shoe|bag|watch|phone|headphone|lotion|lipstick|gem|ring|crown|laptop|camera|perfume|sunglasses|backpack|boot|trophy|microphone|t-shirt|dress|video-game|heart|umbrella|guitar|violin|coat|jeans|scarf|socks|gloves|kimono|necktie|hat|glasses|sandal|briefcase|skate|skis|sword|dagger|shield|skull|gear|battery|bulb/
 const HOMELY = ['hills', 'forest', 'mountains', 'hills'] as const
@@ -137,26 +56,32 @@ const GUESTS: Readonly<Partial<Record<Place, readonly [string, ...string[]]>>> =
   studio: ['wrapped-gift', 'potted-plant', 'gem-stone'],
 }
 
-export function settingFor(prompt: string): Setting {
+/** With `runId`, each run of one prompt gets a picture of its own. */
+export function settingFor(prompt: string, runId?: string): Setting {
   const reading = readPrompt(prompt)
-  const random = randomFrom(`${prompt}\nsetting`)
+  const seed = runId === undefined ? prompt : `${prompt}\n${runId}`
+  const random = randomFrom(`${seed}\nsetting`)
   const place = placeFor(reading, random, prompt)
-  const palette = paletteFor(reading, place, randomFrom(`${prompt}\ncolours`))
+  const palette = paletteFor(reading, place, randomFrom(`${seed}\ncolours`))
   const left = random() < 0.5
   const low = palette.hour === 'dusk' || palette.hour === 'dawn'
   const x = left ? between(random, 0.16, 0.36) : between(random, 0.64, 0.84)
   const y = low ? between(random, 0.68, 0.86) : between(random, 0.18, 0.36)
-  return { seed: prompt, reading, place, palette, actors: castFor(reading, place, random), light: { x, y } }
+  return { prompt, seed, reading, place, palette, actors: castFor(reading, place, random), light: { x, y } }
 }
 
 function placeFor(
-  { place, actors, season, weather, tints, view, isInBlossom }: Reading,
+  { place, actors, season, weather, tints, view, isInBlossom, hasCliff }: Reading,
   random: Random,
   prompt: string,
 ): Place {
   const rolled = pick(random, SCENES)
+  if (hasCliff && actors[0] !== undefined && HOMES.get(actors[0].icon) === 'sea') return 'sea'
   if (place !== undefined)
-    return place === 'sea' && actors[0] !== undefined && HOMES[actors[0].icon] === 'underwater'
+    return place === 'sea' &&
+      !hasCliff &&
+      actors[0] !== undefined &&
+      HOMES.get(actors[0].icon) === 'underwater'
       ? 'underwater'
       : place
   const [first] = actors
@@ -166,7 +91,7 @@ function placeFor(
   }
   // A portrait is of a face, not of a place.
   if (view === 'close' && (first.stance === 'head' || first.stance === 'bust')) return 'studio'
-  const home = HOMES[first.icon]
+  const home = HOMES.get(first.icon)
   if (home !== undefined) return home
   if (first.stance === 'thing' && weather === undefined) return PRODUCTS.test(first.icon) ? 'studio' : 'table'
   if (first.stance === 'float') return 'sea'

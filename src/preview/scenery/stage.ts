@@ -32,6 +32,8 @@ export interface Stage {
   readonly isStill: boolean
   /** Whether the sea is seen from a beach, because one is named or somebody stands there. */
   readonly isAshore: boolean
+  /** Whether that shore is a cliff, on the side away from the light. */
+  readonly hasCliff: boolean
   /** Whether the trees are in blossom. */
   readonly isInBlossom: boolean
 }

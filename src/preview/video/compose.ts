@@ -1,139 +1,175 @@
-// Frames from the layers of a shot, in I420. The plan of a frame is made here, the bytes are moved by the kernel
-// (assembly/compose.ts). sharp would need RGBA frames and a conversion of each.
+// Frames from the layers of a shot, in I420: plain loops over bytes, since sharp would need RGBA frames and a conversion
+// of each. Drawn tile by tile from the uppermost layer that covers the tile, so a hidden sky costs nothing.
 import type { Size } from '../sizes.js'
 import type { Window } from './camera.js'
-import { KERNEL } from './kernel.js'
-import { type Channel, type Layer, layerFromRgba, type Splitter } from './layer.js'
-import { KernelMemory } from './memory.js'
-import { BLOCK, blockBytes, planAxis, rowBytes, writeBlocks, writeRows } from './plan.js'
+import { CELL, type ColourChannel, EMPTY, type FilmLayer, MIXED, OPAQUE } from './film-layer.js'
 
 /** The planes of one frame: width x height bytes of luma, then U and V at a quarter of that each. */
 export type Frame = Uint8Array
 
-export interface Composer {
-  /** A layer of RGBA (not premultiplied) of an even size of at least 8 x 2, kept until it is forgotten. */
-  layer(rgba: Uint8Array, size: Size): Layer
-  /** Nothing is drawn from it any more. */
-  forget(layer: Layer): void
-  /** Draws a frame from layers, the furthest first, which has to cover everything; of each what its window shows. */
-  draw(views: readonly View[]): void
-  /** Keeps the frame that was drawn last, for `melt`. */
-  hold(): void
-  /** Makes the frame `share` of 256 what is held. */
-  melt(share: number): void
-  copyTo(frame: Frame): void
-}
-
 export interface View {
-  readonly layer: Layer
-  /** The part of it that fills the frame. */
+  readonly layer: FilmLayer
+  /** The part of the layer that fills the frame. */
   readonly window: Window
 }
 
-interface Kernel extends Splitter {
-  compose(
-    views: number,
-    count: number,
-    marks: number,
-    target: number,
-    targetStride: number,
-    height: number,
-    blocks: number,
-  ): void
-  melt(frame: number, held: number, length: number, share: number): void
+/** Draws the views, the furthest first; the first one has to cover everything. `frame` is overwritten. */
+export function composeFrame(frame: Frame, { width, height }: Size, views: readonly View[]): void {
+  const pixels = width * height
+  const luma = frame.subarray(0, pixels)
+  const blue = frame.subarray(pixels, pixels * 1.25)
+  const red = frame.subarray(pixels * 1.25)
+  composeChannel([luma], { width, height }, views, 'luma')
+  composeChannel([blue, red], { width: width / 2, height: height / 2 }, views, 'chroma')
 }
 
-/** One kind of channel (luma, or both colour differences) of the frame. */
-interface Target {
-  readonly width: number
-  readonly height: number
-  readonly stride: number
-  readonly planes: readonly number[]
-}
-
-/** A view as the kernel reads it. */
-const VIEW_WORDS = 8
-
-export function createComposer({ width, height }: Size): Composer {
-  const memory = new KernelMemory()
-  const module = new WebAssembly.Module(Buffer.from(KERNEL, 'base64'))
-  const kernel = new WebAssembly.Instance(module, { env: { memory: memory.memory } })
-    .exports as unknown as Kernel
-  const from = memory.mark
-  const targets = [targetOf(memory, width, height, 1), targetOf(memory, width / 2, height / 2, 2)] as const
-  const length = memory.mark - from
-  const held = memory.take(length)
-  const [luma, chroma] = targets
-
-  return {
-    layer: (rgba, room) => layerFromRgba(memory, kernel, rgba, room),
-    forget: ({ address, bytes }) => memory.giveBack(address, bytes),
-    draw(views) {
-      for (const [target, channelOf] of [
-        [luma, (layer: Layer) => layer.luma],
-        [chroma, (layer: Layer) => layer.chroma],
-      ] as const) {
-        const mark = memory.mark
-        const plans = views.map(({ layer, window }) => planView(memory, channelOf(layer), window, target))
-        composeChannel(memory, kernel, target, plans)
-        memory.release(mark)
-      }
-    },
-    hold: () => void memory.bytes.copyWithin(held, from, from + length),
-    melt: (share) => kernel.melt(from, held, length, share),
-    copyTo(frame) {
-      let at = 0
-      for (const { width: across, height: down, stride, planes } of targets) {
-        for (const plane of planes) {
-          // In one piece where the rows lie close together, as they do at all usual widths.
-          const step = stride === across ? down : 1
-          for (let row = 0; row < down; row += step, at += across * step) {
-            const begin = plane + row * stride
-            frame.set(memory.bytes.subarray(begin, begin + across * step), at)
-          }
-        }
-      }
-    },
+/** Mixes `share` of 256 of `held` into the frame. */
+export function dissolve(frame: Frame, held: Frame, share: number): void {
+  for (let at = 0; at < frame.length; at++) {
+    const now = frame[at] as number
+    frame[at] = now + ((((held[at] as number) - now) * share + 128) >> 8)
   }
 }
 
-function targetOf(memory: KernelMemory, width: number, height: number, planes: number): Target {
-  const stride = Math.ceil(width / BLOCK) * BLOCK
-  return { width, height, stride, planes: Array.from({ length: planes }, () => memory.take(stride * height)) }
+interface Tile {
+  readonly left: number
+  readonly top: number
+  readonly right: number
+  readonly bottom: number
 }
 
-/** A channel of a layer, and which of its values a frame is made of: addresses of the plan. */
-interface Planned {
-  readonly channel: Channel
-  readonly rows: number
-  readonly blocks: number
+/** A channel as one frame sees it: between which of its columns and rows each pixel lies. */
+interface Sampled {
+  readonly channel: ColourChannel
+  readonly columns: Axis
+  readonly rows: Axis
 }
 
-function planView(memory: KernelMemory, channel: Channel, window: Window, target: Target): Planned {
-  const rows = memory.push(rowBytes(target.height))
-  const blocks = memory.push(blockBytes(target.stride))
-  writeRows(planAxis(window.top, window.height, channel.height, target.height), memory.words, rows)
-  const columns = planAxis(window.left, window.width, channel.width, target.width, target.stride)
-  writeBlocks(columns, memory.words, memory.bytes, blocks)
-  return { channel, rows, blocks }
+/** For each pixel along one direction: the lower of the two pixels around it, and the upper one's share of 256. */
+interface Axis {
+  readonly lower: Int32Array
+  readonly share: Uint8Array
 }
 
 function composeChannel(
-  memory: KernelMemory,
-  kernel: Kernel,
-  { planes, stride, height }: Target,
-  views: readonly Planned[],
+  targets: readonly Uint8Array[],
+  { width, height }: Size,
+  views: readonly View[],
+  name: keyof FilmLayer,
 ): void {
-  const table = memory.push(views.length * VIEW_WORDS * 4)
-  const marks = memory.push(views.length)
-  for (const [plane, target] of planes.entries()) {
-    for (const [at, { channel, rows, blocks }] of views.entries()) {
-      const { values, alpha, width, cells, cellsAcross } = channel
-      memory.words.set(
-        [values[plane] as number, alpha, width, rows, blocks, cells, cellsAcross],
-        table / 4 + at * VIEW_WORDS,
-      )
+  const sampled = views.map(({ layer, window }): Sampled => {
+    const channel = layer[name]
+    return {
+      channel,
+      columns: axisOf(window.left, window.width, channel.width, width),
+      rows: axisOf(window.top, window.height, channel.height, height),
     }
-    kernel.compose(table, views.length, marks, target, stride, height, stride / BLOCK)
+  })
+  const coverages = sampled.map(() => EMPTY)
+  for (let top = 0; top < height; top += CELL) {
+    for (let left = 0; left < width; left += CELL) {
+      const right = Math.min(left + CELL, width)
+      const tile = { left, top, right, bottom: Math.min(top + CELL, height) }
+      let index = sampled.length
+      do {
+        index--
+        coverages[index] = coverageOf(sampled[index] as Sampled, tile)
+      } while (index > 0 && coverages[index] !== OPAQUE)
+      for (; index < sampled.length; index++)
+        if (coverages[index] !== EMPTY)
+          drawTile(sampled[index] as Sampled, tile, coverages[index] === OPAQUE, targets, width)
+    }
   }
+}
+
+/** `start` and `extent` are shares of the layer's `length`; `pixels` of the frame see that part. */
+function axisOf(start: number, extent: number, length: number, pixels: number): Axis {
+  const lower = new Int32Array(pixels)
+  const share = new Uint8Array(pixels)
+  const step = (extent * length) / pixels
+  // Pixel centres: the middle of the frame's pixel lies on the middle of what it shows.
+  const first = start * length + step / 2 - 0.5
+  for (let pixel = 0; pixel < pixels; pixel++) {
+    // Rounded to 1/256, so that what is a whole pixel but for the last digits of a float counts as one.
+    const at = Math.round(Math.min(length - 1, Math.max(0, first + pixel * step)) * 256)
+    lower[pixel] = Math.min(length - 2, at >> 8)
+    share[pixel] = Math.min(255, at - (lower[pixel] as number) * 256)
+  }
+  return { lower, share }
+}
+
+function coverageOf({ channel: { cells, cellsAcross }, columns, rows }: Sampled, tile: Tile): number {
+  const firstColumn = ((columns.lower[tile.left] as number) / CELL) | 0
+  const lastColumn = ((columns.lower[tile.right - 1] as number) + 1) / CELL
+  const firstRow = ((rows.lower[tile.top] as number) / CELL) | 0
+  const lastRow = ((rows.lower[tile.bottom - 1] as number) + 1) / CELL
+  const first = cells[firstRow * cellsAcross + firstColumn] as number
+  for (let row = firstRow; row <= lastRow; row++)
+    for (let column = firstColumn; column <= lastColumn; column++)
+      if (cells[row * cellsAcross + column] !== first) return MIXED
+  return first
+}
+
+/** `isOpaque`: the layer covers the whole tile. */
+function drawTile(
+  { channel, columns, rows }: Sampled,
+  { left, top, right, bottom }: Tile,
+  isOpaque: boolean,
+  targets: readonly Uint8Array[],
+  width: number,
+): void {
+  const { width: stride, values, alpha } = channel
+  for (let row = top; row < bottom; row++) {
+    const source = (rows.lower[row] as number) * stride
+    const down = rows.share[row] as number
+    for (let plane = 0; plane < targets.length; plane++) {
+      const target = targets[plane] as Uint8Array
+      const value = values[plane] as Uint8Array
+      const start = row * width
+      if (isOpaque) {
+        for (let column = left; column < right; column++) {
+          const at = source + (columns.lower[column] as number)
+          target[start + column] = sample(value, at, at + stride, columns.share[column] as number, down)
+        }
+      } else {
+        for (let column = left; column < right; column++) {
+          const at = source + (columns.lower[column] as number)
+          blend(target, start + column, value, alpha, at, at + stride, columns.share[column] as number, down)
+        }
+      }
+    }
+  }
+}
+
+/** Lays one value, which is multiplied by its alpha, over what is there. */
+function blend(
+  target: Uint8Array,
+  to: number,
+  values: Uint8Array,
+  alpha: Uint8Array,
+  at: number,
+  under: number,
+  across: number,
+  down: number,
+): void {
+  // Most values are wholly covered or not at all.
+  const corners =
+    (alpha[at] as number) |
+    (alpha[at + 1] as number) |
+    (alpha[under] as number) |
+    (alpha[under + 1] as number)
+  if (corners === 0) return
+  const open = 255 - sample(alpha, at, under, across, down)
+  const value = sample(values, at, under, across, down)
+  // Rounding may add up to 256, which a byte would wrap to black.
+  target[to] = Math.min(255, value + ((((target[to] as number) * open + 127) * 257) >> 16))
+}
+
+/** Between four values: two at `at`, two a row below, at `under`; `across` and `down` are shares of 256. */
+function sample(values: Uint8Array, at: number, under: number, across: number, down: number): number {
+  const one = values[at] as number
+  const upper = (one << 8) + ((values[at + 1] as number) - one) * across
+  const two = values[under] as number
+  const lower = (two << 8) + ((values[under + 1] as number) - two) * across
+  return (upper + (((lower - upper) * down) >> 8) + 128) >> 8
 }

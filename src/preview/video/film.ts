@@ -11,7 +11,7 @@ import type { VideoRequest } from '../request.js'
 import { settingFor } from '../scenery/setting.js'
 import { type Size, videoSize } from '../sizes.js'
 import { type Window, windowOn } from './camera.js'
-import { type Composer, createComposer } from './compose.js'
+import { composeFrame, dissolve, type Frame } from './compose.js'
 import { type Encoder, EncoderFailed } from './encoder.js'
 import { findFfmpeg, openFfmpeg } from './ffmpeg.js'
 import { fastStart } from './mp4/faststart.js'
@@ -40,9 +40,10 @@ export async function renderVideo(
 export async function prepareFilm(request: VideoRequest, job: RenderJob): Promise<Film> {
   const { prompt, seconds } = request
   const references = await raceAbort(openReferences(job.references), job.signal)
-  const shots = planShots(prompt, seconds, references.length)
+  const setting = settingFor(prompt, job.run?.id)
+  const shots = planShots(setting.seed, seconds, references.length)
   const lettering = await loadLettering()
-  return { setting: settingFor(prompt), size: videoSize(request), lettering, references, shots }
+  return { setting, size: videoSize(request), lettering, references, shots }
 }
 
 /** With ffmpeg where it is there and does it, otherwise from the first frame on with what comes with us. */
@@ -88,29 +89,27 @@ export async function shoot(
   encoder: Pick<Encoder, 'free' | 'add'>,
   job: RenderJob,
 ): Promise<void> {
-  const { shots } = film
-  const composer = createComposer(film.size)
+  const { shots, size } = film
   const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
+  const held = new Uint8Array((size.width * size.height * 3) / 2)
   let done = 0
   const stage = (shot: Shot | undefined, atOnce: number) =>
-    stageOf(film, shot, { keep: composer.layer, atOnce, signal: job.signal })
+    stageOf(film, shot, { atOnce, signal: job.signal })
   // Nothing else goes on before the first shot; the others are drawn beside the filming, which they would slow down.
   let staging = stage(shots[0], 2)
   for (const [index, shot] of shots.entries()) {
     const layers = await staging
     staging = stage(shots[index + 1], 1)
-    composer.hold()
     for (let at = 0; at < shot.frames; at++) {
       const frame = await encoder.free()
       job.signal.throwIfAborted()
-      drawFrame(composer, layers, film.size, shot, at)
-      composer.copyTo(frame)
+      drawFrame(frame, held, layers, size, shot, at)
+      if (at === shot.frames - 1) held.set(frame)
       encoder.add(frame)
       job.onProgress?.((++done / total) * 0.99)
       // One turn of the event loop per frame, so that whoever hosts us hears a message, and we an abort.
       await nextTurn()
     }
-    for (const { layer } of layers) composer.forget(layer)
   }
 }
 
@@ -122,20 +121,20 @@ function stageOf(film: Film, shot: Shot | undefined, options: StageOptions): Pro
 }
 
 function drawFrame(
-  composer: Composer,
+  frame: Frame,
+  held: Frame,
   layers: readonly StagedLayer[],
   size: Size,
   shot: Shot,
   at: number,
 ): void {
   const progress = at / (shot.frames - 1)
-  composer.draw(
-    layers.map(({ layer, depth }) => ({
-      layer,
-      window: depth === undefined ? WHOLE : windowOn(size, shot.movement, depth, progress),
-    })),
-  )
-  if (shot.entrance === 'dissolve' && at < DISSOLVE_FRAMES) composer.melt(meltShare(at))
+  const views = layers.map(({ layer, depth }) => ({
+    layer,
+    window: depth === undefined ? WHOLE : windowOn(size, shot.movement, depth, progress),
+  }))
+  composeFrame(frame, size, views)
+  if (shot.entrance === 'dissolve' && at < DISSOLVE_FRAMES) dissolve(frame, held, meltShare(at))
 }
 
 /** How much of the shot before is still seen, of 256: smooth at both ends, so that no step shows. */

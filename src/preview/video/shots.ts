@@ -38,8 +38,8 @@ const FRAMINGS: readonly Framing[] = ['wide', 'middle', 'close', 'middle', 'wide
 const MOVEMENTS = ['push', 'pull', 'left', 'right', 'rise'] as const
 
 /** 5 s are 120 frames in three shots, 10 s are 240 frames in four or five. */
-export function planShots(prompt: string, seconds: 5 | 10, references: number): readonly Shot[] {
-  const random = randomFrom(`${prompt}\nshots`)
+export function planShots(seed: string, seconds: 5 | 10, references: number): readonly Shot[] {
+  const random = randomFrom(`${seed}\nshots`)
   const rhythm = pick(random, RHYTHMS[seconds])
   const first = Math.floor(random() * MOVEMENTS.length)
   return rhythm.map((length, index) => ({

@@ -9,8 +9,7 @@ import type { Framing } from '../scenery/stage.js'
 import { pixels, stageSvg } from '../scenery/svg.js'
 import type { Size } from '../sizes.js'
 import { stageSize } from './camera.js'
-import type { Composer } from './compose.js'
-import type { Layer } from './layer.js'
+import { type FilmLayer, layerFromRgba } from './film-layer.js'
 import type { Shot } from './shots.js'
 
 export interface Film {
@@ -31,13 +30,11 @@ const halfOf = ({ width, height }: Size): Size => ({ width: width / 2, height: h
 
 /** A layer and how far it follows the camera; `depth` is undefined for what stands still, the lettering. */
 export interface StagedLayer {
-  readonly layer: Layer
+  readonly layer: FilmLayer
   readonly depth: number | undefined
 }
 
 export interface StageOptions {
-  /** Keeps what is drawn as a layer. */
-  readonly keep: Composer['layer']
   /** How many layers are drawn at once. Each takes up to 30 MiB while it is drawn. */
   readonly atOnce: number
   readonly signal: AbortSignal
@@ -54,7 +51,7 @@ interface Painting {
 export async function setStage(
   film: Film,
   shot: Shot,
-  { keep, atOnce, signal }: StageOptions,
+  { atOnce, signal }: StageOptions,
 ): Promise<readonly StagedLayer[]> {
   const paintings = paintingsOf(film, shot)
   const layers: StagedLayer[] = []
@@ -62,7 +59,7 @@ export async function setStage(
   async function takeTurns(): Promise<void> {
     for (const [at, { size, depth, draw }] of turns) {
       signal.throwIfAborted()
-      layers[at] = { layer: keep(await paint(size, await draw()), size), depth }
+      layers[at] = { layer: layerFromRgba(await paint(size, await draw()), size), depth }
     }
   }
   await Promise.all(Array.from({ length: atOnce }, takeTurns))
@@ -71,7 +68,7 @@ export async function setStage(
 
 function paintingsOf(film: Film, shot: Shot): readonly Painting[] {
   const { setting, size, lettering } = film
-  const { palette, seed: prompt } = setting
+  const { palette, prompt } = setting
   const stage = stageSize(size)
   const shown = shot.references.flatMap((index) => film.references[index] ?? [])
   const cast = shown.length > 0 ? [] : setting.actors

@@ -1,7 +1,7 @@
-/** What the service and a renderer in a process of its own say to each other. */
+/** The messages between the service and a renderer process. */
 import type { RenderedFile, RenderJob } from './engine.js'
 
-/** A job as it travels: the signal stays behind, since stopping a job means ending the process. */
+/** A job without its functions: to stop it, the service ends the process. */
 export type RemoteJob = Omit<RenderJob, 'signal' | 'onProgress'>
 
 export type ToRenderer = { readonly type: 'render'; readonly job: RemoteJob }

@@ -1,12 +1,12 @@
-// What the local service asks of whatever makes its pictures: the preview renderer beside this file, a command of
-// the user's (`--engine`), one day something else. The service fetches references, keeps deadlines and stores the
-// files; an engine turns one accepted input into files in one folder and knows nothing of runs, keys or HTTP.
+// The contract between the local service and what makes its outputs: the preview renderer (`src/preview`) or a command of
+// the user's (`--engine`). The service fetches references, enforces timeouts and stores the files; an engine turns one
+// accepted input into files in one folder and knows nothing of API keys or HTTP.
 import type { Kind } from '../../protocol/models.js'
 
 /** One accepted run, as an engine sees it. */
 export interface RenderJob {
   readonly kind: Kind
-  /** What the run is called, for an engine that tells somebody else about it. */
+  /** For an engine that logs it or passes it on, and for outputs that differ between runs of one input. */
   readonly run?: { readonly id: string; readonly model: string }
   /**
    * The accepted input, valid against the model's schema and with defaults applied (SERVICE.md 2.3, 2.4):
@@ -22,7 +22,7 @@ export interface RenderJob {
   readonly references: readonly (Uint8Array | undefined)[]
   /** Once aborted, `render` rejects promptly with the signal's reason and leaves no file behind. */
   readonly signal: AbortSignal
-  /** Told now and then how far the work is, from 0 to 1, never going back. */
+  /** Called now and then with the progress, from 0 to 1, which never decreases. */
   onProgress?(fraction: number): void
 }
 
@@ -36,12 +36,12 @@ export interface RenderedFile {
 
 export interface Engine {
   /**
-   * Makes the outputs of one run, in the order in which they are to be listed.
+   * Makes the outputs of one run, in the order in which they are listed.
    * Rejects with the signal's reason when aborted, and with any other error when the run has failed.
    */
   render(job: RenderJob): Promise<readonly RenderedFile[]>
-  /** How long one job may take, references included; without it, the service's own limit. Infinity is for ever. */
+  /** How long one job may take, references included; the service's own limit if undefined. Infinity means no limit. */
   limitMs?(kind: Kind): number | undefined
-  /** Ends what it keeps ready between two jobs. */
+  /** Ends what is kept between jobs. */
   close?(): Promise<void>
 }

@@ -1,35 +1,35 @@
-/** The renderer's side of the channel: an engine in a process of its own, one job at a time. */
+/** The renderer's side of the channel: runs an engine in a process of its own, one job at a time. */
 
 import { setPriority } from 'node:os'
 import { messageOf } from '../../errors.js'
 import type { FromRenderer, ToRenderer } from './channel.js'
 import type { Engine } from './engine.js'
 
-/** Below the process that answers requests, which so stays quick on a machine that is busy drawing. */
+/** Lower than the service's own, so that rendering does not delay its responses. */
 const PRIORITY = 10
 
-export interface Channel {
-  on(event: 'message', hear: (message: ToRenderer) => void): unknown
-  on(event: 'disconnect' | 'SIGINT' | 'SIGHUP', hear: () => void): unknown
+export interface ParentProcess {
+  on(event: 'message', listener: (message: ToRenderer) => void): unknown
+  on(event: 'disconnect' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown
   send?(message: FromRenderer): unknown
   exit(): void
 }
 
-export function hostEngine(engine: Engine, channel: Channel = process): void {
+export function hostEngine(engine: Engine, parent: ParentProcess = process): void {
   lowerPriority()
-  // A terminal sends Ctrl-C to everyone in it; what becomes of the job is for the service to say.
-  for (const signal of ['SIGINT', 'SIGHUP'] as const) channel.on(signal, () => {})
-  // The service is gone, and nobody waits for the rest of this job.
-  channel.on('disconnect', () => channel.exit())
+  // Ctrl-C in a terminal reaches every process of its group; the service decides what happens to the job.
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) parent.on(signal, () => {})
+  // The service has ended.
+  parent.on('disconnect', () => parent.exit())
 
-  const tell = (message: FromRenderer) => channel.send?.(message)
+  const send = (message: FromRenderer) => parent.send?.(message)
   const { signal } = new AbortController()
-  channel.on('message', async ({ job }) => {
+  parent.on('message', async ({ job }) => {
     try {
-      const onProgress = (fraction: number) => tell({ type: 'progress', fraction })
-      tell({ type: 'done', files: await engine.render({ ...job, signal, onProgress }) })
+      const onProgress = (fraction: number) => send({ type: 'progress', fraction })
+      send({ type: 'done', files: await engine.render({ ...job, signal, onProgress }) })
     } catch (error) {
-      tell({ type: 'failed', message: messageOf(error) })
+      send({ type: 'failed', message: messageOf(error) })
     }
   })
 }
@@ -38,6 +38,6 @@ function lowerPriority(): void {
   try {
     setPriority(PRIORITY)
   } catch {
-    // Not allowed here: the renderer works all the same.
+    // Not permitted here; rendering works without it.
   }
 }

@@ -1,14 +1,14 @@
 /**
- * An engine in processes of their own, so that drawing never holds up an answer. A process does one job at a time and
- * is kept for the next one: starting it and loading what draws costs more than many a picture. Stopping a job ends its
- * process, which is the only stop that works in the middle of an encoder.
+ * Runs an engine in child processes, so that rendering never delays a response. A process takes one job at a time and is
+ * kept for the next: starting it and loading sharp costs more than drawing a picture. Stopping a job ends its process,
+ * which is the only stop that works in the middle of an encoder.
  */
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onAbort } from '../../host/abort.js'
 import { type Clock, type Disarm, systemClock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from './engine.js'
-import { RendererDied } from './renderer-crashed.js'
+import { RendererCrashed } from './renderer-crashed.js'
 import { createRenderer, type Renderer } from './renderer-process.js'
 
 export interface ProcessEngineOptions {
@@ -20,16 +20,16 @@ export interface ProcessEngineOptions {
 }
 
 export interface ProcessEngine extends Engine {
-  /** Ends every process; those at work too. */
+  /** Ends every process, those with a job too. */
   close(): Promise<void>
 }
 
-/** A process without work is ended after this: a renderer keeps some hundred megabytes. */
-const IDLE_MS = 60_000
+/** A renderer holds some hundred megabytes, so an idle one is ended after this. */
+const MAX_IDLE_MS = 60_000
 
 export function createProcessEngine({
   script,
-  env = withoutKeys(process.env),
+  env = withoutApiKeys(process.env),
   clock = systemClock,
 }: ProcessEngineOptions): ProcessEngine {
   const all = new Set<Renderer>()
@@ -50,7 +50,7 @@ export function createProcessEngine({
   function putBack(renderer: Renderer): void {
     if (!renderer.isAlive) return
     if (closed) return void renderer.end()
-    const disarm = clock.alarm(IDLE_MS, () => {
+    const disarm = clock.alarm(MAX_IDLE_MS, () => {
       idle.splice(idle.indexOf(kept), 1)
       void renderer.end()
     })
@@ -61,10 +61,10 @@ export function createProcessEngine({
   return {
     async render(job) {
       job.signal.throwIfAborted()
-      if (closed) throw new RendererDied('the renderer has been closed')
+      if (closed) throw new RendererCrashed('the renderer has been closed')
       const renderer = take()
       try {
-        return await orEnded(renderer, job)
+        return await runJob(renderer, job)
       } finally {
         putBack(renderer)
       }
@@ -77,8 +77,8 @@ export function createProcessEngine({
   }
 }
 
-/** The job's outcome; when it is aborted, the process is ended first, so that nothing writes any more. */
-async function orEnded(renderer: Renderer, job: RenderJob): Promise<readonly RenderedFile[]> {
+/** When the job is aborted, rejects only after the process has ended and its files are removed. */
+async function runJob(renderer: Renderer, job: RenderJob): Promise<readonly RenderedFile[]> {
   const forget = onAbort(job.signal, () => void renderer.end())
   try {
     return await renderer.work(job)
@@ -93,6 +93,6 @@ async function orEnded(renderer: Renderer, job: RenderJob): Promise<readonly Ren
   }
 }
 
-/** A renderer calls nobody, so it is told no key. */
-const withoutKeys = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+/** A renderer sends no requests, so it gets no API key. */
+const withoutApiKeys = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('RUSHES_API_KEY')))

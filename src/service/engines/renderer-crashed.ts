@@ -1,11 +1,11 @@
-/** The renderer is gone, for a reason that may have nothing to do with the run: it is tried again, a few times. */
-export class RendererDied extends Error {
-  override readonly name = 'RendererDied'
-  /** For whoever made the run. They may hold its prompt, so no log has them. */
-  readonly lastWords: string
+/** The renderer's process ended before its job. That may have nothing to do with the run, which is retried a few times. */
+export class RendererCrashed extends Error {
+  override readonly name = 'RendererCrashed'
+  /** For the owner of the run only: it may contain the prompt, so it is never logged. */
+  readonly stderrTail: string
 
-  constructor(message: string, lastWords = '') {
+  constructor(message: string, stderrTail = '') {
     super(message)
-    this.lastWords = lastWords
+    this.stderrTail = stderrTail
   }
 }

@@ -1,25 +1,25 @@
-/** One renderer process, seen from the service. */
+/** The service's side of the channel: one renderer process. */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Clock } from '../../host/clock.js'
 import { printable } from '../../protocol/text.js'
 import type { FromRenderer, ToRenderer } from './channel.js'
 import type { RenderedFile, RenderJob } from './engine.js'
-import { RendererDied } from './renderer-crashed.js'
-import { hearLastWords } from './stderr-tail.js'
+import { RendererCrashed } from './renderer-crashed.js'
+import { readStderrTail } from './stderr-tail.js'
 
 export interface Renderer {
   readonly isAlive: boolean
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<void>
-  /** One job at a time. Rejects with `RendererDied` when the process ends before the job. */
+  /** One job at a time. Rejects with `RendererCrashed` when the process ends before the job. */
   work(job: RenderJob): Promise<readonly RenderedFile[]>
-  /** Asks the process to end, and ends it by force when it does not. */
+  /** Sends SIGTERM, and SIGKILL a little later. */
   end(): Promise<void>
 }
 
 /** From SIGTERM to SIGKILL. */
 const KILL_AFTER_MS = 1_000
-const LAST_WORDS_MS = 200
+const MAX_STDERR_WAIT_MS = 200
 
 export function createRenderer(
   script: URL | string,
@@ -32,26 +32,26 @@ export function createRenderer(
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
-  const words = hearLastWords(child.stderr)
+  const stderr = readStderrTail(child.stderr)
   let alive = true
-  let death = new RendererDied('the renderer has ended')
+  let crash = new RendererCrashed('the renderer has ended')
   const ended = new Promise<void>((resolve) => {
-    const die = (how: string) => {
+    const onEnd = (reason: string) => {
       if (!alive) return
       alive = false
-      const last = printable(words.said)
-      death = new RendererDied(`the renderer died (${how})${last === '' ? '' : `: ${last}`}`)
+      const tail = printable(stderr.text)
+      crash = new RendererCrashed(`the renderer died (${reason})${tail === '' ? '' : `: ${tail}`}`)
       resolve()
     }
-    child.once('error', (error) => child.pid === undefined && die(error.message))
+    child.once('error', (error) => child.pid === undefined && onEnd(error.message))
     child.once('exit', (code, signal) => {
-      const how = signal ?? `exit code ${code}`
-      // Its last words may still be on their way; but a process that it started may hold that line open for long.
-      child.once('close', () => die(how))
-      clock.alarm(LAST_WORDS_MS, () => die(how))
+      const reason = signal ?? `exit code ${code}`
+      // The rest of stderr may still arrive, but a process that the renderer started may keep the pipe open.
+      child.once('close', () => onEnd(reason))
+      clock.alarm(MAX_STDERR_WAIT_MS, () => onEnd(reason))
     })
   })
-  keepNobodyAlive(child)
+  unrefAll(child)
 
   return {
     get isAlive() {
@@ -62,25 +62,25 @@ export function createRenderer(
       new Promise((resolve, reject) => {
         child.ref()
         child.channel?.ref()
-        const rest = () => {
-          child.off('message', hear)
-          keepNobodyAlive(child)
+        const release = () => {
+          child.off('message', onMessage)
+          unrefAll(child)
         }
-        const hear = (message: unknown) => {
-          const said = message as FromRenderer
-          if (said.type === 'progress') return onProgress?.(said.fraction)
-          rest()
-          if (said.type === 'done') resolve(said.files)
-          else reject(new Error(said.message))
+        const onMessage = (received: unknown) => {
+          const message = received as FromRenderer
+          if (message.type === 'progress') return onProgress?.(message.fraction)
+          release()
+          if (message.type === 'done') resolve(message.files)
+          else reject(new Error(message.message))
         }
-        child.on('message', hear)
+        child.on('message', onMessage)
         ended.then(() => {
-          rest()
-          reject(death)
+          release()
+          reject(crash)
         })
-        const order: ToRenderer = { type: 'render', job }
-        // When it cannot be sent, the process is about to be seen dead.
-        child.send(order, () => {})
+        const message: ToRenderer = { type: 'render', job }
+        // A message cannot be sent to a process that has ended; its exit event rejects the job.
+        child.send(message, () => {})
       }),
     async end() {
       if (!alive) return
@@ -93,8 +93,8 @@ export function createRenderer(
   }
 }
 
-/** A renderer without work is no reason for the service's process to go on. */
-function keepNobodyAlive(child: ChildProcess): void {
+/** A renderer without a job does not keep the service's process running. */
+function unrefAll(child: ChildProcess): void {
   child.unref()
   child.channel?.unref()
   const stderr = child.stderr as (NodeJS.ReadableStream & { unref?(): void }) | null

@@ -1,37 +1,37 @@
-/** The end of what a process wrote to standard error: mostly the reason of its death. */
+/** The end of what a process wrote to standard error, which usually says why it ended. */
 import { stripVTControlCharacters } from 'node:util'
 
-const KEPT = 2_000
+const MAX_CHARACTERS = 2_000
 
-export interface LastWords {
-  /** Without control characters, from the beginning of a line where there is one. */
-  readonly said: string
+export interface StderrTail {
+  /** Without control characters; begins at the beginning of a line where there is one. */
+  readonly text: string
 }
 
-/** Reads the stream to its end, so that the process is never held up by a full pipe, and keeps little of it. */
-export function hearLastWords(stream: NodeJS.ReadableStream | null): LastWords {
-  let words = ''
-  let cut = false
+/** Reads the stream to its end, since a full pipe would block the process. */
+export function readStderrTail(stream: NodeJS.ReadableStream | null): StderrTail {
+  let tail = ''
+  let isCut = false
   stream?.setEncoding('utf8')
   stream?.on('error', () => {})
-  stream?.on('data', (more: string) => {
-    words += more
-    // Twice as much is kept as is shown, so that not every piece costs a copy.
-    if (words.length <= 2 * KEPT) return
-    cut = true
-    words = words.slice(-KEPT)
+  stream?.on('data', (chunk: string) => {
+    tail += chunk
+    // Twice as much is kept as is returned, so that not every chunk costs a copy.
+    if (tail.length <= 2 * MAX_CHARACTERS) return
+    isCut = true
+    tail = tail.slice(-MAX_CHARACTERS)
   })
   return {
-    get said() {
-      const end = words.slice(-KEPT)
-      const whole = cut || end.length < words.length ? end.replace(/^[^\n]*\n(?=.)/s, '') : end
-      return tidy(whole)
+    get text() {
+      const end = tail.slice(-MAX_CHARACTERS)
+      const isPart = isCut || end.length < tail.length
+      return plainText(isPart ? end.replace(/^[^\n]*\n(?=.)/s, '') : end)
     },
   }
 }
 
-/** Lines stay lines; what drives a terminal goes, and of a progress bar only its last state stays. */
-const tidy = (text: string): string =>
+/** Removes terminal control sequences, and of a progress bar all but its last state. */
+const plainText = (text: string): string =>
   stripVTControlCharacters(text)
     .replace(/\r\n/g, '\n')
     .replace(/^[^\n]*\r(?=[^\n])/gm, '')

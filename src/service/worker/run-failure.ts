@@ -3,7 +3,7 @@
 import { messageOf } from '../../errors.js'
 import { isSystemError } from '../../host/system-error.js'
 import { shortened } from '../../protocol/text.js'
-import type { RendererDied } from '../engines/renderer-crashed.js'
+import type { RendererCrashed } from '../engines/renderer-crashed.js'
 import type { CrashLimit } from '../store/contract.js'
 import type { RunFailure } from '../stored-run.js'
 import { CRASH_LIMIT } from './worker-lease.js'
@@ -37,15 +37,15 @@ export function failureOf(error: unknown): RunFailure {
 }
 
 /** The third death is the run's end, and says what the renderer said last. */
-export const crashLimitFor = ({ lastWords }: RendererDied): CrashLimit =>
-  lastWords === ''
+export const crashLimitFor = ({ stderrTail }: RendererCrashed): CrashLimit =>
+  stderrTail === ''
     ? CRASH_LIMIT
     : {
         ...CRASH_LIMIT,
         failure: {
           ...CRASH_LIMIT.failure,
           message: shortened(
-            `${CRASH_LIMIT.failure.message} Its last words: ${lastWords}`,
+            `${CRASH_LIMIT.failure.message} Its last words: ${stderrTail}`,
             MAX_MESSAGE_LENGTH,
           ),
         },

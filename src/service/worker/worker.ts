@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
-import { RendererDied } from '../engines/renderer-crashed.js'
+import { RendererCrashed } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
 import type { ClaimedRun, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
@@ -113,7 +113,7 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   async function giveUp(run: StoredRun, error: unknown): Promise<void> {
-    if (error instanceof RendererDied) {
+    if (error instanceof RendererCrashed) {
       onError(error)
       await store.recordCrash(held(run), crashLimitFor(error))
       return

@@ -17,6 +17,7 @@ export async function render(
   input: RenderJob['input'],
   references: RenderJob['references'] = [],
   searchPath = '',
+  run?: RenderJob['run'],
 ): Promise<Rendered> {
   const folder = await mkdtemp(join(tmpdir(), 'rushes-preview-'))
   const progress: number[] = []
@@ -29,6 +30,7 @@ export async function render(
     references,
     signal,
     onProgress,
+    ...(run && { run }),
   })
   if (file === undefined) throw new Error('nothing was rendered')
   return { folder, contentType: file.contentType, bytes: await readFile(join(folder, file.name)), progress }

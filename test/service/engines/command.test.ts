@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/host/clock.js'
 import { processExists } from '../../../src/host/processes.js'
 import { createCommandEngine } from '../../../src/service/engines/command/index.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
-import { RendererDied } from '../../../src/service/engines/renderer-crashed.js'
+import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
 import { built } from '../../support/built.js'
 import { ONE_PIXEL_PNG } from '../../support/engines.js'
 import { temporaryFolder } from '../../support/service.js'
@@ -129,7 +129,7 @@ test.each([
   const of = job()
   const failed = engine(command).render(of)
   await expect(failed).rejects.toThrow(words)
-  await expect(failed).rejects.not.toBeInstanceOf(RendererDied)
+  await expect(failed).rejects.not.toBeInstanceOf(RendererCrashed)
   await failed.catch((error: Error) => expect(error.message.length).toBeLessThan(2_100))
   expect(readdirSync(of.folder)).toEqual([])
 })
@@ -143,7 +143,7 @@ test('a failing command leaves nothing behind, whatever it had made by then', as
 test.each(['kill -KILL $$', 'kill -KILL 0', 'sh -c "kill -SEGV \\$\\$"'])(
   'ended by a signal (%s) is a death, to be tried again',
   async (command) => {
-    await expect(engine(`echo hm >&2; ${command}`).render(job())).rejects.toBeInstanceOf(RendererDied)
+    await expect(engine(`echo hm >&2; ${command}`).render(job())).rejects.toBeInstanceOf(RendererCrashed)
   },
 )
 

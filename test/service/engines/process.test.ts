@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { createProcessEngine } from '../../../src/service/engines/process.js'
-import { RendererDied } from '../../../src/service/engines/renderer-crashed.js'
+import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
 import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'
 import { temporaryFolder } from '../../support/service.js'
@@ -81,7 +81,7 @@ test('an error of the engine is the run’s failure, and the process lives on', 
   await engine.render(before)
   const failed = engine.render(job('error'))
   await expect(failed).rejects.toThrow('the paint has run out')
-  await expect(failed).rejects.not.toBeInstanceOf(RendererDied)
+  await expect(failed).rejects.not.toBeInstanceOf(RendererCrashed)
   const after = job('pid')
   await engine.render(after)
   expect(made(after)).toBe(made(before))
@@ -94,7 +94,7 @@ test.each([
 ])('a process that dies (%s) is told apart, and the next job gets a new one', async (prompt, words) => {
   const engine = createEngine()
   const died = engine.render(job(prompt))
-  await expect(died).rejects.toBeInstanceOf(RendererDied)
+  await expect(died).rejects.toBeInstanceOf(RendererCrashed)
   await expect(died).rejects.toThrow(words)
   await engine.render(job('pid'))
 })
@@ -143,5 +143,5 @@ test('an idle process is ended after a while, and every process when the engine 
   expect(made(second)).not.toBe(made(first))
   await engine.close()
   expect(exists(Number(made(second)))).toBe(false)
-  await expect(engine.render(job('pid'))).rejects.toBeInstanceOf(RendererDied)
+  await expect(engine.render(job('pid'))).rejects.toBeInstanceOf(RendererCrashed)
 })

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path'
 import { onAbort } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from '../engine.js'
-import { RendererDied } from '../renderer-crashed.js'
+import { RendererCrashed } from '../renderer-crashed.js'
 import { environmentOf, inputText, writeReferences } from './command-input.js'
 import { takeOutputs } from './command-outputs.js'
 import { type CommandEnd, startGroup } from './process-group.js'
@@ -37,7 +37,7 @@ export function createCommandEngine({ command, env, clock }: CommandEngineOption
       job.signal.throwIfAborted()
       judge(end)
       const outputs = await takeOutputs(job.folder)
-      if (outputs.length === 0) throw new Error(withWords('The engine left no output.', end.lastWords))
+      if (outputs.length === 0) throw new Error(withWords('The engine left no output.', end.stderrTail))
       return outputs
     } finally {
       forget()
@@ -68,11 +68,11 @@ const SIGNALLED = 128
  * A non-zero exit is the engine's own word on the run. An end by a signal is not: the system was out of memory, or
  * somebody killed it, so the run is tried again, a few times.
  */
-function judge({ code, signal, lastWords }: CommandEnd): void {
+function judge({ code, signal, stderrTail }: CommandEnd): void {
   if (code === 0) return
   const by = signal ?? signalOf(code)
-  if (by !== undefined) throw new RendererDied(`the engine was ended by ${by}`, lastWords)
-  throw new Error(withWords(`The engine ended with exit code ${code}.`, lastWords))
+  if (by !== undefined) throw new RendererCrashed(`the engine was ended by ${by}`, stderrTail)
+  throw new Error(withWords(`The engine ended with exit code ${code}.`, stderrTail))
 }
 
 const signalOf = (code: number | null): string | undefined =>

@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../../host/clock.js'
 import { groupIsAlive } from '../../../host/processes.js'
 import { settlesWithin } from '../../closing.js'
-import { hearLastWords } from '../stderr-tail.js'
+import { readStderrTail } from '../stderr-tail.js'
 
 export interface CommandLine {
   /** For `sh -c`. */
@@ -22,7 +22,7 @@ export interface CommandEnd {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   /** The end of standard error. */
-  readonly lastWords: string
+  readonly stderrTail: string
 }
 
 export interface Group {
@@ -62,7 +62,7 @@ export function startGroup(
     // Standard output is nobody's: the answer is in the files.
     stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
   })
-  const words = hearLastWords(child.stderr)
+  const words = readStderrTail(child.stderr)
   feed(child.stdin, stdin)
   const lifeline = child.stdio[3] as Writable & Readable
   lifeline.on('error', () => {})
@@ -92,7 +92,7 @@ export function startGroup(
       await clock.sleep(LOOK_EVERY_MS)
     await settlesWithin(LAST_WORDS_MS, closed, clock)
     for (const stream of [child.stdin, child.stderr, lifeline]) stream?.destroy()
-    return { code, signal, lastWords: words.said }
+    return { code, signal, stderrTail: words.text }
   }
 
   return { ended: endOfAll(), end }

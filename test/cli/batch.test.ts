@@ -394,3 +394,23 @@ describe('an account that says no in the middle', () => {
     expect((await admin.accounts())[0]?.runs).toBe(5)
   })
 })
+
+describe('a replica of the service that is behind', () => {
+  it.each(['run', 'batch'])('does not make %s give up a run that it has just paid for', async (command) => {
+    const batch = await createBatch([FOX])
+    let hidden = 0
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST' || request.url.pathname.startsWith('/outputs') || hidden === 3)
+        return batch.service.counting(request)
+      hidden++
+      return scripted({ status: 404, body: '' }).fetch(request)
+    }
+    const ran =
+      command === 'batch'
+        ? await batch.run([], { fetch })
+        : await batch.service.run(['run', 'image', 'a fox'], { fetch })
+    expect(ran).toMatchObject({ code: 0 })
+    expect(hidden).toBe(3)
+    expect(batch.posts()).toBe(1)
+  })
+})

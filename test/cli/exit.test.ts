@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { exitCodeOf } from '../../src/cli/process/exit.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
@@ -6,6 +7,23 @@ import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 
 const problem = (status: number, code: string) => ({ status, body: { error: { code, message: 'said so' } } })
+
+describe('the exit code of several errors', () => {
+  // Contract, section 4: the first that applies.
+  const ORDER = [13, 5, 4, 3, 7, 8, 9, 6, 10, 11, 12]
+  const errors = (...codes: readonly number[]) => codes.map((exitCode) => ({ exitCode }))
+
+  it.each(ORDER.slice(1).map((code, at) => [ORDER[at] ?? 0, code]))('%i goes before %i', (first, second) => {
+    expect(exitCodeOf(errors(second, first))).toBe(first)
+    expect(exitCodeOf(errors(first, second))).toBe(first)
+  })
+
+  it('is that of a bug or a signal before all of them, and 0 without errors', () => {
+    expect(exitCodeOf(errors(...ORDER, 1))).toBe(1)
+    expect(exitCodeOf(errors(13, 130))).toBe(130)
+    expect(exitCodeOf([])).toBe(0)
+  })
+})
 
 describe('a create', () => {
   it.each(
@@ -191,6 +209,25 @@ describe('a signal', () => {
     expect(code).toBe(130)
     expect(clock.monotonic()).toBe(atMs)
     expect(stderr).toContain('a run may exist and cost money')
+  })
+
+  it('stops further creates, and those that were answered are told of', async () => {
+    const interrupts = createInterrupts()
+    const requests: string[] = []
+    const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '9'], {
+      env: SET,
+      interrupts,
+      fetch: async (request) => {
+        requests.push(request.method)
+        if (requests.length === 3) interrupts.interrupt('SIGINT')
+        return scripted({ status: 201, body: { id: `run_${requests.length}` } }).fetch(request)
+      },
+    })
+    expect(code).toBe(130)
+    const created = requests.filter((method) => method === 'POST').length
+    expect(created).toBeLessThanOrEqual(5)
+    for (let run = 1; run <= created; run++) expect(stderr).toContain(`rushes wait run_${run}`)
+    expect(stderr).toContain(`${9 - created} of 9 runs were not created.`)
   })
 
   it('is silent when the reader of standard output went away', async () => {

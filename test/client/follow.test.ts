@@ -1,0 +1,127 @@
+/** How a run is followed, by table: every answer to a status request, and what follows from it. */
+import { describe, expect, it } from 'vitest'
+import type { StatusOutcome } from '../../src/client/fetch-status.js'
+import { beginFollow, errorAtLimit, type Follow, follow } from '../../src/client/follow.js'
+import { RushesError } from '../../src/errors.js'
+import type { RunState } from '../../src/protocol/run.js'
+
+const state = (status: string, phase: RunState['phase'], times: Partial<RunState> = {}): StatusOutcome => ({
+  kind: 'state',
+  state: {
+    id: 'r1',
+    status,
+    phase,
+    urls: [],
+    failure: undefined,
+    createdAt: undefined,
+    finishedAt: undefined,
+    service: {},
+    ...times,
+  },
+})
+const RUNNING = state('processing', 'going')
+const SUCCEEDED = state('succeeded', 'succeeded')
+const error = (httpStatus: number, code = 'service_error') =>
+  new RushesError(code, 'no', { httpStatus, exitCode: 8 })
+const refused = (httpStatus: number, code?: string): StatusOutcome => ({
+  kind: 'final',
+  error: error(httpStatus, code),
+})
+const trouble = (retryAfterMs = 0): StatusOutcome => ({ kind: 'trouble', error: error(500), retryAfterMs })
+
+const CREATED = beginFollow(0, 0)
+const FOREIGN = beginFollow(undefined, 0)
+const at = (nowMs: number, load = 0) => ({ nowMs, load })
+
+describe('one status request', () => {
+  it.each<[string, Follow, StatusOutcome, number, object]>([
+    [
+      'running: again in 1 to 2 s',
+      CREATED,
+      RUNNING,
+      1_000,
+      { is: 'running', next: { soonestMs: 1_000, latestMs: 2_000 } },
+    ],
+    ['succeeded', CREATED, SUCCEEDED, 1_000, { is: 'ended' }],
+    ['failed', CREATED, state('failed', 'failed'), 1_000, { is: 'ended' }],
+    ['trouble: again in 1 s', CREATED, trouble(), 1_000, { is: 'trouble', againInMs: 1_000 }],
+    ['or in what the service asks for', CREATED, trouble(9_000), 1_000, { is: 'trouble', againInMs: 9_000 }],
+    ['a refusal', CREATED, refused(401), 1_000, { is: 'gave up' }],
+    [
+      'a 404 of a run just created',
+      CREATED,
+      refused(404, 'run_not_found'),
+      9_999,
+      { is: 'trouble', againInMs: 1_000 },
+    ],
+    ['whatever its body says', CREATED, refused(404), 9_999, { is: 'trouble', againInMs: 1_000 }],
+    ['but not after 10 s', CREATED, refused(404), 10_000, { is: 'gave up' }],
+    ['nor of a run of another process', FOREIGN, refused(404), 1_000, { is: 'gave up' }],
+    ['another refusal is not excused', CREATED, refused(403), 1_000, { is: 'gave up' }],
+  ])('%s', (_, before, outcome, nowMs, step) => {
+    expect(follow(before, outcome, at(nowMs)).step).toMatchObject(step)
+  })
+
+  it('comes later when the budget is in use', () => {
+    expect(follow(CREATED, RUNNING, at(1_000, 1)).step).toMatchObject({
+      next: { soonestMs: 4_000, latestMs: 5_000 },
+    })
+  })
+
+  it('gives up after six tries and two minutes, and says so', () => {
+    let known = CREATED
+    const steps = [20, 40, 60, 80, 100, 120].map((second) => {
+      const { after, step } = follow(known, trouble(), at(second * 1_000))
+      known = after
+      return step
+    })
+    expect(steps.map(({ is }) => is)).toEqual([...Array.from({ length: 5 }, () => 'trouble'), 'gave up'])
+    expect(steps.at(-1)).toMatchObject({ error: { message: 'no. No good answer for two minutes.' } })
+  })
+
+  it('has full patience again after every good answer', () => {
+    const { after } = follow(follow(CREATED, trouble(), at(60_000)).after, RUNNING, at(70_000))
+    expect(after.patience).toEqual({ failures: 0, wakingMs: 0 })
+  })
+})
+
+describe('how long a run took', () => {
+  const took = (before: Follow, outcome: StatusOutcome, nowMs: number) => {
+    const { step } = follow(before, outcome, at(nowMs))
+    return step.is === 'ended' ? step.durationMs : 'not ended'
+  }
+  const seen = (nowMs: number) => follow(CREATED, RUNNING, at(nowMs)).after
+
+  it.each<[string, Follow, StatusOutcome, number, number | undefined]>([
+    [
+      'by the times of the service',
+      FOREIGN,
+      state('succeeded', 'succeeded', {
+        createdAt: '2026-01-01T00:00:00Z',
+        finishedAt: '2026-01-01T00:00:07Z',
+      }),
+      60_000,
+      7_000,
+    ],
+    ['in the middle between two requests', seen(4_000), SUCCEEDED, 5_000, 4_500],
+    ['or between the create and the first one', CREATED, SUCCEEDED, 1_000, 500],
+    ['not where they are far apart', seen(4_000), SUCCEEDED, 9_001, undefined],
+    ['nor for a run of another process', FOREIGN, SUCCEEDED, 1_000, undefined],
+  ])('%s', (_, before, outcome, nowMs, durationMs) => {
+    expect(took(before, outcome, nowMs)).toBe(durationMs)
+  })
+})
+
+describe('the error of a wait whose limit has passed', () => {
+  const limit = new RushesError('wait_timeout', 'over')
+
+  it.each<[string, readonly StatusOutcome[], string]>([
+    ['is the limit', [RUNNING], 'wait_timeout'],
+    ['also where nothing was answered yet', [], 'wait_timeout'],
+    ['is the trouble of a service that never answered', [trouble()], 'service_error'],
+    ['is the limit where it had answered before', [RUNNING, trouble()], 'wait_timeout'],
+  ])('%s', (_, outcomes, code) => {
+    const known = outcomes.reduce((before, outcome) => follow(before, outcome, at(1_000)).after, CREATED)
+    expect(errorAtLimit(known, limit).code).toBe(code)
+  })
+})

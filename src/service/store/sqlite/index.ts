@@ -10,9 +10,6 @@ import { MIGRATIONS } from './migrations.js'
 import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './statements.js'
 
-/** Written by a process that lives long, and as fast as it can: SQLite's own choice. */
-const LOG_PAGES = 1_000
-
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
 export function openSqliteStore(path: string): Store {
   const database = openPrivately(path)
@@ -24,7 +21,7 @@ export function openSqliteStore(path: string): Store {
 
 function openPrivately(path: string): OpenDatabase {
   try {
-    return openDatabase({ path, migrations: MIGRATIONS, logPages: LOG_PAGES })
+    return openDatabase({ path, migrations: MIGRATIONS })
   } catch (error) {
     if (!(error instanceof NewerFormat)) throw error
     throw usageError(

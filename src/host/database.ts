@@ -93,9 +93,21 @@ function enableWal(database: Database.Database, timeoutMs: number): void {
  */
 export function createDatabase({ path, migrations }: DatabaseOptions): void {
   createPrivately(path)
+  withDatabase(path, BUSY_TIMEOUT_MS, (database) =>
+    database.exec(`BEGIN; ${migrations.join(';')}; PRAGMA user_version = ${migrations.length}; COMMIT`),
+  )
+}
+
+/** Opens a file as it is, without creating or migrating it, while `work` runs. */
+export function withDatabase<Result>(
+  path: string,
+  busyTimeoutMs: number,
+  work: (database: Database.Database) => Result,
+): Result {
   const database = new Database(path)
   try {
-    database.exec(`BEGIN; ${migrations.join(';')}; PRAGMA user_version = ${migrations.length}; COMMIT`)
+    database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
+    return work(database)
   } finally {
     database.close()
   }
@@ -185,20 +197,20 @@ function migrate(open: OpenDatabase, database: Database.Database, migrations: re
  * Runs `work` in one process at a time. SQLite holds an operating system's lock on an empty file, which is released when
  * the process ends in any way.
  */
-export function exclusively<Result>(path: string, timeoutMs = BUSY_TIMEOUT_MS, work: () => Result): Result {
+export function exclusively<Result>(
+  path: string,
+  busyTimeoutMs = BUSY_TIMEOUT_MS,
+  work: () => Result,
+): Result {
   createPrivately(path)
-  const database = new Database(path)
-  try {
-    database.exec(`PRAGMA busy_timeout = ${Math.round(timeoutMs)}`)
+  return withDatabase(path, busyTimeoutMs, (database) => {
     database.exec('BEGIN EXCLUSIVE')
     try {
       return work()
     } finally {
       database.exec('ROLLBACK')
     }
-  } finally {
-    database.close()
-  }
+  })
 }
 
 /** Distinguishes a file from its replacement; undefined where there is none. */

@@ -36,7 +36,7 @@ function measured(times: number, work: () => void): Times {
 
 let calls = 0
 
-/** The real ledger, on a clock that goes 600 ms a grant: places become free as they do in life, and nobody waits. */
+/** The real ledger, on a clock that advances 600 ms for each grant, so that slots become free and nothing waits. */
 function granting(file: string, times: number): Times {
   let nowMs = performance.now()
   const ledger = openSharedLedger({
@@ -48,7 +48,7 @@ function granting(file: string, times: number): Times {
   const cost = measured(times, () => {
     nowMs += 600
     const taken = ledger.take('status')
-    if (!('settle' in taken)) throw new Error('no place was free')
+    if (!('settle' in taken)) throw new Error('no slot was free')
     taken.settle()
   })
   ledger.close()
@@ -77,7 +77,7 @@ async function main(): Promise<void> {
 const ms = (value: number): string => value.toFixed(3)
 
 async function grants(file: string, stop: string): Promise<void> {
-  console.log('\nA place under the limit, taken and given back:\n')
+  console.log('\nA slot of the limit, taken and settled:\n')
   row('processes', 'median ms', 'p99 ms')
   row('---', '--:', '--:')
   const alone = granting(file, 2_000)
@@ -139,7 +139,7 @@ function journals(folder: string): void {
     journal.unfinished(ADDRESS)
     journal.unconfirmed(ADDRESS)
   })
-  compare('what is usual', 300, (journal) => void journal.typicalDuration(ADDRESS, 'acme/cinema-1'))
+  compare('typical duration', 300, (journal) => void journal.typicalDuration(ADDRESS, 'acme/cinema-1'))
   let number = 0
   compare('of a run: intent, id, two statuses, one file', 200, (journal) => {
     const id = `new_${number++}`

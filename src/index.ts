@@ -1,5 +1,5 @@
 /**
- * The library: what the commands are made of, typed. Importing it has no side effects.
+ * The public library. Importing it has no side effects.
  *
  * ```ts
  * import { createClient } from 'rushes'
@@ -10,7 +10,7 @@
  * await client.close()
  * ```
  *
- * What stands here is the whole public interface: docs/api.md lists it, and a test compares.
+ * This file is the whole public interface. docs/api.md lists it, and a test compares.
  */
 import { parseBaseUrl } from './client/address.js'
 import { type Accepted, type CreateBody, createApiClient } from './client/index.js'
@@ -110,23 +110,23 @@ export function createClient(options: CreateClientOptions): Client {
     runIdField: options.runIdField,
   })
   const downloader = createDownloader({ fetch: network.fetch, clock, random: Math.random })
-  /** When the answer to a create came, until the run is waited for: a replica of the service may not know it at once. */
-  const bornMs = new Map<string, number>()
-  const fromBirth = (id: string, waitOptions: WaitOptions = {}) => {
-    const createdAtMs = bornMs.get(id)
-    bornMs.delete(id)
-    return { ...waitOptions, createdAtMs }
+  /** When each create was answered, until the first wait: a replica of the service may not know the run at once. */
+  const createdAtMs = new Map<string, number>()
+  const sinceCreate = (id: string, waitOptions: WaitOptions = {}) => {
+    const options = { ...waitOptions, createdAtMs: createdAtMs.get(id) }
+    createdAtMs.delete(id)
+    return options
   }
   return {
     baseUrl: api.baseUrl,
     async create(body, createOptions = {}) {
       const accepted = await api.create(body, createOptions)
-      bornMs.set(accepted.id, clock.monotonic())
+      createdAtMs.set(accepted.id, clock.monotonic())
       return accepted
     },
     get: api.get,
-    wait: (id, waitOptions) => api.wait(id, fromBirth(id, waitOptions)),
-    states: (id, waitOptions) => api.states(id, fromBirth(id, waitOptions)),
+    wait: (id, waitOptions) => api.wait(id, sinceCreate(id, waitOptions)),
+    states: (id, waitOptions) => api.states(id, sinceCreate(id, waitOptions)),
     async download(run, { folder = '.', overwrite, signal } = {}) {
       const outputs = run.urls.map((url, at) => ({
         url,

@@ -1,6 +1,6 @@
 /**
- * Databases that turn out to be damaged, among processes that use them at the same time: one sets the file aside, and
- * all go on with the one that takes its place. Nothing is deleted, since somebody may still get something out of it.
+ * Recovery from a corrupt database that several processes use: one of them quarantines the file under another name, and all
+ * continue with a new one. Nothing is deleted, since parts of the file may still be readable.
  */
 import { copyFileSync, linkSync, renameSync, rmSync } from 'node:fs'
 import {
@@ -13,21 +13,20 @@ import {
 } from './database.js'
 import { errorCode } from './directories.js'
 
-/** SQLite's words for a file that is not, or not any more, a database that it can read. */
 export const isCorruption = (error: unknown): boolean =>
   /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(error) ?? '')
 
-/** So a file also looks that is being set aside at this moment. */
+/** Errors of a file that another process is quarantining at this moment. */
 const isBeingReplaced = (error: unknown): boolean =>
   /^(SQLITE_(IOERR|CANTOPEN|READONLY_DBMOVED)|ENOENT$)/.test(errorCode(error) ?? '')
 
-/** Files that are taken away as often while they are opened are taken away by no neighbour that mends. */
+/** A file that changes this often while it is opened is not being quarantined: give up. */
 const MAX_ATTEMPTS = 5
 
-/** Opens, with a damaged file first set aside. `onSetAside` is told the name that it has now. */
+/** Quarantines a corrupt file first; `onQuarantine` gets its new name. */
 export function openOrQuarantine(
   options: DatabaseOptions,
-  onSetAside: (aside: string) => void,
+  onQuarantine: (quarantined: string) => void,
 ): OpenDatabase {
   for (let attempt = 1; ; attempt++) {
     const found = inodeOf(options.path)
@@ -37,8 +36,8 @@ export function openOrQuarantine(
       open.close()
     } catch (error) {
       if (attempt === MAX_ATTEMPTS) throw error
-      if (isCorruption(error)) quarantine(options, found, onSetAside)
-      // Whoever has the old file and the new log can be told anything: what counts is whether it is the old one.
+      if (isCorruption(error)) quarantine(options, found, onQuarantine)
+      // With an old file and a new log any error is possible: try again if the file was replaced meanwhile.
       else if (!(inodeOf(options.path) !== found || (isBeingReplaced(error) && isReplaced(options, found))))
         throw error
     }
@@ -46,39 +45,39 @@ export function openOrQuarantine(
 }
 
 /**
- * Gives the file `found` another name, which `onSetAside` is told, and its own name to a new database. Nothing is done when
- * it is not there any more, because a neighbour was first.
+ * Renames the file with inode `found`, tells `onQuarantine` the new name, and puts a new database in its place. Does nothing
+ * when another process has replaced the file already.
  *
- * SQLite finds what belongs to a database (-wal, -shm) by its name, so whoever opens at the wrong moment could join
- * the new file to the log of the old one. Therefore there is always a whole file under the name, the new one takes it
- * in one step, and the log goes before.
+ * SQLite finds the log (-wal, -shm) by the name of the database, so a process that opens the file at the wrong moment could
+ * combine the new file with the old log. So the old log is moved first, and the new file then replaces the old one in one
+ * step.
  */
 export function quarantine(
   options: DatabaseOptions,
   found: number | undefined,
-  onSetAside: (aside: string) => void,
+  onQuarantine: (quarantined: string) => void,
 ): void {
   const { path } = options
-  const aside = `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
+  const quarantined = `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
   const isOurs = whileReplacing(options, () => {
     if (found === undefined || inodeOf(path) !== found) return false
     const fresh = `${path}.new`
     removeAll(fresh)
     createDatabase({ ...options, path: fresh })
-    addName(path, aside)
-    for (const ending of LOGS) moveIfThere(path + ending, aside + ending)
+    addName(path, quarantined)
+    for (const ending of LOGS) moveIfThere(path + ending, quarantined + ending)
     renameSync(fresh, path)
     return true
   })
-  if (isOurs) onSetAside(aside)
+  if (isOurs) onQuarantine(quarantined)
 }
 
-/** Waits for a neighbour that may be mending; whether the file is another one now. */
+/** Waits for a process that may be quarantining the file; whether the file was replaced. */
 function isReplaced(options: DatabaseOptions, found: number | undefined): boolean {
   try {
     return whileReplacing(options, () => inodeOf(options.path) !== found)
   } catch {
-    // Where there can be no lock nobody mends; what went wrong first is what is to be told.
+    // Without a lock nobody can quarantine: report the first error.
     return false
   }
 }
@@ -92,7 +91,7 @@ function removeAll(path: string): void {
   for (const each of ['', ...LOGS]) rmSync(path + each, { force: true })
 }
 
-/** A second name; a copy where the file system knows no second names. */
+/** A hard link, or a copy where the file system has no links. */
 function addName(path: string, name: string): void {
   try {
     linkSync(path, name)

@@ -1,13 +1,7 @@
-/**
- * SQLite as any program needs it: private files, several processes at once, numbered migrations. Knows nothing of
- * what is stored.
- */
-
+/** SQLite: private files that several processes use at once, with numbered migrations. Knows nothing of what is stored. */
 import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import Database from 'libsql'
-import { messageOf } from '../errors.js'
 import { errorCode, makeFolders } from './directories.js'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -19,60 +13,52 @@ export interface OpenDatabase {
   get(sql: string, ...values: readonly Value[]): Row | undefined
   all(sql: string, ...values: readonly Value[]): readonly Row[]
   /**
-   * Everything or nothing. Takes the write lock at once: a transaction that begins by reading and then writes
-   * could be refused by a neighbour in between, whatever the busy timeout says.
+   * All or nothing. Takes the write lock at once: a transaction that reads first and then writes can fail with
+   * SQLITE_BUSY whatever the busy timeout is.
    */
   transaction<Result>(work: () => Result): Result
-  /** Everything that is read in it is as of one moment; neighbours may write meanwhile. */
+  /** All reads in it see the same state; other processes may write meanwhile. */
   snapshot<Result>(work: () => Result): Result
-  /** False when the file was removed, or another one has its name now: what is written here is found by nobody. */
+  /** False when the file was removed or replaced: what is written here is lost. */
   isCurrent(): boolean
-  /** Which file that is, whatever it is called by now. */
+  /** Identifies the file, also after it was renamed. */
   readonly inode: number | undefined
   close(): void
 }
 
-/** The file is of a later version of the program than this one. */
+/** The file was written by a newer version of the program. */
 export class NewerFormat extends Error {
   override readonly name = 'NewerFormat'
 }
 
 export interface DatabaseOptions {
   readonly path: string
-  /** Whole scripts; number n brings the file from version n to n+1. They never change once released. */
+  /** Script n migrates from version n to n+1. A released script never changes. */
   readonly migrations: readonly string[]
-  /** How long a statement waits for a neighbour's write lock. */
+  /** How long a statement waits for the lock of another process. */
   readonly busyTimeoutMs?: number
   /**
-   * `FULL`: what was committed outlives a power failure. `OFF`: the system is never waited for; a crash of a process
-   * harms nothing, a power failure may damage the file.
+   * `FULL`: a commit survives a power failure. `OFF`: no fsync; a commit survives a crash of the process, and a power
+   * failure may corrupt the file.
    */
   readonly synchronous?: 'FULL' | 'OFF'
-  /**
-   * After how many pages what was written goes from the log into the file. A log that nobody has open is read as a whole by
-   * the next who opens the file, so processes that live shortly want a short one, and a service a long one.
-   */
-  readonly logPages?: number
 }
 
-/** Throws `NewerFormat`, or the database's own error when the file is damaged or cannot be made. */
+/** Throws `NewerFormat`, or the database's error when the file is corrupt or cannot be created. */
 export function openDatabase({
   path,
   migrations,
   busyTimeoutMs = BUSY_TIMEOUT_MS,
   synchronous = 'FULL',
-  logPages = SHORT_LOG_PAGES,
 }: DatabaseOptions): OpenDatabase {
   createPrivately(path)
   const inode = inodeOf(path)
   const database = new Database(path)
   try {
-    // libsql waits for nobody by default, and -wal and -shm take the mode of the file itself.
+    // libsql's default is 0.
     database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
-    becomeWal(database, busyTimeoutMs)
-    database.exec(
-      `PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = ${logPages}`,
-    )
+    enableWal(database, busyTimeoutMs)
+    database.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON`)
     const open = wrap(database, path, inode)
     migrate(open, database, migrations)
     return open
@@ -82,45 +68,52 @@ export function openDatabase({
   }
 }
 
-/** How long a neighbour is waited for where nothing else is said. */
 const BUSY_TIMEOUT_MS = 10_000
 const BUSY_PAUSE_MS = 5
-/** The same for whoever only looks. */
-const READONLY_BUSY_TIMEOUT_MS = 200
-/** With a thousand pages, SQLite's own choice, opening a file takes two thirds longer. */
-const SHORT_LOG_PAGES = 64
 
 /**
- * A new file becomes a WAL file by a lock that SQLite does not wait for, whatever the busy timeout says: of several
- * processes that start at once, all but one are turned away. So it is asked again here; a file that is one already
- * answers at once.
+ * Switching a new file to WAL needs a lock for which SQLite ignores the busy timeout, so when several processes start at
+ * once all but one fail. Retries here instead. For a file that is in WAL mode already this returns at once.
  */
-function becomeWal(database: Database.Database, patienceMs: number): void {
+function enableWal(database: Database.Database, timeoutMs: number): void {
   for (let waitedMs = 0; ; waitedMs += BUSY_PAUSE_MS) {
     try {
       database.exec('PRAGMA journal_mode = WAL')
       return
     } catch (error) {
-      if (errorCode(error) !== 'SQLITE_BUSY' || waitedMs > patienceMs) throw error
+      if (errorCode(error) !== 'SQLITE_BUSY' || waitedMs > timeoutMs) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_PAUSE_MS)
     }
   }
 }
 
 /**
- * A new database, whole in its one file, and held by nobody when it returns. Not so `openDatabase`: its statements, and
- * with them its locks and its log, last until the garbage collector comes, whatever `close` says.
+ * Creates a database that is complete in its one file, with no open handles when this returns. With `openDatabase`, prepared
+ * statements keep locks and the log open until they are garbage collected, even after `close`.
  */
 export function createDatabase({ path, migrations }: DatabaseOptions): void {
   createPrivately(path)
+  withDatabase(path, BUSY_TIMEOUT_MS, (database) =>
+    database.exec(`BEGIN; ${migrations.join(';')}; PRAGMA user_version = ${migrations.length}; COMMIT`),
+  )
+}
+
+/** Opens a file as it is, without creating or migrating it, while `work` runs. */
+export function withDatabase<Result>(
+  path: string,
+  busyTimeoutMs: number,
+  work: (database: Database.Database) => Result,
+): Result {
   const database = new Database(path)
   try {
-    database.exec(`BEGIN; ${migrations.join(';')}; PRAGMA user_version = ${migrations.length}; COMMIT`)
+    database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
+    return work(database)
   } finally {
     database.close()
   }
 }
 
+/** Mode 0600, which -wal and -shm inherit; libsql would create it 0644. */
 function createPrivately(path: string): void {
   makeFolders(dirname(path), 0o700)
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
@@ -157,9 +150,8 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
   const transaction = <Result>(work: () => Result): Result => inTransaction('BEGIN IMMEDIATE', work)
 
   /**
-   * A write by itself takes the lock first too. SQLite leaves a statement that was refused the lock (SQLITE_BUSY) in the
-   * middle, libsql does not put it back, and while it stands there nothing that this connection writes is committed:
-   * seen here, with answers that said it was. A refused BEGIN leaves nothing behind.
+   * A single write runs in a transaction too. libsql does not reset a statement that failed with SQLITE_BUSY, and until that
+   * is reset this connection commits nothing, although further writes report success. A failed BEGIN has no such effect.
    */
   function perform<Result>(sql: string, work: (statement: Database.Statement) => Result): Result {
     const { statement, writes } = prepare(sql)
@@ -167,7 +159,7 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
   }
 
   return {
-    // Values as a list: a single null would be taken for an object of named ones.
+    // As a list: libsql takes a single null for an object of named values.
     run: (sql, ...values) => perform(sql, (statement) => ({ changes: statement.run(values).changes })),
     get: (sql, ...values) => perform(sql, (statement) => statement.get(values) as Row | undefined),
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
@@ -177,6 +169,12 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
     inode,
     close: () => {
       statements.clear()
+      try {
+        // Into the main file, so that nothing is lost with the log. Waits for no other process.
+        exec('PRAGMA wal_checkpoint(PASSIVE)')
+      } catch {
+        // The next process that opens the file reads the log.
+      }
       database.close()
     },
   }
@@ -186,7 +184,7 @@ function migrate(open: OpenDatabase, database: Database.Database, migrations: re
   const version = () => Number(open.get('PRAGMA user_version')?.user_version ?? 0)
   if (version() === migrations.length) return
   open.transaction(() => {
-    // Asked again under the lock: a neighbour that started at the same time may have done the work.
+    // Read again under the lock: another process may have migrated meanwhile.
     const from = version()
     if (from > migrations.length)
       throw new NewerFormat(`format ${from}, this version knows formats up to ${migrations.length}`)
@@ -196,70 +194,24 @@ function migrate(open: OpenDatabase, database: Database.Database, migrations: re
 }
 
 /**
- * Work that one process at a time does. The lock is one that the operating system holds on an empty file, which stays: it
- * goes with the process, however that ends.
+ * Runs `work` in one process at a time. SQLite holds an operating system's lock on an empty file, which is released when
+ * the process ends in any way.
  */
-export function exclusively<Result>(path: string, patienceMs = BUSY_TIMEOUT_MS, work: () => Result): Result {
+export function exclusively<Result>(
+  path: string,
+  busyTimeoutMs = BUSY_TIMEOUT_MS,
+  work: () => Result,
+): Result {
   createPrivately(path)
-  const database = new Database(path)
-  try {
-    database.exec(`PRAGMA busy_timeout = ${Math.round(patienceMs)}`)
+  return withDatabase(path, busyTimeoutMs, (database) => {
     database.exec('BEGIN EXCLUSIVE')
     try {
       return work()
     } finally {
       database.exec('ROLLBACK')
     }
-  } finally {
-    database.close()
-  }
+  })
 }
 
-/** The file and what has been written to it but not into it. */
-export const sizeOfDatabase = (path: string): number =>
-  [path, `${path}-wal`].reduce((sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0), 0)
-
-/** What tells a file from another one that gets its name; undefined where there is none. */
+/** Distinguishes a file from its replacement; undefined where there is none. */
 export const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
-
-/**
- * The rows of one query, of a file that is opened to be read alone: it is neither made nor migrated, and nobody is waited
- * for longer than a person who presses a key notices. Throws whatever stands in the way.
- */
-export function readRows(path: string, sql: string, ...values: readonly Value[]): readonly Row[] {
-  const database = new Database(`${pathToFileURL(path).href}?mode=ro`)
-  try {
-    // A neighbour that ends tidies up, and holds the file for a moment.
-    database.exec(`PRAGMA busy_timeout = ${READONLY_BUSY_TIMEOUT_MS}`)
-    return database.prepare(sql).all(values) as Row[]
-  } finally {
-    database.close()
-  }
-}
-
-export interface Inspection {
-  /** The number of migrations that it went through; 0 when it cannot be told. */
-  readonly version: number
-  /** `ok`, or what is wrong with it. */
-  readonly integrity: string
-}
-
-/** Looks a file through without writing to it, without waiting long, and without setting anything aside. */
-export function inspectDatabase(path: string): Inspection {
-  try {
-    const database = new Database(path)
-    try {
-      database.exec('PRAGMA busy_timeout = 2000')
-      const [found] = database.prepare('PRAGMA user_version').all() as { user_version: number }[]
-      const rows = database.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[]
-      return {
-        version: found?.user_version ?? 0,
-        integrity: rows.map(({ integrity_check }) => integrity_check).join('; '),
-      }
-    } finally {
-      database.close()
-    }
-  } catch (error) {
-    return { version: 0, integrity: messageOf(error) }
-  }
-}

@@ -1,4 +1,4 @@
-/** Looks at folders, and makes them. Apart from `files.ts`, which loads more than most commands need. */
+/** Checks and creates folders. Separate from `files.ts`, which loads more than most commands need. */
 
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -9,7 +9,7 @@ export const errorCode = (error: unknown): string | undefined => {
   return typeof code === 'string' ? code : undefined
 }
 
-/** Whether there is a folder, or a link to one. Whatever cannot be looked at is none. */
+/** Whether `path` is a folder, or a link to one. False when it cannot be read. */
 export function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory()
@@ -19,8 +19,8 @@ export function isFolder(path: string): boolean {
 }
 
 /**
- * The folder and those above it. Not by Node's own `recursive`, which tries for ever where a file system answers
- * ENOENT to every attempt, as /proc does.
+ * Creates a folder and its parents. Node's `recursive` does not end where a file system always answers ENOENT, as /proc
+ * does.
  */
 export function makeFolders(path: string, mode?: number): void {
   try {
@@ -32,20 +32,20 @@ export function makeFolders(path: string, mode?: number): void {
     try {
       mkdirSync(path, mode)
     } catch (again) {
-      // A neighbour may have made it in the same moment.
+      // Another process may have created it at the same moment.
       if (errorCode(again) !== 'EEXIST' || !isFolder(path)) throw again
     }
   }
 }
 
-/** Why nothing can be made in a folder, which may not exist yet; undefined when it can. A look, no promise. */
+/** Why no file can be created in a folder, which may not exist yet; undefined when one can. An early check only. */
 export function reasonUnwritable(folder: string): string | undefined {
-  for (let place = resolve(folder); ; place = dirname(place)) {
+  for (let existing = resolve(folder); ; existing = dirname(existing)) {
     try {
-      accessSync(place, constants.W_OK | constants.X_OK)
+      accessSync(existing, constants.W_OK | constants.X_OK)
       return undefined
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT' || dirname(place) === place) return messageOf(error)
+      if (errorCode(error) !== 'ENOENT' || dirname(existing) === existing) return messageOf(error)
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Files that survive crashes and neighbours: everything is written under a temporary name in the folder where it
- * belongs, and gets its own name when it is whole. Errors are the system's own, with their `code`.
+ * Files that survive crashes and other processes: content is written to a temporary file in the same folder, which is
+ * renamed when it is complete. Throws the system's errors.
  */
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, link, mkdtemp, open, readFile, rename, unlink } from 'node:fs/promises'
@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { errorCode, makeFolders } from './directories.js'
 
-/** What one component of a path may hold on the file systems in use (ext4, APFS, NTFS). */
+/** The longest file name on common file systems (ext4, APFS, NTFS). */
 export const MAX_NAME_BYTES = 255
 
-/** The longest beginning of at most `mostBytes` bytes of UTF-8 that cuts no character in two. */
+/** The longest beginning of at most `maxBytes` bytes of UTF-8, in whole characters. */
 export function cutToBytes(text: string, maxBytes: number): string {
   let kept = ''
   let bytes = 0
@@ -23,17 +23,17 @@ export function cutToBytes(text: string, maxBytes: number): string {
   return kept
 }
 
-/** A hidden name, different at every call, in the folder of `path`, and never too long because `path` is long. */
+/** A unique hidden name in the folder of `path`, shortened to what file systems allow. */
 export function temporaryBeside(path: string): string {
   const ending = `.${randomBytes(6).toString('hex')}.part`
   const beginning = cutToBytes(basename(path), MAX_NAME_BYTES - ending.length - 1)
   return join(dirname(path), `.${beginning}${ending}`)
 }
 
-/** A new folder for the user alone, in the system's place for temporary files. */
+/** A new private folder in the system's temporary folder. */
 export const makeTemporaryFolder = (prefix: string): Promise<string> => mkdtemp(join(tmpdir(), prefix))
 
-/** Removes a file that may already be gone. */
+/** Removes a file if it exists. */
 export async function removeFile(path: string): Promise<void> {
   try {
     await unlink(path)
@@ -42,10 +42,7 @@ export async function removeFile(path: string): Promise<void> {
   }
 }
 
-/**
- * Writes all of `bytes`: a single `write` may take less than it was given. Where the file stands, unless `position` says
- * from where on.
- */
+/** Writes all of `bytes`, at `position` or at the current one: a single `write` may write less. */
 export async function writeFully(handle: FileHandle, bytes: Uint8Array, position?: number): Promise<void> {
   for (let offset = 0; offset < bytes.byteLength; ) {
     const at = position === undefined ? null : position + offset
@@ -54,7 +51,7 @@ export async function writeFully(handle: FileHandle, bytes: Uint8Array, position
   }
 }
 
-/** Waits until the disk holds the file. File systems that cannot say so are taken at their word. */
+/** fsync; does nothing on file systems that do not support it. */
 export async function flush(handle: FileHandle): Promise<void> {
   try {
     await handle.sync()
@@ -64,8 +61,8 @@ export async function flush(handle: FileHandle): Promise<void> {
 }
 
 /**
- * Replaces or makes `path` in one step: a reader sees the old content or the new one, never a part.
- * `mode` is that of a new file, less the umask. Unless it is flushed, a failure of the machine may leave neither.
+ * Replaces or creates `path` in one step: a reader sees the old content or the new one. `mode` is less the umask. Unless
+ * flushed, the content may be lost on power failure.
  */
 export async function writeAtomically(
   path: string,
@@ -88,18 +85,18 @@ export async function writeAtomically(
   }
 }
 
-/** The same bytes under another name, in one step; its folders are made. */
+/** Copies a file in one step, and creates the folders of `to`. */
 export async function copyAtomically(from: string, to: string): Promise<void> {
   makeFolders(dirname(to))
   await writeAtomically(to, await readFile(from))
 }
 
-/** File systems without hard links (FAT, some network and container mounts) answer with one of these. */
+/** Errors of file systems without hard links (FAT, some network and container mounts). */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV', 'EINVAL'])
 
 /**
- * Renames a file, and fails with EEXIST where there is something already, also when it came a moment ago: a plain
- * rename would replace it. `linkFile` is for tests.
+ * Renames a file, and fails with EEXIST if `to` exists, without a race: a plain rename would replace it. `linkFile` is for
+ * tests.
  */
 export async function moveWithoutReplacing(from: string, to: string, linkFile = link): Promise<void> {
   try {
@@ -111,7 +108,7 @@ export async function moveWithoutReplacing(from: string, to: string, linkFile = 
   await removeFile(from).catch(() => {})
 }
 
-/** Without links, the name is taken by an empty file first, which then is our own to replace. */
+/** Without links, reserves the name with an empty file first, and replaces that. */
 async function claimThenMove(from: string, to: string): Promise<void> {
   const claim = await open(to, 'wx')
   await claim.close()

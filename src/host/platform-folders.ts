@@ -1,4 +1,4 @@
-/** Where the platform keeps a program's settings and its state. */
+/** The platform's folders for settings and state. */
 import { posix, win32 } from 'node:path'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -38,10 +38,10 @@ export function platformFolders(
   }
 }
 
-/** Node's `os` is loaded when it is asked for, since it hardly ever is: the variables say it. */
+/** Loads `node:os` only when the variables do not tell the home folder. */
 export const systemHome = (): string => process.getBuiltinModule('node:os').homedir()
 
-/** A user id without an account has none, and Node throws: container engines then say `/`, and so do we. */
+/** Node throws for a user id without an account; container engines use `/` then, and so do we. */
 function homeOf(askSystem: () => string): string {
   try {
     return askSystem()

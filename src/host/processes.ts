@@ -1,10 +1,10 @@
-/** Neighbours on this machine: whether the process that left a mark somewhere is still there. */
+/** Whether a process of this machine that is recorded somewhere still runs. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A process, told apart from a later one that was given the same number. */
+/** Distinguishes a process from a later one with the same id. */
 export interface ProcessMark {
   readonly pid: number
-  /** When it began, in the system's own ticks since boot; undefined where the system does not say. */
+  /** Start time in ticks since boot; undefined where the system does not tell it. */
   readonly startedAt: string | undefined
 }
 
@@ -12,20 +12,20 @@ export const markOf = (pid: number): ProcessMark => ({ pid, startedAt: statOf(pi
 
 let own: ProcessMark | undefined
 
-/** Of this process: asked once. */
+/** Of this process. Cached. */
 export function ownMark(): ProcessMark {
   own ??= markOf(process.pid)
   return own
 }
 
-/** Whether the process is still there. One whose start is not known is taken for alive while its number is in use. */
+/** Whether the process still runs. Without a known start time, whether any process has its id. */
 export function isAlive({ pid, startedAt }: ProcessMark): boolean {
   if (!processExists(pid)) return false
   const now = statOf(pid)?.startedAt
   return startedAt === undefined || now === undefined || startedAt === now
 }
 
-/** Signal 0 asks and does nothing; a process of somebody else's exists too. */
+/** Signal 0 only checks; EPERM means that another user's process exists. */
 export function processExists(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -36,20 +36,19 @@ export function processExists(pid: number): boolean {
 }
 
 /**
- * A process that was killed keeps its number until its parent asks after it, and in a container without an init nobody
- * ever does: seen here, where a service killed with -9 held its runs until the lease ended.
+ * A killed process keeps its id until its parent reaps it, and in a container without an init nobody does: a service killed
+ * with -9 then held its runs until its lease expired.
  */
 const isZombie = (pid: number): boolean => /^[ZX]/.test(statOf(pid)?.state ?? '')
 
 /**
- * Whether a process group has a member that lives. Zombies do not count, where /proc tells them apart: nobody may ever
- * ask after them.
+ * Whether a process group has a running member. Zombies do not count where /proc shows them: they may never be reaped.
  */
 export function groupIsAlive(leader: number): boolean {
   try {
     process.kill(-leader, 0)
   } catch {
-    // Nobody is there; macOS says EPERM of a group that holds nothing but zombies.
+    // No member; macOS answers EPERM for a group of zombies.
     return false
   }
   const members = pidsInProc()?.filter((pid) => statOf(pid)?.group === leader)
@@ -70,7 +69,7 @@ interface Stat {
   readonly startedAt: string | undefined
 }
 
-/** From /proc, where there is one. The name of the command may hold spaces and brackets: the last `)` ends it. */
+/** From /proc, where it exists. The command's name may contain spaces and brackets, so it ends at the last `)`. */
 function statOf(pid: number): Stat | undefined {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')

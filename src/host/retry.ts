@@ -1,4 +1,4 @@
-/** The only retry loop of the program. What is retryable, and after how long, is the caller's pure decision. */
+/** The only retry loop. The caller decides, in a pure function, what is retried and when. */
 import type { Clock } from './clock.js'
 
 export type RetryDecision<Value> =
@@ -7,9 +7,9 @@ export type RetryDecision<Value> =
   | { readonly retryInMs: number }
 
 export interface Retry<Outcome, Value> {
-  /** One try; it must turn its expected failures into an outcome. What it throws ends the loop. */
+  /** One attempt. Expected failures are outcomes; what it throws ends the loop. */
   attempt(number: number): Promise<Outcome>
-  /** What the outcome of try `number` (from 1) means. */
+  /** What follows from the outcome of attempt `number` (from 1). */
   decide(outcome: Outcome, number: number): RetryDecision<Value>
   readonly clock: Pick<Clock, 'sleep'>
   readonly signal?: AbortSignal | undefined

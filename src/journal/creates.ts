@@ -1,4 +1,4 @@
-/** The life of a create in the journal, from the intent to what became of it. */
+/** A create in the journal, from the intent to its outcome. */
 import { randomBytes } from 'node:crypto'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark } from '../host/processes.js'
@@ -11,27 +11,25 @@ export interface Intent {
   readonly kind: string | undefined
   readonly model: string
   readonly input: unknown
-  /** What the input means, where its text changes from call to call (a fresh link of an earlier output). */
+  /** Identifies the input where its text changes from call to call (a fresh link to an earlier output). */
   readonly meaning?: unknown
 }
 
+/** Why it is not known what became of a run. */
 export interface UnknownOutcome {
   readonly code: string
   readonly message: string
-  /** What came back, if anything did. */
+  /** The response, if there was one. */
   readonly answerStatus?: number | undefined
   readonly answer?: string | undefined
 }
 
 export type ForgetResult = 'forgotten' | 'unknown' | 'sending' | 'exists'
 
-/**
- * Where an intent is written. The number alone would not do: a journal that is begun anew, because the file was damaged
- * or removed, gives the same numbers again, to other processes too.
- */
+/** Identifies the row of an intent. The number alone is not enough: a new journal reuses the numbers of a quarantined one. */
 export interface IntentRow {
   readonly row: number
-  /** What the row is called as long as it has no id, such as ~3f2a. */
+  /** The name of a row without an id, such as ~3f2a. */
   readonly key: string
 }
 
@@ -60,7 +58,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): I
   })
 }
 
-/** Short enough to be typed; longer when many are in use. */
+/** Short enough to type; longer when many are in use. */
 function freeKey(db: OpenDatabase): string {
   for (let digits = 4; ; digits++) {
     const key = `~${randomBytes(digits).toString('hex').slice(0, digits)}`
@@ -72,7 +70,7 @@ export function retract(db: OpenDatabase, { row, key }: IntentRow): void {
   db.run(`DELETE FROM runs WHERE row = ? AND key = ? AND phase = 'sending'`, row, key)
 }
 
-/** Also where the row was already given up: another process may have taken this one for dead. Whether it was there. */
+/** Also for an unconfirmed row: another process may have taken this one for dead. Whether the row exists. */
 export function accept(db: OpenDatabase, { row, key }: IntentRow, id: string, status: string): boolean {
   const { changes } = db.run(
     `UPDATE runs SET id = ?, key = NULL, phase = 'going', status = ?, pid = NULL, started_at = NULL,
@@ -85,7 +83,7 @@ export function accept(db: OpenDatabase, { row, key }: IntentRow, id: string, st
   return changes > 0
 }
 
-/** Whether the row was there. */
+/** Whether the row exists. */
 export function markUnconfirmed(
   db: OpenDatabase,
   { row, key }: IntentRow,
@@ -105,7 +103,7 @@ export function markUnconfirmed(
   return changes > 0
 }
 
-/** A create whose process is gone will not hear what became of it. */
+/** A create whose process has ended will not learn its outcome. */
 export function markOrphansUnconfirmed(db: OpenDatabase): void {
   for (const { row, pid, started_at } of db.all(
     `SELECT row, pid, started_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`,
@@ -121,7 +119,7 @@ export function markOrphansUnconfirmed(db: OpenDatabase): void {
   }
 }
 
-/** A run that exists is not forgotten: whoever paid for it may still want it. */
+/** Refuses a run that exists: it was paid for and may still be wanted. */
 export function forget(db: OpenDatabase, name: string, address: string | undefined): ForgetResult {
   const found =
     db.get('SELECT * FROM runs WHERE key = ?', name) ??

@@ -1,8 +1,8 @@
-/** What of a request is kept, and what makes two requests the same. Pure. */
+/** What is stored of a request, and when two requests are the same. Pure. */
 import { createHash } from 'node:crypto'
 
 export interface DataSummary {
-  /** 64 hexadecimal digits, of the bytes that the URL stands for. */
+  /** 64 hexadecimal digits, of the decoded bytes. */
   readonly sha256: string
   readonly bytes: number
   readonly content_type: string
@@ -10,7 +10,7 @@ export interface DataSummary {
 
 const DATA_URL = /^data:([^,;]*)((?:;[^,;]*)*),(.*)$/is
 
-/** A data: URL as what identifies its content; undefined for any other text. */
+/** Identifies the content of a data: URL; undefined for any other text. */
 export function summaryOf(text: string): DataSummary | undefined {
   if (!/^data:/i.test(text)) return undefined
   const [, type = '', parameters = '', payload = ''] = DATA_URL.exec(text) ?? []
@@ -32,7 +32,7 @@ const unescaped = (text: string): string => {
   }
 }
 
-/** The same value, in which every data: URL is its summary: megabytes of pictures are no part of a journal. */
+/** Replaces every data: URL by its summary, since images are too large for the journal. */
 export function withoutData(value: unknown): unknown {
   if (typeof value === 'string') return summaryOf(value) ?? value
   if (Array.isArray(value)) return value.map(withoutData)
@@ -40,7 +40,7 @@ export function withoutData(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutData(each)]))
 }
 
-/** Equal for the same model and input, whatever the order of the fields. */
+/** Equal for the same model and input; the order of fields does not matter. */
 export const identityOf = (model: string, input: unknown): string =>
   createHash('sha256')
     .update(canonical({ model, input: withoutData(input) }))

@@ -1,9 +1,9 @@
 /**
- * What this machine has run: intents before they are sent, ids, statuses, outputs, files. Many processes write at
- * once. What `intend` and `accept` wrote is on the disk when they return; so is everything else, at the same price.
+ * The runs created on this machine: intents before they are sent, ids, statuses, outputs, files. Several processes write at
+ * the same time, and every write is on the disk when its call returns.
  *
- * Limits: it knows the runs that were created here, and none that others made with the same key. It never holds the
- * key, and of pictures sent as data: URLs only what identifies them.
+ * Limits: runs that were created elsewhere with the same key are not in it. It never contains the API key, and of data: URLs
+ * only what identifies their content.
  */
 import { openOrQuarantine, quarantine } from '../host/corruption.js'
 import type { OpenDatabase, Row } from '../host/database.js'
@@ -27,25 +27,26 @@ import { recordFiles, recordNotFound, recordStatus, type StatusUpdate } from './
 import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from './typical-duration.js'
 
 export interface Journal {
-  /** Directly before the bytes are sent. */
+  /** To be called directly before the bytes are sent. */
   intend(intent: Intent): IntentRow
-  /** It was certainly not accepted. */
+  /** Removes the row of a create that was certainly not accepted. */
   retract(place: IntentRow): void
-  /** False where there is no such row (any more). */
+  /** The service accepted the run. False when the row is missing. */
   accept(place: IntentRow, id: string, status?: string): boolean
+  /** The outcome of the create is unknown. False when the row is missing. */
   markUnconfirmed(place: IntentRow, doubt: UnknownOutcome): boolean
   recordStatus(address: string, sight: StatusUpdate): void
-  /** A look said that there is no such run. It may be the wrong key, so the row stays as it is. */
+  /** A status request got a 404. It may be the wrong key, so the row stays. */
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
   recordFiles(address: string, id: string, files: readonly JournalFile[]): void
   find(address: string, id: string): JournalRun | undefined
   findByKey(key: string): JournalRun | undefined
   filesOf(run: JournalRun): readonly JournalFile[]
-  /** The run created last. */
+  /** The last row, whatever the clock said. */
   last(address: string): JournalRun | undefined
   /** Oldest first; at every address when none is given. */
   unfinished(address?: string): readonly JournalRun[]
-  /** The same. */
+  /** As `unfinished`. */
   unconfirmed(address?: string): readonly JournalRun[]
   /** Newest first. */
   list(filter: ListFilter): readonly JournalRun[]
@@ -53,16 +54,16 @@ export interface Journal {
   reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
   /** The newest run of the same request that has an id, created at that instant or later. */
   lastOf(address: string, identity: string, sinceMs: number): JournalRun | undefined
-  /** By key, or by the id of a run of that address where a look has said that there is no such run. */
+  /** By key, or by the id of a run at that address that was not found. */
   forget(name: string, address?: string): ForgetResult
   typicalDuration(address: string, model: string): TypicalDuration | undefined
-  /** How long the latest runs of a model took, in milliseconds, as far as that was seen. */
+  /** The measured durations of the latest runs of a model, in milliseconds. */
   durations(address: string, model: string): readonly number[]
   /** `ok`, or what SQLite finds wrong. */
   integrity(): string
-  /** False when its file was removed, or set aside by a neighbour: what is written here is found by nobody. */
+  /** False when its file was removed or quarantined: what is written is lost. */
   isCurrent(): boolean
-  /** Closes it, gives its file another name, and its name to a new one; not when a neighbour did that already. */
+  /** Closes the journal and replaces its file by a new one, unless another process has done so. */
   quarantine(): void
   close(): void
 }
@@ -71,11 +72,10 @@ export interface JournalOptions {
   readonly path: string
   /** Wall clock, milliseconds. */
   now(): number
-  /** The file was damaged, has this name now, and a new one was begun. */
+  /** The file was corrupt and was renamed to `name`; a new one was created. */
   onQuarantine(name: string): void
 }
 
-/** A neighbour that writes is waited for that long. */
 const BUSY_MS = 10_000
 
 /** Throws `NewerFormat`, or the database's error; every call throws the database's errors. */

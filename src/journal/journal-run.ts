@@ -5,8 +5,8 @@ import type { Row } from '../host/database.js'
  * ```
  * sending ──► going ──► succeeded
  *   │  │        └─────► failed
- *   │  └─► unconfirmed              its outcome is not known, or its process died
- *   └─► (no row)                    it was certainly not accepted
+ *   │  └─► unconfirmed              the outcome is unknown, or the process ended
+ *   └─► (no row)                    certainly not accepted
  * ```
  */
 export type JournalPhase = 'sending' | 'unconfirmed' | 'going' | 'succeeded' | 'failed'
@@ -37,14 +37,14 @@ export interface JournalRun {
   readonly createdAtMs: number
   readonly finishedAtMs: number | undefined
   readonly elapsedMs: number | undefined
-  /** Links of the outputs as they were last seen; they may have expired. */
+  /** The latest links to the outputs; they may have expired. */
   readonly urls: readonly string[]
   readonly error: { readonly code: string; readonly message: string } | undefined
-  /** What came back, where that does not say what became of the run. */
+  /** The response that did not tell the outcome. */
   readonly answer: { readonly status: number | undefined; readonly text: string | undefined } | undefined
 }
 
-/** The newest row of an id at an address: a service that gives an id twice loses none. */
+/** The newest row of an id: a service may use an id twice. */
 export const FIND = 'SELECT * FROM runs WHERE address = ? AND id = ? ORDER BY row DESC LIMIT 1'
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

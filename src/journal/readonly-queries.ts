@@ -1,8 +1,8 @@
 /**
- * The newest rows, for whoever is in a hurry and may not leave a trace: the file is read as it is, and neither made,
- * migrated nor repaired. A row that is being sent may belong to a process that is dead.
+ * Read-only queries for shell completion and estimates: the file is not created, migrated or repaired. A row in the phase
+ * `sending` may belong to a process that has ended.
  */
-import { readRows } from '../host/database.js'
+import { readRows } from '../host/readonly-database.js'
 import type { JournalPhase } from './journal-run.js'
 import { MAX_RUNS } from './typical-duration.js'
 
@@ -15,21 +15,21 @@ export interface RecentRun {
   readonly status: string
   readonly kind: string | undefined
   readonly model: string
-  /** The beginning of the prompt; empty where there is none. */
+  /** The beginning of the prompt; may be empty. */
   readonly prompt: string
 }
 
 const PROMPT_LENGTH = 80
 
-/** Newest first. Throws when there is no such file, and when it is of a format that lacks what is asked for. */
-export const readRecentRuns = (path: string, most: number): readonly RecentRun[] =>
+/** Newest first. Throws when the file is missing or has another format. */
+export const readRecentRuns = (path: string, limit: number): readonly RecentRun[] =>
   readRows(
     path,
     `SELECT coalesce(id, key) AS name, id IS NOT NULL AS confirmed, address, phase, status, kind, model,
             substr(json_extract(input, '$.prompt'), 1, ?) AS prompt
      FROM runs WHERE coalesce(id, key) IS NOT NULL ORDER BY created_at DESC, row DESC LIMIT ?`,
     PROMPT_LENGTH,
-    most,
+    limit,
   ).map((row) => ({
     name: String(row.name),
     isConfirmed: row.confirmed === 1,
@@ -41,7 +41,7 @@ export const readRecentRuns = (path: string, most: number): readonly RecentRun[]
     prompt: typeof row.prompt === 'string' ? row.prompt : '',
   }))
 
-/** How long the latest runs of each model took, of one address or, where none is named, of all. Throws as above. */
+/** The durations of the latest runs of each model, at one address or at all. Throws as `readRecentRuns`. */
 export function readDurations(
   path: string,
   address: string | undefined,
@@ -49,9 +49,9 @@ export function readDurations(
   const rows = readRows(
     path,
     `SELECT model, took_ms FROM (
-       SELECT model, took_ms, row_number() OVER (PARTITION BY model ORDER BY row DESC) AS place
+       SELECT model, took_ms, row_number() OVER (PARTITION BY model ORDER BY row DESC) AS number
        FROM runs WHERE took_ms IS NOT NULL AND (?1 IS NULL OR address = ?1)
-     ) WHERE place <= ?2`,
+     ) WHERE number <= ?2`,
     address ?? null,
     MAX_RUNS,
   )

@@ -1,19 +1,19 @@
-/** What later looks and downloads add to a run of the journal. */
+/** What status requests and downloads add to a run in the journal. */
 import type { OpenDatabase } from '../host/database.js'
 import type { RunState } from '../protocol/run.js'
 import type { UnknownOutcome } from './creates.js'
 import { FIND, type JournalFile, runOfRow } from './journal-run.js'
 
-/** A look at a run, as far as it is worth keeping. */
+/** What a status request showed. */
 export interface StatusUpdate {
   readonly state: RunState
-  /** From the sending to this sight, where one process saw both. */
+  /** From sending the create to this status, where one process saw both. */
   readonly elapsedMs?: number | undefined
-  /** How long the run took, where the look before this one still saw it going. */
+  /** How long the run took, where the previous status request still showed it running. */
   readonly tookMs?: number | undefined
 }
 
-/** The first final status stays: later looks bring fresh links and nothing else. */
+/** The first final status stays; later ones only update the links. */
 export function recordStatus(
   db: OpenDatabase,
   address: string,

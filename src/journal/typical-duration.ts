@@ -1,16 +1,16 @@
-/** What is usual for a model, from the runs that were seen to their end. Pure. */
+/** The typical duration of a model's runs, from those that were observed to their end. Pure. */
 
 export interface TypicalDuration {
   readonly medianMs: number
-  /** The middle half lies between these. */
+  /** The first and third quartile. */
   readonly fromMs: number
   readonly toMs: number
   readonly runs: number
 }
 
-/** One run says little about the next. */
+/** Fewer say little about the next run. */
 const MIN_RUNS = 3
-/** Services become faster and slower: older runs say less. */
+/** Only the latest count, since services become faster and slower. */
 export const MAX_RUNS = 25
 
 export function typicalDurationOf(tookMs: readonly number[]): TypicalDuration | undefined {

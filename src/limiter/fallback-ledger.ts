@@ -1,4 +1,4 @@
-/** A shared ledger that stops working is left for good: the limit is then kept within this process. */
+/** When the shared ledger fails, the limit is kept within this process from then on. */
 import type { Clock } from '../host/clock.js'
 import type { Ledger } from './limit-ledger.js'
 import { createMemoryLedger } from './memory-ledger.js'
@@ -7,7 +7,7 @@ import type { Limit } from './window.js'
 export interface FallbackOptions {
   readonly limit: Limit
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Said once. */
+  /** Called once. */
   onLost(error: unknown): void
 }
 
@@ -22,7 +22,7 @@ export function withFallback(shared: Ledger, { limit, clock, onLost }: FallbackO
       return work(shared)
     } catch (error) {
       isLost = true
-      // What was granted there still counts, and nobody can say any more what it was.
+      // Slots granted there still count, and can no longer be read.
       if (hasTaken) memory.holdBack(limit.windowMs)
       onLost(error)
       return work(memory)

@@ -1,7 +1,7 @@
 /**
- * Keeps to the service's limit: 20 requests in 10 s per key, create and status together. Creates go before looks,
- * otherwise in order. The places are in a ledger: of this process, or shared by all of the machine. The arithmetic is
- * in `window.ts`.
+ * Keeps to the service's rate limit: 20 requests in 10 s per key, create and status together. Creates go first, otherwise
+ * requests are served in order. The slots are in a ledger, of this process or shared by all processes of the machine. The
+ * arithmetic is in `window.ts`.
  */
 import { onAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
@@ -10,21 +10,21 @@ import { createMemoryLedger } from './memory-ledger.js'
 import type { Limit } from './window.js'
 
 export interface Grant {
-  /** The request was answered, or will never be: its place is free one window from now. */
+  /** The request was answered or abandoned: its slot is free one window from now. */
   settle(): void
 }
 
 export interface Limiter {
-  /** Resolves when the request may leave. Rejects with the signal's reason. */
+  /** Resolves when the request may be sent. Rejects with the signal's reason. */
   acquire(purpose: Purpose, signal?: AbortSignal): Promise<Grant>
-  /** Nobody leaves for that long: the service said 429, so something else uses the same key. */
+  /** Grants nothing for that long. For a 429: something else uses the same key. */
   holdBack(ms: number): void
-  /** The share of the budget that is in use, 0 to 1. */
+  /** The share of the limit that is in use, 0 to 1. */
   load(): number
 }
 
 export interface LimiterOptions {
-  /** Default: of this process alone. */
+  /** Default: a memory ledger. */
   readonly ledger?: Ledger
 }
 
@@ -47,7 +47,7 @@ export function createLimiter(
     queue.splice(queue.indexOf(waiter), 1)
   }
 
-  /** Admits whoever may leave now, and wakes again when the next one may. */
+  /** Admits all that may go now, and sets a timer for the next one. */
   function admitAll(): void {
     alarm?.abort()
     alarm = undefined
@@ -92,7 +92,7 @@ export function createLimiter(
           admitAll()
         })
         queue.push(waiter)
-        // While the one before it waits, nothing has changed for anybody.
+        // Behind a waiting request nothing changes.
         if (alarm === undefined || next() === waiter) admitAll()
       }),
     holdBack(ms) {

@@ -1,23 +1,23 @@
-/** Where the places under a limit are kept: in this process, or in a file that every process of the machine shares. */
+/** Stores the slots of a rate limit: in this process, or in a file that all processes of the machine share. */
 
 export type Purpose = 'create' | 'status'
 
-/** A place that was taken; it counts until one window after `settle`. */
+/** A slot counts until one window after `settle`. */
 export interface TakenSlot {
   settle(): void
 }
 
 export interface NoSlotYet {
-  /** Asking earlier brings nothing; Infinity: only when a place of this process is settled. */
+  /** No slot can be free earlier. Infinity: not before a slot of this process is settled. */
   readonly retryInMs: number
 }
 
-/** Asked for one waiter of each purpose at a time; it keeps that waiter's turn until it is served or withdrawn. */
+/** Has at most one waiter for each purpose, whose turn it keeps until `take` succeeds or `withdraw` is called. */
 export interface Ledger {
   take(purpose: Purpose): TakenSlot | NoSlotYet
   withdraw(purpose: Purpose): void
-  /** Nobody leaves for that long. */
+  /** Grants nothing for that long. */
   holdBack(ms: number): void
-  /** Places that count now. */
+  /** The number of slots that count now. */
   held(): number
 }

@@ -1,4 +1,4 @@
-/** The places of this process alone: for a key that nobody else has, or where no file can be shared. */
+/** Slots of this process only: for a key that no other process uses, or where no file can be shared. */
 import type { Clock } from '../host/clock.js'
 import type { Ledger } from './limit-ledger.js'
 import { held, type Limit, type Slot, waitMs } from './window.js'
@@ -12,11 +12,11 @@ export function createMemoryLedger(limit: Limit, clock: Pick<Clock, 'monotonic'>
       slots = held(slots, limit, nowMs)
       const retryInMs = Math.max(waitMs(slots, limit, nowMs), heldBackUntilMs - nowMs)
       if (retryInMs > 0) return { retryInMs }
-      const place: Slot = { settledAtMs: undefined }
-      slots = [...slots, place]
+      const slot: Slot = { settledAtMs: undefined }
+      slots = [...slots, slot]
       return {
         settle() {
-          place.settledAtMs ??= clock.monotonic()
+          slot.settledAtMs ??= clock.monotonic()
         },
       }
     },

@@ -1,21 +1,21 @@
 /**
- * The places of a key in a file that all processes of the machine share: SQLite, one short transaction a question.
+ * The slots of a key in a SQLite file that all processes of the machine share; each call is one short transaction.
  *
- * Order: creates before looks, otherwise as they came. A process shows only the head of its own queue, so one with
- * two hundred runs takes turns with one that has a single run. Nobody polls: a place that is free at no known time
- * cannot be free before one window from now, so every waiter knows a time before which asking is useless, sleeps until
- * then, and is never late. A waiter that does not come when it meant to (killed, stopped by Ctrl-Z, asleep) is passed over.
+ * Order: creates first, otherwise first come, first served. A process enters only the head of its own queue, so a process
+ * with two hundred runs takes turns with one that has a single run. Nobody polls: every waiter knows a time before which no
+ * slot can be free (one window from now, while a request of another process is in flight) and sleeps until then. A waiter
+ * that does not come back at that time (killed, stopped, asleep) is skipped.
  *
- * Time is the machine's own clock, the same for all its processes and untouched by steps of the wall clock. After a
- * restart it begins anew: instants that seem to lie ahead are taken for now, which costs one window at most.
+ * Time is the monotonic clock of the machine, the same for all processes. It restarts with the machine: times in the future
+ * are then treated as now, which costs one window at most.
  *
- * Nothing in the file is worth anything after a power failure, so the disk is never waited for.
+ * The file may be lost on power failure, which is acceptable here: synchronous=OFF.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
 import { openOrQuarantine } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
-import { isAlive, ownMark } from '../host/processes.js'
+import { isAlive, ownMark, type ProcessMark } from '../host/processes.js'
 import type { Ledger, Purpose } from './limit-ledger.js'
 import { LEDGER_MIGRATIONS } from './migrations.js'
 import { type Limit, waitMs } from './window.js'
@@ -26,26 +26,26 @@ export interface SharedLedger extends Ledger {
 
 export interface SharedLedgerOptions {
   readonly path: string
-  /** Who the limit is counted for: see `budgetOf`. */
+  /** Identifies the key: see `budgetOf`. */
   readonly budget: string
   readonly limit: Limit
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
-/** Names a key's budget without telling the key. */
+/** A hash that identifies the limit of a key without revealing the key. */
 export const budgetOf = (origin: string, apiKey: string): string =>
   createHash('sha256').update(`${origin}\n${apiKey}`).digest('hex').slice(0, 32)
 
 const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
-/** A waiter that is late by more than this is not waited for. */
+/** A waiter that is later than this is skipped. */
 const LATE_MS = 1_000
-/** A waiter that is late by more than this has gone for good. */
+/** A waiter that is later than this is removed. */
 const GONE_MS = 60_000
-/** No request is under way for longer: one whose owner seems to live is given up. */
+/** No request takes longer: its slot is freed even if the process seems to be alive. */
 const MAX_REQUEST_MS = 3_600_000
-/** The longest wait that anybody asks for; a later end is of another life of the machine. */
+/** The longest `holdBack`; a later end is from a previous boot. */
 const MAX_HOLD_MS = 61_000
-/** A neighbour's transaction takes a fraction of a millisecond; a file locked for longer is of no use. */
+/** A transaction takes a fraction of a millisecond; a file that is locked for longer is unusable. */
 const BUSY_MS = 2_000
 
 /** Throws what `openDatabase` throws. Every other call throws the database's errors. */
@@ -53,20 +53,19 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
   const open = (): OpenDatabase =>
     openOrQuarantine(
       { path, migrations: LEDGER_MIGRATIONS, synchronous: 'OFF', busyTimeoutMs: BUSY_MS },
-      // Nothing in it is missed.
+      // Nothing in it is worth a warning.
       () => {},
     )
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
-  const self = ownMark()
   let opened = open()
   let hasTaken = false
 
-  /** The file that the neighbours use: it may have been removed, or damaged and set aside, and begun anew. */
+  /** The file that other processes use now: the opened one may have been removed or quarantined. */
   function shared(): OpenDatabase {
     if (opened.isCurrent()) return opened
     opened.close()
     opened = open()
-    // What was granted there still counts, and is written nowhere any more.
+    // Slots granted in the old file still count, and are not in the new one.
     if (hasTaken) holdBack(opened, budget, limit.windowMs, clock.monotonic())
     return opened
   }
@@ -75,26 +74,26 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     take(purpose) {
       const db = shared()
       return db.transaction(() => {
-        // Read under the lock: whatever is in the file was written earlier.
+        // Read under the lock, so that no time in the file is later.
         const nowMs = clock.monotonic()
         removeExpired(db, budget, limit, nowMs)
-        const places = slotsOf(db, budget)
+        const slots = slotsOf(db, budget)
         const ahead = countAhead(db, { budget, owner, purpose, nowMs })
         const held = heldBackUntil(db, budget) - nowMs
-        const wait = Math.max(waitMs(places, limit, nowMs, ahead), held <= MAX_HOLD_MS ? held : 0)
+        const wait = Math.max(waitMs(slots, limit, nowMs, ahead), held <= MAX_HOLD_MS ? held : 0)
         if (wait > 0) {
-          settleForDeadProcesses(db, places, nowMs)
+          settleForDeadProcesses(db, slots, nowMs)
           const retryInMs = Math.min(wait, limit.windowMs)
           saveWaiter(db, { budget, owner, purpose, dueAtMs: nowMs + retryInMs })
           return { retryInMs }
         }
         removeWaiter(db, { budget, owner, purpose })
-        const place = grant(db, { budget, ...self, nowMs })
+        const slot = grant(db, budget, ownMark(), nowMs)
         hasTaken = true
         return {
           settle() {
-            // In a file that was begun anew the number is somebody else's.
-            if (shared() === db) settle(db, place, clock.monotonic())
+            // In a new file the number may be that of another slot.
+            if (shared() === db) settle(db, slot, clock.monotonic())
           },
         }
       })
@@ -117,10 +116,10 @@ const holdBack = (db: OpenDatabase, budget: string, ms: number, nowMs: number) =
     nowMs + MAX_HOLD_MS,
   )
 
-const settle = (db: OpenDatabase, place: number, nowMs: number) =>
-  db.run('UPDATE places SET settled_at = ? WHERE place = ? AND settled_at IS NULL', nowMs, place)
+const settle = (db: OpenDatabase, slot: number, nowMs: number) =>
+  db.run('UPDATE places SET settled_at = ? WHERE place = ? AND settled_at IS NULL', nowMs, slot)
 
-/** Forgets what no longer counts, and mends what another life of the machine has left. */
+/** Removes what no longer counts, and moves times of a previous boot to now. */
 function removeExpired(db: OpenDatabase, budget: string, { windowMs }: Limit, nowMs: number): void {
   db.run(
     `UPDATE places SET granted_at = min(granted_at, ?1), settled_at = min(settled_at, ?1)
@@ -142,8 +141,9 @@ function removeExpired(db: OpenDatabase, budget: string, { windowMs }: Limit, no
   )
 }
 
+/** Tables and columns keep the name `place` of earlier versions. */
 interface SlotRow {
-  readonly place: number
+  readonly slot: number
   readonly pid: number
   readonly startedAt: string | undefined
   settledAtMs: number | undefined
@@ -153,7 +153,7 @@ const slotsOf = (db: OpenDatabase, budget: string): readonly SlotRow[] =>
   db
     .all('SELECT place, pid, started_at, settled_at FROM places WHERE budget = ?', budget)
     .map(({ place, pid, started_at, settled_at }) => ({
-      place: Number(place),
+      slot: Number(place),
       pid: Number(pid),
       startedAt: typeof started_at === 'string' ? started_at : undefined,
       settledAtMs: typeof settled_at === 'number' ? settled_at : undefined,
@@ -177,7 +177,7 @@ interface WaiterKey {
   readonly purpose: Purpose
 }
 
-/** Waiters of other processes whose turn is before ours: its own order a process keeps itself. */
+/** The waiters of other processes whose turn is before ours. */
 const countAhead = (
   db: OpenDatabase,
   { budget, owner, purpose, nowMs }: WaiterKey & { readonly nowMs: number },
@@ -212,14 +212,7 @@ function removeWaiter(db: OpenDatabase, { budget, owner, purpose }: WaiterKey): 
   db.run('DELETE FROM waiters WHERE budget = ? AND owner = ? AND rank = ?', budget, owner, RANK[purpose])
 }
 
-interface Grant {
-  readonly budget: string
-  readonly pid: number
-  readonly startedAt: string | undefined
-  readonly nowMs: number
-}
-
-const grant = (db: OpenDatabase, { budget, pid, startedAt, nowMs }: Grant): number =>
+const grant = (db: OpenDatabase, budget: string, { pid, startedAt }: ProcessMark, nowMs: number): number =>
   Number(
     db.get(
       'INSERT INTO places (budget, pid, started_at, granted_at) VALUES (?, ?, ?, ?) RETURNING place',
@@ -230,12 +223,9 @@ const grant = (db: OpenDatabase, { budget, pid, startedAt, nowMs }: Grant): numb
     )?.place,
   )
 
-/**
- * A process that died with a request on its way will not say when it was answered. Its bytes may have left, so its
- * place counts for one window from the moment at which the death is seen.
- */
-function settleForDeadProcesses(db: OpenDatabase, places: readonly SlotRow[], nowMs: number): void {
-  for (const { place, pid, startedAt, settledAtMs } of places)
+/** A dead process cannot settle its slots. Its requests may have been sent, so they count for one window from now. */
+function settleForDeadProcesses(db: OpenDatabase, slots: readonly SlotRow[], nowMs: number): void {
+  for (const { slot, pid, startedAt, settledAtMs } of slots)
     if (settledAtMs === undefined && pid !== process.pid && !isAlive({ pid, startedAt }))
-      db.run('UPDATE places SET settled_at = ? WHERE place = ?', nowMs, place)
+      settle(db, slot, nowMs)
 }

@@ -1,11 +1,11 @@
 /**
- * The arithmetic of a sliding window, pure.
+ * The arithmetic of a sliding window. Pure.
  *
- * A service counts a request at some instant between its sending and its answer, and nobody but the service knows
- * which. So a request holds its place from the moment it is granted until one window after it was answered: then,
- * however late any request arrives, the service never finds more than `requests` of them in any `windowMs`.
- * Counting from the grant instead would let a slow first request and a fast twenty-first fall into one window. The
- * margin is thus each request's own round trip, and costs that much of throughput: 1 % at 100 ms.
+ * The service counts a request at some instant between its sending and its response, and only the service knows which. So a
+ * request holds its slot from the grant until one window after its response: then, however late a request arrives, the
+ * service never counts more than `requests` of them in any `windowMs`. Counting from the grant would be wrong: a slow first
+ * request and a fast twenty-first could fall into one window. The margin is each request's round trip, which costs 1 % of
+ * throughput at 100 ms.
  */
 
 export interface Limit {
@@ -14,14 +14,14 @@ export interface Limit {
 }
 
 export interface Slot {
-  /** When the request was answered or given up, in monotonic milliseconds; undefined while it is on its way. */
+  /** When the request was answered or abandoned, in monotonic milliseconds; undefined while it is in flight. */
   settledAtMs: number | undefined
 }
 
 const isFree = (slot: Slot, limit: Limit, nowMs: number): boolean =>
   slot.settledAtMs !== undefined && slot.settledAtMs + limit.windowMs <= nowMs
 
-/** The places that still count. */
+/** The slots that still count. */
 export const held = <Held extends Slot>(
   slots: readonly Held[],
   limit: Limit,
@@ -29,8 +29,8 @@ export const held = <Held extends Slot>(
 ): readonly Held[] => slots.filter((place) => !isFree(place, limit, nowMs))
 
 /**
- * How long until one may leave who has `ahead` others before it: 0 for now, Infinity while only an answer can free
- * a place.
+ * How long a request with `ahead` others before it has to wait: 0 for not at all, Infinity while only a response can free
+ * a slot.
  */
 export function waitMs(slots: readonly Slot[], limit: Limit, nowMs: number, ahead = 0): number {
   const counting = held(slots, limit, nowMs)

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -32,6 +32,16 @@ describe('a database', () => {
     add(open(path), 'a')
     expect([path, `${path}-wal`, `${path}-shm`].map(modeOf)).toEqual(['600', '600', '600'])
     expect(modeOf(dirname(path))).toBe('700')
+  })
+
+  it('has everything in the main file once it is closed, so that nothing is lost with the log', () => {
+    const path = newPath()
+    const database = openDatabase({ path, migrations: [FIRST] })
+    add(database, 'a')
+    database.close()
+    const copy = `${path}.copy`
+    copyFileSync(path, copy)
+    expect(texts(open(copy))).toEqual(['a'])
   })
 
   it('keeps what was written', () => {

@@ -1,4 +1,4 @@
-/** The files of the state folder: the journal, and the ledger of limits. */
+/** Opens the files of the state folder: the journal, and the ledger of the rate limit. */
 import { join } from 'node:path'
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
@@ -28,85 +28,68 @@ const newerState = (folder: string, cause: NewerFormat) =>
     { hint: 'Use that version, or name another folder: RUSHES_STATE_DIR.', cause },
   )
 
-/** What no command goes on without: everything else about the state folder is survived. */
+/** The only problem of the state folder that ends every command. */
 export const isNewerState = (error: unknown): boolean =>
   error instanceof Error && error.cause instanceof NewerFormat
 
-const saySetAside = (path: string, name: string): string =>
+const quarantineWarning = (path: string, name: string): string =>
   `The journal ${path} is damaged. It is kept as ${name}, and a new one was begun: earlier runs are not in it.`
 
-/** Throws `usage` when it is of a newer format, else the system's error. A damaged one is set aside, with a warning. */
+/** Throws `usage` for a newer format, else the system's error. A corrupt file is quarantined, with a warning. */
 function open({ folder, clock, warn }: StateOptions): Journal {
   const path = join(folder, JOURNAL_FILE)
   try {
     return openJournal({
       path,
       now: () => clock.now(),
-      onQuarantine: (name) => warn(saySetAside(path, name)),
+      onQuarantine: (name) => warn(quarantineWarning(path, name)),
     })
   } catch (error) {
     throw error instanceof NewerFormat ? newerState(folder, error) : error
   }
 }
 
+function orUsage<Result>(path: string, work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof RushesError) throw error
+    throw usageError(
+      `The journal ${path} cannot be used: ${reasonOf(error)}.`,
+      'Is the folder writable, and is there room on the disk? RUSHES_STATE_DIR names another one.',
+    )
+  }
+}
+
 /**
- * A damaged page shows only when it is read, long after the opening: then too the file is set aside, and what was
- * asked is asked of a new one. So it is where a neighbour set it aside meanwhile, or somebody removed it.
+ * Throws `usage`, and so does every call. A corrupt page may be found long after the file was opened: then too the file is
+ * quarantined, and the call is repeated on a new one, as it is when another process has replaced or removed the file.
  */
-function mending(options: StateOptions): Journal {
-  let journal = open(options)
-  const attempt = (name: keyof Journal, words: readonly unknown[]): unknown => {
-    const call = () => (journal[name] as (...words: readonly unknown[]) => unknown)(...words)
-    if (name === 'close') return call()
+export function openStateJournal(options: StateOptions): Journal {
+  const path = join(options.folder, JOURNAL_FILE)
+  let journal = orUsage(path, () => open(options))
+  const call = (name: keyof Journal, args: readonly unknown[]): unknown => {
+    const method = () => (journal[name] as (...args: readonly unknown[]) => unknown)(...args)
+    if (name === 'close') return method()
     if (!journal.isCurrent()) {
       journal.close()
       journal = open(options)
     }
     try {
-      return call()
+      return method()
     } catch (error) {
       if (isCorruption(error)) journal.quarantine()
       else if (journal.isCurrent()) throw error
       else journal.close()
       journal = open(options)
-      return call()
+      return method()
     }
   }
-  return mapped(
-    journal,
-    (name) =>
-      (...words: readonly unknown[]) =>
-        attempt(name, words),
-  )
-}
-
-/** The same methods, each made anew. */
-const mapped = (journal: Journal, method: (name: keyof Journal) => unknown): Journal =>
-  Object.fromEntries(
-    (Object.keys(journal) as (keyof Journal)[]).map((name) => [name, method(name)]),
-  ) as unknown as Journal
-
-/** Throws `usage`, and so does every call. */
-export function openStateJournal(options: StateOptions): Journal {
-  const path = join(options.folder, JOURNAL_FILE)
-  const orUsage = <Result>(work: () => Result): Result => {
-    try {
-      return work()
-    } catch (error) {
-      if (error instanceof RushesError) throw error
-      throw usageError(
-        `The journal ${path} cannot be used: ${reasonOf(error)}.`,
-        'Is the folder writable, and is there room on the disk? RUSHES_STATE_DIR names another one.',
-      )
-    }
-  }
-  const journal = orUsage(() => mending(options))
-  return mapped(
-    journal,
-    (name) =>
-      (...words: readonly unknown[]) =>
-        orUsage(() => (journal[name] as (...words: readonly unknown[]) => unknown)(...words)),
-  )
+  const methods = (Object.keys(journal) as (keyof Journal)[]).map((name) => [
+    name,
+    (...args: readonly unknown[]) => orUsage(path, () => call(name, args)),
+  ])
+  return Object.fromEntries(methods) as unknown as Journal
 }
 
 export interface StateLedgerOptions extends StateOptions {
@@ -114,13 +97,13 @@ export interface StateLedgerOptions extends StateOptions {
   readonly apiKey: string
 }
 
-/** The limit shared by all processes; within this one, with a warning, where no file can be shared. Throws `usage` for a newer format. */
+/** The limit that all processes share; without a usable file, a warning and no ledger. Throws `usage` for a newer format. */
 export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLedgerOptions): {
-  /** Undefined where there is none. */
+  /** Undefined: use one of this process. */
   readonly ledger: Ledger | undefined
   close(): void
 } {
-  const onLost = (error: unknown) =>
+  const warnOnce = (error: unknown) =>
     warn(
       `The limit cannot be shared with other processes (${join(folder, LEDGER_FILE)}: ${reasonOf(error)}); it is kept within this one.`,
     )
@@ -131,10 +114,13 @@ export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLe
       limit: RUNS_LIMIT,
       clock,
     })
-    return { ledger: withFallback(shared, { limit: RUNS_LIMIT, clock, onLost }), close: () => shared.close() }
+    return {
+      ledger: withFallback(shared, { limit: RUNS_LIMIT, clock, onLost: warnOnce }),
+      close: () => shared.close(),
+    }
   } catch (error) {
     if (error instanceof NewerFormat) throw newerState(folder, error)
-    onLost(error)
+    warnOnce(error)
     return { ledger: undefined, close() {} }
   }
 }

@@ -1,5 +1,5 @@
 /** Accounts and keys by name, for whoever is in a hurry and may not leave a trace: the file is read as it lies there. */
-import { readRows } from '../../../host/database.js'
+import { readRows } from '../../../host/readonly-database.js'
 
 export interface AccountNames {
   readonly accounts: readonly { readonly name: string; readonly balance: number }[]

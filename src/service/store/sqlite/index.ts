@@ -9,9 +9,6 @@ import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
 import { SERVICE_MIGRATIONS } from './service-migrations.js'
 
-/** Written by a process that lives long, and as fast as it can: SQLite's own choice. */
-const LOG_PAGES = 1_000
-
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
 export function openSqliteStore(path: string): Store {
   return createStore(openPrivately(path))
@@ -19,7 +16,7 @@ export function openSqliteStore(path: string): Store {
 
 function openPrivately(path: string): OpenDatabase {
   try {
-    return openDatabase({ path, migrations: SERVICE_MIGRATIONS, logPages: LOG_PAGES })
+    return openDatabase({ path, migrations: SERVICE_MIGRATIONS })
   } catch (error) {
     if (!(error instanceof NewerFormat)) throw error
     throw usageError(

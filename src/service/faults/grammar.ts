@@ -70,10 +70,7 @@ function splitAfterUrl(text: string): { detail: string; count: string } {
 function countOf(text: string): number {
   if (text === '') return Number.POSITIVE_INFINITY
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw usageError(
-    `"${text}" is no count.`,
-    'A count is a whole number from 1; without it the fault stays.',
-  )
+  throw usageError(`"${text}" is no count.`, 'A count is a whole number from 1; without it the fault stays.')
 }
 
 function noSuch(kind: string, word: string, words: readonly string[]): string {

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../../host/clock.js'
 import { groupIsAlive } from '../../../host/processes.js'
-import { settlesWithin } from '../../closing.js'
+import { settlesWithin } from '../../settles-within.js'
 import { hearLastWords } from '../stderr-tail.js'
 
 export interface CommandLine {

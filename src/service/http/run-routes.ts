@@ -1,4 +1,4 @@
-/** The two endpoints of the interface (section 4). */
+/** The routes of the two endpoints (section 4). */
 import type { FastifyInstance } from 'fastify'
 import { RUNS_PATH } from '../../protocol/routes.js'
 import type { Endpoints } from '../endpoints.js'

@@ -32,8 +32,8 @@ const RUN = {
   started_at: null,
   finished_at: null,
 }
-const ORDER = JSON.stringify({ model: RUN.model, input: RUN.input })
-const FILM = JSON.stringify({
+const CREATE_BODY = JSON.stringify({ model: RUN.model, input: RUN.input })
+const FILM_BODY = JSON.stringify({
   model: 'rushes/preview-video',
   input: { prompt: 'a fox runs', resolution: '1080p', duration: '10' },
 })
@@ -69,9 +69,9 @@ async function started(argv: readonly string[], env: NodeJS.ProcessEnv): Promise
 }
 
 const bearer = (key: string): string => `Authorization: Bearer ${key}\r\n`
-const createText = (key: string, body = ORDER): string =>
+const createText = (key: string, body = CREATE_BODY): string =>
   `POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-const lookText = (key: string, id: string): string =>
+const statusText = (key: string, id: string): string =>
   `GET /api/v1/runs/${id} HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}\r\n`
 
 interface Line {
@@ -214,8 +214,8 @@ async function main(): Promise<void> {
   const { id } = JSON.parse(body)
   // All keys are of one account, so each may see that run.
   const measures = [
-    ['status, bare Fastify', bare, 200, () => lookText(key(), id)],
-    ['status', service, 200, () => lookText(key(), id)],
+    ['status, bare Fastify', bare, 200, () => statusText(key(), id)],
+    ['status', service, 200, () => statusText(key(), id)],
     ['create, bare Fastify', bare, 201, () => createText(key())],
     ['create', service, 201, () => createText(key())],
   ] as const
@@ -253,11 +253,11 @@ async function whileRendering(serve: readonly string[], env: NodeJS.ProcessEnv):
   row('', 'a second', 'p50 ms', 'p99 ms', '')
   row('---', '--:', '--:', '--:', '--:')
   const measure = async (name: string, creates: (going: () => boolean) => Promise<Figures>) => {
-    const { body } = await line.ask(createText(own, FILM))
+    const { body } = await line.ask(createText(own, FILM_BODY))
     const { id } = JSON.parse(body)
     let status = 'queued'
     const watch = setInterval(async () => {
-      status = JSON.parse((await line.ask(lookText(own, id))).body).status
+      status = JSON.parse((await line.ask(statusText(own, id))).body).status
     }, 1_000)
     while (status === 'queued') await new Promise((resolve) => setTimeout(resolve, 50))
     const figures = await creates(() => status === 'processing')

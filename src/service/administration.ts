@@ -1,6 +1,6 @@
 /**
- * Accounts, keys and credits, from beside a running service: the same data folder, opened by another process. What is
- * changed here a running service knows within a few milliseconds.
+ * Accounts, keys and credits, in the data folder of a service that may be running in another process. A change applies
+ * from that service's next request on.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,21 +23,22 @@ import type { Store } from './store/contract.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
 
 const MAX_NAME_LENGTH = 100
-/** Everything throws `RushesError` (usage) for what is not there or not allowed, and then nothing has been changed. */
+
+/** All functions throw `RushesError` (usage) for what does not exist or is not allowed, and then change nothing. */
 export interface Administration {
   createAccount(name: string, credits: number): Promise<AccountRecord>
   accounts(): Promise<readonly AccountRecord[]>
   setBanned(account: string, banned: boolean): Promise<AccountRecord>
-  /** The key itself is in `apiKey`, this once: only its hash is kept. */
+  /** `apiKey` is the key itself, which is shown only now: only its hash is stored. */
   createKey(
     account: string,
     terms: Partial<KeyTerms>,
   ): Promise<{ readonly apiKey: string; readonly key: KeyDetails }>
-  /** All, or those of one account. */
+  /** All keys, or those of one account. */
   keys(account?: string): Promise<readonly KeyDetails[]>
-  /** `key` is the key's number, or its name where only one key has it. What is named in `terms` is set. */
+  /** `key` is the key's number, or its name when only one key has it. Sets the terms that are present. */
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
-  /** A negative amount takes credits away, down to nothing. */
+  /** A negative amount removes credits, down to 0. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** The newest first. */
   entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
@@ -48,7 +49,7 @@ export interface Administration {
 export interface AdministrationOptions {
   readonly dataFolder: string
   readonly clock: Pick<Clock, 'now'>
-  /** Whether a folder without data becomes one with; otherwise it is refused, since its path was probably mistyped. */
+  /** Whether to create the data of a folder without any; otherwise it is refused, since the path is probably wrong. */
   readonly make: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The data folder of the service: private, and everything under a name that the service chose. */
+/** The data folder of the service: private, and with file names of the service's own choice. */
 import { join } from 'node:path'
 import { makeFolders } from '../host/directories.js'
 
@@ -8,9 +8,9 @@ export interface DataFolders {
   readonly database: string
   /** Images that came as data: URLs, each named by its SHA-256. */
   readonly inputs: string
-  /** `<token>/<file>`: whole outputs only. */
+  /** `<token>/<file>`: complete outputs. */
   readonly outputs: string
-  /** `<worker>/<run>`: what is being made. */
+  /** `<worker>/<run>`: renders in progress. */
   readonly work: string
 }
 

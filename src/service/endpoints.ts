@@ -1,10 +1,10 @@
 /**
- * What one can ask of the service, without HTTP. The checks of a request run in this order (CONTRACT 9):
+ * The two endpoints, without HTTP. The checks of a request run in this order (CONTRACT 9):
  *
  *   key (401) → account and IP (403) → rate (429 RATE_LIMITED) → body and model (400) → spend limit (403)
  *   → quota (429 USAGE_EXCEEDED) → balance (402)
  *
- * `admit` is the first half, before a byte of the body is read; `create` goes on from there.
+ * `admit` makes those up to the rate limit, before the body is read; `create` makes the rest.
  */
 import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
@@ -22,20 +22,20 @@ import type { StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
 import type { WorkerLease } from './worker/worker-lease.js'
 
-export interface Runs {
-  /** Who is asking, if this request may be looked at; `ip` is called only where it matters. Throws `Refusal`: 401, 403, 429. */
+export interface Endpoints {
+  /** The caller of this request. `ip` is called only for a key with a whitelist. Throws `Refusal`: 401, 403, 429. */
   admit(authorization: string | undefined, ip: () => string): Promise<Caller>
   /** Accepts a run, and charges it. Throws `Refusal`: 400, 403, 429, 402. */
   create(caller: Caller, body: Uint8Array): Promise<StoredRun>
   /** Throws `Refusal`: 404. */
-  look(caller: Caller, id: string): Promise<StoredRun>
+  findRun(caller: Caller, id: string): Promise<StoredRun>
 }
 
 export interface EndpointsOptions {
   readonly store: Pick<Store, 'addRun' | 'findRun'>
   readonly models: Readonly<Record<Kind, string>>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly presence: Pick<WorkerLease, 'id' | 'join'>
+  readonly lease: Pick<WorkerLease, 'id' | 'acquire'>
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
   findKey(hash: string): Promise<KeyRecord | undefined>
   saveImage(image: EmbeddedImage): Promise<void>
@@ -45,11 +45,11 @@ export function createEndpoints({
   store,
   models,
   clock,
-  presence,
+  lease,
   worker,
   findKey,
   saveImage,
-}: EndpointsOptions): Runs {
+}: EndpointsOptions): Endpoints {
   const rate = createRateCounter(RUNS_LIMIT)
 
   return {
@@ -63,15 +63,15 @@ export function createEndpoints({
     },
 
     async create(caller, body) {
-      const order = readCreateRequest(body, models)
-      const { input, images } = extractImages(order.input)
+      const request = readCreateRequest(body, models)
+      const { input, images } = extractImages(request.input)
       for (const image of images) await saveImage(image)
-      await presence.join()
+      await lease.acquire()
       const run: StoredRun = {
         id: newRunId(),
         accountId: caller.accountId,
-        model: order.model,
-        kind: order.kind,
+        model: request.model,
+        kind: request.kind,
         status: 'queued',
         input,
         outputs: [],
@@ -82,14 +82,12 @@ export function createEndpoints({
       }
       const keyId = storedKeyId(caller.keyId)
       const price = keyId === undefined ? 0 : priceOf(run.kind, input)
-      await store.addRun({ ...run, keyId, price, owner: presence.id }, (standing) =>
-        checkBudget(standing, price),
-      )
+      await store.addRun({ ...run, keyId, price, owner: lease.id }, (account) => checkBudget(account, price))
       worker.wake()
       return run
     },
 
-    async look(caller, id) {
+    async findRun(caller, id) {
       const run = await store.findRun(id, caller.accountId)
       if (run === undefined) throw new Refusal('run_not_found')
       if (run.status === 'queued') worker.prefer(run.id)

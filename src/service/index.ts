@@ -2,14 +2,14 @@
  * The local service: the published interface (SERVICE.md), here, with a renderer behind it. `rushes serve` runs it on a
  * port, `--local` inside the process of the command, tests without any port.
  *
- *   http/        Fastify: routes and answers, no rules
- *   rules/       pure: who is asking, how often, for what
- *   faults/      what goes wrong when it is asked for (`serve --fault`)
- *   runs.ts      the two endpoints without HTTP
- *   store/       what is remembered: a small contract, SQLite behind it
- *   worker/      leases, the queue, one render
- *   references/  the images that an input names
- *   engines/     what makes the outputs
+ *   http/         Fastify: routes and responses, no rules
+ *   rules/        pure: keys, rate limit, request bodies, prices, addresses
+ *   faults/       errors on demand (`serve --fault`)
+ *   endpoints.ts  the two endpoints without HTTP
+ *   store/        a small contract, and SQLite behind it
+ *   worker/       leases, the queue, one render
+ *   references/   the images that an input names
+ *   engines/      what makes the outputs
  *
  * Limits: one machine. Requests are counted per process, credits and quotas across all processes on the data.
  */
@@ -18,7 +18,6 @@ import { join } from 'node:path'
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import type { Kind } from '../protocol/models.js'
-import { settlesWithin } from './closing.js'
 import { createEndpoints } from './endpoints.js'
 import type { Engine } from './engines/engine.js'
 import { RendererCrashed } from './engines/renderer-crashed.js'
@@ -36,6 +35,7 @@ import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
 import { saveImage } from './references/save-image.js'
 import { createRetention } from './retention.js'
+import { settlesWithin } from './settles-within.js'
 import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
 
@@ -44,12 +44,12 @@ export const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
 /** What output URLs begin with while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
 
-/** Answers in progress get this long when the service closes, and everything together that long. */
-const ANSWERS_GRACE_MS = 3_000
-const CLOSE_WITHIN_MS = 4_500
+/** When the service closes: for responses in progress, and for everything together. */
+const RESPONSE_GRACE_MS = 3_000
+const MAX_CLOSE_MS = 4_500
 
 export interface ServiceOptions {
-  /** Made private when it does not exist; holds the database, inputs and outputs. */
+  /** Holds the database, inputs and outputs; created, and private, when it does not exist. */
   readonly dataFolder: string
   readonly engine: Engine
   readonly clock: Clock
@@ -60,39 +60,38 @@ export interface ServiceOptions {
   readonly publicUrl?: string | undefined
   /** A key for the account `default` that lives in memory only: for a service inside one command. */
   readonly ephemeralKey?: boolean | undefined
-  /** FaultTarget proxies for references are looked up. */
+  /** Read for the proxy through which references are fetched. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** What is to go wrong on purpose, for requests over the port. */
+  /** Errors on demand, for requests over the port. */
   readonly faults?: readonly Fault[] | undefined
-  /** Told of each of these when it strikes, as in `create answered 429`. */
+  /** Called for each fault that is applied, with text such as `create answered 429`. */
   readonly onFault?: ((words: string) => void) | undefined
-  /** Told of what went wrong inside the service; never of keys or prompts. */
+  /** Called with internal errors; they contain no keys or prompts. */
   readonly log?: ((line: object | string) => void) | undefined
-  /** Outputs older than this are removed, and reference images that nothing needs; nothing is, when undefined. */
+  /** Older outputs are removed, and reference images that no unfinished run needs. Undefined: nothing is removed. */
   readonly retainMs?: number | undefined
-  /** What the two models are called; the local service's own names by default. */
+  /** Names of the two models; by default `LOCAL_MODELS`. */
   readonly models?: Partial<Readonly<Record<Kind, string>>> | undefined
-  /** A structured log beside that, for a service on a port. */
+  /** The structured log. */
   readonly logging?: Logging | undefined
-  /** Addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is believed; of nobody, by default. */
+  /** Addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted; by default none. */
   readonly trustedProxies?: readonly string[] | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
-/** Without any, no request is looked at for them. */
 const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
   faults.length === 0 ? undefined : createFaults({ faults, clock, ...(onFault && { onStrike: onFault }) })
 
 export interface Service {
-  /** The ephemeral key; else the first key on the first start of a data folder, shown this once; else undefined. */
+  /** The ephemeral key, or the first key on the first start of a data folder; otherwise undefined. */
   readonly apiKey: string | undefined
-  /** Straight into the service, without a port. */
+  /** Calls the service without a port. */
   readonly fetch: Fetch
-  /** Resolves with the address once connections are taken. Throws `RushesError` (usage) when it cannot listen. */
+  /** Resolves with the URL once it accepts connections. Throws `RushesError` (usage) when it cannot listen. */
   listen(address: Address): Promise<{ readonly url: string }>
-  /** Begins to take runs from the queue, and to remove what is old. */
+  /** Starts to render queued runs, and to remove old files. */
   startRendering(): void
-  /** Finishes the answers in progress, gives back what is being rendered; within 5 s whatever happens. */
+  /** Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. */
   close(): Promise<void>
 }
 
@@ -106,7 +105,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer died')
     else events.error({ err: error }, 'something went wrong inside the service')
   }
-  /** Fastify has the logger, and the worker is there before Fastify. */
+  /** Set once Fastify, which has the logger, exists; the worker is created before it. */
   let events: Log = silentLog
   let listening: Listening | undefined
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
@@ -114,7 +113,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { folders, store } = await openData(options.dataFolder)
   const keys = await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false)
 
-  const presence = createWorkerLease({ store, clock, onError })
+  const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({
     privateAllowed: () => !isOpenToOthers(listening?.host, publicUrl),
     clock,
@@ -122,28 +121,28 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const worker = createWorker({
     store,
-    presence,
+    lease,
     clock,
     concurrency,
     log: { info: (fields, message) => events.info(fields, message) },
     onError,
     engine,
     references: createReferenceLoader({ folders, fetch: referenceFetch, findOutput: store.findOutput }),
-    workFolder: join(folders.work, presence.id),
+    workFolder: join(folders.work, lease.id),
     outputsFolder: folders.outputs,
   })
-  const runs = createEndpoints({
+  const endpoints = createEndpoints({
     store,
     models: { ...LOCAL_MODELS, ...options.models },
     clock,
-    presence,
+    lease,
     worker,
     findKey: keys.find,
     saveImage: (image) => saveImage(folders.inputs, image),
   })
   const app = await createApp({
     runs: {
-      runs,
+      endpoints,
       baseUrl,
       bodyLimits: { maxBytes: options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES, pace: limits, clock },
       logPrompts: logging?.prompts ?? false,
@@ -177,14 +176,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   async function closeHttp(): Promise<void> {
     const closed = app.close()
-    if (!(await settlesWithin(ANSWERS_GRACE_MS, closed, clock))) app.server.closeAllConnections()
+    if (!(await settlesWithin(RESPONSE_GRACE_MS, closed, clock))) app.server.closeAllConnections()
     await closed
   }
 
   async function closeAll(): Promise<void> {
     await Promise.all([
       closeHttp(),
-      worker.close().then(() => presence.leave()),
+      worker.close().then(() => lease.release()),
       referenceFetch.close(),
       retention?.close(),
       engine.close?.(),
@@ -194,7 +193,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   let closing: Promise<void> | undefined
   return {
-    apiKey: keys.shown,
+    apiKey: keys.newKey,
     fetch: createInProcessFetch({
       app,
       isClosed: () => closing !== undefined,
@@ -209,7 +208,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       retention?.start()
     },
     async close() {
-      closing ??= settlesWithin(CLOSE_WITHIN_MS, closeAll().catch(onError), clock).then(() => {})
+      closing ??= settlesWithin(MAX_CLOSE_MS, closeAll().catch(onError), clock).then(() => {})
       await closing
     },
   }

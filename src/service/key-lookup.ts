@@ -1,19 +1,19 @@
-/** The keys of a running service: those in the store, and perhaps one that lives in memory only. */
+/** The keys of a running service: those in the store, and with `--local` one that is in memory only. */
 import type { KeyRecord } from './rules/caller.js'
 import { hashOfKey, newKey } from './secrets.js'
 import type { Store } from './store/contract.js'
 
 const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
-/** Rows begin at 1, so no stored key has this id. */
+/** No stored key has this id: rows begin at 1. */
 const EPHEMERAL_ID = 0
 
 export interface KeyLookup {
-  /** A key that was made just now and can be shown this once. */
-  readonly shown: string | undefined
+  /** A key that was just created; it can be shown only now. */
+  readonly newKey: string | undefined
   find(hash: string): Promise<KeyRecord | undefined>
 }
 
-/** On the first start of a data folder there is an account, and a key unless it is to live in memory only. */
+/** Creates the first account of a data folder, and its first key unless the key is ephemeral. */
 export async function openKeyLookup(
   store: Pick<Store, 'ensureAccount' | 'addFirstKey' | 'findKey'>,
   nowMs: number,
@@ -24,7 +24,7 @@ export async function openKeyLookup(
   const hash = hashOfKey(key)
   if (!ephemeral) {
     const isFirst = await store.addFirstKey({ accountId, hash, name: 'first', nowMs })
-    return { shown: isFirst ? key : undefined, find: store.findKey }
+    return { newKey: isFirst ? key : undefined, find: store.findKey }
   }
   const own: KeyRecord = {
     id: EPHEMERAL_ID,
@@ -35,8 +35,8 @@ export async function openKeyLookup(
     banned: false,
     allowedIps: undefined,
   }
-  return { shown: key, find: async (wanted) => (wanted === hash ? own : store.findKey(wanted)) }
+  return { newKey: key, find: async (wanted) => (wanted === hash ? own : store.findKey(wanted)) }
 }
 
-/** Runs made with the key in memory name no row of the keys, and cost nothing: `--local` never runs out of credits. */
+/** Undefined for the ephemeral key: its runs are free, so that `--local` never runs out of credits. */
 export const storedKeyId = (keyId: number): number | undefined => (keyId === EPHEMERAL_ID ? undefined : keyId)

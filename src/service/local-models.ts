@@ -1,6 +1,4 @@
-/**
- * The models of the local service. The command line imports this file alone, so it depends on nothing that runs.
- */
+/** The models of the local service. The command line imports this file at start-up, so it imports types alone. */
 import type { Kind } from '../protocol/models.js'
 
 export const LOCAL_MODELS: Readonly<Record<Kind, string>> = {
@@ -8,7 +6,7 @@ export const LOCAL_MODELS: Readonly<Record<Kind, string>> = {
   image: 'rushes/preview-image',
 }
 
-/** What a parameter is when it is left out (CONTRACT 9): the interface does not show its own defaults. */
+/** Defaults of parameters (CONTRACT 9): the interface does not publish its own. */
 export const LOCAL_DEFAULTS: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
   video: { aspect_ratio: '16:9', resolution: '720p', duration: '5' },
   image: { aspect_ratio: '1:1', quality: 'basic' },

@@ -1,4 +1,4 @@
-/** What the parts of the service tell their log: fields and a sentence. Never a key, and no prompt unless asked for. */
+/** The service's log: fields and a sentence. Never a key; a prompt only with `--log-prompts`. */
 export interface Log {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void

@@ -1,10 +1,10 @@
-/** The data folder, opened. */
+/** Opens the data folder. */
 import { RushesError } from '../errors.js'
 import { type DataFolders, makeDataFolders } from './data-folders.js'
 import type { Store } from './store/contract.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 
-/** Throws `RushesError` (usage) whatever is wrong with the folder: it is the user's to choose or to mend. */
+/** Throws `RushesError` (usage) when the folder cannot be used: the user can fix it or choose another. */
 export async function openData(root: string): Promise<{ folders: DataFolders; store: Store }> {
   try {
     const folders = await makeDataFolders(root)

@@ -1,7 +1,7 @@
 /**
- * `--retain 7d`: outputs older than that are removed, and reference images that no unfinished run needs. The rows of
- * the runs stay; an output's address then answers 410. The files themselves say how old they are, so that what a
- * crash left behind without a row goes too.
+ * `--retain 7d`: removes older outputs, and reference images that no unfinished run needs. The rows of the runs stay; the
+ * URL of a removed output responds with 410. The age is that of the file, so that files which a crash left without a
+ * row are removed too.
  */
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,11 +12,11 @@ import type { Log } from './log.js'
 const SWEEP_EVERY_MS = 3_600_000
 
 export interface Retention {
-  /** Sweeps at once, and then every hour, or more often where less is retained. */
+  /** Sweeps now and then every hour, or every `retainMs` when that is shorter. */
   start(): void
-  /** One sweep; how many outputs (of runs) and images it removed. */
+  /** One sweep; the number of runs whose outputs it removed, and of images. */
   sweep(): Promise<{ readonly outputs: number; readonly images: number }>
-  /** Begins no further sweep; one that is under way comes to its end. */
+  /** Starts no further sweep, and waits for one in progress. */
   close(): Promise<void>
 }
 
@@ -25,7 +25,7 @@ export interface RetentionOptions {
   readonly clock: Pick<Clock, 'now' | 'alarm'>
   readonly retainMs: number
   readonly log: Pick<Log, 'info'>
-  /** SHA-256 of the images that queued and processing runs name. */
+  /** SHA-256 of the images that queued and processing runs use. */
   imagesInUse(): Promise<readonly string[]>
   onError(error: unknown): void
 }
@@ -41,7 +41,7 @@ export function createRetention(options: RetentionOptions): Retention {
     return stats !== undefined && clock.now() - stats.mtimeMs > retainMs
   }
 
-  /** Removes what is old in a folder; how many that were. `spared` is asked only when there is something. */
+  /** Removes the old entries of a folder; their number. `spared` is called only when there are any. */
   async function removeOld(
     folder: string,
     spared: () => Promise<ReadonlySet<string>> = async () => new Set(),
@@ -52,7 +52,7 @@ export function createRetention(options: RetentionOptions): Retention {
     const kept = await spared()
     let removed = 0
     for (const name of old) {
-      // Looked at once more: a create may just have found the image here and made it young again.
+      // Read the age again: a create may have renewed the image since.
       if (closed || kept.has(name) || !(await isOld(join(folder, name)))) continue
       await rm(join(folder, name), { recursive: true, force: true })
       removed++

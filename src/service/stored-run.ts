@@ -1,19 +1,19 @@
-/** A run as the local service keeps it, and as it shows it. */
+/** A run as the local service stores it, and the object that it sends. */
 import type { Kind } from '../protocol/models.js'
 import type { LocalStatus } from '../protocol/run.js'
 
-/** An image that came as a data: URL; its bytes are a file in the data folder, named by their hash. */
+/** An image that was sent as a data: URL; its bytes are a file in the data folder, named by their hash. */
 export interface StoredImage {
   readonly sha256: string
   readonly bytes: number
   readonly content_type: string
 }
 
-/** The input as it was sent, except that a data: URL in `image_urls` stands as a `StoredImage`. */
+/** The input as it was sent, with each data: URL in `image_urls` replaced by a `StoredImage`. */
 export type StoredInput = Readonly<Record<string, unknown>>
 
 export interface StoredOutput {
-  /** The secret part of its address, shared by the outputs of one run. */
+  /** The secret part of its URL, shared by the outputs of one run. */
   readonly token: string
   readonly name: string
   readonly contentType: string
@@ -48,7 +48,7 @@ export const outputUrl = (baseUrl: string, { token, name }: Pick<StoredOutput, '
 
 const iso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
 
-/** The run object of the interface (CONTRACT 9): every key always there, unknown ones null. */
+/** The run object of the interface (CONTRACT 9): all keys are present, unknown values are null. */
 export const runObject = (run: StoredRun, baseUrl: string) => ({
   id: run.id,
   model: run.model,

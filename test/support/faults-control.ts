@@ -40,7 +40,7 @@ export function createControl(specs: readonly string[], clock: Pick<Clock, 'mono
     seen,
     strikes,
     add: (spec) => faults.add(parseFault(spec)),
-    next: (where, what) => faults.first({ ...parseFault(`${where}:${what}`), count: 1 }),
+    next: (where, what) => faults.addFirst({ ...parseFault(`${where}:${what}`), count: 1 }),
     reached: (place) => seen.filter((each) => each.place === place && each.reached).length,
   }
   const note = (method: string, path: string): Seen => {

@@ -1,6 +1,6 @@
 /** `rushes admin account`. */
 import { Option } from 'commander'
-import { MAX_CREDITS } from '../../service/credits.js'
+import { MAX_CREDITS } from '../../service/store/account-store.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import type { AdminCommand, Work } from './admin-command.js'
 import { ACCOUNT_HEADER, accountCells, accountJson, printRows } from './admin-rows.js'

@@ -1,4 +1,4 @@
-/** What the commands of `rushes admin` have in common: the data folder, opened and closed again. */
+/** The shape of the commands of `rushes admin`, which all work on an open data folder. */
 import { join } from 'node:path'
 import type { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
@@ -6,7 +6,7 @@ import type { Administration } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 
-/** Each command has some of these. */
+/** The flags of all commands; each has some of them. */
 export interface AdminFlags {
   readonly data?: string
   readonly account?: string
@@ -27,11 +27,11 @@ export interface Work {
 
 /** One command below `rushes admin`. */
 export interface AdminCommand {
-  /** As commander takes it: the name, then the arguments. */
+  /** For commander: the name, then the arguments. */
   readonly usage: string
   readonly about: string
   readonly options?: () => readonly Option[]
-  /** Whether it may begin a data folder. */
+  /** Whether it may create the data folder. */
   readonly make?: boolean
   work(work: Work, ...words: string[]): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Accounts, keys and entries as rows and as JSON. */
+/** Accounts, keys and ledger entries as table rows and as JSON. */
 import { printable } from '../../protocol/text.js'
 import type { AccountRecord, KeyDetails, LedgerEntry } from '../../service/administration.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'

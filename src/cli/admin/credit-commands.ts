@@ -1,7 +1,7 @@
 /** `rushes admin credits`. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
-import { MAX_CREDITS } from '../../service/credits.js'
+import { MAX_CREDITS } from '../../service/store/account-store.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import type { AdminCommand } from './admin-command.js'
 import { accountJson, ENTRY_HEADER, entryCells, entryJson, printRows } from './admin-rows.js'

@@ -1,8 +1,8 @@
-/** `rushes admin key`. A key is named by its number, or by its name where only one has it. */
+/** `rushes admin key`. A key is given by its number, or by its name when only one key has it. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { KeyTerms } from '../../service/administration.js'
-import { MAX_CREDITS } from '../../service/credits.js'
+import { MAX_CREDITS } from '../../service/store/account-store.js'
 import type { Context } from '../context/context.js'
 import { parseDuration } from '../flags/duration.js'
 import { repeated } from '../flags/repeated.js'
@@ -96,7 +96,7 @@ async function change(
   out.note(`Key ${key.id} (${key.name}) of ${key.account} ${said}.`)
 }
 
-/** Only what was named: `none` lifts a limit, which is to set it to undefined. */
+/** The terms of the flags that were given; `none` removes a limit by setting it to undefined. */
 function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
   const { name, spendLimit, quota, allowIp, expires } = flags
   return {

@@ -1,4 +1,4 @@
-/** `rushes admin verify`: every balance, added up anew from the ledger. */
+/** `rushes admin verify`: recomputes every balance from the ledger. */
 import { RushesError } from '../../errors.js'
 import { plural } from '../terminal/plural.js'
 import type { AdminCommand, Work } from './admin-command.js'

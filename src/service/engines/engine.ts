@@ -1,28 +1,30 @@
-// The contract between the local service and what makes its outputs: the preview renderer (`src/preview`) or a command of
-// the user's (`--engine`). The service fetches references, enforces timeouts and stores the files; an engine turns one
-// accepted input into files in one folder and knows nothing of API keys or HTTP.
+/**
+ * The contract of an engine, which makes the outputs of a run: the preview renderer (src/preview), or a shell command of the
+ * user (`--engine`). The service loads references, keeps time limits and stores the files; an engine turns one accepted
+ * input into files in one folder, without any knowledge of keys or HTTP.
+ */
 import type { Kind } from '../../protocol/models.js'
 
-/** One accepted run, as an engine sees it. */
+/** One accepted run, as an engine receives it. */
 export interface RenderJob {
   readonly kind: Kind
-  /** For an engine that logs it or passes it on, and for outputs that differ between runs of one input. */
+  /** The id and model of the run, for an engine that passes them on. */
   readonly run?: { readonly id: string; readonly model: string }
   /**
    * The accepted input, valid against the model's schema and with defaults applied (SERVICE.md 2.3, 2.4):
    * image `{prompt, aspect_ratio, quality, image_urls?}`, video `{prompt, aspect_ratio, resolution, duration, image_urls?}`.
    */
   readonly input: Readonly<Record<string, unknown>>
-  /** An existing empty folder. The engine leaves its outputs there, each under its final name only when it is whole. */
+  /** An existing empty folder for the outputs; a file gets its final name only when it is complete. */
   readonly folder: string
   /**
    * The reference images as bytes, in the order of `image_urls`, already fetched (or decoded from data: URLs) by the
-   * caller. An entry is undefined when it could not be fetched. The bytes are not checked to be a picture.
+   * caller. An entry is undefined when it could not be loaded. The bytes are not checked to be an image.
    */
   readonly references: readonly (Uint8Array | undefined)[]
   /** Once aborted, `render` rejects promptly with the signal's reason and leaves no file behind. */
   readonly signal: AbortSignal
-  /** Called now and then with the progress, from 0 to 1, which never decreases. */
+  /** Called from time to time with the progress from 0 to 1, which never decreases. */
   onProgress?(fraction: number): void
 }
 
@@ -40,8 +42,8 @@ export interface Engine {
    * Rejects with the signal's reason when aborted, and with any other error when the run has failed.
    */
   render(job: RenderJob): Promise<readonly RenderedFile[]>
-  /** How long one job may take, references included; the service's own limit if undefined. Infinity means no limit. */
+  /** How long one job may take, references included; by default the service's limit. Infinity: no limit. */
   limitMs?(kind: Kind): number | undefined
-  /** Ends what is kept between jobs. */
+  /** Ends processes that are kept between jobs. */
   close?(): Promise<void>
 }

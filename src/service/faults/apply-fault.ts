@@ -1,4 +1,4 @@
-/** One fault on one exchange: whether the service acts, and what becomes of its answer. */
+/** Applies one fault to one request: whether the service handles it, and what is sent in place of its response. */
 import { raceAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { ConnectionReset, corruptFrom, firstBytes, throttle } from './bytes.js'
@@ -8,30 +8,30 @@ import {
   answered,
   errorResponse,
   type FaultResponse,
-  nonsense,
+  nonsenseOutcome,
   type Outcome,
   redirectResponse,
 } from './fault-response.js'
 
-/** A request that has come, seen from between the two sides. */
+/** One request, seen from between client and service. */
 export interface Exchange {
-  /** Lets the service act; its answer. Called once at most. */
+  /** Passes the request to the service; its response. Called at most once. */
   ask(): Promise<FaultResponse>
-  /** Takes in so many bytes of the request's body, or all when there are fewer. */
+  /** Reads this many bytes of the request's body, or all when there are fewer. */
   readUpload(bytes: number): Promise<void>
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when nobody waits for the response any more. */
   readonly signal: AbortSignal
-  /** What becomes of a connection on which nothing moves; by default it waits for the signal. */
+  /** Waits on a connection on which nothing moves; by default until the signal is aborted. */
   stall?(): Promise<never>
 }
 
-/** Rejects with the signal's reason once nobody waits any more. */
-export async function respond(
+/** Rejects with the signal's reason once it is aborted. */
+export async function applyFault(
   { effect, delays, pace }: Strike,
-  { place, clock }: { readonly place: RequestKind; readonly clock: Pick<Clock, 'sleep'> },
+  { kind, clock }: { readonly kind: RequestKind; readonly clock: Pick<Clock, 'sleep'> },
   exchange: Exchange,
 ): Promise<Outcome> {
-  const outcome = await outcomeOf(effect, place, exchange)
+  const outcome = await outcomeOf(effect, kind, exchange)
   const sleep = (ms: number) => clock.sleep(ms, exchange.signal)
   for (const { ms } of delays) await sleep(ms)
   if (pace === undefined || outcome.kind !== 'answer') return outcome
@@ -40,7 +40,7 @@ export async function respond(
 
 async function outcomeOf(
   effect: Effect | undefined,
-  place: RequestKind,
+  kind: RequestKind,
   exchange: Exchange,
 ): Promise<Outcome> {
   const { ask, signal, stall = () => raceAbort(never, signal) } = exchange
@@ -64,7 +64,7 @@ async function outcomeOf(
     case 'nonsense': {
       const answer = await ask()
       answer.discard()
-      return nonsense(effect.kind, place)
+      return nonsenseOutcome(effect.kind, kind)
     }
     case 'stall': {
       if (effect.byte === undefined) return { kind: 'stall' }

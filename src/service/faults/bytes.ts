@@ -1,13 +1,13 @@
-/** The bytes of a body, and what can happen to them. Every function passes one body through. */
+/** Transforms of a body's byte stream. */
 
 export type ByteStream = AsyncIterable<Uint8Array>
 
-/** Thrown out of a body in which the connection is reset. */
+/** Thrown by a body at the point where the connection is to be reset. */
 export class ConnectionReset extends Error {
   override readonly name = 'ConnectionReset'
 }
 
-/** The first bytes as they are, then what `next` does; a body that is shorter comes whole first. */
+/** Passes the first bytes on, or the whole body when it is shorter; then waits for `next`. */
 export async function* firstBytes(
   body: ByteStream,
   bytes: number,
@@ -23,28 +23,28 @@ export async function* firstBytes(
   await next()
 }
 
-/** From here on every bit is another. */
+/** Inverts every bit from this offset on. */
 export async function* corruptFrom(body: ByteStream, from: number): AsyncGenerator<Uint8Array> {
   let offset = 0
   for await (const chunk of body) {
-    const good = Math.max(0, from - offset)
+    const intact = Math.max(0, from - offset)
     offset += chunk.byteLength
-    yield chunk.map((byte, at) => (at < good ? byte : byte ^ 0xff))
+    yield chunk.map((byte, at) => (at < intact ? byte : byte ^ 0xff))
   }
 }
 
 const PIECES_A_SECOND = 10
 
-/** No faster than this; each piece comes when its time has passed. */
+/** Limits the speed: each piece is passed on when its share of the time is over. */
 export async function* throttle(
   body: ByteStream,
   bytesPerSecond: number,
   sleep: (ms: number) => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
-  const most = Math.max(1, Math.ceil(bytesPerSecond / PIECES_A_SECOND))
+  const pieceBytes = Math.max(1, Math.ceil(bytesPerSecond / PIECES_A_SECOND))
   for await (const chunk of body)
-    for (let at = 0; at < chunk.byteLength; at += most) {
-      const piece = chunk.subarray(at, at + most)
+    for (let at = 0; at < chunk.byteLength; at += pieceBytes) {
+      const piece = chunk.subarray(at, at + pieceBytes)
       await sleep((1_000 * piece.byteLength) / bytesPerSecond)
       yield piece
     }

@@ -1,4 +1,4 @@
-/** The small values in a fault's detail. What cannot be read is a usage error. */
+/** Parses the values in a fault's detail; throws a usage error for an invalid one. */
 import { usageError } from '../../errors.js'
 
 const SIZE_UNITS: Readonly<Record<string, number>> = {

@@ -1,15 +1,15 @@
-/** What a fault can do, as one table: the grammar reads by it, the docs are held to it by a test. */
+/** The effects that a fault can have, as one table: the grammar uses it, and a test compares the docs with it. */
 import { usageError } from '../../errors.js'
 import { parseByteCount, parseDelay, parseHeaders, parseOptionalByteCount } from './details.js'
 import { type Effect, type FaultTarget, NONSENSE, type Nonsense } from './fault.js'
 
 export interface EffectRow {
   readonly name: string
-  /** How its detail is written; empty when it takes none. */
+  /** The form of its detail; empty when it takes none. */
   readonly detail: string
-  /** FaultTarget it can strike. */
+  /** The requests that it can apply to. */
   readonly at: readonly FaultTarget[]
-  /** Throws `usage` when the detail makes no sense. */
+  /** Throws `usage` for an invalid detail. */
   parse(detail: string): Effect
 }
 

@@ -1,50 +1,50 @@
-/** Whose turn it is: counts down, in the order in which the faults were given. */
+/** Which faults apply to the next request: in the order in which they were given, each until its count is used up. */
 import type { Effect, EffectOf, Fault, RequestKind } from './fault.js'
 
 export interface Strike {
-  /** What becomes of the answer; undefined: it is the service's own. */
+  /** Undefined: the response is the service's own. */
   readonly effect: Effect | undefined
-  /** These go along with any other. */
+  /** Delays and a pace combine with any other effect. */
   readonly delays: readonly EffectOf<'delay'>[]
   readonly pace: EffectOf<'slow'> | undefined
 }
 
 export interface FaultQueue {
-  /** After those that are there. */
+  /** Applies after the faults that are there. */
   add(fault: Fault): void
-  /** Before those that stay, after those that were put first earlier. */
-  first(fault: Fault): void
+  /** Applies before the initial faults, after those that were added first earlier. */
+  addFirst(fault: Fault): void
   /** `reused`: the connection has carried a request before. */
-  take(place: RequestKind, reused: boolean): Strike
-  /** For a run that was accepted. */
+  take(kind: RequestKind, reused: boolean): Strike
+  /** The effect on a run that was just accepted. */
   takeRun(): EffectOf<'fail' | 'never'> | undefined
 }
 
-interface Entry {
+interface QueuedFault {
   readonly fault: Fault
   left: number
 }
 
 export function createFaultQueue(faults: readonly Fault[]): FaultQueue {
-  const entry = (fault: Fault): Entry => ({ fault, left: fault.count })
-  const first: Entry[] = []
-  const standing = faults.map(entry)
+  const entry = (fault: Fault): QueuedFault => ({ fault, left: fault.count })
+  const first: QueuedFault[] = []
+  const initial = faults.map(entry)
 
-  const waiting = (where: (fault: Fault) => boolean): readonly Entry[] =>
-    [...first, ...standing].filter(({ fault, left }) => left > 0 && where(fault))
+  const waiting = (where: (fault: Fault) => boolean): readonly QueuedFault[] =>
+    [...first, ...initial].filter(({ fault, left }) => left > 0 && where(fault))
 
-  function use(used: Entry): Effect {
+  function use(used: QueuedFault): Effect {
     used.left--
     return used.fault.effect
   }
 
   return {
-    add: (fault) => void standing.push(entry(fault)),
-    first: (fault) => void first.push(entry(fault)),
+    add: (fault) => void initial.push(entry(fault)),
+    addFirst: (fault) => void first.push(entry(fault)),
 
-    take(place, reused) {
+    take(kind, reused) {
       const entries = waiting(
-        ({ where, effect }) => (where === place || where === 'any') && (effect.what !== 'close' || reused),
+        ({ where, effect }) => (where === kind || where === 'any') && (effect.what !== 'close' || reused),
       )
       const delays: EffectOf<'delay'>[] = []
       let [effect, pace]: [Effect | undefined, EffectOf<'slow'> | undefined] = [undefined, undefined]

@@ -1,4 +1,4 @@
-/** An answer on its way out, the service's own or made up. */
+/** A response on its way to the client: the service's own, or an invented one. */
 import { STATUS_CODES } from 'node:http'
 import { problemOf } from '../../protocol/problems.js'
 import type { EffectOf, Nonsense, RequestKind } from './fault.js'
@@ -12,12 +12,12 @@ export interface FaultResponse {
   discard(): void
 }
 
-/** What leaves in place of an answer. */
+/** What is sent to the client. */
 export type Outcome =
   | { readonly kind: 'answer'; readonly answer: FaultResponse }
-  /** The connection is reset, after so many bytes of the answer's head where there is one. */
+  /** Resets the connection, after a number of bytes of a response's head when there is one. */
   | { readonly kind: 'reset'; readonly head?: { readonly answer: FaultResponse; readonly bytes: number } }
-  /** The connection is closed in good order. */
+  /** Closes the connection normally. */
   | { readonly kind: 'close' }
   | { readonly kind: 'stall' }
   /** Bytes that are not HTTP. */
@@ -25,7 +25,7 @@ export type Outcome =
 
 export const answered = (answer: FaultResponse): Outcome => ({ kind: 'answer', answer })
 
-async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   if (bytes.byteLength > 0) yield bytes
 }
 
@@ -38,17 +38,17 @@ export const createResponse = (
   return {
     status,
     headers: { ...headers, 'content-length': String(bytes.byteLength) },
-    body: one(bytes),
+    body: singleChunk(bytes),
     discard() {},
   }
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Statuses whose answers end with the head (RFC 9110, 6.4.1). */
+/** Statuses whose responses have no body (RFC 9110, 6.4.1). */
 export const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304
 
-/** In the interface's shape; a status without a code has none in its body either. */
+/** In the interface's shape; `code` is left out where there is none. */
 export function errorResponse({
   status,
   code,
@@ -60,11 +60,11 @@ export function errorResponse({
   return createResponse(status, { 'content-type': JSON_TYPE, 'cache-control': 'no-store', ...headers }, body)
 }
 
-/** 307, which keeps the method: the one that would send a create on. */
+/** 307 keeps the method, so that a client which followed it would repeat a create. */
 export const redirectResponse = (url: string): FaultResponse => createResponse(307, { location: url }, '')
 
 const PAGE = '<!doctype html>\n<title>Welcome</title>\n<h1>Please sign in to this network</h1>\n'
-/** More than any client should take in for a run. */
+/** More than a client should accept as a run. */
 const HUGE_BYTES = 9 * 1_048_576
 
 const NONSENSE_BODIES: Readonly<Record<Exclude<Nonsense, 'no-http'>, () => readonly [string, string]>> = {
@@ -76,9 +76,9 @@ const NONSENSE_BODIES: Readonly<Record<Exclude<Nonsense, 'no-http'>, () => reado
   huge: () => [JSON_TYPE, `{"ok":"${'x'.repeat(HUGE_BYTES)}"}`],
 }
 
-/** The status of a success, and a body that means nothing. */
-export function nonsense(kind: Nonsense, place: RequestKind): Outcome {
-  if (kind === 'no-http') return { kind: 'noise', bytes: Buffer.from('SSH-2.0-OpenSSH_9.6\r\n') }
-  const [type, body] = NONSENSE_BODIES[kind]()
-  return answered(createResponse(place === 'create' ? 201 : 200, { 'content-type': type }, body))
+/** The status of a success with an invalid body, or bytes that are not HTTP. */
+export function nonsenseOutcome(nonsense: Nonsense, kind: RequestKind): Outcome {
+  if (nonsense === 'no-http') return { kind: 'noise', bytes: Buffer.from('SSH-2.0-OpenSSH_9.6\r\n') }
+  const [type, body] = NONSENSE_BODIES[nonsense]()
+  return answered(createResponse(kind === 'create' ? 201 : 200, { 'content-type': type }, body))
 }

@@ -1,16 +1,16 @@
-/** A fault as a value: which requests it waits for, what it does to them, how often. */
+/** A fault as a value: which requests it applies to, what it does, how often. */
 
-/** The requests that a fault can strike. Everything else is never touched. */
+/** The requests that faults can apply to. */
 export type RequestKind = 'create' | 'status' | 'output'
 
-/** `run` is no request: it is the next run that is accepted. */
+/** `run`: the next run that is accepted. */
 export type FaultTarget = RequestKind | 'any' | 'run'
 
 export const NONSENSE = ['html', 'text', 'empty', 'list', 'object', 'huge', 'no-http'] as const
 export type Nonsense = (typeof NONSENSE)[number]
 
 export type Effect =
-  /** Answers this; the service acts before only when `acted`. */
+  /** Responds with this status; the service handles the request before only when `acted`. */
   | {
       readonly what: 'status'
       readonly status: number
@@ -19,11 +19,11 @@ export type Effect =
       readonly acted: boolean
     }
   | { readonly what: 'redirect'; readonly url: string }
-  /** The connection is reset: before the service acts, or after so many bytes of the upload, the head or the body. */
+  /** Resets the connection before the service acts, or after a number of bytes of the upload, the head or the body. */
   | { readonly what: 'reset'; readonly within: 'start' | 'upload' | 'head' | 'body'; readonly byte: number }
   | { readonly what: 'lose' }
   | { readonly what: 'close' }
-  /** Undefined: not even a head comes, and the service does not act. */
+  /** Undefined: no response at all, and the service does not act. */
   | { readonly what: 'stall'; readonly byte: number | undefined }
   /** Undefined: in the middle. */
   | { readonly what: 'truncate'; readonly byte: number | undefined }
@@ -40,7 +40,7 @@ export type EffectOf<What extends Effect['what']> = Extract<Effect, { what: What
 export interface Fault {
   readonly where: FaultTarget
   readonly effect: Effect
-  /** How many requests it strikes; Infinity: every one. */
+  /** How many requests it applies to; Infinity: all. */
   readonly count: number
 }
 
@@ -71,7 +71,7 @@ const WORDS: { readonly [What in Effect['what']]: (effect: EffectOf<What>) => st
   never: () => 'will never end',
 }
 
-/** `create answered 429 RATE_LIMITED`: what somebody who watches the service is told. */
+/** For the terminal of the service, for example `create answered 429 RATE_LIMITED`. */
 export function describeStrike(where: FaultTarget, effect: Effect): string {
   const words = WORDS[effect.what] as (effect: Effect) => string
   return `${where} ${words(effect)}`

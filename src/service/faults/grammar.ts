@@ -1,6 +1,6 @@
 /**
  * How a fault is written: `<where>:<what>[:<detail>[:<count>]]`, or `latency:<duration>` for `any:delay:<duration>`.
- * Without a count it strikes every time: `create:lose::1` says the one time, `latency:800ms` means every answer.
+ * Without a count it applies every time: `create:lose::1` applies once, `latency:800ms` to every response.
  */
 import { RushesError, usageError } from '../../errors.js'
 import { nearest } from '../../protocol/nearest.js'
@@ -14,7 +14,7 @@ const LATENCY = 'latency'
 const HINT =
   'A fault is written <where>:<what>[:<detail>[:<count>]], as in create:429:RATE_LIMITED:2 or latency:800ms.'
 
-/** Throws `usage`, quoting the whole fault and naming the word that was most likely meant. */
+/** Throws `usage`, quoting the whole fault and suggesting the nearest word. */
 export function parseFault(spec: string): Fault {
   try {
     const [where = '', ...rest] = spec.trim().split(':')
@@ -60,7 +60,7 @@ function split(rest: readonly string[]): { detail: string; count: string } {
   return { detail, count }
 }
 
-/** A URL holds colons itself; the one that follows a host without a port begins the port. */
+/** A URL contains colons itself; one after a host without a port starts a port. */
 function splitAfterUrl(text: string): { detail: string; count: string } {
   const [, detail = text, count = ''] =
     /^((?:https?:\/\/(?:\[[^\]]*\]|[^:/]*)(?::\d+)?)?[^:]*)(?::([^:]*))?$/i.exec(text) ?? []

@@ -1,19 +1,19 @@
 /**
- * Faults between a client and the service, so that error paths can be tried: `serve --fault`, and the proxy of the
- * tests. The grammar and what each fault is: docs/faults.md.
+ * Faults between a client and the service, to try out error paths: `serve --fault`, and the proxy of the tests. The
+ * grammar and the effect of each fault: docs/faults.md.
  *
- *   fault.ts      the values, and their words
- *   grammar.ts    text to fault, by the table of effects.ts
- *   places.ts     which request is which
- *   plan.ts       whose turn it is
- *   carry-out.ts  one fault on one exchange, over any transport: answer.ts, bytes.ts
- *   memory.ts     what outlasts one request
+ *   fault.ts            a fault as a value, and as a sentence
+ *   grammar.ts          text to fault, by the table of effects.ts
+ *   request-kind.ts     create, status or output?
+ *   fault-queue.ts      which faults apply to the next request
+ *   apply-fault.ts      one fault on one request, over any transport: fault-response.ts, bytes.ts
+ *   lasting-effects.ts  effects that outlast one request
  *
- * Limit: it knows nothing of sockets. A transport gives it an `Exchange` and does what the `Outcome` says.
+ * Limit: no sockets. A transport passes in an `Exchange` and performs the `Outcome`.
  */
 import type { Clock } from '../../host/clock.js'
-import { type Exchange, respond } from './apply-fault.js'
-import { describeStrike, type Fault } from './fault.js'
+import { applyFault, type Exchange } from './apply-fault.js'
+import { describeStrike, type Fault, type RequestKind } from './fault.js'
 import { createFaultQueue, type Strike } from './fault-queue.js'
 import type { Outcome } from './fault-response.js'
 import { createLastingEffects } from './lasting-effects.js'
@@ -28,66 +28,60 @@ export interface InterceptedRequest {
 }
 
 export interface Faults {
-  /** After those that are there. */
+  /** Applies after the faults that are there. */
   add(fault: Fault): void
-  /** Before those that stay. */
-  first(fault: Fault): void
-  /** Undefined: this request is left alone. */
+  /** Applies before the faults that were given at the start. */
+  addFirst(fault: Fault): void
+  /** Undefined for a request that faults never touch. */
   intercept(met: InterceptedRequest): Interception | undefined
 }
 
 export interface Interception {
-  /** Otherwise the answer is the service's own, but for what earlier faults have made of its runs. */
+  /** False: the response is the service's own, apart from lasting effects of earlier faults. */
   readonly isAffected: boolean
-  /** Rejects with the signal's reason once nobody waits any more, and as `ask` does. */
+  /** Rejects with the signal's reason once nobody waits for the response, and when `ask` rejects. */
   respond(exchange: Exchange): Promise<Outcome>
 }
 
 export interface FaultsOptions {
   readonly faults: readonly Fault[]
   readonly clock: Pick<Clock, 'sleep'>
-  /** Told of each strike, as in `create answered 429`. */
+  /** Called for each fault that is applied, with text such as `create answered 429`. */
   onStrike?(words: string): void
 }
 
 export function createFaults({ faults, clock, onStrike = () => {} }: FaultsOptions): Faults {
-  const plan = createFaultQueue(faults)
-  const memory = createLastingEffects(() => {
-    const effect = plan.takeRun()
+  const queue = createFaultQueue(faults)
+  const lasting = createLastingEffects(() => {
+    const effect = queue.takeRun()
     if (effect !== undefined) onStrike(describeStrike('run', effect))
     return effect
   })
 
-  function turnOf(
-    place: NonNullable<ReturnType<typeof requestKindOf>>,
-    { path, reused }: InterceptedRequest,
-  ): Strike {
-    const expired = place === 'output' ? memory.expired(path) : undefined
+  function strikeOf(kind: RequestKind, { path, reused }: InterceptedRequest): Strike {
+    const expired = kind === 'output' ? lasting.expired(path) : undefined
     if (expired !== undefined) return { effect: expired, delays: [], pace: undefined }
-    const turn = plan.take(place, reused)
-    if (turn.effect?.what === 'expire') memory.expire(path, turn.effect)
-    return turn
+    const strike = queue.take(kind, reused)
+    if (strike.effect?.what === 'expire') lasting.expire(path, strike.effect)
+    return strike
   }
 
   return {
-    add: plan.add,
-    first: plan.first,
-    intercept(met) {
-      const place = requestKindOf(met.method, met.path)
-      if (place === undefined) return undefined
-      const turn = turnOf(place, met)
-      const effects = [turn.effect, ...turn.delays, turn.pace].filter((effect) => effect !== undefined)
-      for (const effect of effects) onStrike(describeStrike(place, effect))
-      const passOn = (exchange: Exchange) =>
-        respond(
-          turn,
-          { place, clock },
-          {
-            ...exchange,
-            ask: async () => memory.rewrite(place, met.path, await exchange.ask()),
-          },
-        )
-      return { isAffected: effects.length > 0, respond: passOn }
+    add: queue.add,
+    addFirst: queue.addFirst,
+    intercept(request) {
+      const kind = requestKindOf(request.method, request.path)
+      if (kind === undefined) return undefined
+      const strike = strikeOf(kind, request)
+      const effects = [strike.effect, ...strike.delays, strike.pace].filter((effect) => effect !== undefined)
+      for (const effect of effects) onStrike(describeStrike(kind, effect))
+      return {
+        isAffected: effects.length > 0,
+        respond(exchange) {
+          const ask = async () => lasting.rewrite(kind, request.path, await exchange.ask())
+          return applyFault(strike, { kind, clock }, { ...exchange, ask })
+        },
+      }
     },
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Faults that outlast one request: runs that end otherwise than they did, and links that have expired. They are made
- * by rewriting what the service says of a run, so that they work in front of any service; inside, the run is what it was.
+ * Faults that outlast one request: runs shown with another end, and expired links. They rewrite the service's
+ * responses, so that they work in front of any service; the run inside the service does not change.
  */
 import { isObject } from '../../protocol/parse.js'
 import { readAll } from './bytes.js'
@@ -12,14 +12,14 @@ import { linkOf, runIdOf } from './request-kind.js'
 type RunEffect = EffectOf<'fail' | 'never'>
 
 export interface LastingEffects {
-  /** The link answers this from now on; the run, asked again, has another one. */
+  /** The link responds with this from now on; a later status shows a new link. */
   expire(path: string, effect: EffectOf<'expire'>): void
   expired(path: string): EffectOf<'expire'> | undefined
-  /** An answer about a run, as it has to look by now. */
-  rewrite(place: RequestKind, path: string, answer: FaultResponse): Promise<FaultResponse>
+  /** Applies the lasting effects to a response about a run. */
+  rewrite(kind: RequestKind, path: string, answer: FaultResponse): Promise<FaultResponse>
 }
 
-/** A parameter that the service does not look at makes a link another one. */
+/** A query parameter that the service ignores makes a new link. */
 const RENEWED = 'link'
 
 export function createLastingEffects(takeRun: () => RunEffect | undefined): LastingEffects {
@@ -33,7 +33,7 @@ export function createLastingEffects(takeRun: () => RunEffect | undefined): Last
     return url.href
   }
 
-  function noted(run: Record<string, unknown>): void {
+  function assignEffect(run: Record<string, unknown>): void {
     const effect = takeRun()
     if (effect !== undefined && typeof run.id === 'string') runs.set(run.id, effect)
   }
@@ -42,14 +42,14 @@ export function createLastingEffects(takeRun: () => RunEffect | undefined): Last
     expire: (path, effect) => void links.set(linkOf(path), effect),
     expired: (path) => links.get(linkOf(path)),
 
-    async rewrite(place, path, answer) {
-      if (place === 'output' || !isJson(answer) || answer.status >= 300) return answer
+    async rewrite(kind, path, answer) {
+      if (kind === 'output' || !isJson(answer) || answer.status >= 300) return answer
       const text = await readAll(answer.body)
       const run = parsed(text.toString())
       if (!isObject(run)) return { ...answer, body: again(text) }
-      if (place === 'create') noted(run)
+      if (kind === 'create') assignEffect(run)
       const effect = runs.get(runIdOf(path) ?? '')
-      const shown = withLinks(effect === undefined ? run : otherwise(run, effect), renewed)
+      const shown = withLinks(effect === undefined ? run : withEffect(run, effect), renewed)
       return createResponse(answer.status, answer.headers, JSON.stringify(shown))
     },
   }
@@ -70,8 +70,8 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A run that has ended, told differently; until then it is shown as it is. */
-function otherwise(run: Record<string, unknown>, effect: RunEffect): Record<string, unknown> {
+/** Changes how a run ended; until it has ended it is shown as it is. */
+function withEffect(run: Record<string, unknown>, effect: RunEffect): Record<string, unknown> {
   if (run.status !== 'succeeded' && run.status !== 'failed') return run
   if (effect.what === 'never')
     return { ...run, status: 'processing', output: null, error: null, finished_at: null }

@@ -1,16 +1,16 @@
-/** Which request this is, by its method and path alone: a proxy knows no more. */
+/** The kind of a request by its method and path, which is all that a proxy knows. */
 import { RUNS_PATH } from '../../protocol/routes.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
 import type { RequestKind } from './fault.js'
 
-/** A reverse proxy may have put a path of its own before the service's. */
+/** Not anchored at the start: a reverse proxy may add a path before the service's. */
 const RUNS = new RegExp(`${RUNS_PATH}/?$`)
 const ONE_RUN = new RegExp(`${RUNS_PATH}/([^/]+)$`)
 const OUTPUT = new RegExp(`${OUTPUTS_PATH}/[^/]+/.+$`)
 
 const withoutQuery = (path: string): string => path.replace(/\?.*$/s, '')
 
-/** Undefined for everything that faults leave alone. */
+/** Undefined for requests that faults never touch. */
 export function requestKindOf(method: string, path: string): RequestKind | undefined {
   const bare = withoutQuery(path)
   if (method === 'POST') return RUNS.test(bare) ? 'create' : undefined
@@ -29,7 +29,7 @@ export function runIdOf(path: string): string | undefined {
   }
 }
 
-/** A link without what a reverse proxy put before it: the same from inside and from outside. */
+/** A link without the host and the path that a reverse proxy adds, so that it is the same inside and outside. */
 export function linkOf(address: string): string {
   const { pathname, search } = new URL(address, 'http://service.invalid')
   return `${pathname.slice(Math.max(0, pathname.indexOf(`${OUTPUTS_PATH}/`)))}${search}`

@@ -1,4 +1,4 @@
-/** The service's HTTP. It knows no rules: they come in as functions, and what they throw goes out by `answers.ts`. */
+/** The service's HTTP. The rules come in as functions; what they throw is sent by `error-responses.ts`. */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
@@ -10,7 +10,7 @@ import { type Logging, loggerOf, logRequests } from './logging.js'
 import { addOutputRoutes, type OutputRoutes } from './output-routes.js'
 import { addRunRoutes, type RunRoutes } from './run-routes.js'
 
-/** Longer than Node's header limit, so that any address that arrives is a plain 404 and no special case. */
+/** Longer than Node's header limit, so that a long path is a plain 404 like any other. */
 const MAX_PARAMETER_LENGTH = 65_536
 
 export interface AppOptions {
@@ -19,9 +19,9 @@ export interface AppOptions {
   readonly operations: HealthRoutes
   readonly logging?: Logging | undefined
   readonly limits?: HttpLimits
-  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Undefined: nothing goes wrong on purpose. */
+  /** Errors on demand. */
   readonly faults?: Faults | undefined
   onError(error: unknown): void
 }
@@ -31,10 +31,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { trustedProxies = [] } = options
   const app = fastify({
     logger: loggerOf(logging),
-    // Its own lines about requests hold addresses.
+    // Fastify's own lines about requests contain URLs.
     logController: new LogController({ disableRequestLogging: true }),
-    // One logger for all: a child for every request costs more than most requests.
-    childLoggerFactory: (logger) => logger,
     trustProxy: trustedProxies.length === 0 ? false : createNetworkMatcher(trustedProxies),
     connectionTimeout: limits.idleMs,
     requestTimeout: limits.requestMs,
@@ -43,7 +41,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
     },
-    // Whoever is still connected while the service closes gets answers, not a 503 of another shape.
+    // While the service closes, open connections get normal responses, not Fastify's 503 of another shape.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
     frameworkErrors: (error, _request, reply) => {
@@ -56,7 +54,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.setErrorHandler((error, _request, reply) => {
     const refusal = refusalOf(error)
     if (refusal.code === 'internal_error') onError(error)
-    // What is still to come of a body that came too slowly is not waited for.
+    // Do not wait for the rest of a body that is sent too slowly.
     if (refusal.code === 'request_timeout') reply.header('connection', 'close')
     return sendRefusal(reply.headers(errorHeaders(error)), refusal)
   })

@@ -1,19 +1,19 @@
-/** How much of the service one connection may hold, and for how long. Slow is fine; holding on to nothing is not. */
+/** Limits for connections, so that slow or idle ones do not use up the service. */
 
 export interface HttpLimits {
-  /** From the first byte of a request, or from the connecting, to the end of its headers. */
+  /** From the connection or the first byte of a request to the end of its headers. */
   readonly headersMs: number
-  /** How often connections are looked at for that. */
+  /** How often that is checked. */
   readonly checkIntervalMs: number
-  /** A connection on which nothing moves is given up. */
+  /** A connection on which nothing moves for so long is closed. */
   readonly idleMs: number
-  /** For one request in all, its body included: an hour for 64 MiB is 18 KiB a second. */
+  /** For one whole request: an hour for a body of 64 MiB is 18 KiB a second. */
   readonly requestMs: number
-  /** A body must bring `bodyBytes` in every `bodyMs`, or come to its end. */
+  /** At least `bodyBytes` of a body must arrive in every `bodyMs`, unless it ends. */
   readonly bodyMs: number
   readonly bodyBytes: number
   readonly headerBytes: number
-  /** Further ones are closed at once. */
+  /** Further connections are closed at once. */
   readonly connections: number
 }
 

@@ -1,4 +1,4 @@
-/** The one place where refusals and errors become answers, all in the interface's shape (section 7). */
+/** Turns refusals and errors into responses, all in the interface's shape (section 7). */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -9,7 +9,7 @@ import { HEALTH_PATH, READY_PATH } from './health-routes.js'
 
 export const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
 
-/** `Content-Range` beside a 416 is all that an error brings along. */
+/** The headers of an error: only a 416 has one, `Content-Range`. */
 export const errorHeaders = (error: unknown): Readonly<Record<string, string>> =>
   (error as { headers?: Readonly<Record<string, string>> } | undefined)?.headers ?? {}
 
@@ -20,7 +20,7 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
     .type('application/json; charset=utf-8')
     .send(errorBody(refusal))
 
-/** What was thrown, as the refusal that the caller is told: never a stack, nor words of an inner error. */
+/** The refusal to send for what was thrown. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
@@ -37,7 +37,7 @@ const METHODS_OF: readonly (readonly [path: RegExp, allow: string])[] = [
   [new RegExp(`^(${HEALTH_PATH}|${READY_PATH})$`), 'GET, HEAD'],
 ]
 
-/** No route took the request: the address is unknown (404), or known and not for this method (405). */
+/** For a request without a route: the path is unknown (404), or does not take this method (405). */
 export function sendNoRoute(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const path = request.url.replace(/\?.*$/s, '')
   const allow = METHODS_OF.find(([known]) => known.test(path))?.[1]
@@ -51,7 +51,7 @@ const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-/** What is not HTTP at all has no request to answer, only a socket. */
+/** For bytes that are not HTTP: there is no request to respond to, only a socket. */
 export function sendRawRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const refusal = new Refusal(RAW_CODES[error.code ?? ''] ?? 'bad_request')

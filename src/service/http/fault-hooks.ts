@@ -1,4 +1,4 @@
-/** Faults in the service itself: what `serve --fault` asks for, between the connection and the routes. */
+/** `serve --fault`: applies faults between the connection and the routes. */
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -8,7 +8,7 @@ import { createResponse, type FaultResponse } from '../faults/fault-response.js'
 import type { Faults } from '../faults/index.js'
 import { sendOutcome } from './send-outcome.js'
 
-/** To be called before the routes are registered. Only requests over a real connection are struck. */
+/** Call it before the routes are registered. Faults apply only to requests over a real connection. */
 export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
   const used = new WeakSet<Socket>()
   const handOver = new WeakMap<IncomingMessage, (answer: FaultResponse) => void>()
@@ -17,19 +17,19 @@ export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
   app.addHook('onRequest', (request, reply, goOn) => {
     const { socket } = request.raw
     if (!(socket instanceof Socket)) return goOn()
-    const encounter = faults.intercept({
+    const interception = faults.intercept({
       method: request.method,
       path: request.url,
       reused: used.has(socket),
     })
     used.add(socket)
-    if (encounter === undefined) return goOn()
+    if (interception === undefined) return goOn()
 
-    // The service's own watch over connections on which nothing moves would cut a long delay short.
+    // The service's idle timeout would cut a long delay short.
     socket.setTimeout(0)
     const end = new AbortController()
     const cut = () => socket.destroy()
-    const forget = encounter.isAffected ? onAbort(closing.signal, cut) : () => {}
+    const forget = interception.isAffected ? onAbort(closing.signal, cut) : () => {}
     reply.raw.once('close', () => {
       end.abort(new Error('the connection is closed'))
       forget()
@@ -44,7 +44,7 @@ export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
           goOn()
         }),
     }
-    encounter
+    interception
       .respond(exchange)
       .then((outcome) => sendOutcome(outcome, reply.raw))
       .catch(cut)
@@ -52,12 +52,12 @@ export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
 
   app.addHook('onSend', (request, reply, payload, goOn) => {
     const take = handOver.get(request.raw)
-    // What is taken over here, Fastify hears of no more: it goes out by `sendOutcome`.
+    // Fastify does not continue with a response that is taken over: `sendOutcome` sends it.
     if (take === undefined) goOn(null, payload)
-    else take(answerFrom(reply, payload))
+    else take(responseFrom(reply, payload))
   })
 
-  // What a fault holds up is not an answer to wait for.
+  // Closing does not wait for responses that a fault holds up.
   app.addHook('preClose', (done) => {
     closing.abort()
     done()
@@ -79,7 +79,7 @@ function readUpload(request: IncomingMessage, bytes: number): Promise<void> {
   })
 }
 
-function answerFrom(reply: FastifyReply, payload: unknown): FaultResponse {
+function responseFrom(reply: FastifyReply, payload: unknown): FaultResponse {
   const headers = Object.fromEntries(
     Object.entries(reply.getHeaders()).map(([name, value]) => [name.toLowerCase(), String(value)]),
   )

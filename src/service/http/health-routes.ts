@@ -1,4 +1,4 @@
-/** For whoever runs the service: is the process alive, can it take requests? No key, no limit, and nothing about runs. */
+/** Health checks for operators: without a key, without a rate limit, and without data about runs. */
 import type { FastifyInstance } from 'fastify'
 import { Refusal } from '../rules/refusal.js'
 
@@ -6,7 +6,7 @@ export const HEALTH_PATH = '/healthz'
 export const READY_PATH = '/readyz'
 
 export interface HealthRoutes {
-  /** Rejects, or says false, while requests cannot be taken: the database does not answer, or the service closes. */
+  /** False or a rejection when the service cannot take requests: the database fails, or the service closes. */
   isReady(): Promise<boolean>
 }
 

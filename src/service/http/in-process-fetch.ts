@@ -1,4 +1,4 @@
-/** `Fetch` straight into the app, without a port: for tests, and for whoever embeds the service without a socket. */
+/** A `Fetch` that calls the app without a port: for `--local` and for tests. */
 import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { onAbort, raceAbort } from '../../host/abort.js'
@@ -7,7 +7,7 @@ import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse } from '..
 export interface InProcessOptions {
   readonly app: FastifyInstance
   isClosed(): boolean
-  /** The path that a public URL puts before the service's own, as a reverse proxy would take it away; mostly empty. */
+  /** The path of the public URL, which is removed as a reverse proxy would; mostly empty. */
   readonly prefix: string
 }
 
@@ -40,7 +40,7 @@ function ask(app: FastifyInstance, { method, url, headers, body }: HttpRequest, 
   })
 }
 
-/** A service goes on with what it was sent, even when nobody waits for the answer any more. */
+/** Rejects when the signal is aborted; the service still handles the request. */
 async function orAborted<Answer extends { stream(): Readable }>(
   answer: Promise<Answer>,
   signal: AbortSignal | undefined,

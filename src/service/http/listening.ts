@@ -1,4 +1,4 @@
-/** Where the service can be reached, and by whom. */
+/** The address that the service listens on, and who can reach it. */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type RushesError, usageError } from '../../errors.js'
@@ -15,7 +15,7 @@ export interface Listening {
   readonly url: string
 }
 
-/** Port 0 takes a free one. Throws `RushesError` (usage) when it cannot listen there. */
+/** Port 0: a free port. Throws `RushesError` (usage) when it cannot listen. */
 export async function listenOn(app: FastifyInstance, { host, port }: Address): Promise<Listening> {
   try {
     await app.listen({ host, port })
@@ -26,12 +26,12 @@ export async function listenOn(app: FastifyInstance, { host, port }: Address): P
   return { host, url: `http://${reachable(host)}:${taken}` }
 }
 
-/** A service on loopback is this machine's own, unless a public URL says that something stands in front of it. */
+/** A service on loopback is private to this machine, unless a public URL says that a proxy forwards to it. */
 export const isOpenToOthers = (host: string | undefined, publicUrl: string | undefined): boolean =>
   host !== undefined &&
   (!isLoopback(host) || (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)))
 
-/** The host as part of a URL; one that means every address of this machine is no address to connect to. */
+/** The host as part of a URL; for a wildcard address, loopback. */
 function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -1,6 +1,6 @@
 /**
- * The log: one line of JSON for each event, written by Fastify's pino. It names routes and not addresses, since the
- * address of an output is as good as a key; it holds no header and no body.
+ * The log: one line of JSON for each event, written by Fastify's pino. It contains routes and no URLs, since whoever
+ * has the URL of an output can read it; and no headers and no bodies.
  */
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import { escapeControls } from '../../protocol/text.js'
@@ -26,7 +26,7 @@ export function loggerOf(logging: Logging | undefined): NonNullable<FastifyServe
   }
 }
 
-/** Requests are told at `info`; below that they cost nothing. */
+/** Logs each request at level `info`. */
 export function logRequests(app: FastifyInstance, logging: Logging | undefined): void {
   if (logging?.level !== 'info' && logging?.level !== 'debug') return
   app.addHook('onResponse', async (request, reply) => {

@@ -1,6 +1,6 @@
 /**
- * The outputs. Their address is the secret, so they need no key and count against no limit. A file is looked up by
- * what the address says and opened by what the database says: no path is ever made from an address.
+ * The outputs. Their URL is the secret, so they need no key and no rate limit. The URL is only looked up in the
+ * database, and the file is opened by the database's names: no path is built from a URL.
  */
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ export async function addOutputRoutes(
     async (request, reply) => {
       const output = await findOutput(request.params.token, request.params.name)
       if (output === undefined) throw new Refusal('not_found')
-      // The row outlives the file, which `--retain` removes.
+      // `--retain` removes the file and keeps the row.
       if (!(await isThere(join(folder, output.token, output.name)))) throw new Refusal('gone')
       const etag = `"${output.sha256}"`
       reply.headers({
@@ -41,7 +41,7 @@ export async function addOutputRoutes(
         'cache-control': 'private, max-age=31536000, immutable',
         'x-content-type-options': 'nosniff',
       })
-      if (judgeByEtag(request, etag) === 'unchanged') return reply.code(304).send()
+      if (evaluateEtags(request, etag) === 'unchanged') return reply.code(304).send()
       return reply.sendFile(`${output.token}/${output.name}`, folder)
     },
   )
@@ -54,17 +54,17 @@ const isThere = (path: string): Promise<boolean> =>
   )
 
 /**
- * The conditions that name an ETag, settled here: the file server would compare them with a weak one of its own
- * (`W/"size-mtime"`), and by a weak one no download may be resumed (RFC 9110, 13.1.5). What is settled is taken away;
- * ranges and dates stay with the file server.
+ * Evaluates the conditions with an ETag: the file server would compare them with its own weak one (`W/"size-mtime"`),
+ * and a weak ETag does not allow a resumed download (RFC 9110, 13.1.5). Evaluated headers are removed; ranges and dates
+ * are left to the file server.
  */
-function judgeByEtag(request: FastifyRequest, etag: string): 'unchanged' | 'go on' {
+function evaluateEtags(request: FastifyRequest, etag: string): 'unchanged' | 'continue' {
   const headers = request.raw.headers
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch, 'if-range': ifRange } = headers
   if (ifMatch !== undefined && namesTag(ifMatch, etag)) delete headers['if-match']
   if (ifNoneMatch !== undefined) {
     if (namesTag(ifNoneMatch, etag) || namesTag(ifNoneMatch, `W/${etag}`)) return 'unchanged'
-    // When there is an ETag to go by, the date does not count (RFC 9110, 13.1.3).
+    // With an If-None-Match the date is ignored (RFC 9110, 13.1.3).
     delete headers['if-none-match']
     delete headers['if-modified-since']
   }
@@ -72,7 +72,7 @@ function judgeByEtag(request: FastifyRequest, etag: string): 'unchanged' | 'go o
     delete headers['if-range']
     if (ifRange.trim() !== etag) delete headers.range
   }
-  return 'go on'
+  return 'continue'
 }
 
 const namesTag = (header: string, etag: string): boolean =>

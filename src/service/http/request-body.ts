@@ -5,14 +5,14 @@ import type { HttpLimits } from './connection-limits.js'
 
 export interface BodyLimits {
   readonly maxBytes: number
-  /** In every `bodyMs` at least `bodyBytes` must come, or the end. */
+  /** At least `bodyBytes` must arrive in every `bodyMs`, unless the body ends. */
   readonly pace: Pick<HttpLimits, 'bodyMs' | 'bodyBytes'>
   readonly clock: Pick<Clock, 'alarm'>
 }
 
 /**
- * The whole body, whatever type it says it has. One that is too large is refused at once, and what follows is read
- * and dropped: a connection that is closed while the client still writes would take the answer with it.
+ * Reads the whole body, whatever its content type. A body that is too large is refused at once, and the rest is read
+ * and dropped: if the connection were closed while the client still writes, it would not receive the response.
  */
 export function readBody(
   request: IncomingMessage,

@@ -1,38 +1,41 @@
-/** The two endpoints of the interface (section 4). */
+/** The routes of the two endpoints (section 4). */
 import type { FastifyInstance } from 'fastify'
 import { RUNS_PATH } from '../../protocol/routes.js'
-import type { Runs } from '../endpoints.js'
+import type { Endpoints } from '../endpoints.js'
 import type { Caller } from '../rules/caller.js'
 import { runObject } from '../stored-run.js'
 import { type BodyLimits, readBody } from './request-body.js'
 
 export interface RunRoutes {
-  readonly runs: Runs
+  readonly endpoints: Endpoints
   readonly bodyLimits: BodyLimits
   readonly logPrompts: boolean
-  /** What output URLs begin with, without a slash at the end. */
+  /** The start of output URLs, without a slash at the end. */
   baseUrl(): string
 }
 
 export async function addRunRoutes(
   app: FastifyInstance,
-  { runs, bodyLimits, logPrompts, baseUrl }: RunRoutes,
+  { endpoints, bodyLimits, logPrompts, baseUrl }: RunRoutes,
 ): Promise<void> {
   app.decorateRequest('caller')
 
-  // Fastify leaves the body alone: the handler reads it, once the caller is known, whatever its content type says.
+  // Fastify does not read the body: the handler does, once the caller is known, whatever the content type.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _body, done) => done(null))
 
   app.addHook('onRequest', async (request) => {
     if ('content-type' in request.raw.headers)
       request.raw.headers['content-type'] = 'application/octet-stream'
-    request.setDecorator<Caller>('caller', await runs.admit(request.headers.authorization, () => request.ip))
+    request.setDecorator<Caller>(
+      'caller',
+      await endpoints.admit(request.headers.authorization, () => request.ip),
+    )
   })
 
   app.post(RUNS_PATH, async (request, reply) => {
     const caller = request.getDecorator<Caller>('caller')
-    const run = await runs.create(caller, await readBody(request.raw, bodyLimits))
+    const run = await endpoints.create(caller, await readBody(request.raw, bodyLimits))
     app.log.info(
       {
         run: run.id,
@@ -48,7 +51,7 @@ export async function addRunRoutes(
   })
 
   app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {
-    const run = await runs.look(request.getDecorator<Caller>('caller'), request.params.id)
+    const run = await endpoints.findRun(request.getDecorator<Caller>('caller'), request.params.id)
     reply.header('cache-control', 'no-store')
     return runObject(run, baseUrl())
   })

@@ -1,12 +1,12 @@
-/** An outcome onto the wire, exactly: whole answers by Node, broken ones by hand on the socket. */
+/** Sends an outcome byte by byte as asked for: whole responses by Node, broken ones directly on the socket. */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ConnectionReset } from '../faults/bytes.js'
 import { type FaultResponse, hasNoBody, type Outcome } from '../faults/fault-response.js'
 
-/** Resolves when everything is written that will be. A stalled connection stays open until its other side closes it. */
+/** Resolves when everything is written. A stalled connection stays open until the client closes it. */
 export async function sendOutcome(outcome: Outcome, response: ServerResponse): Promise<void> {
-  // An answer has no socket of its own while the one before it is still being written.
+  // `response.socket` is null while an earlier response on the connection is being written.
   const { socket } = response.req
   if (socket.destroyed) {
     if (outcome.kind === 'answer') outcome.answer.discard()
@@ -36,7 +36,7 @@ async function writeAnswer(answer: FaultResponse, response: ServerResponse, sock
     for await (const chunk of answer.body) {
       if (socket.destroyed) return
       if (chunk.byteLength === 0) continue
-      // Node tells nobody about a chunk for a socket that has gone.
+      // Node does not call back for a chunk when the socket has closed.
       await Promise.race([new Promise((resolve) => response.write(chunk, resolve)), closed])
       sent += chunk.byteLength
     }
@@ -49,7 +49,7 @@ async function writeAnswer(answer: FaultResponse, response: ServerResponse, sock
   else response.end()
 }
 
-/** Fewer bytes than were declared: the end has to be that of the connection. */
+/** Whether fewer bytes than declared were sent: then closing the connection ends the response. */
 function isShort({ status, headers }: FaultResponse, sent: number, { req }: ServerResponse): boolean {
   if (req.method === 'HEAD' || hasNoBody(status)) return false
   return sent < Number(headers['content-length'] ?? 0)
@@ -64,12 +64,12 @@ async function writeHead(answer: FaultResponse, bytes: number, socket: Socket): 
 }
 
 /**
- * Until the other side has read what came before: a reset overtakes what is still on its way, and a reader that finds
- * both at once takes it for an end in good order (libuv does). It is the kernel's time, so no clock is asked.
+ * Time for the client to read what was sent before the reset: a reset overtakes data on its way, and a reader that
+ * finds both at once sees a normal end (libuv does). This is time of the kernel, so the injected clock is not used.
  */
-const ARRIVAL_MS = 20
+const RESET_DELAY_MS = 20
 
 function reset(socket: Socket): void {
   if (socket.bytesWritten === 0) return void socket.resetAndDestroy()
-  setTimeout(() => socket.resetAndDestroy(), ARRIVAL_MS)
+  setTimeout(() => socket.resetAndDestroy(), RESET_DELAY_MS)
 }

@@ -1,4 +1,4 @@
-/** Fetches one reference image from elsewhere, within limits; whatever goes wrong, there is simply no image. */
+/** Fetches one reference image over the network, within limits. Whatever goes wrong, the run has no such image. */
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { withTimeout } from '../../host/abort.js'
@@ -11,8 +11,8 @@ const MAX_REDIRECTS = 5
 
 export interface ReferenceFetchOptions {
   /**
-   * Whether private, loopback and link-local addresses may be fetched from: only where nobody but this machine's own
-   * users can reach the service, since it must not fetch for a stranger what the stranger cannot reach.
+   * Whether addresses that are not public may be fetched from: only while nobody but this machine's own users reaches
+   * the service, which must not fetch for a stranger what the stranger cannot reach.
    */
   privateAllowed(): boolean
   readonly clock: Pick<Clock, 'alarm'>
@@ -20,7 +20,7 @@ export interface ReferenceFetchOptions {
 }
 
 export interface ReferenceFetch {
-  /** Undefined when there is nothing to be had within the limits. Rejects only with the signal's reason. */
+  /** Undefined when it cannot be fetched within the limits. Rejects only with the signal's reason. */
   get(url: URL, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
@@ -32,7 +32,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
   /** undici is loaded for the first reference that needs it. */
   async function createNetworkFor(open: boolean): Promise<Fetch> {
     const { createNetwork } = await import('../../host/undici.js')
-    // Behind a proxy the address could not be judged, so the guarded network uses none.
+    // A proxy would resolve the name itself, so the guarded network uses none.
     const network = createNetwork(open ? { env, clock } : { env: {}, clock, lookup: publicLookup })
     closers.push(() => network.close())
     return network.fetch
@@ -83,13 +83,13 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
 
 const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
 
-/** Names are judged when they are resolved; a literal address never is, so it is judged here. */
+/** Names are checked when they are resolved (`publicLookup`); a literal address is not resolved, so it is checked here. */
 function mayBePublic({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, '')
   return isIP(host) === 0 ? !isLoopback(host) : isPublicAddress(host)
 }
 
-/** Judges the very addresses that are connected to: a name may resolve differently a moment later. */
+/** Checks the addresses that are connected to: a second lookup could give others. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, [])

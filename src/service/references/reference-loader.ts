@@ -1,4 +1,4 @@
-/** The reference images of a run as bytes, from the data folder or from elsewhere. */
+/** Loads the reference images of a run as bytes, from the data folder or over the network. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DataFolders } from '../data-folders.js'
@@ -6,8 +6,8 @@ import { OUTPUTS_PATH, type StoredImage, type StoredInput, type StoredOutput } f
 import type { ReferenceFetch } from './reference-fetch.js'
 
 export interface ReferenceLoader {
-  /** In the order of `image_urls`; undefined where there is nothing to be had. Rejects with the signal's reason. */
-  of(input: StoredInput, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]>
+  /** In the order of `image_urls`; undefined for each that cannot be loaded. Rejects with the signal's reason. */
+  load(input: StoredInput, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]>
 }
 
 export interface ReferenceLoaderOptions {
@@ -17,9 +17,9 @@ export interface ReferenceLoaderOptions {
 }
 
 const MAX_IMAGE_BYTES = 64 * 1_048_576
-/** Over all references of one run, however many there are: they stand in memory together. */
+/** Of all references of one run: they are in memory at the same time. */
 const MAX_RUN_BYTES = 256 * 1_048_576
-const AT_ONCE = 4
+const CONCURRENCY = 4
 
 export function createReferenceLoader({
   folders,
@@ -34,45 +34,39 @@ export function createReferenceLoader({
     if (typeof source !== 'string') return readIfThere(join(folders.inputs, source.sha256))
     if (!URL.canParse(source)) return undefined
     const url = new URL(source)
-    const own = await ownOutput(url)
-    if (own !== undefined) return readIfThere(join(folders.outputs, own.token, own.name))
+    const output = await findOwnOutput(url)
+    if (output !== undefined) return readIfThere(join(folders.outputs, output.token, output.name))
     return await fetch.get(url, maxBytes, signal)
   }
 
-  /** An output of this service is read where it lies, whatever address it had when its URL was given out. */
-  async function ownOutput({ pathname }: URL): Promise<StoredOutput | undefined> {
+  /** By the path alone: the service may have had another host or port when it gave out the URL. */
+  async function findOwnOutput({ pathname }: URL): Promise<StoredOutput | undefined> {
     const [name = '', token = '', folder] = pathname.split('/').reverse()
     return `/${folder}` === OUTPUTS_PATH ? await findOutput(token, decoded(name)) : undefined
   }
 
   return {
-    async of({ image_urls: sources }, signal) {
+    async load({ image_urls: sources }, signal) {
       if (!Array.isArray(sources)) return []
-      const found: (Uint8Array | undefined)[] = new Array(sources.length).fill(undefined)
+      const loaded: (Uint8Array | undefined)[] = new Array(sources.length).fill(undefined)
       let left = MAX_RUN_BYTES
       const waiting = sources.entries()
-      const takeTurns = async () => {
+      const loadNext = async () => {
         for (const [index, source] of waiting) {
           signal.throwIfAborted()
           const bytes = await bytesOf(source, Math.min(left, MAX_IMAGE_BYTES), signal)
           if (bytes === undefined || bytes.byteLength > left) continue
           left -= bytes.byteLength
-          found[index] = bytes
+          loaded[index] = bytes
         }
       }
-      await Promise.all(Array.from({ length: AT_ONCE }, takeTurns))
-      return found
+      await Promise.all(Array.from({ length: CONCURRENCY }, loadNext))
+      return loaded
     },
   }
 }
 
-async function readIfThere(path: string): Promise<Uint8Array | undefined> {
-  try {
-    return await readFile(path)
-  } catch {
-    return undefined
-  }
-}
+const readIfThere = (path: string): Promise<Uint8Array | undefined> => readFile(path).catch(() => undefined)
 
 function decoded(segment: string): string {
   try {

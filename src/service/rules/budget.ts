@@ -1,9 +1,9 @@
-/** What a run costs (CONTRACT 9), and whether its key and account can checkBudget it. */
+/** The price of a run (CONTRACT 9), and whether its key and account can pay it. */
 import type { Kind } from '../../protocol/models.js'
 import { LOCAL_DEFAULTS } from '../local-models.js'
 import { Refusal } from './refusal.js'
 
-/** Where a key and its account stand. Undefined limits: none. */
+/** The limits and use of a key, and its account's balance. An undefined limit means no limit. */
 export interface AccountState {
   /** Credits. */
   readonly spent: number

@@ -1,19 +1,19 @@
-/** Who is asking: the first check of every request (CONTRACT 9). */
+/** Checks the key of a request (CONTRACT 9). */
 import { shortened } from '../../protocol/text.js'
 import { hashOfKey, sameHash } from '../secrets.js'
 import { createNetworkMatcher } from './networks.js'
 import { Refusal } from './refusal.js'
 
-/** A key as it is kept: never the key itself. */
+/** A stored key; only its hash is known. */
 export interface KeyRecord {
   readonly id: number
   readonly accountId: number
   readonly hash: string
   readonly disabled: boolean
   readonly expiresAtMs: number | undefined
-  /** Its account is. */
+  /** Whether its account is banned. */
   readonly banned: boolean
-  /** Undefined: it may be used from anywhere. */
+  /** Undefined: from anywhere. */
   readonly allowedIps: readonly string[] | undefined
 }
 
@@ -29,18 +29,18 @@ export function bearerKey(authorization: string | undefined): string {
   return key
 }
 
-/** Throws `Refusal` (401) unless the record belongs to the key and the key may be used now. */
+/** Throws `Refusal` (401) when the key is unknown, disabled or expired. */
 export function checkKey(key: string, record: KeyRecord | undefined, nowMs: number): KeyRecord {
-  const good =
+  const isValid =
     record !== undefined &&
     sameHash(record.hash, hashOfKey(key)) &&
     !record.disabled &&
     (record.expiresAtMs === undefined || nowMs < record.expiresAtMs)
-  if (!good) throw new Refusal('invalid_api_key')
+  if (!isValid) throw new Refusal('invalid_api_key')
   return record
 }
 
-/** Throws `Refusal` (403) when the account may not ask at all, or not from there. */
+/** Throws `Refusal` (403) when the account is banned, or the key may not be used from this address. */
 export function checkAccess({ banned, allowedIps }: KeyRecord, ip: () => string): void {
   if (banned) throw new Refusal('account_banned')
   if (allowedIps === undefined) return

@@ -1,6 +1,6 @@
 /**
- * What a create asks for: its body, checked in the order of the interface (4.1). A model's schema can only be known
- * once the model is, so an unknown model is found before its input is looked at.
+ * Reads and checks the body of a create, in the order of the interface (4.1): the model first, since its schema is
+ * needed to check the input.
  */
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
@@ -14,7 +14,7 @@ export interface CreateRequest {
   readonly input: Readonly<Record<string, unknown>>
 }
 
-/** Deeper JSON could be parsed, but neither checked nor written again without exhausting the stack. */
+/** Checking or writing deeper JSON would exhaust the stack. */
 const MAX_DEPTH = 100
 const MAX_MESSAGE_LENGTH = 2_000
 
@@ -53,7 +53,7 @@ const sentenceOf = (problems: readonly InputProblem[]): string =>
     MAX_MESSAGE_LENGTH,
   )
 
-/** Level by level and not by recursion, which is what it guards from. */
+/** Level by level, since recursion would exhaust the stack. */
 function isDeeperThan(value: unknown, levels: number): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {

@@ -1,4 +1,4 @@
-/** Images that come inside the request, as data: URLs (RFC 2397). */
+/** Images inside a request, as data: URLs (RFC 2397). */
 import { createHash } from 'node:crypto'
 import type { StoredImage, StoredInput } from '../stored-run.js'
 import { Refusal } from './refusal.js'
@@ -12,7 +12,7 @@ export interface ExtractedImages {
   readonly images: readonly EmbeddedImage[]
 }
 
-/** Takes the data: URLs out of `image_urls`, and nowhere else: a prompt stays text, whatever it looks like. */
+/** Replaces the data: URLs in `image_urls`, and nowhere else: a prompt that looks like one stays text. */
 export function extractImages(input: Readonly<Record<string, unknown>>): ExtractedImages {
   const sources = input.image_urls
   if (!Array.isArray(sources)) return { input, images: [] }
@@ -47,15 +47,15 @@ function imageOf(url: string, parameter: string): EmbeddedImage {
   }
 }
 
-/** RFC 2397 gives a URL without a type this one. */
+/** `text/plain` is the default of RFC 2397. */
 const contentTypeOf = (type: string): string =>
   /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(type.trim()) ? type.trim().toLowerCase() : 'text/plain'
 
-/** Both alphabets, with or without padding. Node itself would skip what is not base64. */
+/** Both alphabets, with or without padding. Node itself would skip invalid characters. */
 function fromBase64(text: string): Uint8Array | undefined {
   const plain = text.includes('%') ? fromPercent(text)?.toString('latin1') : text
   const digits = plain?.replace(/\s+/g, '').replace(/={1,2}$/, '')
-  // A search for the wrong letter, since matching the right ones would backtrack through 64 MiB.
+  // Search for an invalid character: matching the valid ones would backtrack through 64 MiB.
   if (digits === undefined || /[^A-Za-z0-9+/_-]/.test(digits) || digits.length % 4 === 1) return undefined
   return Buffer.from(digits, 'base64')
 }

@@ -1,4 +1,4 @@
-/** Requests per key in a sliding window. Pure arithmetic on times that the caller gives. */
+/** Counts requests per key in a sliding window. Pure: the caller passes in the time. */
 
 export interface RateLimit {
   readonly requests: number
@@ -6,9 +6,9 @@ export interface RateLimit {
 }
 
 export interface RateCounter {
-  /** Counts one request of this key at this time, unless the window is full: a refused request does not count. */
+  /** Counts one request of this key; false when the window is full. A refused request does not count. */
   take(key: string, nowMs: number): boolean
-  /** How many keys are remembered. */
+  /** How many keys are in memory. */
   readonly size: number
 }
 
@@ -24,7 +24,7 @@ export function createRateCounter({ requests, windowMs }: RateLimit): RateCounte
     if (old > 0) times.splice(0, old)
   }
 
-  /** Once a window: forgets the keys that are idle, so that memory holds only those in use. */
+  /** Once a window: removes idle keys from memory. */
   function sweep(nowMs: number): void {
     if (nowMs - sweptAtMs < windowMs) return
     sweptAtMs = nowMs

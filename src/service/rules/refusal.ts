@@ -1,7 +1,7 @@
-/** A request that is refused on purpose. The rules throw it, and one place turns it into an answer. */
+/** Why a request is refused. The rules throw it, and http/error-responses.ts sends it. */
 import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
 
-/** Answers that the published interface does not name, in its shape. */
+/** Errors that the published interface does not name, sent in its shape. */
 const FURTHER = {
   bad_request: { status: 400, cause: 'The request is not valid HTTP.' },
   account_banned: { status: 403, cause: 'The account is banned.' },

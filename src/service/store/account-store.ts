@@ -1,9 +1,11 @@
 /**
- * What the service asks of its memory about accounts, keys and credits. Credits are whole numbers. Every change of a
- * balance is an entry of a ledger that is only ever added to, written in the same transaction, so that the entries of an
- * account always sum to its balance.
+ * The store's contract for accounts, keys and credits. Credits are whole numbers. Every change of a balance is an entry
+ * of an append-only ledger, written in the same transaction, so that an account's entries always sum to its balance.
  */
 import type { KeyRecord } from '../rules/caller.js'
+
+/** For one change. Thousands of these fit into a balance, which must stay an integer that a double holds exactly. */
+export const MAX_CREDITS = 1_000_000_000_000
 
 export interface NewAccount {
   readonly name: string
@@ -17,20 +19,20 @@ export interface AccountRecord {
   readonly balance: number
   readonly banned: boolean
   readonly keys: number
-  /** How many runs it ever made. */
+  /** How many runs were created. */
   readonly runs: number
   readonly createdAtMs: number
 }
 
-/** What an administrator sets of a key. Undefined: no limit, from anywhere, for ever. */
+/** What an administrator can set for a key. Undefined: no limit, from anywhere, no expiry. */
 export interface KeyTerms {
   readonly name: string
   readonly disabled: boolean
-  /** Credits that it may spend in its whole life. */
+  /** In credits, over the key's lifetime. */
   readonly spendLimit: number | undefined
-  /** Runs that it may make in its whole life. */
+  /** In runs, over the key's lifetime. */
   readonly quota: number | undefined
-  /** Addresses and networks (CIDR) that it may be used from. */
+  /** Addresses and networks (CIDR) from which it may be used. */
   readonly allowedIps: readonly string[] | undefined
   readonly expiresAtMs: number | undefined
 }
@@ -46,7 +48,7 @@ export interface KeyDetails extends KeyTerms {
   readonly id: number
   readonly account: string
   readonly spent: number
-  /** Runs that were accepted with it. */
+  /** Runs that were accepted. */
   readonly used: number
   readonly createdAtMs: number
 }
@@ -58,7 +60,7 @@ export interface LedgerEntry {
   readonly sequence: number
   readonly account: string
   readonly kind: LedgerEntryKind
-  /** Negative for what was taken. */
+  /** Negative for a charge or a removal. */
   readonly amount: number
   readonly runId: string | undefined
   readonly keyId: number | undefined
@@ -67,7 +69,7 @@ export interface LedgerEntry {
 
 export interface NewCredits {
   readonly account: string
-  /** Negative to take some away. */
+  /** Negative to remove credits. */
   readonly amount: number
   readonly nowMs: number
 }
@@ -78,31 +80,31 @@ export interface Verification {
   readonly runs: number
   /** The sum of all balances. */
   readonly credits: number
-  /** A sentence for each sum that does not add up; none when all is well. */
+  /** One sentence for each sum that is wrong. */
   readonly problems: readonly string[]
 }
 
 export interface AccountStore {
-  /** The account of this name, made with so many credits if there is none; its id. */
+  /** The id of the account of this name, which is created when it does not exist. */
   ensureAccount(account: NewAccount): Promise<number>
-  /** Undefined when there is one of this name. */
+  /** Undefined when the name is taken. */
   addAccount(account: NewAccount): Promise<AccountRecord | undefined>
   listAccounts(): Promise<readonly AccountRecord[]>
-  /** Whether there is such an account. */
+  /** Whether the account exists. */
   setBanned(name: string, banned: boolean): Promise<boolean>
 
   addKey(key: NewKey): Promise<number>
-  /** Adds the key if there is none at all; whether it did. */
+  /** Adds the key when the store has no key; whether it did. */
   addFirstKey(key: NewKey): Promise<boolean>
   findKey(hash: string): Promise<KeyRecord | undefined>
   listKeys(): Promise<readonly KeyDetails[]>
-  /** What is named is set, even to undefined. Whether there is such a key. */
+  /** Sets the terms that are present, even to undefined. Whether the key exists. */
   changeKey(id: number, terms: Partial<KeyTerms>): Promise<boolean>
 
-  /** The new balance; undefined without such an account. Throws what `may` throws for that balance, and does nothing. */
-  addCredits(credits: NewCredits, may: (balance: number) => void): Promise<number | undefined>
-  /** The newest first; a negative limit is none. */
+  /** The new balance; undefined when the account does not exist. `check` gets it first, and throws to refuse the change. */
+  addCredits(credits: NewCredits, check: (balance: number) => void): Promise<number | undefined>
+  /** The newest first; a negative limit means all. */
   listEntries(account: string, limit: number): Promise<readonly LedgerEntry[]>
-  /** Adds everything up anew, all of it as of one moment. */
+  /** Recomputes all sums from one snapshot. */
   verify(): Promise<Verification>
 }

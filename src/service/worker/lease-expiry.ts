@@ -1,10 +1,10 @@
-/** Whether the process behind a worker's row is still there. Pure: what the system says comes in as values. */
+/** Whether a worker's lease has expired. Pure: what the system says is passed in as values. */
 import type { WorkerRecord } from '../store/contract.js'
 
 export const HEARTBEAT_MS = 5_000
 export const LEASE_MS = 30_000
 
-/** How this process sees itself, and its neighbours on the same machine. */
+/** This process, and what it can see of others on the same machine. */
 export interface LocalProcess {
   readonly host: string
   readonly pid: number
@@ -13,9 +13,9 @@ export interface LocalProcess {
 }
 
 /**
- * A lease that is not renewed ends by itself. On the same machine death shows at once: the process id is free, or is
- * ours although we began later (in a container every life of the service has the same id). An id used again by a
- * stranger looks alive until the lease ends.
+ * A lease expires without a heartbeat for `LEASE_MS`. On the same machine a dead process is seen at once: its id is
+ * free, or is ours although it began at another time (in a container every start of the service gets the same id). If
+ * an unrelated process has taken the id, the lease runs to its end.
  */
 export function isExpired(worker: WorkerRecord, nowMs: number, here: LocalProcess): boolean {
   if (nowMs - worker.heartbeatAtMs > LEASE_MS) return true

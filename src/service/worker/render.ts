@@ -1,4 +1,4 @@
-/** One run through the engine: references in, whole and measured files out. */
+/** Renders one run: loads its references, calls the engine, and measures and stores its files. */
 import { createHash } from 'node:crypto'
 import { lstat, mkdir, mkdtemp, open, rename, rm, utimes } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -14,12 +14,13 @@ export interface RenderOptions {
   readonly engine: Engine
   readonly references: ReferenceLoader
   readonly clock: Pick<Clock, 'sleep'>
-  /** Where a folder for the engine is made, and where its files go when they are whole. */
+  /** The engine's folder is made here … */
   readonly workFolder: string
+  /** … and moves here when it is complete. */
   readonly outputsFolder: string
 }
 
-/** An engine that does not stop when it is told to is left to itself after this. */
+/** How long an aborted engine may take to stop. */
 const ABORT_GRACE_MS = 3_000
 
 /** Rejects with the engine's error, or with the signal's reason. */
@@ -36,16 +37,16 @@ export async function render(
       run: { id: run.id, model: run.model },
       input: inputFor(run),
       folder,
-      references: await references.of(run.input, signal),
+      references: await references.load(run.input, signal),
       signal,
     }
     const files = await withGracePeriod(engine.render(job), signal, clock)
     const token = newToken()
     const outputs: StoredOutput[] = []
-    for (const file of files) outputs.push(await measured(folder, file, token))
+    for (const file of files) outputs.push(await measureOutput(folder, file, token))
     if (outputs.length === 0) throw new Error('The renderer made no output.')
     signal.throwIfAborted()
-    // Its age counts from here (`--retain`), whenever the engine wrote its last file.
+    // `--retain` counts from here, whenever the engine wrote its last file.
     await utimes(folder, new Date(), new Date())
     await rename(folder, join(outputsFolder, token))
     return outputs
@@ -55,7 +56,7 @@ export async function render(
   }
 }
 
-/** With defaults applied, and image_urls as text again: the bytes travel as references. */
+/** With defaults applied, and image_urls as text: the bytes go to the engine as references. */
 function inputFor({ kind, input }: StoredRun): Readonly<Record<string, unknown>> {
   const sources = input.image_urls
   const complete = { ...LOCAL_DEFAULTS[kind], ...input }
@@ -66,7 +67,7 @@ function inputFor({ kind, input }: StoredRun): Readonly<Record<string, unknown>>
   return { ...complete, image_urls }
 }
 
-/** What the engine does, but no longer than `ABORT_GRACE_MS` after it was aborted. */
+/** The outcome of the work, or the signal's reason `ABORT_GRACE_MS` after it is aborted. */
 async function withGracePeriod<Value>(
   work: Promise<Value>,
   signal: AbortSignal,
@@ -90,8 +91,8 @@ async function withGracePeriod<Value>(
   }
 }
 
-/** The hash is the output's strong ETag, so it is taken once, here; and the bytes are made to last. */
-async function measured(
+/** Hashes the file, for its strong ETag, and syncs it to disk. */
+async function measureOutput(
   folder: string,
   { name, contentType }: RenderedFile,
   token: string,

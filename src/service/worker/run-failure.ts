@@ -1,4 +1,4 @@
-/** Why a run failed, in the words that whoever made it reads. */
+/** Why a run failed, in words for the person who created it. */
 
 import { messageOf } from '../../errors.js'
 import { isSystemError } from '../../host/system-error.js'
@@ -10,43 +10,35 @@ import { CRASH_LIMIT } from './worker-lease.js'
 
 const MAX_MESSAGE_LENGTH = 2_500
 
-/** Why a render was stopped: by its deadline. Closing aborts without one. */
+/** The reason with which a render is aborted at its time limit. */
 export class DeadlinePassed extends Error {
   override readonly name = 'DeadlinePassed'
 
   constructor(limitMs: number) {
-    super(`The renderer took longer than ${sayLimit(limitMs)}.`)
+    super(`The renderer took longer than ${formatLimit(limitMs)}.`)
   }
 }
 
-const sayLimit = (ms: number): string =>
+const formatLimit = (ms: number): string =>
   ms % 60_000 === 0 ? `${ms / 60_000} minute${ms === 60_000 ? '' : 's'}` : `${ms / 1_000} s`
 
 export function failureOf(error: unknown): RunFailure {
-  const message = messageOf(error)
-  const said = isSystemError(error)
+  const message = isSystemError(error)
     ? `The service could not make or keep the files (${error.code}).`
-    : message
+    : messageOf(error)
   return {
     code: 'render_failed',
     message: shortened(
-      said.trim() === '' ? 'The renderer failed without a message.' : said,
+      message.trim() === '' ? 'The renderer failed without a message.' : message,
       MAX_MESSAGE_LENGTH,
     ),
   }
 }
 
-/** The third death is the run's end, and says what the renderer said last. */
-export const crashLimitFor = ({ stderrTail }: RendererCrashed): CrashLimit =>
-  stderrTail === ''
-    ? CRASH_LIMIT
-    : {
-        ...CRASH_LIMIT,
-        failure: {
-          ...CRASH_LIMIT.failure,
-          message: shortened(
-            `${CRASH_LIMIT.failure.message} Its last words: ${stderrTail}`,
-            MAX_MESSAGE_LENGTH,
-          ),
-        },
-      }
+/** After the third crash the run fails, with the end of the renderer's stderr. */
+export function crashLimitFor({ stderrTail }: RendererCrashed): CrashLimit {
+  if (stderrTail === '') return CRASH_LIMIT
+  const { code, message } = CRASH_LIMIT.failure
+  const withStderr = shortened(`${message} Its last words: ${stderrTail}`, MAX_MESSAGE_LENGTH)
+  return { ...CRASH_LIMIT, failure: { code, message: withStderr } }
+}

@@ -1,9 +1,9 @@
-/** This process among the workers of a data folder: its own lease, and the burial of those whose process is gone. */
+/** This process as a worker of the data folder: its lease, renewed by heartbeats, and the removal of expired leases. */
 import { hostname } from 'node:os'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { processExists } from '../../host/processes.js'
 import { newWorkerId } from '../secrets.js'
-import type { CrashLimit, Store, WorkerRecord } from '../store/contract.js'
+import type { CrashLimit, Store } from '../store/contract.js'
 import { HEARTBEAT_MS, isExpired, type LocalProcess } from './lease-expiry.js'
 
 export const CRASH_LIMIT: CrashLimit = {
@@ -16,12 +16,12 @@ export const CRASH_LIMIT: CrashLimit = {
 
 export interface WorkerLease {
   readonly id: string
-  /** Enters this process among the workers, once; its lease is renewed until it leaves. */
-  join(): Promise<void>
-  /** Removes the workers whose process is gone, so that their runs are orphans; their ids. */
+  /** Enters this process among the workers, once; its lease is renewed until `release`. */
+  acquire(): Promise<void>
+  /** Removes the workers whose lease has expired, so that their runs become orphans; their ids. */
   reapExpiredWorkers(): Promise<readonly string[]>
-  /** Gives back what is being rendered. */
-  leave(): Promise<void>
+  /** Ends the lease; what is being rendered returns to the queue. */
+  release(): Promise<void>
 }
 
 export interface WorkerLeaseOptions {
@@ -38,52 +38,43 @@ export function createWorkerLease({
   onError,
 }: WorkerLeaseOptions): WorkerLease {
   const id = newWorkerId()
-  let joined: Promise<void> | undefined
+  let acquired: Promise<void> | undefined
   let disarm: Disarm = () => {}
-  let left = false
+  let released = false
 
   const { host, pid, bornAtMs } = here
-  const record = (): WorkerRecord => ({ id, host, pid, bornAtMs, heartbeatAtMs: clock.now() })
+  const renew = () => store.renewLease({ id, host, pid, bornAtMs, heartbeatAtMs: clock.now() })
 
-  function keepHeartBeating(): void {
+  function scheduleHeartbeat(): void {
     disarm = clock.alarm(HEARTBEAT_MS, async () => {
-      try {
-        if (!left) await store.renewLease(record())
-      } catch (error) {
-        onError(error)
-      }
-      if (!left) keepHeartBeating()
+      if (!released) await renew().catch(onError)
+      if (!released) scheduleHeartbeat()
     })
-  }
-
-  async function enter(): Promise<void> {
-    await store.renewLease(record())
-    keepHeartBeating()
   }
 
   return {
     id,
-    join() {
-      joined ??= enter()
-      return joined
+    acquire() {
+      acquired ??= renew().then(scheduleHeartbeat)
+      return acquired
     },
     async reapExpiredWorkers() {
       const nowMs = clock.now()
-      const buried: string[] = []
+      const reaped: string[] = []
       for (const worker of await store.listWorkers())
         if (worker.id !== id && isExpired(worker, nowMs, here))
-          if (await store.reapWorker(worker, CRASH_LIMIT, nowMs)) buried.push(worker.id)
-      return buried
+          if (await store.reapWorker(worker, CRASH_LIMIT, nowMs)) reaped.push(worker.id)
+      return reaped
     },
-    async leave() {
-      left = true
+    async release() {
+      released = true
       disarm()
-      if (joined !== undefined) await store.releaseWorker(id)
+      if (acquired !== undefined) await store.releaseWorker(id)
     },
   }
 }
 
-export const thisProcess = (): LocalProcess => ({
+const thisProcess = (): LocalProcess => ({
   host: hostname(),
   pid: process.pid,
   bornAtMs: Math.round(performance.timeOrigin),

@@ -1,10 +1,10 @@
 /**
- * Takes runs from the queue and makes them, at most so many at once. It is woken by a create in this process, and
- * looks by itself once a second for runs whose process is gone.
+ * Claims runs from the queue and renders them, up to `concurrency` at once. A create in this process wakes it; once a
+ * second it looks for runs whose process is gone.
  *
  *   queued ──claim──▶ processing ──▶ succeeded
- *      ▲                  ├────────▶ failed       the engine's error, the deadline, the third death
- *      └──────────────────┘ the service closes (not counted) or the renderer dies (counted)
+ *      ▲                  ├────────▶ failed       the engine's error, the time limit, the third crash
+ *      └──────────────────┘ the service closes (not counted) or the renderer crashes (counted)
  */
 
 import { rm } from 'node:fs/promises'
@@ -20,23 +20,23 @@ import { type RenderOptions, render } from './render.js'
 import { crashLimitFor, DeadlinePassed, failureOf } from './run-failure.js'
 import type { WorkerLease } from './worker-lease.js'
 
-const LOOK_EVERY_MS = 1_000
+const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 const MAX_PREFERRED = 1_000
 
 export interface Worker {
   start(): void
-  /** Something may have been queued. */
+  /** A run may have been queued. */
   wake(): void
-  /** Somebody waits for this run: it goes before other orphans. */
+  /** Somebody polls this run: it goes before other orphans. */
   prefer(id: string): void
-  /** Stops what is being rendered, without counting it against the runs; resolves within a few seconds. */
+  /** Aborts what is being rendered, without counting a crash; resolves within a few seconds. */
   close(): Promise<void>
 }
 
 export interface WorkerOptions extends Omit<RenderOptions, 'clock'> {
   readonly store: Pick<Store, 'claimRun' | 'finishRun' | 'failRun' | 'recordCrash'>
-  readonly presence: WorkerLease
+  readonly lease: WorkerLease
   readonly clock: Clock
   readonly concurrency: number
   readonly log?: Pick<Log, 'info'>
@@ -44,46 +44,46 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock'> {
 }
 
 export function createWorker(options: WorkerOptions): Worker {
-  const { store, presence, clock, concurrency, onError, log = silentLog } = options
+  const { store, lease, clock, concurrency, onError, log = silentLog } = options
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
   const preferred = new Set<string>()
   let started = false
-  let filling: Promise<void> | undefined
-  let again = false
+  let claiming: Promise<void> | undefined
+  let claimAgain = false
   let disarm: Disarm = () => {}
 
-  /** One filling at a time, so that no more than `concurrency` are ever taken; a wish during one begins another. */
-  function fill(): void {
-    // When every place is taken, whoever leaves one calls this again.
+  /** One round of claims at a time, so that `concurrency` holds; a call during a round starts another one after it. */
+  function fillSlots(): void {
+    // A render that ends calls this again, so nothing is lost while every slot is taken.
     if (!started || closing.signal.aborted || active.size >= concurrency) return
-    again = true
-    filling ??= takeWhatFits()
+    claimAgain = true
+    claiming ??= claimRuns()
       .catch(onError)
       .finally(() => {
-        filling = undefined
-        if (again) fill()
+        claiming = undefined
+        if (claimAgain) fillSlots()
       })
   }
 
-  async function takeWhatFits(): Promise<void> {
-    again = false
-    await presence.join()
+  async function claimRuns(): Promise<void> {
+    claimAgain = false
+    await lease.acquire()
     while (active.size < concurrency && !closing.signal.aborted) {
-      const run = await store.claimRun(presence.id, [...preferred], clock.now())
+      const run = await store.claimRun(lease.id, [...preferred], clock.now())
       if (run === undefined) return
       preferred.delete(run.id)
-      const work = make(run)
+      const work = processRun(run)
         .catch(onError)
         .finally(() => {
           active.delete(work)
-          fill()
+          fillSlots()
         })
       active.add(work)
     }
   }
 
-  async function make(run: StoredRun): Promise<void> {
+  async function processRun(run: StoredRun): Promise<void> {
     const limitMs = options.engine.limitMs?.(run.kind) ?? RENDER_DEADLINE_MS
     const limit = {
       timeoutMs: limitMs,
@@ -91,51 +91,51 @@ export function createWorker(options: WorkerOptions): Worker {
       clock,
       signal: closing.signal,
     }
-    const began = clock.monotonic()
-    const told = { run: run.id, kind: run.kind, model: run.model }
-    log.info(told, 'run begun')
+    const startedAtMs = clock.monotonic()
+    const fields = { run: run.id, kind: run.kind, model: run.model }
+    log.info(fields, 'run begun')
     try {
       await finish(run, await withTimeout((signal) => render(run, options, signal), limit))
-      log.info({ ...told, ms: Math.round(clock.monotonic() - began) }, 'run succeeded')
+      log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
     } catch (error) {
-      // What is given back on closing goes back with the lease, all at once.
-      if (!closing.signal.aborted) await giveUp(run, error)
+      // On closing, the release of the lease returns all runs to the queue at once.
+      if (!closing.signal.aborted) await recordFailure(run, error)
     }
   }
 
-  const held = (run: StoredRun): ClaimedRun => ({ id: run.id, owner: presence.id, nowMs: clock.now() })
+  const claimed = (run: StoredRun): ClaimedRun => ({ id: run.id, owner: lease.id, nowMs: clock.now() })
 
   async function finish(run: StoredRun, outputs: readonly StoredOutput[]): Promise<void> {
-    if (await store.finishRun(held(run), outputs)) return
-    // Somebody else took the run over while this process seemed dead: theirs counts.
+    if (await store.finishRun(claimed(run), outputs)) return
+    // The lease had expired and another worker took the run over: its outputs count.
     for (const { token } of outputs)
       await rm(join(options.outputsFolder, token), { recursive: true, force: true })
   }
 
-  async function giveUp(run: StoredRun, error: unknown): Promise<void> {
+  async function recordFailure(run: StoredRun, error: unknown): Promise<void> {
     if (error instanceof RendererCrashed) {
       onError(error)
-      await store.recordCrash(held(run), crashLimitFor(error))
+      await store.recordCrash(claimed(run), crashLimitFor(error))
       return
     }
     const failure = failureOf(error)
-    // Somebody else may have taken the run over, and its folder with it: then this error is nothing.
-    if (!(await store.failRun(held(run), failure))) return
+    // False when another worker has taken the run over, and its folder with it: the error then means nothing.
+    if (!(await store.failRun(claimed(run), failure))) return
     log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
     if (isSystemError(error)) onError(error)
   }
 
-  async function lookAround(): Promise<void> {
-    const buried = await presence.reapExpiredWorkers()
-    fill()
-    for (const id of buried) await rm(join(dirname(options.workFolder), id), { recursive: true, force: true })
+  async function reapWorkers(): Promise<void> {
+    const reaped = await lease.reapExpiredWorkers()
+    fillSlots()
+    for (const id of reaped) await rm(join(dirname(options.workFolder), id), { recursive: true, force: true })
   }
 
-  function keepLooking(): void {
-    lookAround()
+  function keepReaping(): void {
+    reapWorkers()
       .catch((error) => closing.signal.aborted || onError(error))
       .finally(() => {
-        if (!closing.signal.aborted) disarm = clock.alarm(LOOK_EVERY_MS, keepLooking)
+        if (!closing.signal.aborted) disarm = clock.alarm(REAP_INTERVAL_MS, keepReaping)
       })
   }
 
@@ -143,18 +143,18 @@ export function createWorker(options: WorkerOptions): Worker {
     start() {
       if (started) return
       started = true
-      keepLooking()
+      keepReaping()
     },
-    wake: fill,
+    wake: fillSlots,
     prefer(id) {
       if (preferred.size >= MAX_PREFERRED) preferred.clear()
       preferred.add(id)
-      fill()
+      fillSlots()
     },
     async close() {
       closing.abort()
       disarm()
-      await filling
+      await claiming
       await Promise.all(active)
       await rm(options.workFolder, { recursive: true, force: true }).catch(onError)
     },

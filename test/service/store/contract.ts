@@ -55,13 +55,18 @@ export function storeContract(open: () => Store): void {
   test.each(LOCAL_STATUSES.flatMap((from) => LOCAL_STATUSES.map((to) => [from, to] as const)))(
     'from %s to %s, if that is a legal move',
     async (from, to) => {
-      const { store, addRun, statusOf } = await createStore()
+      const { store, addRun, statusOf, accountId } = await createStore()
       const id = await addRun('me')
       if (from !== 'queued') await MOVERS.processing(store, id)
       if (from === 'succeeded' || from === 'failed') await MOVERS[from](store, id)
       expect(await statusOf(id)).toBe(from)
       await MOVERS[to](store, id)
       expect(await statusOf(id)).toBe(LOCAL_MOVES[from].includes(to) ? to : from)
+      if (from === 'processing' && to === 'queued')
+        expect(await store.findRun(id, accountId)).toMatchObject({
+          startedAtMs: undefined,
+          failure: undefined,
+        })
     },
   )
 

@@ -1,12 +1,12 @@
-/** What a command is told: the input as JSON, the reference images as files, and where it is in its environment. */
+/** What a command receives: the input as JSON, the reference images as files, and its environment. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileTypeFromBuffer } from 'file-type'
 import type { RenderJob } from '../engine.js'
 
 /**
- * The reference images as files, in the order of `image_urls`: `01.png`, `02.jpg`. Throws when one is missing: a model
- * that works without it would make something else than was asked for.
+ * Writes the reference images as files, in the order of `image_urls`: `01.png`, `02.jpg`. Throws when one is missing:
+ * without it the model would make something that was not asked for.
  */
 export async function writeReferences(
   folder: string,
@@ -24,13 +24,13 @@ export async function writeReferences(
   return paths
 }
 
-/** `image_files` is always ours: a field of that name in the request must not name files of this machine. */
+/** Overwrites `image_files`: a field of that name in the request must not name files of this machine. */
 export const inputText = (input: RenderJob['input'], imageFiles: readonly string[]): string =>
   `${JSON.stringify({ ...input, image_files: imageFiles })}\n`
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Nothing of the service's own settings, keys above all; the rest is what a model needs (PATH, CUDA, its own keys). */
+/** Removes the service's own settings, above all its keys. The rest is for the model (PATH, CUDA, its own keys). */
 export const withoutOwnVariables = (env: Env): Env =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('RUSHES_')))
 

@@ -1,6 +1,6 @@
 /**
- * A command of the user's as an engine (`--engine video=<command>`): the input as JSON on standard input, an empty
- * folder in `RUSHES_OUTPUT_DIR`, and the files that it leaves there are the outputs. A non-zero exit fails the run,
+ * A shell command of the user as an engine (`--engine video=<command>`): it reads the input as JSON on standard input and
+ * leaves the outputs as files in the empty folder `RUSHES_OUTPUT_DIR`. A non-zero exit fails the run,
  * with the end of its standard error. It runs by `sh -c`, in the folder in which the service was started.
  */
 import { mkdir, readdir, rm } from 'node:fs/promises'
@@ -17,13 +17,13 @@ import { type CommandEnd, startGroup } from './process-group.js'
 export interface CommandEngineOptions {
   /** As one would type it in a shell. */
   readonly command: string
-  /** The service's own environment; what is meant for the service alone is taken out. */
+  /** The service's environment; the service's own variables are removed. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Pick<Clock, 'alarm' | 'sleep'>
 }
 
 export function createCommandEngine({ command, env, clock }: CommandEngineOptions): Engine {
-  /** Ends the command when the job is aborted; nothing of it writes any more when this settles. */
+  /** Ends the command when the job is aborted. Once this settles, no process of the command is left. */
   async function run(job: RenderJob, inputFolder: string): Promise<readonly RenderedFile[]> {
     const files = await writeReferences(inputFolder, job.references)
     job.signal.throwIfAborted()
@@ -35,9 +35,9 @@ export function createCommandEngine({ command, env, clock }: CommandEngineOption
     try {
       const end = await group.ended
       job.signal.throwIfAborted()
-      judge(end)
+      checkEnd(end)
       const outputs = await takeOutputs(job.folder)
-      if (outputs.length === 0) throw new Error(withWords('The engine left no output.', end.stderrTail))
+      if (outputs.length === 0) throw new Error(withStderr('The engine left no output.', end.stderrTail))
       return outputs
     } finally {
       forget()
@@ -46,13 +46,13 @@ export function createCommandEngine({ command, env, clock }: CommandEngineOption
 
   return {
     async render(asked) {
-      // The command may change its folder, so what it is told is true from everywhere.
+      // Absolute, since the command may change its working directory.
       const job = { ...asked, folder: resolve(asked.folder) }
       const inputFolder = `${job.folder}-input`
       try {
         return await run(job, inputFolder)
       } catch (error) {
-        await empty(job.folder)
+        await emptyFolder(job.folder)
         throw error
       } finally {
         await rm(inputFolder, { recursive: true, force: true })
@@ -61,27 +61,27 @@ export function createCommandEngine({ command, env, clock }: CommandEngineOption
   }
 }
 
-/** A shell says "ended by signal n" as 128 + n. */
-const SIGNALLED = 128
+/** A shell exits with 128 + n when its command was ended by signal n. */
+const SIGNAL_EXIT_BASE = 128
 
 /**
- * A non-zero exit is the engine's own word on the run. An end by a signal is not: the system was out of memory, or
- * somebody killed it, so the run is tried again, a few times.
+ * A non-zero exit means that the engine failed the run. An end by a signal is a crash: the system was out of memory, or
+ * somebody killed the command, so the run is tried again a few times.
  */
-function judge({ code, signal, stderrTail }: CommandEnd): void {
+function checkEnd({ code, signal, stderrTail }: CommandEnd): void {
   if (code === 0) return
   const by = signal ?? signalOf(code)
   if (by !== undefined) throw new RendererCrashed(`the engine was ended by ${by}`, stderrTail)
-  throw new Error(withWords(`The engine ended with exit code ${code}.`, stderrTail))
+  throw new Error(withStderr(`The engine ended with exit code ${code}.`, stderrTail))
 }
 
 const signalOf = (code: number | null): string | undefined =>
-  Object.entries(constants.signals).find(([, number]) => SIGNALLED + number === code)?.[0]
+  Object.entries(constants.signals).find(([, number]) => SIGNAL_EXIT_BASE + number === code)?.[0]
 
-const withWords = (sentence: string, words: string): string =>
-  words === '' ? sentence : `${sentence.replace(/\.$/, '')}: ${words}`
+const withStderr = (sentence: string, stderrTail: string): string =>
+  stderrTail === '' ? sentence : `${sentence.replace(/\.$/, '')}: ${stderrTail}`
 
-async function empty(folder: string): Promise<void> {
+async function emptyFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true })
 }

@@ -1,20 +1,20 @@
 /**
- * A shell command as the leader of a process group of its own, so that it can be ended with everything that it
- * started, and so that Ctrl-C at the terminal reaches the service alone, which decides what becomes of the run.
+ * A shell command as the leader of its own process group, so that it can be ended with everything that it started, and
+ * so that Ctrl-C at the terminal reaches the service alone, which then ends the command.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../../host/clock.js'
 import { groupIsAlive } from '../../../host/processes.js'
-import { settlesWithin } from '../../closing.js'
+import { settlesWithin } from '../../settles-within.js'
 import { readStderrTail } from '../stderr-tail.js'
 
 export interface CommandLine {
   /** For `sh -c`. */
   readonly command: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Goes to standard input, which is then closed. */
+  /** Written to standard input, which is then closed. */
   readonly stdin: string
 }
 
@@ -34,13 +34,13 @@ export interface Group {
 
 /** From SIGTERM to SIGKILL. */
 export const KILL_AFTER_MS = 2_000
-const LOOK_EVERY_MS = 20
-/** How long standard error is read after the command has ended: something that left the group may hold it open. */
-const LAST_WORDS_MS = 200
+const POLL_MS = 20
+/** How long to read standard error after the command has ended: a process that left the group may keep it open. */
+const STDERR_GRACE_MS = 200
 
 /**
- * Runs the command beside a watcher that holds a pipe from the service. A service that is killed with -9 can end
- * nothing any more, but its end of the pipe closes, and the watcher ends the group in its place.
+ * Runs the command beside a watcher that reads a pipe from the service. A service that is killed with -9 cannot end
+ * the group, but its end of the pipe closes, and the watcher ends the group instead.
  */
 const WITH_WATCHER = `
 (read -r _ <&3; trap '' TERM; kill -TERM 0; sleep 2; kill -KILL 0) >/dev/null 2>&1 &
@@ -59,7 +59,7 @@ export function startGroup(
   const child = spawn('sh', ['-c', WITH_WATCHER, 'rushes-engine', command], {
     env: { ...env },
     detached: true,
-    // Standard output is nobody's: the answer is in the files.
+    // Standard output is not used: the outputs are files.
     stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
   })
   const words = readStderrTail(child.stderr)
@@ -69,7 +69,7 @@ export function startGroup(
 
   const isAlive = (): boolean => child.pid !== undefined && groupIsAlive(child.pid)
 
-  function tell(signal: NodeJS.Signals): void {
+  function send(signal: NodeJS.Signals): void {
     try {
       if (child.pid !== undefined && isAlive()) process.kill(-child.pid, signal)
     } catch {
@@ -78,27 +78,27 @@ export function startGroup(
   }
 
   function end(): void {
-    tell('SIGTERM')
-    clock.alarm(KILL_AFTER_MS, () => tell('SIGKILL'))
+    send('SIGTERM')
+    clock.alarm(KILL_AFTER_MS, () => send('SIGKILL'))
   }
 
-  async function endOfAll(): Promise<CommandEnd> {
+  async function waitForEnd(): Promise<CommandEnd> {
     const closed = once(child, 'close')
     closed.catch(() => {})
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
-    // What the command left behind in the background would go on writing to its folder.
+    // A background process of the command could still write to the folder.
     if (isAlive()) end()
-    for (let waitedMs = 0; isAlive() && waitedMs <= KILL_AFTER_MS; waitedMs += LOOK_EVERY_MS)
-      await clock.sleep(LOOK_EVERY_MS)
-    await settlesWithin(LAST_WORDS_MS, closed, clock)
+    for (let waitedMs = 0; isAlive() && waitedMs <= KILL_AFTER_MS; waitedMs += POLL_MS)
+      await clock.sleep(POLL_MS)
+    await settlesWithin(STDERR_GRACE_MS, closed, clock)
     for (const stream of [child.stdin, child.stderr, lifeline]) stream?.destroy()
     return { code, signal, stderrTail: words.text }
   }
 
-  return { ended: endOfAll(), end }
+  return { ended: waitForEnd(), end }
 }
 
-/** A command that does not read what it is given is no error. */
+/** It is not an error when the command does not read its input. */
 function feed(stdin: Writable | null, text: string): void {
   stdin?.on('error', () => {})
   stdin?.end(text)

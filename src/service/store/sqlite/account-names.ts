@@ -1,4 +1,4 @@
-/** Accounts and keys by name, for whoever is in a hurry and may not leave a trace: the file is read as it lies there. */
+/** Read-only queries for shell completion: the names of accounts and keys. */
 import { readRows } from '../../../host/readonly-database.js'
 
 export interface AccountNames {
@@ -6,7 +6,7 @@ export interface AccountNames {
   readonly keys: readonly { readonly id: number; readonly name: string; readonly account: string }[]
 }
 
-/** Throws when there is no such file, and when it is of a format that lacks what is asked for. */
+/** Throws when the file does not exist, or is of an older format without these columns. */
 export const readAccountNames = (path: string): AccountNames => ({
   accounts: readRows(path, 'SELECT name, balance FROM accounts ORDER BY id LIMIT 1000').map((row) => ({
     name: String(row.name),

@@ -14,7 +14,7 @@ const NO_TERMS: Terms = {
   allowedIps: undefined,
 }
 
-/** In the order in which both statements take them. */
+/** In the order of the parameters of both statements. */
 const valuesOf = ({ disabled, expiresAtMs, spendLimit, quota, allowedIps }: Terms): readonly Value[] => [
   disabled ? 1 : 0,
   expiresAtMs ?? null,
@@ -29,11 +29,11 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
     const row = get(SQL.addAccount, name, nowMs)
     if (row === undefined) return undefined
     const id = Number(row.id)
-    if (credits !== 0) enter(id, credits, nowMs)
+    if (credits !== 0) addEntry(id, credits, nowMs)
     return id
   }
 
-  function enter(accountId: number, amount: number, nowMs: number): void {
+  function addEntry(accountId: number, amount: number, nowMs: number): void {
     run(SQL.moveBalance, accountId, amount)
     run(SQL.addEntry, accountId, 'added', amount, null, null, nowMs)
   }
@@ -75,13 +75,13 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
         return true
       }),
 
-    addCredits: async ({ account, amount, nowMs }, may) =>
+    addCredits: async ({ account, amount, nowMs }, check) =>
       transaction(() => {
         const row = get(SQL.findAccount, account)
         if (row === undefined) return undefined
         const balance = Number(row.balance) + amount
-        may(balance)
-        enter(Number(row.id), amount, nowMs)
+        check(balance)
+        addEntry(Number(row.id), amount, nowMs)
         return balance
       }),
     listEntries: async (account, limit) => all(SQL.listEntries, account, limit).map(ledgerEntryOfRow),

@@ -1,4 +1,4 @@
-/** Every statement about accounts, keys and credits, whole and by name. */
+/** The statements about accounts, keys and credits. */
 
 const KEY_COLUMNS = 'keys.*, accounts.name AS account, accounts.banned AS banned'
 
@@ -8,7 +8,7 @@ export const ACCOUNT_SQL = {
 
   findAccount: `SELECT id, balance FROM accounts WHERE name = ?1`,
 
-  // Grouped first: a look for each account would read all runs as often as there are accounts.
+  // Grouped first: a subquery per account would read all runs once per account.
   listAccounts: `
     SELECT accounts.*, coalesce(keyed.keys, 0) AS keys, coalesce(made.runs, 0) AS runs
     FROM accounts
@@ -40,11 +40,11 @@ export const ACCOUNT_SQL = {
     UPDATE keys SET name = ?2, disabled = ?3, expires_at = ?4, spend_limit = ?5, quota = ?6, allowed_ips = ?7
     WHERE id = ?1`,
 
-  standing: `
+  accountState: `
     SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, accounts.balance
     FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ?1`,
 
-  /** What an entry says, written where it is read fast. */
+  // Balances and spends repeat what the entries sum to, so that a create need not sum them up.
   moveBalance: `UPDATE accounts SET balance = balance + ?2 WHERE id = ?1`,
 
   moveSpend: `UPDATE keys SET spent = spent + ?2, used = used + ?3 WHERE id = ?1`,
@@ -62,7 +62,7 @@ export const ACCOUNT_SQL = {
       (SELECT count(*) FROM runs) AS runs, (SELECT coalesce(sum(balance), 0) FROM accounts) AS credits`,
 } as const
 
-/** Each finds what does not add up, a sentence a row. */
+/** Each finds wrong sums, one sentence per row. */
 export const CHECKS: readonly string[] = [
   `SELECT format('Account %s has a balance of %d, and its entries sum to %d.', name, balance, entries) AS problem
    FROM (

@@ -1,6 +1,6 @@
 /**
- * The three steps by which credits move on account of a run. Each is a part of the caller's transaction, so that the
- * run, the entry, the balance and the key's spend change together or not at all.
+ * Charges and refunds of a run. Each is part of the caller's transaction, so that the run, the entry, the balance and
+ * the key's spend change together or not at all.
  */
 import type { OpenDatabase, Row } from '../../../host/database.js'
 import type { AccountState } from '../../rules/budget.js'
@@ -9,17 +9,17 @@ import { ACCOUNT_SQL as SQL } from './account-statements.js'
 import { accountStateOfRow } from './rows.js'
 
 export interface CreditLedger {
-  /** Throws for a key that is not there. */
-  standing(keyId: number): AccountState
+  /** Throws when the key does not exist. */
+  accountState(keyId: number): AccountState
   charge(run: Pick<NewRun, 'id' | 'accountId' | 'keyId' | 'price'>, nowMs: number): void
-  /** Of a row of the runs. */
+  /** `run` is a row of the table. */
   refund(run: Row, nowMs: number): void
 }
 
 export function createCreditLedger({ run, get }: Pick<OpenDatabase, 'run' | 'get'>): CreditLedger {
   return {
-    standing(keyId) {
-      const row = get(SQL.standing, keyId)
+    accountState(keyId) {
+      const row = get(SQL.accountState, keyId)
       if (row === undefined) throw new Error(`There is no key ${keyId}.`)
       return accountStateOfRow(row)
     },

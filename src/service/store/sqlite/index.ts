@@ -1,4 +1,4 @@
-/** The contract on SQLite: one statement, or one transaction, a function; their full texts are in `*statements.ts`. */
+/** The contract on SQLite: each function is one statement or one transaction; the statements are in `*-statements.ts`. */
 
 import { usageError } from '../../../errors.js'
 import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../../host/database.js'
@@ -11,10 +11,10 @@ import { SERVICE_MIGRATIONS } from './service-migrations.js'
 
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
 export function openSqliteStore(path: string): Store {
-  return createStore(openPrivately(path))
+  return createStore(openServiceDatabase(path))
 }
 
-function openPrivately(path: string): OpenDatabase {
+function openServiceDatabase(path: string): OpenDatabase {
   try {
     return openDatabase({ path, migrations: SERVICE_MIGRATIONS })
   } catch (error) {
@@ -31,22 +31,22 @@ function createStore(database: OpenDatabase): Store {
   const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
   const ledger = createCreditLedger(database)
 
-  /** All those that failed by it get their price back, in the transaction that this is part of. */
-  function moved(nowMs: number, sql: string, ...values: readonly Value[]): boolean {
+  /** Runs a statement that moves runs, and refunds those that failed. Call it within a transaction. */
+  function moveRuns(nowMs: number, sql: string, ...values: readonly Value[]): boolean {
     const rows = all(sql, ...values)
     for (const row of rows) if (row.status === 'failed') ledger.refund(row, nowMs)
     return rows.length > 0
   }
 
-  const death = ({ crashes, failure }: CrashLimit, owner: string, id: string | null, nowMs: number) =>
-    moved(nowMs, SQL.recordCrash, owner, id, crashes, failure.code, failure.message, nowMs)
+  const applyCrash = ({ crashes, failure }: CrashLimit, owner: string, id: string | null, nowMs: number) =>
+    moveRuns(nowMs, SQL.recordCrash, owner, id, crashes, failure.code, failure.message, nowMs)
 
   return {
     ...createAccountStore(database),
 
-    addRun: async ({ id, accountId, keyId, model, kind, input, price, owner, createdAtMs }, may) =>
+    addRun: async ({ id, accountId, keyId, model, kind, input, price, owner, createdAtMs }, check) =>
       transaction(() => {
-        if (keyId !== undefined) may(ledger.standing(keyId))
+        if (keyId !== undefined) check(ledger.accountState(keyId))
         const text = JSON.stringify(input)
         run(SQL.addRun, id, accountId, keyId ?? null, model, kind, text, price, owner, createdAtMs)
         ledger.charge({ id, accountId, keyId, price }, createdAtMs)
@@ -60,7 +60,7 @@ function createStore(database: OpenDatabase): Store {
       transaction(() => {
         const row = get(SQL.claimRun, worker, nowMs, JSON.stringify(preferred))
         if (row === undefined) return undefined
-        run(SQL.noteServed, Number(row.account_id))
+        run(SQL.markServed, Number(row.account_id))
         return runOfRow(row)
       }),
     finishRun: async ({ id, owner, nowMs }: ClaimedRun, outputs) =>
@@ -71,8 +71,9 @@ function createStore(database: OpenDatabase): Store {
         return true
       }),
     failRun: async ({ id, owner, nowMs }, { code, message }) =>
-      transaction(() => moved(nowMs, SQL.failRun, id, owner, nowMs, code, message)),
-    recordCrash: async ({ id, owner, nowMs }, limit) => transaction(() => death(limit, owner, id, nowMs)),
+      transaction(() => moveRuns(nowMs, SQL.failRun, id, owner, nowMs, code, message)),
+    recordCrash: async ({ id, owner, nowMs }, limit) =>
+      transaction(() => applyCrash(limit, owner, id, nowMs)),
     async findOutput(token, name) {
       const row = get(SQL.findOutput, token, name)
       return row && outputOfRow(row)
@@ -85,13 +86,13 @@ function createStore(database: OpenDatabase): Store {
     listWorkers: async () => all(SQL.listWorkers).map(workerOfRow),
     reapWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
       transaction(() => {
-        if (!changed(SQL.removeDeadWorker, id, heartbeatAtMs)) return false
-        death(limit, id, null, nowMs)
+        if (!changed(SQL.removeExpiredWorker, id, heartbeatAtMs)) return false
+        applyCrash(limit, id, null, nowMs)
         return true
       }),
     releaseWorker: async (id) =>
       transaction(() => {
-        run(SQL.giveBackRuns, id)
+        run(SQL.requeueRuns, id)
         run(SQL.removeWorker, id)
       }),
 

@@ -1,6 +1,6 @@
 /**
- * Every statement, whole and by name. A run moves only as `LOCAL_MOVES` (protocol/run.ts) allows: each statement that
- * moves one names the status that it comes from.
+ * The statements about runs, outputs and workers. A run moves only as `LOCAL_MOVES` (protocol/run.ts) allows: each
+ * statement that moves one names the status that it comes from.
  */
 export const SQL = {
   addRun: `
@@ -14,7 +14,7 @@ export const SQL = {
 
   outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
 
-  // Of all that waits one row is kept while sorting, so a long queue costs a look at each and no more.
+  // With LIMIT 1 the sort keeps one row, so a long queue costs one scan.
   claimRun: `
     WITH busy AS MATERIALIZED (
       SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
@@ -32,7 +32,7 @@ export const SQL = {
     )
     RETURNING *`,
 
-  noteServed: `UPDATE accounts SET served = (SELECT max(served) + 1 FROM accounts) WHERE id = ?1`,
+  markServed: `UPDATE accounts SET served = (SELECT max(served) + 1 FROM accounts) WHERE id = ?1`,
 
   finishRun: `
     UPDATE runs SET status = 'succeeded', finished_at = ?3
@@ -47,7 +47,7 @@ export const SQL = {
     WHERE id = ?1 AND owner = ?2 AND status = 'processing'
     RETURNING *`,
 
-  // One run of the owner's, or, when ?2 is null, all that it was rendering.
+  // One run of the owner; when ?2 is null, all runs that it was rendering.
   recordCrash: `
     UPDATE runs SET
       attempts = attempts + 1,
@@ -76,9 +76,9 @@ export const SQL = {
 
   listWorkers: `SELECT * FROM workers`,
 
-  removeDeadWorker: `DELETE FROM workers WHERE id = ?1 AND heartbeat_at = ?2`,
+  removeExpiredWorker: `DELETE FROM workers WHERE id = ?1 AND heartbeat_at = ?2`,
 
-  giveBackRuns: `
+  requeueRuns: `
     UPDATE runs SET status = 'queued', started_at = NULL WHERE owner = ?1 AND status = 'processing'`,
 
   removeWorker: `DELETE FROM workers WHERE id = ?1`,

@@ -1,6 +1,6 @@
 /**
- * The format of `service.db`. Script n brings the file from version n to n+1. A script that was released never
- * changes; what is to be different comes as a further one.
+ * The format of `service.db`. Script n brings the file from version n to n+1. A released script never changes: a change
+ * is a further script.
  */
 
 const FIRST = `

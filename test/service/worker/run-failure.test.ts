@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { RendererDied } from '../../../src/service/engines/renderer-crashed.js'
+import { crashLimitFor, failureOf } from '../../../src/service/worker/run-failure.js'
+import { CRASH_LIMIT } from '../../../src/service/worker/worker-lease.js'
+
+test('the failure after the last crash ends with what the renderer wrote to stderr', () => {
+  const { crashes, failure } = crashLimitFor(new RendererDied('it crashed', 'out of memory'))
+  expect(crashes).toBe(3)
+  expect(failure.code).toBe('renderer_died')
+  expect(failure.message).toMatch(/^The renderer died three times .+: out of memory$/)
+})
+
+test('without any stderr the failure is the plain one', () => {
+  expect(crashLimitFor(new RendererDied('it crashed'))).toEqual(CRASH_LIMIT)
+})
+
+test('a long stderr is shortened', () => {
+  const { failure } = crashLimitFor(new RendererDied('it crashed', 'x'.repeat(9_000)))
+  expect(failure.message.length).toBeLessThanOrEqual(2_500)
+})
+
+test('a system error is told by its code, without the paths of its message', () => {
+  const error = Object.assign(new Error("ENOSPC: no space left, write '/secret/path'"), {
+    code: 'ENOSPC',
+    syscall: 'write',
+  })
+  expect(failureOf(error)).toEqual({
+    code: 'render_failed',
+    message: 'The service could not make or keep the files (ENOSPC).',
+  })
+})
+
+test.each([
+  [new Error('the model refused'), 'the model refused'],
+  [new Error('  '), 'The renderer failed without a message.'],
+  [new Error('x'.repeat(9_000)), expect.stringMatching(/^x+…?/)],
+])('an error of the engine is told by its message', (error, message) => {
+  const failure = failureOf(error)
+  expect(failure).toEqual({ code: 'render_failed', message })
+  expect(failure.message.length).toBeLessThanOrEqual(2_500)
+})

@@ -1,0 +1,78 @@
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Store } from '../../../src/service/store/contract.js'
+import type { StoredOutput, StoredRun } from '../../../src/service/stored-run.js'
+import { createWorker } from '../../../src/service/worker/worker.js'
+import { createManualClock } from '../../support/clock.js'
+import { createInstantEngine } from '../../support/engines.js'
+import { temporaryFolder } from '../../support/service.js'
+
+const RUN: StoredRun = {
+  id: 'run_1',
+  accountId: 1,
+  model: 'rushes/preview-image',
+  kind: 'image',
+  status: 'processing',
+  input: { prompt: 'a fox' },
+  outputs: [],
+  failure: undefined,
+  createdAtMs: 0,
+  startedAtMs: 0,
+  finishedAtMs: undefined,
+}
+
+/** A worker that renders one run; the store answers as said whether the run is still its own. */
+async function renderOnce(isOwn: boolean) {
+  const clock = createManualClock()
+  const root = temporaryFolder()
+  const outputsFolder = join(root, 'outputs')
+  mkdirSync(outputsFolder)
+  const errors: unknown[] = []
+  const waiting = [RUN]
+  let finish: (outputs: readonly StoredOutput[]) => void = () => {}
+  const finished = new Promise<readonly StoredOutput[]>((resolve) => {
+    finish = resolve
+  })
+  const store: Pick<Store, 'claimRun' | 'finishRun' | 'failRun' | 'recordCrash'> = {
+    claimRun: async () => waiting.shift(),
+    async finishRun(_run, outputs) {
+      finish(outputs)
+      return isOwn
+    },
+    failRun: async () => isOwn,
+    recordCrash: async () => isOwn,
+  }
+  const worker = createWorker({
+    store,
+    lease: {
+      id: 'worker_1',
+      acquire: async () => {},
+      reapExpiredWorkers: async () => [],
+      release: async () => {},
+    },
+    clock,
+    concurrency: 1,
+    engine: createInstantEngine(),
+    references: { load: async () => [] },
+    workFolder: join(root, 'work'),
+    outputsFolder,
+    onError: (error) => errors.push(error),
+  })
+  worker.start()
+  worker.wake()
+  const outputs = await finished
+  await clock.runUntil(worker.close())
+  return { tokens: outputs.map(({ token }) => token), left: readdirSync(outputsFolder), errors }
+}
+
+test('the outputs of a run that another worker took over are removed', async () => {
+  const { tokens, left, errors } = await renderOnce(false)
+  expect(tokens).toHaveLength(1)
+  expect([left, errors]).toEqual([[], []])
+})
+
+test('the outputs of its own run stay', async () => {
+  const { tokens, left, errors } = await renderOnce(true)
+  expect([left, errors]).toEqual([tokens, []])
+})

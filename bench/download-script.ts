@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { link, open, unlink, writeFile } from 'node:fs/promises'
 import { systemClock } from '../src/host/clock.js'
 import { createNetwork } from '../src/host/undici.js'
-import { compileOnce } from '../src/host/webassembly.js'
+import { skipWasmOptimization } from '../src/host/webassembly.js'
 
 const AT_ONCE = 4
 
@@ -16,7 +16,7 @@ export const isScript = (word: string | undefined): word is 'plain' | 'safe' =>
 
 /** Into the current folder, by numbers. */
 export async function fetchAll(script: 'plain' | 'safe', urls: readonly string[]): Promise<void> {
-  compileOnce()
+  skipWasmOptimization()
   const network = createNetwork({ env: {}, clock: systemClock })
   let next = 0
   async function fetchSome(): Promise<void> {

@@ -4,16 +4,7 @@
  * but the native packages is bundled, so that loading is fast and installing is small.
  */
 import { execFileSync } from 'node:child_process'
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import * as fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -21,7 +12,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 const root = fileURLToPath(new URL('.', import.meta.url))
 
 // `prepare` also runs where the package is installed: `dist` is in it, and the sources and the bundler are not.
-if (!existsSync(join(root, 'src'))) process.exit(0)
+if (!fs.existsSync(join(root, 'src'))) process.exit(0)
 
 const [{ rolldown }, { Ajv }, { default: standaloneCode }, { figuresAtBuild }] = await Promise.all([
   import('rolldown'),
@@ -31,30 +22,37 @@ const [{ rolldown }, { Ajv }, { default: standaloneCode }, { figuresAtBuild }] =
 ])
 
 const { resolve } = createRequire(import.meta.url)
-const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { dependencies } = JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8'))
 
 /** Folders of the packages whose code or files are in `dist`. */
 const bundledPackages = new Set()
 
 // Built in a folder of its own and then renamed, so that a program started meanwhile finds a complete `dist`.
 const target = join(root, `dist.${process.pid}`)
-mkdirSync(target)
+fs.mkdirSync(target)
 try {
   await bundle({ rushes: 'src/cli/process/start.ts', renderer: 'src/preview/renderer.ts' }, 'cjs')
   await bundle({ index: 'src/index.ts' }, 'esm')
   copyParts(join(target, 'parts'))
-  writeFileSync(join(target, 'third-party-licenses.txt'), licenses())
+  fs.writeFileSync(join(target, 'third-party-licenses.txt'), licenses())
   writeTypes(join(target, 'types'))
-  rmSync(join(root, 'dist'), { recursive: true, force: true })
-  renameSync(target, join(root, 'dist'))
+  fs.rmSync(join(root, 'dist'), { recursive: true, force: true })
+  fs.renameSync(target, join(root, 'dist'))
 } finally {
-  rmSync(target, { recursive: true, force: true })
+  fs.rmSync(target, { recursive: true, force: true })
 }
 
 async function bundle(input, format) {
-  const options = { cwd: root, input, platform: 'node', external: [/^node:/, ...Object.keys(dependencies)] }
-  const plugins = [compiledSchemas(), textFiles(), figuresAtBuild()]
-  const build = await rolldown({ ...options, plugins, logLevel: 'warn' })
+  const build = await rolldown({
+    cwd: root,
+    input,
+    platform: 'node',
+    external: [/^node:/, ...Object.keys(dependencies)],
+    plugins: [compiledSchemas(), textFiles(), figuresAtBuild()],
+    logLevel: 'warn',
+    // Otherwise it warns on a slow machine.
+    checks: { bundlerTimings: false },
+  })
   const extension = format === 'cjs' ? 'cjs' : 'js'
   // Stack traces need the names.
   const keepNames = { function: true, class: true }
@@ -85,18 +83,18 @@ function copyParts(folder) {
     ...fonts.map((name) => [name, resolve(`@fontsource/inter/files/${name}`)]),
     ['h264-mp4-encoder.cjs', resolve('h264-mp4-encoder')],
   ]
-  mkdirSync(folder)
+  fs.mkdirSync(folder)
   for (const [name, path] of parts) {
-    copyFileSync(path, join(folder, name))
+    fs.copyFileSync(path, join(folder, name))
     notePackage(path)
   }
 }
 
 function licenses() {
   const texts = [...bundledPackages].sort().map((folder) => {
-    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file))
-    const words = files.map((file) => readFileSync(join(folder, file), 'utf8').trim())
+    const { name, version, license } = JSON.parse(fs.readFileSync(join(folder, 'package.json'), 'utf8'))
+    const files = fs.readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file))
+    const words = files.map((file) => fs.readFileSync(join(folder, file), 'utf8').trim())
     return [`${name} ${version} (${license})`, ...words].join('\n\n')
   })
   return `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
@@ -121,9 +119,9 @@ function compiledSchemas() {
         const { output } = await build.generate({ format: 'esm' })
         await build.close()
         const file = join(target, 'schemas.mjs')
-        writeFileSync(file, output[0].code)
+        fs.writeFileSync(file, output[0].code)
         const { AJV_OPTIONS, VALIDATORS } = await import(pathToFileURL(file).href)
-        rmSync(file)
+        fs.rmSync(file)
         const ajv = new Ajv({ ...AJV_OPTIONS, code: { source: true, esm: true } })
         for (const [kind, { schema }] of Object.entries(VALIDATORS)) ajv.addSchema(schema, kind)
         const kinds = Object.keys(VALIDATORS)
@@ -139,7 +137,7 @@ function compiledSchemas() {
 
 /** `import text from './name.sh?raw'`, as vitest has it. */
 function textFiles() {
-  const codeOf = (path) => `export default ${JSON.stringify(readFileSync(path, 'utf8'))}`
+  const codeOf = (path) => `export default ${JSON.stringify(fs.readFileSync(path, 'utf8'))}`
   return {
     name: 'text-files',
     resolveId: (id, importer) => (id.endsWith('?raw') ? join(dirname(importer), id) : null),

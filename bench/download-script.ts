@@ -1,22 +1,21 @@
 /**
- * What `bench:download` measures `rushes download` against, beside curl: the least that a script of Node does to bring files
- * home by the same network. Plain, it keeps them as they come; safe, it hashes them, waits for the disk, and gives a whole file its
- * name where there is none.
+ * What `bench:download` compares `rushes download` with, besides curl: a minimal Node script on the same network code. `plain` writes
+ * the files as they arrive; `safe` hashes them, syncs them to the disk and replaces no existing file.
  */
 import { createHash } from 'node:crypto'
 import { link, open, unlink, writeFile } from 'node:fs/promises'
 import { systemClock } from '../src/host/clock.js'
 import { createNetwork } from '../src/host/undici.js'
-import { compileOnce } from '../src/host/webassembly.js'
+import { skipWasmOptimization } from '../src/host/webassembly.js'
 
 const AT_ONCE = 4
 
 export const isScript = (word: string | undefined): word is 'plain' | 'safe' =>
   word === 'plain' || word === 'safe'
 
-/** Into the current folder, by numbers. */
+/** Downloads to the current folder, as `0.bin`, `1.bin` and so on. */
 export async function fetchAll(script: 'plain' | 'safe', urls: readonly string[]): Promise<void> {
-  compileOnce()
+  skipWasmOptimization()
   const network = createNetwork({ env: {}, clock: systemClock })
   let next = 0
   async function fetchSome(): Promise<void> {
@@ -26,14 +25,14 @@ export async function fetchAll(script: 'plain' | 'safe', urls: readonly string[]
       for await (const chunk of body) chunks.push(chunk)
       await (script === 'plain'
         ? writeFile(`${at}.bin`, Buffer.concat(chunks))
-        : keepSafely(`${at}.bin`, chunks))
+        : writeSafely(`${at}.bin`, chunks))
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, fetchSome))
   await network.close()
 }
 
-async function keepSafely(path: string, chunks: readonly Uint8Array[]): Promise<void> {
+async function writeSafely(path: string, chunks: readonly Uint8Array[]): Promise<void> {
   const part = `.${path}.part`
   const handle = await open(part, 'wx')
   const hash = createHash('sha256')

@@ -1,9 +1,9 @@
 /**
  * Downloads from loopback: `npm run bench:download`. Seconds and peak memory of one download in a process of its own, by
- * size; then `rushes download` as a whole process beside `curl`, from the same local service, taking turns: one gibibyte, and
- * 200 small files. rushes looks at the run first, takes the SHA-256 of everything and has it on the disk before it names it;
- * curl does none of that. What of the difference is whose, two scripts tell that have the same network, four files at once, and no
- * look at the run, no journal and nothing to resume: a plain one, and one that hashes, waits for the disk and replaces nothing.
+ * size; then `rushes download` as a whole process and `curl`, in turns, from the same local service: one file of 1 GiB, and
+ * 200 small files. rushes asks for the run first, computes the SHA-256 of every file and syncs it to the disk before it gets its
+ * name; curl does none of that. Two scripts (`download-script.ts`) show where the difference comes from: they have the same network
+ * code and four downloads at a time, but no status request, no journal and nothing to resume.
  * Prints Markdown tables.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -52,21 +52,21 @@ async function startService() {
   return { child, url, key }
 }
 
-/** Seconds, and the most memory that the process ever had. */
+/** Seconds, and the peak memory of the process. */
 async function timed(program: string, words: readonly string[], more: NodeJS.ProcessEnv, cwd: string) {
   const began = performance.now()
   const child = spawn(program, words, { env: { ...env, ...more }, cwd, stdio: 'ignore' })
   let peakKiB = 0
-  const look = setInterval(() => {
+  const poll = setInterval(() => {
     try {
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
       peakKiB = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? peakKiB)
     } catch {
-      // It has ended, or this is no Linux.
+      // The process has ended, or this is not Linux.
     }
   }, 20)
   const [code] = await once(child, 'exit')
-  clearInterval(look)
+  clearInterval(poll)
   if (code !== 0) throw new Error(`${program} ended with ${code}`)
   return { seconds: (performance.now() - began) / 1_000, peakMiB: peakKiB / 1_024 }
 }
@@ -108,9 +108,10 @@ async function besideCurl(): Promise<void> {
       for (const [way, kept] of found) {
         const folder = mkdtempSync(join(home, 'files-'))
         const ran = await timed(way.program, way.words, settings, folder)
-        if (readdirSync(folder).length !== output.urls.length) throw new Error(`${way.name} left files out`)
+        if (readdirSync(folder).length !== output.urls.length)
+          throw new Error(`${way.name} did not download every file`)
         rmSync(folder, { recursive: true, force: true })
-        // The first round warms the disk's cache.
+        // The first round fills the disk's cache.
         if (round === 0) continue
         kept.seconds.push(ran.seconds)
         kept.peakMiB = Math.max(kept.peakMiB, ran.peakMiB)

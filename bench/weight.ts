@@ -1,6 +1,6 @@
 /**
- * What an installation brings, with an empty cache: `npm run bench:weight`. The packed tarball beside the peers, each into an
- * empty folder, without install scripts. Prints a Markdown table.
+ * Size, packages and seconds of an installation with an empty cache: `npm run bench:weight`. The packed tarball and the peers are
+ * installed into empty folders, without install scripts. Prints a Markdown table.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -41,7 +41,7 @@ for (let round = 0; round < ROUNDS; round++)
     figure.packages = packagesIn(join(folder, 'node_modules'))
     figure.bytes = bytesBelow(join(folder, 'node_modules'))
     rmSync(join(root, `cache-${round}-${at}`), { recursive: true, force: true })
-    // The last round's folder is looked at below.
+    // The last round's folder is measured below.
     if (round < ROUNDS - 1) rmSync(folder, { recursive: true, force: true })
   }
 
@@ -49,7 +49,7 @@ console.log('| | MB | packages | seconds |\n|---|--:|--:|--:|')
 for (const { name, bytes, packages, seconds } of figures)
   console.log(`| ${name} | ${(bytes / 1e6).toFixed(1)} | ${packages} | ${median(seconds).toFixed(1)} |`)
 
-/** What weighs most in ours. */
+/** The largest packages of our installation. */
 const modules = join(root, `${ROUNDS - 1}-0`, 'node_modules')
 const heaviest = readdirSync(modules)
   .filter((name) => !name.startsWith('.'))

@@ -1,21 +1,23 @@
 /**
- * One request and its answer, over undici's own calls and not its `request`, which wraps them in streams that take as long to
- * load as the rest of it. Timeouts are kept here: undici's `headersTimeout` runs while a body is still being sent, so 40 MB on
- * a slow line would end in it, and look like an outcome unknown.
+ * One request and its response, over undici's `dispatch`. Its `request` would not do: `headersTimeout` runs while a body is
+ * still being sent, so 40 MB on a slow line would end with an unknown outcome; it cannot tell whether a byte was sent; and
+ * what had arrived when a connection broke is dropped unless somebody was already reading.
  */
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import undiciErrors from 'undici/lib/core/errors.js'
 import { onAbort } from './abort.js'
 import type { Clock, Disarm } from './clock.js'
 import { HttpFailure, type HttpRequest, type HttpResponse } from './http.js'
-import { createInflow } from './inflow.js'
 
 export const CONNECT_TIMEOUT_MS = 10_000
-/** From the last byte sent to the head of the answer, and between two chunks of a body that moves. */
+/** From the last byte sent to the head of the response, and between two chunks of a body. */
 export const SILENCE_TIMEOUT_MS = 60_000
 const CHUNK_BYTES = 65_536
+/** Of up to 64 KiB. When as many wait for their reader, the connection is paused. */
+const MAX_WAITING_CHUNKS = 8
 
-/** Resolves with the head of the answer. Rejects with the reason of the request's signal, or an `HttpFailure`. */
+/** Resolves with the head of the response. Rejects with the reason of the request's signal, or an `HttpFailure`. */
 export const exchange = (
   request: HttpRequest,
   dispatcher: Dispatcher,
@@ -26,97 +28,103 @@ export const exchange = (
     if (signal?.aborted) return reject(signal.reason)
 
     let controller: Dispatcher.DispatchController | undefined
-    const forget = onAbort(signal, () => stop(signal?.reason))
     let sent = false
-    /** Nothing comes any more: the answer is whole, or it failed. */
-    let over = false
-    const watchdog = createWatchdog(clock, () => {
-      const silence = new Error(`nothing moved for ${SILENCE_TIMEOUT_MS / 1_000} s`)
-      stop(new HttpFailure(silence.message, { sent, cause: silence }))
+    let isOver = false
+    let failure: { readonly error: unknown } | undefined
+    const silence = createTimer(clock, SILENCE_TIMEOUT_MS, () => {
+      const cause = new Error(`nothing moved for ${SILENCE_TIMEOUT_MS / 1_000} s`)
+      stop(new HttpFailure(cause.message, { sent, cause }))
     })
-    const leave = () => stop(new Error('the rest is not wanted'))
-    const inflow = createInflow({
-      hold() {
-        // Nothing moves because nobody takes it.
-        watchdog.rest()
-        controller?.pause()
+    const forget = onAbort(signal, () => stop(signal?.reason))
+    const received = new Readable({
+      // Otherwise waiting chunks would be copied into one.
+      objectMode: true,
+      highWaterMark: MAX_WAITING_CHUNKS,
+      read() {
+        if (controller?.paused !== true) return
+        silence.restart()
+        controller.resume()
       },
-      goOn() {
-        moved()
-        controller?.resume()
+      destroy(error, done) {
+        stop(new Error('the rest is not wanted'))
+        done(error)
       },
-      leave,
     })
 
-    function moved(): void {
-      if (!over) watchdog.feed()
+    /** A failure is thrown after all that arrived before it. */
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      for await (const chunk of received) yield chunk
+      if (failure !== undefined) throw failure.error
     }
     function end(): boolean {
-      if (over) return false
-      over = true
-      watchdog.rest()
+      if (isOver) return false
+      isOver = true
+      silence.stop()
       forget()
       return true
     }
     function fail(error: unknown): void {
       if (!end()) return
-      inflow.fail(error)
-      // Without effect once there was a head.
+      failure = { error }
+      received.push(null)
+      // No effect after the head.
       reject(error)
     }
     function stop(error: unknown): void {
-      if (over) return
+      if (isOver) return
       fail(error)
-      // Of a request that has no connection yet undici is told when it begins, before a byte of it.
-      controller?.abort(asError(error))
+      // Undefined while undici has no connection: `onRequestStart` aborts it then.
+      controller?.abort(error instanceof Error ? error : new Error(String(error)))
     }
     const failed = (error: unknown) =>
       fail(new HttpFailure(describe(error), { sent, code: codeOf(error), cause: error }))
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(started) {
         controller = started
-        if (over) return started.abort(new Error('no longer wanted'))
-        // undici holds a connection and is about to write: before that, no byte has left.
+        if (isOver) return started.abort(new Error('no longer wanted'))
+        // undici has a connection and writes next; no byte was sent before.
         sent = true
-        moved()
+        silence.restart()
       },
       onResponseStart(_, status, headers) {
-        if (over || status < FINAL_STATUS) return
-        moved()
+        if (isOver || status < MIN_FINAL_STATUS) return
+        silence.restart()
         resolve({
           status,
           header(name) {
             const value = headers[name.toLowerCase()]
             return Array.isArray(value) ? value.join(', ') : value
           },
-          body: inflow.chunks,
-          discard: leave,
+          body: chunks(),
+          discard: () => void received.destroy(),
         })
       },
       onResponseData(_, chunk) {
-        if (over) return
-        moved()
-        inflow.push(chunk)
+        // Resuming undici's parser gives an empty chunk.
+        if (isOver || chunk.byteLength === 0) return
+        silence.restart()
+        if (received.push(chunk)) return
+        // A reader that is slow is not a silent server.
+        silence.stop()
+        controller?.pause()
       },
       onResponseEnd() {
-        if (end()) inflow.end()
+        if (end()) received.push(null)
       },
       onResponseError: (_, error) => failed(error),
     }
 
-    // Before anything is sent too: undici gives a proxy that never answers CONNECT five minutes.
-    moved()
+    // Runs before the connection too: undici gives a proxy that never answers CONNECT five minutes.
+    silence.restart()
     try {
-      dispatcher.dispatch(optionsOf(request, moved), handler)
+      dispatcher.dispatch(optionsOf(request, silence.restart), handler)
     } catch (error) {
       failed(error)
     }
   })
 
-/** Below it an answer says only that there will be one. */
-const FINAL_STATUS = 200
-
-const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)))
+/** 1xx responses come before the final one. */
+const MIN_FINAL_STATUS = 200
 
 const optionsOf = (
   { url, method, headers, body }: HttpRequest,
@@ -130,10 +138,10 @@ const optionsOf = (
     body === undefined || body.byteLength <= CHUNK_BYTES ? (body ?? null) : iterable(chunksOf(body, onMove)),
 })
 
-/** undici takes what can be iterated, which its documentation says and its types do not. */
+/** undici accepts iterables: its documentation says so, its types do not. */
 const iterable = (body: AsyncIterable<Uint8Array>) => body as unknown as Uint8Array
 
-/** In pieces, so that a body that still moves can be told from one that stands still. */
+/** In pieces, so that progress is seen: a body that still moves has no time limit. */
 async function* chunksOf(body: Uint8Array, onMove: () => void): AsyncGenerator<Uint8Array> {
   for (let offset = 0; offset < body.byteLength; offset += CHUNK_BYTES) {
     onMove()
@@ -142,21 +150,20 @@ async function* chunksOf(body: Uint8Array, onMove: () => void): AsyncGenerator<U
   onMove()
 }
 
-/** A timer that is wound up again whenever something moves. */
-function createWatchdog(clock: Pick<Clock, 'alarm'>, bark: () => void) {
+function createTimer(clock: Pick<Clock, 'alarm'>, ms: number, onTimeout: () => void) {
   let disarm: Disarm = () => {}
   return {
-    feed(): void {
+    restart(): void {
       disarm()
-      disarm = clock.alarm(SILENCE_TIMEOUT_MS, bark)
+      disarm = clock.alarm(ms, onTimeout)
     },
-    rest(): void {
+    stop(): void {
       disarm()
     },
   }
 }
 
-/** A failed attempt on several addresses is an AggregateError without a message of its own. */
+/** When every address of a name fails, the error is an AggregateError without a message. */
 const innermost = (error: unknown): unknown =>
   error instanceof AggregateError && error.errors.length > 0 ? innermost(error.errors[0]) : error
 

@@ -1,9 +1,8 @@
 /**
- * One function type for HTTP, so that what is added to it (key, limit, trace, retry) is wrapped around it, and
- * tests put the real service in its place without a port.
+ * One function type for HTTP: key, limit, trace and retry are wrappers of it, and tests pass the real service without a
+ * port.
  */
 
-/** One request, as it goes out. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   readonly url: URL
@@ -11,34 +10,34 @@ export interface HttpRequest {
   readonly body?: Uint8Array
   readonly signal?: AbortSignal | undefined
   /**
-   * Use no connection that was idle for longer than a second: a server that closes an idle connection in the same
-   * moment makes the outcome of a POST unknown.
+   * Use no connection that was idle for more than a second: if the server closes it at that moment, the outcome of a
+   * POST is unknown.
    */
   readonly fresh?: boolean
 }
 
-/** The head of an answer, and its body as it comes. */
+/** The head of a response, and its body as it arrives. */
 export interface HttpResponse {
   readonly status: number
-  /** Names in any case; several lines of one header are joined by `, `. */
+  /** The name in any case. Repeated headers are joined by `, `. */
   header(name: string): string | undefined
-  /** The bytes as they come; iterate once, or call `discard`. Throws `HttpFailure` when the connection dies. */
+  /** Iterate once, or call `discard`. Throws `HttpFailure` when the connection breaks. */
   readonly body: AsyncIterable<Uint8Array>
   discard(): void
 }
 
-/** Sends one request and resolves with the head of the answer. Follows no redirect. Throws `HttpFailure`. */
+/** Sends one request and resolves with the head of the response. Does not follow redirects. Throws `HttpFailure`. */
 export type Fetch = (request: HttpRequest) => Promise<HttpResponse>
 
-/** A request that got no answer, or whose answer broke off. */
+/** A request without a response, or with an incomplete one. */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure'
   /**
-   * False only when it is certain that no byte of the request left: the name was not found, the connection was
-   * refused or timed out, or TLS was not agreed on.
+   * False only if certainly no byte of the request was sent: the name was not found, the connection was refused or
+   * timed out, or TLS failed.
    */
   readonly sent: boolean
-  /** The system's or library's own code, such as ECONNREFUSED. */
+  /** Of the system or of undici, such as ECONNREFUSED. */
   readonly code: string | undefined
 
   constructor(message: string, options: { sent: boolean; code?: string | undefined; cause?: unknown }) {
@@ -52,22 +51,22 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
-/** The whole body as text. Throws `BodyTooLarge` as soon as it exceeds `mostBytes`. */
-export async function readText(response: HttpResponse, mostBytes: number): Promise<string> {
+/** The whole body as text. Throws `BodyTooLarge` as soon as it exceeds `maxBytes`. */
+export async function readText(response: HttpResponse, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of response.body) {
     bytes += chunk.byteLength
-    if (bytes > mostBytes) {
+    if (bytes > maxBytes) {
       response.discard()
-      throw new BodyTooLarge(`the answer is larger than ${mostBytes} bytes`)
+      throw new BodyTooLarge(`the answer is larger than ${maxBytes} bytes`)
     }
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** A host name that can only mean this machine. */
+/** Whether a host name always means this machine. */
 export function isLoopback(hostname: string): boolean {
   const host = hostname
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** The parts of undici that are loaded one by one (`undici.ts`), with the types that it gives the whole. */
+/** The files of undici that are imported by path (`undici.ts`), with the types of the package. */
 declare module 'undici/lib/api/index.js' {
   const api: Readonly<Record<'connect' | 'pipeline' | 'request' | 'stream' | 'upgrade', unknown>>
   export default api

@@ -1,7 +1,8 @@
-/** The real network: connections, and proxies, of undici behind `Fetch`. */
+/** The network: undici's connection pools and proxies behind `Fetch`. */
 import type { LookupFunction } from 'node:net'
 import type { Dispatcher } from 'undici'
-// Its parts and not the whole, which has a cache, fetch, web sockets and mocks, and takes more than twice as long to load.
+// Single files: all of undici, with its cache, fetch, web sockets and mocks, takes more than twice as long to load. Their paths
+// are not a public interface, so package.json names one exact version.
 import Agent from 'undici/lib/dispatcher/agent.js'
 import UndiciDispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import type { Clock } from './clock.js'
@@ -21,7 +22,7 @@ export interface Network {
 export interface NetworkOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Pick<Clock, 'alarm'>
-  /** Resolves host names in place of the system; it may refuse one. Never asked about literal addresses. */
+  /** Resolves host names, and may refuse one. Not called for IP addresses. */
   readonly lookup?: LookupFunction
 }
 
@@ -40,7 +41,7 @@ export function createNetwork({ env, clock, lookup }: NetworkOptions): Network {
     fetch: async (request) => exchange(request, await dispatcherFor(request), clock),
     close: async () => {
       const closing = [...dispatchers.values()].map(async (dispatcher) => (await dispatcher).destroy())
-      // One that could not be made has nothing to close.
+      // A dispatcher that could not be created has nothing to close.
       await Promise.allSettled(closing)
       dispatchers.clear()
     },
@@ -64,14 +65,14 @@ async function createDispatcher(
     factory: createPool,
   }
   const named = (name: string) => env[name.toLowerCase()] || env[name] || ''
-  // EnvHttpProxyAgent would send 127.0.0.1 through the proxy, so loopback never reaches it.
+  // EnvHttpProxyAgent would send requests for 127.0.0.1 to the proxy.
   if (direct || (named('HTTP_PROXY') === '' && named('HTTPS_PROXY') === '')) return new Agent(options)
   const proxy = (name: string) => named(name) && proxyAddress(name, named(name))
   const [{ default: EnvHttpProxyAgent }, { default: api }] = await Promise.all([
     import('undici/lib/dispatcher/env-http-proxy-agent.js'),
     import('undici/lib/api/index.js'),
   ])
-  // The tunnel is asked for by `connect`, which the package as a whole puts there.
+  // The agent opens a tunnel by `connect`, which undici's main file adds.
   Object.assign(UndiciDispatcher.prototype, api)
   return new EnvHttpProxyAgent({
     ...options,
@@ -82,9 +83,9 @@ async function createDispatcher(
   })
 }
 
-/** As curl reads it: what names no protocol is spoken to by http. The words are not shown, as a password may be in them. */
-function proxyAddress(name: string, words: string): string {
-  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(words) ? words : `http://${words}`
+/** Like curl, takes an address without a protocol as http. The error does not show the value: it may hold a password. */
+function proxyAddress(name: string, value: string): string {
+  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`
   if (URL.canParse(address) && /^(https?|socks5?):$/.test(new URL(address).protocol)) return address
   throw new HttpFailure(`${name} is no address of a proxy, such as http://proxy.example:3128`, {
     sent: false,

@@ -1,12 +1,8 @@
 /**
- * WebAssembly of this process is compiled once, simply, for the rest of its life. Code that is good enough for some answers
- * is there at once; better code takes as long as Node itself to be made, and the process cannot end before it is.
+ * WebAssembly for short processes. undici's parser is WebAssembly, and the process cannot end before V8's optimizing compiler has
+ * finished with it: that takes longer than all else that `rushes status` does.
  */
-export const compileOnce = (): void => v8().setFlagsFromString('--liftoff-only')
+import { setFlagsFromString } from 'node:v8'
 
-/** Takes that back, with all that V8 takes it to imply. */
-export const compileAsUsual = (): void =>
-  v8().setFlagsFromString('--no-liftoff-only --wasm-tier-up --wasm-dynamic-tiering')
-
-/** Loaded when it is asked for, since it brings streams with it. */
-const v8 = () => process.getBuiltinModule('node:v8')
+/** Leaves WebAssembly to V8's fast compiler, for this whole process: for the command line, never for the library. */
+export const skipWasmOptimization = (): void => setFlagsFromString('--liftoff-only')

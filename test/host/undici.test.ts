@@ -228,6 +228,24 @@ describe('perhaps sent', () => {
     expect([response.status, response.header('location')]).toEqual([201, '/r1'])
     expect((await failure(readText(response, 1_000))).sent).toBe(true)
   })
+
+  it('what arrived before the connection ended is read first, however late', async () => {
+    const closed = awaited<void>()
+    const arrived = '{"id":"run_1","sta'
+    const url = await serveRaw((socket) => {
+      socket.on('close', () => closed.resolve())
+      socket.once('data', () => socket.end(`HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n${arrived}`))
+    })
+    const response = await newNetwork().fetch(post(url))
+    await closed.promise
+    for (let turns = 0; turns < 5; turns++) await turn()
+    let text = ''
+    const read = async () => {
+      for await (const chunk of response.body) text += Buffer.from(chunk).toString()
+    }
+    expect((await failure(read())).sent).toBe(true)
+    expect(text).toBe(arrived)
+  })
 })
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))

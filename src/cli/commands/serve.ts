@@ -149,7 +149,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     logging: {
       level: options.logLevel,
       prompts: options.logPrompts ?? false,
-      write: ctx.stderr.write,
+      write: (text: string) => void ctx.stderr.write(text),
     },
   })
   try {

@@ -108,25 +108,12 @@ export function createContext(options: ContextOptions): Context {
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
-    const [{ createNetwork }, { compileAsUsual, compileOnce }] = await Promise.all([
+    const [{ createNetwork }, { skipWasmOptimization }] = await Promise.all([
       import('../../host/undici.js'),
       import('../../host/webassembly.js'),
     ])
-    const network = createNetwork({ env, clock })
-    let isCompiled = false
-    return async (request) => {
-      if (isCompiled) return network.fetch(request)
-      // undici's parser is WebAssembly. What is kept of other code V8 takes only while this is not told to it.
-      if (request.url.protocol === 'https:') process.getBuiltinModule('node:tls')
-      compileOnce()
-      try {
-        const response = await network.fetch(request)
-        isCompiled = true
-        return response
-      } finally {
-        compileAsUsual()
-      }
-    }
+    skipWasmOptimization()
+    return createNetwork({ env, clock }).fetch
   }
 
   const setting: Context['setting'] = async (name, flag) =>

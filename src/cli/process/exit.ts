@@ -1,8 +1,8 @@
-/** Anything thrown to a `RushesError`, and several of them to the one code that the process ends with. */
+/** From anything that was thrown to a `RushesError`, and from several errors to one exit code. */
 import { EXIT, messageOf, RushesError } from '../../errors.js'
 import { Interruption } from './interrupts.js'
 
-/** With several runs, the first that applies decides. */
+/** Of several errors, the first code in this list is the exit code. */
 const PRECEDENCE: readonly number[] = [
   EXIT.outcomeUnknown,
   EXIT.account,
@@ -17,19 +17,19 @@ const PRECEDENCE: readonly number[] = [
   EXIT.downloadFailed,
 ]
 
-/** These stop further creates of the same command: the next one would fare no better, or might be paid twice. */
+/** Stop further creates of the command: they would fail the same way, or might be paid twice. */
 const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
 
 export const stopsCreating = (error: RushesError): boolean => STOPPING.includes(error.exitCode)
 
-/** 0 without errors; a code outside the list (a bug, a usage error) goes before all of it. */
+/** 0 without errors. A code outside the list (a bug, a usage error) comes first. */
 export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): number {
   const codes = errors.map(({ exitCode }) => exitCode)
   const other = codes.find((code) => !PRECEDENCE.includes(code))
   return other ?? PRECEDENCE.find((code) => codes.includes(code)) ?? EXIT.ok
 }
 
-/** What was thrown, as an error to show. What nobody foresaw is a bug, and says how to report it. */
+/** The error to show. Anything unexpected is a bug, and its hint says how to report it. */
 export function asRushesError(thrown: unknown): RushesError {
   if (thrown instanceof RushesError) return thrown
   if (thrown instanceof Interruption) return interrupted(thrown)

@@ -1,17 +1,17 @@
-/** Standard input has one user at a time, and one that gives nothing means that the left side of a pipe failed. */
+/** Standard input has one reader per command. If it is empty, the left side of the pipe probably failed. */
 import { usageError } from '../../errors.js'
 import { raceAbort } from '../../host/abort.js'
 import { isRunId } from '../../protocol/id.js'
 import { readAll, type Stdin } from './io.js'
 
-/** Throws `usage` when two arguments of one command want standard input. */
+/** Throws `usage` when two arguments of a command read standard input. */
 export function checkStdinUsers(users: readonly (string | undefined)[]): void {
-  const wanting = users.filter((user) => user !== undefined)
-  if (wanting.length > 1)
-    throw usageError(`${wanting.join(' and ')} both read standard input.`, 'Give one of them by a file.')
+  const readers = users.filter((user) => user !== undefined)
+  if (readers.length > 1)
+    throw usageError(`${readers.join(' and ')} both read standard input.`, 'Give one of them by a file.')
 }
 
-/** Everything on standard input. Throws `usage` when there is nothing, naming what it was read for. */
+/** All of standard input. Throws `usage` when it is empty; `what` names its purpose. */
 export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal): Promise<Buffer> {
   // Reading cannot be stopped; waiting for it can.
   const bytes = await raceAbort(readAll(stdin()), signal)
@@ -29,7 +29,7 @@ export const linesOf = (text: string): readonly string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '')
 
-/** Ids as arguments, where `-` stands for those on standard input, one a line. Throws `usage`. */
+/** Ids as arguments, where `-` means those on standard input, one per line. Throws `usage`. */
 export async function readIds(
   words: readonly string[],
   stdin: Stdin,
@@ -41,7 +41,7 @@ export async function readIds(
   return [...new Set(words.flatMap((word) => (word === '-' ? read : [word])))]
 }
 
-/** Throws `usage` for what cannot be an id, before anything is asked. */
+/** Throws `usage` for an invalid id, before any request. */
 export function checkIds(ids: readonly string[]): readonly string[] {
   const wrong = ids.find((id) => !isRunId(id))
   if (wrong !== undefined)

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest'
-import { RendererDied } from '../../../src/service/engines/renderer-crashed.js'
+import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
 import { crashLimitFor, failureOf } from '../../../src/service/worker/run-failure.js'
 import { CRASH_LIMIT } from '../../../src/service/worker/worker-lease.js'
 
 test('the failure after the last crash ends with what the renderer wrote to stderr', () => {
-  const { crashes, failure } = crashLimitFor(new RendererDied('it crashed', 'out of memory'))
+  const { crashes, failure } = crashLimitFor(new RendererCrashed('it crashed', 'out of memory'))
   expect(crashes).toBe(3)
   expect(failure.code).toBe('renderer_died')
   expect(failure.message).toMatch(/^The renderer died three times .+: out of memory$/)
 })
 
 test('without any stderr the failure is the plain one', () => {
-  expect(crashLimitFor(new RendererDied('it crashed'))).toEqual(CRASH_LIMIT)
+  expect(crashLimitFor(new RendererCrashed('it crashed'))).toEqual(CRASH_LIMIT)
 })
 
 test('a long stderr is shortened', () => {
-  const { failure } = crashLimitFor(new RendererDied('it crashed', 'x'.repeat(9_000)))
+  const { failure } = crashLimitFor(new RendererCrashed('it crashed', 'x'.repeat(9_000)))
   expect(failure.message.length).toBeLessThanOrEqual(2_500)
 })
 

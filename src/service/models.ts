@@ -9,7 +9,7 @@ export const LOCAL_MODELS: Readonly<Record<Kind, string>> = {
 }
 
 /** What a parameter is when it is left out (CONTRACT 9): the interface does not show its own defaults. */
-export const LOCAL_DEFAULTS: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
+export const LOCAL_DEFAULTS: Readonly<Record<Kind, Readonly<Record<string, string | number | boolean>>>> = {
   video: { aspect_ratio: '16:9', resolution: '720p', duration: '5' },
   image: { aspect_ratio: '1:1', quality: 'basic' },
 }

@@ -1,5 +1,6 @@
 /** Strict JSON and JSON Lines to nodes. `JSON.parse` does not tell where a value or an error is. */
-import { printParseErrorCode, visit } from 'jsonc-parser'
+// By its path: the package's main file is UMD, whose own requires a bundler cannot follow.
+import { printParseErrorCode, visit } from 'jsonc-parser/lib/esm/main.js'
 import { shortened } from '../../protocol/text.js'
 import { type Field, MAX_DEPTH, type Node, scalar } from './nodes.js'
 import { type PositionAt, positionsIn, type Report } from './position.js'

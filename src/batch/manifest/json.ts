@@ -35,6 +35,20 @@ class InvalidJson extends Error {
   }
 }
 
+/** What the parser expected, by its error codes. */
+const WANTED: Readonly<Record<string, string>> = {
+  ValueExpected: 'a value',
+  UnexpectedEndOfNumber: 'a value',
+  InvalidSymbol: 'a value',
+  PropertyNameExpected: 'a name in double quotes',
+  ColonExpected: '":"',
+}
+
+const INVALID: Readonly<Record<string, string>> = {
+  InvalidCommentToken: 'it has no comments',
+  UnexpectedEndOfString: 'this text has no end',
+}
+
 type Open =
   | { readonly type: 'list'; readonly items: Node[] }
   | {
@@ -59,31 +73,15 @@ function readJson(text: string, positionAt: PositionAt, report: Report): Node | 
     }
   }
 
-  /** What the parser's error codes mean here. */
   function messageOf(code: string, offset: number, length: number): string {
     const found = offset < text.length ? `"${shortened(text.slice(offset, offset + length), 40)}"` : 'the end'
-    const wanted = (what: string) => `is no JSON: ${what} should stand here, not ${found}`
-    if (root !== undefined && open.length === 0) return wanted('nothing more')
-    switch (code) {
-      case 'ValueExpected':
-      case 'UnexpectedEndOfNumber':
-      case 'InvalidSymbol':
-        return wanted('a value')
-      case 'PropertyNameExpected':
-        return wanted('a name in double quotes')
-      case 'ColonExpected':
-        return wanted('":"')
-      case 'CommaExpected':
-      case 'CloseBraceExpected':
-      case 'CloseBracketExpected':
-        return wanted(`"," or "${open.at(-1)?.type === 'list' ? ']' : '}'}"`)
-      case 'InvalidCommentToken':
-        return 'is no JSON: it has no comments'
-      case 'UnexpectedEndOfString':
-        return 'is no JSON: this text has no end'
-      default:
-        return 'is no JSON: this text holds a line end, a tab or an escape that JSON does not have'
-    }
+    const end = open.at(-1)?.type === 'list' ? ']' : '}'
+    const isOver = root !== undefined && open.length === 0
+    const wanted = isOver
+      ? 'nothing more'
+      : (WANTED[code] ?? (/^(Comma|Close)/.test(code) ? `"," or "${end}"` : undefined))
+    if (wanted !== undefined) return `is no JSON: ${wanted} should stand here, not ${found}`
+    return `is no JSON: ${INVALID[code] ?? 'this text holds a line end, a tab or an escape that JSON does not have'}`
   }
 
   try {

@@ -3,15 +3,15 @@
 import { printParseErrorCode, visit } from 'jsonc-parser/lib/esm/main.js'
 import { shortened } from '../../protocol/text.js'
 import { type Field, MAX_DEPTH, type Node, scalar } from './nodes.js'
-import { type PositionAt, positionsIn, type Report } from './position.js'
+import { type PositionAt, positionsIn, type ReportProblem } from './position.js'
 
 /** Undefined when the text is not valid JSON; the error has been reported. */
-export function parseJson(text: string, report: Report): Node | undefined {
+export function parseJsonManifest(text: string, report: ReportProblem): Node | undefined {
   return readJson(text, positionsIn(text), report)
 }
 
 /** A list with one value from each line. */
-export function parseJsonLines(text: string, report: Report): Node {
+export function parseJsonLines(text: string, report: ReportProblem): Node {
   const positionAt = positionsIn(text)
   const items: Node[] = []
   let start = 0
@@ -57,7 +57,7 @@ type Open =
       field: { readonly name: string; readonly offset: number }
     }
 
-function readJson(text: string, positionAt: PositionAt, report: Report): Node | undefined {
+function readJson(text: string, positionAt: PositionAt, report: ReportProblem): Node | undefined {
   const open: Open[] = []
   let root: Node | undefined
 

@@ -19,6 +19,7 @@ const { ADDED } = vi.hoisted(() => ({
     guidance: { type: 'number', description: 'how closely to follow', minimum: 0.5 },
     transparent: { type: 'boolean', description: 'without a background' },
     steps: { type: 'integer', description: 'how many steps', enum: [4, 8] },
+    strength: { type: 'number', description: 'how much to change', maximum: 1 },
     avoid: { type: 'string', description: 'what not to show' },
   } as const,
 }))
@@ -86,6 +87,7 @@ describe('a flag', () => {
     [['--guidance', '0.4'], '--guidance must be a number from 0.5, not 0.4.'],
     [['--guidance', '1e999'], '--guidance must be a number from 0.5, not "1e999".'],
     [['--guidance', '.5'], '--guidance must be a number from 0.5, not ".5".'],
+    [['--strength', '2'], '--strength must be a number up to 1, not 2.'],
     [['--steps', '9'], '--steps must be one of 4, 8, not 9 (nearest: 4).'],
     [['--steps', 'four'], '--steps must be one of 4, 8, not "four", as a number.'],
   ])('%j is refused: %s', async (flags, message) => {
@@ -190,6 +192,11 @@ describe('a manifest', () => {
       csv(['fox', 'image', 'a fox', '7', 'much', 'true', '4', '']),
       'a.csv:2:19: guidance of an image must be a number from 0.5, not "much"',
     ],
+    [
+      'a.csv',
+      csv(['fox', 'image', 'a fox', '7', '1', 'maybe', '4', '']),
+      'a.csv:2:21: transparent of an image must be true or false, not "maybe"',
+    ],
   ])('%s names the place of what is wrong', async (file, text, message) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, file), text)
@@ -268,7 +275,7 @@ describe('what is told of it', () => {
     expect(await complete('--no-t')).toEqual(['--no-transparent'])
     expect(await complete('--steps', '')).toEqual(['4', '8'])
     expect(await complete('--seed', '')).toEqual([])
-    expect(await complete('--transparent', '--st')).toEqual(['--steps'])
+    expect(await complete('--transparent', '--ste')).toEqual(['--steps'])
   })
 })
 

@@ -162,11 +162,11 @@ describe('a manifest', () => {
 
   it('converts a cell by the kind of its row', async () => {
     const text = csv(
-      ['a', 'video', 'a fox', '7', '', '', '', ''],
-      ['b', 'image', 'a fox', '7', '', 'false', '', ''],
+      ['a', 'video', 'a fox', '007', '', '', '', ''],
+      ['b', 'image', 'a fox', '007', '', 'false', '', ''],
     )
     expect(await sentBy('a.csv', text)).toEqual([
-      { prompt: 'a fox', seed: '7' },
+      { prompt: 'a fox', seed: '007' },
       { prompt: 'a fox', seed: 7, transparent: false },
     ])
   })

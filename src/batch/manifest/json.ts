@@ -75,11 +75,14 @@ function readJson(text: string, positionAt: PositionAt, report: ReportProblem): 
 
   function messageOf(code: string, offset: number, length: number): string {
     const found = offset < text.length ? `"${shortened(text.slice(offset, offset + length), 40)}"` : 'the end'
-    const end = open.at(-1)?.type === 'list' ? ']' : '}'
+    // A list or map without its end is closed before its error is reported.
+    const closing: Readonly<Record<string, string>> = {
+      CommaExpected: open.at(-1)?.type === 'list' ? ']' : '}',
+      CloseBracketExpected: ']',
+      CloseBraceExpected: '}',
+    }
     const isOver = root !== undefined && open.length === 0
-    const wanted = isOver
-      ? 'nothing more'
-      : (WANTED[code] ?? (/^(Comma|Close)/.test(code) ? `"," or "${end}"` : undefined))
+    const wanted = closing[code] ? `"," or "${closing[code]}"` : isOver ? 'nothing more' : WANTED[code]
     if (wanted !== undefined) return `is no JSON: ${wanted} should stand here, not ${found}`
     return `is no JSON: ${INVALID[code] ?? 'this text holds a line end, a tab or an escape that JSON does not have'}`
   }

@@ -229,7 +229,8 @@ ${rows.join('\n')}
   })
 
   it('holds nothing else', () => {
-    const names = PUBLISHED.map(({ name }) => `${name}.json`)
-    expect(readdirSync('docs/schemas').sort()).toEqual(['README.md', ...names].sort())
+    const names = ['README.md', ...PUBLISHED.map(({ name }) => `${name}.json`)]
+    // A schema without its file fails above, and npm run docs writes it after this test.
+    expect(readdirSync('docs/schemas').filter((name) => !names.includes(name))).toEqual([])
   })
 })

@@ -24,8 +24,8 @@ export interface MainOptions extends Io {
 export async function main(options: MainOptions): Promise<number> {
   const print = (text: string) => void options.stdout.write(text)
   if (options.argv[0] === '__complete') {
-    const { completion } = await import('./completion/index.js')
-    print(await completion(options.argv.slice(1), options.env))
+    const { completeLine } = await import('./completion/index.js')
+    print(await completeLine(options.argv.slice(1), options.env))
     return EXIT.ok
   }
   const topic = TOPICS.find(({ name }) => name === wordAfterHelp(options.argv))

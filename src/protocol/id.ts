@@ -1,6 +1,7 @@
 /**
  * Run identifiers. The body of a created run is not published, so the id is looked for where services put it.
  */
+import { isObject } from './parse.js'
 import { RUNS_PATH } from './routes.js'
 
 /** Fields of the 201 that may hold the id, in this order; the `Location` header comes last. */
@@ -24,9 +25,7 @@ const asId = (value: unknown): string | undefined => {
 }
 
 const field = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
-    : undefined
+  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 
 /** The value at a dotted path such as `job.uuid`. */
 const at = (value: unknown, path: string): unknown => path.split('.').reduce(field, value)

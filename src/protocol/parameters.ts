@@ -23,6 +23,13 @@ export const kindsWith = (name: string): readonly Kind[] =>
 export const listedValues = (schema: ParameterSchema): readonly string[] | undefined =>
   'enum' in schema && schema.enum !== undefined ? schema.enum.map(String) : undefined
 
+/** What a parameter accepts in words, its listed values joined by `separator`. */
+export function describeValues(schema: ParameterSchema, separator: string): string {
+  if (schema.type === 'array')
+    return `repeatable${schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`}`
+  return listedValues(schema)?.join(separator) ?? describeType(schema)
+}
+
 /** A value of this type in words: `a whole number from 0 to 10`. */
 export function describeType(schema: ParameterSchema): string {
   switch (schema.type) {

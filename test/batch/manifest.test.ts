@@ -220,6 +220,13 @@ describe('JSON and CSV', () => {
     ['a.json', '["a', '1:2 is no JSON: this text has no end'],
     ['a.json', '[01]', '1:2 is no JSON: a value should stand here, not "0"'],
     ['a.json', '{"runs": [], "runs": []}', '1:14 "runs" stands here twice'],
+    ['a.json', '['.repeat(100_000), '1:62 is nested more than 60 levels deep'],
+    ['a.json', '[1, // c\n2]', '1:5 is no JSON: it has no comments'],
+    ['a.json', '[1 2]', '1:4 is no JSON: "," or "]" should stand here, not "2"'],
+    ['a.json', '{"a": 1 "b": 2}', '1:9 is no JSON: "," or "}" should stand here, not ""b""'],
+    ['a.json', '[1', '1:3 is no JSON: "," or "]" should stand here, not the end'],
+    ['a.json', '{"a": 1', '1:8 is no JSON: "," or "}" should stand here, not the end'],
+    ['a.json', '["\\x"]', /^1:2 is no JSON: this text holds a line end, a tab or an escape/],
     [
       'a.jsonl',
       '{"name": "a", "kind": "image", "prompt": "x"}\n{"name"}',
@@ -240,6 +247,11 @@ describe('JSON and CSV', () => {
     const [first] = await problemsOf(text, { name })
     if (typeof problem === 'string') expect(first).toBe(problem)
     else expect(first).toMatch(problem)
+  })
+
+  it('a number keeps its digits where it is a text', async () => {
+    const [entry] = await entriesOf('[{"name": 1.50, "kind": "image", "prompt": 2.0}]', { name: 'a.json' })
+    expect(entry).toMatchObject({ name: '1.50', input: { prompt: '2.0' } })
   })
 
   it('a cell may hold the input of another model', async () => {

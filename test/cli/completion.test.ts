@@ -112,7 +112,8 @@ describe('commands and flags', () => {
     ['shells', ['completion', ''], ['bash', 'zsh', 'fish']],
     ['keys of the config', ['config', 'get', 'models.'], ['models.video', 'models.image']],
     ['one key, not two', ['config', 'get', 'timeout', ''], []],
-    ['topics', ['help', 'e'], ['exit-codes', 'environment']],
+    ['a topic', ['help', 'exit'], ['exit-codes']],
+    ['another topic', ['help', 'env'], ['environment']],
     ['commands to be helped with', ['help', 'sta'], ['status']],
   ])('%s', async (_, words, values) => expect(await valuesOf(words)).toEqual(values))
 

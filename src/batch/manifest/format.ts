@@ -1,9 +1,9 @@
 /** The bytes of a manifest to nodes; the format is known by the file's extension, else by the content. */
 import { extname } from 'node:path'
 import { parseCsv } from './csv.js'
-import { parseJson, parseJsonLines } from './json.js'
+import { parseJsonLines, parseJsonManifest } from './json.js'
 import type { Node } from './nodes.js'
-import { type Report, START } from './position.js'
+import { type ReportProblem, START } from './position.js'
 import { ROW_FIELDS } from './row-fields.js'
 import { parseYaml } from './yaml.js'
 
@@ -46,15 +46,15 @@ function isJson(text: string): boolean {
   }
 }
 
-const PARSERS: Readonly<Record<Format, (text: string, report: Report) => Node | undefined>> = {
+const PARSERS: Readonly<Record<Format, (text: string, report: ReportProblem) => Node | undefined>> = {
   yaml: parseYaml,
-  json: parseJson,
+  json: parseJsonManifest,
   'json-lines': parseJsonLines,
   csv: parseCsv,
 }
 
 /** Undefined when it cannot be read; the problem has been reported. Never throws. */
-export function parseManifest(path: string, bytes: Uint8Array, report: Report): Node | undefined {
+export function parseManifest(path: string, bytes: Uint8Array, report: ReportProblem): Node | undefined {
   const text = decode(bytes, report)
   if (text === undefined) return undefined
   if (text.trim() === '') {
@@ -65,7 +65,7 @@ export function parseManifest(path: string, bytes: Uint8Array, report: Report): 
 }
 
 /** Without a byte order mark, which some editors write. */
-function decode(bytes: Uint8Array, report: Report): string | undefined {
+function decode(bytes: Uint8Array, report: ReportProblem): string | undefined {
   if (bytes.byteLength > MAX_BYTES) {
     report(START, `has ${bytes.byteLength} bytes; a manifest has at most ${MAX_BYTES / 1024 / 1024} MiB`)
     return undefined

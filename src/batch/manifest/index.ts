@@ -13,9 +13,9 @@ import {
   meaningOf,
   tooLargeMessage,
 } from './local-images.js'
-import type { Manifest, ManifestEntry, Reference } from './manifest-entry.js'
+import type { ImageReference, Manifest, ManifestEntry } from './manifest-entry.js'
 import { createManifestFolder, type ManifestFolder } from './manifest-folder.js'
-import { type Row, readRow } from './manifest-row.js'
+import { type ManifestRow, readRow } from './manifest-row.js'
 import { type NamedOutput, type Naming, outputsOfRow } from './output-paths.js'
 import { createProblemCollector, type ManifestProblem, type ProblemCollector } from './position.js'
 import { MAX_RUNS } from './row-fields.js'
@@ -61,7 +61,7 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
 }
 
 /** Checked before `count` is expanded: 10,000 rows of 10,000 runs would not fit into memory. */
-function areTooMany(rows: readonly Row[], { report }: ProblemCollector): boolean {
+function areTooMany(rows: readonly ManifestRow[], { report }: ProblemCollector): boolean {
   let runs = 0
   for (const row of rows) {
     runs += row.count
@@ -72,7 +72,7 @@ function areTooMany(rows: readonly Row[], { report }: ProblemCollector): boolean
   return false
 }
 
-async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly ManifestEntry[]> {
+async function entriesOf(rows: readonly ManifestRow[], work: Work): Promise<readonly ManifestEntry[]> {
   const { folder, images, options, problems } = work
   const entries: ManifestEntry[] = []
   const claims: OutputClaim[] = []
@@ -96,7 +96,7 @@ async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly Man
   return entries
 }
 
-function isAllowed(row: Row, { output }: NamedOutput, { options, folder, problems }: Work): boolean {
+function isAllowed(row: ManifestRow, { output }: NamedOutput, { options, folder, problems }: Work): boolean {
   if (options.allowOutside || folder.isInside(output)) return true
   problems.report(
     row.positionOf(row.output === undefined ? 'name' : 'output'),
@@ -105,7 +105,11 @@ function isAllowed(row: Row, { output }: NamedOutput, { options, folder, problem
   return false
 }
 
-function checkSize(row: Row, references: readonly Reference[], { options, problems }: Work): void {
+function checkSize(
+  row: ManifestRow,
+  references: readonly ImageReference[],
+  { options, problems }: Work,
+): void {
   const bytes = bytesToSend(row.input, references)
   if (bytes > options.maxBodyBytes)
     problems.report(
@@ -125,9 +129,9 @@ function reservedBy({ options, folder }: Work): ReadonlyMap<string, string> {
 }
 
 const entryOf = (
-  row: Row,
+  row: ManifestRow,
   { name, output }: NamedOutput,
-  references: readonly Reference[],
+  references: readonly ImageReference[],
 ): ManifestEntry => ({
   name,
   rowName: row.name ?? name,
@@ -141,7 +145,7 @@ const entryOf = (
 })
 
 export { inputToSend } from './local-images.js'
-export type { ImageSummary, Manifest, ManifestEntry, Reference } from './manifest-entry.js'
+export type { ImageReference, ImageSummary, Manifest, ManifestEntry } from './manifest-entry.js'
 export type { Naming } from './output-paths.js'
 export type { ManifestProblem, Position } from './position.js'
 export type { Models } from './sections.js'

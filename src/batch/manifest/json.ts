@@ -1,16 +1,17 @@
 /** Strict JSON and JSON Lines to nodes. `JSON.parse` does not tell where a value or an error is. */
-import { printParseErrorCode, visit } from 'jsonc-parser'
+// By its path: the package's main file is UMD, whose own requires a bundler cannot follow.
+import { printParseErrorCode, visit } from 'jsonc-parser/lib/esm/main.js'
 import { shortened } from '../../protocol/text.js'
 import { type Field, MAX_DEPTH, type Node, scalar } from './nodes.js'
-import { type PositionAt, positionsIn, type Report } from './position.js'
+import { type PositionAt, positionsIn, type ReportProblem } from './position.js'
 
 /** Undefined when the text is not valid JSON; the error has been reported. */
-export function parseJson(text: string, report: Report): Node | undefined {
+export function parseJsonManifest(text: string, report: ReportProblem): Node | undefined {
   return readJson(text, positionsIn(text), report)
 }
 
 /** A list with one value from each line. */
-export function parseJsonLines(text: string, report: Report): Node {
+export function parseJsonLines(text: string, report: ReportProblem): Node {
   const positionAt = positionsIn(text)
   const items: Node[] = []
   let start = 0
@@ -34,6 +35,20 @@ class InvalidJson extends Error {
   }
 }
 
+/** What the parser expected, by its error codes. */
+const WANTED: Readonly<Record<string, string>> = {
+  ValueExpected: 'a value',
+  UnexpectedEndOfNumber: 'a value',
+  InvalidSymbol: 'a value',
+  PropertyNameExpected: 'a name in double quotes',
+  ColonExpected: '":"',
+}
+
+const INVALID: Readonly<Record<string, string>> = {
+  InvalidCommentToken: 'it has no comments',
+  UnexpectedEndOfString: 'this text has no end',
+}
+
 type Open =
   | { readonly type: 'list'; readonly items: Node[] }
   | {
@@ -42,7 +57,7 @@ type Open =
       field: { readonly name: string; readonly offset: number }
     }
 
-function readJson(text: string, positionAt: PositionAt, report: Report): Node | undefined {
+function readJson(text: string, positionAt: PositionAt, report: ReportProblem): Node | undefined {
   const open: Open[] = []
   let root: Node | undefined
 
@@ -58,31 +73,18 @@ function readJson(text: string, positionAt: PositionAt, report: Report): Node | 
     }
   }
 
-  /** What the parser's error codes mean here. */
   function messageOf(code: string, offset: number, length: number): string {
     const found = offset < text.length ? `"${shortened(text.slice(offset, offset + length), 40)}"` : 'the end'
-    const wanted = (what: string) => `is no JSON: ${what} should stand here, not ${found}`
-    if (root !== undefined && open.length === 0) return wanted('nothing more')
-    switch (code) {
-      case 'ValueExpected':
-      case 'UnexpectedEndOfNumber':
-      case 'InvalidSymbol':
-        return wanted('a value')
-      case 'PropertyNameExpected':
-        return wanted('a name in double quotes')
-      case 'ColonExpected':
-        return wanted('":"')
-      case 'CommaExpected':
-      case 'CloseBraceExpected':
-      case 'CloseBracketExpected':
-        return wanted(`"," or "${open.at(-1)?.type === 'list' ? ']' : '}'}"`)
-      case 'InvalidCommentToken':
-        return 'is no JSON: it has no comments'
-      case 'UnexpectedEndOfString':
-        return 'is no JSON: this text has no end'
-      default:
-        return 'is no JSON: this text holds a line end, a tab or an escape that JSON does not have'
+    // A list or map without its end is closed before its error is reported.
+    const closing: Readonly<Record<string, string>> = {
+      CommaExpected: open.at(-1)?.type === 'list' ? ']' : '}',
+      CloseBracketExpected: ']',
+      CloseBraceExpected: '}',
     }
+    const isOver = root !== undefined && open.length === 0
+    const wanted = closing[code] ? `"," or "${closing[code]}"` : isOver ? 'nothing more' : WANTED[code]
+    if (wanted !== undefined) return `is no JSON: ${wanted} should stand here, not ${found}`
+    return `is no JSON: ${INVALID[code] ?? 'this text holds a line end, a tab or an escape that JSON does not have'}`
   }
 
   try {

@@ -6,9 +6,9 @@ import { messageOf, usageError } from '../../errors.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
-import type { ImageSummary, ManifestEntry, Reference } from './manifest-entry.js'
-import type { Row } from './manifest-row.js'
-import type { Report } from './position.js'
+import type { ImageReference, ImageSummary, ManifestEntry } from './manifest-entry.js'
+import type { ManifestRow } from './manifest-row.js'
+import type { ReportProblem } from './position.js'
 
 export interface ImageRules {
   /** The content type by the first bytes; undefined for files that are not images. */
@@ -22,7 +22,7 @@ type ReadImage =
 
 /** Reads each file once, even if many rows name it. */
 export interface ImageReader {
-  referencesOf(row: Row, report: Report): Promise<readonly Reference[]>
+  referencesOf(row: ManifestRow, report: ReportProblem): Promise<readonly ImageReference[]>
 }
 
 export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
@@ -36,7 +36,7 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     async referencesOf(row, report) {
       // The input of another model is sent unchanged.
       const sources = row.hasOwnInput ? [] : row.input.image_urls
-      const references: Reference[] = []
+      const references: ImageReference[] = []
       for (const [at, source] of (Array.isArray(sources) ? sources : []).entries()) {
         if (typeof source !== 'string') continue
         const found = await readOne(source)
@@ -47,7 +47,7 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     },
   }
 
-  async function readOne(source: string): Promise<Reference | string> {
+  async function readOne(source: string): Promise<ImageReference | string> {
     if (source.trim() === '') return 'an image is blank'
     if (/^data:/i.test(source)) return { from: 'url', text: source }
     if (/^https?:/i.test(source))
@@ -88,7 +88,7 @@ export const tooLargeMessage = (what: string, mostBytes: number): string =>
   `${what}, and a request takes at most ${mostBytes / 1024 / 1024} MiB`
 
 /** The input with each local image replaced by its summary. */
-export const meaningOf = (input: ModelInput, references: readonly Reference[]): ModelInput =>
+export const meaningOf = (input: ModelInput, references: readonly ImageReference[]): ModelInput =>
   references.some(({ from }) => from === 'file')
     ? {
         ...input,
@@ -97,7 +97,7 @@ export const meaningOf = (input: ModelInput, references: readonly Reference[]): 
     : input
 
 /** Approximate size of the request body: base64 turns 3 bytes into 4. */
-export const bytesToSend = (input: ModelInput, references: readonly Reference[]): number =>
+export const bytesToSend = (input: ModelInput, references: readonly ImageReference[]): number =>
   references.reduce(
     (sum, each) => sum + (each.from === 'file' ? 4 * Math.ceil(each.summary.bytes / 3) + 30 : 0),
     Buffer.byteLength(JSON.stringify(input)),
@@ -114,7 +114,7 @@ export async function inputToSend({ name, input, references }: ManifestEntry): P
   return { ...input, image_urls: urls }
 }
 
-async function dataUrl(name: string, { path, summary }: Reference & { from: 'file' }): Promise<string> {
+async function dataUrl(name: string, { path, summary }: ImageReference & { from: 'file' }): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
     throw usageError(`The image ${path} of ${name} cannot be read any more: ${messageOf(error)}.`)
   })

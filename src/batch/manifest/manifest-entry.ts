@@ -4,7 +4,7 @@ import type { Position } from './position.js'
 import type { Models } from './sections.js'
 
 /** One of `image_urls`. */
-export type Reference =
+export type ImageReference =
   /** An http(s) or data: URL, sent unchanged. */
   | { readonly from: 'url'; readonly text: string }
   /** `run:<id>`, looked up when the run is created. */
@@ -34,7 +34,7 @@ export interface ManifestEntry {
   readonly input: ModelInput
   /** The input with each local image replaced by its summary: equal meanings are the same request. */
   readonly meaning: ModelInput
-  readonly references: readonly Reference[]
+  readonly references: readonly ImageReference[]
   /** Relative to the manifest, with `/`; ends in `.{ext}` when the extension depends on the output. */
   readonly output: string
 }

@@ -3,13 +3,13 @@ import type { Kind, ModelInput, ParameterSchema } from '../../protocol/models.js
 import { kindsWith, listedValues, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
-import { type Field, type Fields, isNull, type Node, plain } from './nodes.js'
-import type { Position, Report } from './position.js'
+import { type Field, type Fields, isNull, type Node, plainValue } from './nodes.js'
+import type { Position, ReportProblem } from './position.js'
 import { MAX_RUNS, ROW_FIELDS } from './row-fields.js'
 import { modelOfRow, type RowModel } from './row-model.js'
 import { type Sections, unknownMessage } from './sections.js'
 
-export interface Row extends RowModel {
+export interface ManifestRow extends RowModel {
   readonly at: Position
   readonly name: string | undefined
   /** As written, before placeholders are filled in. */
@@ -25,7 +25,7 @@ export interface Row extends RowModel {
   positionOf(name: string, item?: number): Position
 }
 
-export function readRow(node: Fields, sections: Sections, report: Report): Row {
+export function readRow(node: Fields, sections: Sections, report: ReportProblem): ManifestRow {
   const own = new Map([...node.fields].filter(([, { value }]) => !isNull(value)))
   for (const [name, { at }] of own)
     if (!ROW_FIELDS.includes(name)) report(at, unknownMessage('there is no field', name, ROW_FIELDS))
@@ -33,7 +33,7 @@ export function readRow(node: Fields, sections: Sections, report: Report): Row {
   const fields = subject.kind === undefined ? own : withDefaults(own, node, subject.kind, sections)
   const output = own.get('output') ?? defaultUnlessGiven(node, 'output', sections)
   const count = own.get('count') ?? defaultUnlessGiven(node, 'count', sections)
-  const row: Row = {
+  const row: ManifestRow = {
     kind: subject.kind,
     model: subject.model,
     at: node.at,
@@ -85,14 +85,19 @@ function inputOf(fields: ReadonlyMap<string, Field>, kind: Kind | undefined): Mo
 
 /** A text may be written without quotes where the format reads a number or a boolean: `duration: 5`, `prompt: 2024`. */
 function parameterValue(schema: ParameterSchema, value: Node): unknown {
-  if (value.type !== 'scalar') return plain(value)
+  if (value.type !== 'scalar') return plainValue(value)
   if (schema.type !== 'string') return value.value
   if (listedValues(schema) !== undefined) return String(value.value)
   // A block of YAML ends with a line end that is not meant; the last one of a prompt file is dropped too.
   return value.text.replace(/\r?\n$/, '')
 }
 
-function checkInput(row: Row, kind: Kind, own: ReadonlyMap<string, Field>, report: Report): void {
+function checkInput(
+  row: ManifestRow,
+  kind: Kind,
+  own: ReadonlyMap<string, Field>,
+  report: ReportProblem,
+): void {
   const known = parametersOf(kind)
   for (const name of PARAMETER_NAMES) {
     const field = own.get(name)
@@ -116,7 +121,7 @@ function checkInput(row: Row, kind: Kind, own: ReadonlyMap<string, Field>, repor
 
 const article = (kind: Kind): string => (/^[aeiou]/.test(kind) ? 'an' : 'a')
 
-function textOf(name: string, field: Field | undefined, report: Report): string | undefined {
+function textOf(name: string, field: Field | undefined, report: ReportProblem): string | undefined {
   if (field === undefined) return undefined
   const { value } = field
   if (value.type !== 'scalar') report(value.at, `${name} must be a text`)
@@ -131,7 +136,7 @@ function textOf(name: string, field: Field | undefined, report: Report): string 
 
 const MAX_NAME_LENGTH = 1_000
 
-function countOf(field: Field | undefined, report: Report): number {
+function countOf(field: Field | undefined, report: ReportProblem): number {
   if (field === undefined) return 1
   const { value } = field
   const text = value.type === 'scalar' && typeof value.value !== 'boolean' ? String(value.value) : ''

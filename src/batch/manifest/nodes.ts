@@ -40,10 +40,10 @@ export const scalar = (value: Scalar['value'], at: Position, text = String(value
 })
 
 /** The value without positions. */
-export function plain(node: Node): unknown {
+export function plainValue(node: Node): unknown {
   if (node.type === 'scalar') return node.value
-  if (node.type === 'list') return node.items.map(plain)
-  return Object.fromEntries([...node.fields].map(([name, { value }]) => [name, plain(value)]))
+  if (node.type === 'list') return node.items.map(plainValue)
+  return Object.fromEntries([...node.fields].map(([name, { value }]) => [name, plainValue(value)]))
 }
 
 /** `null` means the same as an absent field, so that a row can undo a default. */

@@ -1,8 +1,8 @@
 /** The names and outputs of a row: placeholders filled in, `count` expanded, paths normalized. Pure. */
 import { posix } from 'node:path'
 import { RushesError } from '../../errors.js'
-import type { Row } from './manifest-row.js'
-import type { Report } from './position.js'
+import type { ManifestRow } from './manifest-row.js'
+import type { ReportProblem } from './position.js'
 
 /** The naming rules of all outputs; given by the caller. */
 export interface Naming {
@@ -22,7 +22,11 @@ export interface NamedOutput {
 }
 
 /** One for each run; none when name and output are missing, which has been reported. */
-export function outputsOfRow(row: Row, naming: Naming, report: Report): readonly NamedOutput[] {
+export function outputsOfRow(
+  row: ManifestRow,
+  naming: Naming,
+  report: ReportProblem,
+): readonly NamedOutput[] {
   if (row.name === undefined && (row.output === undefined || row.isOutputShared)) {
     report(row.at, 'name is missing (or output): the lock file and the path of the file go by it')
     return []
@@ -66,13 +70,17 @@ const numbered = (path: string, number: number): string => {
   return posix.join(dir, `${name}-${number}${ext}`)
 }
 
-function isValidTemplate(row: Row, template: string, naming: Naming, report: Report): boolean {
+function isValidTemplate(row: ManifestRow, template: string, naming: Naming, report: ReportProblem): boolean {
   const wrong = templateProblem(row, template, naming)
   if (wrong !== undefined) report(row.positionOf('output'), wrong)
   return wrong === undefined
 }
 
-function templateProblem(row: Row, template: string, { checkPlaceholders }: Naming): string | undefined {
+function templateProblem(
+  row: ManifestRow,
+  template: string,
+  { checkPlaceholders }: Naming,
+): string | undefined {
   // A manifest must mean the same on every system.
   if (template.includes('\\')) return 'output holds a backslash: folders are separated by /'
   if (/(^|\/)\.{0,2}$/.test(template)) return 'output names a folder: name the file in it'

@@ -13,7 +13,7 @@ export interface ManifestProblem extends Position {
 }
 
 /** Records a problem; reading continues, so that all problems are reported together. */
-export type Report = (at: Position, message: string) => void
+export type ReportProblem = (at: Position, message: string) => void
 
 export const START: Position = { line: 1, column: 1 }
 
@@ -31,7 +31,7 @@ export function positionsIn(text: string): PositionAt {
 }
 
 export interface ProblemCollector {
-  readonly report: Report
+  readonly report: ReportProblem
   /** Ordered by position; the same message at the same position counts once. */
   list(): readonly ManifestProblem[]
 }

@@ -2,8 +2,8 @@
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { isKind } from '../../protocol/validate.js'
-import { type Field, isNull, plain } from './nodes.js'
-import type { Position, Report } from './position.js'
+import { type Field, isNull, plainValue } from './nodes.js'
+import type { Position, ReportProblem } from './position.js'
 import { invalidModelMessage, type Sections, unknownMessage } from './sections.js'
 
 export interface RowModel {
@@ -20,7 +20,12 @@ interface RowModelWithInput extends RowModel {
 type Fields = ReadonlyMap<string, Field>
 
 /** A row with its own kind or model takes neither from the defaults, since the two belong together. */
-export function modelOfRow(own: Fields, sections: Sections, at: Position, report: Report): RowModelWithInput {
+export function modelOfRow(
+  own: Fields,
+  sections: Sections,
+  at: Position,
+  report: ReportProblem,
+): RowModelWithInput {
   const namesItsModel = own.has('kind') || own.has('model')
   const from = namesItsModel ? own : new Map([...sections.defaults].filter(([, { value }]) => !isNull(value)))
   const kindField = from.get('kind')
@@ -55,7 +60,7 @@ interface OtherModelRow {
   readonly sections: Sections
   readonly model: string | undefined
   readonly at: Position
-  readonly report: Report
+  readonly report: ReportProblem
 }
 
 function otherModel({ own, sections, model, at, report }: OtherModelRow): RowModelWithInput {
@@ -73,13 +78,13 @@ function otherModel({ own, sections, model, at, report }: OtherModelRow): RowMod
   return { kind: undefined, model, input: input === undefined ? {} : objectOf(input, report) }
 }
 
-function objectOf({ value }: Field, report: Report): ModelInput {
-  if (value.type === 'fields') return plain(value) as ModelInput
+function objectOf({ value }: Field, report: ReportProblem): ModelInput {
+  if (value.type === 'fields') return plainValue(value) as ModelInput
   if (!isNull(value)) report(value.at, 'input must be a map')
   return {}
 }
 
-function kindOf(field: Field | undefined, report: Report): Kind | undefined {
+function kindOf(field: Field | undefined, report: ReportProblem): Kind | undefined {
   if (field === undefined || isNull(field.value)) return undefined
   const text = field.value.type === 'scalar' ? field.value.text : ''
   if (isKind(text)) return text
@@ -87,7 +92,7 @@ function kindOf(field: Field | undefined, report: Report): Kind | undefined {
   return undefined
 }
 
-function modelOf(field: Field | undefined, report: Report): string | undefined {
+function modelOf(field: Field | undefined, report: ReportProblem): string | undefined {
   if (field === undefined) return undefined
   if (field.value.type === 'scalar' && isModelName(field.value.text)) return field.value.text
   report(field.value.at, invalidModelMessage(field.value))

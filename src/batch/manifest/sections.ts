@@ -2,7 +2,7 @@
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
 import { type Field, type Fields, isNull, type Node } from './nodes.js'
-import type { Report } from './position.js'
+import type { ReportProblem } from './position.js'
 import { DEFAULTS_FIELDS, TOP_FIELDS } from './row-fields.js'
 
 export type Models = Readonly<Partial<Record<Kind, string>>>
@@ -18,7 +18,7 @@ export const unknownMessage = (what: string, name: string, known: readonly strin
   return `${what} "${name}"${near === undefined ? `; known are ${known.join(', ')}` : `; did you mean "${near}"?`}`
 }
 
-export function readSections(node: Node, report: Report): Sections {
+export function readSections(node: Node, report: ReportProblem): Sections {
   if (node.type === 'list') return { models: {}, defaults: new Map(), rows: rowsOf(node, report) }
   if (node.type === 'scalar') {
     report(node.at, 'is no manifest: it takes a list of runs, or models, defaults and runs')
@@ -39,7 +39,7 @@ export function readSections(node: Node, report: Report): Sections {
 const isKnown = (name: string): boolean =>
   (TOP_FIELDS as readonly string[]).includes(name) || name === '$schema' || name.startsWith('x-')
 
-function rowsOf(node: Node, report: Report): readonly Fields[] {
+function rowsOf(node: Node, report: ReportProblem): readonly Fields[] {
   if (node.type !== 'list') {
     report(node.at, 'runs must be a list')
     return []
@@ -51,7 +51,7 @@ function rowsOf(node: Node, report: Report): readonly Fields[] {
   })
 }
 
-function modelsOf(field: Field | undefined, report: Report): Models {
+function modelsOf(field: Field | undefined, report: ReportProblem): Models {
   if (field === undefined || isNull(field.value)) return {}
   if (field.value.type !== 'fields') {
     report(
@@ -74,7 +74,7 @@ function modelsOf(field: Field | undefined, report: Report): Models {
 export const invalidModelMessage = (value: Node): string =>
   `${value.type === 'scalar' ? `"${value.text}"` : 'this'} is no model identifier, which has the form <provider>/<name>`
 
-function defaultsOf(field: Field | undefined, report: Report): ReadonlyMap<string, Field> {
+function defaultsOf(field: Field | undefined, report: ReportProblem): ReadonlyMap<string, Field> {
   if (field === undefined || isNull(field.value)) return new Map()
   if (field.value.type !== 'fields') {
     report(field.value.at, 'defaults must be a map of fields')

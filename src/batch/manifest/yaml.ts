@@ -14,13 +14,13 @@ import {
   type YAMLMap,
 } from 'yaml'
 import { type Field, type Fields, type List, MAX_DEPTH, type Node, scalar } from './nodes.js'
-import { type Position, type PositionAt, positionsIn, type Report, START } from './position.js'
+import { type Position, type PositionAt, positionsIn, type ReportProblem, START } from './position.js'
 
 /** Values of a manifest, with aliases expanded. */
 const MAX_VALUES = 1_000_000
 
 /** Undefined when it cannot be read; the problems have been reported. */
-export function parseYaml(text: string, report: Report): Node | undefined {
+export function parseYaml(text: string, report: ReportProblem): Node | undefined {
   const positionAt = positionsIn(text)
   const tokens = [...new Parser().parse(text)]
   // The composer is recursive: deep nesting would end the process without an error.
@@ -78,7 +78,7 @@ interface Size {
 
 const ONE: Size = { values: 1, depth: 0 }
 
-function createReader(positionAt: PositionAt, report: Report) {
+function createReader(positionAt: PositionAt, report: ReportProblem) {
   /** By anchor. A node is added when it is complete, so that it cannot contain itself. */
   const anchors = new Map<string, Node>()
   const sizes = new WeakMap<Node, Size>()

@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Context } from '../context/context.js'
 import { linesOf, readStdin } from '../process/stdin.js'
-import { validKey } from '../settings/key.js'
+import { parseApiKey } from '../settings/key.js'
 import { withValue } from '../settings/profile.js'
 import type { CommandEnvironment } from './command-environment.js'
 
@@ -22,7 +22,7 @@ export async function loginCommand(ctx: Context, { verify }: LoginOptions): Prom
   if (ctx.globals.local) throw usageError('The local service of --local needs no key.')
   const baseUrl = await ctx.baseUrl()
   const { origin } = new URL(baseUrl)
-  const apiKey = validKey(await readKey(ctx, origin), 'what was entered')
+  const apiKey = parseApiKey(await readKey(ctx, origin), 'what was entered')
   if (verify) await checkKey(ctx, baseUrl, apiKey)
   await ctx.config.update(ctx.profileName, (profile) => {
     const kept = withValue(profile, 'apiKey', { value: apiKey, origin })

@@ -1,9 +1,9 @@
 /** `rushes models`: the parameters of the models, as a table or as JSON Schema. */
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
-import { KINDS, type Kind, MODEL_INPUTS, type ParameterSchema } from '../../protocol/models.js'
+import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
-import { describeType, isRequired, listedValues, parametersOf } from '../../protocol/parameters.js'
+import { describeValues, isRequired, parametersOf } from '../../protocol/parameters.js'
 import type { Context } from '../context/context.js'
 import { flagOf } from '../flags/model-flags.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
@@ -49,12 +49,6 @@ const rowsOf = (kind: Kind): readonly (readonly string[])[] =>
     kind,
     flagOf(name),
     isRequired(kind, name) ? 'required' : 'optional',
-    allowedValues(schema),
+    describeValues(schema, ' ').replace(/^a /, ''),
     schema.description,
   ])
-
-function allowedValues(schema: ParameterSchema): string {
-  if (schema.type === 'array')
-    return `repeatable${schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`}`
-  return listedValues(schema)?.join(' ') ?? describeType(schema).replace(/^a /, '')
-}

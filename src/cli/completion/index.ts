@@ -18,7 +18,7 @@ import { type Candidate, createLocalNames, type LocalNames } from './local-names
 const NOTHING: Suggestions = { candidates: [] }
 
 /** Always ends with the line that begins with a colon. */
-export async function completion(line: readonly string[], env: Env): Promise<string> {
+export async function completeLine(line: readonly string[], env: Env): Promise<string> {
   try {
     const words = line.slice(0, -1)
     const program = await createProgram(commandWord(words), { run: async () => {}, print: () => {} })

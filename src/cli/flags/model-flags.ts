@@ -1,7 +1,7 @@
 /** Model flags, projected from a model's schema: each parameter is a flag. */
 import { Option } from 'commander'
 import type { Kind, ParameterSchema } from '../../protocol/models.js'
-import { describeType, listedValues, parametersOf, valueOfText } from '../../protocol/parameters.js'
+import { describeValues, listedValues, parametersOf, valueOfText } from '../../protocol/parameters.js'
 import { repeated } from './repeated.js'
 
 const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
@@ -21,21 +21,15 @@ function optionOf(name: string, schema: ParameterSchema): Option {
   const { description } = schema
   const short = SHORT[name]
   const flag = short === undefined ? flagOf(name) : `${short}, ${flagOf(name)}`
-  const listed = listedValues(schema)
-  if (listed !== undefined) return new Option(`${flag} <value>`, `${description}: ${listed.join(', ')}`)
-  switch (schema.type) {
-    case 'array': {
-      const limit = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`
-      const about = `${description}: URL, path, run:<id> or - (repeatable${limit})`
-      return new Option(`${flag} <source>`, about).argParser(repeated)
-    }
-    case 'boolean':
-      return new Option(flag, description)
-    case 'string':
-      return new Option(`${flag} <text>`, description)
-    default:
-      return new Option(`${flag} <n>`, `${description}: ${describeType(schema)}`)
+  const values = describeValues(schema, ', ')
+  if (schema.type === 'boolean') return new Option(flag, description)
+  if (schema.type === 'array') {
+    const about = `${description}: URL, path, run:<id> or - (${values})`
+    return new Option(`${flag} <source>`, about).argParser(repeated)
   }
+  if (listedValues(schema) !== undefined) return new Option(`${flag} <value>`, `${description}: ${values}`)
+  if (schema.type === 'string') return new Option(`${flag} <text>`, description)
+  return new Option(`${flag} <n>`, `${description}: ${values}`)
 }
 
 export const modelOptions = (kind: Kind): readonly Option[] =>

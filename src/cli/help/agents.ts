@@ -1,17 +1,15 @@
 /** `rushes help agents`: the contract in short, as Markdown. docs/agents.md is this text. */
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
-import { describeType, listedValues, parametersOf } from '../../protocol/parameters.js'
+import { describeValues, listedValues, parametersOf } from '../../protocol/parameters.js'
 import { flagOf, negatedFlagOf } from '../flags/model-flags.js'
 import { exitRows } from './exit-codes.js'
 
 function flagWithValue(name: string, schema: ParameterSchema): string {
   const flag = flagOf(name)
-  const listed = listedValues(schema)
-  if (listed !== undefined) return `${flag} ${listed.join('|')}`
+  const values = describeValues(schema, '|')
   if (schema.type === 'boolean') return `${flag}|${negatedFlagOf(name)}`
-  if (schema.type !== 'array') return `${flag} <${describeType(schema).replace(/^a /, '')}>`
-  const limit = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`
-  return `${flag} <URL, path, run:<id> or -> (repeatable${limit})`
+  if (schema.type === 'array') return `${flag} <URL, path, run:<id> or -> (${values})`
+  return `${flag} ${listedValues(schema) === undefined ? `<${values.replace(/^a /, '')}>` : values}`
 }
 
 const flagsOf = (kind: Kind): string =>

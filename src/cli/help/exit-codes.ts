@@ -1,7 +1,7 @@
 /** `rushes help exit-codes`. The rows are those of docs/exit-codes.md. */
 import { EXIT, OWN_CODES } from '../../errors.js'
 import { PROBLEMS } from '../../protocol/problems.js'
-import { listing, plain } from './listing.js'
+import { listing, withoutMarkdown } from './listing.js'
 
 interface Meaning {
   readonly happened: string
@@ -84,5 +84,5 @@ ${listing(Object.entries(PROBLEMS).map(([code, { status, exit, cause }]) => [cod
 
 or one of these:
 
-${listing(Object.entries(OWN_CODES).map(([code, { exit, about }]) => [code, `exit ${exit}: ${plain(about)}`]))}
+${listing(Object.entries(OWN_CODES).map(([code, { exit, about }]) => [code, `exit ${exit}: ${withoutMarkdown(about)}`]))}
 `

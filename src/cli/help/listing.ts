@@ -5,7 +5,7 @@ export function listing(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([term]) => term.length)) + 2
   return rows
     .map(([term, text]) => {
-      const [first = '', ...others] = wrapped(plain(text), COLUMNS - width - 2)
+      const [first = '', ...others] = wrapped(withoutMarkdown(text), COLUMNS - width - 2)
       return [
         `  ${term.padEnd(width)}${first}`,
         ...others.map((line) => `  ${' '.repeat(width)}${line}`),
@@ -15,7 +15,7 @@ export function listing(rows: readonly (readonly [string, string])[]): string {
 }
 
 /** Without Markdown. */
-export const plain = (markdown: string): string => markdown.replace(/`/g, '').replace(/\\\|/g, '|')
+export const withoutMarkdown = (markdown: string): string => markdown.replace(/`/g, '').replace(/\\\|/g, '|')
 
 export function wrapped(text: string, columns: number): readonly string[] {
   const lines: string[] = []

@@ -1,5 +1,5 @@
 /** The JSON output of `rushes admin`. */
-import { integer, list, orNull, record, type Schema, text, time } from './schema-builders.js'
+import { integer, list, orNull, record, type Schema, text, time } from './shapes.js'
 
 const flag = (description: string): Schema => ({ description, type: 'boolean' })
 const credits = (description: string): Schema => integer(`${description}, in credits`)

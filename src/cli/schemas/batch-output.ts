@@ -1,17 +1,7 @@
 /** The JSON output of `rushes batch`, and its lock file. */
 import { KINDS } from '../../protocol/models.js'
 import { SHORT_ERROR } from './run-output.js'
-import {
-  bytes,
-  integer,
-  milliseconds,
-  orNull,
-  record,
-  type Schema,
-  sha256,
-  text,
-  time,
-} from './schema-builders.js'
+import { bytes, integer, milliseconds, orNull, record, type Schema, sha256, text, time } from './shapes.js'
 
 const NAME = text('the name of the run in the manifest')
 const KIND = text('null where the row has an input of its own', { enum: KINDS })

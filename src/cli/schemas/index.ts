@@ -12,7 +12,6 @@ import {
   LOCK_SCHEMA,
 } from './batch-output.js'
 import { DRY_RUN_SCHEMA, LIST_SCHEMA, RUN_SCHEMA, SIDECAR_SCHEMA } from './run-output.js'
-import type { Schema } from './schema-builders.js'
 import {
   CONFIG_GET_SCHEMA,
   CONFIG_LIST_SCHEMA,
@@ -23,6 +22,7 @@ import {
   MODELS_SCHEMA,
   SERVE_SCHEMA,
 } from './setup-output.js'
+import type { Schema } from './shapes.js'
 import { DEBUG_SCHEMA, ERROR_SCHEMA, WARNING_SCHEMA } from './stderr-output.js'
 
 export interface Published {

@@ -1,17 +1,6 @@
 /** The JSON of a run as commands print it, and what `rushes list` and `--sidecar` add. */
 import { KINDS } from '../../protocol/models.js'
-import {
-  any,
-  bytes,
-  integer,
-  list,
-  milliseconds,
-  orNull,
-  record,
-  sha256,
-  text,
-  time,
-} from './schema-builders.js'
+import { any, bytes, integer, list, milliseconds, orNull, record, sha256, text, time } from './shapes.js'
 
 export const FILE = record('a file that was downloaded, whole and under its final name', {
   path: text('where it is'),

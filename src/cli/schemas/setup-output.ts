@@ -1,7 +1,7 @@
 /** The JSON output of `doctor`, `serve`, `models`, `config` and `forget`. */
 import { KINDS } from '../../protocol/models.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
-import { list, orNull, record, type Schema, text } from './schema-builders.js'
+import { list, orNull, record, type Schema, text } from './shapes.js'
 
 export const DOCTOR_SCHEMA = record('One line for each check.', {
   check: text('what was looked at'),

@@ -1,6 +1,6 @@
 /** The lines on standard error under `--json`: one object each, with one key. */
 import { EXIT } from '../../errors.js'
-import { integer, orNull, record, text } from './schema-builders.js'
+import { integer, orNull, record, text } from './shapes.js'
 
 export const ERROR_SCHEMA = record('One line for each error.', {
   error: record('what went wrong', {

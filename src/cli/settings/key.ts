@@ -20,14 +20,14 @@ export interface KeySources {
 export async function findKey(sources: KeySources): Promise<string | undefined> {
   const { env, stored, origin } = sources
   const given = variable(env, 'RUSHES_API_KEY')
-  if (given !== undefined) return validKey(given, 'RUSHES_API_KEY')
+  if (given !== undefined) return parseApiKey(given, 'RUSHES_API_KEY')
   const file = variable(env, 'RUSHES_API_KEY_FILE')
-  if (file !== undefined) return validKey(readKeyFile(file, sources.warn), `the file ${file}`)
+  if (file !== undefined) return parseApiKey(readKeyFile(file, sources.warn), `the file ${file}`)
   const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? sources.fileCommand
   if (command !== undefined)
-    return validKey(await runKeyCommand(command, sources), `the command "${command}"`)
+    return parseApiKey(await runKeyCommand(command, sources), `the command "${command}"`)
   if (stored === undefined) return undefined
-  if (stored.origin === origin) return validKey(stored.value, 'the stored key')
+  if (stored.origin === origin) return parseApiKey(stored.value, 'the stored key')
   throw new RushesError(
     'no_api_key',
     `The stored key belongs to ${stored.origin}; it is not sent to ${origin}.`,
@@ -40,7 +40,7 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
 const firstLine = (text: string): string => text.split(/\r?\n/, 1)[0]?.trim() ?? ''
 
 /** The key without surrounding space. Throws `no_api_key` for characters that an HTTP header cannot carry. */
-export function validKey(text: string, from: string): string {
+export function parseApiKey(text: string, from: string): string {
   const key = text.trim()
   if (key === '') throw new RushesError('no_api_key', `There is no API key in ${from}: it is empty.`)
   if (!/^[\x21-\x7e]+$/.test(key))

@@ -127,21 +127,24 @@ export function settingOfKey(key: string): Setting {
 /** An environment variable, where empty counts as unset. */
 export const variable = (env: Env, name: string): string | undefined => env[name] || undefined
 
-export interface Source {
+export interface SettingSources {
   readonly flag?: string | undefined
   readonly env: Env
   /** The values of the profile by config key. */
   readonly file: Readonly<Record<string, string>>
 }
 
-export interface Found {
+export interface SettingValue {
   readonly value: string
   /** For messages: `--base-url`, `RUSHES_BASE_URL`, `the config file`. */
   readonly from: string
 }
 
 /** The value of a setting and its source; undefined when it is not set and has no default. */
-export function findSetting(name: SettingName, { flag, env, file }: Source): Found | undefined {
+export function findSetting(
+  name: SettingName,
+  { flag, env, file }: SettingSources,
+): SettingValue | undefined {
   const setting: Setting = SETTINGS[name]
   const candidates: readonly (readonly [string | undefined, string])[] = [
     [flag, 'the command line'],

@@ -1,11 +1,11 @@
 /** A run of the journal as cells and as a JSON object. */
 import type { JournalFile, JournalRun } from '../../journal/index.js'
+import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 
 /** The prompt on one line, or else the whole input. */
 export function promptOf({ input }: JournalRun): string {
-  const prompt =
-    typeof input === 'object' && input !== null ? (input as { prompt?: unknown }).prompt : undefined
+  const prompt = isObject(input) ? input.prompt : undefined
   return printable(typeof prompt === 'string' ? prompt : JSON.stringify(input))
 }
 

@@ -1,6 +1,7 @@
 /** A run as the JSON object that `--json` prints: every key is present, unknown ones are null. */
 import type { DownloadedFile } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
+import { isObject } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run.js'
 
 /** What a command knows about a run at its end. */
@@ -22,8 +23,7 @@ export interface RunRecord {
 }
 
 const textField = (value: unknown, name: string): string | undefined => {
-  const found =
-    typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+  const found = isObject(value) ? value[name] : undefined
   return typeof found === 'string' ? found : undefined
 }
 

@@ -1,18 +1,18 @@
 // One picture: the scene, the reference images, the lettering, in that order, at the exact size.
 import type { Sharp } from 'sharp'
 import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
+import { abortable } from './abortable.js'
 import { layGrain } from './grain.js'
-import { orAborted } from './interrupt.js'
 import { drawCaption, type Lettering, loadLettering } from './lettering/caption.js'
-import { placeFile } from './place.js'
+import { backdropOf, openReferences, type ReferenceImage } from './references/open-references.js'
 import { layPrints } from './references/prints.js'
-import { backdropOf, openReferences, type Reference } from './references/reference.js'
-import type { ImageRequest } from './request.js'
+import type { ImageRequest } from './render-request.js'
 import { composeScene, type Scene } from './scenery/scene.js'
-import { type Setting, settingFor } from './scenery/setting.js'
+import { type Setting, settingFor } from './scenery/scene-setting.js'
 import type { Framing } from './scenery/stage.js'
 import { pixels, stageSvg } from './scenery/svg.js'
 import { imageSize, type Size } from './sizes.js'
+import { writeOutput } from './write-output.js'
 
 const NAME = 'picture.png'
 /** In steps of 255: as much as hides the bands of a night sky. */
@@ -24,15 +24,15 @@ export async function renderImage(request: ImageRequest, job: RenderJob): Promis
   const setting = settingFor(request.prompt, job.run?.id)
   const framing: Framing = FRAMINGS[setting.reading.view ?? 'none']
   const lettering = await loadLettering()
-  const references = await orAborted(openReferences(job.references), job.signal)
+  const references = await abortable(openReferences(job.references), job.signal)
   // Prints lie on the place alone: half a fox looking out from behind one is no composition.
   const cast = references.length > 0 ? [] : setting.actors
   const scene = composeScene({ ...setting, actors: cast }, { size, framing, number: 0 })
   job.onProgress?.(0.2)
 
-  const png = await orAborted(paint(size, scene, references, setting, lettering), job.signal)
+  const png = await abortable(paint(size, scene, references, setting, lettering), job.signal)
   job.onProgress?.(0.95)
-  await placeFile(job.folder, NAME, [png], job.signal)
+  await writeOutput(job.folder, NAME, [png], job.signal)
   job.onProgress?.(1)
   return { name: NAME, contentType: 'image/png' }
 }
@@ -40,7 +40,7 @@ export async function renderImage(request: ImageRequest, job: RenderJob): Promis
 async function paint(
   size: Size,
   scene: Scene,
-  references: readonly Reference[],
+  references: readonly ReferenceImage[],
   { palette, prompt }: Setting,
   lettering: Lettering,
 ): Promise<Buffer> {

@@ -9,7 +9,7 @@
 // Limits: it understands a few hundred English words and takes the rest as a seed; its letters are Latin, Greek and
 // Cyrillic (lettering/drawable.ts says what becomes of the others).
 import type { Engine } from '../service/engines/engine.js'
-import { imageRequest, videoRequest } from './request.js'
+import { imageRequest, videoRequest } from './render-request.js'
 
 export interface PreviewOptions {
   /** Folders in which an ffmpeg is looked for, as in PATH, which is the default; '' for none. */

@@ -6,9 +6,9 @@ export type Hour = 'dawn' | 'day' | 'dusk' | 'night' | 'grey'
 export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
 export type Weather = 'rain' | 'snow' | 'fog' | 'storm'
 /** What is in the sky for its own sake. */
-export type Sight = 'aurora' | 'fireworks' | 'rainbow'
+export type SkyEvent = 'aurora' | 'fireworks' | 'rainbow'
 export type View = 'close' | 'wide' | 'aerial'
-export type Place =
+export type Location =
   | 'mountains'
   | 'hills'
   | 'sea'
@@ -57,7 +57,7 @@ export const WEATHERS: Readonly<Record<Weather, string>> = {
   fog: 'fog foggy mist misty haze hazy',
 }
 
-export const SIGHTS: Readonly<Record<Sight, string>> = {
+export const SKY_EVENTS: Readonly<Record<SkyEvent, string>> = {
   aurora: 'aurora northern-lights southern-lights polar-lights',
   fireworks: 'firework fireworks',
   rainbow: 'rainbow rainbows',
@@ -78,7 +78,7 @@ export const CLIFF = 'cliff cliffs'
 /** Words for the sea that mean its edge. */
 export const BEACH = 'beach beaches shore seashore coast coastline seaside'
 
-export const PLACE_WORDS: Readonly<Record<Place, string>> = {
+export const LOCATION_WORDS: Readonly<Record<Location, string>> = {
   mountains:
     'mountain mountains alps alpine peak peaks cliff cliffs ridge canyon himalaya himalayas volcano glacier fjord everest',
   hills:

@@ -1,7 +1,7 @@
 // Bodies for heads. A third of the set's animals, and all of its plain people, are faces alone; on a hill a face is a
 // balloon. Each body is drawn under the head, facing us, in the head's own colours.
 import { type Colour, colour, hex, mix, parseHex } from '../colour.js'
-import type { Tint } from '../tints.js'
+import type { Tint } from '../colour-words.js'
 import { iconBody } from './icons.js'
 import { repaint } from './repaint.js'
 

@@ -1,7 +1,7 @@
 // A picture of the set in another colour: "a blue fox". The hue that most of it has, and those near it, turn to the
 // colour that was named; eyes, leaves and wheels stay what they are.
 import { type Colour, colour, hex, parseHex } from '../colour.js'
-import type { Tint } from '../tints.js'
+import type { Tint } from '../colour-words.js'
 
 const FILL = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
 const NEAR = 55

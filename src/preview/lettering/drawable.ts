@@ -5,28 +5,12 @@
 
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\u2028\u2029]+/gu
 const EMOJI = /\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator}|\u20e3|\ufe0f/u
-const NAMED_SCRIPTS = [
-  'Han',
-  'Hangul',
-  'Arabic',
-  'Hebrew',
-  'Devanagari',
-  'Bengali',
-  'Tamil',
-  'Telugu',
-  'Thai',
-  'Lao',
-  'Khmer',
-  'Myanmar',
-  'Georgian',
-  'Armenian',
-  'Ethiopic',
-  'Sinhala',
-  'Tibetan',
-  'Mongolian',
-  'Cherokee',
-] as const
-const SCRIPTS = NAMED_SCRIPTS.map((name) => ({ name, test: new RegExp(`\\p{Script=${name}}`, 'u') }))
+const NAMED_SCRIPTS =
+  'Han Hangul Arabic Hebrew Devanagari Bengali Tamil Telugu Thai Lao Khmer Myanmar Georgian Armenian Ethiopic Sinhala Tibetan Mongolian Cherokee'
+const SCRIPTS = NAMED_SCRIPTS.split(' ').map((name) => ({
+  name,
+  test: new RegExp(`\\p{Script=${name}}`, 'u'),
+}))
 
 /**
  * One line of text of which every character is in the font or is a space.

@@ -5,8 +5,8 @@ import { ICON_BOX, iconBody } from '../cast/icons.js'
 import { repaint } from '../cast/repaint.js'
 import type { Stance } from '../cast/roles.js'
 import { between, type Random } from '../random.js'
-import type { Actor } from '../words.js'
-import { drawFigure, isSeated } from './figures.js'
+import type { Actor } from '../read-prompt.js'
+import { drawFigure, isSeated } from './draw-figure.js'
 import { STAND_TOP, TABLE_TOP } from './indoors.js'
 import { below, type Framing, type Stage } from './stage.js'
 
@@ -21,7 +21,7 @@ const SIZES: Readonly<Record<Stance, Readonly<Record<Framing, number>>>> = {
   thing: { wide: 300, middle: 400, close: 560 },
 }
 
-export interface Placed {
+export interface PlacedActor {
   readonly drawing: string
   /** Behind the ground's own plane, or on it. */
   readonly plane: 'middle' | 'ground'
@@ -32,13 +32,19 @@ export function placeActors(
   framing: Framing,
   actors: readonly Actor[],
   random: Random,
-): readonly Placed[] {
+): readonly PlacedActor[] {
   const placed = actors.flatMap((actor, index) => placeActor(stage, framing, actor, index, random))
   // The furthest first.
   return placed.reverse()
 }
 
-function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number, random: Random): Placed[] {
+function placeActor(
+  stage: Stage,
+  framing: Framing,
+  actor: Actor,
+  index: number,
+  random: Random,
+): PlacedActor[] {
   const still = stage.place === 'table' || stage.place === 'studio'
   const stance =
     stage.place === 'underwater' || stage.place === 'space' ? drifting(actor.stance) : actor.stance

@@ -2,9 +2,9 @@
 import { type Colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { type Point, path, short } from './drawing.js'
-import { conifer, firm, misty, roundTree } from './land.js'
-import { heightAt, smoothRidge } from './ridge.js'
-import { fringe } from './ridges.js'
+import { fringe } from './highlands.js'
+import { conifer, firm, misty, roundTree } from './land-shapes.js'
+import { heightAt, smoothRidge } from './ridge-lines.js'
 import { below, type Land, type Stage } from './stage.js'
 
 export function forest(stage: Stage, random: Random): Land {

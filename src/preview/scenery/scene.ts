@@ -4,12 +4,12 @@ import type { Stance } from '../cast/roles.js'
 import { randomFrom } from '../random.js'
 import type { Size } from '../sizes.js'
 import { placeActors } from './actors.js'
-import { PLACES } from './places.js'
+import { LANDS } from './lands.js'
 import { drawRoad } from './road.js'
-import type { Setting } from './setting.js'
+import type { Setting } from './scene-setting.js'
 import { drawSky } from './sky.js'
 import type { Framing, Light, Plane, Stage } from './stage.js'
-import { drawVeil } from './veil.js'
+import { drawVeil } from './weather.js'
 
 export interface Scene {
   /** Stage units: the shorter side is 1000. */
@@ -49,7 +49,7 @@ export function composeScene(
     y: setting.light.y * horizon,
     side: setting.light.x < 0.5 ? -1 : 1,
   }
-  const { season, weather, sight } = reading
+  const { season, weather, skyEvent } = reading
   const stage: Stage = {
     width,
     height,
@@ -58,7 +58,7 @@ export function composeScene(
     place,
     season,
     weather,
-    sight,
+    skyEvent,
     palette,
     light,
     isStill: actors[0]?.stance === 'thing',
@@ -68,7 +68,7 @@ export function composeScene(
   }
 
   const sky = drawSky(stage, random)
-  const land = PLACES[place](stage, random)
+  const land = LANDS[place](stage, random)
   const placed = placeActors(stage, view.framing, actors, random)
   const on = (plane: 'middle' | 'ground') =>
     placed.flatMap((each) => (each.plane === plane ? each.drawing : [])).join('')

@@ -2,8 +2,8 @@
 import { type Colour, colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { circle, fade, ground, type Point, path, polygon, short } from './drawing.js'
-import { firm, misty } from './land.js'
-import { heightAt, smoothRidge } from './ridge.js'
+import { firm, misty } from './land-shapes.js'
+import { heightAt, smoothRidge } from './ridge-lines.js'
 import { below, type Land, type Stage } from './stage.js'
 
 export function sea(stage: Stage, random: Random): Land {

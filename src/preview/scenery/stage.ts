@@ -1,6 +1,6 @@
 // What every plane of a scene is drawn upon.
 import type { Palette } from '../palette.js'
-import type { Place, Season, Sight, Weather } from '../vocabulary.js'
+import type { Location, Season, SkyEvent, Weather } from '../vocabulary.js'
 
 /** How near the camera stands. */
 export type Framing = 'wide' | 'middle' | 'close'
@@ -22,10 +22,10 @@ export interface Stage {
   readonly horizon: number
   /** How much larger than in a wide shot things are drawn. */
   readonly scale: number
-  readonly place: Place
+  readonly place: Location
   readonly season: Season | undefined
   readonly weather: Weather | undefined
-  readonly sight: Sight | undefined
+  readonly skyEvent: SkyEvent | undefined
   readonly palette: Palette
   readonly light: Light
   /** Whether the subject is a thing to be looked at, for which a studio has a stand. */

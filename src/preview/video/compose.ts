@@ -7,14 +7,14 @@ import { CELL, type ColourChannel, EMPTY, type FilmLayer, MIXED, OPAQUE } from '
 /** The planes of one frame: width x height bytes of luma, then U and V at a quarter of that each. */
 export type Frame = Uint8Array
 
-export interface View {
+export interface LayerView {
   readonly layer: FilmLayer
   /** The part of the layer that fills the frame. */
   readonly window: Window
 }
 
 /** Draws the views, the furthest first; the first one has to cover everything. `frame` is overwritten. */
-export function composeFrame(frame: Frame, { width, height }: Size, views: readonly View[]): void {
+export function composeFrame(frame: Frame, { width, height }: Size, views: readonly LayerView[]): void {
   const pixels = width * height
   const luma = frame.subarray(0, pixels)
   const blue = frame.subarray(pixels, pixels * 1.25)
@@ -54,7 +54,7 @@ interface Axis {
 function composeChannel(
   targets: readonly Uint8Array[],
   { width, height }: Size,
-  views: readonly View[],
+  views: readonly LayerView[],
   name: keyof FilmLayer,
 ): void {
   const sampled = views.map(({ layer, window }): Sampled => {

@@ -8,7 +8,7 @@
 // @ffmpeg-installer (GPL, install script), libav.js (its published variants have no H.264 encoder), mediabunny, mp4-muxer and
 // mp4-wasm (they write the file, the encoding is left to the browser).
 import type { Frame } from './compose.js'
-import type { Track } from './mp4/track.js'
+import type { Track } from './mp4/encoder-mp4.js'
 
 export interface Encoder {
   /** A frame to draw into, as soon as one is free: there are few, so that memory does not grow with the film. */

@@ -3,22 +3,22 @@
 // encoded film alone, 1 to 8 MB.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
-import { orAborted } from '../interrupt.js'
+import { abortable } from '../abortable.js'
 import { loadLettering } from '../lettering/caption.js'
-import { placeFile } from '../place.js'
-import { openReferences } from '../references/reference.js'
-import type { VideoRequest } from '../request.js'
-import { settingFor } from '../scenery/setting.js'
+import { openReferences } from '../references/open-references.js'
+import type { VideoRequest } from '../render-request.js'
+import { settingFor } from '../scenery/scene-setting.js'
 import { type Size, videoSize } from '../sizes.js'
+import { writeOutput } from '../write-output.js'
 import { type Window, windowOn } from './camera.js'
 import { composeFrame, dissolve, type Frame } from './compose.js'
 import { type Encoder, EncoderFailed } from './encoder.js'
-import { findFfmpeg, openFfmpeg } from './ffmpeg.js'
+import { findFfmpeg, openFfmpeg } from './ffmpeg-encoder.js'
+import type { Track } from './mp4/encoder-mp4.js'
 import { fastStart } from './mp4/faststart.js'
-import type { Track } from './mp4/track.js'
+import { drawShotLayers, type Film, type LayerOptions, type ShotLayer } from './shot-layers.js'
 import { FRAMES_PER_SECOND, planShots, type Shot } from './shots.js'
-import { type Film, type StagedLayer, type StageOptions, setStage } from './stage.js'
-import { openWasmEncoder } from './wasm.js'
+import { openWasmEncoder } from './wasm-encoder.js'
 
 const NAME = 'film.mp4'
 const WHOLE: Window = { left: 0, top: 0, width: 1, height: 1 }
@@ -32,14 +32,14 @@ export async function renderVideo(
 ): Promise<RenderedFile> {
   const film = await prepareFilm(request, job)
   const track = await encode(film, job, searchPath)
-  await placeFile(job.folder, NAME, fastStart(track, film.size, FRAMES_PER_SECOND), job.signal)
+  await writeOutput(job.folder, NAME, fastStart(track, film.size, FRAMES_PER_SECOND), job.signal)
   job.onProgress?.(1)
   return { name: NAME, contentType: 'video/mp4' }
 }
 
 export async function prepareFilm(request: VideoRequest, job: RenderJob): Promise<Film> {
   const { prompt, seconds } = request
-  const references = await orAborted(openReferences(job.references), job.signal)
+  const references = await abortable(openReferences(job.references), job.signal)
   const setting = settingFor(prompt, job.run?.id)
   const shots = planShots(setting.seed, seconds, references.length)
   const lettering = await loadLettering()
@@ -72,8 +72,8 @@ function neverGoingBack(job: RenderJob): RenderJob {
 
 async function shootWith(encoder: Encoder, film: Film, job: RenderJob): Promise<Track> {
   try {
-    await orAborted(shoot(film, encoder, job), job.signal)
-    const track = await orAborted(encoder.finish(), job.signal)
+    await abortable(shoot(film, encoder, job), job.signal)
+    const track = await abortable(encoder.finish(), job.signal)
     const frames = film.shots.reduce((sum, shot) => sum + shot.frames, 0)
     if (track.sizes.length !== frames)
       throw new EncoderFailed(`${track.sizes.length} of ${frames} frames came out`)
@@ -94,7 +94,7 @@ export async function shoot(
   const held = new Uint8Array((size.width * size.height * 3) / 2)
   let done = 0
   const stage = (shot: Shot | undefined, atOnce: number) =>
-    stageOf(film, shot, { atOnce, signal: job.signal })
+    beginLayers(film, shot, { atOnce, signal: job.signal })
   // Nothing else goes on before the first shot; the others are drawn beside the filming, which they would slow down.
   let staging = stage(shots[0], 2)
   for (const [index, shot] of shots.entries()) {
@@ -114,8 +114,12 @@ export async function shoot(
 }
 
 /** The layers of a shot, begun now and awaited later. */
-function stageOf(film: Film, shot: Shot | undefined, options: StageOptions): Promise<readonly StagedLayer[]> {
-  const layers = shot === undefined ? Promise.resolve([]) : setStage(film, shot, options)
+function beginLayers(
+  film: Film,
+  shot: Shot | undefined,
+  options: LayerOptions,
+): Promise<readonly ShotLayer[]> {
+  const layers = shot === undefined ? Promise.resolve([]) : drawShotLayers(film, shot, options)
   layers.catch(() => {})
   return layers
 }
@@ -123,7 +127,7 @@ function stageOf(film: Film, shot: Shot | undefined, options: StageOptions): Pro
 function drawFrame(
   frame: Frame,
   held: Frame,
-  layers: readonly StagedLayer[],
+  layers: readonly ShotLayer[],
   size: Size,
   shot: Shot,
   at: number,

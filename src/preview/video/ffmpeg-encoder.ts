@@ -8,12 +8,12 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import type { Size } from '../sizes.js'
 import { type Encoder, EncoderFailed, FramePool } from './encoder.js'
-import { readStream } from './mp4/stream.js'
+import { readStream } from './mp4/annex-b.js'
 import { FRAMES_PER_SECOND } from './shots.js'
 
 /** Longer than this no frame takes; whatever was started there is no ffmpeg, or hangs. */
 const STALLED_MS = 20_000
-const KEPT_WORDS = 400
+const MAX_STDERR = 400
 
 export function findFfmpeg(searchPath: string | undefined): string | undefined {
   const name = process.platform === 'win32' ? 'ffmpeg.exe' : 'ffmpeg'
@@ -66,7 +66,7 @@ export function openFfmpeg(program: string, size: Size): Encoder {
     child.stdin.on('error', () => {})
     child.stdout.on('data', (bytes: Buffer) => void stream.push(bytes))
     child.stderr.setEncoding('utf8').on('data', (more: string) => {
-      words = (words + more).slice(-KEPT_WORDS)
+      words = (words + more).slice(-MAX_STDERR)
     })
   })
   whole.catch(() => {})

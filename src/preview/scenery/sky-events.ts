@@ -5,9 +5,9 @@ import { circle, path, short } from './drawing.js'
 import type { Stage } from './stage.js'
 
 export function drawSpectacle(stage: Stage, random: Random): string {
-  if (stage.sight === 'aurora') return aurora(stage, random)
-  if (stage.sight === 'fireworks') return fireworks(stage, random)
-  return stage.sight === 'rainbow' ? rainbow(stage) : ''
+  if (stage.skyEvent === 'aurora') return aurora(stage, random)
+  if (stage.skyEvent === 'fireworks') return fireworks(stage, random)
+  return stage.skyEvent === 'rainbow' ? rainbow(stage) : ''
 }
 
 /** Curtains that hang from high up: bright along the hem, fading upwards from green to violet. */

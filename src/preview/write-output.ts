@@ -2,7 +2,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-export async function placeFile(
+export async function writeOutput(
   folder: string,
   name: string,
   parts: readonly Uint8Array[],

@@ -2,8 +2,8 @@
 import { type Colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { type Point, path, polygon, short } from './drawing.js'
-import { conifer, firm, grass, misty, roundTree } from './land.js'
-import { heightAt, jaggedRidge, smoothRidge } from './ridge.js'
+import { conifer, firm, grass, misty, roundTree } from './land-shapes.js'
+import { heightAt, jaggedRidge, smoothRidge } from './ridge-lines.js'
 import { below, type Land, type Stage } from './stage.js'
 
 export function mountains(stage: Stage, random: Random): Land {

@@ -9,7 +9,7 @@ import { inLight, silhouette } from './lighting.js'
 import type { Stage } from './stage.js'
 
 /** Where a figure stands: its middle and its foot in stage units, and a name for what is its own in the document. */
-export interface Spot {
+export interface FigureSpot {
   readonly x: number
   readonly foot: number
   readonly size: number
@@ -22,7 +22,7 @@ export function drawFigure(
   stage: Stage,
   figure: Figure,
   stance: Stance,
-  { x, foot, size, name, air, random }: Spot,
+  { x, foot, size, name, air, random }: FigureSpot,
 ): string {
   const { palette, light } = stage
   const scale = size / figure.height
@@ -60,7 +60,7 @@ function afloat(
   body: string,
   mirrored: string,
   figure: Figure,
-  { x, foot, size, name }: Spot,
+  { x, foot, size, name }: FigureSpot,
 ): string {
   const { palette } = stage
   const clip = `<clipPath id="above-${name}"><rect x="${short(x - size)}" y="${short(foot - size * 1.2)}" width="${short(size * 2)}" height="${short(size * 1.2)}"/></clipPath>`

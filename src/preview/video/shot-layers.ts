@@ -1,10 +1,10 @@
 // The layers of one shot, drawn at the size of the stage and made ready for composing.
 import type { OverlayOptions } from 'sharp'
 import { drawCaption, type Lettering } from '../lettering/caption.js'
+import { backdropOf, type ReferenceImage } from '../references/open-references.js'
 import { layPrints } from '../references/prints.js'
-import { backdropOf, type Reference } from '../references/reference.js'
 import { composeScene } from '../scenery/scene.js'
-import type { Setting } from '../scenery/setting.js'
+import type { Setting } from '../scenery/scene-setting.js'
 import type { Framing } from '../scenery/stage.js'
 import { pixels, stageSvg } from '../scenery/svg.js'
 import type { Size } from '../sizes.js'
@@ -16,7 +16,7 @@ export interface Film {
   readonly setting: Setting
   readonly size: Size
   readonly lettering: Lettering
-  readonly references: readonly Reference[]
+  readonly references: readonly ReferenceImage[]
   readonly shots: readonly Shot[]
 }
 
@@ -29,12 +29,12 @@ const SOFT: ReadonlySet<string> = new Set(['sky', 'front'])
 const halfOf = ({ width, height }: Size): Size => ({ width: width / 2, height: height / 2 })
 
 /** A layer and how far it follows the camera; `depth` is undefined for what stands still, the lettering. */
-export interface StagedLayer {
+export interface ShotLayer {
   readonly layer: FilmLayer
   readonly depth: number | undefined
 }
 
-export interface StageOptions {
+export interface LayerOptions {
   /** How many layers are drawn at once. Each takes up to 30 MiB while it is drawn. */
   readonly atOnce: number
   readonly signal: AbortSignal
@@ -48,13 +48,13 @@ interface Painting {
 }
 
 /** The furthest first. About 8 MiB for each of five layers at 1080p. */
-export async function setStage(
+export async function drawShotLayers(
   film: Film,
   shot: Shot,
-  { atOnce, signal }: StageOptions,
-): Promise<readonly StagedLayer[]> {
+  { atOnce, signal }: LayerOptions,
+): Promise<readonly ShotLayer[]> {
   const paintings = paintingsOf(film, shot)
-  const layers: StagedLayer[] = []
+  const layers: ShotLayer[] = []
   const turns = paintings.entries()
   async function takeTurns(): Promise<void> {
     for (const [at, { size, depth, draw }] of turns) {

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 /** `name`: what the build calls it, in `dist/parts`. */
-export function partPath(name: string, specifier: string): string {
+export function packagedFile(name: string, specifier: string): string {
   const built = fileURLToPath(new URL(`./parts/${name}`, import.meta.url))
   return existsSync(built) ? built : createRequire(import.meta.url).resolve(specifier)
 }

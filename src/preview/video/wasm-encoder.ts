@@ -2,10 +2,10 @@
 // platform), in a thread of its own. Measured at its fastest, which looks no worse on our flat pictures: 11 ms a frame at
 // 720p, 27 ms at 1080p; at its default speed 108 ms.
 import { Worker } from 'node:worker_threads'
-import { partPath } from '../part.js'
+import { packagedFile } from '../packaged-file.js'
 import type { Size } from '../sizes.js'
 import { type Encoder, EncoderFailed, FramePool } from './encoder.js'
-import { readTrack, type Track } from './mp4/track.js'
+import { readTrack, type Track } from './mp4/encoder-mp4.js'
 import { FRAMES_PER_SECOND } from './shots.js'
 
 // 10 (best) to 51. Our pictures are flat and clean: 24 shows no blocks in the skies, at 1 to 5 Mbit/s.
@@ -23,7 +23,7 @@ export function openWasmEncoder(size: Size): Encoder {
   const pool = new FramePool((size.width * size.height * 3) / 2)
   const orders: Orders = {
     // Resolved here: the worker is made from a text and would resolve from the working directory.
-    script: partPath('h264-mp4-encoder.cjs', 'h264-mp4-encoder'),
+    script: packagedFile('h264-mp4-encoder.cjs', 'h264-mp4-encoder'),
     frames: pool.frames,
     settings: {
       width: size.width,

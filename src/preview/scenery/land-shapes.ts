@@ -2,7 +2,7 @@
 import { type Colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { circle, fade, ground, type Point, path, short } from './drawing.js'
-import { heightAt } from './ridge.js'
+import { heightAt } from './ridge-lines.js'
 import type { Stage } from './stage.js'
 
 /** Land that pales towards its foot, as if mist lay there, with an edge that catches the light. */

@@ -27,6 +27,6 @@ const SAID = new Map(SIGNS.flatMap(([signs, word]) => [...signs].map((sign) => [
 const ANY = new RegExp(`[${[...SAID.keys()].join('')}]\\ufe0f?`, 'gu')
 
 /** The prompt with those emoji as words. */
-export function withoutSigns(prompt: string): string {
+export function emojiAsWords(prompt: string): string {
   return prompt.replace(ANY, (sign) => ` ${SAID.get(sign.replace('\ufe0f', '')) ?? ''} `)
 }

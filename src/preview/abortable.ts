@@ -1,6 +1,6 @@
-// Native work (libvips drawing or compressing a 4K picture takes up to a second) cannot be stopped halfway.
+// Native work cannot be stopped halfway; libvips takes up to a second for a 4K picture.
 
-/** The work's result, or the signal's reason as soon as it is aborted; what the work then still yields is dropped. */
+/** Rejects with the signal's reason as soon as it is aborted, and drops the later result. */
 export function abortable<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

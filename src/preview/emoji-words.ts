@@ -1,4 +1,4 @@
-// Emoji that say when and where rather than who: a moon before a fox is a night, no yellow thing beside it in the grass.
+// Emoji that mean a time, a place or weather: 🌙🦊 is a fox at night, not a fox and a moon.
 
 const SIGNS: readonly (readonly [string, string])[] = [
   ['🌑🌒🌓🌔🌕🌖🌗🌘🌙🌚🌛🌜🌝', 'moon'],

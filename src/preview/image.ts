@@ -1,4 +1,4 @@
-// One picture: the scene, the reference images, the lettering, in that order, at the exact size.
+// Draws one picture: the scene, the reference images and the caption, in that order.
 import type { Sharp } from 'sharp'
 import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
 import { abortable } from './abortable.js'
@@ -15,7 +15,7 @@ import { imageSize, type Size } from './sizes.js'
 import { writeOutput } from './write-output.js'
 
 const NAME = 'picture.png'
-/** In steps of 255: as much as hides the bands of a night sky. */
+/** Out of 255; enough to hide banding in a night sky. */
 const GRAIN = 3
 const FRAMINGS = { close: 'close', wide: 'wide', aerial: 'wide', none: 'middle' } as const
 
@@ -25,7 +25,7 @@ export async function renderImage(request: ImageRequest, job: RenderJob): Promis
   const framing: Framing = FRAMINGS[setting.reading.view ?? 'none']
   const lettering = await loadLettering()
   const references = await abortable(openReferences(job.references), job.signal)
-  // Prints lie on the place alone: half a fox looking out from behind one is no composition.
+  // Prints would half hide the actors, so they are laid on the place alone.
   const cast = references.length > 0 ? [] : setting.actors
   const scene = composeScene({ ...setting, actors: cast }, { size, framing, number: 0 })
   job.onProgress?.(0.2)
@@ -47,9 +47,9 @@ async function paint(
   const sharp = await pixels()
   const caption = drawCaption(scene, lettering, palette, { prompt, label: '' })
   const only = backdropOf(references, size)
-  // A single reference is the picture itself (image editing).
+  // A single reference fills the frame (image editing).
   const ground = stageSvg(size, scene, scene.planes.map(({ drawing }) => drawing).join(''))
-  // A photograph has a grain of its own.
+  // A photograph needs no grain.
   const base: Sharp =
     only === undefined ? await grained(ground, size) : sharp(await only(size.width, size.height))
   const prints =

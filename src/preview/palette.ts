@@ -24,7 +24,7 @@ export interface Palette {
   readonly near: Colour
   /** What stands between the camera and the scene: nearly black by night. */
   readonly front: Colour
-  /** A clear colour for what has none of its own: coats, abstract shapes, the bar beside the caption. */
+  /** For things without a colour of their own: coats, abstract shapes, the bar beside the caption. */
   readonly accent: Colour
   readonly second: Colour
   /** Darkest and lightest: the ground of the lettering, and the lettering. */
@@ -39,7 +39,7 @@ export function hourFor(reading: Reading, place: Location, random: Random): Hour
   if (place === 'space') return 'night'
   if (place === 'underwater' || place === 'table' || place === 'studio')
     return rolled === 'night' ? 'dusk' : 'day'
-  // Nobody who asks for a tropical beach means it by night.
+  // Night only where it is asked for, or where it suits.
   return rolled === 'night' && !isFree ? 'day' : rolled
 }
 
@@ -93,7 +93,7 @@ function withoutColour(palette: Palette): Palette {
   return { ...palette, ...greys, sky: sky.map(grey) as unknown as Palette['sky'] }
 }
 
-/** Where no colour is named, only what is not nature takes one from the dice. */
+/** A random colour, for places that are not nature, when the prompt names none. */
 function themeOf(place: Location, random: Random): Tint | undefined {
   const hue = random() * 360
   return place === 'abstract' || place === 'studio' || place === 'space' ? { hue, strength: 1 } : undefined
@@ -115,7 +115,7 @@ function lit(land: Colour, { ambient, gain }: HourLight): Colour {
 
 const mixed = (one: number, other: number, amount: number): number => one + (other - one) * amount
 
-/** A yellow as dark as a good red is mud: hues around 100 degrees are at their best when light. */
+/** Yellows (around 100 degrees) look muddy when as dark as a strong red. */
 function brightness(hue: number): number {
   return 0.62 + 0.22 * Math.max(0, Math.cos(((hue - 100) * Math.PI) / 180)) ** 2
 }

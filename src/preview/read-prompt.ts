@@ -1,5 +1,5 @@
-// What the prompt says that can be drawn: who is in it, where, when, in which weather and colours, seen from how near.
-// Only words of the vocabulary count.
+// Reads from the prompt what can be drawn: actors, place, time, weather, colours, camera. Only words of the vocabulary
+// count.
 import { iconOfEmoji } from './cast/icons.js'
 import { type Role, roleCalled, roleOf, type Stance } from './cast/roles.js'
 import { TINTS, type Tint } from './colour-words.js'
@@ -26,9 +26,9 @@ import {
   type Weather,
 } from './vocabulary.js'
 
-/** Somebody or something that is named. */
+/** A person, an animal or a thing that the prompt names. */
 export interface Actor extends Role {
-  /** The colour that was said of it. */
+  /** Its colour in the prompt. */
   readonly tint: Tint | undefined
   readonly count: number
 }
@@ -51,7 +51,7 @@ export interface Reading {
 }
 
 const MAX_ACTORS = 3
-/** A prompt may be megabytes long; what comes after this many words changes nothing in a picture. */
+/** A prompt may be megabytes long; later words change nothing. */
 const MAX_WORDS = 400
 const COUNT_WORDS = {
   2: 'two pair couple both',
@@ -65,7 +65,7 @@ const COUNTS: ReadonlyMap<string | undefined, number> = new Map(
   ),
 )
 
-/** A noun after a noun that says there are several of it. */
+/** Nouns that make the noun before them plural. */
 const COMPANIES: ReadonlySet<string> = new Set(
   'family herd flock caravan pack swarm colony pair trio'.split(' '),
 )
@@ -78,7 +78,7 @@ export function readPrompt(prompt: string): Reading {
 
   const { actors, taken } = findActors(words, start)
   const tints = words.flatMap((word, at) =>
-    // "Golden hour" is no colour.
+    // Not in "golden hour".
     taken.has(at) || words[at + 1] === 'hour' ? [] : (tintOf(word) ?? []),
   )
   const hasCliff = found({ cliff: CLIFF }) !== undefined
@@ -97,7 +97,7 @@ export function readPrompt(prompt: string): Reading {
     isInBlossom,
     hasCliff,
     isBeach: found({ beach: BEACH }) !== undefined,
-    // The tree that blossoms is behind, with its neighbours.
+    // Trees in blossom are part of the landscape.
     actors: inOrder([...actors, ...emojiActors(start)])
       .filter(({ icon }) => !isInBlossom || icon !== 'deciduous-tree')
       .slice(0, MAX_ACTORS),
@@ -110,7 +110,7 @@ function findActors(
 ): { actors: Actor[]; taken: ReadonlySet<number> } {
   const actors: Actor[] = []
   const taken = new Set<number>()
-  // Where the noun before ends: what was said of it is not said of the next one.
+  // The end of the noun before: its adjectives are not the next noun's.
   let ends = 0
   for (let at = 0; at < words.length && actors.length <= MAX_ACTORS; ) {
     const length = [3, 2, 1].find((span) => roleCalled(words.slice(at, at + span).join('-')) !== undefined)
@@ -133,7 +133,7 @@ function findActors(
     const actor = {
       ...found.role,
       tint: isOwn ? tintOf(words[said]) : undefined,
-      // "A couple" is two by itself.
+      // "A couple" is a count by itself.
       count: count ?? COUNTS.get(words[at]) ?? (found.plural ? 3 : 1),
     }
     // "a chocolate cake", "a robot cat": of two nouns in a row the second is meant.
@@ -163,7 +163,7 @@ function emojiActors(prompt: string): Actor[] {
   })
 }
 
-/** Each once; whoever lives goes before what stands around, since a picture is about the living. */
+/** Each once; people and animals before things and landmarks. */
 function inOrder(actors: readonly Actor[]): readonly Actor[] {
   const once = actors.filter(({ icon }, index) => actors.findIndex((other) => other.icon === icon) === index)
   return [...once.filter(({ stance }) => !isAround(stance)), ...once.filter(({ stance }) => isAround(stance))]

@@ -1,11 +1,10 @@
-// The words the renderer knows beside colours (tints.ts) and nouns (cast/). English, because that is what most prompts
-// are written in; foreign.ts brings the commonest words of other languages here. A word in none of the lists is no
-// mistake, it only moves the dice.
+// The words that the renderer knows beside colours (colour-words.ts) and nouns (cast/). foreign-words.ts translates the
+// most common ones of other languages. Other words only seed the random numbers.
 
 export type Hour = 'dawn' | 'day' | 'dusk' | 'night' | 'grey'
 export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
 export type Weather = 'rain' | 'snow' | 'fog' | 'storm'
-/** What is in the sky for its own sake. */
+/** A spectacle in the sky. */
 export type SkyEvent = 'aurora' | 'fireworks' | 'rainbow'
 export type View = 'close' | 'wide' | 'aerial'
 export type Location =
@@ -69,13 +68,13 @@ export const VIEWS: Readonly<Record<View, string>> = {
   aerial: 'aerial drone bird-eye birds-eye overhead top-down from-above above satellite-view eye-view',
 }
 
-/** Words for spring that mean its trees. */
+/** Words for spring that mean trees in blossom. */
 export const BLOSSOM = 'blossom blossoms cherry-blossom sakura'
 
-/** Words for mountains that, beside the sea, mean its edge. */
+/** Words for mountains that, together with the sea, mean its shore. */
 export const CLIFF = 'cliff cliffs'
 
-/** Words for the sea that mean its edge. */
+/** Words for the sea that mean its shore. */
 export const BEACH = 'beach beaches shore seashore coast coastline seaside'
 
 export const LOCATION_WORDS: Readonly<Record<Location, string>> = {

@@ -1,4 +1,4 @@
-// An output gets its final name when it is whole, so that whoever looks into the folder never finds half a file.
+// Writes an output under a temporary name and renames it, so that no partial file is visible.
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,6 +1,5 @@
-// Letters as outlines. sharp carries no fonts and a server has none installed, so text in an SVG would come out as
-// empty boxes; the glyphs of an open font (Inter, OFL-1.1) are drawn as paths instead. Rejected: FONTCONFIG_FILE, which
-// must be set before sharp is first loaded anywhere in the process.
+// Text as outlines. sharp has no fonts and servers often have none, so text in an SVG would become empty boxes; the glyphs
+// of Inter (OFL-1.1) are drawn as paths. Rejected: FONTCONFIG_FILE, which must be set before sharp is first loaded.
 //
 // @fontsource/inter ships one small file per script; a character takes the first one that has it.
 import { readFile } from 'node:fs/promises'

@@ -1,5 +1,4 @@
-// Where the reference images stand when there are several: as prints in rows, those of a row equally high, as large as
-// the room allows.
+// The layout of several reference images: rows of prints of the same height, as large as the room allows.
 
 export interface Card {
   readonly x: number
@@ -25,7 +24,7 @@ export function placeCards(
   ratios: readonly number[],
   side: number = ROOM.side,
 ): Card[] {
-  // A strip of 20:1 would be a line on the picture; it keeps its ratio only up to 4:1 and is cropped beyond.
+  // Ratios beyond 4:1 are cropped: a strip of 20:1 would be a line.
   const shapes = ratios.map((ratio) => Math.min(4, Math.max(0.25, ratio)))
   const room = { width: (1 - 2 * side) * width, height: (ROOM.bottom - ROOM.top) * height }
   const gap = GAP * Math.min(width, height)

@@ -1,5 +1,5 @@
-// The reference images, opened. They come from the network by way of a stranger's URL, so nothing is assumed: bytes
-// that are missing, damaged, too large or no picture become a labelled placeholder, never a failed run.
+// Opens the reference images. They are untrusted: bytes that are missing, damaged, too large or not an image become a
+// labelled placeholder, and never fail the run.
 import type { Sharp } from 'sharp'
 import { pixels } from '../scenery/svg.js'
 import type { Size } from '../sizes.js'

@@ -61,7 +61,7 @@ export function desert(stage: Stage, random: Random): Land {
   }
 }
 
-/** Whatever stands along a line of land, in groups with gaps. */
+/** Trees along a line of land, in groups with gaps. */
 export function row(
   stage: Stage,
   random: Random,
@@ -110,7 +110,7 @@ function caps(stage: Stage, line: readonly Point[], share: number, shade: Colour
   )
 }
 
-/** The side of a dune that the light does not reach. */
+/** The shaded sides of the dunes. */
 function shadowSide({ palette, light, scale }: Stage, line: readonly Point[], shade: Colour): string {
   const dark = hex(mix(shade, palette.front, 0.28))
   const crests = line.filter(

@@ -1,4 +1,4 @@
-// One row per place: how its land (or water, or streets) in front of the sky comes about.
+// The function that draws each place's land.
 import type { Random } from '../random.js'
 import type { Location } from '../vocabulary.js'
 import { city } from './city.js'

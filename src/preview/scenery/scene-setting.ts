@@ -1,4 +1,4 @@
-// What all pictures of one prompt share: its place, its colours, the side its light comes from, who is in it.
+// What all shots of one run share: place, colours, the position of the light, and the cast.
 import { roleOf } from '../cast/roles.js'
 import { type Palette, paletteFor } from '../palette.js'
 import { between, pick, type Random, randomFrom } from '../random.js'
@@ -7,17 +7,17 @@ import type { Location } from '../vocabulary.js'
 
 export interface Setting {
   readonly prompt: string
-  /** What the dice are thrown from. */
+  /** Seeds the random numbers. */
   readonly seed: string
   readonly reading: Reading
   readonly place: Location
   readonly palette: Palette
   readonly actors: readonly Actor[]
-  /** Where the light stands, as shares of the width and of what lies above the horizon. */
+  /** The position of the light, as shares of the width and of the height above the horizon. */
   readonly light: { readonly x: number; readonly y: number }
 }
 
-/** Who is at home where, when the prompt does not say where they are. */
+/** The place of a subject when the prompt names none. */
 const RESIDENTS: Readonly<Partial<Record<Location, string>>> = {
   desert: 'camel scorpion cactus snake racing-car',
   mountains: 'penguin polar-bear skier snowboarder goat eagle castle mount-fuji dragon person-climbing',
@@ -41,7 +41,7 @@ const PRODUCTS =
 const HOMELY = ['hills', 'forest', 'mountains', 'hills'] as const
 const BLOSSOMING = ['forest', 'hills'] as const
 const SCENES = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
-/** Small life for a place where nobody is named, so that there is something to look at and a scale to see it by. */
+/** A subject for prompts that name none, so that a scene has a focus and a scale. */
 const GUESTS: Readonly<Partial<Record<Location, readonly [string, ...string[]]>>> = {
   mountains: ['hut', 'eagle', 'person-walking', 'tent', 'goat'],
   hills: ['house-with-garden', 'horse', 'kite', 'deciduous-tree', 'ewe', 'person-walking'],
@@ -56,7 +56,7 @@ const GUESTS: Readonly<Partial<Record<Location, readonly [string, ...string[]]>>
   studio: ['wrapped-gift', 'potted-plant', 'gem-stone'],
 }
 
-/** With `runId`, each run of one prompt gets a picture of its own. */
+/** With `runId`, each run of one prompt gets a different picture. */
 export function settingFor(prompt: string, runId?: string): Setting {
   const reading = readPrompt(prompt)
   const seed = runId === undefined ? prompt : `${prompt}\n${runId}`

@@ -1,7 +1,6 @@
-// The MP4 that we hand out: `moov` first, so that a player begins while the rest is still arriving; key frames listed;
-// BT.709 declared; no clock, so that the same frames are the same bytes. Written out whole instead of moving the
-// encoder's own `moov` and shifting its offsets, which would have kept the faults that track.ts names. A muxer package
-// (mediabunny, mp4box) would do it too, with a megabyte of code for one track of one kind.
+// Writes the MP4: `moov` first, so that playing starts during the download; key frames listed; BT.709 declared; no creation
+// time, so that the same frames give the same bytes. Not the encoder's own `moov` with shifted offsets, which lacks what
+// encoder-mp4.ts lists, and not mediabunny, which always writes the time of day.
 import type { Size } from '../../sizes.js'
 import { box, fullBox, numbers, shorts } from './boxes.js'
 import type { Track } from './encoder-mp4.js'

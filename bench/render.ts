@@ -10,10 +10,10 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createPreviewEngine } from '../src/preview/index.js'
-import { videoRequest } from '../src/preview/request.js'
-import { findFfmpeg, openFfmpeg } from '../src/preview/video/ffmpeg.js'
+import { videoRequest } from '../src/preview/render-request.js'
+import { findFfmpeg, openFfmpeg } from '../src/preview/video/ffmpeg-encoder.js'
 import { prepareFilm, shoot } from '../src/preview/video/film.js'
-import { openWasmEncoder } from '../src/preview/video/wasm.js'
+import { openWasmEncoder } from '../src/preview/video/wasm-encoder.js'
 import type { Kind } from '../src/protocol/models.js'
 
 interface Case {

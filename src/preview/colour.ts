@@ -12,7 +12,7 @@ export function colour(lightness: number, chroma: number, hue: number): Colour {
   return { lightness: clamp(lightness), chroma: Math.max(0, chroma), hue: ((hue % 360) + 360) % 360 }
 }
 
-/** The colour as `#rrggbb`; what sRGB cannot show is cut off per channel. */
+/** The colour as `#rrggbb`, clipped to sRGB per channel. */
 export function hex({ lightness, chroma, hue }: Colour): string {
   const a = chroma * Math.cos((hue * Math.PI) / 180)
   const b = chroma * Math.sin((hue * Math.PI) / 180)
@@ -43,8 +43,8 @@ export function parseHex(text: string): Colour {
 }
 
 /**
- * `amount` 0 is the first colour, 1 the second, on a straight line through OKLab. Going round the wheel of hues was
- * rejected: a turquoise sea under a golden light came out green.
+ * `amount` 0 is the first colour, 1 the second, on a straight line through OKLab. Interpolating the hue was rejected: a
+ * turquoise sea in golden light became green.
  */
 export function mix(one: Colour, other: Colour, amount: number): Colour {
   const [from, to] = [one, other].map(({ chroma, hue }) => {

@@ -1,5 +1,5 @@
-// Grain: a picture of smooth skies has bands, since 8 bits hold no more than 255 steps; a little noise hides them, and
-// looks like film. It is the same noise in all three channels, so that it is light and not colour.
+// Grain: 8 bits show banding in smooth skies, and a little noise hides it. The same in all three channels, so that it
+// changes brightness and not colour.
 import { randomFrom } from './random.js'
 
 const SIDE = 256
@@ -12,7 +12,7 @@ function noise(strength: number): Int8Array {
 
 const tiles = new Map<number, Int8Array>()
 
-/** Lays grain over a picture of `channels` bytes a pixel, of which the first `painted` take it. In place. */
+/** Adds grain in place to the first `painted` of the `channels` bytes of each pixel. */
 export function layGrain(
   pixels: Uint8Array,
   width: number,

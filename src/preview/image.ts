@@ -1,21 +1,21 @@
-// One picture: the scene, the reference images, the lettering, in that order, at the exact size.
+// Draws one picture: the scene, the reference images and the caption, in that order.
 import type { Sharp } from 'sharp'
 import { raceAbort } from '../host/abort.js'
 import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
 import { layGrain } from './grain.js'
 import { drawCaption, type Lettering, loadLettering } from './lettering/caption.js'
-import { placeFile } from './place.js'
+import { backdropOf, openReferences, type ReferenceImage } from './references/open-references.js'
 import { layPrints } from './references/prints.js'
-import { backdropOf, openReferences, type Reference } from './references/reference.js'
-import type { ImageRequest } from './request.js'
+import type { ImageRequest } from './render-request.js'
 import { composeScene, type Scene } from './scenery/scene.js'
-import { type Setting, settingFor } from './scenery/setting.js'
+import { type Setting, settingFor } from './scenery/scene-setting.js'
 import type { Framing } from './scenery/stage.js'
 import { pixels, stageSvg } from './scenery/svg.js'
 import { imageSize, type Size } from './sizes.js'
+import { writeOutput } from './write-output.js'
 
 const NAME = 'picture.png'
-/** In steps of 255: as much as hides the bands of a night sky. */
+/** Out of 255; enough to hide banding in a night sky. */
 const GRAIN = 3
 const FRAMINGS = { close: 'close', wide: 'wide', aerial: 'wide', none: 'middle' } as const
 
@@ -25,14 +25,14 @@ export async function renderImage(request: ImageRequest, job: RenderJob): Promis
   const framing: Framing = FRAMINGS[setting.reading.view ?? 'none']
   const lettering = await loadLettering()
   const references = await raceAbort(openReferences(job.references), job.signal)
-  // Prints lie on the place alone: half a fox looking out from behind one is no composition.
+  // Prints would half hide the actors, so they are laid on the place alone.
   const cast = references.length > 0 ? [] : setting.actors
   const scene = composeScene({ ...setting, actors: cast }, { size, framing, number: 0 })
   job.onProgress?.(0.2)
 
   const png = await raceAbort(paint(size, scene, references, setting, lettering), job.signal)
   job.onProgress?.(0.95)
-  await placeFile(job.folder, NAME, [png], job.signal)
+  await writeOutput(job.folder, NAME, [png], job.signal)
   job.onProgress?.(1)
   return { name: NAME, contentType: 'image/png' }
 }
@@ -40,16 +40,16 @@ export async function renderImage(request: ImageRequest, job: RenderJob): Promis
 async function paint(
   size: Size,
   scene: Scene,
-  references: readonly Reference[],
+  references: readonly ReferenceImage[],
   { palette, prompt }: Setting,
   lettering: Lettering,
 ): Promise<Buffer> {
   const sharp = await pixels()
   const caption = drawCaption(scene, lettering, palette, { prompt, label: '' })
   const only = backdropOf(references, size)
-  // A single reference is the picture itself (image editing).
+  // A single reference fills the frame (image editing).
   const ground = stageSvg(size, scene, scene.planes.map(({ drawing }) => drawing).join(''))
-  // A photograph has a grain of its own.
+  // A photograph needs no grain.
   const base: Sharp =
     only === undefined ? await grained(ground, size) : sharp(await only(size.width, size.height))
   const prints =

@@ -1,18 +1,17 @@
-// The preview renderer: what `rushes` draws when no generative model stands behind the local service. It sets a
-// storyboard frame from the words of the prompt (its colours, its hour, its place, its subject), puts the reference
-// images into it, letters the prompt beneath, and says on every picture that it is a preview. The files are real:
-// the exact size that was asked for, PNG, or H.264 in MP4 that begins to play before it has arrived whole.
+// The preview renderer, the local service's built-in engine. It draws a storyboard frame from the words of the prompt
+// (colours, time of day, place, subject), adds the reference images, writes the prompt beneath, and marks every picture as
+// a preview. The files are real: PNG of the requested size, or H.264 in a fast-start MP4.
 //
 // The same run and input give the same bytes for one version of `rushes` on one kind of machine; the letters and the
 // drawing come from packages, never from the system's fonts.
 //
-// Limits: it understands a few hundred English words and takes the rest as a seed; its letters are Latin, Greek and
-// Cyrillic (lettering/drawable.ts says what becomes of the others).
+// Limits: it knows some thousand English words, and the others only seed the random numbers; captions are in Latin, Greek
+// and Cyrillic (lettering/drawable.ts has the others).
 import type { Engine } from '../service/engines/engine.js'
-import { imageRequest, videoRequest } from './request.js'
+import { imageRequest, videoRequest } from './render-request.js'
 
 export interface PreviewOptions {
-  /** Folders in which an ffmpeg is looked for, as in PATH, which is the default; '' for none. */
+  /** The folders to find ffmpeg in, as in PATH, which is the default; '' to use none. */
   readonly searchPath?: string | undefined
 }
 
@@ -20,7 +19,7 @@ export function createPreviewEngine({ searchPath = process.env.PATH }: PreviewOp
   return {
     async render(job) {
       job.signal.throwIfAborted()
-      // The two halves load sharp, the font reader and the encoder: nobody pays for them before the first picture.
+      // Loaded with the first job: sharp, the font reader and the encoder take time.
       if (job.kind === 'image') {
         const { renderImage } = await import('./image.js')
         return [await renderImage(imageRequest(job.input), job)]

@@ -2,11 +2,11 @@
 // season give the land, and colour words pull both towards themselves. Planes further away are mixed with the air at
 // the horizon: that one rule is the depth of every picture.
 import { type Colour, colour, mix } from './colour.js'
+import type { Tint } from './colour-words.js'
+import { type HourLight, LIGHTS, landOf } from './hours-and-lands.js'
 import { between, pick, type Random } from './random.js'
-import { LIGHTS, type LightOf, landOf } from './skies.js'
-import type { Tint } from './tints.js'
-import type { Hour, Place } from './vocabulary.js'
-import type { Reading } from './words.js'
+import type { Reading } from './read-prompt.js'
+import type { Hour, Location } from './vocabulary.js'
 
 export interface Palette {
   readonly hour: Hour
@@ -24,7 +24,7 @@ export interface Palette {
   readonly near: Colour
   /** What stands between the camera and the scene: nearly black by night. */
   readonly front: Colour
-  /** A clear colour for what has none of its own: coats, abstract shapes, the bar beside the caption. */
+  /** For things without a colour of their own: coats, abstract shapes, the bar beside the caption. */
   readonly accent: Colour
   readonly second: Colour
   /** Darkest and lightest: the ground of the lettering, and the lettering. */
@@ -32,18 +32,18 @@ export interface Palette {
   readonly paper: Colour
 }
 
-export function hourFor(reading: Reading, place: Place, random: Random): Hour {
+export function hourFor(reading: Reading, place: Location, random: Random): Hour {
   const rolled = pick(random, ['dawn', 'day', 'day', 'dusk', 'dusk', 'night'] as const)
   const isFree = place === 'city' || (reading.place === undefined && reading.actors.length === 0)
   if (reading.hour !== undefined) return reading.hour
   if (place === 'space') return 'night'
   if (place === 'underwater' || place === 'table' || place === 'studio')
     return rolled === 'night' ? 'dusk' : 'day'
-  // Nobody who asks for a tropical beach means it by night.
+  // Night only where it is asked for, or where it suits.
   return rolled === 'night' && !isFree ? 'day' : rolled
 }
 
-export function paletteFor(reading: Reading, place: Place, random: Random): Palette {
+export function paletteFor(reading: Reading, place: Location, random: Random): Palette {
   const hour = hourFor(reading, place, random)
   const light = LIGHTS[hour]
   const tint = reading.tints[0] ?? themeOf(place, random)
@@ -88,24 +88,13 @@ export function paletteFor(reading: Reading, place: Place, random: Random): Pale
 
 function withoutColour(palette: Palette): Palette {
   const grey = (shade: Colour) => colour(shade.lightness, 0, 0)
-  const shades = [
-    'light',
-    'ambient',
-    'far',
-    'middle',
-    'near',
-    'front',
-    'accent',
-    'second',
-    'ink',
-    'paper',
-  ] as const
-  const sky = palette.sky.map(grey) as unknown as Palette['sky']
-  return { ...palette, sky, ...Object.fromEntries(shades.map((name) => [name, grey(palette[name])])) }
+  const { hour: _, isMonochrome: __, sky, ...shades } = palette
+  const greys = Object.fromEntries(Object.entries(shades).map(([name, shade]) => [name, grey(shade)]))
+  return { ...palette, ...greys, sky: sky.map(grey) as unknown as Palette['sky'] }
 }
 
-/** Where no colour is named, only what is not nature takes one from the dice. */
-function themeOf(place: Place, random: Random): Tint | undefined {
+/** A random colour, for places that are not nature, when the prompt names none. */
+function themeOf(place: Location, random: Random): Tint | undefined {
   const hue = random() * 360
   return place === 'abstract' || place === 'studio' || place === 'space' ? { hue, strength: 1 } : undefined
 }
@@ -119,14 +108,14 @@ function pulled(shade: Colour, tint: Tint | undefined, amount: number): Colour {
   return mix(shade, colour(lightness, chroma, tint.hue), amount)
 }
 
-function lit(land: Colour, { ambient, gain }: LightOf): Colour {
+function lit(land: Colour, { ambient, gain }: HourLight): Colour {
   const leaned = mix(land, colour(land.lightness, land.chroma, ambient.hue), (1 - gain) * 0.5)
   return colour(land.lightness * gain, leaned.chroma * (0.45 + 0.55 * gain), leaned.hue)
 }
 
 const mixed = (one: number, other: number, amount: number): number => one + (other - one) * amount
 
-/** A yellow as dark as a good red is mud: hues around 100 degrees are at their best when light. */
+/** Yellows (around 100 degrees) look muddy when as dark as a strong red. */
 function brightness(hue: number): number {
   return 0.62 + 0.22 * Math.max(0, Math.cos(((hue - 100) * Math.PI) / 180)) ** 2
 }

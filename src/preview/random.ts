@@ -1,9 +1,9 @@
-// Chance that repeats itself: the same words always draw the same picture.
+// Seeded random numbers: the same seed draws the same picture.
 
 /** Returns numbers from 0 (included) to 1 (excluded). */
 export type Random = () => number
 
-/** FNV-1a over UTF-16 units picks the start, mulberry32 goes on from there: small, and the same on every machine. */
+/** mulberry32, seeded by FNV-1a over UTF-16 units: small, and the same on every machine. */
 export function randomFrom(seed: string): Random {
   let state = 0x811c9dc5
   for (let index = 0; index < seed.length; index++) {

@@ -1,6 +1,6 @@
 // Pixels from the words of the request. Every side is even: H.264 in yuv420p halves both, and a picture and a film of
 // the same shape should agree.
-import type { ImageRequest, VideoRequest } from './request.js'
+import type { ImageRequest, VideoRequest } from './render-request.js'
 
 /** Width and height in pixels. */
 export interface Size {

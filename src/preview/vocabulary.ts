@@ -1,14 +1,13 @@
-// The words the renderer knows beside colours (tints.ts) and nouns (cast/). English, because that is what most prompts
-// are written in; foreign.ts brings the commonest words of other languages here. A word in none of the lists is no
-// mistake, it only moves the dice.
+// The words that the renderer knows beside colours (colour-words.ts) and nouns (cast/). foreign-words.ts translates the
+// most common ones of other languages. Other words only seed the random numbers.
 
 export type Hour = 'dawn' | 'day' | 'dusk' | 'night' | 'grey'
 export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
 export type Weather = 'rain' | 'snow' | 'fog' | 'storm'
-/** What is in the sky for its own sake. */
-export type Sight = 'aurora' | 'fireworks' | 'rainbow'
+/** A spectacle in the sky. */
+export type SkyEvent = 'aurora' | 'fireworks' | 'rainbow'
 export type View = 'close' | 'wide' | 'aerial'
-export type Place =
+export type Location =
   | 'mountains'
   | 'hills'
   | 'sea'
@@ -57,7 +56,7 @@ export const WEATHERS: Readonly<Record<Weather, string>> = {
   fog: 'fog foggy mist misty haze hazy',
 }
 
-export const SIGHTS: Readonly<Record<Sight, string>> = {
+export const SKY_EVENTS: Readonly<Record<SkyEvent, string>> = {
   aurora: 'aurora northern-lights southern-lights polar-lights',
   fireworks: 'firework fireworks',
   rainbow: 'rainbow rainbows',
@@ -69,16 +68,16 @@ export const VIEWS: Readonly<Record<View, string>> = {
   aerial: 'aerial drone bird-eye birds-eye overhead top-down from-above above satellite-view eye-view',
 }
 
-/** Words for spring that mean its trees. */
+/** Words for spring that mean trees in blossom. */
 export const BLOSSOM = 'blossom blossoms cherry-blossom sakura'
 
-/** Words for mountains that, beside the sea, mean its edge. */
+/** Words for mountains that, together with the sea, mean its shore. */
 export const CLIFF = 'cliff cliffs'
 
-/** Words for the sea that mean its edge. */
+/** Words for the sea that mean its shore. */
 export const BEACH = 'beach beaches shore seashore coast coastline seaside'
 
-export const PLACE_WORDS: Readonly<Record<Place, string>> = {
+export const LOCATION_WORDS: Readonly<Record<Location, string>> = {
   mountains:
     'mountain mountains alps alpine peak peaks cliff cliffs ridge canyon himalaya himalayas volcano glacier fjord everest',
   hills:

@@ -7,10 +7,10 @@ import { iconBody, iconOfEmoji } from '../../src/preview/cast/icons.js'
 import { repaint } from '../../src/preview/cast/repaint.js'
 import { ROLES, roleCalled } from '../../src/preview/cast/roles.js'
 import { colour, hex, mix, parseHex } from '../../src/preview/colour.js'
-import { inEnglish } from '../../src/preview/foreign.js'
+import { TINTS } from '../../src/preview/colour-words.js'
+import { inEnglish } from '../../src/preview/foreign-words.js'
 import { inLight } from '../../src/preview/scenery/lighting.js'
-import { settingFor } from '../../src/preview/scenery/setting.js'
-import { TINTS } from '../../src/preview/tints.js'
+import { settingFor } from '../../src/preview/scenery/scene-setting.js'
 
 test('every role has a picture, and is called by its own name', () => {
   for (const { icon } of ROLES) {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Size } from '../../src/preview/sizes.js'
 import { windowOn } from '../../src/preview/video/camera.js'
 import { composeFrame, dissolve } from '../../src/preview/video/compose.js'
-import { layerFromRgba } from '../../src/preview/video/film-layer.js'
+import { type ColourChannel, type FilmLayer, layerFromRgba } from '../../src/preview/video/film-layer.js'
 
 const WHOLE = { left: 0, top: 0, width: 1, height: 1 }
 
@@ -92,6 +92,68 @@ test('a frame that is held dissolves into the next', () => {
   expect(shares).toEqual([...shares].sort((one, other) => one - other))
   expect(shares[0]).toBeLessThan(20)
   expect(shares[4]).toBe(235)
+  // Rounded, not cut off.
+  const frame = Uint8Array.of(10)
+  dissolve(frame, Uint8Array.of(11), 128)
+  expect(frame[0]).toBe(11)
+})
+
+test('two layers seen through a window are mixed between four pixels each, in every tile', () => {
+  const stage = { width: 80, height: 44 }
+  let seed = 11
+  const noise = () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
+    return seed >> 23
+  }
+  // Areas that are opaque, empty, and mixed.
+  const alphaAt = (row: number, column: number) => (row > 20 ? noise() : column < 40 ? 255 : 0)
+  const [below, above] = [() => 255, alphaAt].map((alpha) =>
+    layerFromRgba(
+      Uint8Array.from({ length: stage.width * stage.height * 4 }, (_, at) =>
+        at % 4 < 3 ? noise() : alpha(Math.floor(at / 4 / stage.width), ((at / 4) % stage.width) | 0),
+      ),
+      stage,
+    ),
+  ) as [FilmLayer, FilmLayer]
+  const window = { left: 0.07, top: 0.05, width: 0.88, height: 0.86 }
+  const frame = new Uint8Array(PIXELS * 1.5)
+  composeFrame(
+    frame,
+    size,
+    [below, above].map((layer) => ({ layer, window })),
+  )
+
+  const across = (start: number, extent: number, length: number, pixels: number, pixel: number) => {
+    const place = Math.min(
+      length - 1,
+      Math.max(0, start * length + (pixel + 0.5) * ((extent * length) / pixels) - 0.5),
+    )
+    const lower = Math.min(length - 2, Math.floor(place))
+    return [lower, place - lower] as const
+  }
+  for (const [plane, name, half] of [
+    [0, 'luma', 1],
+    [0, 'chroma', 2],
+    [1, 'chroma', 2],
+  ] as const) {
+    const [width, height] = [size.width / half, size.height / half]
+    const offset = name === 'luma' ? 0 : PIXELS + (plane * PIXELS) / 4
+    for (let at = 0; at < width * height; at++) {
+      const sample = (layer: FilmLayer, values: (channel: ColourChannel) => Uint8Array | undefined) => {
+        const channel = layer[name]
+        const [row, down] = across(window.top, window.height, channel.height, height, Math.floor(at / width))
+        const [column, right] = across(window.left, window.width, channel.width, width, at % width)
+        const value = (y: number, x: number) => values(channel)?.[(row + y) * channel.width + column + x] ?? 0
+        const line = (y: number) => value(y, 0) * (1 - right) + value(y, 1) * right
+        return line(0) * (1 - down) + line(1) * down
+      }
+      const alpha = sample(above, (channel) => channel.alpha) / 255
+      const expected =
+        sample(above, ({ values }) => values[plane]) +
+        sample(below, ({ values }) => values[plane]) * (1 - alpha)
+      expect(Math.abs((frame[offset + at] ?? 0) - expected), `${name} ${plane} ${at}`).toBeLessThan(2.5)
+    }
+  }
 })
 
 /** What BT.709 says of a pixel in 1/65536, times its transparency; four pixels make one of the colour differences. */
@@ -150,4 +212,7 @@ test.each([
     { layer, window },
   ])
   expect(frame).toEqual(reckon(rgba, width, seen))
+  // Of four pixels' alphas the mean, rounded.
+  const four = [3, 7, width * 4 + 3, width * 4 + 7].reduce((sum, at) => sum + (rgba[at] ?? 0), 0)
+  expect(layer.chroma.alpha[0]).toBe(Math.round(four / 4))
 })

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { placeCards } from '../../src/preview/references/cards.js'
 import { composeScene } from '../../src/preview/scenery/scene.js'
-import { settingFor } from '../../src/preview/scenery/setting.js'
-import { PLACE_WORDS } from '../../src/preview/vocabulary.js'
+import { settingFor } from '../../src/preview/scenery/scene-setting.js'
+import { LOCATION_WORDS } from '../../src/preview/vocabulary.js'
 
-const PLACES = Object.keys(PLACE_WORDS)
+const LANDS = Object.keys(LOCATION_WORDS)
 const SIZES = [
   { width: 1680, height: 720 },
   { width: 720, height: 1280 },
@@ -24,8 +24,8 @@ test('the same prompt composes the same scene, another prompt another one', () =
   expect(sceneOf('a fox')).not.toEqual(sceneOf('a fox.'))
 })
 
-test.each(PLACES)('%s: five planes of sound numbers at every shape, with whoever is in it', (place) => {
-  const word = PLACE_WORDS[place as keyof typeof PLACE_WORDS].split(' ')[0]
+test.each(LANDS)('%s: five planes of sound numbers at every shape, with whoever is in it', (place) => {
+  const word = LOCATION_WORDS[place as keyof typeof LOCATION_WORDS].split(' ')[0]
   expect(settingFor(`${word}`).place).toBe(place)
   for (const [index, cast] of CASTS.entries()) {
     const prompt = `${word} with ${cast} ${WEATHERS[index % WEATHERS.length]}`
@@ -68,7 +68,7 @@ test('each run of one prompt is another scene, the same run the same one', () =>
 })
 
 test('names within one plane are given once', () => {
-  for (const place of PLACES) {
+  for (const place of LANDS) {
     for (const { drawing } of sceneOf(`${place} with three foxes, two boats and a house, night`).planes) {
       const names = [...drawing.matchAll(/ id="([^"]+)"/g)].map(([, name]) => name)
       expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { glossOf } from '../../src/preview/foreign.js'
+import { glossOf } from '../../src/preview/foreign-words.js'
 import { drawableText } from '../../src/preview/lettering/drawable.js'
 import { loadFont } from '../../src/preview/lettering/font.js'
 import { wrapText } from '../../src/preview/lettering/wrap.js'

@@ -1,11 +1,11 @@
-// Bodies for heads. A third of the set's animals, and all of its plain people, are faces alone; on a hill a face is a
-// balloon. Each body is drawn under the head, facing us, in the head's own colours.
+// Bodies for figures that are only a head, as a third of the animals and all plain people of the set are. Each is drawn
+// under the head, from the front, in the head's colours.
 import { type Colour, colour, hex, mix, parseHex } from '../colour.js'
-import type { Tint } from '../tints.js'
+import type { Tint } from '../colour-words.js'
 import { iconBody } from './icons.js'
 import { repaint } from './repaint.js'
 
-/** A drawing in its own unit: it is `width` x `height`, its foot at the bottom edge. */
+/** A drawing of `width` x `height`, with its foot at the bottom edge. */
 export interface Figure {
   readonly width: number
   readonly height: number
@@ -35,7 +35,7 @@ const FURS: Readonly<Record<string, Fur>> = {
   robot: { coat: '#d3d3d3', belly: '#3b3f58', legs: '#9b9b9b', tail: 'none' },
 }
 
-/** `coat` is what people wear; `tint` is the colour that was said of an animal. */
+/** `coat` is the colour of a person's coat, `tint` the colour that the prompt gives an animal. */
 export function figureWithBody(icon: string, coat: Colour, tint: Tint | undefined): Figure {
   const head = iconBody(icon) ?? ''
   const fur = FURS[icon]
@@ -80,7 +80,7 @@ function tailOf(kind: Fur['tail'], coat: string, belly: string, legs: string): s
   return `<path d="${brush}" fill="${coat}"/><path d="${tip}" fill="${kind === 'ringed' ? legs : belly}"/>${rings}`
 }
 
-/** Somebody in a long coat. */
+/** A person in a long coat. */
 function person(head: string, coat: Colour, skirt: boolean): Figure {
   const main = hex(coat)
   const dark = hex(mix(coat, colour(0.2, 0.04, 280), 0.38))

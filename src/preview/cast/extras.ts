@@ -1,4 +1,4 @@
-// What prompts ask for and the set lacks, drawn by us in its manner and in its box of 32 x 32, foot at 30.
+// Figures that the set lacks, drawn in its style, in its box of 32 x 32 with the foot at 30.
 
 export const EXTRAS: Readonly<Record<string, string>> = {
   'hot-air-balloon':

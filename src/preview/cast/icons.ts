@@ -1,7 +1,6 @@
-// The pictures themselves: Fluent Emoji by Microsoft (MIT), flat, cut by figures.mjs. It has animals, people, vehicles,
-// buildings and food in colour and in one hand, and a licence that asks for its notice alone. Laid beside it: Game Icons
-// (CC BY 3.0) has a standing fox, but one colour and many hands; Noto (25 MB) is shaded and small in detail; OpenMoji and
-// Twemoji have licences (CC BY-SA, CC BY) that would reach into every picture drawn.
+// The figures: Fluent Emoji by Microsoft (MIT), flat, cut by figures.mjs. Compared: Game Icons (CC BY 3.0) have one colour
+// and many styles, Noto (25 MB) is shaded and small in detail, and the licences of OpenMoji and Twemoji (CC BY-SA, CC BY)
+// would apply to every picture drawn.
 import { EXTRAS } from './extras.js'
 import { FIGURES } from './figures.mjs'
 
@@ -24,7 +23,7 @@ for (const [name, [codes] = ['']] of Object.entries(icons)) {
   if (!byCharacters.has(plain)) byCharacters.set(plain, name)
 }
 
-/** The name of an emoji's picture; whatever its skin, and mostly whatever its sex, since the set was cut to one each. */
+/** The figure of an emoji, regardless of its skin tone, and mostly of its gender. */
 export function iconOfEmoji(emoji: string): string | undefined {
   const plain = plainEmoji(emoji)
   const [first = ''] = plain.split('\u200d')

@@ -1,4 +1,4 @@
-// The cast: which picture plays what, and how it meets the ground.
+// Which figure a word calls, and how it is placed in a scene.
 import { CAST } from './cast-list.js'
 
 export type Stance =
@@ -6,13 +6,13 @@ export type Stance =
   | 'stand'
   /** A head alone, for which a body is drawn. */
   | 'head'
-  /** Cut off at the chest: it looks over the edge of what is nearest. */
+  /** Cut off at the chest, behind a ledge. */
   | 'bust'
   /** In the air. */
   | 'fly'
   /** In the water, up to its waterline. */
   | 'float'
-  /** Buildings, trees, rocks: large, and behind whoever else there is. */
+  /** Buildings, trees, rocks: large, and behind the other actors. */
   | 'landmark'
   /** Lies or stands on a table: food, flowers, products. */
   | 'thing'
@@ -57,7 +57,7 @@ export function roleOf(icon: string): Role {
   return byIcon.get(icon) ?? { icon, stance: 'thing' }
 }
 
-/** Words of the tables that mean several, though no rule of grammar says so. */
+/** Plurals that have an entry of their own in the list. */
 const PLURALS: ReadonlySet<string> = new Set(
   'birds balloons hot-air-balloons lanterns wolves mice geese ships people couple friends crowd family flock cattle houses village bikes children pups'.split(
     ' ',

@@ -1,7 +1,7 @@
-// What is written on a frame: the prompt on a dark foot, and at the top the mark that says what this is. One SVG
-// drawing in stage units, the same for a picture and for every frame of a shot.
+// The lettering of a frame: the prompt on a dark gradient at the bottom, and at the top the mark of the renderer. One SVG
+// drawing in stage units.
 import { hex } from '../colour.js'
-import { glossOf } from '../foreign.js'
+import { glossOf } from '../foreign-words.js'
 import type { Palette } from '../palette.js'
 import { box, path, short } from '../scenery/drawing.js'
 import type { Size } from '../sizes.js'
@@ -15,8 +15,8 @@ export interface Lettering {
   readonly label: Font
 }
 
-/** No frame has room for more; a prompt may be megabytes long. */
-const MOST_CHARACTERS = 4000
+/** More than a frame has room for; a prompt may be megabytes long. */
+const MAX_CHARACTERS = 4000
 const MARK = 'rushes preview'
 const TEXT_SIZE = 31
 const LINE = 42
@@ -28,7 +28,7 @@ export async function loadLettering(): Promise<Lettering> {
   return { text, label }
 }
 
-/** `label` stands at the top right (which shot this is), and may be empty. */
+/** `label` is shown at the top right (the number of the shot), and may be empty. */
 export function drawCaption(
   stage: Size,
   lettering: Lettering,
@@ -36,7 +36,7 @@ export function drawCaption(
   words: { readonly prompt: string; readonly label: string },
 ): string {
   const { width, height } = stage
-  const { text: written, icons } = standInForEmoji(words.prompt.slice(0, MOST_CHARACTERS))
+  const { text: written, icons } = standInForEmoji(words.prompt.slice(0, MAX_CHARACTERS))
   const font = withEmoji(lettering.text, icons.length)
   const prompt = drawableText(written, font.has, glossOf) || '(no words)'
   const most = width < height ? 5 : 3

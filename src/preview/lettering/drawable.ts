@@ -1,32 +1,15 @@
-// The prompt as it can be lettered. Inter, the font that comes with us, has Latin (with Vietnamese), Greek and Cyrillic.
-// For other scripts a row of empty boxes would say nothing and CJK fonts weigh 5 MB a weight, so each passage of them
-// becomes the name of its script in brackets, with what was understood of it, `[Han: fox, snow]`, and emoji are left out.
-// Right-to-left and Indic scripts would besides need shaping, which the font reader does not do.
+// The prompt in characters that the bundled font (Inter) has: Latin, Greek and Cyrillic. A passage in another script becomes
+// the script's name in brackets with its known words, `[Han: fox, snow]`: CJK fonts take 5 MB per weight, and right-to-left
+// and Indic scripts need shaping, which opentype.js does not do.
 
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\u2028\u2029]+/gu
 const EMOJI = /\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator}|\u20e3|\ufe0f/u
-const NAMED_SCRIPTS = [
-  'Han',
-  'Hangul',
-  'Arabic',
-  'Hebrew',
-  'Devanagari',
-  'Bengali',
-  'Tamil',
-  'Telugu',
-  'Thai',
-  'Lao',
-  'Khmer',
-  'Myanmar',
-  'Georgian',
-  'Armenian',
-  'Ethiopic',
-  'Sinhala',
-  'Tibetan',
-  'Mongolian',
-  'Cherokee',
-] as const
-const SCRIPTS = NAMED_SCRIPTS.map((name) => ({ name, test: new RegExp(`\\p{Script=${name}}`, 'u') }))
+const NAMED_SCRIPTS =
+  'Han Hangul Arabic Hebrew Devanagari Bengali Tamil Telugu Thai Lao Khmer Myanmar Georgian Armenian Ethiopic Sinhala Tibetan Mongolian Cherokee'
+const SCRIPTS = NAMED_SCRIPTS.split(' ').map((name) => ({
+  name,
+  test: new RegExp(`\\p{Script=${name}}`, 'u'),
+}))
 
 /**
  * One line of text of which every character is in the font or is a space.
@@ -40,7 +23,7 @@ export function drawableText(
 ): string {
   let text = ''
   let passage = ''
-  // Spaces and punctuation after a passage: they are in it when it goes on behind them.
+  // Spaces and punctuation after a passage, which belong to it if it continues.
   let gap = ''
   const close = () => {
     text += passage === '' ? gap : ` ${named(passage, glossOf)} ${gap}`
@@ -55,7 +38,7 @@ export function drawableText(
       } else gap += character
       continue
     }
-    // A mark belongs to the letter before it and is lost with it, or lost alone.
+    // A combining mark is dropped with its letter, or alone.
     if (/\p{Mark}/u.test(character)) passage += passage === '' ? '' : character
     else if (!EMOJI.test(character) && !/\p{Co}/u.test(character)) {
       passage += gap + character
@@ -69,7 +52,7 @@ export function drawableText(
     .trim()
 }
 
-/** `[Arabic: fox, snow]`: the script, and what the picture was drawn from. */
+/** `[Arabic: fox, snow]`. */
 function named(passage: string, glossOf: (passage: string) => readonly string[]): string {
   const name = /[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(passage)
     ? 'Japanese'

@@ -1,5 +1,5 @@
-// Emoji in a caption. While lines are broken each stands as one character of the private use area, which no font of
-// ours has and no prompt needs; then its picture is set in its place.
+// Emoji in a caption. For line breaking, each is replaced by one character of the private use area; then its figure is
+// drawn there.
 import { ICON_BOX, iconBody, iconOfEmoji } from '../cast/icons.js'
 import { short } from '../scenery/drawing.js'
 import type { Font } from './font.js'

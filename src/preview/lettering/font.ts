@@ -1,11 +1,10 @@
-// Letters as outlines. sharp carries no fonts and a server has none installed, so text in an SVG would come out as
-// empty boxes; the glyphs of an open font (Inter, OFL-1.1) are drawn as paths instead. Rejected: FONTCONFIG_FILE, which
-// must be set before sharp is first loaded anywhere in the process.
+// Text as outlines. sharp has no fonts and servers often have none, so text in an SVG would become empty boxes; the glyphs
+// of Inter (OFL-1.1) are drawn as paths. Rejected: FONTCONFIG_FILE, which must be set before sharp is first loaded.
 //
 // @fontsource/inter ships one small file per script; a character takes the first one that has it.
 import { readFile } from 'node:fs/promises'
 import type { Font as Face, Glyph, PathCommand } from 'opentype.js'
-import { partPath } from '../part.js'
+import { packagedFile } from '../packaged-file.js'
 import { short } from '../scenery/drawing.js'
 
 export interface Font {
@@ -16,17 +15,8 @@ export interface Font {
   outline(text: string, x: number, y: number, size: number): string
 }
 
-const SUBSETS = [
-  'latin',
-  'latin-ext',
-  'cyrillic',
-  'cyrillic-ext',
-  'greek',
-  'greek-ext',
-  'vietnamese',
-] as const
-
-type Subset = (typeof SUBSETS)[number]
+/** The build copies them (`FONT_SUBSETS` in build.mjs). */
+const SUBSETS = 'latin latin-ext cyrillic cyrillic-ext greek greek-ext vietnamese'.split(' ')
 
 interface Letter {
   readonly face: Face
@@ -37,12 +27,12 @@ interface Letter {
  * `weight` is one of Inter's: 500 for running text, 600 for labels. All subsets are 127 KB and take about 100 ms to
  * read, Latin alone a fifth of that.
  */
-export async function loadFont(weight: 500 | 600, subsets: readonly Subset[] = SUBSETS): Promise<Font> {
+export async function loadFont(weight: 500 | 600, subsets: readonly string[] = SUBSETS): Promise<Font> {
   const { default: opentype } = await import('opentype.js')
   const faces = await Promise.all(
     subsets.map(async (subset) => {
       const name = `inter-${subset}-${weight}-normal.woff`
-      const bytes = await readFile(partPath(name, `@fontsource/inter/files/${name}`))
+      const bytes = await readFile(packagedFile(name, `@fontsource/inter/files/${name}`))
       return opentype.parse(new Uint8Array(bytes).buffer as ArrayBuffer)
     }),
   )

@@ -1,5 +1,4 @@
-// Where the reference images stand when there are several: as prints in rows, those of a row equally high, as large as
-// the room allows.
+// The layout of several reference images: rows of prints of the same height, as large as the room allows.
 
 export interface Card {
   readonly x: number
@@ -12,12 +11,12 @@ export interface Card {
 const ROOM = { side: 0.05, top: 0.13, bottom: 0.76 } as const
 const GAP = 0.03
 /** How much higher than its share of the room a row may be. */
-const TALLEST = 1.5
+const MAX_ROW_SHARE = 1.5
 
 /**
  * One rectangle per image, in the unit of `width` and `height`, keeping each image's own ratio (width / height) and their
- * order. Of all ways to break them into rows (8,192 for fourteen) the one wins in which they are largest, the small ones
- * counting for more. `side` is the share of the width that stays free on either side.
+ * order. Of all numbers of rows, which share the images evenly, the one wins in which the smallest is largest. `side` is
+ * the share of the width that stays free on either side.
  */
 export function placeCards(
   width: number,
@@ -25,21 +24,13 @@ export function placeCards(
   ratios: readonly number[],
   side: number = ROOM.side,
 ): Card[] {
-  // A strip of 20:1 would be a line on the picture; it keeps its ratio only up to 4:1 and is cropped beyond.
+  // Ratios beyond 4:1 are cropped: a strip of 20:1 would be a line.
   const shapes = ratios.map((ratio) => Math.min(4, Math.max(0.25, ratio)))
   const room = { width: (1 - 2 * side) * width, height: (ROOM.bottom - ROOM.top) * height }
   const gap = GAP * Math.min(width, height)
-  let best: readonly Row[] = []
-  let most = -1
-  // Each bit says whether a row ends after the image of its place.
-  for (let breaks = 0; breaks < 2 ** Math.max(0, shapes.length - 1); breaks++) {
-    const rows = rowsOf(shapes, breaks, room, gap)
-    const shown = rows.reduce((sum, { shapes, height }) => sum + height * sumOf(shapes.map(Math.sqrt)), 0)
-    if (shown > most) {
-      most = shown
-      best = rows
-    }
-  }
+  const layouts = shapes.map((_, index) => rowsOf(shapes, index + 1, room, gap))
+  const lowest = (rows: readonly Row[]) => Math.min(...rows.map((row) => row.height))
+  const best = layouts.reduce((one, other) => (lowest(other) > lowest(one) ? other : one), layouts[0] ?? [])
   return layOut(best, width, ROOM.top * height + room.height / 2, gap)
 }
 
@@ -50,22 +41,19 @@ interface Row {
 
 function rowsOf(
   shapes: readonly number[],
-  breaks: number,
+  count: number,
   room: { readonly width: number; readonly height: number },
   gap: number,
 ): readonly Row[] {
-  const rows: number[][] = [[]]
-  for (const [index, shape] of shapes.entries()) {
-    rows.at(-1)?.push(shape)
-    if ((breaks >> index) & 1) rows.push([])
-  }
-  const free = room.height - gap * (rows.length - 1)
-  const tallest = (free / rows.length) * TALLEST
-  const heights = rows.map((row) =>
-    Math.min(tallest, (room.width - gap * (row.length - 1)) / Math.max(0.01, sumOf(row))),
-  )
-  const shrink = Math.max(0, Math.min(1, free / sumOf(heights)))
-  return rows.map((row, index) => ({ shapes: row, height: (heights[index] ?? 0) * shrink }))
+  const ends = Array.from({ length: count + 1 }, (_, row) => Math.round((row * shapes.length) / count))
+  const free = room.height - gap * (count - 1)
+  const rows = ends.slice(1).map((end, row) => {
+    const own = shapes.slice(ends[row], end)
+    const widest = (room.width - gap * (own.length - 1)) / sumOf(own)
+    return { shapes: own, height: Math.min((free / count) * MAX_ROW_SHARE, widest) }
+  })
+  const shrink = Math.max(0, Math.min(1, free / sumOf(rows.map((row) => row.height))))
+  return rows.map((row) => ({ ...row, height: row.height * shrink }))
 }
 
 function layOut(rows: readonly Row[], width: number, middle: number, gap: number): Card[] {

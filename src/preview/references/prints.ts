@@ -1,4 +1,4 @@
-// Reference images laid onto a scene: one alone fills the frame, several lie on it as prints.
+// ReferenceImage images laid onto a scene: one alone fills the frame, several lie on it as prints.
 import type { OverlayOptions } from 'sharp'
 import { hex } from '../colour.js'
 import type { Font } from '../lettering/font.js'
@@ -6,11 +6,11 @@ import type { Palette } from '../palette.js'
 import { box, path } from '../scenery/drawing.js'
 import type { Size } from '../sizes.js'
 import { placeCards } from './cards.js'
-import type { Reference } from './reference.js'
+import type { ReferenceImage } from './open-references.js'
 
 /** What sharp composites, back to front, onto a canvas of `size` pixels; `side` as in cards.ts. */
 export async function layPrints(
-  references: readonly Reference[],
+  references: readonly ReferenceImage[],
   size: Size,
   palette: Palette,
   label: Font,

@@ -1,16 +1,16 @@
-// Where everyone stands. The first actor is the subject: it stands on a third of the frame, away from the light;
-// others stand further back, buildings behind them all.
+// Positions and sizes of the cast. The first actor is the subject: on a third of the frame, away from the light. Others
+// are further back, and buildings behind them all.
 import { type Figure, figureWithBody } from '../cast/body.js'
 import { ICON_BOX, iconBody } from '../cast/icons.js'
 import { repaint } from '../cast/repaint.js'
 import type { Stance } from '../cast/roles.js'
 import { between, type Random } from '../random.js'
-import type { Actor } from '../words.js'
-import { drawFigure, isSeated } from './figures.js'
+import type { Actor } from '../read-prompt.js'
+import { drawFigure, isSeated } from './draw-figure.js'
 import { STAND_TOP, TABLE_TOP } from './indoors.js'
 import { below, type Framing, type Stage } from './stage.js'
 
-/** Heights in stage units. A tall landmark is higher than a frame that looks closely has room for. */
+/** Heights in stage units. */
 const SIZES: Readonly<Record<Stance, Readonly<Record<Framing, number>>>> = {
   stand: { wide: 290, middle: 430, close: 680 },
   head: { wide: 330, middle: 520, close: 1300 },
@@ -21,7 +21,7 @@ const SIZES: Readonly<Record<Stance, Readonly<Record<Framing, number>>>> = {
   thing: { wide: 300, middle: 400, close: 560 },
 }
 
-export interface Placed {
+export interface PlacedActor {
   readonly drawing: string
   /** Behind the ground's own plane, or on it. */
   readonly plane: 'middle' | 'ground'
@@ -32,22 +32,28 @@ export function placeActors(
   framing: Framing,
   actors: readonly Actor[],
   random: Random,
-): readonly Placed[] {
+): readonly PlacedActor[] {
   const placed = actors.flatMap((actor, index) => placeActor(stage, framing, actor, index, random))
   // The furthest first.
   return placed.reverse()
 }
 
-function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number, random: Random): Placed[] {
+function placeActor(
+  stage: Stage,
+  framing: Framing,
+  actor: Actor,
+  index: number,
+  random: Random,
+): PlacedActor[] {
   const still = stage.place === 'table' || stage.place === 'studio'
   const stance =
     stage.place === 'underwater' || stage.place === 'space' ? drifting(actor.stance) : actor.stance
   const figure = figureOf(actor, stage)
   const room = Math.min(1, stage.width / 1150, stage.height / 1000 + 0.1)
-  // A tall frame has room above, and one alone may fill it.
+  // A tall frame has room for a single actor to be larger.
   const alone = stage.height > stage.width * 1.2 && actor.count === 1 ? 1.18 : 1
   const rank = index === 0 ? 1 : actor.stance === 'landmark' ? 0.92 : 0.62
-  // Behind a table half of somebody is hidden.
+  // Half of a person at a table is hidden.
   const seated = isSeated(stage, actor.stance) ? 1.3 : 1
   const size = SIZES[stance][framing] * rank * Math.max(0.72, room) * alone * seated
   const centre = still && index === 0 ? 0.5 : centreOf(stage, stance, index)
@@ -78,17 +84,17 @@ function placeActor(stage: Stage, framing: Framing, actor: Actor, index: number,
   return copies.map((drawing) => ({ drawing, plane }))
 }
 
-/** As a share of the width: on a third of the frame, away from the light; the others across from it and beyond. */
+/** As a share of the width: on a third of the frame, away from the light; the others on both sides of it. */
 function centreOf({ light, place, hasCliff }: Stage, stance: Stance, index: number): number {
   const centres = [0.37, 0.73, 0.17]
-  // Of a cliff and the sea beside it, each has its own side.
+  // The cliff is on the one side, the sea on the other.
   if (place === 'sea' && hasCliff)
     centres.splice(0, 3, ...(stance === 'float' ? [0.84, 0.76, 0.9] : [0.33, 0.14, 0.47]))
   const centre = centres[index] ?? 0.5
   return light.side > 0 ? centre : 1 - centre
 }
 
-/** Without ground under them, all float in the middle of the picture. */
+/** In space and under water, actors float in the middle of the picture. */
 const drifting = (stance: Stance): Stance =>
   stance === 'bust' || stance === 'head' || stance === 'landmark' ? stance : 'fly'
 
@@ -120,7 +126,7 @@ function footOf(
   if (stance === 'bust') return index === 0 ? height - caption * 0.62 : below(stage, 0.5)
   if (index > 0 && stance === 'landmark') return below(stage, stage.isAshore ? 0.52 : 0.3)
   if (index > 0 && !still) return below(stage, 0.5)
-  // From near by a standing figure is cut off by the frame, not shrunk into it.
+  // In a close shot the frame cuts a standing figure off.
   const tall = stance === 'head' && framing === 'close' ? size * 0.47 : 0
   return Math.min(height - caption * 0.8, below(stage, stance === 'landmark' ? 0.5 : 0.64)) + tall
 }

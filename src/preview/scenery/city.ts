@@ -1,4 +1,4 @@
-// Rows of houses along a street; after dark their windows are lit, and a wet street shows them again.
+// Rows of houses along a street. After dark their windows are lit, and a wet street reflects them.
 import { type Colour, colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { box, fade, ground, path, short } from './drawing.js'
@@ -44,7 +44,7 @@ function houses(
   let drawing = ''
   for (let x = -20; x < across + 20; ) {
     const width = between(random, breadth, breadth * 1.9) * Math.sqrt(scale)
-    // A hole in the row where the light stands, so that the street opens towards it.
+    // Lower houses in front of the light, so that the street opens towards it.
     const gap = Math.min(1, Math.abs(x + width / 2 - light.x) / 360)
     const top = foot - between(random, tall[0], tall[1]) * scale * (0.5 + 0.5 * gap)
     const own = mix(shade, random() < 0.3 ? palette.accent : palette.front, random() * 0.16)
@@ -100,7 +100,7 @@ function lanes({ width, height, palette, light }: Stage, street: number): string
   }).join('')
 }
 
-/** Lights of the houses, drawn out on the wet street. */
+/** Reflections of the lights on a wet street. */
 function gleams({ width, height, palette }: Stage, random: Random, street: number): string {
   return Array.from({ length: 46 }, () => {
     const shade = random() < 0.6 ? colour(0.86, 0.13, 75) : random() < 0.5 ? palette.accent : palette.second

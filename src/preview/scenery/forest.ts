@@ -1,10 +1,10 @@
-// Conifers on two lines of hills, a clearing, and trunks at the sides that we look out between.
+// Trees on two lines of hills, a clearing, and trunks at both sides of the frame.
 import { type Colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { type Point, path, short } from './drawing.js'
-import { conifer, firm, misty, roundTree } from './land.js'
-import { heightAt, smoothRidge } from './ridge.js'
-import { fringe } from './ridges.js'
+import { fringe } from './highlands.js'
+import { conifer, firm, misty, roundTree } from './land-shapes.js'
+import { heightAt, smoothRidge } from './ridge-lines.js'
 import { below, type Land, type Stage } from './stage.js'
 
 export function forest(stage: Stage, random: Random): Land {
@@ -25,7 +25,7 @@ export function forest(stage: Stage, random: Random): Land {
     }
     return drawing
   }
-  // Under snow the ground is white and the trees are not.
+  // Snow makes the ground white, but not the trees.
   const tree = season === 'winter' ? mix(palette.middle, palette.front, 0.62) : palette.middle
   return {
     far: wood(far, 230 * scale, mix(palette.far, tree, 0.25)) + misty(stage, 'far', far, palette.far),
@@ -77,7 +77,7 @@ function trunks(stage: Stage, random: Random): string {
     .join('')
 }
 
-/** Leaves along a bough and above it, dark against what lies behind. */
+/** Leaves along a bough. */
 function foliage(x: number, branch: number, way: number, shade: string, random: Random): string {
   let data = ''
   for (let leaf = 0; leaf < 22; leaf++) {

@@ -1,4 +1,4 @@
-// Where things are looked at: a table by a window, and a studio with a stand.
+// A table by a window, and a studio with a stand.
 import { colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { box, circle, fade, ground, path, short } from './drawing.js'

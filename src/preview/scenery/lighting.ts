@@ -1,29 +1,28 @@
-// One light for everyone. A picture of the set is drawn for a white page: its colours are multiplied with the scene's
-// light, air is mixed in when it is far away, its side away from the light lies in shade, and an edge shines on the other.
+// Lights a figure: its colours are multiplied with the scene's light, haze is added with distance, and a gradient shades
+// the side away from the light.
 //
-// All of it is done in the text of the drawing. SVG filters look the same and cost 100 to 300 ms a figure at 1080p, since
-// each of their steps is a bitmap of the whole canvas; all else of a shot costs less.
+// Done by rewriting the colours of the SVG. SVG filters look the same and take 100 to 300 ms a figure at 1080p, since each
+// of their steps is a bitmap of the whole canvas.
 import { type Colour, hex, mix, parseHex } from '../colour.js'
 import type { Palette } from '../palette.js'
 import { short } from './drawing.js'
 
 const COLOURS = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
-/** How bright red, green and blue are to the eye (BT.709). */
+/** Luma factors of red, green and blue (BT.709). */
 const LUMA = [0.2126, 0.7152, 0.0722] as const
 
-/** How a figure is lit: its box, and where in it the light comes from (it may be drawn mirrored). */
+/** A figure's box, and the side in it that the light comes from (it may be drawn mirrored). */
 export interface Lit {
   readonly id: string
   readonly width: number
   readonly height: number
   readonly fromRight: boolean
-  /** 0 to 1: how much of the haze lies before it. */
+  /** How much haze is in front of it, 0 to 1. */
   readonly air: number
 }
 
 /**
- * The drawing in the scene's light: each of its colours becomes a run from lit to shaded across the whole figure, so that
- * all its parts turn from the light together.
+ * Each colour becomes a gradient from lit to shaded across the whole figure, so that all its parts are lit from one side.
  */
 export function inLight(drawing: string, palette: Palette, lit: Lit): string {
   const { id, width, height, fromRight } = lit
@@ -52,7 +51,7 @@ export function inLight(drawing: string, palette: Palette, lit: Lit): string {
   return [...runs.values()].join('') + painted
 }
 
-/** A colour multiplied with the scene's light, with air before it. */
+/** A colour multiplied with the scene's light, with haze. */
 function tinted(text: string, palette: Palette, air: number): string {
   const ambient = channels(hex(palette.ambient))
   const haze = channels(hex(palette.far))
@@ -77,7 +76,7 @@ function tinted(text: string, palette: Palette, air: number): string {
 const whiteness = ({ lightness, chroma }: Colour): number =>
   chroma > 0.04 ? 0 : Math.min(1, Math.max(0, (lightness - 0.75) / 0.2))
 
-/** A drawing in one colour: shadows, reflections, and edges in the light. */
+/** A drawing in one colour, for shadows, reflections and lit edges. */
 export function silhouette(drawing: string, shade: Colour): string {
   return drawing.replace(COLOURS, hex(shade))
 }

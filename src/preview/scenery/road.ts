@@ -1,4 +1,4 @@
-// A road for whoever drives: from the foot of the frame, winding, to where the land ends.
+// A winding road for a subject that drives.
 import { hex, mix } from '../colour.js'
 import { path, short } from './drawing.js'
 import { below, type Stage } from './stage.js'

@@ -1,21 +1,21 @@
-// A whole scene: sky, land in three planes with the actors between them, and what lies before it all. Pure: the same
-// arguments, the same drawing.
+// A scene: sky, three planes of land with the actors between them, and the weather in front. Pure: the same arguments
+// give the same drawing.
 import type { Stance } from '../cast/roles.js'
 import { randomFrom } from '../random.js'
 import type { Size } from '../sizes.js'
 import { placeActors } from './actors.js'
-import { PLACES } from './places.js'
+import { LANDS } from './lands.js'
 import { drawRoad } from './road.js'
-import type { Setting } from './setting.js'
+import type { Setting } from './scene-setting.js'
 import { drawSky } from './sky.js'
 import type { Framing, Light, Plane, Stage } from './stage.js'
-import { drawVeil } from './veil.js'
+import { drawVeil } from './weather.js'
 
 export interface Scene {
   /** Stage units: the shorter side is 1000. */
   readonly width: number
   readonly height: number
-  /** The furthest first; the first one leaves nothing uncovered. */
+  /** The furthest first; the first one is opaque. */
   readonly planes: readonly Plane[]
 }
 
@@ -25,12 +25,12 @@ const FRAMINGS: Readonly<Record<Framing, { readonly horizon: number; readonly sc
   close: { horizon: 0.58, scale: 1.7 },
 }
 
-/** Who has to stand on something. */
+/** Subjects that need ground to stand on. */
 const ASHORE: ReadonlySet<Stance | undefined> = new Set(['stand', 'head', 'bust', 'thing'])
 
 /**
- * The setting fixes what the shots of one film share; `number` fixes what changes from shot to shot: where the hills
- * run, where the clouds are.
+ * The setting holds what the shots of one film share; `number` seeds what differs between shots: the shapes of hills and
+ * clouds.
  */
 export function composeScene(
   setting: Setting,
@@ -49,7 +49,7 @@ export function composeScene(
     y: setting.light.y * horizon,
     side: setting.light.x < 0.5 ? -1 : 1,
   }
-  const { season, weather, sight } = reading
+  const { season, weather, skyEvent } = reading
   const stage: Stage = {
     width,
     height,
@@ -58,7 +58,7 @@ export function composeScene(
     place,
     season,
     weather,
-    sight,
+    skyEvent,
     palette,
     light,
     isStill: actors[0]?.stance === 'thing',
@@ -68,7 +68,7 @@ export function composeScene(
   }
 
   const sky = drawSky(stage, random)
-  const land = PLACES[place](stage, random)
+  const land = LANDS[place](stage, random)
   const placed = placeActors(stage, view.framing, actors, random)
   const on = (plane: 'middle' | 'ground') =>
     placed.flatMap((each) => (each.plane === plane ? each.drawing : [])).join('')

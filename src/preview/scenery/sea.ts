@@ -1,9 +1,9 @@
-// Water seen from above it and from within.
+// The sea, from above and from below the surface.
 import { type Colour, colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { circle, fade, ground, type Point, path, polygon, short } from './drawing.js'
-import { firm, misty } from './land.js'
-import { heightAt, smoothRidge } from './ridge.js'
+import { firm, misty } from './land-shapes.js'
+import { heightAt, smoothRidge } from './ridge-lines.js'
 import { below, type Land, type Stage } from './stage.js'
 
 export function sea(stage: Stage, random: Random): Land {
@@ -45,7 +45,7 @@ function earth({ palette }: Stage, text: string): Colour {
 /** A headland on the side away from the light: turf above, and a face of rock that falls to the water. */
 function cliff(stage: Stage, random: Random): string {
   const { width, height, palette, light, scale } = stage
-  // Drawn on the left, and mirrored when the light is there.
+  // Drawn on the left, mirrored when the light is on the left.
   const onSide = (points: readonly Point[]) =>
     light.side > 0 ? points : points.map(({ x, y }) => ({ x: width - x, y }))
   const [top, bottom, edge] = [below(stage, 0.4), height + 40, width * 0.56]
@@ -87,7 +87,7 @@ function cliff(stage: Stage, random: Random): string {
   )
 }
 
-/** Sand up to where the last wave ran out, wet along the foam. */
+/** Sand, wet along the foam of the last wave. */
 function beach(stage: Stage, random: Random): string {
   const { width, height, palette, scale } = stage
   const dry = earth(stage, '#f0dcb0')
@@ -107,7 +107,7 @@ function beach(stage: Stage, random: Random): string {
   )
 }
 
-/** The light's road over the water. */
+/** The reflection of the light on the water. */
 function glitter({ width, height, horizon, palette, light }: Stage, random: Random): string {
   const shade = hex(palette.light)
   return Array.from({ length: 130 }, (_, index) => {
@@ -145,7 +145,7 @@ export function underwater(stage: Stage, random: Random): Land {
     .replace('id="rays"', 'id="ray"')
     .replace('offset="0" ', 'offset="0" stop-opacity=".26" ')
     .replace('offset="1" ', 'offset="0.9" stop-opacity="0" ')
-  // Bright where the surface is, deep below: the other way round than air.
+  // Bright at the surface and dark below.
   const deep =
     fade('deep', 0, height, [
       [0, hex(mix(palette.sky[2], palette.near, 0.25))],
@@ -174,7 +174,7 @@ export function underwater(stage: Stage, random: Random): Land {
   }
 }
 
-/** Weeds; at the sides only when they stand before the actors. */
+/** Weeds; `sides` keeps the middle free for the actors. */
 function kelp(
   { width, scale }: Stage,
   random: Random,

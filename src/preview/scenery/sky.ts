@@ -1,14 +1,14 @@
 // The furthest plane: air, the sun or the moon with its glow, stars, clouds. It fills the whole stage.
 import { colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
-import type { Place } from '../vocabulary.js'
+import type { Location } from '../vocabulary.js'
 import { circle, fade, short } from './drawing.js'
-import { cloud } from './land.js'
-import { drawSpectacle } from './spectacle.js'
+import { cloud } from './land-shapes.js'
+import { drawSpectacle } from './sky-events.js'
 import type { Stage } from './stage.js'
 
 /** Where neither sun nor clouds are seen. */
-const INDOORS: ReadonlySet<Place> = new Set(['table', 'studio', 'underwater', 'abstract'])
+const INDOORS: ReadonlySet<Location> = new Set(['table', 'studio', 'underwater', 'abstract'])
 
 export function drawSky(stage: Stage, random: Random): string {
   const { width, height, palette, horizon, place, weather } = stage

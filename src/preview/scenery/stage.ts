@@ -1,11 +1,11 @@
-// What every plane of a scene is drawn upon.
+// The properties of a scene that all its planes are drawn by.
 import type { Palette } from '../palette.js'
-import type { Place, Season, Sight, Weather } from '../vocabulary.js'
+import type { Location, Season, SkyEvent, Weather } from '../vocabulary.js'
 
-/** How near the camera stands. */
+/** The camera's distance. */
 export type Framing = 'wide' | 'middle' | 'close'
 
-/** Where the light comes from; everything in a picture, and every shot of a film, is lit from there. */
+/** The position of the one light of a picture, and of all shots of a film. */
 export interface Light {
   /** Stage units. */
   readonly x: number
@@ -20,17 +20,17 @@ export interface Stage {
   readonly height: number
   /** Where sky and ground meet, from the top. */
   readonly horizon: number
-  /** How much larger than in a wide shot things are drawn. */
+  /** The size of things relative to a wide shot. */
   readonly scale: number
-  readonly place: Place
+  readonly place: Location
   readonly season: Season | undefined
   readonly weather: Weather | undefined
-  readonly sight: Sight | undefined
+  readonly skyEvent: SkyEvent | undefined
   readonly palette: Palette
   readonly light: Light
-  /** Whether the subject is a thing to be looked at, for which a studio has a stand. */
+  /** Whether the subject is a thing, which a studio puts on a stand. */
   readonly isStill: boolean
-  /** Whether the sea is seen from a beach, because one is named or somebody stands there. */
+  /** Whether the sea is seen from its shore, because the prompt names one or the subject stands on it. */
   readonly isAshore: boolean
   /** Whether that shore is a cliff, on the side away from the light. */
   readonly hasCliff: boolean
@@ -38,7 +38,7 @@ export interface Stage {
   readonly isInBlossom: boolean
 }
 
-/** The furthest first. `depth` 0 stays almost still when the camera moves, 1 moves the most. */
+/** `depth` 0 hardly moves with the camera, 1 moves the most. */
 export interface Plane {
   readonly name: 'sky' | 'far' | 'middle' | 'ground' | 'front'
   readonly depth: number
@@ -46,16 +46,16 @@ export interface Plane {
   readonly drawing: string
 }
 
-/** What every place is made of: four drawings, between and before which the actors stand. */
+/** The drawings of a place; the actors are drawn between them. */
 export interface Land {
   readonly far: string
   readonly middle: string
   readonly ground: string
-  /** Before the actors, at the foot of the frame. */
+  /** In front of the actors, at the bottom of the frame. */
   readonly front: string
 }
 
-/** A height below the horizon, as a share of what lies below it. */
+/** A position below the horizon, `share` of the way to the bottom. */
 export function below(stage: Stage, share: number): number {
   return stage.horizon + (stage.height - stage.horizon) * share
 }

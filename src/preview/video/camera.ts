@@ -1,5 +1,5 @@
-// Where the camera looks, as a part of the stage. The stage is drawn a little larger than the frame (OVERSCAN), and
-// each plane is looked at through its own window: near planes move more than far ones, and that makes depth.
+// The camera. The stage is drawn a little larger than the frame (OVERSCAN), and each plane is seen through its own window:
+// near planes move more than far ones, which gives depth.
 import type { Size } from '../sizes.js'
 
 export type Movement = 'push' | 'pull' | 'left' | 'right' | 'rise'
@@ -16,8 +16,8 @@ export interface Window {
 }
 
 /**
- * The size at which planes are drawn for a frame of `size`. Half of what is added is even on both axes, so that a
- * direction in which the camera does not move falls on whole pixels of luma and of chroma and need not be sampled.
+ * The size at which planes are drawn for a frame of `size`. Half of the added length is even on both axes, so an axis on
+ * which the camera does not move falls on whole pixels of luma and chroma.
  */
 export function stageSize(size: Size): Size {
   const grown = (length: number) => length + 4 * Math.ceil((length * OVERSCAN) / 4)
@@ -44,7 +44,7 @@ export function windowOn(size: Size, movement: Movement, depth: number, progress
   return { left, top, width, height }
 }
 
-/** Half steady, half eased: a camera with weight, that yet never stands still within a shot. */
+/** Half linear, half eased, so that the camera never stops within a shot. */
 function ease(progress: number): number {
   return 0.5 * progress + 0.5 * progress * progress * (3 - 2 * progress)
 }

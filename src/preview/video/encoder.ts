@@ -1,34 +1,33 @@
-// What a film's frames are given to. Two ways: an ffmpeg of the machine's own, where there is one with libx264 (ffmpeg.ts),
-// and otherwise an encoder that comes with us (wasm.ts). Both work beside the drawing, each on a core of its own, and
-// both end in the same parts of an MP4, which is written by mp4/faststart.ts.
+// The interface of the two encoders: the machine's ffmpeg with libx264 (ffmpeg-encoder.ts), and otherwise the bundled one
+// (wasm-encoder.ts). Both run beside the composing and return a track, which mp4/faststart.ts writes.
 //
-// Looked for in November 2026 and rejected, for want of anything better kept that installs without a download:
+// Rejected in November 2026:
 // @napi-rs/webcodecs 1.4 (FFmpeg with x264 inside, so GPL in spite of its MIT; not on Node 20), node-av 6,
 // node-webcodecs 1.3 and @mmomtchev/ffmpeg 2 (install scripts), @ffmpeg/core 0.12 (GPL, for browsers alone),
 // @ffmpeg-installer (GPL, install script), libav.js (its published variants have no H.264 encoder), mediabunny, mp4-muxer and
 // mp4-wasm (they write the file, the encoding is left to the browser).
 import type { Frame } from './compose.js'
-import type { Track } from './mp4/track.js'
+import type { Track } from './mp4/encoder-mp4.js'
 
 export interface Encoder {
-  /** A frame to draw into, as soon as one is free: there are few, so that memory does not grow with the film. */
+  /** A buffer to compose into, as soon as one is free; there are few, to limit memory. */
   free(): Promise<Frame>
-  /** Takes a frame that `free` gave. */
+  /** Encodes a frame that `free` returned. */
   add(frame: Frame): void
   finish(): Promise<Track>
-  /** Ends everything at once; to be called once, whatever happened. */
+  /** Stops the encoder; called once, also after a failure. */
   end(): void
 }
 
-/** The encoder is at fault and not the film: another one may be tried. */
+/** The encoder failed, so another one may be tried. */
 export class EncoderFailed extends Error {
   override readonly name = 'EncoderFailed'
 }
 
-/** One is drawn, one is encoded, one lies ready between them. */
+/** One is composed, one is encoded, one waits between them. */
 const FRAMES = 3
 
-/** The frames that go round between drawing and encoding. */
+/** The frame buffers that composing and encoding share. */
 export class FramePool {
   readonly frames: readonly Frame[]
   readonly #free: Frame[]

@@ -1,30 +1,29 @@
-// The film: shot by shot its layers are drawn once, while the shot before is still being filmed; then every frame is
-// composed and handed to the encoder, which works beside us. Three frames go round; what grows with length is the
-// encoded film alone, 1 to 8 MB.
+// Renders a film. The layers of a shot are drawn once, while the frames of the shot before are composed and passed to the
+// encoder in its own thread or process. Three frame buffers are reused; only the encoded film (1 to 8 MB) grows.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { raceAbort } from '../../host/abort.js'
 import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
 import { loadLettering } from '../lettering/caption.js'
-import { placeFile } from '../place.js'
-import { openReferences } from '../references/reference.js'
-import type { VideoRequest } from '../request.js'
-import { settingFor } from '../scenery/setting.js'
+import { openReferences } from '../references/open-references.js'
+import type { VideoRequest } from '../render-request.js'
+import { settingFor } from '../scenery/scene-setting.js'
 import { type Size, videoSize } from '../sizes.js'
+import { writeOutput } from '../write-output.js'
 import { type Window, windowOn } from './camera.js'
 import { composeFrame, dissolve, type Frame } from './compose.js'
 import { type Encoder, EncoderFailed } from './encoder.js'
-import { findFfmpeg, openFfmpeg } from './ffmpeg.js'
+import { findFfmpeg, openFfmpeg } from './ffmpeg-encoder.js'
+import type { Track } from './mp4/encoder-mp4.js'
 import { fastStart } from './mp4/faststart.js'
-import type { Track } from './mp4/track.js'
+import { drawShotLayers, type Film, type LayerOptions, type ShotLayer } from './shot-layers.js'
 import { FRAMES_PER_SECOND, planShots, type Shot } from './shots.js'
-import { type Film, type StagedLayer, type StageOptions, setStage } from './stage.js'
-import { openWasmEncoder } from './wasm.js'
+import { openWasmEncoder } from './wasm-encoder.js'
 
 const NAME = 'film.mp4'
 const WHOLE: Window = { left: 0, top: 0, width: 1, height: 1 }
 const DISSOLVE_FRAMES = 12
 
-/** `searchPath` is where an ffmpeg is looked for, folder by folder as in PATH. */
+/** `searchPath` has the folders to find ffmpeg in, as in PATH. */
 export async function renderVideo(
   request: VideoRequest,
   job: RenderJob,
@@ -32,7 +31,7 @@ export async function renderVideo(
 ): Promise<RenderedFile> {
   const film = await prepareFilm(request, job)
   const track = await encode(film, job, searchPath)
-  await placeFile(job.folder, NAME, fastStart(track, film.size, FRAMES_PER_SECOND), job.signal)
+  await writeOutput(job.folder, NAME, fastStart(track, film.size, FRAMES_PER_SECOND), job.signal)
   job.onProgress?.(1)
   return { name: NAME, contentType: 'video/mp4' }
 }
@@ -46,7 +45,7 @@ export async function prepareFilm(request: VideoRequest, job: RenderJob): Promis
   return { setting, size: videoSize(request), lettering, references, shots }
 }
 
-/** With ffmpeg where it is there and does it, otherwise from the first frame on with what comes with us. */
+/** With ffmpeg if it is found and works, otherwise from the first frame on with the bundled encoder. */
 async function encode(film: Film, job: RenderJob, searchPath: string | undefined): Promise<Track> {
   const told = neverGoingBack(job)
   const program = findFfmpeg(searchPath)
@@ -83,7 +82,7 @@ async function shootWith(encoder: Encoder, film: Film, job: RenderJob): Promise<
   }
 }
 
-/** Draws every frame into what the encoder has free. */
+/** Composes every frame into a free buffer of the encoder's. */
 export async function shoot(
   film: Film,
   encoder: Pick<Encoder, 'free' | 'add'>,
@@ -94,8 +93,8 @@ export async function shoot(
   const held = new Uint8Array((size.width * size.height * 3) / 2)
   let done = 0
   const stage = (shot: Shot | undefined, atOnce: number) =>
-    stageOf(film, shot, { atOnce, signal: job.signal })
-  // Nothing else goes on before the first shot; the others are drawn beside the filming, which they would slow down.
+    beginLayers(film, shot, { atOnce, signal: job.signal })
+  // Two layers at once for the first shot; later ones are drawn beside the composing, which they would slow down.
   let staging = stage(shots[0], 2)
   for (const [index, shot] of shots.entries()) {
     const layers = await staging
@@ -107,15 +106,19 @@ export async function shoot(
       if (at === shot.frames - 1) held.set(frame)
       encoder.add(frame)
       job.onProgress?.((++done / total) * 0.99)
-      // One turn of the event loop per frame, so that whoever hosts us hears a message, and we an abort.
+      // Yield once per frame, so that messages and aborts are handled.
       await nextTurn()
     }
   }
 }
 
-/** The layers of a shot, begun now and awaited later. */
-function stageOf(film: Film, shot: Shot | undefined, options: StageOptions): Promise<readonly StagedLayer[]> {
-  const layers = shot === undefined ? Promise.resolve([]) : setStage(film, shot, options)
+/** Starts drawing the layers of a shot, to be awaited later. */
+function beginLayers(
+  film: Film,
+  shot: Shot | undefined,
+  options: LayerOptions,
+): Promise<readonly ShotLayer[]> {
+  const layers = shot === undefined ? Promise.resolve([]) : drawShotLayers(film, shot, options)
   layers.catch(() => {})
   return layers
 }
@@ -123,7 +126,7 @@ function stageOf(film: Film, shot: Shot | undefined, options: StageOptions): Pro
 function drawFrame(
   frame: Frame,
   held: Frame,
-  layers: readonly StagedLayer[],
+  layers: readonly ShotLayer[],
   size: Size,
   shot: Shot,
   at: number,
@@ -137,7 +140,7 @@ function drawFrame(
   if (shot.entrance === 'dissolve' && at < DISSOLVE_FRAMES) dissolve(frame, held, meltShare(at))
 }
 
-/** How much of the shot before is still seen, of 256: smooth at both ends, so that no step shows. */
+/** The share of the shot before, of 256, eased at both ends. */
 function meltShare(at: number): number {
   const share = 1 - (at + 1) / (DISSOLVE_FRAMES + 1)
   return Math.round(255 * share * share * (3 - 2 * share))

@@ -1,4 +1,4 @@
-// The film's plan, before anything is drawn: which shots, how long, from where, how the camera moves.
+// Plans a film: its shots, their lengths, framings and camera movements.
 import { pick, randomFrom } from '../random.js'
 import type { Framing } from '../scenery/stage.js'
 import type { Movement } from './camera.js'
@@ -11,7 +11,7 @@ export interface Shot {
   readonly frames: number
   readonly framing: Framing
   readonly movement: Movement
-  /** How it begins: at once, or out of the last frame of the shot before. */
+  /** The transition from the shot before. */
   readonly entrance: 'cut' | 'dissolve'
   /** Which references it shows, by index. */
   readonly references: readonly number[]
@@ -19,7 +19,7 @@ export interface Shot {
 
 type Rhythm = readonly number[]
 
-// Whole seconds, because the encoder sets a key frame every second: a cut then falls on one and costs nothing.
+// In whole seconds, since the encoder sets a key frame every second: cuts then fall on key frames.
 const RHYTHMS: Readonly<Record<5 | 10, readonly [Rhythm, ...Rhythm[]]>> = {
   5: [
     [2, 1, 2],

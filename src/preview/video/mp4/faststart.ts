@@ -1,21 +1,20 @@
-// The MP4 that we hand out: `moov` first, so that a player begins while the rest is still arriving; key frames listed;
-// BT.709 declared; no clock, so that the same frames are the same bytes. Written out whole instead of moving the
-// encoder's own `moov` and shifting its offsets, which would have kept the faults that track.ts names. A muxer package
-// (mediabunny, mp4box) would do it too, with a megabyte of code for one track of one kind.
+// Writes the MP4: `moov` first, so that playing starts during the download; key frames listed; BT.709 declared; no creation
+// time, so that the same frames give the same bytes. Not the encoder's own `moov` with shifted offsets, which lacks what
+// encoder-mp4.ts lists, and not mediabunny, which always writes the time of day.
 import type { Size } from '../../sizes.js'
 import { box, fullBox, numbers, shorts } from './boxes.js'
-import type { Track } from './track.js'
+import type { Track } from './encoder-mp4.js'
 
 const UNITY = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000] as const
 const UNDETERMINED_LANGUAGE = 0x55c4
-const LARGEST_OFFSET = 0xffffffff
+const MAX_OFFSET = 0xffffffff
 
 /** The file in parts, to be written one after the other. `rate` is in frames a second. */
 export function fastStart(track: Track, size: Size, rate: number): readonly Uint8Array[] {
   const type = box('ftyp', Buffer.from('isom'), numbers(0x200), Buffer.from('isomiso2avc1mp41'))
   // The offset has a fixed width: written once to learn the length of `moov`, and once for good.
   const head = type.length + movie(track, size, rate, 0).length
-  if (head + track.data.length > LARGEST_OFFSET) throw new RangeError('the film is larger than 4 GiB')
+  if (head + track.data.length > MAX_OFFSET) throw new RangeError('the film is larger than 4 GiB')
   const data = Buffer.concat([numbers(track.data.length + 8), Buffer.from('mdat')])
   return [type, movie(track, size, rate, head + data.length), data, track.data]
 }

@@ -1,10 +1,10 @@
-// The reference images, opened. They come from the network by way of a stranger's URL, so nothing is assumed: bytes
-// that are missing, damaged, too large or no picture become a labelled placeholder, never a failed run.
+// Opens the reference images. They are untrusted: bytes that are missing, damaged, too large or not an image become a
+// labelled placeholder, and never fail the run.
 import type { Sharp } from 'sharp'
 import { pixels } from '../scenery/svg.js'
 import type { Size } from '../sizes.js'
 
-export interface Reference {
+export interface ReferenceImage {
   /** Its place in `image_urls`, counted from 1. */
   readonly number: number
   /** Width / height as seen (the camera's turn applied). 1 for a placeholder. */
@@ -20,16 +20,16 @@ export interface Reference {
 const FORMATS: ReadonlySet<string> = new Set(['jpeg', 'png', 'webp', 'gif', 'heif'])
 
 // 16,384 squared is what WebP and AVIF can hold; a bomb declares more.
-const MOST_PIXELS = 100_000_000
+const MAX_PIXELS = 100_000_000
 
 /** How much longer or shorter than the frame a picture may be to fill it: beyond that too much would be cut away. */
 const LIKE_THE_FRAME = 1.9
 
 /** The one picture that fills a frame of this size; undefined when there are several, or it is of quite another shape. */
 export function backdropOf(
-  references: readonly Reference[],
+  references: readonly ReferenceImage[],
   { width, height }: Size,
-): Reference['fill'] | undefined {
+): ReferenceImage['fill'] | undefined {
   const [only, another] = references
   if (only === undefined || another !== undefined) return undefined
   const off = only.ratio / (width / height)
@@ -38,18 +38,18 @@ export function backdropOf(
 
 export async function openReferences(
   references: readonly (Uint8Array | undefined)[],
-): Promise<readonly Reference[]> {
-  const opened: Reference[] = []
+): Promise<readonly ReferenceImage[]> {
+  const opened: ReferenceImage[] = []
   // One after the other: fourteen photographs decoded side by side would be most of a gigabyte.
   for (const [index, bytes] of references.entries()) opened.push(await openReference(bytes, index + 1))
   return opened
 }
 
-async function openReference(bytes: Uint8Array | undefined, number: number): Promise<Reference> {
-  const placeholder: Reference = { number, ratio: 1, fill: undefined }
+async function openReference(bytes: Uint8Array | undefined, number: number): Promise<ReferenceImage> {
+  const placeholder: ReferenceImage = { number, ratio: 1, fill: undefined }
   if (bytes === undefined || bytes.length === 0) return placeholder
   const sharp = await pixels()
-  const open = (): Sharp => sharp(bytes, { limitInputPixels: MOST_PIXELS, failOn: 'error' })
+  const open = (): Sharp => sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error' })
   try {
     const { format, width, height, orientation = 1 } = await open().metadata()
     if (!FORMATS.has(format) || width < 1 || height < 1) return placeholder

@@ -1,5 +1,5 @@
-// The commonest words of prompts in other languages, in ours: enough for a first picture to be about the right thing.
-// What stands in scripts without spaces is found wherever it stands, longer words first.
+// Translates the most common words of prompts into English. In scripts without spaces, words are found anywhere in the
+// text, longer ones first.
 
 const TABLE = `
 fox: 狐狸 狐 キツネ きつね 여우 ثعلب лиса лис fuchs renard zorro volpe raposa שועל लोमड़ी
@@ -102,7 +102,7 @@ for (const line of TABLE.trim().split('\n')) {
 }
 unspaced.sort(([one], [other]) => other.length - one.length)
 
-/** The prompt with the words that are known in ours; in lower case. */
+/** The prompt in lower case, with the known words in English. */
 export function inEnglish(prompt: string): string {
   let text = prompt.toLowerCase()
   if (UNSPACED.test(text))
@@ -113,7 +113,7 @@ export function inEnglish(prompt: string): string {
   )
 }
 
-/** What is understood of a passage in another script, in our words, each once. */
+/** The English words for what is known of a passage in another script, each once. */
 export function glossOf(passage: string): readonly string[] {
   return [...new Set(inEnglish(passage).match(/[a-z][a-z-]+/g))].map((word) => word.replaceAll('-', ' '))
 }

@@ -1,4 +1,4 @@
-// One figure where it stands: lit, with its shadow on the ground, in the water with its reflection, or behind a ledge.
+// Draws one lit figure: with its shadow on the ground, with its reflection in the water, or behind a ledge.
 import type { Figure } from '../cast/body.js'
 import { ICON_BOX } from '../cast/icons.js'
 import type { Stance } from '../cast/roles.js'
@@ -8,8 +8,8 @@ import { short } from './drawing.js'
 import { inLight, silhouette } from './lighting.js'
 import type { Stage } from './stage.js'
 
-/** Where a figure stands: its middle and its foot in stage units, and a name for what is its own in the document. */
-export interface Spot {
+/** A figure's centre and foot in stage units, and a prefix for its ids in the document. */
+export interface FigureSpot {
   readonly x: number
   readonly foot: number
   readonly size: number
@@ -22,11 +22,11 @@ export function drawFigure(
   stage: Stage,
   figure: Figure,
   stance: Stance,
-  { x, foot, size, name, air, random }: Spot,
+  { x, foot, size, name, air, random }: FigureSpot,
 ): string {
   const { palette, light } = stage
   const scale = size / figure.height
-  // The set looks to the left; whoever stands on the left looks into the picture.
+  // The figures look to the left; on the left side they are mirrored, to look into the picture.
   const flip = x < stage.width * 0.47 ? -1 : 1
   const sunk = stance === 'float' && stage.place === 'sea' ? 5 : 0
   const lift = figure.height === ICON_BOX ? 2 : 0
@@ -54,13 +54,13 @@ export function drawFigure(
   return `${isle}${stance === 'bust' || isSeated(stage, stance) ? '' : cast + contact}${body}${mound}`
 }
 
-/** Cut at the waterline, with its reflection below. */
+/** Cut off at the waterline, with its reflection below. */
 function afloat(
   stage: Stage,
   body: string,
   mirrored: string,
   figure: Figure,
-  { x, foot, size, name }: Spot,
+  { x, foot, size, name }: FigureSpot,
 ): string {
   const { palette } = stage
   const clip = `<clipPath id="above-${name}"><rect x="${short(x - size)}" y="${short(foot - size * 1.2)}" width="${short(size * 2)}" height="${short(size * 1.2)}"/></clipPath>`
@@ -77,7 +77,7 @@ function afloat(
   )
 }
 
-/** What stands at sea stands on an island. */
+/** The island under a figure that stands in the sea. */
 function island({ palette, light }: Stage, x: number, foot: number, width: number): string {
   const [left, right, base] = [x - width * 0.95, x + width * 0.95, foot + width * 0.24]
   const data = `M${short(left)} ${short(base)}Q${short(x - width * 0.62)} ${short(foot - width * 0.02)} ${short(x - width * 0.3)} ${short(foot)}H${short(x + width * 0.34)}Q${short(x + width * 0.7)} ${short(foot + width * 0.03)} ${short(right)} ${short(base)}Z`
@@ -87,7 +87,7 @@ function island({ palette, light }: Stage, x: number, foot: number, width: numbe
   return `<path d="${data}" fill="${hex(rock)}"/><path d="${lit}" fill="${hex(palette.light)}" fill-opacity=".16"/>${foam}`
 }
 
-/** A rock, a hedge, a wall: whatever it is, the cut chest is behind it. */
+/** Hides the lower edge of a figure that is cut off at the chest. */
 function ledge({ palette, height }: Stage, x: number, foot: number, width: number, random: Random): string {
   const tall = width * 0.15
   const left = x - width * between(random, 0.75, 1)

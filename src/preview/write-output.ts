@@ -1,8 +1,8 @@
-// An output gets its final name when it is whole, so that whoever looks into the folder never finds half a file.
+// Writes an output under a temporary name and renames it, so that no partial file is visible.
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-export async function placeFile(
+export async function writeOutput(
   folder: string,
   name: string,
   parts: readonly Uint8Array[],

@@ -1,11 +1,11 @@
-// Shapes that several places share: misty land, edges in the light, trees, grass, clouds.
+// Shapes that several places use: ridges with mist, lit edges, trees, grass, clouds.
 import { type Colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { circle, fade, ground, type Point, path, short } from './drawing.js'
-import { heightAt } from './ridge.js'
+import { heightAt } from './ridge-lines.js'
 import type { Stage } from './stage.js'
 
-/** Land that pales towards its foot, as if mist lay there, with an edge that catches the light. */
+/** Land that fades into mist towards its base, with a lit edge. */
 export function misty(
   stage: Stage,
   name: string,
@@ -24,7 +24,7 @@ export function misty(
   return gradient + ground(line, stage.height + 40, `url(#mist-${name})`) + edge(stage, line, 0.3)
 }
 
-/** The nearest land darkens towards its foot, where the caption stands. */
+/** The nearest land, which darkens towards the caption. */
 export function firm(stage: Stage, name: string, line: readonly Point[], shade: Colour): string {
   const top = Math.min(...line.map(({ y }) => y))
   const gradient = fade(`firm-${name}`, top, stage.height, [
@@ -61,7 +61,7 @@ export function grass(
 }
 
 export function conifer(x: number, foot: number, size: number, shade: string): string {
-  // The way round is that of the tiers: paths that turn against each other would leave holes.
+  // In the same direction as the tiers: opposite directions would leave holes.
   let data = `M${short(x - size * 0.025)} ${short(foot)}v${short(-size * 0.2)}h${short(size * 0.05)}v${short(size * 0.2)}Z`
   for (let tier = 0; tier < 4; tier++) {
     const bottom = foot - size * (0.1 + tier * 0.2)
@@ -71,8 +71,7 @@ export function conifer(x: number, foot: number, size: number, shade: string): s
   return path(data, shade)
 }
 
-/** A round tree, lit from the light's side. */
-/** Cherry trees; black-and-white pictures have white ones. */
+/** Cherry blossom; white in black-and-white pictures. */
 const PINK = parseHex('#f7b9cc')
 
 export function roundTree(stage: Stage, x: number, foot: number, size: number, leaves: Colour): string {
@@ -94,7 +93,7 @@ export function roundTree(stage: Stage, x: number, foot: number, size: number, l
   )
 }
 
-/** A cloud with a flat foot, brighter above. `name` has to be one of its own in the document. */
+/** A cloud with a flat base. */
 export function cloud(
   x: number,
   foot: number,

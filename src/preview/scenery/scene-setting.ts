@@ -1,24 +1,24 @@
-// What all pictures of one prompt share: its place, its colours, the side its light comes from, who is in it.
+// What all shots of one run share: place, colours, the position of the light, and the cast.
 import { roleOf } from '../cast/roles.js'
 import { type Palette, paletteFor } from '../palette.js'
 import { between, pick, type Random, randomFrom } from '../random.js'
-import type { Place } from '../vocabulary.js'
-import { type Actor, type Reading, readPrompt } from '../words.js'
+import { type Actor, type Reading, readPrompt } from '../read-prompt.js'
+import type { Location } from '../vocabulary.js'
 
 export interface Setting {
   readonly prompt: string
-  /** What the dice are thrown from. */
+  /** Seeds the random numbers. */
   readonly seed: string
   readonly reading: Reading
-  readonly place: Place
+  readonly place: Location
   readonly palette: Palette
   readonly actors: readonly Actor[]
-  /** Where the light stands, as shares of the width and of what lies above the horizon. */
+  /** The position of the light, as shares of the width and of the height above the horizon. */
   readonly light: { readonly x: number; readonly y: number }
 }
 
-/** Who is at home where, when the prompt does not say where they are. */
-const RESIDENTS: Readonly<Partial<Record<Place, string>>> = {
+/** The place of a subject when the prompt names none. */
+const RESIDENTS: Readonly<Partial<Record<Location, string>>> = {
   desert: 'camel scorpion cactus snake racing-car',
   mountains: 'penguin polar-bear skier snowboarder goat eagle castle mount-fuji dragon person-climbing',
   hills: 'snowman elephant lion zebra giraffe horse cow ewe locomotive tractor windmill farmer',
@@ -31,9 +31,9 @@ const RESIDENTS: Readonly<Partial<Record<Place, string>>> = {
   sea: 'person-surfing seal lighthouse palm-tree flamingo desert-island crab',
   table: 'cook health-worker scientist technologist teacher student office-worker',
 }
-const HOMES: ReadonlyMap<string, Place> = new Map(
+const HOMES: ReadonlyMap<string, Location> = new Map(
   Object.entries(RESIDENTS).flatMap(([place, icons]) =>
-    icons.split(' ').map((icon) => [icon, place as Place] as const),
+    icons.split(' ').map((icon) => [icon, place as Location] as const),
   ),
 )
 const PRODUCTS =
@@ -41,8 +41,8 @@ const PRODUCTS =
 const HOMELY = ['hills', 'forest', 'mountains', 'hills'] as const
 const BLOSSOMING = ['forest', 'hills'] as const
 const SCENES = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
-/** Small life for a place where nobody is named, so that there is something to look at and a scale to see it by. */
-const GUESTS: Readonly<Partial<Record<Place, readonly [string, ...string[]]>>> = {
+/** A subject for prompts that name none, so that a scene has a focus and a scale. */
+const GUESTS: Readonly<Partial<Record<Location, readonly [string, ...string[]]>>> = {
   mountains: ['hut', 'eagle', 'person-walking', 'tent', 'goat'],
   hills: ['house-with-garden', 'horse', 'kite', 'deciduous-tree', 'ewe', 'person-walking'],
   sea: ['sailboat', 'sailboat', 'canoe'],
@@ -56,7 +56,7 @@ const GUESTS: Readonly<Partial<Record<Place, readonly [string, ...string[]]>>> =
   studio: ['wrapped-gift', 'potted-plant', 'gem-stone'],
 }
 
-/** With `runId`, each run of one prompt gets a picture of its own. */
+/** With `runId`, each run of one prompt gets a different picture. */
 export function settingFor(prompt: string, runId?: string): Setting {
   const reading = readPrompt(prompt)
   const seed = runId === undefined ? prompt : `${prompt}\n${runId}`
@@ -74,7 +74,7 @@ function placeFor(
   { place, actors, season, weather, tints, view, isInBlossom, hasCliff }: Reading,
   random: Random,
   prompt: string,
-): Place {
+): Location {
   const rolled = pick(random, SCENES)
   if (hasCliff && actors[0] !== undefined && HOMES.get(actors[0].icon) === 'sea') return 'sea'
   if (place !== undefined)
@@ -99,7 +99,7 @@ function placeFor(
   return pick(random, isInBlossom ? BLOSSOMING : HOMELY)
 }
 
-function castFor(reading: Reading, place: Place, random: Random): readonly Actor[] {
+function castFor(reading: Reading, place: Location, random: Random): readonly Actor[] {
   const guest = pick(random, GUESTS[place] ?? ['dove'])
   if (place === 'table' || place === 'studio') {
     // "a doctor in a hospital": who is inside sees no house, and "a church on a desk" has nothing but the church.

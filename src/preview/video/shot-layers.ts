@@ -1,10 +1,10 @@
-// The layers of one shot, drawn at the size of the stage and made ready for composing.
+// Draws the layers of one shot, at the size of the stage.
 import type { OverlayOptions } from 'sharp'
 import { drawCaption, type Lettering } from '../lettering/caption.js'
+import { backdropOf, type ReferenceImage } from '../references/open-references.js'
 import { layPrints } from '../references/prints.js'
-import { backdropOf, type Reference } from '../references/reference.js'
 import { composeScene } from '../scenery/scene.js'
-import type { Setting } from '../scenery/setting.js'
+import type { Setting } from '../scenery/scene-setting.js'
 import type { Framing } from '../scenery/stage.js'
 import { pixels, stageSvg } from '../scenery/svg.js'
 import type { Size } from '../sizes.js'
@@ -16,31 +16,31 @@ export interface Film {
   readonly setting: Setting
   readonly size: Size
   readonly lettering: Lettering
-  readonly references: readonly Reference[]
+  readonly references: readonly ReferenceImage[]
   readonly shots: readonly Shot[]
 }
 
-/** So much of the stage's sides does the camera leave out where it moves most. */
+/** The share of the stage's sides that the camera may leave out. */
 const PRINT_SIDE = 0.12
 const CLOSENESS: Readonly<Record<Framing, number>> = { wide: 1, middle: 1.35, close: 1.9 }
 
-/** Out of focus, being furthest and nearest: drawn at half the size, which is also a quarter of the work. */
+/** The furthest and the nearest plane are out of focus: drawn at half the size, for a quarter of the work. */
 const SOFT: ReadonlySet<string> = new Set(['sky', 'front'])
 const halfOf = ({ width, height }: Size): Size => ({ width: width / 2, height: height / 2 })
 
-/** A layer and how far it follows the camera; `depth` is undefined for what stands still, the lettering. */
-export interface StagedLayer {
+/** A layer and how far it follows the camera; `depth` is undefined for the caption, which does not move. */
+export interface ShotLayer {
   readonly layer: FilmLayer
   readonly depth: number | undefined
 }
 
-export interface StageOptions {
+export interface LayerOptions {
   /** How many layers are drawn at once. Each takes up to 30 MiB while it is drawn. */
   readonly atOnce: number
   readonly signal: AbortSignal
 }
 
-/** What will be a layer of that size, drawn when its turn comes. */
+/** A layer to be drawn. */
 interface Painting {
   readonly size: Size
   readonly depth: number | undefined
@@ -48,13 +48,13 @@ interface Painting {
 }
 
 /** The furthest first. About 8 MiB for each of five layers at 1080p. */
-export async function setStage(
+export async function drawShotLayers(
   film: Film,
   shot: Shot,
-  { atOnce, signal }: StageOptions,
-): Promise<readonly StagedLayer[]> {
+  { atOnce, signal }: LayerOptions,
+): Promise<readonly ShotLayer[]> {
   const paintings = paintingsOf(film, shot)
-  const layers: StagedLayer[] = []
+  const layers: ShotLayer[] = []
   const turns = paintings.entries()
   async function takeTurns(): Promise<void> {
     for (const [at, { size, depth, draw }] of turns) {
@@ -86,7 +86,7 @@ function paintingsOf(film: Film, shot: Shot): readonly Painting[] {
   }
   const only = backdropOf(shown, size)
   if (only !== undefined) {
-    // A single reference is the shot (image to video), from as near as the shot is framed.
+    // A single reference fills the shot (image to video), cropped by its framing.
     const draw = async () => [{ input: await only(stage.width, stage.height, CLOSENESS[shot.framing]) }]
     return [{ size: stage, depth: 0.35, draw }, caption]
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { hex } from '../../src/preview/colour.js'
-import { settingFor } from '../../src/preview/scenery/setting.js'
-import { readPrompt } from '../../src/preview/words.js'
+import { readPrompt } from '../../src/preview/read-prompt.js'
+import { settingFor } from '../../src/preview/scenery/scene-setting.js'
 
 const actorsOf = (prompt: string) =>
   readPrompt(prompt).actors.map(({ icon, count }) => (count === 1 ? icon : `${count} ${icon}`))
@@ -16,8 +16,8 @@ test.each([
   ['extreme close-up, portrait', { view: 'close' }],
   ['constructor toString __proto__ hasOwnProperty', { hour: undefined, place: undefined, actors: [] }],
   ['🌙🏔❄️', { hour: 'night', place: 'mountains', weather: 'snow', season: 'winter' }],
-  ['northern lights over a lake', { hour: 'night', place: 'sea', sight: 'aurora' }],
-  ['🌈', { sight: 'rainbow' }],
+  ['northern lights over a lake', { hour: 'night', place: 'sea', skyEvent: 'aurora' }],
+  ['🌈', { skyEvent: 'rainbow' }],
   ['bird’s-eye view', { view: 'aerial' }],
   ['a dog on the beach', { place: 'sea', isBeach: true }],
   ['a fox under cherry blossoms', { season: 'spring', isInBlossom: true }],

@@ -1,4 +1,4 @@
-// Between us and the scene: rain, snow, mist, falling leaves and petals.
+// Rain, snow, mist, falling leaves and petals, in front of the scene.
 import { hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { circle, path, short } from './drawing.js'

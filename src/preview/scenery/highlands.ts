@@ -2,8 +2,8 @@
 import { type Colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { type Point, path, polygon, short } from './drawing.js'
-import { conifer, firm, grass, misty, roundTree } from './land.js'
-import { heightAt, jaggedRidge, smoothRidge } from './ridge.js'
+import { conifer, firm, grass, misty, roundTree } from './land-shapes.js'
+import { heightAt, jaggedRidge, smoothRidge } from './ridge-lines.js'
 import { below, type Land, type Stage } from './stage.js'
 
 export function mountains(stage: Stage, random: Random): Land {
@@ -61,7 +61,7 @@ export function desert(stage: Stage, random: Random): Land {
   }
 }
 
-/** Whatever stands along a line of land, in groups with gaps. */
+/** Trees along a line of land, in groups with gaps. */
 export function row(
   stage: Stage,
   random: Random,
@@ -110,7 +110,7 @@ function caps(stage: Stage, line: readonly Point[], share: number, shade: Colour
   )
 }
 
-/** The side of a dune that the light does not reach. */
+/** The shaded sides of the dunes. */
 function shadowSide({ palette, light, scale }: Stage, line: readonly Point[], shade: Colour): string {
   const dark = hex(mix(shade, palette.front, 0.28))
   const crests = line.filter(

@@ -1,6 +1,6 @@
 // A bare H.264 stream (ISO/IEC 14496-10, Annex B: units parted by 00 00 01) as the parts of an MP4.
 import { numbers, shorts } from './boxes.js'
-import type { Track } from './track.js'
+import type { Track } from './encoder-mp4.js'
 
 const SLICE = 1
 const IDR_SLICE = 5

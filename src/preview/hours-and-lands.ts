@@ -1,11 +1,11 @@
 // The colours of the hours and of the lands, chosen by eye. Lightness, chroma, hue.
 import { type Colour, colour } from './colour.js'
 import { pick, type Random } from './random.js'
-import type { Hour, Place, Season } from './vocabulary.js'
+import type { Hour, Location, Season } from './vocabulary.js'
 
 type Sky = readonly [Colour, Colour, Colour, Colour]
 
-export interface LightOf {
+export interface HourLight {
   readonly skies: readonly [Sky, ...Sky[]]
   readonly sun: Colour
   readonly ambient: Colour
@@ -16,7 +16,7 @@ export interface LightOf {
 const sky = (...rows: readonly (readonly [number, number, number])[]): Sky =>
   rows.map(([lightness, chroma, hue]) => colour(lightness, chroma, hue)) as unknown as Sky
 
-export const LIGHTS: Readonly<Record<Hour, LightOf>> = {
+export const LIGHTS: Readonly<Record<Hour, HourLight>> = {
   dawn: {
     skies: [
       sky([0.66, 0.08, 275], [0.78, 0.08, 325], [0.88, 0.08, 35], [0.95, 0.07, 80]),
@@ -65,7 +65,7 @@ export const LIGHTS: Readonly<Record<Hour, LightOf>> = {
   },
 }
 
-const LANDS: Readonly<Record<Place, readonly [Colour, ...Colour[]]>> = {
+const LANDS: Readonly<Record<Location, readonly [Colour, ...Colour[]]>> = {
   mountains: [colour(0.42, 0.055, 262), colour(0.45, 0.045, 215), colour(0.44, 0.05, 300)],
   hills: [colour(0.62, 0.13, 135), colour(0.66, 0.125, 120), colour(0.58, 0.11, 150)],
   sea: [colour(0.5, 0.095, 230), colour(0.56, 0.09, 205)],
@@ -80,7 +80,7 @@ const LANDS: Readonly<Record<Place, readonly [Colour, ...Colour[]]>> = {
   abstract: [colour(0.55, 0.12, 280)],
 }
 
-const GREEN: ReadonlySet<Place> = new Set(['hills', 'forest', 'mountains'])
+const GREEN: ReadonlySet<Location> = new Set(['hills', 'forest', 'mountains'])
 const SEASON_LANDS: Readonly<Record<Season, Colour>> = {
   spring: colour(0.7, 0.13, 130),
   summer: colour(0.64, 0.14, 138),
@@ -89,7 +89,7 @@ const SEASON_LANDS: Readonly<Record<Season, Colour>> = {
 }
 
 /** The land at noon. */
-export function landOf(place: Place, season: Season | undefined, random: Random): Colour {
+export function landOf(place: Location, season: Season | undefined, random: Random): Colour {
   const land = pick(random, LANDS[place])
   if (season === undefined) return land
   if (season === 'winter' && (GREEN.has(place) || place === 'city')) {

@@ -1,6 +1,6 @@
-// What is of use in the encoder's MP4: the parameter sets, and the size and kind of every frame. The rest of its
-// `moov` is not: it lies behind the data, names no key frames (so that a player believes every frame to be one, and
-// shows garbage after a seek), says nothing about colour, and carries the time of day.
+// Reads the parameter sets and the frames from the bundled encoder's MP4. The rest of its `moov` is not usable: it comes
+// after the data, lists no key frames (so that players show garbage after a seek), declares no colour space, and contains
+// the time of day.
 import { findBox } from './boxes.js'
 
 export interface Track {

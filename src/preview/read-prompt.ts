@@ -1,24 +1,24 @@
-// What the prompt says that can be drawn: who is in it, where, when, in which weather and colours, seen from how near.
-// Only words of the vocabulary count.
+// Reads from the prompt what can be drawn: actors, place, time, weather, colours, camera. Only words of the vocabulary
+// count.
 import { iconOfEmoji } from './cast/icons.js'
 import { type Role, roleCalled, roleOf, type Stance } from './cast/roles.js'
-import { inEnglish } from './foreign.js'
-import { isFigurative } from './phrases.js'
-import { withoutSigns } from './signs.js'
-import { TINTS, type Tint } from './tints.js'
+import { TINTS, type Tint } from './colour-words.js'
+import { emojiAsWords } from './emoji-words.js'
+import { isFigurative } from './figurative-words.js'
+import { inEnglish } from './foreign-words.js'
 import {
   BEACH,
   BLOSSOM,
   CLIFF,
   GREY,
   type Hour,
+  LOCATION_WORDS,
+  type Location,
   MOODS,
-  PLACE_WORDS,
-  type Place,
   SEASONS,
   type Season,
-  SIGHTS,
-  type Sight,
+  SKY_EVENTS,
+  type SkyEvent,
   TIMES,
   VIEWS,
   type View,
@@ -26,9 +26,9 @@ import {
   type Weather,
 } from './vocabulary.js'
 
-/** Somebody or something that is named. */
+/** A person, an animal or a thing that the prompt names. */
 export interface Actor extends Role {
-  /** The colour that was said of it. */
+  /** Its colour in the prompt. */
   readonly tint: Tint | undefined
   readonly count: number
 }
@@ -40,8 +40,8 @@ export interface Reading {
   readonly season: Season | undefined
   readonly weather: Weather | undefined
   readonly view: View | undefined
-  readonly sight: Sight | undefined
-  readonly place: Place | undefined
+  readonly skyEvent: SkyEvent | undefined
+  readonly place: Location | undefined
   readonly isMonochrome: boolean
   readonly isBeach: boolean
   readonly hasCliff: boolean
@@ -50,43 +50,40 @@ export interface Reading {
   readonly actors: readonly Actor[]
 }
 
-const MOST_ACTORS = 3
-/** A prompt may be megabytes long; what comes after this many words changes nothing in a picture. */
-const MOST_WORDS = 400
-const COUNTS: Readonly<Record<string, number>> = {
-  two: 2,
-  pair: 2,
-  couple: 2,
-  both: 2,
-  three: 3,
-  several: 3,
-  four: 4,
-  many: 5,
-  herd: 5,
-  flock: 5,
-  swarm: 5,
-  row: 3,
+const MAX_ACTORS = 3
+/** A prompt may be megabytes long; later words change nothing. */
+const MAX_WORDS = 400
+const COUNT_WORDS = {
+  2: 'two pair couple both',
+  3: 'three several row',
+  4: 'four',
+  5: 'many herd flock swarm',
 }
+const COUNTS: ReadonlyMap<string | undefined, number> = new Map(
+  Object.entries(COUNT_WORDS).flatMap(([count, words]) =>
+    words.split(' ').map((word) => [word, Number(count)]),
+  ),
+)
 
-/** A noun after a noun that says there are several of it. */
+/** Nouns that make the noun before them plural. */
 const COMPANIES: ReadonlySet<string> = new Set(
   'family herd flock caravan pack swarm colony pair trio'.split(' '),
 )
 
 export function readPrompt(prompt: string): Reading {
-  const start = inEnglish(withoutSigns(prompt.slice(0, MOST_WORDS * 20)))
-  const words: readonly string[] = (start.match(/[\p{L}\p{M}]+/gu) ?? []).slice(0, MOST_WORDS)
+  const start = inEnglish(emojiAsWords(prompt.slice(0, MAX_WORDS * 20)))
+  const words: readonly string[] = (start.match(/[\p{L}\p{M}]+/gu) ?? []).slice(0, MAX_WORDS)
   const terms = words.flatMap((word, at) => [`${word}-${words[at + 1]}`, word])
   const found = <Key extends string>(table: Readonly<Record<Key, string>>) => firstOf(terms, table)
 
   const { actors, taken } = findActors(words, start)
   const tints = words.flatMap((word, at) =>
-    // "Golden hour" is no colour.
+    // Not in "golden hour".
     taken.has(at) || words[at + 1] === 'hour' ? [] : (tintOf(word) ?? []),
   )
   const hasCliff = found({ cliff: CLIFF }) !== undefined
   // "A cliff by the sea" is the sea, seen with its cliff.
-  const place = hasCliff && found({ sea: PLACE_WORDS.sea }) !== undefined ? 'sea' : found(PLACE_WORDS)
+  const place = hasCliff && found({ sea: LOCATION_WORDS.sea }) !== undefined ? 'sea' : found(LOCATION_WORDS)
   const isInBlossom = found({ blossom: BLOSSOM }) !== undefined
   return {
     tints,
@@ -94,16 +91,16 @@ export function readPrompt(prompt: string): Reading {
     season: found(SEASONS),
     weather: found(WEATHERS),
     view: found(VIEWS),
-    sight: found(SIGHTS),
+    skyEvent: found(SKY_EVENTS),
     place,
     isMonochrome: /black[ -]and[ -]white|monochrome|greyscale|grayscale/.test(start),
     isInBlossom,
     hasCliff,
     isBeach: found({ beach: BEACH }) !== undefined,
-    // The tree that blossoms is behind, with its neighbours.
+    // Trees in blossom are part of the landscape.
     actors: inOrder([...actors, ...emojiActors(start)])
       .filter(({ icon }) => !isInBlossom || icon !== 'deciduous-tree')
-      .slice(0, MOST_ACTORS),
+      .slice(0, MAX_ACTORS),
   }
 }
 
@@ -113,9 +110,9 @@ function findActors(
 ): { actors: Actor[]; taken: ReadonlySet<number> } {
   const actors: Actor[] = []
   const taken = new Set<number>()
-  // Where the noun before ends: what was said of it is not said of the next one.
+  // The end of the noun before: its adjectives are not the next noun's.
   let ends = 0
-  for (let at = 0; at < words.length && actors.length <= MOST_ACTORS; ) {
+  for (let at = 0; at < words.length && actors.length <= MAX_ACTORS; ) {
     const length = [3, 2, 1].find((span) => roleCalled(words.slice(at, at + span).join('-')) !== undefined)
     const found = length && roleCalled(words.slice(at, at + length).join('-'))
     if (!length || !found || isFigurative(words, at, prompt, actors.length > 0)) {
@@ -131,13 +128,13 @@ function findActors(
     // "a herd of cows", "a penguin family".
     const company = COMPANIES.has(words[at + length] ?? '') ? 1 : 0
     const count =
-      before.map((word) => COUNTS[word]).find((number) => typeof number === 'number') ??
+      before.map((word) => COUNTS.get(word)).find((number) => number !== undefined) ??
       (company === 1 ? 3 : undefined)
     const actor = {
       ...found.role,
       tint: isOwn ? tintOf(words[said]) : undefined,
-      // "A couple" is two by itself.
-      count: count ?? COUNTS[words[at] ?? ''] ?? (found.plural ? 3 : 1),
+      // "A couple" is a count by itself.
+      count: count ?? COUNTS.get(words[at]) ?? (found.plural ? 3 : 1),
     }
     // "a chocolate cake", "a robot cat": of two nouns in a row the second is meant.
     if (ends === at && at > 0 && !between(prompt, words[at - 1], words[at])) actors.pop()
@@ -166,21 +163,13 @@ function emojiActors(prompt: string): Actor[] {
   })
 }
 
-/** Each once; whoever lives goes before what stands around, since a picture is about the living. */
+/** Each once; people and animals before things and landmarks. */
 function inOrder(actors: readonly Actor[]): readonly Actor[] {
   const once = actors.filter(({ icon }, index) => actors.findIndex((other) => other.icon === icon) === index)
-  return once.sort((one, other) => RANKS[one.stance] - RANKS[other.stance])
+  return [...once.filter(({ stance }) => !isAround(stance)), ...once.filter(({ stance }) => isAround(stance))]
 }
 
-const RANKS: Readonly<Record<Stance, number>> = {
-  stand: 0,
-  head: 0,
-  bust: 0,
-  float: 0,
-  fly: 0,
-  thing: 1,
-  landmark: 1,
-}
+const isAround = (stance: Stance): boolean => stance === 'thing' || stance === 'landmark'
 
 function tintOf(word = ''): Tint | undefined {
   return Object.hasOwn(TINTS, word) ? TINTS[word] : undefined

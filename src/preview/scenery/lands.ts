@@ -1,15 +1,15 @@
-// One row per place: how its land (or water, or streets) in front of the sky comes about.
+// The function that draws each place's land.
 import type { Random } from '../random.js'
-import type { Place } from '../vocabulary.js'
-import { abstract, sky, space } from './beyond.js'
+import type { Location } from '../vocabulary.js'
 import { city } from './city.js'
 import { forest } from './forest.js'
+import { desert, hills, mountains } from './highlands.js'
 import { studio, table } from './indoors.js'
-import { desert, hills, mountains } from './ridges.js'
 import { sea, underwater } from './sea.js'
+import { abstract, sky, space } from './space-sky-abstract.js'
 import type { Land, Stage } from './stage.js'
 
-export const PLACES: Readonly<Record<Place, (stage: Stage, random: Random) => Land>> = {
+export const LANDS: Readonly<Record<Location, (stage: Stage, random: Random) => Land>> = {
   mountains,
   hills,
   desert,

@@ -2,8 +2,8 @@
 import { type Colour, hex, mix } from '../colour.js'
 import { between, pick, type Random } from '../random.js'
 import { circle, path, short } from './drawing.js'
-import { cloud, firm, misty } from './land.js'
-import { jaggedRidge, smoothRidge } from './ridge.js'
+import { cloud, firm, misty } from './land-shapes.js'
+import { jaggedRidge, smoothRidge } from './ridge-lines.js'
 import { below, type Land, type Stage } from './stage.js'
 
 export function space(stage: Stage, random: Random): Land {

@@ -1,7 +1,7 @@
-// Words that name a thing elsewhere and none here: those of the trade ("crane shot", "key light", "the camera pans") and
-// what somebody wears, which is drawn on whoever wears it.
+// Nouns that name no actor in their context: film terms ("crane shot", "key light", "the camera pans") and clothes of a
+// person who is in the picture.
 
-/** What follows the nouns below when they are about the camera or the lamps. */
+/** What follows the nouns below in film terms. */
 const OF_THE_TRADE = new Set('shot shots light lighting view footage angle move movement eye'.split(' '))
 const TRADE_NOUNS = new Set('key ring crane hero drone bird'.split(' '))
 const GARMENTS = new Set(
@@ -12,7 +12,7 @@ const GARMENTS = new Set(
 const WORN = new Set('in with wearing wears'.split(' '))
 const WATCHED = new Set('the a an as how over him her them it out'.split(' '))
 
-/** Whether the word at `at`, a noun of the cast, stands for nothing to be drawn. `after` somebody was named already. */
+/** Whether the word at `at` names no actor. `after`: an actor was named before it. */
 export function isFigurative(words: readonly string[], at: number, prompt: string, after: boolean): boolean {
   const word = words[at] ?? ''
   const next = words[at + 1] ?? ''
@@ -25,7 +25,7 @@ export function isFigurative(words: readonly string[], at: number, prompt: strin
       /camera (\w+ly )?(pan|push|pull|move|track|follow|tilt|zoom|dolly|orbit|glide|rise|drift)/i.test(prompt)
     )
   if (word === 'orange') return next !== ''
-  // "they watch the sea" is no timepiece.
+  // The verb: "they watch the sea".
   if (word === 'watch') return WATCHED.has(next)
   if (GARMENTS.has(word)) return after && words.slice(Math.max(0, at - 4), at).some((each) => WORN.has(each))
   return word === 'watches'

@@ -1,4 +1,4 @@
-// Lines of land against what lies behind them.
+// Outlines of mountains and hills.
 import { between, type Random } from '../random.js'
 import type { Point } from './drawing.js'
 
@@ -7,7 +7,7 @@ const STEPS = 128
 /** How far a line of land reaches beyond the frame on both sides, in stage units, so that no edge shows. */
 const MARGIN = 20
 
-/** A jagged line: midpoint displacement, the classic of drawn mountains. `height` is how far it rises above `base`. */
+/** A jagged line, by midpoint displacement. `height` is how far it rises above `base`. */
 export function jaggedRidge(random: Random, width: number, base: number, height: number): Point[] {
   const heights = new Array<number>(STEPS + 1).fill(0)
   heights[0] = random()
@@ -25,7 +25,7 @@ export function jaggedRidge(random: Random, width: number, base: number, height:
   return heights.map((value, index) => at(index, width, base - ((value - lowest) / range) * height))
 }
 
-/** A smooth line: three waves of land, whose lengths have no common measure, so that no hill comes twice. */
+/** A smooth line: the sum of three waves with incommensurable lengths, so that no hill repeats. */
 export function smoothRidge(random: Random, width: number, base: number, height: number): Point[] {
   const start = between(random, 0, 7)
   const length = between(random, 700, 1300)

@@ -1,4 +1,4 @@
-// Emoji that say when and where rather than who: a moon before a fox is a night, no yellow thing beside it in the grass.
+// Emoji that mean a time, a place or weather: 🌙🦊 is a fox at night, not a fox and a moon.
 
 const SIGNS: readonly (readonly [string, string])[] = [
   ['🌑🌒🌓🌔🌕🌖🌗🌘🌙🌚🌛🌜🌝', 'moon'],
@@ -27,6 +27,6 @@ const SAID = new Map(SIGNS.flatMap(([signs, word]) => [...signs].map((sign) => [
 const ANY = new RegExp(`[${[...SAID.keys()].join('')}]\\ufe0f?`, 'gu')
 
 /** The prompt with those emoji as words. */
-export function withoutSigns(prompt: string): string {
+export function emojiAsWords(prompt: string): string {
   return prompt.replace(ANY, (sign) => ` ${SAID.get(sign.replace('\ufe0f', '')) ?? ''} `)
 }

@@ -1,13 +1,13 @@
-// What somebody looks up for: northern lights, fireworks, a rainbow. Drawn into the sky, behind the clouds.
+// Northern lights, fireworks and the rainbow, drawn into the sky behind the clouds.
 import { hex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { circle, path, short } from './drawing.js'
 import type { Stage } from './stage.js'
 
 export function drawSpectacle(stage: Stage, random: Random): string {
-  if (stage.sight === 'aurora') return aurora(stage, random)
-  if (stage.sight === 'fireworks') return fireworks(stage, random)
-  return stage.sight === 'rainbow' ? rainbow(stage) : ''
+  if (stage.skyEvent === 'aurora') return aurora(stage, random)
+  if (stage.skyEvent === 'fireworks') return fireworks(stage, random)
+  return stage.skyEvent === 'rainbow' ? rainbow(stage) : ''
 }
 
 /** Curtains that hang from high up: bright along the hem, fading upwards from green to violet. */
@@ -55,7 +55,6 @@ function fireworks({ width, horizon, palette, light }: Stage, random: Random): s
       const angle = (6.283 * ray) / rays + random() * 0.12
       const [cos, sin] = [Math.cos(angle), Math.sin(angle)]
       const far = reach * between(random, 0.7, 1)
-      // Sparks fall as they go.
       const drop = far * 0.14
       streaks += `M${short(x + cos * far * 0.25)} ${short(y + sin * far * 0.25)}L${short(x + cos * far - sin * 2.4)} ${short(y + sin * far + cos * 2.4 + drop)}L${short(x + cos * far + sin * 2.4)} ${short(y + sin * far - cos * 2.4 + drop)}Z`
       sparks += circle(x + cos * far, y + sin * far + drop, between(random, 2.4, 5), shade)
@@ -67,7 +66,7 @@ function fireworks({ width, horizon, palette, light }: Stage, random: Random): s
   }).join('')
 }
 
-/** Across from the sun, as rainbows are. */
+/** Opposite the sun. */
 function rainbow({ width, horizon, light }: Stage): string {
   const x = width * (light.side > 0 ? 0.3 : 0.7)
   const outer = Math.min(horizon * 0.88, width * 0.5)

@@ -1,7 +1,9 @@
 // Reads from the prompt what can be drawn: actors, place, time, weather, colours, camera. Only words of the vocabulary
 // count.
+
+import type { Stance } from './cast/cast-list.js'
 import { iconOfEmoji } from './cast/icons.js'
-import { type Role, roleCalled, roleOf, type Stance } from './cast/roles.js'
+import { type Role, roleCalled, roleOf } from './cast/roles.js'
 import { TINTS, type Tint } from './colour-words.js'
 import { emojiAsWords } from './emoji-words.js'
 import { isFigurative } from './figurative-words.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { missingModel, modelFor, modelsByKind } from '../../src/cli/settings/model-settings.js'
-import { LOCAL_MODELS } from '../../src/service/models.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
 
 const sourceOf = (local: boolean, settings: Readonly<Record<string, string>>) => ({
   globals: { local },

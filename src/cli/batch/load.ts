@@ -10,7 +10,7 @@ import { type RushesError, usageError } from '../../errors.js'
 import { isSystemError } from '../../host/system-error.js'
 import type { Context } from '../context/context.js'
 import { readStdin } from '../process/stdin.js'
-import { imageTypeOf, MOST_BODY_BYTES } from '../runs/references.js'
+import { imageTypeOf, MAX_BODY_BYTES } from '../runs/references.js'
 
 /** What a manifest from standard input is called: its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
@@ -32,7 +32,7 @@ export async function loadManifest(ctx: Context, word: string, allowOutside: boo
     allowOutside,
     naming: { checkPlaceholders, fill, safePart, unreserved },
     imageTypeOf,
-    maxBodyBytes: MOST_BODY_BYTES,
+    maxBodyBytes: MAX_BODY_BYTES,
     reserved: new Map([[lockPath, 'the lock file']]),
   })
   if (!read.ok) throw manifestError(word === '-' ? 'standard input' : word, read.problems)
@@ -58,11 +58,11 @@ function readFile(path: string): Uint8Array {
 }
 
 /** More than a screen or two helps nobody. */
-const MOST_SHOWN = 200
+const MAX_SHOWN = 200
 
 function manifestError(name: string, problems: readonly ManifestProblem[]): RushesError {
   const lines = problems
-    .slice(0, MOST_SHOWN)
+    .slice(0, MAX_SHOWN)
     .map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`)
   const more = problems.length - lines.length
   return usageError(

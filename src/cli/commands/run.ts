@@ -5,6 +5,7 @@ import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { modelOptions, parametersGiven } from '../flags/model-flags.js'
+import { wholeNumber } from '../flags/whole-number.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import type { CommandEnvironment } from './command-environment.js'
 
@@ -29,7 +30,7 @@ interface Flags extends DeliveryOptions {
   readonly dryRun?: boolean
 }
 
-const MOST_RUNS = 10_000
+const MAX_RUNS = 10_000
 
 const input = () =>
   new Option('--input <json>', 'the whole input: JSON, @file or - (flags win over its fields)')
@@ -113,15 +114,9 @@ const optionsOf = (flags: Flags, { kind, words, model, raw }: Given): RunOptions
   dryRun: flags.dryRun === true,
 })
 
-function countOf(text: string): number {
-  const count = /^\d+$/.test(text) ? Number(text) : 0
-  if (count >= 1 && count <= MOST_RUNS) return count
-  throw usageError(`--count ${text}: must be a whole number from 1 to ${MOST_RUNS}.`)
-}
-
 export async function runCommand(ctx: Context, options: RunOptions): Promise<number> {
   const { out, globals } = ctx
-  const count = countOf(options.count)
+  const count = wholeNumber(options.count, '--count', 1, MAX_RUNS)
   if (options.request.kind === undefined && options.request.input === undefined)
     throw usageError(
       'The input is missing.',

@@ -18,7 +18,7 @@ import type { CommandEnvironment } from './command-environment.js'
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
 type LogLevel = (typeof LOG_LEVELS)[number]
 
-const LEAST_RETAINED_MS = 60_000
+const MIN_RETENTION_MS = 60_000
 
 export interface ServeOptions extends EngineFlags {
   readonly port: string
@@ -101,7 +101,7 @@ function publicUrlOf(text: string | undefined): string | undefined {
 function retainedMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const ms = parseDuration(text, '--retain')
-  if (ms >= LEAST_RETAINED_MS) return ms
+  if (ms >= MIN_RETENTION_MS) return ms
   throw usageError(`--retain ${text}: must be a minute at least.`, 'Leave it out to keep everything.')
 }
 

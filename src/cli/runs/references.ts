@@ -9,7 +9,7 @@ import { linesOf, readStdin } from '../process/stdin.js'
 import { isRunOutput } from './run-outputs.js'
 
 /** A body is at most that long; a file longer than it cannot fit. */
-export const MOST_BODY_BYTES = 64 * 1024 * 1024
+export const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 interface Signature {
   readonly type: string
@@ -77,7 +77,7 @@ function resolveReference(source: string): string {
 function readImage(path: string): Buffer {
   try {
     const { size } = statSync(path)
-    if (size > MOST_BODY_BYTES) throw tooLarge(`The reference image ${path} alone has ${size} bytes`)
+    if (size > MAX_BODY_BYTES) throw tooLarge(`The reference image ${path} alone has ${size} bytes`)
     return readFileSync(path)
   } catch (error) {
     if (!isSystemError(error)) throw error
@@ -98,6 +98,6 @@ const notAnImage = (what: string) =>
 
 export const tooLarge = (what: string) =>
   usageError(
-    `${what}; a request body takes at most ${MOST_BODY_BYTES / 1024 / 1024} MiB.`,
+    `${what}; a request body takes at most ${MAX_BODY_BYTES / 1024 / 1024} MiB.`,
     'Make the reference images smaller, or give them as http(s) URLs.',
   )

@@ -12,7 +12,7 @@ import { checkStdinUsers, readStdin } from '../process/stdin.js'
 import type { Missing } from '../settings/missing.js'
 import { missingModel, modelFor } from '../settings/model-settings.js'
 import { type PromptOptions, promptReadsStdin, readPrompt } from './prompt.js'
-import { MOST_BODY_BYTES, referencesReadStdin, resolveReferences, tooLarge } from './references.js'
+import { MAX_BODY_BYTES, referencesReadStdin, resolveReferences, tooLarge } from './references.js'
 
 export interface RequestOptions {
   /** Undefined for a model that is neither of the two published ones. */
@@ -65,7 +65,7 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
 /** The bytes of the create. Throws `usage` when they are too many. */
 export function encodeRequest(model: string, input: ModelInput): Uint8Array {
   const body = encodeCreate({ model, input })
-  if (body.byteLength > MOST_BODY_BYTES) throw tooLarge(`The request body has ${body.byteLength} bytes`)
+  if (body.byteLength > MAX_BODY_BYTES) throw tooLarge(`The request body has ${body.byteLength} bytes`)
   return body
 }
 

@@ -21,7 +21,7 @@ export async function findReusable(
   client: Pick<Client, 'get'>,
   { model, meaning, count }: Wanted,
 ): Promise<readonly KnownRun[]> {
-  const candidates = (await ctx.journal()).reusable(await ctx.address(), model, meaning, MOST_CANDIDATES)
+  const candidates = (await ctx.journal()).reusable(await ctx.address(), model, meaning, MAX_CANDIDATES)
   const found: KnownRun[] = []
   for (const run of candidates) {
     if (found.length === count || run.id === undefined) break
@@ -37,4 +37,4 @@ export async function findReusable(
 }
 
 /** Each costs a request. */
-const MOST_CANDIDATES = 20
+const MAX_CANDIDATES = 20

@@ -1,7 +1,21 @@
 // Who and what can be drawn, by how it meets the ground (roles.ts). Each entry is the name of a figure with the words that
 // call it beside its own name; a name of several words is called by all of them in a row ("polar bear"). Plurals need no
 // entry.
-import type { Stance } from './roles.js'
+export type Stance =
+  /** Stands on the ground, whole. */
+  | 'stand'
+  /** A head alone, for which a body is drawn. */
+  | 'head'
+  /** Cut off at the chest, behind a ledge. */
+  | 'bust'
+  /** In the air. */
+  | 'fly'
+  /** In the water, up to its waterline. */
+  | 'float'
+  /** Buildings, trees, rocks: large, and behind the other actors. */
+  | 'landmark'
+  /** Lies or stands on a table: food, flowers, products. */
+  | 'thing'
 
 export const CAST: Readonly<Record<Stance, string>> = {
   stand: `

@@ -1,21 +1,5 @@
 // Which figure a word calls, and how it is placed in a scene.
-import { CAST } from './cast-list.js'
-
-export type Stance =
-  /** Stands on the ground, whole. */
-  | 'stand'
-  /** A head alone, for which a body is drawn. */
-  | 'head'
-  /** Cut off at the chest, behind a ledge. */
-  | 'bust'
-  /** In the air. */
-  | 'fly'
-  /** In the water, up to its waterline. */
-  | 'float'
-  /** Buildings, trees, rocks: large, and behind the other actors. */
-  | 'landmark'
-  /** Lies or stands on a table: food, flowers, products. */
-  | 'thing'
+import { CAST, type Stance } from './cast-list.js'
 
 export interface Role {
   /** The picture's name in the set. */

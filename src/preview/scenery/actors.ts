@@ -1,9 +1,9 @@
 // Positions and sizes of the cast. The first actor is the subject: on a third of the frame, away from the light. Others
 // are further back, and buildings behind them all.
 import { type Figure, figureWithBody } from '../cast/body.js'
+import type { Stance } from '../cast/cast-list.js'
 import { ICON_BOX, iconBody } from '../cast/icons.js'
 import { repaint } from '../cast/repaint.js'
-import type { Stance } from '../cast/roles.js'
 import { between, type Random } from '../random.js'
 import type { Actor } from '../read-prompt.js'
 import { drawFigure, isSeated } from './draw-figure.js'

@@ -1,7 +1,7 @@
 // Draws one lit figure: with its shadow on the ground, with its reflection in the water, or behind a ledge.
 import type { Figure } from '../cast/body.js'
+import type { Stance } from '../cast/cast-list.js'
 import { ICON_BOX } from '../cast/icons.js'
-import type { Stance } from '../cast/roles.js'
 import { hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { short } from './drawing.js'

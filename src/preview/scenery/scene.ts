@@ -1,6 +1,6 @@
 // A scene: sky, three planes of land with the actors between them, and the weather in front. Pure: the same arguments
 // give the same drawing.
-import type { Stance } from '../cast/roles.js'
+import type { Stance } from '../cast/cast-list.js'
 import { randomFrom } from '../random.js'
 import type { Size } from '../sizes.js'
 import { placeActors } from './actors.js'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type ManifestEntry, type ManifestResult, readManifest } from '../../src/batch/manifest/index.js'
-import { imageTypeOf, MOST_BODY_BYTES } from '../../src/cli/runs/references.js'
+import { imageTypeOf, MAX_BODY_BYTES } from '../../src/cli/runs/references.js'
 import { checkPlaceholders, fill } from '../../src/download/placeholders.js'
 import { safePart, unreserved } from '../../src/download/safe-name.js'
 
@@ -37,7 +37,7 @@ export const read = (
     naming: NAMING,
     allowOutside,
     imageTypeOf,
-    maxBodyBytes: MOST_BODY_BYTES,
+    maxBodyBytes: MAX_BODY_BYTES,
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
   })
 

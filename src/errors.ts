@@ -1,6 +1,6 @@
 /**
- * What can go wrong, as data. Engines throw `RushesError`; `cli/exit.ts` alone turns one into words and an
- * exit code, by table and never by message text.
+ * What can go wrong, as data. Engines throw `RushesError`; `cli/process/exit.ts` alone turns errors into
+ * exit codes, by table and never by message text.
  */
 
 /** Exit codes, named. The numbers are a promise to scripts: see docs/exit-codes.md. */
@@ -53,7 +53,7 @@ export interface RushesErrorOptions {
   readonly cause?: unknown
   /** The run that the error is about, once one exists. */
   readonly runId?: string | undefined
-  /** The HTTP status of the answer that told of the error. */
+  /** The HTTP status of the answer that caused the error. */
   readonly httpStatus?: number | undefined
   /** Where the table of codes does not decide alone: a signal, or a status without a known code. */
   readonly exitCode?: number | undefined
@@ -99,7 +99,7 @@ export class RushesError extends Error {
 export interface RushesErrorChanges {
   readonly message?: string | undefined
   readonly consequence?: string | undefined
-  /** Given as undefined, it takes the hint away. */
+  /** Undefined removes the hint. */
   readonly hint?: string | undefined
   readonly runId?: string | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * The whole program as one function: from an argument list, an environment and streams to an exit code. It reads
- * nothing of the process it runs in, so tests run whole command lines in theirs.
+ * The whole program as one function: from an argument list, an environment and streams to an exit code. It does
+ * not use `process`, so that tests run whole command lines in process.
  */
 import { type Command, CommanderError } from 'commander'
 import { EXIT } from '../errors.js'
@@ -17,7 +17,7 @@ import { createStyle } from './terminal/style.js'
 
 export interface MainOptions extends Io {
   readonly interrupts: Interrupts
-  /** Real parts put in by tests: a clock, a service behind `fetch`. */
+  /** Parts that tests replace: the clock, `fetch`. */
   readonly parts?: Parts
 }
 
@@ -71,7 +71,7 @@ async function withContext(
   out: Output,
   work: (ctx: Context) => Promise<number>,
 ): Promise<number> {
-  // Help, the version and errors of the line need none.
+  // Help, the version and usage errors need no context.
   const { createContext } = await import('./context/context.js')
   const ctx = createContext({ ...options, globals, out })
   try {

@@ -1,10 +1,10 @@
-/** The service's address: what is accepted, and why plain http is not. */
+/** Checks the address of the service. */
 import { RushesError, usageError } from '../errors.js'
 import { isLoopback } from '../host/http.js'
 
 /**
- * The base address without a trailing slash, query or fragment. Throws `usage` when it is no http(s) URL, and
- * `insecure_url` for plain http that is not loopback: the key would travel in clear.
+ * The base address without a trailing slash, query or fragment. Throws `usage` when it is not an http(s) URL, and
+ * `insecure_url` for plain http to another machine: the key would be sent unencrypted.
  */
 export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: boolean } = {}): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

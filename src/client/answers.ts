@@ -1,4 +1,4 @@
-/** Answers that are errors, as `RushesError`s: by the table of codes, else by the HTTP status. */
+/** Turns error answers into `RushesError`s, by the table of codes, else by the HTTP status. */
 import { OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
 import { type HttpFailure, type HttpResponse, readText } from '../host/http.js'
 import { parseErrorBody } from '../protocol/parse.js'
@@ -42,8 +42,8 @@ export function headOf(response: HttpResponse, redact: Redact = unchanged): Answ
 }
 
 /**
- * `missing code` and unknown codes fall back to the status; a 404 is a run not found only when it says so. A service
- * cannot speak in the codes of `rushes` itself: a refusal called `submission_unknown` would be kept as a run.
+ * Missing and unknown codes fall back to the status; a 404 means a missing run only when its code says so. The codes of
+ * `rushes` itself are not taken over from a service: a refusal called `submission_unknown` would be kept as a run.
  */
 export function errorOfAnswer(answer: Answer): RushesError {
   const { code, message } = parseErrorBody(answer.text)

@@ -16,23 +16,23 @@ import { type Answer, badResponse, errorOfAnswer, isRateLimited, networkError } 
 const UNCONNECTED_WAITS_MS = [1_000, 2_000] as const
 export const MAX_RETRY_AFTER_MS = 60_000
 
-/** What one sending of a create came to. */
+/** The outcome of sending a create once. */
 export type CreateOutcome =
   | { readonly kind: 'accepted'; readonly id: string; readonly body: unknown }
-  /** A 201 in which no id was found: paid for, and not to be asked about. */
+  /** A 201 in which no id was found: the run is paid for, and its status cannot be requested. */
   | { readonly kind: 'nameless'; readonly text: string }
-  /** No byte left: nothing can have been accepted. */
+  /** No byte was sent, so nothing was accepted. */
   | { readonly kind: 'unconnected'; readonly failure: HttpFailure }
-  /** The limiter of the service turned it away. */
+  /** The service's rate limit refused it. */
   | { readonly kind: 'rate-limited'; readonly answer: Answer }
   | { readonly kind: 'refused'; readonly answer: Answer }
   | { readonly kind: 'redirected'; readonly answer: Answer }
-  /** It was sent, and what became of it cannot be known. */
+  /** It was sent, and whether it was accepted cannot be known. */
   | {
       readonly kind: 'unknown'
       readonly why: string
       readonly httpStatus?: number | undefined
-      /** The body that came, as far as it came. */
+      /** The part of the body that arrived. */
       readonly text?: string | undefined
       readonly cause?: unknown
     }
@@ -42,7 +42,7 @@ export interface AnswerReading {
   readonly runIdField?: string | undefined
 }
 
-/** The outcome that a complete answer tells of. */
+/** The outcome of a complete answer. */
 export function outcomeOfAnswer({ answer, runIdField }: AnswerReading): CreateOutcome {
   const { status } = answer
   if (status === 201) {
@@ -77,7 +77,7 @@ export interface CreateContext {
   readonly nowMs: number
 }
 
-/** What follows after these outcomes, the last one being new. */
+/** What to do after these outcomes, of which the last one is new. */
 export function decideCreate(
   outcomes: readonly CreateOutcome[],
   { host, nowMs }: CreateContext,
@@ -111,11 +111,11 @@ export function decideCreate(
   }
 }
 
-/** The same error, with the sentence that a person wants to read first of all. */
+/** The same error, saying that nothing was paid. */
 const notCreated = (error: RushesError): RushesError =>
   error.with({ consequence: 'No run was created and nothing was paid.' })
 
-/** A create is never redirected: a key and a prompt do not follow where an answer points. */
+/** A create does not follow redirects, which would send the prompt to another address. */
 const redirected = ({ status, location }: Answer, host: string): RushesError =>
   badResponse(
     `${host} answered the create with a redirect (${status}${location === undefined ? '' : ` to ${shortened(printable(location), 120)}`}), which is not followed. No run was created.`,

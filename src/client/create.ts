@@ -1,4 +1,4 @@
-/** Creating a run: one sending at a time, and what follows from it by `decideCreate`. */
+/** Creates a run: sends the create, and again where `decideCreate` says so. */
 import type { Clock } from '../host/clock.js'
 import { BodyTooLarge, type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { retry } from '../host/retry.js'
@@ -8,7 +8,7 @@ import { headOf, readAnswer } from './answers.js'
 import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
 import type { RateLimiter } from './send.js'
 
-/** What a create asks for. */
+/** The request of a create. */
 export interface CreateBody {
   /** `<provider>/<name>`, as the service publishes it. */
   readonly model: string
@@ -22,12 +22,12 @@ export interface CreateEngine {
   readonly clock: Clock
   readonly runIdField?: string | undefined
   redact?(text: string): string
-  /** What each sending came to, before anything follows from it. */
+  /** The outcome of each sending, before it is acted on. */
   onOutcome?(outcome: CreateOutcome): void
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
 }
 
-/** The bytes of a create, made once: what is checked for its size is what is sent. */
+/** The bytes of a create. They are made once, so that the bytes whose size is checked are those that are sent. */
 export const encodeCreate = (body: CreateBody): Uint8Array =>
   Buffer.from(JSON.stringify({ model: body.model, input: body.input }))
 
@@ -45,7 +45,7 @@ export function createRun(engine: CreateEngine, body: Uint8Array, signal?: Abort
       return decideCreate(outcomes, { host, nowMs: engine.clock.now() })
     },
     onRetry: (outcome, waitMs) => {
-      // Whoever else uses the key is as much turned away as this create: everything holds back.
+      // The limit is that of the key: all other requests with it wait too.
       if (outcome.kind === 'rate-limited') engine.limiter.holdBack(waitMs)
       if (outcome.kind === 'rate-limited' || outcome.kind === 'unconnected')
         engine.onRetry?.(waitMs, outcome.kind)
@@ -78,8 +78,8 @@ async function sendOnce(
 }
 
 /**
- * The head of the answer may have come though its body did not. A refusal is a refusal by its status alone, and a
- * 201 may carry the id in its `Location`; whatever else would have been an acceptance is unknown.
+ * The head of the answer arrived and its body did not. The status alone says that it is a refusal, and a 201 may have the
+ * id in its `Location`; any other outcome is unknown.
  */
 function outcomeWithoutBody(
   head: HttpResponse | undefined,

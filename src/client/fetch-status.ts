@@ -37,7 +37,7 @@ export interface StatusEngine {
 
 const MAX_REDIRECTS = 5
 
-/** Never rejects but with the signal's reason: every answer, and none, is an outcome. */
+/** Rejects with the signal's reason alone: every answer, and a missing one, is an outcome. */
 export async function fetchStatus(
   engine: StatusEngine,
   id: string,
@@ -53,7 +53,7 @@ async function request(engine: StatusEngine, id: string, signal?: AbortSignal): 
   try {
     return outcomeOf(await getFollowingRedirects(engine, runUrl(engine.baseUrl, id), signal), id, engine)
   } catch (error) {
-    // An abort's reason may be a RushesError too; it is no trouble of the service's.
+    // The reason of an abort may be a RushesError too; it is not the service's trouble.
     if (signal?.aborted) throw signal.reason
     if (error instanceof RushesError) return trouble(error.with({ runId: id }))
     if (error instanceof BodyTooLarge)
@@ -70,7 +70,7 @@ const trouble = (error: RushesError, retryAfter = 0): StatusOutcome => ({
   retryAfterMs: retryAfter,
 })
 
-/** Redirects are followed within the origin alone: the key goes nowhere else. */
+/** Follows redirects within the origin alone, so that the key is not sent elsewhere. */
 async function getFollowingRedirects(
   engine: StatusEngine,
   url: URL,
@@ -112,7 +112,7 @@ function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: Statu
   )
 }
 
-/** A single status: the three steps, then the last trouble is the answer. */
+/** One status, with three more tries; then the last trouble is the error. */
 export const fetchStatusWithRetry = (
   engine: StatusEngine,
   id: string,

@@ -105,6 +105,6 @@ function durationOf(
   return (lastMs + nowMs) / 2 - createdAtMs
 }
 
-/** The error of a wait whose limit has passed: of a service that was never reached nobody knows that the run continues. */
+/** The error of a wait whose limit has passed: where the service never answered, that is the error. */
 export const errorAtLimit = ({ hasAnswered, trouble }: Follow, limit: RushesError): RushesError =>
   hasAnswered || trouble === undefined ? limit : trouble

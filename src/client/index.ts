@@ -1,6 +1,6 @@
 /**
- * Typed access to the service: create, get, wait. Talks through one `Fetch`, keeps to one limiter, and never sends
- * a create twice unless the first was certainly not accepted.
+ * Typed access to the service: create, get, follow, wait. Uses one `Fetch` and one rate limiter, and sends a create twice
+ * only when the first was certainly not accepted.
  */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
@@ -23,7 +23,7 @@ import {
 } from './wait.js'
 
 export interface ClientOptions {
-  /** As `parseBaseUrl` gives it. */
+  /** As returned by `parseBaseUrl`. */
   readonly baseUrl: string
   readonly apiKey: string
   readonly fetch: Fetch
@@ -40,9 +40,9 @@ export interface ClientOptions {
 
 export interface CreateOptions {
   readonly signal?: AbortSignal | undefined
-  /** After the limiter's grant, directly before the bytes are sent; once for every sending. */
+  /** After the limiter's grant, directly before the bytes are sent; once per sending. */
   beforeSend?(): void | Promise<void>
-  /** What each sending came to, as soon as it is known. */
+  /** The outcome of each sending, as soon as it is known. */
   onOutcome?(outcome: CreateOutcome): void
   /** The create was certainly not accepted and will be sent again. */
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void

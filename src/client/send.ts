@@ -1,4 +1,4 @@
-/** What every request of the API passes through, each a wrapper of one function type. */
+/** Wrappers of one function type that every API request passes through. */
 import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import type { Fetch, HttpRequest } from '../host/http.js'
@@ -14,7 +14,7 @@ export type Trace = (line: string) => void
 
 type Wrapper = (send: Fetch) => Fetch
 
-/** The last wrapper is the outermost: what it does comes first. */
+/** The last wrapper is the outermost and runs first. */
 export const pipe = (fetch: Fetch, ...wrappers: readonly Wrapper[]): Fetch =>
   wrappers.reduce((send, wrap) => wrap(send), fetch)
 

@@ -2,9 +2,8 @@
  * One batch at a time on one manifest: two would each pay for what is missing.
  *
  * The claim is a write lock that the operating system holds for this process on a small file of the state folder, and
- * it goes when the process goes, however that ends. So there is no stale claim to judge and to take over, which is
- * where claims made of files with process ids go wrong: ids are used again, mean nothing in another container, and two
- * that take over at once can each remove the claim of the other. It is keyed by the real path of the lock file, so
+ * the system releases it when the process ends in any way. So a claim is never stale. Claims with process ids in files can
+ * be: ids are reused, differ between containers, and two processes that take a stale claim over can remove each other's. It is keyed by the real path of the lock file, so
  * that a link to a manifest is the same manifest; it holds for the processes of one machine that share a state folder.
  */
 import { createHash } from 'node:crypto'
@@ -27,18 +26,18 @@ export interface ClaimOptions {
   readonly lockPath: string
   /** Where claims are kept: a folder of the state folder. */
   readonly folder: string
-  /** ISO 8601, for the message that another batch gives. */
+  /** ISO 8601, for the message of another batch. */
   readonly now: string
 }
 
-/** Throws `usage` when another batch has it, and the system's error where no claim can be kept. */
+/** Throws `usage` when another batch has it, and the system's error when it cannot be written. */
 export function claimBatch({ lockPath, folder, now }: ClaimOptions): Claim {
   const db = openOrQuarantine(
     { path: join(folder, `${keyOf(lockPath)}.db`), migrations: MIGRATIONS },
     () => {},
   )
   try {
-    // Whoever holds it keeps it for minutes: waiting is of no use.
+    // It is held for minutes: do not wait.
     db.get('PRAGMA busy_timeout = 0')
     db.transaction(() =>
       db.run('INSERT OR REPLACE INTO holder (one, pid, since) VALUES (1, ?, ?)', process.pid, now),
@@ -51,7 +50,7 @@ export function claimBatch({ lockPath, folder, now }: ClaimOptions): Claim {
   }
   return {
     release() {
-      // Closing alone does not end the transaction before the garbage collector comes.
+      // Closing alone ends the transaction only at the next garbage collection.
       db.run('ROLLBACK')
       db.close()
     },

@@ -8,7 +8,7 @@ import { removeFile, writeAtomically } from '../../host/files.js'
 import { type Lock, NO_LOCK } from './lock.js'
 import { lockText, parseLock } from './text.js'
 
-/** An empty lock when there is no file yet. Throws `usage`, also for the lock of another manifest that is still there. */
+/** An empty lock when there is no file. Throws `usage`, also when the lock belongs to another manifest that exists. */
 export function readLock(path: string, manifest: string): Lock {
   let text: string
   try {
@@ -27,7 +27,7 @@ export function readLock(path: string, manifest: string): Lock {
   return lock
 }
 
-/** What a batch that was killed in the middle of a writing has left. For whoever holds the claim alone. */
+/** Removes temporary files of a batch that was killed while writing. Only the holder of the claim may call it. */
 export async function removeLeftovers(path: string): Promise<void> {
   const names = await readdir(dirname(path)).catch(() => [])
   for (const name of names)
@@ -35,7 +35,7 @@ export async function removeLeftovers(path: string): Promise<void> {
       await removeFile(join(dirname(path), name)).catch(() => {})
 }
 
-/** Whole or not at all: a batch that is killed leaves the old one or the new one. Throws the system's error. */
+/** Atomic: a batch that is killed leaves the old file or the new one. Throws the system's error. */
 export async function writeLock(path: string, manifest: string, lock: Lock): Promise<void> {
   await writeAtomically(path, lockText({ ...lock, manifest: basename(manifest) }))
 }

@@ -1,11 +1,11 @@
-/** Keeps the lock file while a batch is at work: every change is on the disk before whoever made it goes on. */
+/** Keeps the lock file while a batch runs: every change is on the disk before its caller continues. */
 import { type Lock, type LockEntry, withEntry } from './lock.js'
 
 export interface LockKeeper {
   entry(name: string): LockEntry | undefined
-  /** Resolves when the file holds it. Changes that come while it is written go into the next writing together. */
+  /** Resolves when the file has it. Changes during a write are written together in the next one. */
   set(name: string, entry: LockEntry | undefined): Promise<void>
-  /** Writes what there is, changed or not. */
+  /** Writes the current state, changed or not. */
   write(): Promise<void>
 }
 
@@ -14,7 +14,7 @@ export function createLockKeeper(first: Lock, write: (lock: Lock) => Promise<voi
   let writing: Promise<void> | undefined
   let next: Promise<void> | undefined
 
-  /** One writing at a time; whoever comes meanwhile shares the one after it. */
+  /** One write at a time; callers during a write share the next one. */
   function save(): Promise<void> {
     if (writing === undefined) {
       writing = write(lock).finally(() => {

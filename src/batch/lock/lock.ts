@@ -1,10 +1,10 @@
 /**
  * What the lock file knows of each run of a manifest. `made` is the file that is there; `pending` is a create that
- * came after it and has brought no file yet, so that a killed batch goes on where it was and nothing is paid twice.
+ * came after it and has no file yet, so that a killed batch continues and nothing is paid twice.
  */
 import type { Kind } from '../../protocol/models.js'
 
-/** What this version does not know is kept for the one that wrote it. */
+/** Fields that this version does not know are kept for the version that wrote them. */
 type Further = Readonly<Record<string, unknown>>
 
 export interface Made {
@@ -46,10 +46,10 @@ export type Pending =
   | (PendingCreate & {
       readonly state: 'accepted'
       readonly run: string
-      /** The file that is about to get its name: a batch that is killed right then knows it as its own. */
+      /** The file that is about to be renamed: a batch that is killed right then recognizes it. */
       readonly placing?: Placing | undefined
     })
-  /** A create was sent, and nobody knows whether there is a run; `key` is that of the journal where it was sent. */
+  /** A create was sent, and its outcome is unknown; `key` is that of the journal's row. */
   | (PendingCreate & { readonly state: 'unconfirmed'; readonly key: string | undefined })
 
 export interface LockEntry {
@@ -71,15 +71,15 @@ export const NO_LOCK: Lock = { manifest: undefined, entries: new Map(), further:
 export const lockPathOf = (manifest: string): string => `${manifest.replace(/\.[^./\\]+$/, '')}.lock.json`
 
 /**
- * The lock file goes into git, and the links of many services are signed: whoever has one has the file. What is kept
- * says where a file came from, and `run` is what it is fetched by again.
+ * The lock file goes into git, and the URLs of many services are signed: anyone who has one can fetch the file. So only the
+ * public part is kept; the output is fetched again by `run`.
  */
 export function publicUrl(url: string): string {
   const parsed = new URL(url)
   return `${parsed.origin}${parsed.pathname}`
 }
 
-/** The same lock with one entry put in, or taken out. */
+/** The lock with one entry set or removed. */
 export function withEntry(lock: Lock, name: string, entry: LockEntry | undefined): Lock {
   const entries = new Map(lock.entries)
   if (entry === undefined) entries.delete(name)

@@ -1,4 +1,4 @@
-/** The lock file as text. It is made to be read in a diff and merged: by name, one field a line, always the same. */
+/** The lock file as text. Made for diffs and merges: sorted by name, one field per line, deterministic. */
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
@@ -19,7 +19,7 @@ export function lockText({ manifest, entries, further }: Lock): string {
     null,
     2,
   )
-  // Put together by hand: an object would move names such as "10" to the front.
+  // Written entry by entry: an object would move names such as "10" to the front.
   const runs = rows.length === 0 ? '{}' : `{\n${indented(rows.join(',\n'))}\n}`
   return `${head.slice(0, -2)},\n${indented(`"runs": ${runs}`)}\n}\n`.replace(/\r/g, '')
 }

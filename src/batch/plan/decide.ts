@@ -1,10 +1,10 @@
 /**
  * What is to be done for one run of a manifest, pure. In this order: what was paid for is fetched before anyone pays
- * again; a create whose outcome is unknown is left alone; a file that is not known is never replaced unasked.
+ * again; a create whose outcome is unknown is left alone; an unknown file is replaced only with `--overwrite`.
  */
 import type { LockEntry } from '../lock/lock.js'
 
-/** What is at the place of an output. */
+/** What exists at the path of an output. */
 export type FileFact =
   | {
       readonly is: 'missing'
@@ -13,7 +13,7 @@ export type FileFact =
     }
   /** `sha256` is undefined where it cannot be the one that the lock file knows. */
   | { readonly is: 'file'; readonly sha256: string | undefined }
-  /** Nothing that is ever replaced: a folder, a device. */
+  /** Never replaced: a folder, a device. */
   | { readonly is: 'other'; readonly what: string }
 
 export interface Flags {
@@ -30,15 +30,15 @@ export type Action =
   | MakeAction
   /** Its last create may have made a run: it is not sent again. */
   | { readonly do: 'unconfirmed'; readonly key: string | undefined }
-  /** Something is in the way that must not be replaced. */
+  /** Something that must not be replaced is in the way. */
   | { readonly do: 'refuse'; readonly why: string }
 
-/** The run exists: it is waited for if need be, and its output is put in place. Nobody pays. */
+/** The run exists: it is followed if it has not ended, and its output is downloaded. Costs nothing. */
 export interface FetchAction {
   readonly do: 'fetch'
   readonly why: 'unfinished' | 'missing' | 'changed' | 'moved'
   readonly run: string
-  /** Absolute path of a file here that is the output, byte for byte: it is copied, and nobody is asked. */
+  /** Absolute path of a file here that is the output, byte for byte: it is copied, without a request. */
   readonly copyFrom?: string
   /** A file is there, and may be replaced. */
   readonly replaces: boolean

@@ -1,24 +1,24 @@
-/** How long a plan will take, pure: by the limit alone at least, and with what is usual for the models. */
+/** Estimates how long a plan will take, pure: the least by the rate limit, and with the usual durations of the models. */
 import type { Step } from './index.js'
 
 export interface Expectation {
   /** What the limit alone takes, if every run were done at once. */
   readonly leastMs: number
-  /** Undefined where nobody knows how long a model takes, and where nothing is to be made. */
+  /** Undefined when a duration is not known, and when nothing is to be created. */
   readonly expectedMs: number | undefined
 }
 
 export interface Pace {
-  /** So many requests in each window. */
+  /** Requests per window. */
   readonly requests: number
   readonly windowMs: number
-  /** Runs under way at once; undefined: no cap. */
+  /** The most runs in flight at once; undefined: no cap. */
   readonly concurrency: number | undefined
   /** How long a run of the model usually takes; undefined when that is not known. */
   usualMs(model: string): number | undefined
 }
 
-/** `requests`: all that the plan asks at least. */
+/** `requests`: the least that the plan needs. */
 export function expectationOf(
   steps: readonly Pick<Step, 'action' | 'model'>[],
   requests: number,
@@ -29,7 +29,7 @@ export function expectationOf(
   const toMake = steps.filter(({ action }) => action.do === 'make')
   const usual = toMake.map(({ model }) => (model === undefined ? undefined : pace.usualMs(model)))
   if (usual.length === 0 || !usual.every((ms) => ms !== undefined)) return { leastMs, expectedMs: undefined }
-  /** When each run under way ends; the next one waits for the first of them where there is a cap. */
+  /** When each run in flight ends; under a cap the next one waits for the first of them. */
   const ends: number[] = []
   let lastMs = leastMs
   for (const [at, ms] of usual.entries()) {
@@ -42,7 +42,7 @@ export function expectationOf(
   return { leastMs, expectedMs: lastMs }
 }
 
-/** Into a list that stays in order. */
+/** Inserts into a sorted list. */
 function insert(list: number[], value: number): void {
   const at = list.findLastIndex((each) => each <= value)
   list.splice(at + 1, 0, value)

@@ -1,4 +1,4 @@
-/** What is on the disk at the place of each output. Reads, and changes nothing. */
+/** Finds what exists at the path of each output. Only reads. */
 
 import { createHash } from 'node:crypto'
 import { lstatSync, type Stats, statSync } from 'node:fs'
@@ -19,7 +19,7 @@ export interface Found {
 }
 
 export interface Disk {
-  /** What is at the place of an output. */
+  /** What exists at the path of an output. */
   lookAt(entry: ManifestEntry, locked: LockEntry | undefined): Promise<Found>
   /** Whether the file of an entry is still there as it was made, by its length. */
   has(made: Made): Promise<boolean>
@@ -55,7 +55,7 @@ export function diskOf(folder: string): Disk {
     return found === undefined ? output : `${stem}${extname(found)}`
   }
 
-  /** The known file at its former place. A lock file from elsewhere must not make us read what is outside. */
+  /** The known file at its former path. A lock file must not make us read outside the manifest's folder. */
   async function elsewhere(file: string, made: Made): Promise<string | undefined> {
     if (made.file === file || !grounds.isInside(made.file)) return undefined
     const path = resolve(folder, made.file)
@@ -80,23 +80,23 @@ export function diskOf(folder: string): Disk {
   }
 }
 
-/** Follows a link to read it: assets that are links (git-annex, DVC) are as good as their content. */
+/** Follows a link to read it: assets that are links (git-annex, DVC) count as their content. */
 async function factOf(path: string, lengths: readonly (number | undefined)[]): Promise<FileFact> {
   try {
     const found = await statOf(path)
-    // A link that leads nowhere is in the way of a file all the same, and can be replaced.
+    // A dangling link is in the way too, and can be replaced.
     if (found === undefined)
       return (await isThere(path)) ? { is: 'file', sha256: undefined } : { is: 'missing' }
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'no ordinary file' }
-    // Of another length it is another file: no need to read it.
+    // Another length means another file: it need not be read.
     return { is: 'file', sha256: lengths.includes(found.size) ? await sumOf(path) : undefined }
   } catch (error) {
     return { is: 'other', what: messageOf(error) }
   }
 }
 
-/** Of the moment, without a thread: of a thousand files that are not there yet each is asked about. */
+/** Synchronous: of a thousand missing files each is looked up, and a thread for each is slower. */
 async function statOf(path: string): Promise<Stats | undefined> {
   try {
     return statSync(path, { throwIfNoEntry: false })

@@ -1,4 +1,4 @@
-/** The plan of a batch: every run of the manifest with what is to be done for it. Nothing is changed by making it. */
+/** The plan of a batch: every run of the manifest with what is to be done for it. Planning changes nothing. */
 import { resolve } from 'node:path'
 import type { Lock, LockEntry } from '../lock/lock.js'
 import type { Manifest, ManifestEntry } from '../manifest/manifest-entry.js'
@@ -31,20 +31,20 @@ export interface Plan {
   readonly steps: readonly Step[]
   /**
    * The lock file as it will be written next: renamed runs under their new names, and without entries that have left
-   * the manifest and whose file has gone. Those whose file is still there stay: their row may come back, and then
-   * nobody pays again.
+   * the manifest and whose file has gone. Those whose file still exists stay: when their row comes back,
+   * nothing is paid again.
    */
   readonly lock: Lock
-  /** What `lock` holds beside the runs of the manifest. */
+  /** Entries of `lock` beside the runs of the manifest. */
   readonly leftover: readonly Leftover[]
   readonly renamed: readonly { readonly from: string; readonly to: string }[]
   readonly counts: Counts
 }
 
 export interface Counts extends Readonly<Record<Action['do'], number>> {
-  /** All rows, counted out. */
+  /** All rows, with `count` expanded. */
   readonly total: number
-  /** The least that the service will be asked: a create and a look for each new run, a look for each one to fetch. */
+  /** The least that the service will be asked: a create and a status request for each new run, a status request for each one to fetch. */
   readonly requests: number
 }
 
@@ -55,11 +55,11 @@ export interface PlanOptions {
   /** Models of the settings, for kinds that the manifest names none for. */
   readonly models: Models
   identity(model: string, input: unknown): string
-  /** Whether `--only` means the run. */
+  /** Whether `--only` selects the run. */
   selects(entry: ManifestEntry): boolean
 }
 
-/** Sums of that many files are made at once. */
+/** This many files are hashed at once. */
 const AT_ONCE = 8
 
 export async function makePlan(options: PlanOptions): Promise<Plan> {

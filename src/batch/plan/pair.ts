@@ -1,4 +1,4 @@
-/** Which entry of the lock file belongs to which run of the manifest, and by which model a run is made. Pure. */
+/** Pairs entries of the lock file with runs of the manifest, and finds the model of each run. Pure. */
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { Lock, LockEntry } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
@@ -76,7 +76,7 @@ function modelFor(kind: Kind | undefined, { models, own, recorded }: Sources): s
   return models[kind] ?? last?.model ?? recorded[kind]
 }
 
-/** What the lock file has for a kind where it has one model alone: a new row then is made like the others. */
+/** The model of a kind, when the lock file has only one: new rows use it too. */
 function recordedModels({ entries }: Lock): Models {
   const found: Partial<Record<Kind, string>> = {}
   for (const kind of KINDS) {

@@ -1,11 +1,11 @@
 /**
- * A create that the lock file calls unconfirmed may be known better by the journal: a batch that was killed between the
- * answer and the lock file has written the id there first. Then it is fetched, and nobody has to look into the account.
+ * The journal may know the id of a create that is unconfirmed in the lock file: a batch that was killed between the two
+ * has written it there first. Then the run is fetched, and the user need not look into the account.
  */
 import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
 import type { Recorder } from '../runs/record.js'
 
-/** Clocks of two machines need not agree, and the lock file may come from another. */
+/** The lock file may come from another machine, whose clock differs. */
 const SLACK_MS = 1_000
 
 export function adopted(plan: Plan, recorder: Pick<Recorder, 'lastOf'>): Plan {

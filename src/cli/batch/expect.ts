@@ -1,4 +1,4 @@
-/** How long a plan will take, by what this machine has seen of its models. Nothing is made, nobody is asked. */
+/** Estimates how long a plan will take, from the durations in the journal. Sends nothing. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Expectation, expectationOf } from '../../batch/plan/expected.js'
@@ -17,11 +17,11 @@ export async function expect(ctx: Context, { plan, options }: Prepared): Promise
   })
 }
 
-/** A journal that cannot be read has seen nothing. */
+/** Empty when the journal cannot be read. */
 async function durations(ctx: Context): Promise<ReadonlyMap<string, readonly number[]>> {
   const path = join(ctx.stateFolder, JOURNAL_FILE)
   if (!existsSync(path)) return new Map()
-  // A plan is made without an address too.
+  // Planning needs no address.
   const address = await ctx.address().catch(() => undefined)
   const { readDurations } = await import('../../journal/readonly-queries.js')
   try {

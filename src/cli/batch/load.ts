@@ -1,4 +1,4 @@
-/** The manifest of a command line: read from its file or standard input, and what is wrong with it in one error. */
+/** Reads the manifest from its file or standard input, and reports all its problems in one error. */
 
 import { readFileSync, statSync } from 'node:fs'
 import { lockPathOf } from '../../batch/lock/lock.js'
@@ -12,7 +12,7 @@ import type { Context } from '../context/context.js'
 import { readStdin } from '../process/stdin.js'
 import { imageTypeOf, MAX_BODY_BYTES } from '../runs/references.js'
 
-/** What a manifest from standard input is called: its paths are relative to the current folder. */
+/** The name of a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
 
 export interface Loaded {
@@ -57,7 +57,7 @@ function readFile(path: string): Uint8Array {
   }
 }
 
-/** More than a screen or two helps nobody. */
+/** A screen or two. */
 const MAX_SHOWN = 200
 
 function manifestError(name: string, problems: readonly ManifestProblem[]): RushesError {

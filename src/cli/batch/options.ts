@@ -1,4 +1,4 @@
-/** What the flags of `rushes batch` say, checked. */
+/** The flags of `rushes batch`, checked. */
 import { usageError } from '../../errors.js'
 import type { Context } from '../context/context.js'
 import { parseDuration } from '../flags/duration.js'
@@ -28,10 +28,10 @@ export interface BatchOptions {
   readonly allowOutside: boolean
   /** Undefined: as many as the plan has. */
   readonly maxRuns: number | undefined
-  /** Runs that are under way at once; undefined: no cap. */
+  /** The most runs in flight at once; undefined: no cap. */
   readonly concurrency: number | undefined
   readonly failFast: boolean
-  /** How long to wait for one run, counted from the answer to its create; undefined: for ever. */
+  /** How long to wait for one run, counted from the answer to its create; undefined: no limit. */
   readonly patienceMs: number | undefined
 }
 

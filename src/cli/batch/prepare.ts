@@ -1,4 +1,4 @@
-/** From the manifest and the lock file to the plan, and what keeps the plan from being carried out. No network, no key. */
+/** Makes the plan from the manifest and the lock file, and refuses plans that cannot be carried out. No network, no key. */
 import { readLock } from '../../batch/lock/file.js'
 import type { Manifest, ManifestEntry } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type Step } from '../../batch/plan/index.js'
@@ -13,17 +13,17 @@ import { missingModel, modelsByKind } from '../settings/model-settings.js'
 import type { Loaded } from './load.js'
 import type { BatchOptions } from './options.js'
 
-/** Everything that carrying out a plan needs beside the service. */
+/** A plan with its manifest and options. */
 export interface Prepared {
   readonly manifest: Manifest
   readonly lockPath: string
   readonly plan: Plan
   readonly options: BatchOptions
-  /** Models that runs to be made lack: hand them to `ctx.connect`, which says everything that is missing at once. */
+  /** Models that are not set; `ctx.connect` reports them with everything else that is missing. */
   readonly missing: readonly Missing[]
 }
 
-/** Throws `usage` for a lock file that cannot be read, and an `--only` that means nothing. */
+/** Throws `usage` for a lock file that cannot be read, and an `--only` that matches nothing. */
 export async function prepare(
   ctx: Context,
   { manifest, lockPath }: Loaded,
@@ -40,7 +40,7 @@ export async function prepare(
   return { manifest, lockPath, plan, options, missing: missingFor(plan.steps) }
 }
 
-/** Throws `usage` for what must not be begun: files in the way, and more runs than were allowed. */
+/** Throws `usage` for files in the way, and for more runs than `--max-runs` allows. */
 export function refuseImpossible({ plan: { steps, counts }, options }: Prepared): void {
   const refused = steps.flatMap(({ file, action, entry }) =>
     action.do === 'refuse' ? [`${file} (${entry.name}, line ${entry.at.line}): ${action.why}`] : [],
@@ -72,7 +72,7 @@ function missingFor(steps: readonly Step[]): readonly Missing[] {
   )
 }
 
-/** A glob means a run by its name, by the name of its row, or by its output. */
+/** A glob matches the name of a run, the name of its row, or its output. */
 async function selectorFor(
   only: readonly string[],
   entries: readonly ManifestEntry[],

@@ -1,4 +1,4 @@
-/** What a batch says: a path or an object for each row as it ends, a summary, and what CI systems want to hear. */
+/** The output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub Actions. */
 import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { RowResult } from '../../batch/carry-out/index.js'
@@ -129,7 +129,7 @@ const escaped = (text: string): string =>
 
 const cell = (text: string): string => printable(text).replace(/[|\\`]/g, '\\$&')
 
-/** A table in the summary of the job. It is no reason to fail when it cannot be written. */
+/** A table in the summary of the job. A batch does not fail when it cannot be written. */
 function writeSummary(env: Context['env'], path: string, counts: Tally, results: readonly RowResult[]): void {
   const file = variable(env, 'GITHUB_STEP_SUMMARY')
   if (file === undefined) return
@@ -148,6 +148,6 @@ function writeSummary(env: Context['env'], path: string, counts: Tally, results:
   try {
     appendFileSync(file, `${text.join('\n')}\n`)
   } catch {
-    // Not ours to mend.
+    // The batch does not fail for it.
   }
 }

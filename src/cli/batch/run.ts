@@ -50,7 +50,7 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
   }
   const code = await carryOutPlan(ctx, { prepared, plan, connection, keeper, progress, onResult })
   progress.end()
-  // Whatever could not be written before may be now; if not, this says so.
+  // An earlier write may have failed: try again, and report it.
   const lockError = await keeper.write().then(() => undefined, asRushesError)
   if (lockError !== undefined) ctx.out.error(lockError)
   const errors = [
@@ -78,7 +78,7 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<number> {
   // Where no row needs the service, no journal is opened: the disk may be read-only.
   const recorder = connection && (await ctx.recorder())
   if (recorder !== undefined) expectRuns(recorder, work)
-  // Every row that is under way listens to them.
+  // Every row in flight adds a listener.
   setMaxListeners(0, interrupts.first, interrupts.second)
   try {
     await carryOut({
@@ -105,7 +105,7 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<number> {
   }
 }
 
-/** Tells the progress how long runs of these models usually take, and the whole batch with them. */
+/** Tells the progress how long runs of these models, and the whole batch, usually take. */
 function expectRuns(recorder: Recorder, { plan, prepared, progress }: Work): void {
   const steps = activeSteps(plan).filter(needsService)
   for (const model of new Set(steps.map((step) => step.model)))
@@ -118,10 +118,10 @@ function expectRuns(recorder: Recorder, { plan, prepared, progress }: Work): voi
   if (expectedMs !== undefined) progress.expects(expectedMs)
 }
 
-/** Until this many rows are done, nothing is said of the end. */
+/** With fewer rows done there is no estimate. */
 const MIN_DONE = 3
 
-/** Called as each row ends: how long the others will take, from how long those took that are done. */
+/** Called as each row ends: how long the others will take, from the time per row so far. */
 function createTimeLeft({ clock }: Context, rows: number): () => string | undefined {
   const startedAtMs = clock.monotonic()
   let open = rows
@@ -133,7 +133,7 @@ function createTimeLeft({ clock }: Context, rows: number): () => string | undefi
   }
 }
 
-/** Without an address nothing can be looked up; whatever is unconfirmed then stays so. */
+/** Without an address the journal cannot be searched, and unconfirmed rows stay so. */
 async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
   if (plan.counts.unconfirmed === 0) return plan
   try {

@@ -1,4 +1,4 @@
-/** What a batch asks of the service, with the journal and the downloader joined to it. */
+/** What a batch needs of the service, joined with the journal and the downloader. */
 import type { Active, BatchService } from '../../batch/carry-out/index.js'
 import { inputToSend } from '../../batch/manifest/index.js'
 import { createNamer } from '../../download/index.js'

@@ -11,7 +11,7 @@ export const reasonOf = (action: Action): string | undefined => {
   return action.do === 'unconfirmed' ? action.key : undefined
 }
 
-/** What is done, name, file, why. */
+/** Action, name, file, reason. */
 export const stepCells = ({ entry, file, action }: Step): readonly string[] =>
   [action.do, entry.name, file, reasonOf(action) ?? ''].map(printable)
 
@@ -45,13 +45,13 @@ export function summaryLine({ counts }: Plan, expectation?: Expectation): string
   return `${plural(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
 }
 
-/** Without a word of time where nothing is known of it and the limit takes none. */
+/** Empty when nothing is known and the limit takes no time. */
 function timeOf({ leastMs, expectedMs }: Expectation): string {
   if (expectedMs !== undefined) return `, about ${formatDuration(expectedMs)}`
   return leastMs === 0 ? '' : `, at least ${formatDuration(leastMs)} by the limit`
 }
 
-/** What the reader of a plan should know beside its rows. */
+/** Notes beside the rows of a plan. */
 export function notesOf({ renamed, leftover }: Plan): readonly string[] {
   const notes = renamed.map(({ from, to }) => `"${to}" is what "${from}" was: the same model and input`)
   if (leftover.length > 0) {
@@ -61,5 +61,5 @@ export function notesOf({ renamed, leftover }: Plan): readonly string[] {
   return notes
 }
 
-/** Whether every run that was looked at is there and as the manifest wants it. */
+/** Whether every selected run is up to date. */
 export const isAllCurrent = ({ counts }: Plan): boolean => counts.current + counts.skip === counts.total

@@ -1,4 +1,4 @@
-/** `rushes batch`: makes what is missing or stale of a manifest, and nothing else. */
+/** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Expectation } from '../../batch/plan/expected.js'
@@ -50,7 +50,7 @@ export async function batchCommand(ctx: Context, { manifest, flags }: BatchReque
   const loaded = await loadManifest(ctx, manifest, options.allowOutside)
   if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options))
   if (options.mode === 'dry run') return await dryRun(ctx, await prepare(ctx, loaded, options))
-  // Before the lock file is read: what another batch is about to write into it must not be paid for again.
+  // Before the lock file is read: another batch may be about to write into it, and its runs must not be paid again.
   const claim = await claimFor(ctx, loaded.lockPath)
   try {
     const prepared = await prepare(ctx, loaded, options)

@@ -1,4 +1,4 @@
-/** `rushes download`: fetch the outputs of finished runs again. */
+/** `rushes download`: downloads the outputs of finished runs again. */
 import type { Command } from 'commander'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'

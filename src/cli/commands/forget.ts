@@ -1,4 +1,4 @@
-/** `rushes forget`: drop unconfirmed rows from the journal, once it is known what became of them. */
+/** `rushes forget`: removes unconfirmed rows from the journal. */
 import type { Command } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import type { ForgetResult } from '../../journal/index.js'
@@ -13,7 +13,7 @@ export function register(command: Command, { run }: CommandEnvironment, forget =
     .action((keys: string[]) => run(command, (ctx) => forget(ctx, keys)))
 }
 
-/** Every name is tried; the worst decides. */
+/** Every name is tried; the worst result is the exit code. */
 export async function forgetCommand(ctx: Context, names: readonly string[]): Promise<number> {
   const { out } = ctx
   const journal = await ctx.journal()

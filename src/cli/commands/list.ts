@@ -1,4 +1,4 @@
-/** `rushes list`: the runs this machine knows. */
+/** `rushes list`: lists the runs created on this machine. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { Journal, ListFilter } from '../../journal/index.js'
@@ -73,7 +73,7 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
   return EXIT.ok
 }
 
-/** A status is the service's word, so one that nobody knows is no error. */
+/** Statuses are the service's own words, so an unknown one is not an error. */
 function sayNearest({ out }: Context, status: string, journal: Journal): void {
   const known = new Set(journal.list({ limit: 1_000 }).map((run) => run.status))
   const near = known.has(status) ? undefined : nearest(status, [...known])

@@ -1,4 +1,4 @@
-/** `rushes run video|image|model`: create runs, wait for them, print or download what came out. */
+/** `rushes run video|image|model`: creates runs, waits for them, prints or downloads their outputs. */
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
@@ -133,12 +133,12 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
       'Leave --no-wait out, or download later: rushes wait <id> -d.',
     )
   const delivery = await deliveryOf(ctx, options.delivery, { runs: options.wait ? count : 1 })
-  // Here and not above: the help needs none of it.
+  // Loaded here, since the help does not need it.
   const { buildRequest, encodeRequest } = await import('../runs/request.js')
   const request = await buildRequest(ctx, options.request)
   if (options.dryRun) return await dryRun(ctx, request, count)
   if (request.model === undefined) {
-    // Says everything that is missing at once, the address and the key too.
+    // Reports everything that is missing at once, the address and the key too.
     await ctx.connect({ missing: request.missing })
     return 0
   }

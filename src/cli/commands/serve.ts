@@ -14,7 +14,7 @@ import { wholeNumber } from '../flags/whole-number.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 import type { CommandEnvironment } from './command-environment.js'
 
-/** In the order in which they say more. */
+/** From the least to the most verbose. */
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
 type LogLevel = (typeof LOG_LEVELS)[number]
 
@@ -164,7 +164,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   return EXIT.ok
 }
 
-/** Under `--json` standard error holds JSON lines, and a note would not be said. */
+/** Under `--json` standard error has JSON lines, so the note is one of them. */
 function sayFault({ out }: Context, words: string): void {
   if (out.mode.json) out.warn(`fault: ${words}`)
   else out.note(`fault: ${words}`)

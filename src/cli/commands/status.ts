@@ -1,4 +1,4 @@
-/** `rushes status`: one look at each run. */
+/** `rushes status`: shows the current status of runs. */
 import { type Command, Option } from 'commander'
 import { EXIT, type RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run.js'
@@ -39,7 +39,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
       errors.push(item)
       out.error(item)
     } else if (out.mode.json) out.json(runJson(recordOf(item, knownRun(item.id, recorder.find(item.id)))))
-    // A table is aligned over all of its rows, so it waits for them.
+    // A table needs all rows before its columns are aligned.
     else if (out.stdoutIsTerminal) seen.push(item)
     else out.line(tabRow(statusCells(item)))
   })

@@ -1,4 +1,4 @@
-/** `rushes wait`: wait for runs that were created earlier. */
+/** `rushes wait`: waits for runs that were created earlier. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { Context } from '../context/context.js'

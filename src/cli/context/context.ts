@@ -1,6 +1,6 @@
 /**
- * What a command is given: streams and settings at once, everything that costs or can fail as a function. The only
- * file that builds engines and joins them.
+ * What a command is given: streams and settings as values, everything that costs or can fail as a function. Engines are
+ * built and joined here alone.
  */
 import { join } from 'node:path'
 import type { Client, RateLimiter } from '../../client/index.js'
@@ -29,7 +29,7 @@ import {
 } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 
-/** Real parts that a test puts in the place of the machine's own. */
+/** Parts that a test replaces. */
 export interface Parts {
   readonly clock?: Clock
   random?(): number
@@ -47,7 +47,7 @@ export interface Connection {
 }
 
 export interface ConnectOptions {
-  /** What the command already knows to be missing; reported together with what the connection lacks. */
+  /** Settings that the command already misses; reported together with those that the connection misses. */
   readonly missing?: readonly Missing[]
   /** Under `--local`: whether this process renders what is queued. */
   readonly render?: boolean
@@ -66,16 +66,16 @@ export interface Context extends Io {
   setting(name: SettingName, flag?: string): Promise<string | undefined>
   /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
   baseUrl(): Promise<string>
-  /** What the journal's rows of the current service are found by: its address, `local` for the one of `--local`. */
+  /** The service as the journal's rows name it: its address, or `local` for that of `--local`. */
   address(): Promise<string>
-  /** What this machine has run. Throws `usage` when it cannot be opened. */
+  /** Throws `usage` when it cannot be opened. */
   journal(): Promise<Journal>
-  /** The same for a command that does not depend on it; throws `usage` for a newer format alone. */
+  /** The journal for commands that work without it; throws `usage` for a newer format alone. */
   recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
   /** The network, without a key. */
   fetch(): Promise<Fetch>
-  /** A client for an address and a key that are not the settings' own. */
+  /** A client for another address and key than those of the settings. */
   clientFor(baseUrl: string, apiKey: string): Promise<Client>
   downloader(fetch: Fetch): Promise<Downloader>
   engine(): Promise<Engine>
@@ -155,7 +155,7 @@ export function createContext(options: ContextOptions): Context {
     }
   })
 
-  /** The limit of a key, shared with every other process that has it; a key of `--local` is nobody else's. */
+  /** The limit of a key, shared with every other process that has it; the key of `--local` belongs to this process alone. */
   async function limiterFor(address: string, apiKey: string): Promise<RateLimiter> {
     const { createLimiter } = await import('../../limiter/index.js')
     if (globals.local) return createLimiter(RUNS_LIMIT, clock)
@@ -197,7 +197,7 @@ export function createContext(options: ContextOptions): Context {
     return { client: await clientFor(address, apiKey), fetch: await fetch() }
   }
 
-  /** Without an address nobody can say which key is right, but that there is none can be said. */
+  /** Without an address the key cannot be chosen; this says whether there is any. */
   async function lacksAnyKey(): Promise<readonly Missing[]> {
     const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
     const raw = await profile()
@@ -253,7 +253,7 @@ export function createContext(options: ContextOptions): Context {
       return open(target)
     },
     async close() {
-      // In the order in which they were opened last: a service before the network that it was reached by.
+      // Last opened first: a service before the network it is reached by.
       for (const close of closers.reverse()) await close()
     },
   }

@@ -1,4 +1,4 @@
-/** The local service inside this very process: real HTTP on a loopback port, data in the state folder. */
+/** The local service inside this process: HTTP on a loopback port, data in the state folder. */
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../../host/clock.js'
 import type { Kind } from '../../protocol/models.js'
@@ -24,18 +24,18 @@ export interface LocalOptions {
   warn(message: string): void
 }
 
-/** What a service complains of, as one line. */
+/** A log entry of the service as one line. */
 export const sayLogLine = (line: object | string): string =>
   line instanceof Error ? line.message : typeof line === 'string' ? line : JSON.stringify(line)
 
-/** One render a core, but no more than four: a 4K frame is held in memory for each. */
+/** One render per core, at most four: each holds a 4K frame in memory. */
 export const defaultConcurrency = (): number => Math.min(4, availableParallelism())
 
-/** The renderer is a bundle of its own, beside the one that this file is in. */
+/** The renderer is a bundle of its own, in the same folder as this one. */
 export const createPreviewProcess = (): Engine =>
   createProcessEngine({ script: new URL('./renderer.cjs', import.meta.url) })
 
-/** Commands where there are some, and the preview renderer for the rest. */
+/** Commands for the kinds that have one, the preview renderer for the others. */
 export function withCommands(
   preview: Engine,
   { commands, limitMs }: Pick<Engines, 'commands' | 'limitMs'>,

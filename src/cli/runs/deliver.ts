@@ -118,7 +118,7 @@ function outputsOf(
   known: KnownRun,
   state: RunState,
 ): readonly Output[] {
-  // One question for fresh links serves every output of the run.
+  // One status request gives fresh URLs for all outputs of the run.
   let fresh: Promise<RunState> | undefined
   return state.urls.map((url, at) => ({
     url,

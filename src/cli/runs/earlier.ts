@@ -1,4 +1,4 @@
-/** Runs of the journal that a command means without naming their ids. */
+/** Runs of the journal for `--last` and `--all`. */
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { JournalRun } from '../../journal/index.js'
 import type { Context } from '../context/context.js'
@@ -19,7 +19,7 @@ export async function lastRun(ctx: Context): Promise<string> {
   })
 }
 
-/** The ids of every unfinished run of the current address, oldest first. Names those that have none. */
+/** The ids of every unfinished run of the current address, oldest first. Warns about unconfirmed ones, which have no id. */
 export async function allUnfinished(ctx: Context): Promise<readonly string[]> {
   const address = await ctx.address()
   const journal = await ctx.journal()

@@ -34,9 +34,9 @@ export interface RunFollower {
   readonly known: KnownRun
   /** One status request. Rejects with the signal's reason alone. */
   poll(options: { readonly signal: AbortSignal; readonly isUrgent: boolean }): Promise<RunStep>
-  /** The run was seen to its end, by whomever. */
+  /** For a state that was fetched in another way: the run has ended. */
   ended(state: RunState, durationMs?: number): FollowedRun
-  /** Nobody waits for it any more. */
+  /** The run is not followed any more, for this reason. */
   stopped(error: RushesError): FollowedRun
   /** See `Follower` of the client. */
   errorAtLimit(limit: RushesError): RushesError

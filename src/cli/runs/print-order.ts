@@ -1,4 +1,4 @@
-/** Answers come as they come and are printed in the order of the runs: each as soon as all before it are out. */
+/** Prints results in the order of the runs, each as soon as all before it are printed. */
 
 export interface InOrder<Item> {
   /** `index` from 0; each index once. */

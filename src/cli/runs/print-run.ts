@@ -1,4 +1,4 @@
-/** What is printed of a run when a command has done with it. */
+/** Prints a run whose following has ended. */
 import type { Target } from '../../download/target.js'
 import { messageOf } from '../../errors.js'
 import { printable } from '../../protocol/text.js'

@@ -22,7 +22,7 @@ const sourcesOf = ({ words, prompt, promptFile }: PromptOptions): readonly Sourc
   ...(promptFile !== undefined ? [{ name: '--prompt-file', kind: 'file', value: promptFile } as const] : []),
 ]
 
-/** Its one source, if any. Throws `usage` for two. */
+/** The source of the prompt, if any. Throws `usage` for two. */
 function sourceOf(options: PromptOptions): Source | undefined {
   const sources = sourcesOf(options)
   if (sources.length > 1) {
@@ -32,7 +32,7 @@ function sourceOf(options: PromptOptions): Source | undefined {
   return sources[0]
 }
 
-/** What of the prompt reads standard input, for `checkStdinUsers`. */
+/** How `checkStdinUsers` names the prompt, when it reads standard input. */
 export const promptReadsStdin = (options: PromptOptions): string | undefined =>
   sourceOf(options)?.value === '-' ? 'The prompt' : undefined
 

@@ -1,6 +1,6 @@
 /**
- * The journal as a command that spends money uses it: nothing here ever throws. What cannot be written is said once,
- * with what it means, and the command goes on: a run that is paid for is worth more than its row.
+ * The journal, for commands that create runs: nothing here throws. When it cannot be written, one warning says what that
+ * means, and the command continues: a paid run is worth more than its row.
  */
 
 import { resolve } from 'node:path'
@@ -19,7 +19,7 @@ import type {
   UnknownOutcome,
 } from '../../journal/index.js'
 
-/** What is kept of one create, as it happens. */
+/** What the journal keeps of one create. */
 export interface CreateNote {
   /** Directly before the bytes are sent; again before every further sending. */
   sending(): void
@@ -27,7 +27,7 @@ export interface CreateNote {
   unsent(): void
   answered(outcome: CreateOutcome): void
   accepted(id: string, body: unknown): void
-  /** Its outcome is not known, or it was accepted without an id. The key that it is kept under. */
+  /** Its outcome is not known, or it was accepted without an id. Returns the key of its row. */
   unknown(error: RushesError): string | undefined
 }
 
@@ -79,7 +79,7 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
         open.recordFiles(
           address,
           id,
-          // Bytes that went to standard output are in no file.
+          // Bytes that were written to standard output have no file.
           files.filter(({ path }) => path !== '-').map((file) => ({ ...file, path: resolve(file.path) })),
         ),
       ),
@@ -104,7 +104,7 @@ function createNote(attempt: Attempt, intent: Intent): CreateNote {
     const at = place
     return at === undefined ? undefined : attempt((journal) => work(journal, at))
   }
-  /** A journal that was set aside meanwhile has lost the intent, which is then written again; its place now. */
+  /** A journal that was quarantined meanwhile has lost the intent: it is written again, and the new row is returned. */
   const keep = (journal: Journal, at: IntentRow, write: (place: IntentRow) => boolean): IntentRow => {
     if (write(at)) return at
     const again = journal.intend(intent)

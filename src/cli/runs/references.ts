@@ -1,4 +1,4 @@
-/** Reference images: what may stand behind `-i`, and what is sent for it. */
+/** Reference images: what `-i` accepts, and what is sent for it. */
 
 import { readFileSync, statSync } from 'node:fs'
 import { usageError } from '../../errors.js'
@@ -8,7 +8,7 @@ import type { Stdin } from '../process/io.js'
 import { linesOf, readStdin } from '../process/stdin.js'
 import { isRunOutput } from './run-outputs.js'
 
-/** A body is at most that long; a file longer than it cannot fit. */
+/** The longest request body; a larger file cannot fit. */
 export const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 interface Signature {
@@ -28,7 +28,7 @@ const SIGNATURES: readonly Signature[] = [
   },
 ]
 
-/** The content type of an image by its first bytes; undefined when it is none of those that are sent. */
+/** The content type of an image by its first bytes; undefined when it is not one that is sent. */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, 64)).toString('latin1')
   return SIGNATURES.find(({ matches }) => matches(head))?.type
@@ -37,7 +37,7 @@ export function imageTypeOf(bytes: Uint8Array): string | undefined {
 export const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
   sources.filter((source) => source === '-').map(() => '-i')
 
-/** One entry of `image_urls` a source; `-` may give several. Throws `usage`. */
+/** One entry of `image_urls` for each source; `-` may give several. Throws `usage`. */
 export async function resolveReferences(
   sources: readonly string[],
   stdin: Stdin,
@@ -51,7 +51,7 @@ export async function resolveReferences(
   return resolved
 }
 
-/** An image, or sources one a line. */
+/** An image, or sources, one per line. */
 async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readonly string[]> {
   const bytes = await readStdin(stdin, 'the reference images', signal)
   const type = imageTypeOf(bytes)
@@ -66,7 +66,7 @@ function resolveReference(source: string): string {
     throw usageError(`The reference image "${source}" is no URL.`)
   }
   if (/^data:/i.test(source)) return source
-  // Looked up when the service is known: see `run-outputs.ts`.
+  // Resolved later, when the service is known: see `run-outputs.ts`.
   if (isRunOutput(source)) return source
   const bytes = readImage(source)
   const type = imageTypeOf(bytes)

@@ -1,4 +1,4 @@
-/** What a run is asked for: flags and `--input` put together, checked against the schema, and encoded once. */
+/** The request of a run: flags and `--input` merged, checked against the schema, and encoded once. */
 import { readFileSync } from 'node:fs'
 import { encodeCreate } from '../../client/create.js'
 import { messageOf, usageError } from '../../errors.js'
@@ -15,7 +15,7 @@ import { type PromptOptions, promptReadsStdin, readPrompt } from './prompt.js'
 import { MAX_BODY_BYTES, referencesReadStdin, resolveReferences, tooLarge } from './references.js'
 
 export interface RequestOptions {
-  /** Undefined for a model that is neither of the two published ones. */
+  /** Undefined for any other published model. */
   readonly kind: Kind | undefined
   readonly model?: string | undefined
   readonly input?: string | undefined
@@ -32,7 +32,7 @@ export interface RunRequest {
   readonly input: ModelInput
 }
 
-/** Throws `usage` with everything that is wrong. Reads standard input and files, and nothing else. */
+/** Throws `usage` with all problems. Reads standard input and files; sends nothing. */
 export async function buildRequest(ctx: Context, options: RequestOptions): Promise<RunRequest> {
   const { stdin, interrupts } = ctx
   const { image_urls: sources, prompt: _, ...flags } = options.parameters

@@ -1,4 +1,4 @@
-/** The command that picks a run up again, as it is to be typed. */
+/** The command that resumes with a run, as it is to be typed. */
 import type { Globals } from '../flags/globals.js'
 
 const quoted = (word: string): string =>
@@ -10,10 +10,10 @@ export interface WayBack {
   readonly delivery: readonly string[]
 }
 
-/** `wait` goes on waiting; `download` fetches what is finished. */
+/** `wait` continues to wait; `download` fetches the outputs of a finished run. */
 export function resumeCommand({ globals, delivery }: WayBack, verb: 'wait' | 'download', id: string): string {
   const { local, profile, baseUrl } = globals
-  // Both download there without being told to.
+  // Both download to the current folder by default.
   const isImplied = local || verb === 'download'
   return [
     `rushes ${verb}`,

@@ -1,4 +1,4 @@
-/** `--reuse`: runs of the journal that have made the same before, so that nothing is paid for them again. */
+/** `--reuse`: finds earlier runs of the same request in the journal, so that nothing is paid again. */
 import type { Client } from '../../client/index.js'
 import { RushesError } from '../../errors.js'
 import type { Context } from '../context/context.js'
@@ -6,15 +6,15 @@ import { type KnownRun, knownRun } from './known-run.js'
 
 export interface Wanted {
   readonly model: string
-  /** The input as it was asked for. */
+  /** The input as given on the command line. */
   readonly meaning: unknown
   readonly count: number
 }
 
 /**
- * At most `count`, newest first. The service is asked whether it still has each: one that is gone, or belongs to the
- * account of another key, is passed over. Throws `usage` where there is no journal to look into, and what the asking
- * throws: nothing has been paid by then.
+ * At most `count`, newest first. The service is asked whether it still has each of them; one that it does not know, or that
+ * belongs to another account, is skipped. Throws `usage` when the journal cannot be read, and the errors of the status
+ * requests: nothing has been paid by then.
  */
 export async function findReusable(
   ctx: Context,
@@ -36,5 +36,5 @@ export async function findReusable(
   return found
 }
 
-/** Each costs a request. */
+/** Each costs one request. */
 const MAX_CANDIDATES = 20

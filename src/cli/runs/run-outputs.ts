@@ -10,8 +10,8 @@ const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 export const isRunOutput = (source: string): boolean => RUN_OUTPUT.test(source)
 
 /**
- * The input with the link of an output in the place of its name. The service is asked for it, since the link that was
- * seen when the run ended may have expired. Throws `usage` for a run that this machine did not create at this address,
+ * The input with `run:` references replaced by URLs. The service is asked for each URL, since the one in the journal may
+ * have expired. Throws `usage` for a run that this machine did not create at this address,
  * that has not succeeded, or that has no such output.
  */
 export async function withRunOutputs(

@@ -1,6 +1,6 @@
 /**
  * What `run`, `wait` and `download` have in common: runs are created and followed by the schedule, their outputs are
- * downloaded, and each is printed in its turn. The exit code sums up.
+ * downloaded, and each is printed in its turn.
  */
 import { type Polled, type PollOptions, runSchedule, type Task } from '../../batch/schedule/index.js'
 import { limitPassed } from '../../client/index.js'
@@ -26,9 +26,9 @@ export interface Session {
   readonly progress: Progress
   /** A run that exists: it is followed to its end. `index` is its turn, from 0. */
   follow(index: number, known: KnownRun): void
-  /** A run that is created first. What `create` rejects with is the run's error. */
+  /** A run that is created first. A rejection of `create` is the error of the run. */
   create(index: number, group: string, create: () => Promise<KnownRun>): void
-  /** Follows and delivers all of them. How many creates were begun, and the exit code. */
+  /** Creates, follows and delivers all of them. `begun`: how many creates were begun. */
   carryOut(): Promise<{ readonly begun: number; readonly exitCode: number }>
 }
 
@@ -213,14 +213,14 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       }
       await allSettled(finishing)
       progress.end()
-      // Nothing that was under way has told of it.
+      // No run has reported the interruption.
       if (interruption !== undefined && !errors.some(({ code }) => code === 'interrupted')) throw interruption
       return { begun, exitCode: exitCodeOf(errors) }
     },
   }
 }
 
-/** Of a list that may still grow. */
+/** Waits for a list that may grow meanwhile. */
 async function allSettled(work: readonly Promise<void>[]): Promise<void> {
   for (let at = 0; at < work.length; at++) await work[at]
 }
@@ -233,7 +233,7 @@ const notFinished = ({ id, status }: RunState): RushesError =>
     runId: id,
   })
 
-/** The run continues without us: every message says how to come back to it. */
+/** The run continues: every message says how to resume with it. */
 function withWayBack(
   error: RushesError,
   { known: { id }, state }: FollowedRun,

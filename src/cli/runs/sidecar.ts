@@ -23,7 +23,7 @@ export interface SidecarOptions {
 const fieldOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 
-/** The record of one file. What this machine does not know it takes from the service's own words, else it is null. */
+/** The record of one file. Fields that this machine does not know are taken from the service's run, else they are null. */
 export const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: SidecarOptions) => ({
   model: known.model ?? fieldOf(state.service, 'model') ?? null,
   input: known.input ?? fieldOf(state.service, 'input') ?? null,
@@ -38,7 +38,7 @@ export const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs
   elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),
 })
 
-/** A sidecar of this very file, from an earlier command. */
+/** Whether it is the sidecar of the same file, from an earlier command. */
 async function isOurs(path: string, { state, file }: SidecarOptions): Promise<boolean> {
   const parsed = parseJson(await readFile(path, 'utf8').catch(() => ''))
   return (
@@ -48,7 +48,7 @@ async function isOurs(path: string, { state, file }: SidecarOptions): Promise<bo
   )
 }
 
-/** Throws `download_failed`: the file itself is there. */
+/** Throws `download_failed`; the file itself is complete. */
 export async function writeSidecar(options: SidecarOptions): Promise<void> {
   const path = sidecarOf(options.file.path)
   const obstacle = (await isOurs(path, options)) ? undefined : obstacleAt(path, options.overwrite)

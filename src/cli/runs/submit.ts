@@ -32,8 +32,8 @@ export interface Submission {
 }
 
 /**
- * One create, seen through: rejects with a `RushesError`, or with the `Interruption` when nothing was sent. Whatever
- * happens is noted before anybody else hears of it.
+ * Sends one create and waits for its outcome. Rejects with a `RushesError`, or with the `Interruption` when nothing was
+ * sent. The journal is told before the caller.
  */
 export async function submit(submission: Submission): Promise<Created> {
   const { client, body, clock, interrupts, note } = submission
@@ -80,8 +80,8 @@ const keptAs = (error: RushesError, key: string | undefined): RushesError =>
       })
 
 /**
- * When a create ends early: at the first signal while nothing is on its way; ten seconds later, or at the second
- * signal, while an answer may still come.
+ * When a signal ends a create: at once while nothing was sent; while an answer may still come, ten seconds later or at the
+ * second signal.
  */
 function endOf({ clock, interrupts, onGrace }: Submission) {
   const controller = new AbortController()

@@ -93,8 +93,9 @@ export const SHARED_ENVIRONMENT = {
     'the first that is set; where it names another character set than UTF-8, what is drawn is ASCII',
   'HTTPS_PROXY, HTTP_PROXY, NO_PROXY':
     'the proxy, in capitals or small letters; loopback never goes through one',
-  NODE_COMPILE_CACHE: 'the folder of what V8 made of the program; without it the cache folder of the user',
-  NODE_DISABLE_COMPILE_CACHE: 'when set, nothing of that is kept',
+  NODE_COMPILE_CACHE:
+    'Node 22.8 and later: the folder in which Node keeps compiled code; default `node-compile-cache` in the temporary folder',
+  NODE_DISABLE_COMPILE_CACHE: 'when set, Node keeps no compiled code',
   TMPDIR: 'where `-o -` keeps an output until it is whole',
   'XDG_CONFIG_HOME, XDG_STATE_HOME': 'on Linux, where the folders below are',
   XDG_CACHE_HOME: 'the same of the cache folder',

@@ -98,7 +98,6 @@ export const SHARED_ENVIRONMENT = {
   NODE_DISABLE_COMPILE_CACHE: 'when set, Node keeps no compiled code',
   TMPDIR: 'where `-o -` keeps an output until it is whole',
   'XDG_CONFIG_HOME, XDG_STATE_HOME': 'on Linux, where the folders below are',
-  XDG_CACHE_HOME: 'the same of the cache folder',
 } as const
 
 /** The journal's address for `--local`, whose port changes with every process. */

@@ -136,15 +136,15 @@ describe('what is next', () => {
 })
 
 describe('the best age for a status request', () => {
-  it.each<[string, readonly number[], number, number | undefined]>([
-    ['too little is known', [5_000, 5_000], 1_000, undefined],
-    ['every other run had ended by then', [5_000, 5_000, 5_000], 6_000, undefined],
-    ['right behind where they all end', [5_000, 5_000, 5_000], 4_600, 5_050],
-    ['also where that is several steps away', [5_000, 5_000, 5_000], 2_000, 2_050],
-    ['or at once', [5_000, 5_000, 5_000], 5_050, 5_050],
-    ['behind most of them', [5_000, 5_100, 5_100, 5_100, 5_200], 4_400, 5_250],
-  ])('%s', (_, durationsMs, soonestMs, ageMs) => {
-    expect(bestAgeMs(durationsMs, soonestMs, 1_000)).toBe(ageMs)
+  it.each<[string, readonly number[], number, number, number | undefined]>([
+    ['too little is known', [5_000, 5_000], 0, 1_000, undefined],
+    ['every other run had ended by then', [5_000, 5_000, 5_000], 5_100, 6_100, undefined],
+    ['right behind where they all end', [5_000, 5_000, 5_000], 3_600, 4_600, 5_050],
+    ['also where that is several steps away', [5_000, 5_000, 5_000], 1_000, 2_000, 2_050],
+    ['at once where they all end before that', [5_000, 5_000, 5_000], 4_070, 5_070, 5_070],
+    ['behind most of them', [5_000, 5_100, 5_100, 5_100, 5_200], 3_400, 4_400, 5_250],
+  ])('%s', (_, durationsMs, seenMs, soonestMs, ageMs) => {
+    expect(bestAgeMs(durationsMs, { seenMs, soonestMs, stepMs: 1_000 })).toBe(ageMs)
   })
 })
 

@@ -129,7 +129,8 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     isAnswered = true
     if (createdAtMs === undefined) return
     const soonestMs = Math.max(FIRST_POLL_MS, tooYoungMs(durationsOf(task.group)))
-    const firstMs = bestAgeMs(durationsOf(task.group), soonestMs, STEP_MS) ?? soonestMs
+    const ages = { seenMs: 0, soonestMs, stepMs: STEP_MS }
+    const firstMs = bestAgeMs(durationsOf(task.group), ages) ?? soonestMs
     begin(task, createdAtMs, createdAtMs + firstMs, createdAtMs)
   }
 
@@ -162,8 +163,9 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     next: { soonestMs: number; latestMs: number },
     nowMs: number,
   ) {
-    const ageMs = nowMs - createdAtMs
-    const best = bestAgeMs(durationsOf(task.group), ageMs + next.soonestMs, STEP_MS)
+    const seenMs = nowMs - createdAtMs
+    const ages = { seenMs, soonestMs: seenMs + next.soonestMs, stepMs: STEP_MS }
+    const best = bestAgeMs(durationsOf(task.group), ages)
     if (best !== undefined) return createdAtMs + best
     return nowMs + jittered({ min: next.soonestMs, max: next.latestMs }, options.random())
   }

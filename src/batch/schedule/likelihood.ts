@@ -35,21 +35,27 @@ export const tooYoungMs = (durationsMs: readonly number[]): number =>
 /** A request that arrives just before the end of the run costs a whole further step. */
 const MARGIN_MS = 50
 
+export interface PollAges {
+  /** At this age the run was seen running. */
+  readonly seenMs: number
+  readonly soonestMs: number
+  readonly stepMs: number
+}
+
 /**
  * The age, at least `soonestMs` and less than a step later, at which the next status request is best sent. Status
  * requests of one run are a comb with teeth a step apart; it is shifted so that its teeth fall right behind the ages
- * at which other runs of the model ended. Undefined where too little is known of the time that is left.
+ * at which other runs of the model ended. Undefined where too little is known, or every other run had ended by `seenMs`.
  */
 export function bestAgeMs(
   durationsMs: readonly number[],
-  soonestMs: number,
-  stepMs: number,
+  { seenMs, soonestMs, stepMs }: PollAges,
 ): number | undefined {
   if (durationsMs.length < MIN_DURATIONS) return undefined
-  const ends = durationsMs.map((each) => each + MARGIN_MS).filter((end) => end >= soonestMs)
+  const ends = durationsMs.map((each) => each + MARGIN_MS).filter((end) => end > seenMs)
   if (ends.length === 0) return undefined
   const lateBy = (ageMs: number): number =>
     ends.reduce((sum, end) => sum + ageMs + Math.max(0, Math.ceil((end - ageMs) / stepMs)) * stepMs - end, 0)
-  const candidates = [soonestMs, ...ends.map((end) => soonestMs + ((end - soonestMs) % stepMs))]
+  const candidates = [soonestMs, ...ends.map((end) => soonestMs + (Math.max(0, end - soonestMs) % stepMs))]
   return candidates.reduce((best, each) => (lateBy(each) < lateBy(best) ? each : best))
 }

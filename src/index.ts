@@ -21,7 +21,7 @@ import type { Fetch } from './host/http.js'
 import { createNetwork } from './host/undici.js'
 import { createLimiter } from './limiter/index.js'
 import { RUNS_LIMIT } from './protocol/limits.js'
-import type { RunState } from './protocol/run.js'
+import type { RunState } from './protocol/run-state.js'
 
 export interface CreateClientOptions {
   /** The address of the service, as in `https://api.example.com`. Plain http is allowed for loopback alone. */
@@ -167,4 +167,4 @@ export {
   type VideoInput,
 } from './protocol/models.js'
 export { PROBLEMS, type ProblemCode } from './protocol/problems.js'
-export type { Phase, RunState } from './protocol/run.js'
+export type { Phase, RunState } from './protocol/run-state.js'

@@ -29,7 +29,7 @@ const PURE_FACTORIES: readonly string[] = [
   'src/cli/runs/session.ts: createNamer',
   'src/cli/batch/service.ts: createNamer',
   // Given the function that writes.
-  'src/cli/batch/run.ts: createLockKeeper',
+  'src/cli/batch/run-batch.ts: createLockKeeper',
 ]
 
 /** The preview renderer knows the contract of the service's engines, and nothing else of the service. */
@@ -140,7 +140,7 @@ describe('the check of the ranks', () => {
     ['src/index.ts', 'src/cli/main.ts', 'sideways'],
     ['src/host/http.ts', 'src/client/index.ts', 'up'],
     ['src/service/index.ts', 'src/cli/main.ts', 'up'],
-    ['src/protocol/run.ts', 'src/host/clock.ts', 'up'],
+    ['src/protocol/run-state.ts', 'src/host/clock.ts', 'up'],
     ['src/cli/main.ts', 'src/extra/x.ts', 'outside the plan'],
     ['src/cli/main.ts', 'test/support/clock.ts', 'outside the plan'],
   ])('%s → %s', (from, to, wrong) => {

@@ -7,7 +7,7 @@ import { retry } from '../host/retry.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseJson, parseRun } from '../protocol/parse.js'
 import { runUrl } from '../protocol/routes.js'
-import type { RunState } from '../protocol/run.js'
+import type { RunState } from '../protocol/run-state.js'
 import {
   type Answer,
   badResponse,

@@ -3,7 +3,7 @@
  * `wait`, `run` and `batch` all decide by `follow`; they differ in how they sleep and in what they do with a result.
  */
 import type { RushesError } from '../errors.js'
-import type { RunState } from '../protocol/run.js'
+import type { RunState } from '../protocol/run-state.js'
 import type { StatusOutcome } from './fetch-status.js'
 import { nextTryMs, type PollWindow, pollWindow } from './pace.js'
 import { afterFailure, FULL_PATIENCE, isExhausted, type Patience } from './patience.js'

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
-import type { RunState } from '../protocol/run.js'
+import type { RunState } from '../protocol/run-state.js'
 import { originOf } from './address.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'

@@ -2,7 +2,7 @@
 import { RushesError } from '../errors.js'
 import { withTimeout } from '../host/abort.js'
 import { jittered } from '../host/backoff.js'
-import type { RunState } from '../protocol/run.js'
+import type { RunState } from '../protocol/run-state.js'
 import { fetchStatus, type StatusEngine } from './fetch-status.js'
 import { beginFollow, errorAtLimit, type Follow, type FollowStep, follow } from './follow.js'
 import { FIRST_POLL_MS } from './pace.js'

@@ -14,7 +14,7 @@ import type { Part } from './part-file.js'
 import { openPartSession } from './part-session.js'
 import { pipeFile, withTemporaryFile } from './stdout.js'
 
-export interface Delivery {
+export interface DeliveredOutput {
   readonly file: DownloadedFile
   /** For example that the extension does not match the content. */
   readonly warnings: readonly string[]
@@ -43,7 +43,7 @@ export interface DeliveryJob {
  * or the network ended the download and the host can confirm that the file is unchanged. Otherwise only folders that
  * were created are left behind.
  */
-export const deliverToFile = (options: DownloaderOptions, job: DeliveryJob): Promise<Delivery> =>
+export const deliverToFile = (options: DownloaderOptions, job: DeliveryJob): Promise<DeliveredOutput> =>
   deliver(options, job, false)
 
 /** Rejects with `StreamFailed` when the file is complete and the stream fails. Nothing is kept. */
@@ -51,7 +51,7 @@ export const deliverToStream = (
   options: DownloaderOptions,
   job: Omit<DeliveryJob, 'name' | 'overwrite'>,
   stream: Writable,
-): Promise<Delivery> =>
+): Promise<DeliveredOutput> =>
   withTemporaryFile(async (path) => {
     const { file, warnings } = await deliver(options, { ...job, name: path, overwrite: false }, true)
     await pipeFile(path, stream, job.signal)
@@ -62,7 +62,7 @@ async function deliver(
   options: DownloaderOptions,
   job: DeliveryJob,
   isTemporary: boolean,
-): Promise<Delivery> {
+): Promise<DeliveredOutput> {
   const { name, overwrite, source, signal } = job
   const key = { path: name, runId: job.runId, position: job.position }
   const unchanged = overwrite ? undefined : await findUnchanged(name, job.earlier, signal)

@@ -8,7 +8,7 @@ import { safeName, safePart, unreserved } from './safe-name.js'
 import type { Target } from './target.js'
 
 /** The values of the placeholders in a name. */
-export interface NamedOutput {
+export interface OutputToName {
   readonly runId: string
   /** `video`, `image`, …; `{kind}` is `model` without it. */
   readonly kind?: string | undefined
@@ -21,7 +21,7 @@ export interface Namer {
    * One path per output, which may contain `{ext}`. All outputs of a run belong in one call; later calls continue
    * counting and avoid all earlier names.
    */
-  name(outputs: readonly NamedOutput[]): readonly string[]
+  name(outputs: readonly OutputToName[]): readonly string[]
 }
 
 type Separator = typeof sep
@@ -47,12 +47,12 @@ export function createNamer(target: Target, separator: Separator = sep): Namer {
 /** The names of `-d` are templates too: `<id>.<ext>`, or `<id>-1.<ext>` where the run has several outputs. */
 function templateFor(
   target: Exclude<Target, { kind: 'stdout' }>,
-  outputs: readonly NamedOutput[],
+  outputs: readonly OutputToName[],
   at: number,
   separator: Separator,
 ): string {
   if (target.kind === 'template') return target.template
-  const ofThisRun = (list: readonly NamedOutput[]) =>
+  const ofThisRun = (list: readonly OutputToName[]) =>
     list.filter(({ runId }) => runId === outputs[at]?.runId).length
   const several = ofThisRun(outputs) > 1
   const name = several ? `{id}-${ofThisRun(outputs.slice(0, at + 1))}.{ext}` : '{id}.{ext}'
@@ -67,7 +67,7 @@ const inFolder = (folder: string, name: string, separator: Separator): string =>
 
 function nameOne(
   template: string,
-  { runId, kind, name }: NamedOutput,
+  { runId, kind, name }: OutputToName,
   index: number,
   separator: Separator,
 ): string {

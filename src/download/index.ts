@@ -12,12 +12,12 @@
  */
 import type { Writable } from 'node:stream'
 import { messageOf, RushesError } from '../errors.js'
-import { type Delivery, deliverToFile, deliverToStream } from './deliver-output.js'
+import { type DeliveredOutput, deliverToFile, deliverToStream } from './deliver-output.js'
 import { createProgress, type DownloadProgress } from './download-progress.js'
 import type { DownloadedFile } from './downloaded-file.js'
 import type { DownloaderOptions, RetryNotice, Source } from './fetch-output.js'
 import { downloadFailed } from './file-errors.js'
-import { createNamer, type NamedOutput, type Namer } from './file-names.js'
+import { createNamer, type Namer, type OutputToName } from './file-names.js'
 import { createSemaphore } from './semaphore.js'
 import { StreamFailed } from './stdout.js'
 import type { Target } from './target.js'
@@ -25,7 +25,7 @@ import type { Target } from './target.js'
 export type { DownloadProgress } from './download-progress.js'
 export type { DownloadedFile } from './downloaded-file.js'
 export type { DownloaderOptions, RetryNotice } from './fetch-output.js'
-export { createNamer, type KnownOutputs, knownPaths, type NamedOutput, type Namer } from './file-names.js'
+export { createNamer, type KnownOutputs, knownPaths, type Namer, type OutputToName } from './file-names.js'
 export { type Obstacle, obstacleAt } from './move-into-place.js'
 export { safeName } from './safe-name.js'
 export { parseTarget, type Target } from './target.js'
@@ -34,10 +34,10 @@ export { parseTarget, type Target } from './target.js'
 const MAX_CONCURRENT_DOWNLOADS = 4
 
 /** `url` is http(s); anything else is refused. */
-export interface Output extends NamedOutput, Source {}
+export interface RunOutput extends OutputToName, Source {}
 
 export type DownloadResult =
-  | ({ readonly ok: true } & Delivery)
+  | ({ readonly ok: true } & DeliveredOutput)
   | { readonly ok: false; readonly error: RushesError }
 
 export interface DownloadOptions {
@@ -48,15 +48,15 @@ export interface DownloadOptions {
   /** Files that earlier commands downloaded, with absolute paths: one that is unchanged is not downloaded again. */
   readonly earlier?: readonly DownloadedFile[] | undefined
   /** Called when a file is complete, before it gets its name; a rejection fails that download. */
-  beforeMove?(file: DownloadedFile, output: Output): Promise<void>
+  beforeMove?(file: DownloadedFile, output: RunOutput): Promise<void>
   /** Takes the bytes when the target is `stdout`; stays open. */
   readonly stdout?: Writable | undefined
   readonly signal?: AbortSignal | undefined
   /** Called for every chunk. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** Called when an output is complete or failed, in the order in which that happens. */
-  readonly onSettled?: ((result: DownloadResult, output: Output) => void) | undefined
-  readonly onRetry?: ((notice: RetryNotice, output: Output) => void) | undefined
+  readonly onSettled?: ((result: DownloadResult, output: RunOutput) => void) | undefined
+  readonly onRetry?: ((notice: RetryNotice, output: RunOutput) => void) | undefined
 }
 
 export interface Downloader {
@@ -64,7 +64,7 @@ export interface Downloader {
    * One result per output, in their order. All outputs of a run belong in one call. Rejects only with the signal's
    * reason, after parts were kept or removed, or with the error of `stdout` (such as EPIPE).
    */
-  download(outputs: readonly Output[], options: DownloadOptions): Promise<readonly DownloadResult[]>
+  download(outputs: readonly RunOutput[], options: DownloadOptions): Promise<readonly DownloadResult[]>
 }
 
 export function createDownloader(downloaderOptions: DownloaderOptions): Downloader {
@@ -90,7 +90,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           signal,
           onRetry: (notice: RetryNotice) => onRetry?.(notice, output),
         }
-        const deliver = (): Promise<Delivery> => {
+        const deliver = (): Promise<DeliveredOutput> => {
           if (target.kind !== 'stdout') return deliverToFile(downloaderOptions, job)
           return deliverToStream(downloaderOptions, job, onlyStream(options, outputs.length))
         }
@@ -113,8 +113,8 @@ function onlyStream({ stdout }: DownloadOptions, outputs: number): Writable {
 }
 
 async function settle(
-  deliver: () => Promise<Delivery>,
-  output: Output,
+  deliver: () => Promise<DeliveredOutput>,
+  output: RunOutput,
   signal: AbortSignal | undefined,
 ): Promise<DownloadResult> {
   try {

@@ -1,6 +1,6 @@
 /** What status requests and downloads add to a run in the journal. */
 import type { OpenDatabase } from '../host/database.js'
-import type { RunState } from '../protocol/run.js'
+import type { RunState } from '../protocol/run-state.js'
 import type { UnknownOutcome } from './creates.js'
 import { FIND, type JournalFile, runOfRow } from './journal-run.js'
 

@@ -1,5 +1,5 @@
 /** Parses unknown JSON into the protocol's types, or names the first error. */
-import { type Phase, phaseOf, type RunState } from './run.js'
+import { type Phase, phaseOf, type RunState } from './run-state.js'
 
 export type Parsed<Value> =
   | { readonly ok: true; readonly value: Value }

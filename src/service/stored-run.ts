@@ -1,6 +1,6 @@
 /** A run as the local service stores it, and the object that it sends. */
 import type { Kind } from '../protocol/models.js'
-import type { LocalStatus } from '../protocol/run.js'
+import type { LocalStatus } from '../protocol/run-state.js'
 
 /** An image that was sent as a data: URL; its bytes are a file in the data folder, named by their hash. */
 export interface StoredImage {

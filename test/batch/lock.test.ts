@@ -15,7 +15,7 @@ import {
   publicUrl,
   withEntry,
 } from '../../src/batch/lock/lock.js'
-import { lockText, parseLock } from '../../src/batch/lock/text.js'
+import { lockText, parseLock } from '../../src/batch/lock/lock-text.js'
 import { built } from '../support/built.js'
 import { folderWith } from './folder.js'
 

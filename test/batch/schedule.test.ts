@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { runSchedule, type Task } from '../../src/batch/schedule/index.js'
 import { bestAgeMs, chance, survival, tooYoungMs } from '../../src/batch/schedule/likelihood.js'
-import { type InFlight, nextOf, type Situation } from '../../src/batch/schedule/next.js'
+import { type InFlight, nextOf, type ScheduleState } from '../../src/batch/schedule/next.js'
 import { createManualClock } from '../support/clock.js'
 
 const NEXT = { soonestMs: 1_000, latestMs: 2_000 }
@@ -16,7 +16,7 @@ const flying = (more: Partial<InFlight> = {}): InFlight => ({
   ...more,
 })
 
-const next = (more: Partial<Situation>) =>
+const next = (more: Partial<ScheduleState>) =>
   nextOf(
     {
       toCreate: 0,
@@ -32,13 +32,13 @@ const next = (more: Partial<Situation>) =>
     BUDGET,
   )
 
-const CREATING: Partial<Situation> = { toCreate: 9, unanswered: 2, createsSincePoll: 1 }
+const CREATING: Partial<ScheduleState> = { toCreate: 9, unanswered: 2, createsSincePoll: 1 }
 /** Of a model that takes 15 s, in which 30 requests fit; twice as many runs may wait. */
 const old = (count: number): readonly InFlight[] =>
   Array.from({ length: count }, () => flying({ createdAtMs: -60_000, durationsMs: [15_000, 15_000, 15_000] }))
 
 describe('what is next', () => {
-  it.each<[string, Partial<Situation>, object]>([
+  it.each<[string, Partial<ScheduleState>, object]>([
     ['nothing is left', {}, { do: 'end' }],
     ['the first create goes alone', { toCreate: 9, isAnswered: false }, { do: 'create' }],
     [
@@ -227,5 +227,101 @@ describe('the loop', () => {
       mayCreate: () => false,
     })
     expect(created).toBe(0)
+  })
+
+  it('lets a run expire, counted from its creation, and ignores what its last request then brings', async () => {
+    const clock = createManualClock()
+    const ended: string[] = []
+    const task: Task = {
+      group: 'one',
+      create: async () => {
+        await clock.sleep(700)
+        // The 201 was read before the lock file was written.
+        return clock.monotonic() - 200
+      },
+      async poll({ signal }) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        ended.push(`answered at ${clock.monotonic()}`)
+        return { is: 'over', durationMs: 1 }
+      },
+      expire: () => ended.push(`expired at ${clock.monotonic()}`),
+    }
+    const work = runSchedule({
+      tasks: [task],
+      clock,
+      budget: BUDGET,
+      durationsOf: () => [],
+      random: () => 0,
+      mayCreate: () => true,
+      timeoutMs: 5_000,
+      signal: new AbortController().signal,
+    })
+    await clock.advance(10_000)
+    await work
+    expect(ended).toEqual(['expired at 5500', 'answered at 5500'])
+  })
+
+  it('waits for the creates that are under way when it is ended', async () => {
+    const clock = createManualClock()
+    const stop = new AbortController()
+    let isAnswered = false
+    const task: Task = {
+      group: 'one',
+      create: async () => {
+        await clock.sleep(5_000)
+        isAnswered = true
+        return undefined
+      },
+      poll: async () => ({ is: 'over' }),
+    }
+    const work = runSchedule({
+      tasks: [task],
+      clock,
+      budget: BUDGET,
+      durationsOf: () => [],
+      random: () => 0,
+      mayCreate: () => true,
+      signal: stop.signal,
+    }).catch(() => isAnswered)
+    await clock.advance(1_000)
+    stop.abort(new Error('enough'))
+    await clock.advance(10_000)
+    expect(await work).toBe(true)
+  })
+
+  it('learns from runs that ended how long the others take', async () => {
+    const clock = createManualClock()
+    const polls = new Map<number, number>()
+    const task = (at: number): Task => {
+      let createdAtMs = 0
+      return {
+        group: 'one',
+        create: async () => {
+          createdAtMs = clock.monotonic()
+          return createdAtMs
+        },
+        async poll() {
+          polls.set(at, (polls.get(at) ?? 0) + 1)
+          return clock.monotonic() - createdAtMs >= 8_000
+            ? { is: 'over', durationMs: 8_000 }
+            : { is: 'running', next: NEXT }
+        },
+      }
+    }
+    await clock.runUntil(
+      runSchedule({
+        tasks: Array.from({ length: 6 }, (_, at) => task(at)),
+        clock,
+        budget: BUDGET,
+        concurrency: 1,
+        durationsOf: () => [],
+        random: () => 0,
+        mayCreate: () => true,
+        signal: new AbortController().signal,
+      }),
+    )
+    // From the fourth on, no request before 0.7 of the usual time.
+    expect(polls.get(0)).toBeGreaterThan(6)
+    for (const at of [3, 4, 5]) expect(polls.get(at)).toBeLessThanOrEqual(3)
   })
 })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { EXIT, OWN_CODES, RushesError } from '../../src/errors.js'
 import { findRunId, isRunId } from '../../src/protocol/id.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
-import { FAILURE_STATUSES } from '../../src/protocol/run.js'
+import { FAILURE_STATUSES } from '../../src/protocol/run-state.js'
 import { printable, printableJson } from '../../src/protocol/text.js'
 import { createBench, lost, rejection, type Step, unconnected } from './wire.js'
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { MAX_ANSWER_BYTES } from '../../src/client/answers.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
-import { FAILURE_STATUSES } from '../../src/protocol/run.js'
+import { FAILURE_STATUSES } from '../../src/protocol/run-state.js'
 import {
   BASE_URL,
   type BenchOptions,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { StatusOutcome } from '../../src/client/fetch-status.js'
 import { beginFollow, errorAtLimit, type Follow, follow } from '../../src/client/follow.js'
 import { RushesError } from '../../src/errors.js'
-import type { RunState } from '../../src/protocol/run.js'
+import type { RunState } from '../../src/protocol/run-state.js'
 
 const state = (status: string, phase: RunState['phase'], times: Partial<RunState> = {}): StatusOutcome => ({
   kind: 'state',

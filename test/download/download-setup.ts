@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach } from 'vitest'
-import { createDownloader, type Downloader, type Output } from '../../src/download/index.js'
+import { createDownloader, type Downloader, type RunOutput } from '../../src/download/index.js'
 import { systemClock } from '../../src/host/clock.js'
 import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
@@ -55,7 +55,7 @@ export function createWork(fetch?: Fetch): Work {
   return { waits, ...createDownloader({ fetch: fetch ?? telling(network.fetch), clock, random: () => 0.5 }) }
 }
 
-export const output = (url: string, more: Partial<Output> = {}): Output => ({
+export const output = (url: string, more: Partial<RunOutput> = {}): RunOutput => ({
   url,
   runId: 'run-1',
   kind: 'image',

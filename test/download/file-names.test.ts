@@ -1,19 +1,19 @@
 import { posix } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createNamer, knownPaths, type NamedOutput, withExtension } from '../../src/download/file-names.js'
+import { createNamer, knownPaths, type OutputToName, withExtension } from '../../src/download/file-names.js'
 import { safeName, safePart } from '../../src/download/safe-name.js'
 import type { Target } from '../../src/download/target.js'
 
 const folder = (path: string): Target => ({ kind: 'folder', folder: path })
 const template = (path: string): Target => ({ kind: 'template', template: path })
-const run = (runId: string, more: Partial<NamedOutput> = {}): NamedOutput => ({
+const run = (runId: string, more: Partial<OutputToName> = {}): OutputToName => ({
   runId,
   kind: 'video',
   ...more,
 })
 
-const named = (target: Target, ...outputs: NamedOutput[]) => createNamer(target).name(outputs)
+const named = (target: Target, ...outputs: OutputToName[]) => createNamer(target).name(outputs)
 
 describe('an id in a file name', () => {
   it.each([

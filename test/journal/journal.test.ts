@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Intent, type IntentRow, type Journal, openJournal } from '../../src/journal/index.js'
 import { listStatement } from '../../src/journal/list-runs.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
-import type { RunState } from '../../src/protocol/run.js'
+import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
 import { temporaryFolder } from '../support/service.js'
 

@@ -1,6 +1,6 @@
 /** What a batch needs of the service for one row, and what comes of the row. */
 import type { RushesError } from '../../errors.js'
-import type { RunState } from '../../protocol/run.js'
+import type { RunState } from '../../protocol/run-state.js'
 import type { Made, Placing } from '../lock/lock.js'
 import type { FetchAction, MakeAction, Step } from '../plan/index.js'
 import type { Polled, PollOptions } from '../schedule/index.js'
@@ -23,20 +23,20 @@ export interface BatchService {
   /** Creates the run of a row. `beforeSend` comes before each sending, and may stop it. Never rejects. */
   submit(step: Active, beforeSend: () => Promise<void>): Promise<Submitted>
   /** `created`: what `submit` has given; undefined for a run that exists already. */
-  follow(step: Active, id: string, created: Created | undefined): Followed
+  follow(step: Active, id: string, created: CreatedRun | undefined): Followed
   /** Puts the outputs of a succeeded run in place, the first one at `step.path`. Never rejects. */
   download(step: Active, state: RunState, beforePlace: (file: Placing) => Promise<void>): Promise<Downloaded>
 }
 
 /** Monotonic instants, in milliseconds. */
-export interface Created {
+export interface CreatedRun {
   readonly id: string
   readonly sentAtMs: number
   readonly answeredAtMs: number
 }
 
 export type Submitted =
-  | ({ readonly is: 'created' } & Created)
+  | ({ readonly is: 'created' } & CreatedRun)
   /** A run may exist. `key`: of the journal's row. */
   | { readonly is: 'unconfirmed'; readonly key: string | undefined; readonly error: RushesError }
   | { readonly is: 'refused'; readonly error: RushesError }

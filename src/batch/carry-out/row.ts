@@ -5,7 +5,7 @@
 import { relative } from 'node:path'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import type { RunState } from '../../protocol/run.js'
+import type { RunState } from '../../protocol/run-state.js'
 import type { LockKeeper } from '../lock/keeper.js'
 import { type LockEntry, type Made, type Pending, publicUrl } from '../lock/lock.js'
 import type { Polled, PollOptions, Task } from '../schedule/index.js'
@@ -22,7 +22,7 @@ export interface RowParts {
   onLockTrouble(error: unknown): void
 }
 
-export interface Row {
+export interface RowTask {
   readonly task: Task
   /** Resolves when the outputs are in place, or will not be. */
   settled(): Promise<void>
@@ -35,7 +35,7 @@ interface Journey {
   status: string | undefined
 }
 
-export function createRow(parts: RowParts, step: Active, onResult: (result: RowResult) => void): Row {
+export function createRow(parts: RowParts, step: Active, onResult: (result: RowResult) => void): RowTask {
   const { service, onStatus } = parts
   const { action, model = '' } = step
   const lock = createRowLock(parts, step)

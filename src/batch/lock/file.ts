@@ -6,7 +6,7 @@ import { messageOf, usageError } from '../../errors.js'
 import { errorCode } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
 import { type Lock, NO_LOCK } from './lock.js'
-import { lockText, parseLock } from './text.js'
+import { lockText, parseLock } from './lock-text.js'
 
 /** An empty lock when there is no file. Throws `usage`, also when the lock belongs to another manifest that exists. */
 export function readLock(path: string, manifest: string): Lock {

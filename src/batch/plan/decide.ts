@@ -51,7 +51,7 @@ export interface MakeAction {
   readonly replaces: boolean
 }
 
-export interface Situation {
+export interface RowSituation {
   /** Of model and input; undefined while no model is known. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
@@ -59,7 +59,7 @@ export interface Situation {
   readonly flags: Flags
 }
 
-export function decide({ hash, locked, file, flags }: Situation): Action {
+export function decide({ hash, locked, file, flags }: RowSituation): Action {
   const { made, pending } = locked ?? {}
   const placing = pending?.state === 'accepted' ? pending.placing : undefined
   const own = [made?.sha256, placing?.sha256].filter((each) => each !== undefined)

@@ -25,7 +25,7 @@ export interface InFlight {
   readonly durationsMs: readonly number[]
 }
 
-export interface Situation {
+export interface ScheduleState {
   /** Creates that are still to be sent. */
   readonly toCreate: number
   readonly unanswered: number
@@ -62,7 +62,7 @@ const SURE = 0.9
 
 const WAIT_FOR_ANSWER: Next = { do: 'wait', ms: Number.POSITIVE_INFINITY }
 
-export function nextOf(situation: Situation, budget: Budget): Next {
+export function nextOf(situation: ScheduleState, budget: Budget): Next {
   const { toCreate, unanswered, isAnswered, inFlight, concurrency = Number.POSITIVE_INFINITY } = situation
   if (toCreate === 0 && unanswered === 0 && inFlight.length === 0) return { do: 'end' }
   const isCreating = toCreate > 0 && inFlight.length + unanswered < concurrency
@@ -75,7 +75,7 @@ const pollsUnderWay = (inFlight: readonly InFlight[]): number =>
   inFlight.filter(({ isPolled }) => isPolled).length
 
 /** One create and one status request in turn. */
-function pollBetweenCreates(situation: Situation, { requests, windowMs }: Budget): Next | undefined {
+function pollBetweenCreates(situation: ScheduleState, { requests, windowMs }: Budget): Next | undefined {
   const { inFlight, createsSincePoll } = situation
   if (createsSincePoll === 0 || pollsUnderWay(inFlight) >= MAX_POLLS) return undefined
   const lastTakesMs = Math.max(...inFlight.map(({ durationsMs }) => longDurationMs(durationsMs)))
@@ -86,7 +86,7 @@ function pollBetweenCreates(situation: Situation, { requests, windowMs }: Budget
     : { do: 'poll', at: likeliest.at, isUrgent: true }
 }
 
-function nextPoll(situation: Situation, { requests, windowMs }: Budget): Next {
+function nextPoll(situation: ScheduleState, { requests, windowMs }: Budget): Next {
   const { inFlight, lastPollAtMs = Number.NEGATIVE_INFINITY, nowMs } = situation
   if (pollsUnderWay(inFlight) >= MAX_POLLS) return WAIT_FOR_ANSWER
   const { likeliest, soonestDueMs } = rank(situation)
@@ -102,7 +102,7 @@ interface Ranking {
   readonly soonestDueMs: number
 }
 
-function rank({ inFlight, nowMs }: Situation): Ranking {
+function rank({ inFlight, nowMs }: ScheduleState): Ranking {
   let likeliest: Ranking['likeliest']
   let soonestDueMs = Number.POSITIVE_INFINITY
   for (const [at, run] of inFlight.entries()) {

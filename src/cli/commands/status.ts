@@ -1,7 +1,7 @@
 /** `rushes status`: shows the current status of runs. */
 import { type Command, Option } from 'commander'
 import { EXIT, type RushesError } from '../../errors.js'
-import type { RunState } from '../../protocol/run.js'
+import type { RunState } from '../../protocol/run-state.js'
 import type { Context } from '../context/context.js'
 import { asRushesError, exitCodeOf } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'

@@ -4,11 +4,11 @@ import type {
   DownloadedFile,
   Downloader,
   Namer,
-  Output,
+  RunOutput,
   DownloadProgress as Transfer,
 } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
-import type { RunState } from '../../protocol/run.js'
+import type { RunState } from '../../protocol/run-state.js'
 import type { Delivery } from '../flags/delivery.js'
 import { asRushesError, interrupted } from '../process/exit.js'
 import { Interruption, type Interrupts } from '../process/interrupts.js'
@@ -117,7 +117,7 @@ function outputsOf(
   { client, interrupts }: DeliverParts,
   known: KnownRun,
   state: RunState,
-): readonly Output[] {
+): readonly RunOutput[] {
   // One status request gives fresh URLs for all outputs of the run.
   let fresh: Promise<RunState> | undefined
   return state.urls.map((url, at) => ({

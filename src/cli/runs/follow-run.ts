@@ -2,7 +2,7 @@
 import type { Client, FollowStep } from '../../client/index.js'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import type { RunState } from '../../protocol/run.js'
+import type { RunState } from '../../protocol/run-state.js'
 import { shortened } from '../../protocol/text.js'
 import type { KnownRun } from './known-run.js'
 import type { Recorder } from './record.js'

@@ -1,6 +1,6 @@
 /** A run as it is known when a command begins to follow it. */
 import type { JournalRun } from '../../journal/index.js'
-import type { RunState } from '../../protocol/run.js'
+import type { RunState } from '../../protocol/run-state.js'
 
 export interface KnownRun {
   readonly id: string

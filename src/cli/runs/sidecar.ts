@@ -5,7 +5,7 @@ import { obstacleAt } from '../../download/move-into-place.js'
 import { messageOf, RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
 import { parseJson } from '../../protocol/parse.js'
-import type { RunState } from '../../protocol/run.js'
+import type { RunState } from '../../protocol/run-state.js'
 import type { KnownRun } from './known-run.js'
 
 export const sidecarOf = (path: string): string => `${path}.json`

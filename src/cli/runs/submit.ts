@@ -9,7 +9,7 @@ import type { CreateNote } from './record.js'
 /** A first signal waits this long for the answer to a create, so that the id is known. */
 const ANSWER_GRACE_MS = 10_000
 
-export interface Created {
+export interface AcceptedRun {
   readonly id: string
   /** The parsed body of the 201. */
   readonly body: unknown
@@ -35,7 +35,7 @@ export interface Submission {
  * Sends one create and waits for its outcome. Rejects with a `RushesError`, or with the `Interruption` when nothing was
  * sent. The journal is told before the caller.
  */
-export async function submit(submission: Submission): Promise<Created> {
+export async function submit(submission: Submission): Promise<AcceptedRun> {
   const { client, body, clock, interrupts, note } = submission
   const ending = endOf(submission)
   let sentAtMs: number | undefined

@@ -16,7 +16,7 @@ export interface Board {
   /** The sum of all downloads; undefined before the first byte. */
   readonly amount: TransferProgress | undefined
   /** How long runs of this model took before; undefined with too few of them, or with several models. */
-  readonly typical: TypicalDuration | undefined
+  readonly typical: UsualRange | undefined
   /** Expected duration of the whole command; undefined when unknown. */
   readonly expectedMs?: number | undefined
 }
@@ -27,14 +27,14 @@ export const formatElapsed = (elapsedMs: number, expectedMs: number | undefined)
     ? formatDuration(elapsedMs)
     : `${formatDuration(elapsedMs)} of about ${formatDuration(expectedMs)}`
 
-export interface TypicalDuration {
+export interface UsualRange {
   /** The middle half of the runs took between these. */
   readonly fromMs: number
   readonly toMs: number
 }
 
 /** `usually 40 s`, or `usually 35 s to 1 min 10 s`. */
-export function formatTypicalDuration({ fromMs, toMs }: TypicalDuration): string {
+export function formatTypicalDuration({ fromMs, toMs }: UsualRange): string {
   // Rounded up, so that it is never 0 s.
   const [from, to] = [fromMs, toMs].map((ms) => formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000))
   return from === to ? `usually ${from}` : `usually ${from} to ${to}`

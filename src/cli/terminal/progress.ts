@@ -12,7 +12,7 @@ import {
   stillWaitingLine,
   sumOf,
   type TransferProgress,
-  type TypicalDuration,
+  type UsualRange,
 } from './progress-lines.js'
 
 export interface Progress {
@@ -21,7 +21,7 @@ export interface Progress {
   activity(text: string | undefined): void
   transfer(id: string, amount: TransferProgress): void
   /** A run exists; `typical` is the typical duration of its model, if known. */
-  runBegan(model: string | undefined, typical: TypicalDuration | undefined): void
+  runBegan(model: string | undefined, typical: UsualRange | undefined): void
   /** Expected duration of the whole command, from its start. */
   expects(ms: number | undefined): void
   /** A run has ended; `id` as passed to `status`. */
@@ -37,7 +37,7 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
   const statuses = new Map<string, string>()
   const live = new Map<string, string>()
   const amounts = new Map<string, TransferProgress>()
-  const typicals = new Map<string | undefined, TypicalDuration | undefined>()
+  const typicals = new Map<string | undefined, UsualRange | undefined>()
   let created = 0
   let ended = 0
   let activity: string | undefined

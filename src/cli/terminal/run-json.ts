@@ -2,7 +2,7 @@
 import type { DownloadedFile } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
 import { isObject } from '../../protocol/parse.js'
-import type { RunState } from '../../protocol/run.js'
+import type { RunState } from '../../protocol/run-state.js'
 
 /** What a command knows about a run at its end. */
 export interface RunRecord {

@@ -1,5 +1,5 @@
 /** A run's status as cells: id, status, URLs separated by spaces. */
-import type { RunState } from '../../protocol/run.js'
+import type { RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 
 export const statusCells = (state: RunState): readonly string[] =>

@@ -1,6 +1,6 @@
 /** What every implementation of the store's contract keeps to. */
 import { expect, test } from 'vitest'
-import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../../src/protocol/run.js'
+import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../../src/protocol/run-state.js'
 import type { ClaimedRun, CrashLimit, Store, WorkerRecord } from '../../../src/service/store/contract.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_died', message: 'gave up' } }

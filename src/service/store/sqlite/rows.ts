@@ -1,7 +1,7 @@
 /** Rows of the database to the values of the contract. */
 import type { Row } from '../../../host/database.js'
 import type { Kind } from '../../../protocol/models.js'
-import type { LocalStatus } from '../../../protocol/run.js'
+import type { LocalStatus } from '../../../protocol/run-state.js'
 import type { AccountState } from '../../rules/budget.js'
 import type { KeyRecord } from '../../rules/caller.js'
 import type { StoredInput, StoredOutput, StoredRun } from '../../stored-run.js'

@@ -4,7 +4,7 @@ import { findRunId, isRunId } from '../../src/protocol/id.js'
 import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { isHttpUrl, parseErrorBody, parseJson } from '../../src/protocol/parse.js'
 import { createRunUrl, runUrl } from '../../src/protocol/routes.js'
-import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../src/protocol/run.js'
+import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../src/protocol/run-state.js'
 import { printable, printableJson, shortened } from '../../src/protocol/text.js'
 
 describe('the published numbers', () => {

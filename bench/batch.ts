@@ -84,6 +84,7 @@ function createRealWorld(url: string, key: string, durations: readonly number[])
       return true
     },
     durationMs: (run) => durations[run] ?? 0,
+    load: limiter.load,
   }
   return { world, counts, delays }
 }

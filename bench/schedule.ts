@@ -87,6 +87,7 @@ function createWorld(durations: readonly number[]) {
       return isDone
     },
     durationMs: (run: number) => durations[run] ?? 0,
+    load: limiter.load,
     figures() {
       const delays = [...noticedAt].map(([run, at]) => at - (doneAt.get(run) ?? 0))
       return {

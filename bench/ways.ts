@@ -24,6 +24,8 @@ export interface World {
   create(run: number): Promise<void>
   /** Whether it is done. */
   poll(run: number, isUrgent?: boolean): Promise<boolean>
+  /** The share of the limit that is in use. */
+  load(): number
   /** How long it took, as the service says of a run that is done. */
   durationMs(run: number): number
 }
@@ -53,6 +55,7 @@ export const ours =
       ),
       clock: world.clock,
       budget: RUNS_LIMIT,
+      load: world.load,
       durationsOf: () => known,
       random,
       mayCreate: () => true,

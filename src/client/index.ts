@@ -56,6 +56,8 @@ export interface Client {
    * process created the run.
    */
   follow(id: string, createdAtMs?: number): Follower
+  /** The share of the key's budget that is in use, 0 to 1. */
+  load(): number
   /** One status request, with three more tries when it fails. */
   get(id: string, signal?: AbortSignal): Promise<RunState>
   wait(id: string, options?: WaitOptions): Promise<RunState>
@@ -73,7 +75,7 @@ export function createApiClient(options: ClientOptions): Client {
   const engine: WaitEngine = {
     baseUrl,
     send: pipe(keyed, withLimit(limiter, 'status')),
-    sendUrgent: pipe(keyed, withLimit(limiter, 'create')),
+    sendAs: (purpose, onSend) => pipe(keyed, withLimit(limiter, purpose, onSend)),
     limiter,
     clock,
     failureStatuses,
@@ -88,6 +90,7 @@ export function createApiClient(options: ClientOptions): Client {
       return createRun({ baseUrl, send, limiter, clock, runIdField, redact, ...told }, bytes, signal)
     },
     follow: (id, createdAtMs) => createFollower(engine, id, createdAtMs),
+    load: limiter.load,
     get: (id, signal) => fetchStatusWithRetry(engine, id, signal),
     wait: (id, waitOptions) => wait(engine, id, waitOptions),
     states: (id, waitOptions) => states(engine, id, waitOptions),

@@ -23,8 +23,8 @@ export interface WaitEngine extends FollowEngine {
 }
 
 export interface FollowEngine extends StatusEngine {
-  /** Like `send`, ahead of other status requests. */
-  readonly sendUrgent?: StatusEngine['send']
+  /** `send` with a turn of its own under the limit; `onSend` is called when the request is about to be sent. */
+  sendAs?(purpose: 'create' | 'status', onSend: () => void): StatusEngine['send']
 }
 
 /** One run that is followed, one status request at a time. */
@@ -42,17 +42,31 @@ export interface Follower {
 export function createFollower(engine: FollowEngine, id: string, createdAtMs: number | undefined): Follower {
   const { clock, limiter } = engine
   let known: Follow = beginFollow(createdAtMs, clock.monotonic())
+  let isUnanswered = false
+  const onSend = () => {
+    isUnanswered = true
+  }
   return {
     async poll(signal, { isUrgent = false } = {}) {
-      const send = isUrgent ? (engine.sendUrgent ?? engine.send) : engine.send
+      const send = engine.sendAs?.(isUrgent ? 'create' : 'status', onSend) ?? engine.send
       const outcome = await fetchStatus({ ...engine, send }, id, signal)
+      isUnanswered = false
       const { after, step } = follow(known, outcome, { nowMs: clock.monotonic(), load: limiter.load() })
       known = after
       return step
     },
-    errorAtLimit: (limit) => errorAtLimit(known, limit),
+    errorAtLimit(limit) {
+      const trouble = known.trouble ?? (isUnanswered ? noAnswer(engine, id) : undefined)
+      return errorAtLimit({ ...known, trouble }, limit)
+    },
   }
 }
+
+const noAnswer = ({ baseUrl }: FollowEngine, id: string): RushesError =>
+  new RushesError('network', `${new URL(baseUrl).host} did not answer within the wait limit.`, {
+    runId: id,
+    hint: 'Check the address and the network, or wait longer: --timeout.',
+  })
 
 /**
  * Every state that a status request shows, ending with the final one. Throws the error that ended the wait: a

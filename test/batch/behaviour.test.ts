@@ -75,6 +75,7 @@ async function play(world: World) {
     clock,
     budget: RUNS_LIMIT,
     concurrency: world.concurrency,
+    load: limiter.load,
     durationsOf: () => learned,
     random: () => 0.5,
     mayCreate: () => true,

@@ -26,6 +26,7 @@ const next = (more: Partial<ScheduleState>) =>
       concurrency: undefined,
       lastPollAtMs: undefined,
       createsSincePoll: 0,
+      load: 1,
       nowMs: 20_000,
       ...more,
     },
@@ -121,6 +122,11 @@ describe('what is next', () => {
       { do: 'wait', ms: 300 },
     ],
     [
+      'not while half of the budget is free',
+      { inFlight: [flying({ polledAtMs: 10_000 })], lastPollAtMs: 19_800, load: 0.5 },
+      { do: 'poll', at: 0, isUrgent: false },
+    ],
+    [
       'sure ones are not',
       { inFlight: [flying({ durationsMs: Array.from({ length: 20 }, () => 5_000) })], lastPollAtMs: 19_999 },
       { do: 'poll', at: 0, isUrgent: false },
@@ -191,6 +197,7 @@ describe('the loop', () => {
         tasks: [task('a', 500), task('refused', 0), task('b', 3_000)],
         clock,
         budget: BUDGET,
+        load: () => 1,
         durationsOf: () => [],
         random: () => 0,
         mayCreate: () => true,
@@ -211,7 +218,14 @@ describe('the loop', () => {
     const clock = createManualClock()
     const stop = new AbortController()
     const never: Task = { group: 'one', poll: async () => ({ is: 'running', next: NEXT }) }
-    const options = { clock, budget: BUDGET, durationsOf: () => [], random: () => 0, signal: stop.signal }
+    const options = {
+      clock,
+      budget: BUDGET,
+      load: () => 1,
+      durationsOf: () => [],
+      random: () => 0,
+      signal: stop.signal,
+    }
     const ended = expect(runSchedule({ ...options, tasks: [never], mayCreate: () => true })).rejects.toThrow(
       'enough',
     )
@@ -250,6 +264,7 @@ describe('the loop', () => {
       tasks: [task],
       clock,
       budget: BUDGET,
+      load: () => 1,
       durationsOf: () => [],
       random: () => 0,
       mayCreate: () => true,
@@ -278,6 +293,7 @@ describe('the loop', () => {
       tasks: [task],
       clock,
       budget: BUDGET,
+      load: () => 1,
       durationsOf: () => [],
       random: () => 0,
       mayCreate: () => true,
@@ -314,6 +330,7 @@ describe('the loop', () => {
         clock,
         budget: BUDGET,
         concurrency: 1,
+        load: () => 1,
         durationsOf: () => [],
         random: () => 0,
         mayCreate: () => true,

@@ -414,3 +414,54 @@ describe('a replica of the service that is behind', () => {
     expect(batch.posts()).toBe(1)
   })
 })
+
+describe('what ends the creating of a batch', () => {
+  const rows = Array.from({ length: 12 }, (_, at) => ({ name: `row-${at}`, prompt: `number ${at}` }))
+  const refusing = (status: number, code: string) =>
+    scripted({ status, body: { error: { code, message: 'no' } } })
+
+  it.each([
+    ['an outcome that is not known', 500, 'oops', 13, 1],
+    ['a model that there is not', 400, 'model_not_found', 3, 1],
+    ['another refusal of the service', 418, 'teapot', 3, 1],
+    ['but not a refusal of one input', 400, 'invalid_input', 3, 12],
+  ])('%s', async (_, status, code, exit, posts) => {
+    const batch = await createBatch(rows)
+    const { fetch, requests } = refusing(status, code)
+    expect((await batch.run([], { fetch })).code).toBe(exit)
+    expect(requests).toHaveLength(posts)
+  })
+})
+
+describe('a time limit', () => {
+  it('is the error of the network where the service never answers', async () => {
+    const batch = await createBatch([FOX])
+    const fetch: Fetch = (request) =>
+      request.method === 'POST'
+        ? batch.service.counting(request)
+        : Promise.reject(new HttpFailure('reset', { sent: true, code: 'ECONNRESET' }))
+    const { code, stderr } = await batch.run(['--timeout', '20s'], { fetch })
+    expect(code).toBe(9)
+    expect(stderr).not.toContain('the run goes on')
+  })
+})
+
+describe('a signal during the download of a row', () => {
+  it('leaves the row unfinished and says how to continue', async () => {
+    const batch = await createBatch([FOX])
+    const interrupts = createInterrupts()
+    const fetch: Fetch = async (request) => {
+      if (!request.url.pathname.startsWith('/outputs')) return batch.service.counting(request)
+      interrupts.interrupt('SIGINT')
+      request.signal?.throwIfAborted()
+      throw new Error('the download goes on')
+    }
+    const { code, stderr } = await batch.run([], { fetch, interrupts })
+    expect(code).toBe(130)
+    expect(stderr).toContain('rushes batch')
+    expect(stderr).toContain('1 run: 1 going on')
+    expect(stderr).not.toContain('failed')
+    expect(await batch.run()).toMatchObject({ code: 0 })
+    expect(batch.posts()).toBe(1)
+  })
+})

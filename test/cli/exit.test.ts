@@ -232,6 +232,26 @@ describe('a signal', () => {
     expect(stderr).toContain(`${9 - created} of 9 runs were not created.`)
   })
 
+  it('is told once where creates wait for the limit, and those were not begun', async () => {
+    const interrupts = createInterrupts()
+    let requests = 0
+    const clock = createManualClock()
+    const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '30', '--no-wait'], {
+      env: SET,
+      clock,
+      interrupts,
+      fetch: async (request) => {
+        requests++
+        if (requests === 20) void clock.sleep(1_000).then(() => interrupts.interrupt('SIGINT'))
+        return scripted({ status: 201, body: { id: `run_${requests}` } }).fetch(request)
+      },
+    })
+    expect(code).toBe(130)
+    expect(requests).toBe(20)
+    expect(stderr.match(/Interrupted/g)).toHaveLength(1)
+    expect(stderr).toContain('10 of 30 runs were not created.')
+  })
+
   it('is silent when the reader of standard output went away', async () => {
     const interrupts = createInterrupts()
     interrupts.interrupt('stdout closed')

@@ -228,6 +228,17 @@ describe('the wait limit', () => {
     expect(told).toEqual([])
   })
 
+  it.each<[string, Step, string]>([
+    ['hangs', 'hang', 'network'],
+    ['is broken', BROKEN, 'service_error'],
+    ['is lost', lost(), 'network'],
+  ])('is not what ends a wait whose every request %s: the service never answered', async (_, step, code) => {
+    const { client, clock } = createBench([step], { forever: true })
+    const waited = rejection(client.wait('r1', { timeoutMs: 5_000 }))
+    await clock.advance(5_000)
+    expect(await waited).toMatchObject({ code, runId: 'r1' })
+  })
+
   it('ends a wait for a place under the limit', async () => {
     const { client, clock, requests } = createBench([DONE], { forever: true })
     await clock.runUntil(Promise.all(Array.from({ length: 20 }, () => client.get('x'))))

@@ -13,7 +13,7 @@ import type { Active, BatchService, RowResult } from './row-result.js'
 export interface CarryOutOptions
   extends Pick<
     ScheduleOptions,
-    'clock' | 'random' | 'budget' | 'concurrency' | 'timeoutMs' | 'durationsOf' | 'signal'
+    'clock' | 'random' | 'budget' | 'load' | 'concurrency' | 'timeoutMs' | 'durationsOf' | 'signal'
   > {
   readonly plan: Plan
   readonly keeper: LockKeeper
@@ -76,6 +76,8 @@ async function followAll(
   } finally {
     await Promise.all(rows.map(({ settled }) => settled()))
   }
+  // A signal that came during the last downloads.
+  signal.throwIfAborted()
 }
 
 /** The rows that something is done for. */

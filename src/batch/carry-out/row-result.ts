@@ -43,6 +43,8 @@ export type Submitted =
 
 export interface Followed {
   poll(options: PollOptions): Promise<RowStep>
+  /** The error of a row whose time limit has passed: `limit`, or why the service never answered. */
+  errorAtLimit(limit: RushesError): RushesError
 }
 
 export type RowStep =

@@ -58,6 +58,8 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
       await lock.sending()
     })
     await lock.submitted(submitted, isSent)
+    // A signal came before anything was sent: the row was not begun.
+    if (submitted.is === 'refused' && submitted.error.code === 'interrupted') return undefined
     if (submitted.is !== 'created') {
       end({ result: submitted.is === 'unconfirmed' ? 'unconfirmed' : 'failed', error: submitted.error })
       return undefined
@@ -90,7 +92,11 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
 
   async function deliver(state: RunState): Promise<void> {
     const downloaded = await service.download(step, state, (file) => lock.placing(state.id, file))
-    if (!downloaded.ok) return end({ result: 'failed', error: downloaded.error })
+    if (!downloaded.ok) {
+      // After a signal the same batch continues with the download: the row has not failed.
+      if (downloaded.error.code !== 'interrupted') end({ result: 'failed', error: downloaded.error })
+      return
+    }
     const { path, url, bytes, sha256, content_type } = downloaded.file
     const made: Made = {
       hash: step.hash ?? '',
@@ -109,15 +115,15 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
     end({ result: action.do === 'fetch' ? 'fetched' : 'made', made, warnings: downloaded.warnings })
   }
 
-  const expire = (): void =>
-    end({
-      result: 'failed',
-      error: new RushesError(
-        'wait_timeout',
-        `The wait limit has passed (${journey?.status ?? 'not seen yet'}); the run goes on.`,
-        { runId: journey?.id, hint: 'The same batch goes on from there: nothing is paid again.' },
-      ),
-    })
+  function expire(): void {
+    if (journey === undefined) return
+    const limit = new RushesError(
+      'wait_timeout',
+      `The wait limit has passed (${journey.status ?? 'not seen yet'}); the run goes on.`,
+      { runId: journey.id, hint: 'The same batch goes on from there: nothing is paid again.' },
+    )
+    end({ result: 'failed', error: journey.followed.errorAtLimit(limit) })
+  }
 
   return {
     task: { group: model, poll, expire, ...(action.do === 'make' && { create }) },

@@ -46,6 +46,8 @@ export interface ScheduleOptions {
   readonly concurrency?: number | undefined
   /** How long each run is waited for, from its creation, or from now where it exists already; undefined: no limit. */
   readonly timeoutMs?: number | undefined
+  /** The share of the key's budget that is in use, 0 to 1. */
+  load(): number
   /** Durations of earlier runs of a group. */
   durationsOf(group: string): readonly number[]
   /** Whether further creates are to be sent; asked before each. */
@@ -189,6 +191,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
           concurrency: options.concurrency,
           lastPollAtMs,
           createsSincePoll,
+          load: options.load(),
           nowMs: clock.monotonic(),
         },
         budget,

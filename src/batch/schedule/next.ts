@@ -7,8 +7,8 @@
  * * Between creates a run that has probably ended is asked about, so that results arrive meanwhile; but only while more runs
  *   wait for their status request than fit into the time that the last run to be created will take. That costs nothing.
  * * Status requests go to the run that has most likely ended; where that is equal, to the one not asked about for longest.
- * * Where a status request will almost certainly pay, only the limit decides when. Otherwise they are spread evenly over the
- *   window: twenty at once and then none for ten seconds would find a run five seconds late on average.
+ * * Where a status request will almost certainly pay, only the limit decides when. Otherwise, once half of the budget is in
+ *   use, they are spread evenly over the window: twenty at once and then none for ten seconds would find a run five seconds late on average.
  */
 import { chance, longDurationMs, tooYoungMs } from './likelihood.js'
 
@@ -36,6 +36,8 @@ export interface ScheduleState {
   readonly concurrency: number | undefined
   readonly lastPollAtMs: number | undefined
   readonly createsSincePoll: number
+  /** The share of the key's budget that is in use, 0 to 1. */
+  readonly load: number
   readonly nowMs: number
 }
 
@@ -59,6 +61,8 @@ const MAX_POLLS = 4
 const LIKELY = 0.5
 /** From this chance on, it need not be spread. */
 const SURE = 0.9
+/** Up to this load, status requests need not be spread either. */
+const MAX_FREE_LOAD = 0.5
 
 const WAIT_FOR_ANSWER: Next = { do: 'wait', ms: Number.POSITIVE_INFINITY }
 
@@ -91,7 +95,8 @@ function nextPoll(situation: ScheduleState, { requests, windowMs }: Budget): Nex
   if (pollsUnderWay(inFlight) >= MAX_POLLS) return WAIT_FOR_ANSWER
   const { likeliest, soonestDueMs } = rank(situation)
   if (likeliest === undefined) return { do: 'wait', ms: soonestDueMs - nowMs }
-  const spreadMs = likeliest.odds >= SURE ? 0 : lastPollAtMs + windowMs / requests - nowMs
+  const isFree = likeliest.odds >= SURE || situation.load <= MAX_FREE_LOAD
+  const spreadMs = isFree ? 0 : lastPollAtMs + windowMs / requests - nowMs
   return spreadMs > 0 ? { do: 'wait', ms: spreadMs } : { do: 'poll', at: likeliest.at, isUrgent: false }
 }
 

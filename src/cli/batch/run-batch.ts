@@ -10,7 +10,7 @@ import { EXIT, RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context/context.js'
 import { formatDuration } from '../flags/duration.js'
-import { asRushesError, exitCodeOf, interrupted } from '../process/exit.js'
+import { asRushesError, exitCodeOf, interrupted, stopsCreating } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
 import type { Recorder } from '../runs/record.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
@@ -20,8 +20,12 @@ import { createReport } from './report.js'
 import { createBatchService } from './service.js'
 import { notesOf } from './show.js'
 
-/** After these errors no further create would fare better: the key, the account. */
-const ENDING: readonly number[] = [EXIT.key, EXIT.account]
+/** A refusal of a row's own input says nothing about the next row; every other stopping error does. */
+const stopsBatch = (error: RushesError): boolean => {
+  const concernsRowAlone =
+    (error.httpStatus === 400 && error.code !== 'model_not_found') || error.httpStatus === 413
+  return stopsCreating(error) && !concernsRowAlone
+}
 
 /** The exit code of the command. */
 export async function runBatch(ctx: Context, prepared: Prepared): Promise<number> {
@@ -90,11 +94,12 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<number> {
       clock,
       random: ctx.random,
       budget: RUNS_LIMIT,
+      load: () => connection?.client.load() ?? 0,
       concurrency: options.concurrency,
       timeoutMs: options.patienceMs,
       durationsOf: (model) => recorder?.durations(model) ?? [],
       signal: interrupts.first,
-      stopsCreating: ({ exitCode }) => options.failFast || ENDING.includes(exitCode),
+      stopsCreating: (error) => options.failFast || stopsBatch(error),
       onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
       onResult: work.onResult,
     })

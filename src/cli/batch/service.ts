@@ -69,6 +69,7 @@ export async function createBatchService(
           const { state, error } = polled.run
           return { is: 'over', state, error, durationMs: polled.durationMs }
         },
+        errorAtLimit: follower.errorAtLimit,
       }
     },
     async download({ path, entry, action }, state, beforePlace) {

@@ -1,5 +1,5 @@
 /** `rushes serve`: the local service on a port, until a signal ends it. */
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
@@ -131,7 +131,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     options.concurrency === undefined
       ? defaultConcurrency()
       : wholeNumber(options.concurrency, '--concurrency', 1, 64)
-  const data = options.data ?? join(stateFolder, SERVICE_FOLDER)
+  const data = resolve(options.data ?? join(stateFolder, SERVICE_FOLDER))
   const { createService } = await import('../../service/index.js')
   const service = await createService({
     dataFolder: data,

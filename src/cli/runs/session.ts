@@ -78,11 +78,13 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 
   const turns = inOrder<Turn>(({ record, error }) => {
     if (record !== undefined) printRun(ctx, record, { target: delivery.target, isFollowed })
-    if (error === undefined) return
+    if (error !== undefined) report(error)
+  })
+  function report(error: RushesError): void {
     errors.push(error)
     const isSilent = interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
     if (!isSilent) out.error(error)
-  })
+  }
   const inTurn = createDownloadOrder(runs)
 
   function begin(index: number, known: KnownRun): RunFollower {
@@ -115,8 +117,9 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     finishing.push(work())
   }
 
-  function refuse(index: number, error: RushesError): void {
-    isStopped ||= stopsCreating(error) || error.code === 'interrupted'
+  /** There is no run: the others do not wait for it. */
+  function leaveOut(index: number, error: RushesError | undefined): void {
+    isStopped ||= error !== undefined && (stopsCreating(error) || error.code === 'interrupted')
     inTurn.skip(index)
     progress.runEnded()
     turns.settle(index, { record: undefined, error })
@@ -131,7 +134,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       else turns.settle(index, { record: recordOf(known), error: undefined })
       return isFollowed ? known.answeredAtMs : undefined
     } catch (thrown) {
-      refuse(index, asRushesError(thrown))
+      // A signal came before anything was sent.
+      const isUnsent = thrown instanceof Interruption
+      if (isUnsent) begun--
+      leaveOut(index, isUnsent ? undefined : asRushesError(thrown))
       return undefined
     }
   }
@@ -201,6 +207,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
           clock,
           random: ctx.random,
           budget: RUNS_LIMIT,
+          load: client.load,
           timeoutMs,
           durationsOf: recorder.durations,
           mayCreate: () => !isStopped && !interrupts.first.aborted,
@@ -213,8 +220,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       }
       await allSettled(finishing)
       progress.end()
-      // No run has reported the interruption.
-      if (interruption !== undefined && !errors.some(({ code }) => code === 'interrupted')) throw interruption
+      const isReported = errors.some(({ code }) => code === 'interrupted')
+      if (interruption !== undefined && !isReported) report(interrupted(interruption))
       return { begun, exitCode: exitCodeOf(errors) }
     },
   }

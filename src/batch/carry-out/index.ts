@@ -71,7 +71,7 @@ async function followAll(
       ...options,
       clock,
       tasks: rows.map(({ task }) => task),
-      mayCreate: () => !isStopped && !signal.aborted,
+      mayCreate: () => !isStopped,
     })
   } finally {
     await Promise.all(rows.map(({ settled }) => settled()))

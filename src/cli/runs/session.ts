@@ -109,7 +109,6 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       const record = await (delivery.target?.kind === 'template'
         ? inTurn.begin(index, deliverRun)
         : deliverRun())
-      inTurn.skip(index)
       progress.runEnded(id)
       turns.settle(index, { record, error: record.error })
       if (delivery.open && record.error === undefined) await openResults(ctx, record)
@@ -210,7 +209,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
           load: client.load,
           timeoutMs,
           durationsOf: recorder.durations,
-          mayCreate: () => !isStopped && !interrupts.first.aborted,
+          mayCreate: () => !isStopped,
           signal: interrupts.first,
         })
       } catch (thrown) {

@@ -261,7 +261,8 @@ describe('the loop', () => {
       expire: () => ended.push(`expired at ${clock.monotonic()}`),
     }
     const work = runSchedule({
-      tasks: [task],
+      // The late answer of the first must not end the second.
+      tasks: [task, task],
       clock,
       budget: BUDGET,
       load: () => 1,
@@ -273,7 +274,7 @@ describe('the loop', () => {
     })
     await clock.advance(10_000)
     await work
-    expect(ended).toEqual(['expired at 5500', 'answered at 5500'])
+    expect(ended).toEqual(['expired at 5500', 'answered at 5500', 'expired at 6200', 'answered at 6200'])
   })
 
   it('waits for the creates that are under way when it is ended', async () => {

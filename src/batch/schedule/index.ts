@@ -118,8 +118,11 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     onAbort(ending.signal, disarm)
   }
 
+  /** For a run that has expired meanwhile, it does nothing. */
   function end(run: Run): void {
-    runs.splice(runs.indexOf(run), 1)
+    const at = runs.indexOf(run)
+    if (at === -1) return
+    runs.splice(at, 1)
     run.ending.abort()
   }
 
@@ -145,7 +148,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     const polled = await run.task.poll({ signal: stop.signal, isUrgent }).catch(() => undefined)
     for (const each of forget) each()
     run.isPolled = false
-    if (polled === undefined || run.ending.signal.aborted) return
+    if (polled === undefined) return
     const nowMs = clock.monotonic()
     run.polledAtMs = nowMs
     if (polled.is === 'trouble') run.dueAtMs = nowMs + polled.againInMs

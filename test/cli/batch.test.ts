@@ -465,3 +465,25 @@ describe('a signal during the download of a row', () => {
     expect(batch.posts()).toBe(1)
   })
 })
+
+describe('a signal while a create is unanswered', () => {
+  it.each([
+    ['with a journal', false],
+    ['where no journal can be written', true],
+  ])('leaves the row unconfirmed, %s', async (_, isWithoutJournal) => {
+    const batch = await createBatch([FOX])
+    const interrupts = createInterrupts()
+    const fetch: Fetch = (request) => {
+      interrupts.interrupt('SIGINT')
+      interrupts.interrupt('SIGINT')
+      return Promise.reject(request.signal?.reason)
+    }
+    const file = join(batch.folder, 'no-folder')
+    writeFileSync(file, '')
+    const env: Record<string, string> = isWithoutJournal ? { RUSHES_STATE_DIR: file } : {}
+    const { code, stderr } = await batch.run([], { fetch, interrupts, env })
+    expect(code).toBe(130)
+    expect(stderr).toContain('a run may exist and cost money')
+    expect(batch.lock().fox.pending.state).toBe('unconfirmed')
+  })
+})

@@ -48,7 +48,7 @@ async function followAll(
   service: BatchService,
   steps: readonly Active[],
 ): Promise<void> {
-  const { clock, signal } = options
+  const { signal } = options
   let isStopped = false
   const rows = steps.map((step) =>
     createRow(
@@ -69,7 +69,6 @@ async function followAll(
   try {
     await runSchedule({
       ...options,
-      clock,
       tasks: rows.map(({ task }) => task),
       mayCreate: () => !isStopped,
     })

@@ -7,7 +7,7 @@ import { asRushesError } from '../process/exit.js'
 import { createRunFollower } from '../runs/follow-run.js'
 import { encodeRequest } from '../runs/request.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
-import { submit } from '../runs/submit.js'
+import { mayExist, submit } from '../runs/submit.js'
 
 export interface BatchServiceOptions {
   readonly overwrite: boolean
@@ -50,10 +50,8 @@ export async function createBatchService(
       try {
         return { is: 'created', ...(await submitRow(step, beforeSend, onUnconfirmed)) }
       } catch (thrown) {
-        const error = asRushesError(thrown)
-        const mayExist =
-          error.code === 'submission_unknown' || (error.code === 'interrupted' && key !== undefined)
-        return mayExist ? { is: 'unconfirmed', key, error } : { is: 'refused', error }
+        if (mayExist(thrown)) return { is: 'unconfirmed', key, error: thrown }
+        return { is: 'refused', error: asRushesError(thrown) }
       }
     },
     follow(step, id, created) {

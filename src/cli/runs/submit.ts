@@ -60,8 +60,7 @@ export async function submit(submission: Submission): Promise<AcceptedRun> {
     return { id, body: answer, sentAtMs: sentAtMs ?? clock.monotonic(), answeredAtMs: clock.monotonic() }
   } catch (thrown) {
     const error = thrown instanceof Interruption && ending.isUnanswered ? unanswered(thrown) : thrown
-    if (error instanceof RushesError && MAY_EXIST.includes(error.code))
-      throw keptAs(error, note.unknown(error))
+    if (mayExist(error)) throw keptAs(error, note.unknown(error))
     note.unsent()
     throw error
   } finally {
@@ -69,8 +68,9 @@ export async function submit(submission: Submission): Promise<AcceptedRun> {
   }
 }
 
-/** After these a run may exist. */
-const MAY_EXIST: readonly string[] = ['submission_unknown', 'interrupted']
+/** Whether a run may exist after this rejection of `submit`. Where nothing was sent it rejects with the `Interruption`. */
+export const mayExist = (error: unknown): error is RushesError =>
+  error instanceof RushesError && (error.code === 'submission_unknown' || error.code === 'interrupted')
 
 const keptAs = (error: RushesError, key: string | undefined): RushesError =>
   key === undefined

@@ -38,8 +38,10 @@ export async function* checked(
     throw asAttemptFailed(error)
   }
   if (declared !== undefined && received < declared)
-    throw new AttemptFailed(`the answer ended after ${received} of ${declared} bytes`, { isRetryable: true })
-  if (received === 0) throw new AttemptFailed('the answer is empty', { isRetryable: true })
+    throw new AttemptFailed(`the response ended after ${received} of ${declared} bytes`, {
+      isRetryable: true,
+    })
+  if (received === 0) throw new AttemptFailed('the response is empty', { isRetryable: true })
 }
 
 const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & AsyncIterable<Uint8Array>>> = {
@@ -63,9 +65,12 @@ export function decoded(body: Bytes, contentEncoding: string | undefined): Bytes
   if (encoding === undefined) return body
   const createDecoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined
   if (createDecoder === undefined || more.length > 0)
-    throw new AttemptFailed(`the host sends it encoded as ${encodings.join(', ')}, which was not asked for`, {
-      isRetryable: false,
-    })
+    throw new AttemptFailed(
+      `the host encoded the response as ${encodings.join(', ')}, which was not requested`,
+      {
+        isRetryable: false,
+      },
+    )
   return through(body, createDecoder())
 }
 
@@ -81,7 +86,7 @@ async function* through(
     const code = errorCode(error) ?? ''
     // Error codes of zlib and Brotli.
     if (/^(Z_|ERR__)/.test(code))
-      throw new AttemptFailed(`the encoded answer cannot be read: ${code}`, {
+      throw new AttemptFailed(`the encoded response cannot be decoded: ${code}`, {
         isRetryable: true,
         cause: error,
       })

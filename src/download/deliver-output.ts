@@ -95,8 +95,8 @@ const isWorthKeeping = (error: unknown): boolean =>
 function withKeptPart(error: RushesError, part: Part | undefined): RushesError {
   const { bytes = 0, metadata } = part ?? {}
   const percent = Math.floor((bytes / (metadata?.totalBytes ?? Number.POSITIVE_INFINITY)) * 100)
-  const what = percent > 0 ? `${percent} % of the file is kept` : 'What has arrived is kept'
+  const what = percent > 0 ? `${percent} % of the file is kept` : 'The downloaded part is kept'
   return error.with({
-    hint: [error.hint, `${what}: a download to the same place goes on from there.`].filter(Boolean).join(' '),
+    hint: [error.hint, `${what}; a download to the same path resumes there.`].filter(Boolean).join(' '),
   })
 }

@@ -59,7 +59,7 @@ export async function fetchOutput(
   async function tryOnce(): Promise<TryOutcome> {
     const url = parseOutputUrl(address)
     if (url === undefined)
-      return new AttemptFailed('the address is no http or https URL', { isRetryable: false })
+      return new AttemptFailed('the address is not an http or https URL', { isRetryable: false })
     try {
       const request = { fetch, url, userAgent, signal, nowMs: clock.now() }
       return { ...(await transfer(request, session, meter)), url: address }
@@ -80,7 +80,7 @@ export async function fetchOutput(
       signal?.throwIfAborted()
       const why = messageOf(error)
       const { status } = failure
-      return new AttemptFailed(`${failure.message}, and no fresh link could be got: ${why}`, {
+      return new AttemptFailed(`${failure.message}, and the service gave no new link: ${why}`, {
         isRetryable: false,
         isWorthKeeping: true,
         status,
@@ -119,7 +119,7 @@ export async function fetchOutput(
 }
 
 function givenUp(address: string, failure: AttemptFailed, tries: number): Error {
-  const times = tries > 1 ? `, ${tries} times tried` : ''
+  const times = tries > 1 ? ` (tried ${tries} times)` : ''
   return downloadFailed(`could not download ${printableUrl(address)}: ${failure.message}${times}`, {
     cause: failure,
     httpStatus: failure.status,

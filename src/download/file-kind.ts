@@ -121,6 +121,6 @@ export function fitsExtension(path: string, extension: string): boolean {
 /** The warning for a name whose extension does not match the content, or undefined. */
 export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
   if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined
-  const known = from === 'bytes' ? 'by its bytes' : 'by what the host says'
-  return `${path} is a ${extension} file (${contentType}) ${known}: its name was kept as given`
+  const known = from === 'bytes' ? 'according to its content' : 'according to the host'
+  return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept`
 }

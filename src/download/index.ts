@@ -107,8 +107,8 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
 }
 
 function onlyStream({ stdout }: DownloadOptions, outputs: number): Writable {
-  if (stdout === undefined) throw new TypeError('the target is stdout, and no stream was given')
-  if (outputs > 1) throw downloadFailed(`there are ${outputs} outputs, and standard output takes one`)
+  if (stdout === undefined) throw new TypeError('no stream was given for standard output')
+  if (outputs > 1) throw downloadFailed(`standard output takes one output, and the run has ${outputs}`)
   return stdout
 }
 
@@ -131,7 +131,7 @@ function withRun(error: unknown, runId: string): RushesError {
   if (!(error instanceof RushesError))
     return new RushesError('internal', messageOf(error), { cause: error, runId })
   return error.with({
-    hint: [error.hint, 'The run has succeeded and is paid for.'].filter(Boolean).join(' '),
+    hint: [error.hint, 'The run succeeded and is paid for.'].filter(Boolean).join(' '),
     runId,
   })
 }

@@ -23,13 +23,12 @@ export function obstacleAt(path: string, overwrite: boolean): Obstacle | undefin
   try {
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found === undefined) return undefined
-    if (found.isDirectory())
-      return { message: `${named} is a folder`, hint: `Name a file in it: -o ${named}/` }
-    if (!overwrite) return { message: `${named} exists`, hint: '--overwrite replaces it.' }
+    if (found.isDirectory()) return { message: `${named} is a folder`, hint: `To save into it: -o ${named}/` }
+    if (!overwrite) return { message: `${named} already exists`, hint: 'Use --overwrite to replace it.' }
     const target = found.isSymbolicLink() ? targetOf(path) : found
     if (target !== undefined && !target.isFile())
       return {
-        message: `${named} is no ordinary file, and is not replaced`,
+        message: `${named} is not a regular file and is not replaced`,
         hint: 'To write to standard output: -o -',
       }
     return undefined

@@ -42,7 +42,7 @@ export async function sendRequest(request: OutputRequest): Promise<OutputRespons
     const next = parseOutputUrl(location, url)
     if (next === undefined)
       throw new AttemptFailed(
-        `the host redirects to ${printableUrl(location)}, which is no http or https URL`,
+        `the host redirects to ${printableUrl(location)}, which is not an http or https URL`,
         {
           isRetryable: false,
         },

@@ -102,7 +102,7 @@ export function partOf({ own, free, ...found }: FoundPart): Part {
     },
     async seal() {
       await flush(handle)
-      if (hash === undefined) throw new Error('a part was sealed before its bytes were hashed')
+      if (hash === undefined) throw new Error('the part was finished before its bytes were hashed')
       return { bytes, sha256: hash.copy().digest('hex') }
     },
     async release() {

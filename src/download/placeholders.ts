@@ -20,8 +20,8 @@ export function checkPlaceholders(template: string): void {
     if (PLACEHOLDERS.some((known) => whole === `{${known}}`)) continue
     const meant = nearest(word.replace(/:.*/, ''), PLACEHOLDERS)
     throw usageError(
-      `the output path holds an unknown placeholder: ${printable(whole)}`,
-      `Known are ${PLACEHOLDERS.map((known) => `{${known}}`).join(' ')}.${meant ? ` Did you mean {${meant}}?` : ''}`,
+      `Unknown placeholder ${printable(whole)} in the output path`,
+      `Use ${PLACEHOLDERS.map((known) => `{${known}}`).join(' ')}.${meant ? ` Did you mean {${meant}}?` : ''}`,
     )
   }
 }

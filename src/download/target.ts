@@ -27,8 +27,8 @@ export function parseTarget(
   { download, isFolder, separator = sep }: TargetOptions,
 ): Target | undefined {
   if (output === undefined) return download ? { kind: 'folder', folder: '.' } : undefined
-  if (output === '') throw usageError('the output path is empty', 'Name a file or a folder: -o fox.mp4')
-  if (output.includes('\0')) throw usageError('the output path holds a NUL character')
+  if (output === '') throw usageError('The output path is empty.', 'Give a file or a folder: -o fox.mp4')
+  if (output.includes('\0')) throw usageError('The output path contains a NUL character.')
   if (output === '-') return { kind: 'stdout' }
   if (isFolder(output)) return { kind: 'folder', folder: output }
   checkPlaceholders(output)

@@ -68,7 +68,7 @@ async function receiveAll(
       const { part, path } = opened
       await withWriteErrors(path, () => part.write(chunk))
     }
-    if (opened === undefined) throw new AttemptFailed('the answer is empty', { isRetryable: true })
+    if (opened === undefined) throw new AttemptFailed('the response is empty', { isRetryable: true })
     return await sealed(opened, signal)
   } finally {
     response.discard()
@@ -131,7 +131,7 @@ async function sealed(
     const { bytes } = part
     // Fewer bytes can be resumed from; more are useless.
     if (bytes > totalBytes) await withWriteErrors(path, () => part.restart(undefined))
-    throw new AttemptFailed(`the parts of the file come to ${bytes} bytes and not to ${totalBytes}`, {
+    throw new AttemptFailed(`the parts of the file have ${bytes} bytes instead of ${totalBytes}`, {
       isRetryable: true,
     })
   }
@@ -143,7 +143,7 @@ async function sealed(
 /** Captive portals and error pages answer with HTML and status 200. */
 function refuseWebPage({ extension }: FileKind, expectedKind: string | undefined): void {
   if (extension === 'html' && (expectedKind === 'image' || expectedKind === 'video'))
-    throw new AttemptFailed(`the host sent a web page in place of the ${expectedKind}`, {
+    throw new AttemptFailed(`the host sent a web page instead of the ${expectedKind}`, {
       isRetryable: true,
     })
 }

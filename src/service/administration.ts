@@ -57,8 +57,8 @@ export async function openAdministration(options: AdministrationOptions): Promis
   const { dataFolder, clock, make } = options
   if (!make && !existsSync(join(dataFolder, DATABASE_NAME)))
     throw usageError(
-      `There is no data of a local service in ${dataFolder}.`,
-      'Name its folder with --data; rushes serve makes one when it starts.',
+      `${dataFolder} contains no data of a local service.`,
+      'Give its folder with --data. `rushes serve` creates one when it starts.',
     )
   const { store } = await openData(dataFolder)
   return administrationOf(store, clock)
@@ -78,11 +78,11 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Administrati
     if (byNumber !== undefined) return byNumber
     const [found, ...others] = keys.filter(({ name }) => name === wanted)
     if (found === undefined)
-      throw usageError(`There is no key ${wanted}.`, 'Their numbers and names: rushes admin key list.')
+      throw usageError(`Key ${wanted} does not exist.`, 'List the keys: rushes admin key list')
     if (others.length > 0)
       throw usageError(
         `Several keys are named ${wanted}: ${[found, ...others].map(({ id }) => id).join(', ')}.`,
-        'Give the number of the one you mean.',
+        'Give the number of one of them.',
       )
     return found
   }
@@ -91,7 +91,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Administrati
     async createAccount(name, credits) {
       checkName(name, 'an account')
       const made = await store.addAccount({ name, credits, nowMs: clock.now() })
-      if (made === undefined) throw usageError(`There is an account ${name} already.`)
+      if (made === undefined) throw usageError(`Account ${name} already exists.`)
       return made
     },
     accounts: () => store.listAccounts(),
@@ -122,9 +122,11 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Administrati
     async addCredits(account, amount) {
       const balance = await store.addCredits({ account, amount, nowMs: clock.now() }, (after) => {
         if (after < 0)
-          throw usageError(`${account} has ${after - amount} credits: ${-amount} cannot be taken away.`)
+          throw usageError(
+            `Account ${account} has ${after - amount} credits, so ${-amount} cannot be removed.`,
+          )
         if (!Number.isSafeInteger(after))
-          throw usageError(`${account} would have more credits than can be counted.`)
+          throw usageError(`The balance of account ${account} would be too large.`)
       })
       if (balance === undefined) throw noAccount(account, await store.listAccounts())
       return await accountOf(account)
@@ -141,10 +143,10 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Administrati
 function noAccount(name: string, accounts: readonly AccountRecord[]): RushesError {
   const names = accounts.slice(0, 10).map((each) => each.name)
   return usageError(
-    `There is no account ${name}.`,
+    `Account ${name} does not exist.`,
     names.length === 0
-      ? 'Make it first: rushes admin account create <name>.'
-      : `There are: ${names.join(', ')}${accounts.length > names.length ? ', …' : ''}.`,
+      ? 'Create one: rushes admin account create <name>'
+      : `Accounts: ${names.join(', ')}${accounts.length > names.length ? ', …' : ''}.`,
   )
 }
 
@@ -153,8 +155,8 @@ function checkName(name: string, what: string): void {
     name.trim() === name && name !== '' && !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name)
   if (!isPlain || name.length > MAX_NAME_LENGTH)
     throw usageError(
-      `"${name}" is no name for ${what}.`,
-      `A name has 1 to ${MAX_NAME_LENGTH} characters, none of them a control character, and no blank at its ends.`,
+      `"${name}" is not a valid name for ${what}.`,
+      `Use 1 to ${MAX_NAME_LENGTH} characters, without control characters and without spaces at the ends.`,
     )
 }
 
@@ -163,7 +165,7 @@ function checkTerms({ name, allowedIps = [] }: Partial<KeyTerms>): void {
   for (const text of allowedIps)
     if (parseNetwork(text) === undefined)
       throw usageError(
-        `--allow-ip ${text}: is no address and no network.`,
-        'Write it as 203.0.113.7, 203.0.113.0/24, 2001:db8::1 or 2001:db8::/32.',
+        `--allow-ip "${text}" is not an IP address or CIDR range.`,
+        'Examples: 203.0.113.7, 203.0.113.0/24, 2001:db8::1, 2001:db8::/32',
       )
 }

@@ -102,8 +102,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   const onError = (error: unknown) => {
     log(error instanceof Error ? error : String(error))
-    if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer died')
-    else events.error({ err: error }, 'something went wrong inside the service')
+    if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer crashed')
+    else events.error({ err: error }, 'internal error')
   }
   /** Set once Fastify, which has the logger, exists; the worker is created before it. */
   let events: Log = silentLog

@@ -12,7 +12,7 @@ export async function openData(root: string): Promise<{ folders: DataFolders; st
   } catch (cause) {
     if (cause instanceof RushesError) throw cause
     throw new RushesError('usage', `The data folder ${root} cannot be used: ${(cause as Error).message}`, {
-      hint: 'Give the local service another folder (--data), or mend this one.',
+      hint: 'Use another folder (--data), or fix this one.',
       cause,
     })
   }

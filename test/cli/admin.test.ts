@@ -182,27 +182,27 @@ describe('admin, beside a running service', () => {
 
 describe('admin, wrongly used', () => {
   it.each<[readonly string[], RegExp]>([
-    [['account', 'create', 'default'], /There is an account default already/],
-    [['account', 'create', 'two\nlines'], /no name for an account/],
-    [['account', 'create', ' x'], /no name for an account/],
-    [['account', 'create', ''], /no name for an account/],
+    [['account', 'create', 'default'], /Account default already exists/],
+    [['account', 'create', 'two\nlines'], /not a valid name for an account/],
+    [['account', 'create', ' x'], /not a valid name for an account/],
+    [['account', 'create', ''], /not a valid name for an account/],
     [['account', 'create', 'x', '--balance', '-1'], /--balance -1: must be a whole number from 0/],
     [['account', 'create', 'x', '--balance', '1.5'], /--balance 1.5/],
-    [['account', 'ban', 'nobody'], /There is no account nobody[\s\S]*There are: default\./],
+    [['account', 'ban', 'nobody'], /Account nobody does not exist[\s\S]*Accounts: default\./],
     [['key', 'create'], /--account is missing/],
-    [['key', 'create', '--account', 'nobody'], /There is no account nobody/],
+    [['key', 'create', '--account', 'nobody'], /Account nobody does not exist/],
     [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota many/],
-    [['key', 'create', '--account', 'default', '--allow-ip', '10.0.0.0/33'], /--allow-ip 10\.0\.0\.0\/33/],
+    [['key', 'create', '--account', 'default', '--allow-ip', '10.0.0.0/33'], /--allow-ip "10\.0\.0\.0\/33"/],
     [['key', 'create', '--account', 'default', '--expires', 'soon'], /--expires: "soon" is no duration/],
     [['key', 'create', '--account', 'default', '--expires', '0'], /expired at once/],
-    [['key', 'disable', '7'], /There is no key 7/],
+    [['key', 'disable', '7'], /Key 7 does not exist/],
     [['key', 'set', 'first'], /Nothing is to be set/],
     [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /none stands alone/],
-    [['key', 'list', '--account', 'nobody'], /There is no account nobody/],
-    [['credits', 'add', 'nobody', '5'], /There is no account nobody/],
+    [['key', 'list', '--account', 'nobody'], /Account nobody does not exist/],
+    [['credits', 'add', 'nobody', '5'], /Account nobody does not exist/],
     [['credits', 'add', 'default', 'much'], /credits much: must be a whole number/],
     [['credits', 'add', 'default', '0'], /Nothing is to be added/],
-    [['credits', 'list', 'nobody'], /There is no account nobody/],
+    [['credits', 'list', 'nobody'], /Account nobody does not exist/],
     [['verify', '--local'], /neither --local nor --base-url/],
   ])('%s is exit 2 and changes nothing', async (words, says) => {
     const { service, admin } = await createAdmin()
@@ -220,7 +220,7 @@ describe('admin, wrongly used', () => {
       service.run(['admin', 'credits', 'add', '--data', service.dataFolder, 'default', '--', n])
     expect(await add('-10001')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('default has 10000 credits: 10001 cannot be taken away'),
+      stderr: expect.stringContaining('default has 10000 credits, so 10001 cannot be removed'),
     })
     expect(await add('-10000')).toMatchObject({ code: 0, stdout: '0\n' })
   })
@@ -238,7 +238,7 @@ describe('admin, wrongly used', () => {
     const data = join(home, 'data')
     expect(await runCli(['admin', 'account', 'list', '--data', data], { home })).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('There is no data of a local service'),
+      stderr: expect.stringContaining('contains no data of a local service'),
     })
     expect(existsSync(data)).toBe(false)
     expect((await runCli(['admin', 'account', 'create', 'acme', '--data', data], { home })).code).toBe(0)

@@ -255,7 +255,7 @@ describe('a download', () => {
     const ran = await tried([fault])
     expect({ code: ran.code, stdout: ran.stdout }).toEqual({ code: 12, stdout: '' })
     expect(ran.stderr).toContain(words)
-    expect(ran.stderr).toContain('The run has succeeded and is paid for')
+    expect(ran.stderr).toContain('The run succeeded and is paid for')
     expect(ran.stderr).toMatch(/rushes (wait|download) .*run_\w+/)
     expect(ran.fetch.seen.filter(({ place }) => place === 'output')).toHaveLength(tries)
     expect(readdirSync(ran.folder).filter((name) => !name.startsWith('.'))).toEqual([])
@@ -279,12 +279,12 @@ describe('a download', () => {
 
 describe('serve --fault', () => {
   it.each([
-    [['--fault', 'create:lsoe'], /--fault create:lsoe: "lsoe" is no fault.*nearest: lose/],
+    [['--fault', 'create:lsoe'], /--fault create:lsoe: Unknown fault "lsoe".*nearest: lose/],
     [
       ['--fault', 'create:lose', '--fault', 'sttus:500'],
-      /--fault sttus:500: "sttus" is no place.*nearest: status/,
+      /--fault sttus:500: Unknown place "sttus".*nearest: status/,
     ],
-    [['--fault', 'latency:800'], /--fault latency:800: "800" is no duration.*800ms/s],
+    [['--fault', 'latency:800'], /--fault latency:800: "800" is not a valid duration.*800ms/s],
   ])('%j: 2, and nothing is begun', async (flags, words) => {
     const home = temporaryFolder()
     const { code, stdout, stderr } = await runCli(['serve', '--port', '0', ...flags], { home })

@@ -104,7 +104,7 @@ describe('without --overwrite', () => {
     const results = await Promise.all(['a', 'b'].map((content) => put(path, {}, () => racing(content))))
     expect(results.map(({ ok }) => ok).sort()).toEqual([false, true])
     const [won] = results.filter(({ ok }) => ok)
-    expect(results.find(({ ok }) => !ok)).toEqual(refused(`${path} exists`))
+    expect(results.find(({ ok }) => !ok)).toEqual(refused(`${path} already exists`))
     expect(contents(join(path, '..'))).toEqual(['fox.png'])
     expect(readFileSync(path, 'utf8')).toBe((won === results[0] ? 'a' : 'b').repeat(5_001))
   })
@@ -116,7 +116,7 @@ describe('without --overwrite', () => {
       writeFileSync(path, 'mine')
       yield PNG
     }
-    expect(await put(path, {}, late)).toEqual(refused('exists'))
+    expect(await put(path, {}, late)).toEqual(refused('already exists'))
     expect(readFileSync(path, 'utf8')).toBe('mine')
     expect(contents(join(path, '..'))).toEqual(['fox.png'])
   })
@@ -128,7 +128,7 @@ describe('without --overwrite', () => {
     const chunks = async function* () {
       for (; asked < 1_000; asked++) yield Buffer.concat([PNG, Buffer.alloc(8_000)])
     }
-    expect(await put(join(folder, '{id}.{ext}'), {}, chunks)).toEqual(refused('run-1.png exists'))
+    expect(await put(join(folder, '{id}.{ext}'), {}, chunks)).toEqual(refused('run-1.png already exists'))
     expect(asked).toBe(0)
     expect(contents(folder)).toEqual(['run-1.png'])
   })
@@ -136,7 +136,7 @@ describe('without --overwrite', () => {
   it('a link is in the way, also one that leads nowhere', async () => {
     const path = join(newFolder(), 'fox.png')
     symlinkSync('nowhere', path)
-    expect(await put(path)).toEqual(refused('exists'))
+    expect(await put(path)).toEqual(refused('already exists'))
   })
 })
 
@@ -172,8 +172,8 @@ describe('with --overwrite', () => {
     mkdirSync(join(folder, 'fox.png'))
     symlinkSync('/dev/null', join(folder, 'null'))
     expect(await put(join(folder, 'fox.png'), { overwrite })).toEqual(refused('fox.png is a folder'))
-    expect(await put(join(folder, 'null'), { overwrite })).toEqual(refused('is no ordinary file'))
-    expect(await put('/dev/full', { overwrite })).toEqual(refused('/dev/full is no ordinary file'))
+    expect(await put(join(folder, 'null'), { overwrite })).toEqual(refused('is not a regular file'))
+    expect(await put('/dev/full', { overwrite })).toEqual(refused('/dev/full is not a regular file'))
     expect(lstatSync('/dev/full').isCharacterDevice()).toBe(true)
   })
 })
@@ -266,8 +266,8 @@ it('tells what is in the way before anything is paid for', async () => {
   expect(obstacleAt(join(folder, 'new/fox.png'), false)).toBeUndefined()
   writeFileSync(path, '')
   expect(obstacleAt(path, false)).toEqual({
-    message: `${path} exists`,
-    hint: '--overwrite replaces it.',
+    message: `${path} already exists`,
+    hint: 'Use --overwrite to replace it.',
   })
   expect(obstacleAt(path, true)).toBeUndefined()
   expect(obstacleAt(join(path, 'x'), true)).toMatchObject({

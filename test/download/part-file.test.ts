@@ -30,7 +30,7 @@ describe('from one command to the next', () => {
     expect(failed).toMatchObject({ ok: false })
     if (failed?.ok === false)
       expect(failed.error.hint).toBe(
-        '33 % of the file is kept: a download to the same place goes on from there. The run has succeeded and is paid for.',
+        '33 % of the file is kept; a download to the same path resumes there. The run succeeded and is paid for.',
       )
     expect(readdirSync(folder)).toEqual([expect.stringMatching(/^\.run-1\.[0-9a-f]{8}\.part$/)])
     const next = await host({})

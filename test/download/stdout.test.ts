@@ -107,7 +107,7 @@ describe('-o -', () => {
     const results = await pour(stream, () => once(PNG), {}, 2)
     expect(results).toMatchObject([{ ok: false }, { ok: false }])
     expect(results[0]).toMatchObject({
-      error: { message: 'there are 2 outputs, and standard output takes one' },
+      error: { message: 'standard output takes one output, and the run has 2' },
     })
     expect(text()).toHaveLength(0)
   })

@@ -153,8 +153,8 @@ describe('what is not whole', () => {
     const error = errorOf(results)
     expect(error).toMatchObject({ code: 'download_failed', exitCode: 12, runId: 'run-1' })
     expect(error?.message).toContain(`could not download ${host}/a.png: `)
-    expect(error?.message).toContain('6 times tried')
-    expect(error?.hint).toContain('The run has succeeded and is paid for.')
+    expect(error?.message).toContain('(tried 6 times)')
+    expect(error?.hint).toContain('The run succeeded and is paid for.')
     expect(`${error?.message} ${error?.hint} ${retries}`).not.toContain('secret')
     expect(asked).toBe(6)
     expect(work.waits).toEqual(RETRIES)
@@ -189,7 +189,7 @@ describe('what is not whole', () => {
   })
 
   it.each([
-    ['shorter than declared', { 'content-length': '100' }, 'the answer ended after 70 of 100 bytes'],
+    ['shorter than declared', { 'content-length': '100' }, 'the response ended after 70 of 100 bytes'],
     ['longer than declared', { 'content-length': '60' }, 'the host sent more than the 60 bytes it declared'],
   ])('is an answer %s', async (_, headers, message) => {
     const { fetch } = fetchOf(() => answer(() => once(PNG), headers))
@@ -203,7 +203,7 @@ describe('what is not whole', () => {
     const { fetch } = fetchOf(() => answer(() => once(), headers))
     const work = createWork(fetch)
     const results = await work.download([output('https://host.example/x')], into(newFolder()))
-    expect(errorOf(results)?.message).toContain('the answer is empty')
+    expect(errorOf(results)?.message).toContain('the response is empty')
     expect(work.waits).toEqual(RETRIES)
   })
 
@@ -281,14 +281,14 @@ describe('an expired link', () => {
       2,
       'host.example/y: the host answered 403',
     ],
-    ['a file', async () => 'file:///etc/passwd', 1, 'the address is no http or https URL'],
+    ['a file', async () => 'file:///etc/passwd', 1, 'the address is not an http or https URL'],
     [
       'an error',
       async () => {
         throw new Error('the service is away')
       },
       1,
-      'the host answered 403, and no fresh link could be got: the service is away',
+      'the host answered 403, and the service gave no new link: the service is away',
     ],
   ])('is an error when the run gives %s', async (_, fresh, asked, message) => {
     let freshened = 0
@@ -327,7 +327,7 @@ describe('redirects', () => {
     async (location) => {
       const { fetch, requests } = fetchOf(() => answer(() => once(), { location }, 302))
       const results = await createWork(fetch).download([output('https://host.example/x')], into(newFolder()))
-      expect(errorOf(results)?.message).toContain('which is no http or https URL')
+      expect(errorOf(results)?.message).toContain('which is not an http or https URL')
       expect(requests).toHaveLength(1)
     },
   )
@@ -366,11 +366,11 @@ describe('an encoded answer', () => {
   })
 
   it.each<[string, Uint8Array, string, number]>([
-    ['gzip', gzipSync(PNG).subarray(0, 40), 'the encoded answer cannot be read: Z_BUF_ERROR', 5],
-    ['gzip', PNG, 'the encoded answer cannot be read: Z_DATA_ERROR', 5],
-    ['br', PNG, 'the encoded answer cannot be read: ERR_', 5],
-    ['zstd', PNG, 'encoded as zstd, which was not asked for', 0],
-    ['gzip, br', PNG, 'encoded as gzip, br, which', 0],
+    ['gzip', gzipSync(PNG).subarray(0, 40), 'the encoded response cannot be decoded: Z_BUF_ERROR', 5],
+    ['gzip', PNG, 'the encoded response cannot be decoded: Z_DATA_ERROR', 5],
+    ['br', PNG, 'the encoded response cannot be decoded: ERR_', 5],
+    ['zstd', PNG, 'the response as zstd, which was not requested', 0],
+    ['gzip, br', PNG, 'the response as gzip, br, which', 0],
   ])('that cannot be decoded is an error: %s', async (encoding, body, message, retries) => {
     const folder = newFolder()
     const host = await serve((_, response) => response.setHeader('content-encoding', encoding).end(body))
@@ -392,7 +392,7 @@ it('calls what is a bug a bug', async () => {
 it('says that the run is paid for when its output is gone', async () => {
   const { fetch } = fetchOf(() => answer(() => once(), {}, 404))
   const results = await createWork(fetch).download([output('https://host.example/x')], into(newFolder()))
-  expect(errorOf(results)?.hint).toBe('The run has succeeded and is paid for.')
+  expect(errorOf(results)?.hint).toBe('The run succeeded and is paid for.')
 })
 
 it('does not touch a file in the way, and does not fetch for nothing', async () => {
@@ -404,8 +404,8 @@ it('does not touch a file in the way, and does not fetch for nothing', async () 
   })
   expect(errorOf(results)).toMatchObject({
     code: 'download_failed',
-    message: `${template} exists`,
-    hint: expect.stringContaining('--overwrite replaces it.'),
+    message: `${template} already exists`,
+    hint: expect.stringContaining('Use --overwrite to replace it.'),
   })
   expect(requests).toHaveLength(0)
   expect(readFileSync(template, 'utf8')).toBe('mine')

@@ -12,7 +12,7 @@ it('a web page in place of a picture is no output', async () => {
   const [result] = await createWork().download([output(portal)], into(folder))
   expect(result).toMatchObject({
     ok: false,
-    error: { message: expect.stringMatching(/a web page in place of the image/) },
+    error: { message: expect.stringMatching(/a web page instead of the image/) },
   })
   expect(contents(folder)).toEqual([])
   expect(await createWork().download([output(portal, { kind: 'model' })], into(folder))).toMatchObject([

@@ -106,7 +106,7 @@ describe.concurrent('the log', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).msg)
-    for (const message of ['request', 'run accepted', 'run begun', 'run succeeded'])
+    for (const message of ['request', 'run accepted', 'run started', 'run succeeded'])
       expect(events).toContain(message)
     expect(stderr).not.toContain(place.apiKey)
     expect(stderr).not.toContain('secret fox')

@@ -19,7 +19,7 @@ describe.concurrent('serve --fault', () => {
     const lost = await rushes(person, ['run', 'image', 'a fox', '--no-wait'])
     expect({ code: lost.code, stdout: lost.stdout }).toEqual({ code: 13, stdout: '' })
     expect(lost.stderr).toContain('A run may exist and cost money')
-    const words = 'fault: create lost its answer after the service had acted\n'
+    const words = 'fault: create lost its response after the service acted\n'
     expect(service.said.stderr).toContain(words)
     expect((await rushes(person, ['run', 'image', 'a fox', '--no-wait'])).code).toBe(0)
     expect(service.said.stderr.split(words)).toHaveLength(2)
@@ -29,7 +29,7 @@ describe.concurrent('serve --fault', () => {
     const place = await serve(createPlace(), ['--fault', 'create:stall'])
     const waiting = start(place, ['run', 'image', 'a fox'], { stdin: 'ignore' })
     const [line] = await place.process.says('stderr', /^\{.*\}$/m)
-    expect(JSON.parse(line)).toEqual({ warning: { message: 'fault: create stalled without an answer' } })
+    expect(JSON.parse(line)).toEqual({ warning: { message: 'fault: create stalled without a response' } })
     const before = performance.now()
     place.process.kill('SIGTERM')
     expect((await place.process.ended).code).toBe(0)
@@ -85,7 +85,7 @@ describe.concurrent('the recipes of docs/faults.md', () => {
     const place = createPlace()
     const first = await bash(place, recipe('13'))
     expect({ code: first.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
-    expect(first.stderr).toContain('fault: create lost its answer after the service had acted')
+    expect(first.stderr).toContain('fault: create lost its response after the service acted')
 
     const second = await bash(place, recipe('13'))
     expect({ code: second.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })

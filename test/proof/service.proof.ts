@@ -103,7 +103,7 @@ it('nothing that was accepted is lost, whatever is killed', async () => {
   process.stdout.write(
     `${SECONDS} s: ${JSON.stringify({ ...counts, accepted: accepted.length, ends: Object.fromEntries(ends) })}\n`,
   )
-  expect([...ends.keys()].filter((end) => !['succeeded', 'renderer_died'].includes(end))).toEqual([])
+  expect([...ends.keys()].filter((end) => !['succeeded', 'renderer_crashed'].includes(end))).toEqual([])
   await until('no engine is left', () => processesOf(place, /rushes-engine/).length === 0)
   const ledger = await ledgerOf(data)
   expect(ledger.problems).toEqual([])

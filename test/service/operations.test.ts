@@ -76,7 +76,7 @@ test('a service that closes is alive and not ready', async () => {
   await service.clock.runUntil(closing)
 })
 
-/** A service that logs, with a run that succeeded and one whose renderer died; what was logged. */
+/** A service that logs, with a run that succeeded and one whose renderer crashed; what was logged. */
 async function logged(level: LogLevel, prompts = false): Promise<string> {
   let text = ''
   let tries = 0
@@ -85,7 +85,7 @@ async function logged(level: LogLevel, prompts = false): Promise<string> {
     engine: {
       async render(job) {
         if (tries++ === 0)
-          throw new RendererCrashed('the renderer died (SIGSEGV)', 'words about a secret fox')
+          throw new RendererCrashed('the renderer crashed (SIGSEGV)', 'words about a secret fox')
         const made = engine.render(job)
         engine.finish()
         return made
@@ -121,7 +121,7 @@ test('the log says what happened, line by line, without keys, addresses of outpu
   const events = eventsOf(text)
   expect(text).not.toContain('secret fox')
   const said = events.map(({ msg }) => msg)
-  for (const message of ['run accepted', 'run begun', 'run succeeded', 'renderer died', 'request'])
+  for (const message of ['run accepted', 'run started', 'run succeeded', 'renderer crashed', 'request'])
     expect(said).toContain(message)
   expect(events.find(({ msg }) => msg === 'request')).toEqual({
     level: 'info',
@@ -145,7 +145,12 @@ test('prompts are logged where that is asked for', async () => {
 
 test('at its usual level the log says only what needs somebody', async () => {
   expect(eventsOf(await logged('warn'))).toEqual([
-    { level: 'warn', time: expect.any(String), reason: 'the renderer died (SIGSEGV)', msg: 'renderer died' },
+    {
+      level: 'warn',
+      time: expect.any(String),
+      reason: 'the renderer crashed (SIGSEGV)',
+      msg: 'renderer crashed',
+    },
   ])
   expect(await logged('silent')).toBe('')
 })

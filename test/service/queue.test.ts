@@ -117,13 +117,13 @@ test('a run whose renderer dies is tried again, and given up after the third dea
   let tries = 0
   const render = async () => {
     tries++
-    throw new RendererCrashed('the renderer died (SIGSEGV)')
+    throw new RendererCrashed('the renderer crashed (SIGSEGV)')
   }
   const service = await createTestService({ engine: { render } })
   const id = await create(service)
   expect(await ended(service, id)).toMatchObject({
     status: 'failed',
-    error: { code: 'renderer_died', message: expect.stringMatching(/died three times/) },
+    error: { code: 'renderer_crashed', message: expect.stringMatching(/crashed three times/) },
   })
   expect(tries).toBe(3)
   expect(service.complaints).toHaveLength(3)

@@ -64,7 +64,7 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
     'an abyss',
     `{"model": "${IMAGE}", "input": {"prompt": "x", "more": ${deep(50_000)}}}`,
     'invalid_input',
-    /nested/,
+    /nesting/,
   ],
   [
     'an abyss for a value',
@@ -227,7 +227,7 @@ test('an error of the service’s own says nothing of its inside', async () => {
   const answer = await ask(service, 'POST', RUNS, good)
   expect(answer.status).toBe(500)
   expect(answer.body).toEqual({
-    error: { code: 'internal_error', message: 'The service met an error of its own.' },
+    error: { code: 'internal_error', message: 'Internal error of the service.' },
   })
   expect(String(service.complaints[0])).toMatch(/no such table/)
 })

@@ -83,11 +83,11 @@ test('several outputs keep their order', async () => {
 test.each([
   ['its own words', () => Promise.reject(new Error('no paint left')), 'no paint left'],
   ['no words', () => Promise.reject(new Error('')), 'The renderer failed without a message.'],
-  ['no output', async () => [], 'The renderer made no output.'],
+  ['no output', async () => [], 'The renderer wrote no output file.'],
   [
     'an output elsewhere',
     async () => [{ name: '../../service.db', contentType: 'image/png' }],
-    'The renderer named an output in a way that is not allowed.',
+    'The renderer gave an output an invalid name.',
   ],
   ['an output that is not there', async () => [{ name: 'a.png', contentType: 'image/png' }], /ENOENT/],
 ])('a run fails with %s', async (_what, render, message) => {

@@ -61,7 +61,7 @@ export function createProcessEngine({
   return {
     async render(job) {
       job.signal.throwIfAborted()
-      if (closed) throw new RendererCrashed('the renderer has been closed')
+      if (closed) throw new RendererCrashed('the renderer is closed')
       const renderer = take()
       try {
         return await runJob(renderer, job)

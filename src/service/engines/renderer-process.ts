@@ -34,13 +34,13 @@ export function createRenderer(
   })
   const stderr = readStderrTail(child.stderr)
   let alive = true
-  let crash = new RendererCrashed('the renderer has ended')
+  let crash = new RendererCrashed('the renderer exited')
   const ended = new Promise<void>((resolve) => {
     const onEnd = (reason: string) => {
       if (!alive) return
       alive = false
       const tail = printable(stderr.text)
-      crash = new RendererCrashed(`the renderer died (${reason})${tail === '' ? '' : `: ${tail}`}`)
+      crash = new RendererCrashed(`the renderer crashed (${reason})${tail === '' ? '' : `: ${tail}`}`)
       resolve()
     }
     child.once('error', (error) => child.pid === undefined && onEnd(error.message))

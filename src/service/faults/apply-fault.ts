@@ -93,7 +93,7 @@ async function reset({ within, byte }: EffectOf<'reset'>, exchange: Exchange): P
   if (within === 'upload' || within === 'start') return { kind: 'reset' }
   const answer = await exchange.ask()
   if (within === 'head') return { kind: 'reset', head: { answer, bytes: byte } }
-  const die = () => Promise.reject(new ConnectionReset('a fault resets the connection'))
+  const die = () => Promise.reject(new ConnectionReset('the service injected a connection reset'))
   return withBody(answer, firstBytes(answer.body, byte, die))
 }
 

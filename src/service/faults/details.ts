@@ -16,7 +16,7 @@ export function parseByteCount(text: string): number {
   const [, amount = '', unit = ''] = /^(\d{1,12})([a-z]*)$/i.exec(text) ?? []
   const factor = SIZE_UNITS[unit.toLowerCase()]
   if (amount !== '' && factor !== undefined) return Number(amount) * factor
-  throw usageError(`"${text}" is no number of bytes.`, 'Write it as 1000, 64kB or 1MiB.')
+  throw usageError(`"${text}" is not a valid size.`, 'Examples: 1000, 64kB, 1MiB.')
 }
 
 export const parseOptionalByteCount = <Default>(whenEmpty: Default, text: string): number | Default =>
@@ -27,13 +27,13 @@ export function parseDelay(text: string): number {
   const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
   const factor = TIME_UNITS[unit]
   if (factor !== undefined) return Number(amount) * factor
-  throw usageError(`"${text}" is no duration.`, 'Write it as 800ms, 2s or 1m.')
+  throw usageError(`"${text}" is not a valid duration.`, 'Examples: 800ms, 2s, 1m.')
 }
 
 export function parseHttpStatus(text: string): number {
   const status = /^\d{3}$/.test(text) ? Number(text) : Number.NaN
   if (status >= 100 && status <= 599) return status
-  throw usageError(`"${text}" is no HTTP status.`, 'A status is a number from 100 to 599.')
+  throw usageError(`"${text}" is not a valid HTTP status.`, 'Use a number from 100 to 599.')
 }
 
 const HEADER = /^([\w!#$%&'*+.^`|~-]+)=([\t\x20-\x7e\x80-\xff]*)$/
@@ -44,6 +44,9 @@ export const parseHeaders = (parts: readonly string[]): Readonly<Record<string, 
     parts.map((part) => {
       const [, name, value] = HEADER.exec(part) ?? []
       if (name !== undefined && value !== undefined) return [name.toLowerCase(), value.trim()]
-      throw usageError(`"${part}" is no header.`, 'Write it as ;retry-after=3, or ;acted.')
+      throw usageError(
+        `"${part}" is not a valid option.`,
+        'Use ;<header>=<value>, for example ;retry-after=3, or ;acted.',
+      )
     }),
   )

@@ -14,7 +14,7 @@ export interface EffectRow {
 }
 
 const REQUESTS: readonly FaultTarget[] = ['create', 'status', 'output', 'any']
-const DEFAULT_FAILURE = 'A fault was asked for.'
+const DEFAULT_FAILURE = 'The service injected this fault.'
 
 export const EFFECTS: readonly EffectRow[] = [
   {
@@ -59,7 +59,7 @@ export const EFFECTS: readonly EffectRow[] = [
     at: REQUESTS,
     parse: (detail) => {
       const bytesPerSecond = parseByteCount(detail)
-      if (bytesPerSecond === 0) throw usageError('At 0 bytes a second nothing moves: that is stall.')
+      if (bytesPerSecond === 0) throw usageError('The rate must be above 0. Use stall to send nothing.')
       return { what: 'slow', bytesPerSecond }
     },
   },
@@ -100,7 +100,7 @@ function resetOf(detail: string): Effect {
 
 function nonsenseOf(detail: string): Effect {
   const kind = detail === '' ? 'html' : NONSENSE.find((each) => each === detail)
-  if (kind === undefined) throw usageError(`"${detail}" is none of ${NONSENSE.join(', ')}.`)
+  if (kind === undefined) throw usageError(`Unknown detail "${detail}". Use one of ${NONSENSE.join(', ')}.`)
   return { what: 'nonsense', kind: kind satisfies Nonsense }
 }
 
@@ -108,7 +108,7 @@ const EXPIRED = ['403', '404', '410']
 
 function expireOf(detail: string): Effect {
   if (detail === '' || EXPIRED.includes(detail)) return { what: 'expire', status: Number(detail || 410) }
-  throw usageError(`"${detail}" is none of ${EXPIRED.join(', ')}.`)
+  throw usageError(`Unknown detail "${detail}". Use one of ${EXPIRED.join(', ')}.`)
 }
 
 function redirectOf(url: string): Effect {

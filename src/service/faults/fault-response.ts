@@ -55,7 +55,7 @@ export function errorResponse({
   headers,
 }: Omit<EffectOf<'status'>, 'what' | 'acted'>): FaultResponse {
   if (hasNoBody(status)) return { ...createResponse(status, headers, ''), headers }
-  const message = problemOf(code)?.cause ?? STATUS_CODES[status] ?? 'A fault was asked for.'
+  const message = problemOf(code)?.cause ?? STATUS_CODES[status] ?? 'The service injected this fault.'
   const body = JSON.stringify({ error: { message, ...(code !== undefined && { code }) } })
   return createResponse(status, { 'content-type': JSON_TYPE, 'cache-control': 'no-store', ...headers }, body)
 }

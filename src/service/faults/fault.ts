@@ -49,21 +49,21 @@ const bytes = (count: number): string => (count === 1 ? '1 byte' : `${count} byt
 const RESETS: Readonly<Record<EffectOf<'reset'>['within'], (byte: number) => string>> = {
   start: () => 'was reset before the service acted',
   upload: (byte) => `was reset after ${bytes(byte)} of its body`,
-  head: (byte) => `was reset after ${bytes(byte)} of the answer's head`,
-  body: (byte) => `was reset after ${bytes(byte)} of the answer's body`,
+  head: (byte) => `was reset after ${bytes(byte)} of the response headers`,
+  body: (byte) => `was reset after ${bytes(byte)} of the response body`,
 }
 
 const WORDS: { readonly [What in Effect['what']]: (effect: EffectOf<What>) => string } = {
   status: ({ status, code, acted }) =>
-    `answered ${[status, code].filter(Boolean).join(' ')}${acted ? ' after the service had acted' : ''}`,
+    `answered ${[status, code].filter(Boolean).join(' ')}${acted ? ' after the service acted' : ''}`,
   redirect: ({ url }) => `redirected to ${url}`,
   reset: ({ within, byte }) => RESETS[within](byte),
-  lose: () => 'lost its answer after the service had acted',
-  close: () => 'met a connection that was being closed',
-  stall: ({ byte }) => (byte === undefined ? 'stalled without an answer' : `stalled after ${bytes(byte)}`),
+  lose: () => 'lost its response after the service acted',
+  close: () => 'was sent on a connection that was closing',
+  stall: ({ byte }) => (byte === undefined ? 'stalled without a response' : `stalled after ${bytes(byte)}`),
   truncate: ({ byte }) => `was cut short ${byte === undefined ? 'in the middle' : `after ${bytes(byte)}`}`,
-  corrupt: ({ byte }) => `was corruptFrom after ${bytes(byte)}`,
-  nonsense: ({ kind }) => `answered nonsense (${kind})`,
+  corrupt: ({ byte }) => `was corrupted after ${bytes(byte)}`,
+  nonsense: ({ kind }) => `sent an invalid response (${kind})`,
   delay: ({ ms }) => `delayed by ${ms} ms`,
   slow: ({ bytesPerSecond }) => `slowed to ${bytes(bytesPerSecond)} a second`,
   expire: ({ status }) => `answered ${status}: the link has expired`,

@@ -12,7 +12,7 @@ export const WHERES: readonly FaultTarget[] = ['create', 'status', 'output', 'an
 const LATENCY = 'latency'
 
 const HINT =
-  'A fault is written <where>:<what>[:<detail>[:<count>]], as in create:429:RATE_LIMITED:2 or latency:800ms.'
+  'Write a fault as <where>:<what>[:<detail>[:<count>]], for example create:429:RATE_LIMITED:2 or latency:800ms.'
 
 /** Throws `usage`, quoting the whole fault and suggesting the nearest word. */
 export function parseFault(spec: string): Fault {
@@ -41,7 +41,7 @@ function effectOf(where: FaultTarget, what: string, detail: string): Effect {
   if (row === undefined) {
     const elsewhere = EFFECTS.find(({ name }) => name === what && what !== '<status>')
     if (elsewhere !== undefined)
-      throw usageError(`"${what}" goes with ${elsewhere.at.join(', ')}, not with ${where}.`)
+      throw usageError(`"${what}" works with ${elsewhere.at.join(', ')}, not with ${where}.`)
     throw usageError(
       noSuch(
         'fault',
@@ -56,7 +56,7 @@ function effectOf(where: FaultTarget, what: string, detail: string): Effect {
 
 function split(rest: readonly string[]): { detail: string; count: string } {
   const [detail = '', count = '', ...more] = rest
-  if (more.length > 0) throw usageError('There are more than four parts.')
+  if (more.length > 0) throw usageError('A fault has at most four parts.')
   return { detail, count }
 }
 
@@ -70,11 +70,14 @@ function splitAfterUrl(text: string): { detail: string; count: string } {
 function countOf(text: string): number {
   if (text === '') return Number.POSITIVE_INFINITY
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw usageError(`"${text}" is no count.`, 'A count is a whole number from 1; without it the fault stays.')
+  throw usageError(
+    `"${text}" is not a valid count.`,
+    'Use a whole number from 1. Without a count the fault stays on.',
+  )
 }
 
 function noSuch(kind: string, word: string, words: readonly string[]): string {
   const near = nearest(word, words)
   const meant = near === undefined || word === '' ? '' : `; nearest: ${near}`
-  return `${word === '' ? `the ${kind} is missing` : `"${word}" is no ${kind}`}: it must be one of ${words.join(', ')}${meant}.`
+  return `${word === '' ? `Missing ${kind}` : `Unknown ${kind} "${word}"`}. Use one of ${words.join(', ')}${meant}.`
 }

@@ -43,7 +43,7 @@ export function sendNoRoute(request: FastifyRequest, reply: FastifyReply): Fasti
   const allow = METHODS_OF.find(([known]) => known.test(path))?.[1]
   if (allow === undefined || allow.split(', ').includes(request.method))
     return sendRefusal(reply, new Refusal('not_found'))
-  return sendRefusal(reply.header('allow', allow), new Refusal('method_not_allowed', `It takes ${allow}.`))
+  return sendRefusal(reply.header('allow', allow), new Refusal('method_not_allowed', `Allowed: ${allow}.`))
 }
 
 const RAW_CODES: Readonly<Record<string, RefusalCode>> = {

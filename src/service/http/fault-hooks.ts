@@ -31,7 +31,7 @@ export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
     const cut = () => socket.destroy()
     const forget = interception.isAffected ? onAbort(closing.signal, cut) : () => {}
     reply.raw.once('close', () => {
-      end.abort(new Error('the connection is closed'))
+      end.abort(new Error('the connection was closed'))
       forget()
     })
 

@@ -43,7 +43,7 @@ function cannotListen(host: string, port: number, error: unknown): RushesError {
   if (code === 'EADDRINUSE')
     return usageError(
       `Port ${port} on ${host} is in use.`,
-      'Choose another with --port, or let the system choose with --port 0.',
+      'Choose another one with --port, or use --port 0 for a free port.',
     )
   return usageError(
     `The service cannot listen on ${host}, port ${port}: ${code}.`,

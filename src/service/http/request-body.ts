@@ -39,7 +39,7 @@ export function readBody(
       chunks.length = 0
       reject(tooLarge())
     })
-    const cutShort = () => reject(new Refusal('bad_request', 'The body ended before it was whole.'))
+    const cutShort = () => reject(new Refusal('bad_request', 'The body is incomplete.'))
     request.once('end', () => {
       disarm()
       resolve(Buffer.concat(chunks))

@@ -67,7 +67,12 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
 
   return {
     async get(url, maxBytes, signal) {
-      const limit = { timeoutMs: DEADLINE_MS, reason: () => new Error('the host is too slow'), clock, signal }
+      const limit = {
+        timeoutMs: DEADLINE_MS,
+        reason: () => new Error('the host took too long'),
+        clock,
+        signal,
+      }
       try {
         return await withTimeout((either) => follow(url, maxBytes, either), limit)
       } catch {

@@ -46,7 +46,7 @@ export function checkAccess({ banned, allowedIps }: KeyRecord, ip: () => string)
   if (allowedIps === undefined) return
   const from = ip()
   if (!createNetworkMatcher(allowedIps)(from))
-    throw new Refusal('ip_not_allowed', `It is ${shortened(from)}.`)
+    throw new Refusal('ip_not_allowed', `The request came from ${shortened(from)}.`)
 }
 
 export const callerOf = ({ id, accountId }: KeyRecord): Caller => ({ keyId: id, accountId })

@@ -28,7 +28,7 @@ export function readCreateRequest(body: Uint8Array, models: Readonly<Record<Kind
   const kind = KINDS.find((each) => models[each] === model)
   if (kind === undefined) throw new Refusal('model_not_found', available(model, models))
   if (isDeeperThan(input, MAX_DEPTH))
-    throw new Refusal('invalid_input', `It is nested more than ${MAX_DEPTH} levels deep.`)
+    throw new Refusal('invalid_input', `Its nesting exceeds ${MAX_DEPTH} levels.`)
   const problems = inputProblems(kind, input)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))
   return { model, kind, input }
@@ -38,12 +38,12 @@ function jsonOf(body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown
   } catch {
-    throw new Refusal('invalid_json', body.byteLength === 0 ? 'It is empty.' : undefined)
+    throw new Refusal('invalid_json', body.byteLength === 0 ? 'The body is empty.' : undefined)
   }
 }
 
 const available = (model: string, models: Readonly<Record<Kind, string>>): string =>
-  `"${shortened(model)}" is none of ${Object.values(models).join(', ')}.`
+  `Requested: "${shortened(model)}". Available: ${Object.values(models).join(', ')}.`
 
 const sentenceOf = (problems: readonly InputProblem[]): string =>
   shortened(

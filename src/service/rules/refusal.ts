@@ -5,16 +5,16 @@ import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
 const FURTHER = {
   bad_request: { status: 400, cause: 'The request is not valid HTTP.' },
   account_banned: { status: 403, cause: 'The account is banned.' },
-  not_found: { status: 404, cause: 'There is nothing at this address.' },
-  method_not_allowed: { status: 405, cause: 'This address does not take this method.' },
-  request_timeout: { status: 408, cause: 'The request came too slowly.' },
-  gone: { status: 410, cause: 'This output has been removed.' },
-  precondition_failed: { status: 412, cause: 'The file is another one by now.' },
-  range_not_satisfiable: { status: 416, cause: 'The file has no such range.' },
+  not_found: { status: 404, cause: 'Not found.' },
+  method_not_allowed: { status: 405, cause: 'This method is not allowed here.' },
+  request_timeout: { status: 408, cause: 'The request took too long.' },
+  gone: { status: 410, cause: 'This output was removed.' },
+  precondition_failed: { status: 412, cause: 'The file has changed.' },
+  range_not_satisfiable: { status: 416, cause: 'The requested range is outside the file.' },
   payload_too_large: { status: 413, cause: 'The request body is larger than the service accepts.' },
   headers_too_large: { status: 431, cause: 'The headers are larger than the service accepts.' },
-  not_ready: { status: 503, cause: 'The service cannot take requests now.' },
-  internal_error: { status: 500, cause: 'The service met an error of its own.' },
+  not_ready: { status: 503, cause: 'The service is not ready.' },
+  internal_error: { status: 500, cause: 'Internal error of the service.' },
 } as const
 
 export type RefusalCode = ProblemCode | keyof typeof FURTHER

@@ -9,8 +9,8 @@ import { HEARTBEAT_MS, isExpired, type LocalProcess } from './lease-expiry.js'
 export const CRASH_LIMIT: CrashLimit = {
   crashes: 3,
   failure: {
-    code: 'renderer_died',
-    message: 'The renderer died three times while it made this run, so the run was given up.',
+    code: 'renderer_crashed',
+    message: 'The renderer crashed three times on this run.',
   },
 }
 

@@ -93,7 +93,7 @@ export function createWorker(options: WorkerOptions): Worker {
     }
     const startedAtMs = clock.monotonic()
     const fields = { run: run.id, kind: run.kind, model: run.model }
-    log.info(fields, 'run begun')
+    log.info(fields, 'run started')
     try {
       await finish(run, await withTimeout((signal) => render(run, options, signal), limit))
       log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')

@@ -65,7 +65,7 @@ test('references are files, in order, and a request cannot name files of its own
 test('a reference that could not be had fails the run before anything is started', async () => {
   const of = job({ references: [ONE_PIXEL_PNG, undefined] })
   await expect(engine('touch "$RUSHES_OUTPUT_DIR/x"').render(of)).rejects.toThrow(
-    'Reference image 2 could not be had.',
+    'Reference image 2 could not be read.',
   )
   expect(readdirSync(of.folder)).toEqual([])
 })
@@ -122,7 +122,7 @@ test.each([
   ['echo "no GPU" >&2; exit 3', /^The engine ended with exit code 3: no GPU$/],
   ['exit 3', /^The engine ended with exit code 3\.$/],
   ['no-such-command', /exit code 127.*not found/],
-  ['echo "strange" >&2', /^The engine left no output: strange$/],
+  ['echo "strange" >&2', /^The engine wrote no output file: strange$/],
   ['printf "10%%\\r20%%\\r\\033[31mred\\033[0m\\n\\007" >&2; exit 1', /: red$/],
   ['seq 100000 >&2; exit 1', /: 9\d{4}\n[\s\S]*\n100000$/],
 ])('%s', async (command, words) => {

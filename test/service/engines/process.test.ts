@@ -101,7 +101,7 @@ test.each([
 
 test('a script that is not there is a death with a reason', async () => {
   const engine = createEngine({ script: '/nowhere/renderer.js' })
-  await expect(engine.render(job('pid'))).rejects.toThrow(/renderer died.*Cannot find module/)
+  await expect(engine.render(job('pid'))).rejects.toThrow(/renderer crashed.*Cannot find module/)
 })
 
 test('an aborted job rejects with the reason, leaves no file, and its process is gone', async () => {

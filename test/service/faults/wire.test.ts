@@ -345,7 +345,7 @@ test('the proxy counts what reached the service, and can be told what comes next
   const through = { ...bench, url: proxy.url }
   for (let time = 0; time < 3; time++) await hear(through, post(through))
   expect(proxy.strikes).toEqual([
-    'create lost its answer after the service had acted',
+    'create lost its response after the service acted',
     'create was reset before the service acted',
     'create answered 500',
   ])

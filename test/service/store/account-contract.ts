@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { NewKey } from '../../../src/service/store/account-store.js'
 import type { CrashLimit, Store } from '../../../src/service/store/contract.js'
 
-const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_died', message: 'gave up' } }
+const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
 
 /** `open` gives an empty store; it is called within each test. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../../src/protocol/run-state.js'
 import type { ClaimedRun, CrashLimit, Store, WorkerRecord } from '../../../src/service/store/contract.js'
 
-const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_died', message: 'gave up' } }
+const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
 
 const RUN = {

@@ -18,7 +18,7 @@ test('a database of a later version is refused and left as it is', async () => {
   await store.close()
   const later = openDatabase({ path, migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x)'] })
   later.close()
-  expect(() => openSqliteStore(path)).toThrow(/later version of rushes/)
+  expect(() => openSqliteStore(path)).toThrow(/newer version of rushes/)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
 })
 

@@ -6,8 +6,8 @@ import { CRASH_LIMIT } from '../../../src/service/worker/worker-lease.js'
 test('the failure after the last crash ends with what the renderer wrote to stderr', () => {
   const { crashes, failure } = crashLimitFor(new RendererCrashed('it crashed', 'out of memory'))
   expect(crashes).toBe(3)
-  expect(failure.code).toBe('renderer_died')
-  expect(failure.message).toMatch(/^The renderer died three times .+: out of memory$/)
+  expect(failure.code).toBe('renderer_crashed')
+  expect(failure.message).toMatch(/^The renderer crashed three times .+: out of memory$/)
 })
 
 test('without any stderr the failure is the plain one', () => {
@@ -26,7 +26,7 @@ test('a system error is told by its code, without the paths of its message', () 
   })
   expect(failureOf(error)).toEqual({
     code: 'render_failed',
-    message: 'The service could not make or keep the files (ENOSPC).',
+    message: 'The service could not write the output files (ENOSPC).',
   })
 })
 

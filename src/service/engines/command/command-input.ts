@@ -15,7 +15,7 @@ export async function writeReferences(
   await mkdir(folder, { mode: 0o700 })
   const paths: string[] = []
   for (const [index, bytes] of references.entries()) {
-    if (bytes === undefined) throw new Error(`Reference image ${index + 1} could not be had.`)
+    if (bytes === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
     const extension = (await fileTypeFromBuffer(bytes).catch(() => undefined))?.ext ?? 'bin'
     const path = join(folder, `${String(index + 1).padStart(2, '0')}.${extension}`)
     await writeFile(path, bytes, { mode: 0o600 })

@@ -37,7 +37,8 @@ export function createCommandEngine({ command, env, clock }: CommandEngineOption
       job.signal.throwIfAborted()
       checkEnd(end)
       const outputs = await takeOutputs(job.folder)
-      if (outputs.length === 0) throw new Error(withStderr('The engine left no output.', end.stderrTail))
+      if (outputs.length === 0)
+        throw new Error(withStderr('The engine wrote no output file.', end.stderrTail))
       return outputs
     } finally {
       forget()
@@ -71,7 +72,7 @@ const SIGNAL_EXIT_BASE = 128
 function checkEnd({ code, signal, stderrTail }: CommandEnd): void {
   if (code === 0) return
   const by = signal ?? signalOf(code)
-  if (by !== undefined) throw new RendererCrashed(`the engine was ended by ${by}`, stderrTail)
+  if (by !== undefined) throw new RendererCrashed(`the engine was killed by ${by}`, stderrTail)
   throw new Error(withStderr(`The engine ended with exit code ${code}.`, stderrTail))
 }
 

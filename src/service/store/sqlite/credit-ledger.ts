@@ -20,7 +20,7 @@ export function createCreditLedger({ run, get }: Pick<OpenDatabase, 'run' | 'get
   return {
     accountState(keyId) {
       const row = get(SQL.accountState, keyId)
-      if (row === undefined) throw new Error(`There is no key ${keyId}.`)
+      if (row === undefined) throw new Error(`Key ${keyId} does not exist.`)
       return accountStateOfRow(row)
     },
     charge({ id, accountId, keyId, price }, nowMs) {

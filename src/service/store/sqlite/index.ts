@@ -20,8 +20,8 @@ function openServiceDatabase(path: string): OpenDatabase {
   } catch (error) {
     if (!(error instanceof NewerFormat)) throw error
     throw usageError(
-      `The data of the local service is of a later version of rushes: ${path} has ${error.message}.`,
-      'Update rushes, or give this version a data folder of its own.',
+      `${path} was written by a newer version of rushes: it has ${error.message}.`,
+      'Update rushes, or use another data folder (--data).',
     )
   }
 }

@@ -24,35 +24,35 @@ import { RUNS_LIMIT } from './protocol/limits.js'
 import type { RunState } from './protocol/run-state.js'
 
 export interface CreateClientOptions {
-  /** The address of the service, as in `https://api.example.com`. Plain http is allowed for loopback alone. */
+  /** The service URL, for example `https://api.example.com`. Plain http is allowed for loopback only. */
   readonly baseUrl: string
-  /** Sent to that origin and to no other. */
+  /** Sent to that origin only. */
   readonly apiKey: string
-  /** Plain http to other machines: the key then travels in clear. Default false. */
+  /** Allow plain http to other machines: the key is then sent unencrypted. Default false. */
   readonly allowHttp?: boolean
   /** Further statuses that mean failure; case does not matter. */
   readonly failureStatuses?: readonly string[]
-  /** Dotted path of the id in the answer to a create, looked at before the usual places. */
+  /** Dotted path of the run id in the response to a create, tried before the usual places. */
   readonly runIdField?: string
-  /** Where proxies are looked up; default `process.env`. */
+  /** The environment that names the proxies. Default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** In place of the network. What it throws is to be an `HttpFailure`, which says whether anything was sent. */
+  /** Replaces the network. It must throw `HttpFailure`, which says whether anything was sent. */
   readonly fetch?: Fetch
 }
 
 export interface CreateOptions {
-  /** Before anything is sent it ends the create. Afterwards the outcome is unknown: a run may exist. */
+  /** An abort before the request was sent cancels the create. After that the outcome is unknown: a run may exist. */
   readonly signal?: AbortSignal
-  /** The create was certainly not accepted, and is sent again after that time. */
+  /** The create was certainly not accepted and is sent again after `waitMs`. */
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
 }
 
 export interface WaitOptions {
-  /** In the first wait after the create counted from its answer, else from the call. Default: for ever. */
+  /** Counted from the response to the create in the first wait after it, else from the call. Default: no limit. */
   readonly timeoutMs?: number
-  /** Ends the waiting; the run goes on. */
+  /** Ends the wait. The run continues. */
   readonly signal?: AbortSignal
-  /** A look brought no good answer; the wait goes on. */
+  /** A status request failed; the wait continues. */
   onTrouble?(error: RushesError): void
 }
 
@@ -61,37 +61,37 @@ export interface DownloadTo {
   readonly folder?: string
   /** Replace files that exist. Default false. */
   readonly overwrite?: boolean
-  /** What has arrived is kept, and a later download goes on there. */
+  /** An abort keeps the downloaded part, and a later download resumes it. */
   readonly signal?: AbortSignal
 }
 
-/** Whatever it rejects with is a `RushesError`, or the reason of the signal that was given. */
+/** Every rejection is a `RushesError`, or the reason of the given signal. */
 export interface Client {
   /** Without a trailing slash, query or fragment. */
   readonly baseUrl: string
   /**
-   * Creates one run; it costs money. It is sent again only where it was certainly not accepted. `submission_unknown`
-   * means that a run may exist: do not send it again unseen.
+   * Creates one run, which costs money. The request is repeated only if it was certainly not accepted. `submission_unknown`
+   * means that a run may exist: check before you send it again.
    */
   create(body: CreateBody, options?: CreateOptions): Promise<Accepted>
-  /** One look, with three more tries when it fails. */
+  /** One status request, with up to three retries. */
   get(id: string, signal?: AbortSignal): Promise<RunState>
   /**
-   * The final state: look at its `phase`, since a run that failed is an answer too. Throws `wait_timeout` when the run
-   * goes on, a refusal, or the last trouble after six tries and two minutes without a good answer.
+   * Returns the final state. Check its `phase`: a failed run is returned too. Throws `wait_timeout` when the run
+   * is still running, a refusal, or the last error after six tries and two minutes without a valid response.
    */
   wait(id: string, options?: WaitOptions): Promise<RunState>
-  /** Every state that a look shows, every one to two seconds, ending with the final one. Throws as `wait` does. */
+  /** The state after each status request, every one to two seconds, up to the final one. Throws as `wait` does. */
   states(id: string, options?: WaitOptions): AsyncGenerator<RunState>
-  /** The outputs of a succeeded run, each whole or not at all. Throws the first error (`download_failed`). */
+  /** Downloads the outputs of a succeeded run. Each file is complete or absent. Throws the first error. */
   download(run: RunState, to?: DownloadTo): Promise<readonly DownloadedFile[]>
   /** Closes idle connections, so that the process can end at once. */
   close(): Promise<void>
 }
 
 /**
- * One client, one key, one limit of 20 requests in 10 s, kept within this client: make one for each key. Nothing is
- * written to a journal. Throws `usage` for an address that is none, `insecure_url` for plain http.
+ * One client has one key and one limit of 20 requests in 10 s: create one client per key. Nothing is
+ * written to a journal. Throws `usage` for an invalid URL, `insecure_url` for plain http.
  */
 export function createClient(options: CreateClientOptions): Client {
   const clock = systemClock
@@ -110,7 +110,7 @@ export function createClient(options: CreateClientOptions): Client {
     runIdField: options.runIdField,
   })
   const downloader = createDownloader({ fetch: network.fetch, clock, random: Math.random })
-  /** When each create was answered, until the first wait: a replica of the service may not know the run at once. */
+  /** When each create was answered, kept until the first wait: a replica of the service may not know the run yet. */
   const createdAtMs = new Map<string, number>()
   const sinceCreate = (id: string, waitOptions: WaitOptions = {}) => {
     const options = { ...waitOptions, createdAtMs: createdAtMs.get(id) }

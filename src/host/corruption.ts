@@ -187,7 +187,8 @@ function addName(path: string, name: string): void {
 
 function moveIfThere(from: string, to: string): void {
   try {
-    renameSync(from, to)
+    if (statSync(from).size === 0) rmSync(from)
+    else renameSync(from, to)
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw error
   }

@@ -1,6 +1,7 @@
 /** Errors of the operating system and of SQLite: the machine's doing, not a bug. They have a code such as ENOENT. */
 import { messageOf } from '../errors.js'
-import { errorCode } from './directories.js'
+
+export const errorCode = (error: unknown): string | undefined => textOf(error, 'code')
 
 export const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
   error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string'
@@ -32,6 +33,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EROFS: 'read-only file system',
   ETXTBSY: 'the file is in use',
   EXDEV: 'on another file system',
+  ENOTFOUND: 'no such host',
   EADDRINUSE: 'the address is in use',
   EADDRNOTAVAIL: 'the address does not belong to this machine',
   SQLITE_FULL: 'no space left on the disk',
@@ -46,28 +48,29 @@ const WORDS: Readonly<Record<string, string>> = {
 /** SQLite extends its codes: SQLITE_IOERR_WRITE. */
 const basicCode = (code: string): string => /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code
 
-/** Without the path, as `no such file`; undefined for any other error. */
-export function systemReason(thrown: unknown): string | undefined {
+function systemReason(thrown: unknown): string | undefined {
   const code = basicCode(errorCode(thrown) ?? '')
   if (!Object.hasOwn(WORDS, code)) return undefined
-  // A folder's parent is missing, or the file system (such as /proc) does not allow new folders.
-  if (code === 'ENOENT' && (thrown as { syscall?: unknown }).syscall === 'mkdir')
-    return 'the directory cannot be created'
+  // The parent is missing, or the file system (such as /proc) does not allow new directories.
+  if (code === 'ENOENT' && textOf(thrown, 'syscall') === 'mkdir') return 'the directory cannot be created'
   return WORDS[code]
 }
 
+/** In plain words, without a path: `no such file`. */
+export const describeReason = (thrown: unknown): string => systemReason(thrown) ?? messageOf(thrown)
+
 /**
- * What was thrown, in plain words: `nofile.png: no such file`, `/root is a directory`. `path` is the name as the user gave
- * it; by default it is that of the error.
+ * In plain words, with the path: `nofile.png: no such file`, `/root is a directory`. `path` is the name as the user gave it;
+ * by default it is that of the error.
  */
-export function describeError(thrown: unknown, path = pathOf(thrown)): string {
-  const reason = systemReason(thrown)
-  if (reason === undefined) return messageOf(thrown)
-  if (path === undefined) return reason
-  return reason.startsWith('is ') ? `${path} ${reason}` : `${path}: ${reason}`
+export function describeError(thrown: unknown, path?: string): string {
+  const reason = describeReason(thrown)
+  const where = path ?? (systemReason(thrown) === undefined ? undefined : textOf(thrown, 'path'))
+  if (where === undefined) return reason
+  return reason.startsWith('is ') ? `${where} ${reason}` : `${where}: ${reason}`
 }
 
-function pathOf(thrown: unknown): string | undefined {
-  const path = (thrown as { path?: unknown } | null | undefined)?.path
-  return typeof path === 'string' ? path : undefined
+function textOf(thrown: unknown, field: string): string | undefined {
+  const value = (thrown as Readonly<Record<string, unknown>> | null | undefined)?.[field]
+  return typeof value === 'string' ? value : undefined
 }

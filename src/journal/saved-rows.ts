@@ -19,8 +19,10 @@ export const restoreRows = (db: OpenDatabase, saved: readonly SavedRow[]): reado
 
 function restoreRow(db: OpenDatabase, { run, files }: SavedRow): number | undefined {
   const { key, id, address, phase } = run
-  // Another process that works with the same run was faster.
+  // It is there already: another process that works with the same run was faster.
   if (typeof id === 'string' && db.get(FIND, String(address), id) !== undefined) return undefined
+  if (db.get('SELECT 1 FROM runs WHERE row = ? AND key = ?', Number(run.row), key as Value) !== undefined)
+    return undefined
   const rowIsTaken = db.get('SELECT 1 FROM runs WHERE row = ?', Number(run.row)) !== undefined
   const keyIsTaken = typeof key === 'string' && db.get('SELECT 1 FROM runs WHERE key = ?', key) !== undefined
   // Who sends it holds number and key, finds that they are not its own, and writes a new intent.

@@ -34,12 +34,10 @@ const newerState = (folder: string, cause: NewerFormat) =>
 export const isNewerState = (error: unknown): boolean =>
   error instanceof Error && error.cause instanceof NewerFormat
 
-const NEW_JOURNAL = 'A new journal was created. It contains only the runs of this command.'
-
 /** `from` is the journal, or a write-ahead log beside it. */
 const quarantineWarning = (path: string, to: string, from: string): string =>
   from === path
-    ? `The journal ${path} is damaged. It was renamed to ${to}. ${NEW_JOURNAL}`
+    ? `The journal ${path} is damaged. It was renamed to ${to}. A new journal was created; earlier runs are not in it.`
     : `${from} does not belong to the journal. It was renamed to ${to}.`
 
 /** Throws `usage` for a newer format, else the system's error. A corrupt file is quarantined, with a warning. */
@@ -81,7 +79,9 @@ export function openStateJournal(options: StateOptions): Journal {
     const rows = journal.ownRows()
     journal.close()
     if (!existsSync(path))
-      options.warn(`The journal ${path} was removed while this command was using it. ${NEW_JOURNAL}`)
+      options.warn(
+        `The journal ${path} was removed while this command was running. A new journal was created; it contains only the runs of this command.`,
+      )
     journal = open(options)
     journal.restore(rows)
   }

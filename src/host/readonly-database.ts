@@ -1,6 +1,7 @@
 /** Reads databases without creating, migrating or repairing them. */
 import { statSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
+import { RushesError } from '../errors.js'
 import { reasonCorrupt } from './corruption.js'
 import { type Row, type Value, withDatabase } from './database.js'
 import { describeReason } from './system-error.js'
@@ -42,6 +43,8 @@ export function inspectDatabase(path: string): Inspection {
       }
     })
   } catch (error) {
+    // The SQLite package cannot be loaded.
+    if (error instanceof RushesError) throw error
     return { version: 0, integrity: describeReason(error) }
   }
 }

@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOEXEC: 'not an executable file',
   ENOMEM: 'out of memory',
   ENOSPC: 'no space left on the disk',
-  ENOTDIR: 'a part of the path is not a directory',
+  ENOTDIR: 'a part of the path is a file, not a directory',
   ENOTEMPTY: 'the directory is not empty',
   ENOTSUP: 'the file system does not support this',
   ENXIO: 'no such device',

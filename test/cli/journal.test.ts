@@ -200,7 +200,7 @@ describe('a state folder', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^http/)
     expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
-    expect(stderr.match(/applies to this one alone/g)).toHaveLength(1)
+    expect(stderr.match(/applies to this process alone/g)).toHaveLength(1)
   })
 
   it.each(['journal.db', 'limits.db'])(

@@ -1,10 +1,11 @@
 /** What only several processes on one file show. Here they are neighbours in one process, on one manual clock. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import fc from 'fast-check'
 import Database from 'libsql'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { withFallback } from '../../src/limiter/fallback-ledger.js'
 import { createLimiter, type Limiter, type Purpose } from '../../src/limiter/index.js'
 import { budgetOf } from '../../src/limiter/shared-ledger.js'
@@ -15,6 +16,21 @@ import { temporaryFolder } from '../support/service.js'
 import { createTestLedger } from './ledgers.js'
 
 const { requests: LIMIT, windowMs: WINDOW_MS } = RUNS_LIMIT
+
+const DAMAGES: readonly (readonly [string, (path: string) => void])[] = [
+  ['removed', (path) => rmSync(path)],
+  ['emptied', (path) => truncateSync(path, 0)],
+  ['overwritten', (path) => writeFileSync(path, 'not a database '.repeat(1_000))],
+  ['cut', (path) => truncateSync(path, 5_000)],
+  [
+    'overwritten behind its first page',
+    (path) =>
+      writeFileSync(
+        path,
+        Buffer.concat([readFileSync(path).subarray(0, 4_096), Buffer.alloc(90_000, 'noise')]),
+      ),
+  ],
+]
 
 function createNeighbours(count: number) {
   const clock = createManualClock()
@@ -212,9 +228,41 @@ describe('a restart of the machine', () => {
 
 describe('real processes', () => {
   let program: string
+  let sender: string
   beforeAll(async () => {
     program = await built(new URL('./taker.ts', import.meta.url))
+    sender = await built(new URL('./sender.ts', import.meta.url))
   })
+
+  it.each(DAMAGES)(
+    'keep the limit together when their file is %s while all of them send',
+    async (_, damage) => {
+      const limit = { requests: LIMIT, windowMs: 1_000 }
+      const path = join(temporaryFolder(), 'limits.db')
+      const instants: number[] = []
+      const counted: { readonly count: number; go(): void }[] = []
+      const has = (count: number) => new Promise<void>((go) => counted.push({ count, go }))
+      const children = Array.from({ length: 4 }, () =>
+        spawn(process.execPath, [sender, path, 'a key', JSON.stringify(limit)], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        }),
+      )
+      onTestFinished(() => {
+        for (const child of children) child.kill('SIGKILL')
+      })
+      for (const { stdout } of children)
+        createInterface(stdout).on('line', (line) => {
+          instants.push(Number(line))
+          for (const { count, go } of counted) if (instants.length >= count) go()
+        })
+      await has(2 * LIMIT + 5)
+      damage(path)
+      await has(5 * LIMIT)
+      const sorted = instants.toSorted((a, b) => a - b)
+      const spans = sorted.slice(LIMIT).map((instant, index) => instant - (sorted[index] ?? 0))
+      expect(Math.min(...spans)).toBeGreaterThanOrEqual(limit.windowMs)
+    },
+  )
 
   it('that die holding places give them back one window after the death is seen', async () => {
     const { clock, path, limiters } = createNeighbours(1)
@@ -252,20 +300,7 @@ describe('a ledger that stops working', () => {
   })
 })
 
-describe.each<[string, (path: string) => void]>([
-  ['removed', (path) => rmSync(path)],
-  ['emptied', (path) => truncateSync(path, 0)],
-  ['overwritten', (path) => writeFileSync(path, 'not a database '.repeat(1_000))],
-  ['cut', (path) => truncateSync(path, 5_000)],
-  [
-    'overwritten behind its first page',
-    (path) =>
-      writeFileSync(
-        path,
-        Buffer.concat([readFileSync(path).subarray(0, 4_096), Buffer.alloc(90_000, 'noise')]),
-      ),
-  ],
-])('a ledger whose file is %s while it is in use', (_, damage) => {
+describe.each(DAMAGES)('a ledger whose file is %s while it is in use', (_, damage) => {
   it('is replaced once: the new one grants nothing for one window, to any process', async () => {
     const { clock, path, limiters } = createNeighbours(3)
     const [first, second, third] = limiters

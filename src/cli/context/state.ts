@@ -127,13 +127,14 @@ export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLe
   readonly ledger: Ledger | undefined
   close(): void
 } {
+  const path = join(folder, LEDGER_FILE)
   const warnOnce = (error: unknown) =>
     warn(
-      `The rate limit cannot be shared with other rushes processes, and applies to this one alone: ${describeError(error, join(folder, LEDGER_FILE))}.`,
+      `The rate limit applies to this process alone, not to all rushes processes. ${error instanceof RushesError ? error.message : `Cannot use ${describeError(error, path)}.`}`,
     )
   try {
     const shared = openSharedLedger({
-      path: join(folder, LEDGER_FILE),
+      path,
       budget: budgetOf(origin, apiKey),
       limit: RUNS_LIMIT,
       clock,

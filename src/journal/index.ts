@@ -125,7 +125,10 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
     accept: (place, id, status = 'accepted') => onRow(place, () => accept(db, place, id, status)),
     markUnconfirmed: (place, doubted) => onRow(place, () => markUnconfirmed(db, place, doubted)),
     recordStatus: (address, update) =>
-      void onRun(address, update.state.id, () => recordStatus(db, address, update, now())),
+      void onRun(address, update.state.id, () =>
+        // One commit for status and links.
+        db.transaction(() => recordStatus(db, address, update, now())),
+      ),
     recordNotFound: (address, id, doubted) =>
       void onRun(address, id, () => recordNotFound(db, address, id, doubted)),
     recordFiles: (address, id, files) =>

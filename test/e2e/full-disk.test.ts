@@ -37,6 +37,8 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     )
     expect(stdout).toBe('fox.png\nexit 0\n')
     expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
+    expect(stderr).toMatch(/Cannot use the journal .*journal\.db: no space left on the disk\./)
+    expect(stderr).not.toMatch(/rollback/)
   })
 
   it.each([60, 140])(
@@ -53,7 +55,9 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
       const lines = stdout.trim().split('\n')
       expect(lines.slice(0, 6).every((line) => line.startsWith('run_'))).toBe(true)
       const kept = Number(lines[6])
-      if (kept < 6) expect(stderr).toMatch(/will not be remembered/)
+      if (kept < 6)
+        expect(stderr).toMatch(/journal\.db: no space left on the disk\. .*will not be remembered/)
+      expect(stderr).not.toMatch(/rollback|damaged/)
     },
   )
 

@@ -59,7 +59,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): I
 }
 
 /** Short enough to type; longer when many are in use. */
-function freeKey(db: OpenDatabase): string {
+export function freeKey(db: OpenDatabase): string {
   for (let digits = 4; ; digits++) {
     const key = `~${randomBytes(digits).toString('hex').slice(0, digits)}`
     if (db.get('SELECT 1 FROM runs WHERE key = ?', key) === undefined) return key

@@ -1,5 +1,7 @@
 /** Opens the data folder. */
+
 import { RushesError } from '../errors.js'
+import { describeReason } from '../host/system-error.js'
 import { type DataFolders, makeDataFolders } from './data-folders.js'
 import type { Store } from './store/contract.js'
 import { openSqliteStore } from './store/sqlite/index.js'
@@ -11,7 +13,7 @@ export async function openData(root: string): Promise<{ folders: DataFolders; st
     return { folders, store: openSqliteStore(folders.database) }
   } catch (cause) {
     if (cause instanceof RushesError) throw cause
-    throw new RushesError('usage', `The data folder ${root} cannot be used: ${(cause as Error).message}`, {
+    throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}`, {
       hint: 'Use another folder (--data), or fix this one.',
       cause,
     })

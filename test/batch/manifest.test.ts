@@ -403,7 +403,7 @@ describe('reference images', () => {
       await problemsOf(`- name: a\n  kind: image\n  prompt: x\n  image_urls: ${list}`, { folder }),
     ).toEqual([
       '4:16 the image text.png is not a PNG, JPEG, WebP, GIF or AVIF image',
-      '4:26 the image none.png cannot be read: ENOENT: no such file or directory',
+      '4:26 the image none.png cannot be read: no such file',
       '4:36 the image folder is no file',
       '4:44 an image of a manifest cannot come from standard input',
       '4:49 the image https:// is no URL',

@@ -46,6 +46,11 @@ function callEverything(): string {
     durations: () => journal.durations(ADDRESS, 'acme/still-1'),
     integrity: () => journal.integrity(),
     isCurrent: () => journal.isCurrent(),
+    ownRows: () => journal.ownRows(),
+    restore: () =>
+      journal.restore(
+        journal.ownRows().map(({ run, files }) => ({ run: { ...run, id: `${run.id}2` }, files })),
+      ),
     quarantine: undefined,
     close: undefined,
   } satisfies Record<keyof typeof journal, (() => unknown) | undefined>
@@ -119,6 +124,8 @@ describe('the indexes of the journal', () => {
         "sqlite_autoindex_files_1 ← DELETE FROM runs WHERE row = ?",
         "sqlite_autoindex_files_1 ← DELETE FROM runs WHERE row = ? AND key = ? AND phase = 'sending'",
         "sqlite_autoindex_files_1 ← INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created",
+        "sqlite_autoindex_files_1 ← INSERT INTO runs (row, key, id, address, profile, kind, model, input, identity, phase, status, pid, started_at",
+        "sqlite_autoindex_files_1 ← SELECT * FROM files WHERE row = ?",
         "sqlite_autoindex_files_1 ← SELECT * FROM files WHERE row = ? ORDER BY file",
       ]
     `)

@@ -1,7 +1,9 @@
 /** A row whose output lies on this machine already, byte for byte: it is copied, and the service is not asked. */
+
 import { relative } from 'node:path'
-import { messageOf, RushesError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
 import { copyAtomically } from '../../host/files.js'
+import { describeReason } from '../../host/system-error.js'
 import type { LockKeeper } from '../lock/keeper.js'
 import type { Made } from '../lock/lock.js'
 import type { Active, RowResult } from './row-result.js'
@@ -32,6 +34,6 @@ export async function copyRow({ keeper, folder }: CopyParts, step: Active): Prom
 const notCopied = ({ file }: Active, thrown: unknown): RushesError =>
   thrown instanceof RushesError
     ? thrown
-    : new RushesError('download_failed', `${file} could not be written: ${messageOf(thrown)}.`, {
+    : new RushesError('download_failed', `${file} could not be written: ${describeReason(thrown)}.`, {
         cause: thrown,
       })

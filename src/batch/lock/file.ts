@@ -1,10 +1,12 @@
 /** The lock file on the disk. */
+
 import { existsSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { messageOf, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
 import { errorCode } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
+import { describeError } from '../../host/system-error.js'
 import { type Lock, NO_LOCK } from './lock.js'
 import { lockText, parseLock } from './lock-text.js'
 
@@ -15,7 +17,7 @@ export function readLock(path: string, manifest: string): Lock {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return NO_LOCK
-    throw usageError(`The lock file cannot be read: ${messageOf(error)}.`)
+    throw usageError(`The lock file cannot be read: ${describeError(error, path)}.`)
   }
   const lock = parseLock(text, path)
   const other = lock.manifest

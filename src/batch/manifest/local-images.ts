@@ -1,8 +1,10 @@
 /** The reference images of the rows: local files are read, checked by their first bytes and identified by their hash. */
+
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { messageOf, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
+import { describeReason } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
@@ -74,7 +76,7 @@ async function readImage(path: string, { imageTypeOf, maxBodyBytes }: ImageRules
     if (type === undefined) return no('is not a PNG, JPEG, WebP, GIF or AVIF image')
     return { ok: true, summary: summaryOf(bytes, type) }
   } catch (error) {
-    return no(`cannot be read: ${messageOf(error).replace(/, \w+ '.*$/s, '')}`)
+    return no(`cannot be read: ${describeReason(error)}`)
   }
 }
 
@@ -116,7 +118,7 @@ export async function inputToSend({ name, input, references }: ManifestEntry): P
 
 async function dataUrl(name: string, { path, summary }: ImageReference & { from: 'file' }): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
-    throw usageError(`The image ${path} of ${name} cannot be read any more: ${messageOf(error)}.`)
+    throw usageError(`The image ${path} of ${name} cannot be read any more: ${describeReason(error)}.`)
   })
   if (summaryOf(bytes, summary.content_type).sha256 !== summary.sha256)
     throw usageError(`The image ${path} of ${name} has changed while the batch was at work.`, 'Run it again.')

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
-import { messageOf } from '../../errors.js'
 import { errorCode } from '../../host/directories.js'
+import { describeReason } from '../../host/system-error.js'
 import type { LockEntry, Made } from '../lock/lock.js'
 import { mayBecome } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
@@ -92,7 +92,7 @@ async function factOf(path: string, lengths: readonly (number | undefined)[]): P
     // Another length means another file: it need not be read.
     return { is: 'file', sha256: lengths.includes(found.size) ? await sumOf(path) : undefined }
   } catch (error) {
-    return { is: 'other', what: messageOf(error) }
+    return { is: 'other', what: describeReason(error) }
   }
 }
 

@@ -7,7 +7,7 @@ import { type Manifest, type ManifestProblem, readManifest } from '../../batch/m
 import { checkPlaceholders, fill } from '../../download/placeholders.js'
 import { safePart, unreserved } from '../../download/safe-name.js'
 import { type RushesError, usageError } from '../../errors.js'
-import { isSystemError } from '../../host/system-error.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import type { Context } from '../context/context.js'
 import { readStdin } from '../process/stdin.js'
 import { imageTypeOf, MAX_BODY_BYTES } from '../runs/references.js'
@@ -51,7 +51,7 @@ function readFile(path: string): Uint8Array {
   } catch (error) {
     if (!isSystemError(error)) throw error
     throw usageError(
-      `The manifest cannot be read: ${error.message}.`,
+      `The manifest cannot be read: ${describeError(error, path)}.`,
       'See docs/batch.md for what one looks like.',
     )
   }

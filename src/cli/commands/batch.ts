@@ -1,8 +1,10 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
+
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Expectation } from '../../batch/plan/expected.js'
-import { EXIT, messageOf, RushesError } from '../../errors.js'
+import { EXIT, RushesError } from '../../errors.js'
+import { describeError } from '../../host/system-error.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
@@ -72,7 +74,7 @@ async function claimFor({ stateFolder, clock, out }: Context, lockPath: string) 
   } catch (error) {
     if (error instanceof RushesError) throw error
     out.warn(
-      `The state folder cannot be used (${messageOf(error)}): a second batch on this manifest would not be noticed.`,
+      `The state folder cannot be used (${describeError(error)}): a second batch on this manifest would not be noticed.`,
     )
     return { release() {} }
   }

@@ -150,7 +150,9 @@ export function createContext(options: ContextOptions): Context {
     } catch (error) {
       const { isNewerState, reasonOf } = await import('./state.js')
       if (isNewerState(error)) throw error
-      out.warn(`${reasonOf(error)} What happens here will not be remembered: keep the ids that are printed.`)
+      out.warn(
+        `${reasonOf(error)} The runs of this command will not be remembered. Keep the ids that are printed.`,
+      )
       return createRecorder({ ...common, journal: undefined })
     }
   })

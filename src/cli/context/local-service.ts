@@ -1,6 +1,8 @@
 /** The local service inside this process: HTTP on a loopback port, data in the state folder. */
+
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../../host/clock.js'
+import { describeError } from '../../host/system-error.js'
 import type { Kind } from '../../protocol/models.js'
 import { createCommandEngine } from '../../service/engines/command/index.js'
 import type { Engine } from '../../service/engines/engine.js'
@@ -26,7 +28,7 @@ export interface LocalOptions {
 
 /** A log entry of the service as one line. */
 export const sayLogLine = (line: object | string): string =>
-  line instanceof Error ? line.message : typeof line === 'string' ? line : JSON.stringify(line)
+  line instanceof Error ? describeError(line) : typeof line === 'string' ? line : JSON.stringify(line)
 
 /** One render per core, at most four: each holds a 4K frame in memory. */
 export const defaultConcurrency = (): number => Math.min(4, availableParallelism())

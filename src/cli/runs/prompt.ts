@@ -1,6 +1,8 @@
 /** The prompt, from one of its sources. It stays text, whatever it looks like. */
+
 import { readFileSync } from 'node:fs'
-import { messageOf, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
+import { describeError } from '../../host/system-error.js'
 import type { Stdin } from '../process/io.js'
 import { readStdin } from '../process/stdin.js'
 
@@ -62,7 +64,7 @@ function readFile(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw usageError(`The prompt file cannot be read: ${messageOf(error)}.`)
+    throw usageError(`The prompt file cannot be read: ${describeError(error, path)}.`)
   }
 }
 

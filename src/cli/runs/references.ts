@@ -2,7 +2,7 @@
 
 import { readFileSync, statSync } from 'node:fs'
 import { usageError } from '../../errors.js'
-import { isSystemError } from '../../host/system-error.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import type { Stdin } from '../process/io.js'
 import { linesOf, readStdin } from '../process/stdin.js'
@@ -82,7 +82,7 @@ function readImage(path: string): Buffer {
   } catch (error) {
     if (!isSystemError(error)) throw error
     throw usageError(
-      `The reference image cannot be read: ${error.message}.`,
+      `The reference image cannot be read: ${describeError(error, path)}.`,
       'Give an http(s) URL, a data: URL, the path of an image, or -.',
     )
   }

@@ -1,7 +1,9 @@
 /** The request of a run: flags and `--input` merged, checked against the schema, and encoded once. */
+
 import { readFileSync } from 'node:fs'
 import { encodeCreate } from '../../client/create.js'
-import { messageOf, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
+import { describeError } from '../../host/system-error.js'
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
@@ -111,7 +113,7 @@ async function inputText(text: string, fromStdin: () => Promise<Buffer>): Promis
   try {
     return readFileSync(text.slice(1), 'utf8')
   } catch (error) {
-    throw usageError(`--input cannot be read: ${messageOf(error)}.`)
+    throw usageError(`--input cannot be read: ${describeError(error, text.slice(1))}.`)
   }
 }
 

@@ -4,8 +4,8 @@
  */
 
 import { existsSync } from 'node:fs'
-import { messageOf, usageError } from '../../errors.js'
-import { isSystemError } from '../../host/system-error.js'
+import { usageError } from '../../errors.js'
+import { describeReason, isSystemError } from '../../host/system-error.js'
 import { configPath } from './folders.js'
 import { profileIn, profilesIn, type RawProfile } from './profile.js'
 
@@ -38,7 +38,7 @@ export function createConfigFile(folder: string): ConfigFile {
       } catch (error) {
         if (!isSystemError(error)) throw error
         throw usageError(
-          `The config file ${path} cannot be written: ${error.message}.`,
+          `The config file ${path} cannot be written: ${describeReason(error)}.`,
           'RUSHES_CONFIG_DIR names another folder.',
         )
       }
@@ -59,7 +59,7 @@ async function open(folder: string, path: string) {
     })
   } catch (error) {
     throw usageError(
-      `The config file ${path} cannot be read: ${messageOf(error)}`,
+      `The config file ${path} cannot be read: ${describeReason(error)}`,
       'Mend it, or move it away and set things anew: rushes login, rushes config set.',
     )
   }

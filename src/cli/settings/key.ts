@@ -1,6 +1,8 @@
 /** Finds the API key. There is no flag for it, which would show in `ps` and in the shell history. */
+
 import { readFileSync, statSync } from 'node:fs'
-import { messageOf, RushesError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
+import { describeError } from '../../host/system-error.js'
 import type { Env } from '../process/io.js'
 import type { StoredKey } from './profile.js'
 import { variable } from './table.js'
@@ -57,7 +59,7 @@ function readKeyFile(path: string, warn: KeySources['warn']): string {
       warn(`The key file ${path} can be read by others: chmod 600 ${path}`)
     return firstLine(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new RushesError('no_api_key', `The key file cannot be read: ${messageOf(error)}`, {
+    throw new RushesError('no_api_key', `The key file cannot be read: ${describeError(error)}.`, {
       hint: 'RUSHES_API_KEY_FILE names it.',
     })
   }

@@ -40,6 +40,8 @@ interface Given {
   readonly files?: Readonly<Record<string, string | Uint8Array>>
   /** Nothing is set: the page itself logs in, with the key that is typed. */
   readonly stranger?: boolean
+  /** Runs before the first block; an id that it prints takes the place of the examples' id. */
+  readonly before?: string
   /** What is asked of a service that the block starts, for as long as it is there. */
   readonly asks?: string
   /** What the last block ends with, on standard output. */
@@ -47,6 +49,8 @@ interface Given {
 }
 
 const SHOTS = 'runs:\n  - { name: fox, kind: image, prompt: a fox, output: assets/fox.png }\n'
+
+const ONE_RUN = 'rushes run image "a fox" --no-wait'
 
 const GIVEN: Readonly<Record<string, Given>> = {
   'README.md: One minute': {
@@ -60,8 +64,23 @@ const GIVEN: Readonly<Record<string, Given>> = {
     files: { 'sketch.png': ONE_PIXEL_PNG },
     asks: 'rushes run image "a fox" -i sketch.png -o made.png && cmp sketch.png made.png',
   },
+  'docs/commands.md: rushes run model': { files: { 'input.json': '{"prompt":"a fox"}' } },
+  'docs/commands.md: rushes status': { before: ONE_RUN },
+  'docs/commands.md: rushes wait': { before: ONE_RUN },
+  'docs/commands.md: rushes download': { before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1` },
+  'docs/commands.md: rushes batch': { files: { 'shots.yaml': SHOTS } },
+  'docs/commands.md: rushes login': { stranger: true, files: { 'key.txt': 'rk_a-key\n' } },
+  'docs/commands.md: rushes logout': { before: 'echo rk_a-key | rushes login --profile staging --no-verify' },
+  'docs/commands.md: rushes config list': { before: 'rushes config set timeout 45m' },
+  'docs/commands.md: rushes config get': {
+    before: 'rushes config set timeout 45m; rushes config set models.image acme/still-1',
+  },
+  'docs/commands.md: rushes config path': { before: 'rushes config set timeout 45m' },
   'docs/scripting.md: Create now, wait later': { files: { 'prompts.txt': 'dusk\ndawn\n' } },
 }
+
+/** The id of the run in all examples. */
+const EXAMPLE_ID = 'run_7k2m9x'
 
 /** Programs of others, which may not be here. */
 const STAND_INS: Readonly<Record<string, string>> = {
@@ -107,12 +126,13 @@ describe.concurrent('the shell examples', () => {
   )(
     '%s',
     async (title, scripts) => {
-      const { files = {}, stranger = false, asks = 'true', says = /^/ } = GIVEN[title] ?? {}
+      const { files = {}, stranger = false, before = 'true', asks = 'true', says = /^/ } = GIVEN[title] ?? {}
       const { place, key } = await placeFor(stranger)
       for (const [name, bytes] of Object.entries(files)) writeFileSync(join(place.folder, name), bytes)
+      const [id = EXAMPLE_ID] = /^run_\w+$/m.exec((await bash(place, before)).stdout) ?? []
       let last = ''
       for (const script of scripts) {
-        const ended = await run(place, script, { typed: stranger ? `${key}\n` : undefined, asks })
+        const ended = await run(place, script.replaceAll(EXAMPLE_ID, id), { typed: stranger ? `${key}\n` : undefined, asks })
         expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
         expect(ended.stderr).not.toMatch(/^warning: /m)
         last = ended.stdout

@@ -54,26 +54,45 @@ describe('docs/commands.md', () => {
       .visibleOptions(command)
       .filter(({ flags, long }) => path === 'rushes' || !(globals.has(flags) || long === '--help'))
 
+  const leavesOf = (path: string, command: Command): readonly (readonly [string, Command])[] =>
+    commandsUnder(command, path).filter(([, { commands }]) => commands.length === 0)
+
+  /** The flags that stand in the section: those that all subcommands share stand once, in the section of their parent. */
+  const flagsByPath = async (): Promise<ReadonlyMap<string, readonly Option[]>> => {
+    const flags = new Map<string, readonly Option[]>()
+    const taken = (path: string): ReadonlySet<string> =>
+      new Set(
+        [...flags].flatMap(([above, options]) => (path.startsWith(`${above} `) ? options.map(rowOf) : [])),
+      )
+    for (const [path, command] of await everyCommand()) {
+      const [first = [], ...others] = leavesOf(path, command).map(([leaf, each]) => ownFlags(leaf, each))
+      const rows = others.map((options) => new Set(options.map(rowOf)))
+      const shared =
+        path === 'rushes' ? ownFlags(path, command) : first.filter((option) => rows.every((each) => each.has(rowOf(option))))
+      const above = taken(path)
+      flags.set(path, shared.filter((option) => !above.has(rowOf(option))))
+    }
+    return flags
+  }
+
   test('has every flag in a table, as the help has it', async () => {
-    const known = new Map(await everyCommand())
+    const known = await flagsByPath()
     const text = read('docs/commands.md').replace(
       /^(#+ (rushes\b.*)\n)([\s\S]*?)(?=^#+ |(?![\s\S]))/gm,
-      (_, heading: string, path: string, section: string) => {
-        const command = known.get(path)
-        const rows = command === undefined ? [] : ownFlags(path, command).map(rowOf)
-        return heading + withFlags(section, rows)
-      },
+      (_, heading: string, path: string, section: string) =>
+        heading + withFlags(section, (known.get(path) ?? []).map(rowOf)),
     )
     await expect(text).toMatchFileSnapshot('../docs/commands.md')
   })
 
   test('has a section for every command, with its arguments and defaults', async () => {
     const missing: string[] = []
+    const known = await flagsByPath()
     for (const [path, command] of await everyCommand()) {
       const section = sections.get(path)
       if (section === undefined) missing.push(`## ${path}`)
       const help = command.createHelp()
-      const defaults = ownFlags(path, command).flatMap(({ defaultValue }) =>
+      const defaults = (known.get(path) ?? []).flatMap(({ defaultValue }) =>
         typeof defaultValue === 'string' ? [defaultValue] : [],
       )
       missing.push(...missingFrom(section ?? '', defaults).map((value) => `${path}: default ${value}`))
@@ -85,17 +104,27 @@ describe('docs/commands.md', () => {
     expect(missing).toEqual([])
   })
 
-  test('names no command and no flag of a command that there is not', async () => {
-    const known = new Map(await everyCommand())
+  test('names only commands and flags that exist', async () => {
+    const known = await flagsByPath()
     const extra: string[] = []
     for (const [path, section] of sections) {
-      const command = known.get(path)
-      if (command === undefined) extra.push(`## ${path}`)
-      const flags = new Set(command?.options.map((option) => option.flags))
+      if (!known.has(path)) extra.push(`## ${path}`)
+      const flags = new Set(known.get(path)?.map((option) => option.flags))
       for (const [, flag = ''] of section.matchAll(/^\| `(-[^`]+)` \|/gm))
-        if (!(flags.has(flag) || (path === 'rushes' && flag === '-h, --help'))) extra.push(`${path}: ${flag}`)
+        if (!flags.has(flag)) extra.push(`${path}: ${flag}`)
     }
     expect(extra).toEqual([])
+  })
+
+  test('begins the section of every command with two examples', async () => {
+    const examples = (path: string): readonly string[] =>
+      [...(sections.get(path) ?? '').matchAll(/^```(?:sh|bash)\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
+        block.split('\n').filter((line) => /\brushes /.test(line)),
+      )
+    const leaves = (await everyCommand()).flatMap(([path, command]) => leavesOf(path, command))
+    expect(leaves.map(([path]) => path).filter((path) => examples(path).length < 2)).toEqual([])
+    const late = [...sections].filter(([path, text]) => examples(path).length > 0 && !/^\n\n```(sh|bash)\n/.test(text))
+    expect(late.map(([path]) => path)).toEqual([])
   })
 })
 
@@ -183,20 +212,35 @@ describe('README.md', () => {
     expect(shown).not.toMatch(/\brk_\w/)
   })
 
-  test('leads to every page', () => {
-    const pages = sources('docs').filter((path) => /^docs\/[^/]+\.md$/.test(path))
-    expect(pages.length).toBeGreaterThan(15)
-    expect(
-      missingFrom(
-        readme,
-        pages.map((path) => `](${path})`),
-      ),
-    ).toEqual([])
+  test('leads to the index of the docs', () => {
+    expect(readme).toContain('](docs/README.md)')
+  })
+
+  test('can be read in a few minutes', () => {
+    const prose = readme.replace(/^```[\s\S]*?^```$/gm, '').replace(/^\|.*$/gm, '')
+    expect(prose.split(/\s+/).length).toBeLessThan(1_000)
   })
 
   test('says what it is in one sentence first', () => {
     const [, , sentence = ''] = readme.split('\n')
     expect(sentence).toMatch(/^`rushes` is .*[^.]\.$/)
+  })
+})
+
+describe('docs/README.md', () => {
+  const index = read('docs/README.md')
+
+  test('has four groups, and leads to every page once', () => {
+    expect([...index.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual([
+      'Use',
+      'Operate',
+      'Reference',
+      'Internals',
+    ])
+    const pages = sources('docs').filter((path) => path.endsWith('.md') && path !== 'docs/README.md')
+    expect(pages.length).toBeGreaterThan(20)
+    const links = [...index.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => `docs/${link}`)
+    expect(pages.filter((path) => links.filter((link) => link === path).length !== 1)).toEqual([])
   })
 })
 

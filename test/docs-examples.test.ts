@@ -52,22 +52,27 @@ const SHOTS = 'runs:\n  - { name: fox, kind: image, prompt: a fox, output: asset
 
 const ONE_RUN = 'rushes run image "a fox" --no-wait'
 
+const AN_ACCOUNT =
+  'rushes admin account create acme --balance 100; rushes admin key create --account acme --name ci'
+
 const GIVEN: Readonly<Record<string, Given>> = {
   'README.md: One minute': {
     stranger: true,
     says: /exit 2\nexit 11\nlate\.png\n(run_\S+\tsucceeded\t.*\n){4}$/,
   },
-  'README.md: Against a service': { stranger: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
+  'README.md: Use a service': { stranger: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
   'docs/agents.md: Make something': { files: { 'prompt.txt': 'a fox\n' } },
   'docs/batch.md: Batches': { files: { 'shots.yaml': SHOTS } },
-  'docs/engines.md: Engines: your own model behind the service': {
+  'docs/engines.md: Your own model': {
     files: { 'sketch.png': ONE_PIXEL_PNG },
     asks: 'rushes run image "a fox" -i sketch.png -o made.png && cmp sketch.png made.png',
   },
   'docs/commands.md: rushes run model': { files: { 'input.json': '{"prompt":"a fox"}' } },
   'docs/commands.md: rushes status': { before: ONE_RUN },
   'docs/commands.md: rushes wait': { before: ONE_RUN },
-  'docs/commands.md: rushes download': { before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1` },
+  'docs/commands.md: rushes download': {
+    before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1`,
+  },
   'docs/commands.md: rushes batch': { files: { 'shots.yaml': SHOTS } },
   'docs/commands.md: rushes login': { stranger: true, files: { 'key.txt': 'rk_a-key\n' } },
   'docs/commands.md: rushes logout': { before: 'echo rk_a-key | rushes login --profile staging --no-verify' },
@@ -76,6 +81,22 @@ const GIVEN: Readonly<Record<string, Given>> = {
     before: 'rushes config set timeout 45m; rushes config set models.image acme/still-1',
   },
   'docs/commands.md: rushes config path': { before: 'rushes config set timeout 45m' },
+  'docs/commands.md: rushes show': { before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1` },
+  'docs/commands.md: rushes forget': { before: 'rushes run image --local "a fox"' },
+  ...Object.fromEntries(
+    [
+      'account list',
+      'account ban',
+      'account unban',
+      'key create',
+      'key list',
+      'key disable',
+      'key enable',
+      'key set',
+    ]
+      .concat('credits add', 'credits list', 'verify')
+      .map((name) => [`docs/commands.md: rushes admin ${name}`, { before: AN_ACCOUNT }]),
+  ),
   'docs/scripting.md: Create now, wait later': { files: { 'prompts.txt': 'dusk\ndawn\n' } },
 }
 
@@ -132,7 +153,10 @@ describe.concurrent('the shell examples', () => {
       const [id = EXAMPLE_ID] = /^run_\w+$/m.exec((await bash(place, before)).stdout) ?? []
       let last = ''
       for (const script of scripts) {
-        const ended = await run(place, script.replaceAll(EXAMPLE_ID, id), { typed: stranger ? `${key}\n` : undefined, asks })
+        const ended = await run(place, script.replaceAll(EXAMPLE_ID, id), {
+          typed: stranger ? `${key}\n` : undefined,
+          asks,
+        })
         expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
         expect(ended.stderr).not.toMatch(/^warning: /m)
         last = ended.stdout

@@ -1,6 +1,6 @@
 /**
  * The docs against the code: every command, flag, setting, variable and code is named where a reader looks for it. What
- * is missing is said as the row to add. The tables of flags are written by npm run docs.
+ * is missing is said as the row to add. Tables of flags, codes and variables are written by npm run docs.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve } from 'node:path'
@@ -9,8 +9,10 @@ import type { Command, Option } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../src/cli/commands/index.js'
 import { globalOptions } from '../src/cli/flags/globals.js'
+import { exitRows } from '../src/cli/help/exit-codes.js'
+import { SCRIPTING } from '../src/cli/help/scripting.js'
 import { createProgram } from '../src/cli/program.js'
-import { FURTHER_ENVIRONMENT, SETTINGS } from '../src/cli/settings/table.js'
+import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../src/errors.js'
 import { PROBLEMS } from '../src/protocol/problems.js'
 
@@ -68,9 +70,14 @@ describe('docs/commands.md', () => {
       const [first = [], ...others] = leavesOf(path, command).map(([leaf, each]) => ownFlags(leaf, each))
       const rows = others.map((options) => new Set(options.map(rowOf)))
       const shared =
-        path === 'rushes' ? ownFlags(path, command) : first.filter((option) => rows.every((each) => each.has(rowOf(option))))
+        path === 'rushes'
+          ? ownFlags(path, command)
+          : first.filter((option) => rows.every((each) => each.has(rowOf(option))))
       const above = taken(path)
-      flags.set(path, shared.filter((option) => !above.has(rowOf(option))))
+      flags.set(
+        path,
+        shared.filter((option) => !above.has(rowOf(option))),
+      )
     }
     return flags
   }
@@ -118,18 +125,38 @@ describe('docs/commands.md', () => {
 
   test('begins the section of every command with two examples', async () => {
     const examples = (path: string): readonly string[] =>
-      [...(sections.get(path) ?? '').matchAll(/^```(?:sh|bash)\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
-        block.split('\n').filter((line) => /\brushes /.test(line)),
+      [...(sections.get(path) ?? '').matchAll(/^```(?:sh|bash)\n([\s\S]*?)^```$/gm)].flatMap(
+        ([, block = '']) => block.split('\n').filter((line) => /\brushes /.test(line)),
       )
     const leaves = (await everyCommand()).flatMap(([path, command]) => leavesOf(path, command))
     expect(leaves.map(([path]) => path).filter((path) => examples(path).length < 2)).toEqual([])
-    const late = [...sections].filter(([path, text]) => examples(path).length > 0 && !/^\n\n```(sh|bash)\n/.test(text))
+    const late = [...sections].filter(
+      ([path, text]) => examples(path).length > 0 && !/^\n\n```(sh|bash)\n/.test(text),
+    )
     expect(late.map(([path]) => path)).toEqual([])
   })
 })
 
 describe('docs/environment.md', () => {
   const rows = read('docs/environment.md').split('\n')
+
+  test('has the words of the code in its tables', async () => {
+    const settings = Object.values<{ about: string; environment?: string; key?: string }>(SETTINGS)
+    const text = read('docs/environment.md')
+      .split('\n')
+      .map((row) => {
+        const cells = row.split(' | ')
+        const setting = settings.find(({ environment, key }) =>
+          cells.length > 3 && [environment, key].some((name) => name !== undefined && cells.includes(`\`${name}\``)),
+        )
+        if (setting !== undefined) return [`| ${setting.about}`, ...cells.slice(1)].join(' | ')
+        const variables = Object.entries({ ...FURTHER_ENVIRONMENT, ...SHARED_ENVIRONMENT })
+        const [, about] = variables.find(([names]) => cells[0] === `| ${quotedNames(names)}`) ?? []
+        return about === undefined ? row : `${cells[0]} | ${about} |`
+      })
+      .join('\n')
+    await expect(text).toMatchFileSnapshot('../docs/environment.md')
+  })
 
   test('has a row for every setting: what it is, its variable, its key, its default', () => {
     const missing = Object.entries<{
@@ -170,6 +197,24 @@ describe('docs/environment.md', () => {
 describe('docs/exit-codes.md', () => {
   const text = read('docs/exit-codes.md')
 
+  test('has the words of the code in its tables', async () => {
+    const exits = exitRows().map(
+      ([code, { happened, next }], at) =>
+        [`| ${code} | \`${Object.keys(EXIT)[at]}\` |`, ` ${happened} | ${next} |`] as const,
+    )
+    const codes = Object.entries(OWN_CODES).map(
+      ([code, { exit, about }]) => [`| \`${code}\` | ${exit} |`, ` ${about} |`] as const,
+    )
+    const written = text
+      .split('\n')
+      .map((line) => {
+        const [start, rest] = [...exits, ...codes].find(([begins]) => line.startsWith(begins)) ?? []
+        return start === undefined ? line : `${start}${rest}`
+      })
+      .join('\n')
+    await expect(written).toMatchFileSnapshot('../docs/exit-codes.md')
+  })
+
   test('has a row for every exit code', () => {
     const rows = Object.entries(EXIT).map(([name, code]) => `\n| ${code} | \`${name}\` |`)
     expect(missingFrom(text, rows)).toEqual([])
@@ -187,6 +232,17 @@ describe('docs/exit-codes.md', () => {
       ([code, { status, exit }]) => `\n| \`${code}\` | ${status} | ${exit} |`,
     )
     expect(missingFrom(text, rows)).toEqual([])
+  })
+})
+
+describe('docs/scripting.md', () => {
+  test('has the text of rushes help scripting', async () => {
+    const written = read('docs/scripting.md').replace(
+      /(^This is what `rushes help scripting` prints\.\n\n```\n)[\s\S]*?(^```$)/m,
+      (_, before: string, after: string) => before + SCRIPTING + after,
+    )
+    expect(written).toContain(SCRIPTING)
+    await expect(written).toMatchFileSnapshot('../docs/scripting.md')
   })
 })
 
@@ -310,6 +366,12 @@ describe('every file that is written by hand', () => {
     expect(broken).toEqual([])
   })
 })
+
+const quotedNames = (names: string): string =>
+  names
+    .split(', ')
+    .map((name) => `\`${name}\``)
+    .join(', ')
 
 /** Text by the command that its heading names. */
 function sectionsOf(markdown: string): ReadonlyMap<string, string> {

@@ -146,8 +146,10 @@ describe('docs/environment.md', () => {
       .split('\n')
       .map((row) => {
         const cells = row.split(' | ')
-        const setting = settings.find(({ environment, key }) =>
-          cells.length > 3 && [environment, key].some((name) => name !== undefined && cells.includes(`\`${name}\``)),
+        const setting = settings.find(
+          ({ environment, key }) =>
+            cells.length > 3 &&
+            [environment, key].some((name) => name !== undefined && cells.includes(`\`${name}\``)),
         )
         if (setting !== undefined) return [`| ${setting.about}`, ...cells.slice(1)].join(' | ')
         const variables = Object.entries({ ...FURTHER_ENVIRONMENT, ...SHARED_ENVIRONMENT })
@@ -352,6 +354,23 @@ describe('every file that is written by hand', () => {
         return word === undefined ? [] : [`${path}: ${word}`]
       }),
     )
+    expect(found).toEqual([])
+  })
+
+  test('uses plain words', () => {
+    // Their words are those of the source.
+    const generated =
+      /^docs\/(api|agents|commands|environment|exit-codes|scripting|service-rules)\.md$|^docs\/schemas\//
+    const odd =
+      /\b((?<!there )(is|are) no (?!longer)|mend(s|ed)? |for ever|so many|that many|goes on|anew|whoever|nobody|brings?)\b|\b(ENOENT|EISDIR)\b|[sS]ee `--help`/
+    const found = files
+      .filter((path) => path.endsWith('.md') && !generated.test(path) && !path.startsWith('bench/'))
+      .flatMap((path) =>
+        read(path)
+          .split('\n')
+          .filter((line) => odd.test(line))
+          .map((line) => `${path}: ${line}`),
+      )
     expect(found).toEqual([])
   })
 

@@ -1,6 +1,6 @@
 /**
- * The docs against the code: every command, flag, setting, variable and code is named where a reader looks for it. What
- * is missing is said as the row to add. Tables of flags, codes and variables are written by npm run docs.
+ * Compares the docs with the code: every command, flag, setting, variable and code is documented. A failure shows the missing
+ * row. `npm run docs` writes the tables of flags, codes and variables.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve } from 'node:path'
@@ -19,14 +19,14 @@ import { PROBLEMS } from '../src/protocol/problems.js'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
-/** Every row that is looked for and not there. */
+/** The expected rows that are missing. */
 const missingFrom = (text: string, rows: readonly string[]): readonly string[] =>
   rows.filter((row) => !text.includes(row))
 
 describe('docs/commands.md', () => {
   const sections = (): ReadonlyMap<string, string> => sectionsOf(read('docs/commands.md'))
 
-  /** The command with its flags, and all below it; `help` is commander's own. */
+  /** The command and all its subcommands. */
   const commandsUnder = (command: Command, path: string): readonly (readonly [string, Command])[] => [
     [path, command],
     ...command.commands.flatMap((child) => commandsUnder(child, `${path} ${child.name()}`)),
@@ -49,7 +49,7 @@ describe('docs/commands.md', () => {
 
   const globals = new Set(globalOptions().map(({ flags }) => flags))
 
-  /** The flags of a command that are not everywhere. */
+  /** The flags of a command, without the global ones. */
   const ownFlags = (path: string, command: Command): readonly Option[] =>
     command
       .createHelp()
@@ -59,7 +59,7 @@ describe('docs/commands.md', () => {
   const leavesOf = (path: string, command: Command): readonly (readonly [string, Command])[] =>
     commandsUnder(command, path).filter(([, { commands }]) => commands.length === 0)
 
-  /** The flags that stand in the section: those that all subcommands share stand once, in the section of their parent. */
+  /** The flags for the table of each section. Flags that all subcommands share are only in the section of their parent. */
   const flagsByPath = async (): Promise<ReadonlyMap<string, readonly Option[]>> => {
     const flags = new Map<string, readonly Option[]>()
     const taken = (path: string): ReadonlySet<string> =>
@@ -82,7 +82,7 @@ describe('docs/commands.md', () => {
     return flags
   }
 
-  test('has every flag in a table, as the help has it', async () => {
+  test('has the generated tables of flags', async () => {
     const known = await flagsByPath()
     const text = read('docs/commands.md').replace(
       /^(#+ (rushes\b.*)\n)([\s\S]*?)(?=^#+ |(?![\s\S]))/gm,
@@ -142,7 +142,7 @@ describe('docs/commands.md', () => {
 describe('docs/environment.md', () => {
   const rows = (): readonly string[] => read('docs/environment.md').split('\n')
 
-  test('has the words of the code in its tables', async () => {
+  test('has the generated descriptions in its tables', async () => {
     const settings = Object.values<{ about: string; environment?: string; key?: string }>(SETTINGS)
     const text = read('docs/environment.md')
       .split('\n')
@@ -162,7 +162,7 @@ describe('docs/environment.md', () => {
     await expect(text).toMatchFileSnapshot('../docs/environment.md')
   })
 
-  test('has a row for every setting: what it is, its variable, its key, its default', () => {
+  test('has a row for every setting with description, variable, key and default', () => {
     const missing = Object.entries<{
       readonly about: string
       readonly environment?: string
@@ -184,7 +184,7 @@ describe('docs/environment.md', () => {
     expect(missing).toEqual([])
   })
 
-  test('names every variable of ours that any source file reads', () => {
+  test('names every RUSHES_ variable in the source', () => {
     const text = rows().join('\n')
     const named = new Set(sources('src').flatMap((path) => read(path).match(/\bRUSHES_[A-Z_]+\b/g) ?? []))
     expect(missingFrom(text, [...named])).toEqual([])
@@ -201,7 +201,7 @@ describe('docs/environment.md', () => {
 describe('docs/exit-codes.md', () => {
   const text = (): string => read('docs/exit-codes.md')
 
-  test('has the words of the code in its tables', async () => {
+  test('has the generated descriptions in its tables', async () => {
     const exits = exitRows().map(
       ([code, { happened, next }], at) =>
         [`| ${code} | \`${Object.keys(EXIT)[at]}\` |`, ` ${happened} | ${next} |`] as const,
@@ -240,7 +240,7 @@ describe('docs/exit-codes.md', () => {
 })
 
 describe('docs/scripting.md', () => {
-  test('has the text of rushes help scripting', async () => {
+  test('has the generated text of rushes help scripting', async () => {
     const written = read('docs/scripting.md').replace(
       /(^This is what `rushes help scripting` prints\.\n\n```\n)[\s\S]*?(^```$)/m,
       (_, before: string, after: string) => before + SCRIPTING + after,
@@ -254,14 +254,14 @@ describe('README.md', () => {
   const readme = read('README.md')
   const blocks = [...readme.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block.trim())
 
-  test('begins with the two commands, each alone in a code block of its own', () => {
+  test('begins with the two commands, each alone in a code block', () => {
     expect(blocks.slice(0, 2)).toEqual([
       'npm ci && npx rushes run image --local "a red fox in fresh snow"',
       'npm cit',
     ])
   })
 
-  test('shows a terminal with the very lines of the tour, and no key', () => {
+  test('shows a terminal with the lines of the tour, and no API key', () => {
     const [, tour = ''] = /^## One minute$[\s\S]*?^```sh\n([\s\S]*?)^```$/m.exec(readme) ?? []
     const shown = read('docs/session.svg').replace(/&#(\d+);/g, (_, sign) => String.fromCharCode(sign))
     const lines = tour.trimEnd().split('\n')
@@ -272,7 +272,7 @@ describe('README.md', () => {
     expect(shown).not.toMatch(/\brk_\w/)
   })
 
-  test('leads to the index of the docs', () => {
+  test('links to the index of the docs', () => {
     expect(readme).toContain('](docs/README.md)')
   })
 
@@ -281,7 +281,7 @@ describe('README.md', () => {
     expect(prose.split(/\s+/).length).toBeLessThan(1_000)
   })
 
-  test('says what it is in one sentence first', () => {
+  test('begins with one sentence that says what it is', () => {
     const [, , sentence = ''] = readme.split('\n')
     expect(sentence).toMatch(/^`rushes` is .*[^.]\.$/)
   })
@@ -290,7 +290,7 @@ describe('README.md', () => {
 describe('docs/README.md', () => {
   const index = read('docs/README.md')
 
-  test('has four groups, and leads to every page once', () => {
+  test('has four groups, and links to every page once', () => {
     expect([...index.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual([
       'Use',
       'Operate',
@@ -307,7 +307,7 @@ describe('docs/README.md', () => {
 describe('docs/architecture.md', () => {
   const [, tree = ''] = /^src\/\n((?: {2}.*\n)+)/m.exec(read('docs/architecture.md')) ?? []
 
-  /** Paths of the lines, by how far they are indented. */
+  /** Paths of the lines, from their indentation. */
   const drawn: string[] = []
   const above: string[] = []
   for (const [, indent = '', name = ''] of tree.matchAll(/^( +)([\w.-]+\/?) +\S/gm)) {
@@ -317,13 +317,13 @@ describe('docs/architecture.md', () => {
     drawn.push(`src/${above.join('')}`)
   }
 
-  test('draws what is there', () => {
+  test('shows only existing files', () => {
     expect(drawn.length).toBeGreaterThan(20)
     expect(drawn.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
   })
 
   test.each(['src', 'src/batch', 'src/service', 'src/service/engines', 'src/cli'])(
-    'draws every folder of %s',
+    'shows every folder of %s',
     (folder) => {
       const names = readdirSync(join(ROOT, folder), { withFileTypes: true })
         .filter((entry) => entry.isDirectory())
@@ -341,9 +341,9 @@ describe('every file that is written by hand', () => {
     ...['bin', 'src', 'test', 'bench', 'docs', '.ci', '.github'].flatMap((folder) => sources(folder)),
   ]
 
-  test('names no place of the machine it was written on, and no registry', () => {
+  test('contains no path of a machine and no registry', () => {
     const places = [
-      // Folders in which checkouts and homes lie.
+      // Folders of checkouts and homes.
       /(?<![\w.~$}:/-])\/(home|root|Users|work|builds|workspace)\/[\w.-]+/,
       /(?<![\w.])[A-Z]:\\+Users\\/,
       /\bregistry[.-][a-z0-9-]+\.(org|com|io|net|dev)\b/i,
@@ -360,7 +360,7 @@ describe('every file that is written by hand', () => {
   })
 
   test('uses plain words', () => {
-    // Their words are those of the source.
+    // Their words come from the source.
     const generated =
       /^docs\/(api|agents|commands|environment|exit-codes|scripting|service-rules)\.md$|^docs\/schemas\//
     const odd =
@@ -376,7 +376,7 @@ describe('every file that is written by hand', () => {
     expect(found).toEqual([])
   })
 
-  test('links to what is there', () => {
+  test('links to existing files and headings', () => {
     const broken = files
       .filter((path) => path.endsWith('.md'))
       .flatMap((path) =>
@@ -394,7 +394,7 @@ const quotedNames = (names: string): string =>
     .map((name) => `\`${name}\``)
     .join(', ')
 
-/** Text by the command that its heading names. */
+/** Sections by the command in their heading. */
 function sectionsOf(markdown: string): ReadonlyMap<string, string> {
   const parts = markdown.split(/^#+ (rushes\b.*)$/m)
   return new Map(
@@ -402,7 +402,7 @@ function sectionsOf(markdown: string): ReadonlyMap<string, string> {
   )
 }
 
-/** The prose of a section with its table of flags made anew: in the place of the old one, else after the first paragraph. */
+/** The section with a new table of flags: in place of the old one, otherwise after the first paragraph. */
 function withFlags(section: string, rows: readonly string[]): string {
   const table = rows.length === 0 ? '' : `| flag | meaning |\n|---|---|\n${rows.join('\n')}\n`
   const old = /^\| flag \| meaning \|\n(\|.*\n)+/m
@@ -412,7 +412,7 @@ function withFlags(section: string, rows: readonly string[]): string {
     : section.replace(/^\n(.+\n)+\n?/, (first) => `${first.trimEnd()}\n\n${table}\n`)
 }
 
-/** Text files below a folder; none when it is not there. */
+/** Text files below a folder; none if it does not exist. */
 function sources(folder: string): readonly string[] {
   const path = join(ROOT, folder)
   if (!existsSync(path)) return []
@@ -443,7 +443,7 @@ function leadsSomewhere(from: string, link: string): boolean {
   return headings.some((heading) => slugOf(heading) === anchor)
 }
 
-/** As the usual hosts of Markdown make it. */
+/** The anchor of a heading on the usual hosts of Markdown. */
 const slugOf = (heading: string): string =>
   heading
     .toLowerCase()

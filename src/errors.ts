@@ -30,18 +30,18 @@ export const EXIT = {
  * the service sent (`protocol/problems.ts`).
  */
 export const OWN_CODES = {
-  usage: { exit: EXIT.usage, about: 'a flag, an argument, a setting or an input is wrong; nothing was sent' },
+  usage: { exit: EXIT.usage, about: 'a flag, argument, setting or input is not valid; nothing was sent' },
   no_base_url: { exit: EXIT.usage, about: 'no service address is set' },
   no_api_key: { exit: EXIT.key, about: 'no API key is set for this address' },
   insecure_url: { exit: EXIT.usage, about: 'a plain http address that is not loopback' },
-  network: { exit: EXIT.network, about: 'the service could not be reached; nothing was accepted' },
-  bad_response: { exit: EXIT.serviceBroken, about: 'the service gave an answer that makes no sense' },
-  service_error: { exit: EXIT.serviceBroken, about: 'the service answered with a failure of its own' },
+  network: { exit: EXIT.network, about: 'the service could not be reached; no run was accepted' },
+  bad_response: { exit: EXIT.serviceBroken, about: 'the service sent an invalid response' },
+  service_error: { exit: EXIT.serviceBroken, about: 'the service reported an error' },
   submission_unknown: { exit: EXIT.outcomeUnknown, about: 'a create was sent and its outcome is unknown' },
   run_failed: { exit: EXIT.runFailed, about: 'the run ended without success' },
-  wait_timeout: { exit: EXIT.waitTimeout, about: 'the wait limit passed; the run goes on' },
+  wait_timeout: { exit: EXIT.waitTimeout, about: 'the wait limit passed; the run is still running' },
   download_failed: { exit: EXIT.downloadFailed, about: 'an output could not be downloaded or written' },
-  interrupted: { exit: EXIT.sigint, about: 'a signal ended the command; a run that exists goes on' },
+  interrupted: { exit: EXIT.sigint, about: 'a signal interrupted the command; existing runs continue' },
   internal: { exit: EXIT.bug, about: 'a bug in rushes' },
 } as const satisfies Record<string, { exit: number; about: string }>
 

@@ -70,7 +70,9 @@ describe('the key', () => {
       await authorization({ ...command, RUSHES_API_KEY_FILE: file, RUSHES_API_KEY: 'rk_env' }),
     ).toMatchObject({ sent: 'Bearer rk_env' })
     chmodSync(file, 0o644)
-    expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain('can be read by others')
+    expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain(
+      'can be read by other users',
+    )
   })
 
   it.each([
@@ -101,8 +103,8 @@ describe('config', () => {
   it.each([
     [['set', 'apiKey', 'rk_x'], /login/],
     [['set', 'api_key', 'rk_x'], /login/],
-    [['set', 'baseurl', 'x'], /nearest is baseUrl/],
-    [['set', 'timeout', 'soon'], /no duration/],
+    [['set', 'baseurl', 'x'], /Did you mean `baseUrl`/],
+    [['set', 'timeout', 'soon'], /not a valid duration/],
     [['set', 'baseUrl', 'http://example.com'], /plain http/],
     [['set', 'models.video', 'cinema'], /provider/],
   ])('%j is refused', async (argv, message) => {

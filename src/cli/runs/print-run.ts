@@ -40,7 +40,7 @@ export async function openResults(ctx: Context, { files, state }: RunRecord): Pr
     try {
       await ctx.openResult(result)
     } catch (error) {
-      ctx.out.warn(`${result} could not be opened: ${messageOf(error)}`)
+      ctx.out.warn(`${result} could not be opened: ${messageOf(error)}.`)
     }
   }
 }

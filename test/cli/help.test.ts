@@ -183,6 +183,7 @@ describe('the sections of help', () => {
   const ORDER = [
     'Usage:',
     'Arguments:',
+    'Which runs:',
     'Model options:',
     'Run options:',
     'Result options:',

@@ -10,7 +10,7 @@ import { accountJson, ENTRY_HEADER, entryCells, entryJson } from './admin-rows.j
 export const creditsCommands: readonly AdminCommand[] = [
   {
     usage: 'add <account> <n>',
-    about: 'Add credits; to remove some: -- -5',
+    about: 'Add credits; a negative number removes them',
     async work({ ctx: { out }, admin }, name = '', amount = '') {
       const credits = wholeNumber(amount, '<n>', -MAX_CREDITS, MAX_CREDITS)
       if (credits === 0) throw usageError('The number of credits is 0; nothing was changed.')

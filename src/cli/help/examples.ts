@@ -124,7 +124,8 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   'rushes admin verify': [['rushes admin verify'], ['rushes admin verify --data ./service --json']],
   'rushes completion': [
-    ['source <(rushes completion bash)', 'in ~/.bashrc; the same for zsh in ~/.zshrc'],
+    ['source <(rushes completion bash)', 'in ~/.bashrc'],
+    ['source <(rushes completion zsh)', 'in ~/.zshrc'],
     ['rushes completion fish > ~/.config/fish/completions/rushes.fish'],
   ],
   'rushes help': [['rushes help run image'], ['rushes help exit-codes']],

@@ -66,7 +66,8 @@ function addGlobalOptions(command: Command): void {
   const own = new Set(command.options.map(({ long }) => long))
   for (const option of globalOptions()) if (!own.has(option.long)) command.addOption(option)
   command.addHelpOption(helpOption())
-  if (command.commands.length > 0) command.enablePositionalOptions()
+  if (command.commands.length > 0)
+    command.enablePositionalOptions().helpCommand('help [command]', 'Print the help of a command')
   for (const child of command.commands) addGlobalOptions(child)
 }
 

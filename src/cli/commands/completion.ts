@@ -9,7 +9,7 @@ const SHELLS = Object.keys(SCRIPTS) as readonly Shell[]
 
 export function register(command: Command, { run }: CommandEnvironment, print = completionCommand): void {
   command
-    .addArgument(choiceArgument('<shell>', orList(SHELLS), SHELLS))
+    .addArgument(choiceArgument('<shell>', `Shell: ${orList(SHELLS)}`, SHELLS))
     .action((shell: Shell) => run(command, (ctx) => print(ctx, shell)))
 }
 

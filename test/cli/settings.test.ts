@@ -152,6 +152,14 @@ describe('help', () => {
     expect(stderr).toMatch(message)
   })
 
+  it('prints the models with a header on a terminal, and as rows in a pipe', async () => {
+    const { stdout } = await runCli(['models', 'image'], { tty: { stdout: true }, columns: 120 })
+    const [header = '', first = ''] = stdout.split('\n')
+    expect(header).toMatch(/^MODEL {2}FLAG +REQUIRED {2}VALUES +DESCRIPTION$/)
+    expect(first.indexOf('--prompt')).toBe(header.indexOf('FLAG'))
+    expect((await runCli(['models', 'image'])).stdout).toMatch(/^image\t--prompt\trequired\ttext\t/)
+  })
+
   it('prints the models as JSON Schema', async () => {
     const { stdout } = await runCli(['models', 'image', '--json'])
     expect(JSON.parse(stdout).properties.image_urls.maxItems).toBe(14)

@@ -187,8 +187,8 @@ describe('what was met', () => {
     expect(lists.map(({ status }) => status).sort()).toEqual(['queued', 'succeeded', 'unconfirmed'])
     const [first, second] = (await MET.serve(await createPlace())) as readonly object[]
     expect([Object.keys(first ?? {}), Object.keys(second ?? {})]).toEqual([
-      ['url', 'data', 'api_key'],
-      ['url', 'data'],
+      ['url', 'data', 'api_key', 'models'],
+      ['url', 'data', 'models'],
     ])
     const locks = (await MET.lock(await createPlace())) as readonly {
       runs: Record<string, { pending?: { state: string } }>

@@ -164,14 +164,14 @@ describe('what is wrong is said before anything is sent', () => {
     ['no prompt', [], /prompt is missing/],
     ['a blank prompt', ['  '], /prompt is blank/],
     ['two prompts', ['fox', '--prompt', 'dog'], /given twice/],
-    ['two users of standard input', ['-', '-i', '-'], /both read standard input/],
-    ['nothing on standard input', ['-'], /gave nothing/],
+    ['two users of standard input', ['-', '-i', '-'], /cannot both read standard input/],
+    ['nothing on standard input', ['-'], /Standard input is empty/],
     ['a reference that is no image', ['fox', '-i', 'package.json'], /not a PNG, JPEG, WebP, GIF or AVIF/],
     ['a reference that is not there', ['fox', '-i', 'no-such.png'], /cannot be read/],
     ['an input that is no object', ['--input', '[1]'], /not a JSON object/],
-    ['a count that is none', ['fox', '-n', '0'], /--count 0/],
+    ['a count that is none', ['fox', '-n', '0'], /--count: "0"/],
     ['an unknown placeholder', ['fox', '-o', 'x-{nam}.mp4'], /name/],
-    ['a wait limit without a unit', ['fox', '--timeout', '90'], /no duration/],
+    ['a wait limit without a unit', ['fox', '--timeout', '90'], /not a valid duration/],
     ['bytes for a terminal of several runs', ['fox', '-o', '-', '-n', '2'], /one run/],
     ['an unknown flag', ['fox', '--resolutoin', '720p'], /--resolutoin.*--resolution/],
     ['a download without waiting', ['fox', '--no-wait', '-d'], /--no-wait/],
@@ -194,10 +194,10 @@ describe('what is wrong is said before anything is sent', () => {
     const { code, stderr } = await runCli(['run', 'image', 'fox'])
     expect(code).toBe(2)
     expect(stderr).toMatchInlineSnapshot(`
-      "error: Not set: the service address; the identifier of the image model; the API key.
-        Set the address: --base-url <url>, RUSHES_BASE_URL or rushes config set baseUrl <url>. To try without a service: --local.
+      "error: Not set: the service address; the image model; the API key.
+        Set the address with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, add --local.
         Set the model: --model <provider/name>, RUSHES_IMAGE_MODEL or rushes config set models.image <provider/name>. A local service (rushes serve) has rushes/preview-image.
-        Set the key: rushes login, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
+        Set the key with \`rushes login\`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
       "
     `)
   })

@@ -70,7 +70,9 @@ describe('the key', () => {
       await authorization({ ...command, RUSHES_API_KEY_FILE: file, RUSHES_API_KEY: 'rk_env' }),
     ).toMatchObject({ sent: 'Bearer rk_env' })
     chmodSync(file, 0o644)
-    expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain('can be read by others')
+    expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain(
+      'can be read by other users',
+    )
   })
 
   it.each([
@@ -101,8 +103,8 @@ describe('config', () => {
   it.each([
     [['set', 'apiKey', 'rk_x'], /login/],
     [['set', 'api_key', 'rk_x'], /login/],
-    [['set', 'baseurl', 'x'], /nearest is baseUrl/],
-    [['set', 'timeout', 'soon'], /no duration/],
+    [['set', 'baseurl', 'x'], /Did you mean `baseUrl`/],
+    [['set', 'timeout', 'soon'], /not a valid duration/],
     [['set', 'baseUrl', 'http://example.com'], /plain http/],
     [['set', 'models.video', 'cinema'], /provider/],
   ])('%j is refused', async (argv, message) => {
@@ -148,6 +150,14 @@ describe('help', () => {
     const { code, stderr } = await runCli(argv)
     expect(code).toBe(2)
     expect(stderr).toMatch(message)
+  })
+
+  it('prints the models with a header on a terminal, and as rows in a pipe', async () => {
+    const { stdout } = await runCli(['models', 'image'], { tty: { stdout: true }, columns: 120 })
+    const [header = '', first = ''] = stdout.split('\n')
+    expect(header).toMatch(/^MODEL {2}FLAG +REQUIRED {2}VALUES +DESCRIPTION$/)
+    expect(first.indexOf('--prompt')).toBe(header.indexOf('FLAG'))
+    expect((await runCli(['models', 'image'])).stdout).toMatch(/^image\t--prompt\trequired\ttext\t/)
   })
 
   it('prints the models as JSON Schema', async () => {

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   BINARY,
@@ -215,6 +215,31 @@ describe.concurrent('standard streams that are closed', () => {
       'rushes run image --local fox 2>&-; echo "$?"; rushes nothing 2>&-; echo "$?"',
     )
     expect(stdout).toMatch(/^run_\w+\.png\n0\n2\n$/)
+  })
+})
+
+describe.skipIf(process.platform !== 'linux').concurrent('--open', () => {
+  const fox = ['run', 'image', '--local', '-q', 'fox', '-o', 'fox.png', '--open']
+
+  it('without an opener on PATH: a warning, and the file is there', async () => {
+    const place = createPlace()
+    const { code, stdout, stderr } = await rushes(place.with({ PATH: place.folder }), fox)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
+    expect(stderr).toBe('warning: fox.png could not be opened: xdg-open is not installed.\n')
+    expect(filesBelow(place.folder)).toEqual(['fox.png'])
+  })
+
+  it('gives the file to the opener on PATH', async () => {
+    const place = createPlace()
+    const opener = join(place.folder, 'xdg-open')
+    writeFileSync(opener, '#!/bin/sh\necho "$1" > opened.tmp && mv opened.tmp opened\n', { mode: 0o755 })
+    const path = `${place.folder}${delimiter}${place.env.PATH}`
+    // rushes does not wait for the opener.
+    const { code, stdout, stderr } = await bash(
+      place.with({ PATH: path }),
+      `rushes ${fox.join(' ')} && until [ -f opened ]; do sleep 0.05; done; cat opened`,
+    )
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'fox.png\nfox.png\n', stderr: '' })
   })
 })
 

@@ -15,12 +15,16 @@ export interface Ran {
   readonly stdout: string
   readonly stderr: string
   readonly bytes: Buffer
+  /** What --open would have opened. */
+  readonly opened: readonly string[]
 }
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string | Uint8Array
   readonly fetch?: Fetch
+  /** In the place of the platform's opener; no test opens anything. */
+  openResult?(target: string): Promise<void>
   readonly clock?: ManualClock
   readonly interrupts?: InterruptSource
   /** Which streams are terminals. */
@@ -52,6 +56,11 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
   const { clock = createManualClock(), interrupts = createInterrupts(), home = temporaryFolder() } = options
   const stdout = buffer(options.tty?.stdout, options.columns)
   const stderr = buffer(options.tty?.stderr, options.columns)
+  const opened: string[] = []
+  const openResult = async (target: string) => {
+    opened.push(target)
+    await options.openResult?.(target)
+  }
   const stdin: InputStream = Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)])
   const code = await clock.runUntil(
     main({
@@ -67,7 +76,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
       stdout: stdout.stream,
       stderr: stderr.stream,
       interrupts,
-      parts: { clock, random: () => 0.5, fetch: options.fetch ?? noNetwork },
+      parts: { clock, random: () => 0.5, fetch: options.fetch ?? noNetwork, openResult },
     }),
   )
   const ran = {
@@ -75,6 +84,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
     stdout: stdout.bytes().toString(),
     stderr: stderr.bytes().toString(),
     bytes: stdout.bytes(),
+    opened,
   }
   // A terminal gets JSON over several lines.
   if (options.tty?.stdout !== true) expect(misfitsOf(argv, ran)).toEqual([])

@@ -11,10 +11,10 @@ export function register(command: Command, { run }: CommandEnvironment, logOut =
 export async function logoutCommand(ctx: Context): Promise<number> {
   const stored = storedKeyOf(await ctx.profile())
   if (stored === undefined) {
-    ctx.out.note(`No key is stored in the profile ${ctx.profileName}.`)
+    ctx.out.note(`The profile ${ctx.profileName} has no stored API key.`)
     return 0
   }
   await ctx.config.update(ctx.profileName, (profile) => withValue(profile, 'apiKey', undefined))
-  ctx.out.note(`The key for ${stored.origin} is forgotten.`)
+  ctx.out.note(`Removed the API key for ${stored.origin}.`)
   return 0
 }

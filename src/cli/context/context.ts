@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import type { Client, RateLimiter } from '../../client/index.js'
 import type { Downloader } from '../../download/index.js'
-import { type RushesError, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
@@ -15,9 +15,10 @@ import type { Globals } from '../flags/globals.js'
 import type { Interrupts } from '../process/interrupts.js'
 import type { Io } from '../process/io.js'
 import type { Recorder } from '../runs/record.js'
+import { addressHint } from '../settings/address-hint.js'
 import { type ConfigFile, createConfigFile } from '../settings/config-file.js'
 import { foldersOf } from '../settings/folders.js'
-import { type Missing, missingError, NO_BASE_URL, noKey, unknownProfile } from '../settings/missing.js'
+import { checkProfile, type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
 import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js'
 import {
   CONFIG_KEYS,
@@ -83,7 +84,15 @@ export interface Context extends Io {
   close(): Promise<void>
 }
 
-export interface ContextOptions extends Io {
+/** How a command differs from others in what it is given. */
+export interface CommandNeeds {
+  /** Whether the command may create the profile of `--profile`; for other commands it must exist. */
+  readonly createsProfile?: boolean
+  /** Whether the command itself reports a service address that includes the path of the API. */
+  readonly reportsAddress?: boolean
+}
+
+export interface ContextOptions extends Io, CommandNeeds {
   readonly globals: Globals
   readonly out: Output
   readonly interrupts: Interrupts
@@ -91,7 +100,15 @@ export interface ContextOptions extends Io {
 }
 
 export function createContext(options: ContextOptions): Context {
-  const { env, globals, out, interrupts, parts = {} } = options
+  const {
+    env,
+    globals,
+    out,
+    interrupts,
+    parts = {},
+    createsProfile = false,
+    reportsAddress = false,
+  } = options
   const clock = parts.clock ?? systemClock
   const random = parts.random ?? Math.random
   const folders = foldersOf(env)
@@ -102,9 +119,10 @@ export function createContext(options: ContextOptions): Context {
   if (globals.local && globals.baseUrl !== undefined)
     throw usageError('--local and --base-url exclude each other.', 'Leave one of them out.')
 
-  const profile = once(() => config.read(profileName))
-  const lacking = async (missing: readonly Missing[]): Promise<RushesError> =>
-    missingError(missing, unknownProfile(profileName, await config.profiles()))
+  const profile = once(async () => {
+    if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
+    return config.read(profileName)
+  })
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
@@ -119,17 +137,19 @@ export function createContext(options: ContextOptions): Context {
   const setting: Context['setting'] = async (name, flag) =>
     findSetting(name, { flag, env, file: settingsOf(await profile(), CONFIG_KEYS) })?.value
 
-  async function findBaseUrl(): Promise<string | undefined> {
+  const findBaseUrl = once(async (): Promise<string | undefined> => {
     const { parseBaseUrl } = await import('../../client/address.js')
     const text = await setting('baseUrl', globals.baseUrl)
-    return text === undefined
-      ? undefined
-      : parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
-  }
+    if (text === undefined) return undefined
+    const address = parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
+    const hint = addressHint(address)
+    if (hint !== undefined && !reportsAddress) out.warn(hint)
+    return address
+  })
 
   async function baseUrl(): Promise<string> {
     const found = await findBaseUrl()
-    if (found === undefined) throw await lacking([NO_BASE_URL])
+    if (found === undefined) throw missingError([NO_BASE_URL])
     return found
   }
 
@@ -184,7 +204,7 @@ export function createContext(options: ContextOptions): Context {
 
   async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
     const address = await findBaseUrl()
-    if (address === undefined) throw await lacking([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
+    if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
     const { findKey } = await import('../settings/key.js')
     const apiKey = await findKey({
       env,
@@ -194,7 +214,7 @@ export function createContext(options: ContextOptions): Context {
       signal: interrupts.first,
       warn: out.warn,
     })
-    if (apiKey === undefined) throw await lacking([...missing, noKey(address)])
+    if (apiKey === undefined) throw missingError([...missing, noKey(address)])
     if (missing.length > 0) throw missingError(missing)
     return { client: await clientFor(address, apiKey), fetch: await fetch() }
   }
@@ -251,8 +271,8 @@ export function createContext(options: ContextOptions): Context {
     },
     async openResult(target) {
       if (parts.openResult !== undefined) return parts.openResult(target)
-      const { default: open } = await import('open')
-      return open(target)
+      const { openFile } = await import('./open-file.js')
+      await openFile(target)
     },
     async close() {
       // Last opened first: a service before the network it is reached by.

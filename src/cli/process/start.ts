@@ -85,7 +85,7 @@ function flush(stream: NodeJS.WriteStream): Promise<void> {
 /** A closed pipe ends the program silently; any other error means that the answer is lost. */
 async function endAfter(error: NodeJS.ErrnoException): Promise<never> {
   if (error.code === 'EPIPE') process.exit(EXIT.stdoutClosed)
-  process.stderr.write(`error: standard output could not be written: ${describeReason(error)}\n`)
+  process.stderr.write(`error: standard output cannot be written: ${describeReason(error)}\n`)
   await flush(process.stderr)
   process.exit(EXIT.downloadFailed)
 }

@@ -38,8 +38,8 @@ export function createConfigFile(folder: string): ConfigFile {
       } catch (error) {
         if (!isSystemError(error)) throw error
         throw usageError(
-          `The config file ${path} cannot be written: ${describeReason(error)}.`,
-          'RUSHES_CONFIG_DIR names another folder.',
+          `${path}: the config file cannot be written (${describeReason(error)}).`,
+          'To use another folder, set RUSHES_CONFIG_DIR.',
         )
       }
     },
@@ -59,8 +59,8 @@ async function open(folder: string, path: string) {
     })
   } catch (error) {
     throw usageError(
-      `The config file ${path} cannot be read: ${describeReason(error)}`,
-      'Mend it, or move it away and set things anew: rushes login, rushes config set.',
+      `${path}: the config file cannot be read (${describeReason(error)}).`,
+      'Fix the file, or move it away and run `rushes login` and `rushes config set` again.',
     )
   }
 }

@@ -279,7 +279,7 @@ describe('when things go wrong', () => {
     }
     const { code, stderr } = await batch.run([], { fetch, interrupts })
     expect(code).toBe(130)
-    expect(stderr).toMatch(/nothing is paid twice: rushes batch/)
+    expect(stderr).toMatch(/To continue without paying twice: rushes batch \S+shots\.json$/m)
     expect(stderr).toMatch(/2 runs: 2 going on/)
     batch.service.service.startRendering()
     expect(await batch.run()).toMatchObject({ code: 0 })
@@ -486,4 +486,37 @@ describe('a signal while a create is unanswered', () => {
     expect(stderr).toContain('a run may exist and cost money')
     expect(batch.lock().fox.pending.state).toBe('unconfirmed')
   })
+})
+
+describe('a batch whose claim is lost', () => {
+  const rows = Array.from({ length: 12 }, (_, at) => ({ name: `row-${at}`, prompt: `number ${at}` }))
+
+  it.each([
+    ['removed', undefined, /shots\.lock\.json\.claim was removed/],
+    ['taken over by another batch', '{"token":"x"}', /Another batch took over this manifest/],
+  ])(
+    'because it was %s creates nothing more, and leaves the lock file to the other',
+    async (_, text, says) => {
+      const batch = await createBatch(rows)
+      const claim = join(batch.folder, '.shots.lock.json.claim')
+      let creates = 0
+      const fetch: Fetch = async (request) => {
+        const response = await batch.service.counting(request)
+        if (request.method === 'POST' && ++creates === 2) {
+          if (text === undefined) rmSync(claim)
+          else writeFileSync(claim, text)
+          writeFileSync(join(batch.folder, 'shots.lock.json'), 'of the other batch')
+        }
+        return response
+      }
+      const { code, stderr } = await batch.run([], { fetch })
+      expect(code).toBe(12)
+      expect(stderr).toMatch(says)
+      expect(stderr.match(/error:/g)).toHaveLength(1)
+      // Those that were unanswered together with the second one.
+      expect(batch.posts()).toBeLessThanOrEqual(5)
+      expect(readFileSync(join(batch.folder, 'shots.lock.json'), 'utf8')).toBe('of the other batch')
+      expect(existsSync(claim)).toBe(text !== undefined)
+    },
+  )
 })

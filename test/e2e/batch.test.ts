@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { sweepBatches } from '../support/batch-sweep.js'
-import { bash, createPlace, rushes, serve, start } from '../support/binary.js'
+import { bash, createPlace, filesBelow, rushes, serve, start } from '../support/binary.js'
 
 const MANIFEST = `defaults: { kind: image }
 runs:
@@ -39,11 +39,26 @@ describe.concurrent('a batch', () => {
     await first.says('stderr', /created/)
     const second = await rushes(place, ['batch', 'shots.yaml'])
     expect(second).toMatchObject({ code: 2, stdout: '' })
-    expect(second.stderr).toMatch(/Another batch is at work/)
+    expect(second.stderr).toMatch(/Another batch is working on this manifest/)
     first.kill('SIGINT')
     expect((await first.ended).signal).toBe('SIGINT')
     expect(await rushes(place, ['batch', 'shots.yaml', '-q'])).toMatchObject({ code: 0 })
     expect(existsSync(join(place.folder, 'assets', 'fox.mp4'))).toBe(true)
+  })
+
+  it('is one at a time for state folders of their own too: each row is paid once', async () => {
+    const place = await serve(createPlace())
+    const runs = Array.from({ length: 6 }, (_, row) => ({ name: `row-${row}`, prompt: `number ${row}` }))
+    writeFileSync(join(place.folder, 'shots.json'), JSON.stringify({ defaults: { kind: 'image' }, runs }))
+    const one = (at: number) =>
+      rushes(place.with({ RUSHES_STATE_DIR: join(place.home, `state-${at}`) }), ['batch', 'shots.json'])
+    const ended = await Promise.all([1, 2, 3].map(one))
+    expect(ended.map(({ code }) => code).sort()).toEqual([0, 2, 2])
+    for (const { code, stderr } of ended)
+      if (code === 2) expect(stderr).toMatch(/Another batch is working on this manifest \(process \d+ on /)
+    const { stdout } = await rushes(place, ['admin', 'account', 'list', '--json', '--data', place.data])
+    expect(JSON.parse(stdout)).toMatchObject({ runs: 6 })
+    expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
   })
 
   it('is killed, and loses nothing', async () => {

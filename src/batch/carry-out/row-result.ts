@@ -40,6 +40,8 @@ export type Submitted =
   /** A run may exist. `key`: of the journal's row. */
   | { readonly is: 'unconfirmed'; readonly key: string | undefined; readonly error: RushesError }
   | { readonly is: 'refused'; readonly error: RushesError }
+  /** The batch was stopped before anything was sent: the row has not started. */
+  | { readonly is: 'unsent' }
 
 export interface Followed {
   poll(options: PollOptions): Promise<RowStep>

@@ -17,6 +17,8 @@ export interface RowParts {
   readonly clock: Pick<Clock, 'now'>
   /** Absolute: the manifest's. */
   readonly folder: string
+  /** Stops the batch. */
+  readonly signal: AbortSignal
   onStatus(step: Active, run: string, status: string): void
   /** The lock file could not be written. What it lacks the journal knows. */
   onLockTrouble(error: unknown): void
@@ -36,7 +38,7 @@ interface Journey {
 }
 
 export function createRow(parts: RowParts, step: Active, onResult: (result: RowResult) => void): RowTask {
-  const { service, onStatus } = parts
+  const { service, signal, onStatus } = parts
   const { action, model = '' } = step
   const lock = createRowLock(parts, step)
   let journey: Journey | undefined
@@ -58,8 +60,7 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
       await lock.sending()
     })
     await lock.submitted(submitted, isSent)
-    // A signal came before anything was sent: the row was not begun.
-    if (submitted.is === 'refused' && submitted.error.code === 'interrupted') return undefined
+    if (submitted.is === 'unsent') return undefined
     if (submitted.is !== 'created') {
       end({ result: submitted.is === 'unconfirmed' ? 'unconfirmed' : 'failed', error: submitted.error })
       return undefined
@@ -93,8 +94,8 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
   async function deliver(state: RunState): Promise<void> {
     const downloaded = await service.download(step, state, (file) => lock.placing(state.id, file))
     if (!downloaded.ok) {
-      // After a signal the same batch continues with the download: the row has not failed.
-      if (downloaded.error.code !== 'interrupted') end({ result: 'failed', error: downloaded.error })
+      // When the batch was stopped, the next one continues with the download: the row has not failed.
+      if (!signal.aborted) end({ result: 'failed', error: downloaded.error })
       return
     }
     const { path, url, bytes, sha256, content_type } = downloaded.file

@@ -35,7 +35,18 @@ export async function removeLeftovers(path: string): Promise<void> {
       await removeFile(join(dirname(path), name)).catch(() => {})
 }
 
+/** Whether the file has just this text already. */
+export function isWritten(path: string, manifest: string, lock: Lock): boolean {
+  try {
+    return readFileSync(path, 'utf8') === textFor(manifest, lock)
+  } catch {
+    return false
+  }
+}
+
+const textFor = (manifest: string, lock: Lock): string => lockText({ ...lock, manifest: basename(manifest) })
+
 /** Atomic: a batch that is killed leaves the old file or the new one. Throws the system's error. */
 export async function writeLock(path: string, manifest: string, lock: Lock): Promise<void> {
-  await writeAtomically(path, lockText({ ...lock, manifest: basename(manifest) }))
+  await writeAtomically(path, textFor(manifest, lock))
 }

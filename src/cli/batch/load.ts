@@ -1,7 +1,7 @@
 /** Reads the manifest from its file or standard input, and reports all its problems in one error. */
 
 import { readFileSync, statSync } from 'node:fs'
-import { lockPathOf } from '../../batch/lock/lock.js'
+import { claimPathOf, lockPathOf } from '../../batch/lock/lock.js'
 import { MAX_BYTES } from '../../batch/manifest/format.js'
 import { type Manifest, type ManifestProblem, readManifest } from '../../batch/manifest/index.js'
 import { checkPlaceholders, fill } from '../../download/placeholders.js'
@@ -33,7 +33,10 @@ export async function loadManifest(ctx: Context, word: string, allowOutside: boo
     naming: { checkPlaceholders, fill, safePart, unreserved },
     imageTypeOf,
     maxBodyBytes: MAX_BODY_BYTES,
-    reserved: new Map([[lockPath, 'the lock file']]),
+    reserved: new Map([
+      [lockPath, 'the lock file'],
+      [claimPathOf(lockPath), 'the claim file'],
+    ]),
   })
   if (!read.ok) throw manifestError(word === '-' ? 'standard input' : word, read.problems)
   return { manifest: read.manifest, lockPath }

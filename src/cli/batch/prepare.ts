@@ -10,11 +10,12 @@ import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import type { Missing } from '../settings/missing.js'
 import { missingModel, modelsByKind } from '../settings/model-settings.js'
+import type { BatchWords } from './command-line.js'
 import type { Loaded } from './load.js'
 import type { BatchOptions } from './options.js'
 
 /** A plan with its manifest and options. */
-export interface Prepared {
+export interface Prepared extends BatchWords {
   readonly manifest: Manifest
   readonly lockPath: string
   readonly plan: Plan
@@ -28,6 +29,7 @@ export async function prepare(
   ctx: Context,
   { manifest, lockPath }: Loaded,
   options: BatchOptions,
+  words: BatchWords,
 ): Promise<Prepared> {
   const plan = await makePlan({
     manifest,
@@ -37,7 +39,7 @@ export async function prepare(
     identity: identityOf,
     selects: await selectorFor(options.only, manifest.entries),
   })
-  return { manifest, lockPath, plan, options, missing: missingFor(plan.steps) }
+  return { ...words, manifest, lockPath, plan, options, missing: missingFor(plan.steps) }
 }
 
 /** Throws `usage` for files in the way, and for more runs than `--max-runs` allows. */

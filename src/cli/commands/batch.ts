@@ -1,12 +1,13 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
-import { join } from 'node:path'
 import { type Command, Option } from 'commander'
+import type { Claim } from '../../batch/lock/claim.js'
 import type { Expectation } from '../../batch/plan/expected.js'
-import { EXIT, messageOf, RushesError } from '../../errors.js'
+import { EXIT } from '../../errors.js'
+import { isSystemError } from '../../host/system-error.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
-import { runBatch } from '../batch/run-batch.js'
+import { runBatch, unwritable } from '../batch/run-batch.js'
 import { isAllCurrent, notesOf, stepCells, stepJson, summaryLine } from '../batch/show.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
@@ -46,35 +47,31 @@ export function register(command: Command, { run }: CommandEnvironment, doBatch 
 }
 
 export async function batchCommand(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
+  const words = { word: manifest, flags }
   const options = await batchOptionsOf(ctx, flags)
   const loaded = await loadManifest(ctx, manifest, options.allowOutside)
-  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options))
-  if (options.mode === 'dry run') return await dryRun(ctx, await prepare(ctx, loaded, options))
+  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
+  if (options.mode === 'dry run') return await dryRun(ctx, await prepare(ctx, loaded, options, words))
   // Before the lock file is read: another batch may be about to write into it, and its runs must not be paid again.
   const claim = await claimFor(ctx, loaded.lockPath)
   try {
-    const prepared = await prepare(ctx, loaded, options)
+    const prepared = await prepare(ctx, loaded, options, words)
     refuseImpossible(prepared)
-    return await runBatch(ctx, prepared)
+    return await runBatch(ctx, prepared, claim)
   } finally {
-    claim.release()
+    await claim.release()
   }
 }
 
-async function claimFor({ stateFolder, clock, out }: Context, lockPath: string) {
+/** Where the folder cannot be written, every check fails: a batch with nothing to do needs none. */
+async function claimFor({ clock, out, interrupts }: Context, lockPath: string): Promise<Claim> {
   const { claimBatch } = await import('../../batch/lock/claim.js')
   try {
-    return claimBatch({
-      lockPath,
-      folder: join(stateFolder, 'batches'),
-      now: new Date(clock.now()).toISOString(),
-    })
+    return await claimBatch({ lockPath, clock, signal: interrupts.first, onObserve: out.note })
   } catch (error) {
-    if (error instanceof RushesError) throw error
-    out.warn(
-      `The state folder cannot be used (${messageOf(error)}): a second batch on this manifest would not be noticed.`,
-    )
-    return { release() {} }
+    if (!isSystemError(error)) throw error
+    const failed = unwritable(lockPath, error)
+    return { check: () => Promise.reject(failed), lost: new AbortController().signal, async release() {} }
   }
 }
 

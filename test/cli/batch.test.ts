@@ -509,7 +509,7 @@ describe('a batch whose claim is lost', () => {
         }
         return response
       }
-      const { code, stderr } = await batch.run([], { fetch })
+      const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
       expect(code).toBe(12)
       expect(stderr).toMatch(says)
       expect(stderr.match(/error:/g)).toHaveLength(1)

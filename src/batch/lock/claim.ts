@@ -26,7 +26,7 @@ import { claimPathOf } from './lock.js'
 export interface Claim {
   /** Rejects when the claim has been replaced or removed. Cheap: one read of a small file. */
   check(): Promise<void>
-  /** Aborted with the same error, as soon as a check or a heartbeat finds it. */
+  /** Aborted as soon as a check or a heartbeat finds it, with the error of every later check. */
   readonly lost: AbortSignal
   release(): Promise<void>
 }
@@ -167,9 +167,8 @@ function hold({ path, lockPath, token, handle, clock, text }: Holding): Claim {
     // A torn read of a heartbeat on a network folder has no token: it is read once more.
     const again = found === undefined || holderOf(found) !== undefined ? found : await readText(path)
     if (again?.includes(token)) return
-    const error = lostError(path, lockPath, again)
-    lost.abort(error)
-    throw error
+    lost.abort(lostError(path, lockPath, again))
+    throw lost.signal.reason
   }
 
   function arm(): void {

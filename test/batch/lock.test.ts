@@ -167,17 +167,17 @@ describe('the text of a lock file', () => {
   })
 
   it.each([
-    ['', /no lock file/],
-    ['{"version": 1', /no lock file/],
+    ['', /not a valid lock file/],
+    ['{"version": 1', /not a valid lock file/],
     ['[]', /not a JSON object/],
-    ['{"runs": {}}', /no lock file of rushes/],
+    ['{"runs": {}}', /not a lock file of rushes/],
     ['{"version": 2, "runs": {}}', /newer version of rushes \(format 2/],
-    ['{"version": 1, "runs": {"a": {}}}', /entry "a" makes no sense/],
-    ['{"version": 1, "runs": {"a": {"sha256": 1}}}', /entry "a" makes no sense/],
-    ['{"version": 1, "runs": {"a": {"pending": {}}}}', /entry "a" makes no sense/],
+    ['{"version": 1, "runs": {"a": {}}}', /entry "a" is not valid/],
+    ['{"version": 1, "runs": {"a": {"sha256": 1}}}', /entry "a" is not valid/],
+    ['{"version": 1, "runs": {"a": {"pending": {}}}}', /entry "a" is not valid/],
     [`{\n<<<<<<< HEAD\n"version": 1,\n=======\n>>>>>>> main\n}`, /^shots.lock.json:2: .*merge conflict/],
     [`{\r\n"version": 1,\r\n=======\r\n}`, /^shots.lock.json:3: /],
-  ])('is refused when it makes no sense: %j', (text, message) => {
+  ])('is refused when it is not valid: %j', (text, message) => {
     expect(() => parseLock(text, 'shots.lock.json')).toThrow(
       expect.objectContaining({
         code: 'usage',
@@ -232,7 +232,9 @@ describe('the lock file', () => {
     const folder = folderWith({ 'shots.yaml': '' })
     const path = join(folder, 'shots.lock.json')
     await writeLock(path, join(folder, 'shots.yaml'), lock({}))
-    expect(() => readLock(path, join(folder, 'shots.json'))).toThrow(/belongs to shots.yaml/)
+    expect(() => readLock(path, join(folder, 'shots.json'))).toThrow(
+      /belongs to another manifest: shots.yaml/,
+    )
     await writeLock(path, join(folder, 'gone.yaml'), lock({}))
     expect(readLock(path, join(folder, 'shots.json')).manifest).toBe('gone.yaml')
   })

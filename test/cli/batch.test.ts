@@ -58,7 +58,7 @@ describe('a batch', () => {
         .map((path) => path.replace(/^.*\//, ''))
         .sort(),
     ).toEqual(['fox.png', 'hen.png', 'owl-2.png', 'owl.png'])
-    expect(stderr).toMatch(/^4 runs: 4 made \(\d+ s\)$/m)
+    expect(stderr).toMatch(/^4 runs: 4 created \(\d+ s\)$/m)
     expect(batch.files()).toEqual(['hen.png', 'icons/fox.png', 'owl-2.png', 'owl.png'])
     expect(Object.keys(batch.lock())).toEqual(['fox', 'hen', 'owl', 'owl-2'])
     expect(batch.lock().fox).toMatchObject({
@@ -86,7 +86,7 @@ describe('a batch', () => {
     rmSync(join(batch.folder, 'icons'), { recursive: true })
     const { code, stderr } = await batch.run()
     expect({ code, posts: batch.posts() }).toEqual({ code: 0, posts: 2 })
-    expect(stderr).toMatch(/2 runs: 1 fetched, 1 current/)
+    expect(stderr).toMatch(/2 runs: 1 downloaded, 1 up to date/)
     expect(batch.files()).toEqual(['hen.png', 'icons/fox.png'])
   })
 
@@ -150,13 +150,13 @@ describe('a batch', () => {
     expect(objects[2]).toEqual({
       summary: {
         total: 2,
-        current: 0,
-        made: 2,
-        fetched: 0,
+        up_to_date: 0,
+        created: 2,
+        downloaded: 0,
         failed: 0,
         unconfirmed: 0,
-        unfinished: 0,
-        unbegun: 0,
+        still_running: 0,
+        not_started: 0,
         skipped: 0,
         elapsed_ms: expect.any(Number),
       },
@@ -195,7 +195,7 @@ describe('when things go wrong', () => {
     })
     const { code, stderr } = await batch.run([], { fetch })
     expect({ code, sent: requests.length }).toEqual({ code: 5, sent: 1 })
-    expect(stderr).toMatch(/3 runs: 1 failed, 2 not begun/)
+    expect(stderr).toMatch(/3 runs: 1 failed, 2 not started/)
     expect(batch.lock()).toEqual({})
   })
 
@@ -238,7 +238,7 @@ describe('when things go wrong', () => {
     })
     const { code, stderr } = await batch.run()
     expect({ code, posts: batch.posts() }).toEqual({ code: 13, posts: 2 })
-    expect(stderr).toMatch(/error: fox \(line 1\): Its last create may have made a run/)
+    expect(stderr).toMatch(/error: fox \(line 1, ~[0-9a-f]+\): The outcome of its last create is unknown/)
     expect(await batch.run(['--resubmit-unconfirmed'])).toMatchObject({ code: 0 })
     expect(batch.posts()).toBe(3)
   })
@@ -280,7 +280,7 @@ describe('when things go wrong', () => {
     const { code, stderr } = await batch.run([], { fetch, interrupts })
     expect(code).toBe(130)
     expect(stderr).toMatch(/To continue without paying twice: rushes batch \S+shots\.json$/m)
-    expect(stderr).toMatch(/2 runs: 2 going on/)
+    expect(stderr).toMatch(/2 runs: 2 still running/)
     batch.service.service.startRendering()
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect(batch.posts()).toBe(2)
@@ -329,7 +329,7 @@ describe('in GitHub Actions', () => {
     const [annotation, ...more] = lines(stderr).filter((line) => line.startsWith('::'))
     expect(more).toEqual([])
     expect(annotation).toMatch(/^::error file=.*shots\.json,line=1,title=hen::.*50%25 no%3A hens%2C/)
-    expect(readFileSync(summary, 'utf8')).toMatch(/2 runs: 1 made, 1 failed\.\n\n\| run \| result \|/)
+    expect(readFileSync(summary, 'utf8')).toMatch(/2 runs: 1 created, 1 failed\.\n\n\| row \| result \|/)
   })
 })
 
@@ -364,7 +364,7 @@ describe('an account that says no in the middle', () => {
     const { batch, ran } = await createRefused(act, terms)
     expect(ran.code).toBe(code)
     expect(ran.stderr).toMatch(says)
-    expect(ran.stderr).toMatch(/5 runs: 2 made, [1-3] failed(, [1-2] not begun)?/)
+    expect(ran.stderr).toMatch(/5 runs: 2 created, [1-3] failed(, [1-2] not started)?/)
     expect(batch.files()).toHaveLength(2)
     // Those that were unanswered together with the refused one, and none after it.
     expect(batch.posts()).toBeLessThanOrEqual(5)
@@ -459,7 +459,7 @@ describe('a signal during the download of a row', () => {
     const { code, stderr } = await batch.run([], { fetch, interrupts })
     expect(code).toBe(130)
     expect(stderr).toContain('rushes batch')
-    expect(stderr).toContain('1 run: 1 going on')
+    expect(stderr).toContain('1 run: 1 still running')
     expect(stderr).not.toContain('failed')
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect(batch.posts()).toBe(1)
@@ -505,7 +505,6 @@ describe('a batch whose claim is lost', () => {
         if (request.method === 'POST' && ++creates === 2) {
           if (text === undefined) rmSync(claim)
           else writeFileSync(claim, text)
-          writeFileSync(join(batch.folder, 'shots.lock.json'), 'of the other batch')
         }
         return response
       }
@@ -515,7 +514,8 @@ describe('a batch whose claim is lost', () => {
       expect(stderr.match(/error:/g)).toHaveLength(1)
       // Those that were unanswered together with the second one.
       expect(batch.posts()).toBeLessThanOrEqual(5)
-      expect(readFileSync(join(batch.folder, 'shots.lock.json'), 'utf8')).toBe('of the other batch')
+      // Its answer came later, and the lock file belongs to the other batch by then.
+      expect(batch.lock()['row-1'].pending.state).toBe('unconfirmed')
       expect(existsSync(claim)).toBe(text !== undefined)
     },
   )

@@ -46,7 +46,7 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
   const end = (result: Omit<RowResult, 'step' | 'run'>): void =>
     onResult({ ...result, step, run: journey?.id })
 
-  if (action.do === 'fetch')
+  if (action.do === 'download')
     journey = {
       id: action.run,
       followed: service.follow(step, action.run, undefined),
@@ -113,21 +113,21 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
       made_at: new Date(parts.clock.now()).toISOString(),
     }
     await lock.made(made)
-    end({ result: action.do === 'fetch' ? 'fetched' : 'made', made, warnings: downloaded.warnings })
+    end({ result: action.do === 'download' ? 'downloaded' : 'created', made, warnings: downloaded.warnings })
   }
 
   function expire(): void {
     if (journey === undefined) return
     const limit = new RushesError(
       'wait_timeout',
-      `The wait limit has passed (${journey.status ?? 'not seen yet'}); the run goes on.`,
-      { runId: journey.id, hint: 'The same batch goes on from there: nothing is paid again.' },
+      `The wait limit passed. Last known status: ${journey.status ?? 'unknown'}.`,
+      { runId: journey.id, hint: 'Run the same batch again to continue. Nothing is paid twice.' },
     )
     end({ result: 'failed', error: journey.followed.errorAtLimit(limit) })
   }
 
   return {
-    task: { group: model, poll, expire, ...(action.do === 'make' && { create }) },
+    task: { group: model, poll, expire, ...(action.do === 'create' && { create }) },
     settled: () => delivery,
   }
 }

@@ -22,6 +22,6 @@ function adoptedStep(step: Step, recorder: Pick<Recorder, 'lastOf'>): Step {
   if (run?.id === undefined) return step
   return {
     ...step,
-    action: { do: 'fetch', why: 'unfinished', run: run.id, replaces: step.locked?.made !== undefined },
+    action: { do: 'download', why: 'unfinished', run: run.id, replaces: step.locked?.made !== undefined },
   }
 }

@@ -5,9 +5,9 @@ import { isWritten, removeLeftovers, writeLock } from '../../batch/lock/file.js'
 import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
 import { expectationOf } from '../../batch/plan/expected.js'
 import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
-import { describeFileError } from '../../download/file-errors.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
+import { describeError } from '../../host/system-error.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context/context.js'
 import { formatDuration } from '../flags/duration.js'
@@ -104,7 +104,8 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<RushesError | und
   const { out, interrupts, clock } = ctx
   const { plan, connection, progress, claim } = work
   const { manifest, options } = work.prepared
-  const onGrace = () => out.note('Waiting up to 10 s for the answer to the creates; once more ends at once.')
+  const onGrace = () =>
+    out.note('Waiting up to 10 s for the answers to creates that were sent. Press Ctrl-C again to stop now.')
   // Where no row needs the service, no journal is opened: the disk may be read-only.
   const recorder = connection && (await ctx.recorder())
   if (recorder !== undefined) expectRuns(recorder, work)
@@ -183,7 +184,7 @@ async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
 }
 
 export const unwritable = (path: string, error: unknown): RushesError =>
-  new RushesError('download_failed', `Cannot write the lock file ${path}: ${describeFileError(error)}.`, {
+  new RushesError('download_failed', `Cannot write the lock file ${describeError(error, path)}.`, {
     hint: 'Nothing more is created without it. Accepted runs are in rushes list. When the folder is writable again, run the same command: it continues from there.',
     cause: error,
   })

@@ -8,7 +8,7 @@ import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
 import { runBatch, unwritable } from '../batch/run-batch.js'
-import { isAllCurrent, notesOf, stepCells, stepJson, summaryLine } from '../batch/show.js'
+import { isAllUpToDate, notesOf, stepCells, stepJson, stepWords, summaryLine } from '../batch/show.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
 import { missingError } from '../settings/missing.js'
@@ -22,21 +22,21 @@ export interface BatchRequest {
 }
 
 const ROWS: readonly (readonly [string, string])[] = [
-  ['--check', 'change nothing, and exit 10 when something is missing or stale; needs no key'],
+  ['--check', 'change nothing, and exit 10 when a file is missing or out of date; needs no key'],
   ['--dry-run', 'print what would be done'],
-  ['--only <glob>', 'only runs of such a name or output (repeatable)'],
-  ['--force', 'make runs anew that are current'],
-  ['--max-runs <n>', 'exit 2 when more runs than that would be created'],
-  ['--concurrency <n>', 'that many runs under way at once (default: no cap)'],
-  ['--fail-fast', 'create no further runs once one has failed'],
-  ['--resubmit-unconfirmed', 'send again what may have made a run already'],
+  ['--only <glob>', 'only runs whose name or output matches (repeatable)'],
+  ['--force', 'create runs again that are up to date'],
+  ['--max-runs <n>', 'exit 2 when more than n runs would be created'],
+  ['--concurrency <n>', 'at most n runs at the same time (default: no limit)'],
+  ['--fail-fast', 'create no further runs after the first failure'],
+  ['--resubmit-unconfirmed', 'send creates again whose outcome is unknown; may pay twice'],
   ['--allow-outside', 'allow outputs outside the folder of the manifest'],
-  ['--overwrite', 'replace files that the lock file does not know as its own'],
-  ['--timeout <duration>', 'how long to wait for a run: 90s, 15m, 0 for ever (default 30m)'],
+  ['--overwrite', 'replace files that are not in the lock file'],
+  ['--timeout <duration>', 'how long to wait for each run: 90s, 15m, 0 for no limit (default 30m)'],
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, doBatch = batchCommand): void {
-  command.argument('<manifest>', 'YAML, JSON, JSON Lines or CSV; - reads it from standard input')
+  command.argument('<manifest>', 'YAML, JSON, JSON Lines or CSV file; - reads standard input')
   for (const [flags, about] of ROWS) {
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
@@ -77,7 +77,7 @@ async function claimFor({ clock, out, interrupts }: Context, lockPath: string): 
 
 function check(ctx: Context, { plan }: Prepared): number {
   showPlan(ctx, plan)
-  return isAllCurrent(plan) ? EXIT.ok : EXIT.runFailed
+  return isAllUpToDate(plan) ? EXIT.ok : EXIT.runFailed
 }
 
 async function dryRun(ctx: Context, prepared: Prepared): Promise<number> {
@@ -95,7 +95,7 @@ function showPlan({ out }: Context, plan: Prepared['plan'], expectation?: Expect
     out.json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs } })
     return
   }
-  const rows = plan.steps.map(stepCells)
+  const rows = plan.steps.map(out.stdoutIsTerminal ? stepWords : stepCells)
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)

@@ -1,7 +1,8 @@
 /** `rushes batch`, carried out against the service: what is made, what is remembered, what is said. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { batchCommandLine } from '../../src/cli/batch/command-line.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
@@ -519,4 +520,105 @@ describe('a batch whose claim is lost', () => {
       expect(existsSync(claim)).toBe(text !== undefined)
     },
   )
+})
+
+describe('the command that continues a batch', () => {
+  const globals = { local: false }
+  it.each<[string, Parameters<typeof batchCommandLine>]>([
+    ['rushes batch shots.yaml', [globals, { word: 'shots.yaml', flags: {} }]],
+    ['rushes batch --local -', [{ local: true }, { word: '-', flags: {} }]],
+    [
+      "rushes batch --profile 'a b' --base-url https://x.example -- '-shots.yaml'",
+      [
+        { ...globals, profile: 'a b', baseUrl: 'https://x.example' },
+        { word: '-shots.yaml', flags: {} },
+      ],
+    ],
+    [
+      "rushes batch --only 'a/*' --only b --max-runs 5 --concurrency 2 --timeout 5m --fail-fast --allow-outside --overwrite 'my shots.yaml'",
+      [
+        globals,
+        {
+          word: 'my shots.yaml',
+          flags: {
+            only: ['a/*', 'b'],
+            maxRuns: '5',
+            concurrency: '2',
+            timeout: '5m',
+            failFast: true,
+            allowOutside: true,
+            overwrite: true,
+            force: true,
+            resubmitUnconfirmed: true,
+          },
+        },
+      ],
+    ],
+  ])('%s', (line, [flags, words]) => {
+    expect(batchCommandLine(flags, words)).toBe(line)
+  })
+})
+
+describe('many rows', () => {
+  const rows = [{ name: 'shot', prompt: 'a fox', count: 40 }]
+
+  it('are a few lines after Ctrl-C, without a warning of Node', async () => {
+    const warnings: string[] = []
+    const listen = (warning: Error) => warnings.push(warning.message)
+    process.on('warning', listen)
+    onTestFinished(() => void process.off('warning', listen))
+    const batch = await createBatch(rows, { rendering: false })
+    const interrupts = createInterrupts()
+    let polls = 0
+    const fetch: Fetch = (request) => {
+      if (request.method === 'GET' && ++polls === 60) interrupts.interrupt('SIGINT')
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run(['--only', 'shot*'], { fetch, interrupts })
+    expect(code).toBe(130)
+    const said = lines(stderr).filter((line) => !/^run shot/.test(line))
+    expect(said).toEqual([
+      expect.stringMatching(/^40 runs: 40 still running \(/),
+      'error: Interrupted. Created runs continue on the service.',
+      `  To continue without paying twice: rushes batch --only 'shot*' ${batch.manifest}`,
+    ])
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(warnings).toEqual([])
+  })
+
+  it('with the same error print it once, with the names of the others', async () => {
+    const batch = await createBatch(rows)
+    const { fetch } = scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no' } } })
+    const { code, stderr } = await batch.run([], { fetch })
+    expect(code).toBe(3)
+    expect(lines(stderr).filter((line) => line.startsWith('error:'))).toEqual([
+      expect.stringMatching(/^error: shot(-\d+)? \(line 1\): /),
+      // In the order in which they failed.
+      expect.stringMatching(
+        /^error: 39 more rows with the same error: (shot(-\d+)?(, )?){10} and 29 more\.$/,
+      ),
+    ])
+    expect(stderr).toMatch(/^40 runs: 40 failed \(/m)
+  })
+})
+
+describe('a service that answers every create with an error', () => {
+  const rows = Array.from({ length: 40 }, (_, at) => ({ name: `row-${at}`, prompt: `number ${at}` }))
+
+  it.each([
+    ['500', { status: 500, body: 'oops' }, 13],
+    ['400 model_not_found', { status: 400, body: { error: { code: 'model_not_found', message: 'no' } } }, 3],
+  ])('%s gets a handful of creates, also when it begins in the middle', async (_, answer, exit) => {
+    const batch = await createBatch(rows)
+    let creates = 0
+    const fetch: Fetch = (request) => {
+      if (request.method !== 'POST' || ++creates <= 2) return batch.service.counting(request)
+      return scripted(answer).fetch(request)
+    }
+    const { code, stderr } = await batch.run([], { fetch })
+    expect(code).toBe(exit)
+    // Two were accepted; four may be unanswered at once.
+    expect(creates).toBeLessThanOrEqual(2 + 4)
+    expect(stderr).toMatch(/40 runs: 2 created, /)
+  })
 })

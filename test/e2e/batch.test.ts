@@ -87,7 +87,7 @@ describe.skipIf(!canMount)('a batch on a read-only disk', () => {
     writeFileSync(join(place.folder, 'shots.yaml'), MANIFEST)
     const { stdout, stderr } = await bash(
       place,
-      `mkdir disk; exec unshare -rm bash -c ${quoted(`mount -t tmpfs -o size=1m tmpfs disk && cp shots.yaml disk && cd disk || exit 99
+      `mkdir disk; exec unshare -rm bash -c ${quoted(`mount -t tmpfs -o size=16m tmpfs disk && cp shots.yaml disk && cd disk || exit 99
        rushes batch --local shots.yaml -q >/dev/null; echo "made $?"
        mount -o remount,ro . || exit 99
        for words in '' --check --dry-run; do rushes batch shots.yaml $words >/dev/null 2>&1; echo "exit $?"; done

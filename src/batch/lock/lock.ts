@@ -77,7 +77,7 @@ export const claimPathOf = (lockPath: string): string =>
 
 /**
  * The lock file goes into git, and the URLs of many services are signed: anyone who has one can fetch the file. So only the
- * public part is kept; the output is fetched again by `run`.
+ * public part is kept; the output is downloaded again by its run id.
  */
 export function publicUrl(url: string): string {
   const parsed = new URL(url)

@@ -148,7 +148,7 @@ export const MANIFEST_SCHEMA: Schema = {
           description: 'what a run has where it says nothing itself',
           ...orNull({ type: 'object', additionalProperties: false, properties: DEFAULTS }),
         },
-        runs: { description: 'what is to be made', type: 'array', items: ref('row') },
+        runs: { description: 'the runs to create', type: 'array', items: ref('row') },
       },
       allOf: [
         ...KINDS.map((kind) => rowsWhen(inDefaults('kind', { const: kind }), when(takesKind, ref(kind)))),

@@ -1,5 +1,5 @@
 /**
- * What is to be done for one run of a manifest, pure. In this order: what was paid for is fetched before anyone pays
+ * What is to be done for one run of a manifest, pure. In this order: what was paid for is downloaded before anyone pays
  * again; a create whose outcome is unknown is left alone; an unknown file is replaced only with `--overwrite`.
  */
 import type { LockEntry } from '../lock/lock.js'

@@ -199,7 +199,7 @@ describe('a claim that is held', () => {
     [
       'removed',
       undefined,
-      /\.claim was removed while this batch was running\. This batch stopped creating runs\./,
+      /\.claim was removed while this batch was running: another batch may have taken over\. This batch stopped creating runs\./,
     ],
     ['replaced', '{"token":"x"}', /^Another batch took over this manifest while this one was suspended\./],
   ])('and is %s is lost: the next check says so, and what is there stays', async (_, text, says) => {

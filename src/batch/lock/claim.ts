@@ -11,16 +11,14 @@
  * each create either the check fails or the other batch sees the create.
  */
 import { randomBytes } from 'node:crypto'
-import { readFileSync, readlinkSync } from 'node:fs'
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
-import { hostname } from 'node:os'
 import { basename } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { errorCode } from '../../host/directories.js'
 import { flush, removeFile, temporaryBeside, writeFully } from '../../host/files.js'
-import { isAlive, ownMark } from '../../host/processes.js'
-import { isObject } from '../../protocol/parse.js'
+import { isAlive } from '../../host/processes.js'
+import { claimText, describeHolder, type Holder, holderOf, isOnThisMachine } from './claim-holder.js'
 import { claimPathOf } from './lock.js'
 
 export interface Claim {
@@ -58,9 +56,9 @@ export async function claimBatch(options: ClaimOptions): Promise<Claim> {
   const since = new Date(clock.now()).toISOString()
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     signal.throwIfAborted()
-    const handle = await createOrReplace(path, () => textOf(token, since, clock), options)
+    const handle = await createOrReplace(path, () => claimText(token, since, clock.now()), options)
     if (handle === undefined) continue
-    return hold({ path, lockPath, token, handle, clock, text: () => textOf(token, since, clock) })
+    return hold({ path, lockPath, token, handle, clock, text: () => claimText(token, since, clock.now()) })
   }
   throw heldError(path, undefined)
 }
@@ -133,7 +131,7 @@ async function isStale(path: string, found: string, options: ClaimOptions): Prom
     if (ageMs >= 0 && ageMs < FRESH_MS) throw heldError(path, holder)
   }
   onObserve(
-    `Found the claim of another batch${describe(holder)}. Checking for up to 10 s whether it is still working.`,
+    `Found the claim of another batch${describeHolder(holder)}. Checking for up to 10 s whether it is still working.`,
   )
   for (let polls = 0; polls < MAX_SILENT_POLLS; polls++) {
     await clock.sleep(POLL_MS, signal)
@@ -202,36 +200,6 @@ function hold({ path, lockPath, token, handle, clock, text }: Holding): Claim {
   }
 }
 
-interface Holder {
-  readonly pid: number
-  readonly startedAt: string | undefined
-  readonly host: string
-  readonly machine: string
-  readonly since: string
-  readonly heartbeat: string
-}
-
-/** Each text is as long as the one that it overwrites. */
-const TEXT_BYTES = 512
-
-let beats = 0
-
-function textOf(token: string, since: string, clock: ClaimOptions['clock']): string {
-  const { pid, startedAt } = ownMark()
-  const claim = {
-    token,
-    pid,
-    started_at: startedAt,
-    host: hostname(),
-    machine: machineId(),
-    since,
-    heartbeat: new Date(clock.now()).toISOString(),
-    // The wall clock may be set back: the text changes nevertheless.
-    beats: ++beats,
-  }
-  return `${JSON.stringify(claim).padEnd(TEXT_BYTES - 1)}\n`
-}
-
 const writeText = async (handle: FileHandle, text: string): Promise<void> => {
   await writeFully(handle, Buffer.from(text), 0)
   // Other machines see it only then.
@@ -248,64 +216,17 @@ async function readText(path: string): Promise<string | undefined> {
   }
 }
 
-function holderOf(text: string): Holder | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (!isObject(value)) return undefined
-  const { pid, started_at: startedAt, host, machine, since, heartbeat } = value
-  if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid < 1) return undefined
-  if (typeof host !== 'string' || typeof machine !== 'string') return undefined
-  if (typeof since !== 'string' || typeof heartbeat !== 'string') return undefined
-  return {
-    pid,
-    startedAt: typeof startedAt === 'string' ? startedAt : undefined,
-    host,
-    machine,
-    since,
-    heartbeat,
-  }
-}
-
-const isOnThisMachine = ({ host, machine }: Holder): boolean => host === hostname() && machine === machineId()
-
-let machineKnown: string | undefined
-
-/** A process id means something only within one boot and one namespace of process ids. Empty where there is no /proc. */
-function machineId(): string {
-  machineKnown ??= [
-    () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
-    () => readlinkSync('/proc/self/ns/pid'),
-  ]
-    .map((read) => {
-      try {
-        return read()
-      } catch {
-        return ''
-      }
-    })
-    .join(' ')
-    .trim()
-  return machineKnown
-}
-
-const describe = (holder: Holder | undefined): string =>
-  holder === undefined ? '' : ` (process ${holder.pid} on ${holder.host}, since ${holder.since})`
-
 const heldError = (path: string, holder: Holder | undefined): RushesError =>
   usageError(
-    `Another batch is working on this manifest${describe(holder)}; nothing was sent.`,
+    `Another batch is working on this manifest${describeHolder(holder)}; nothing was sent.`,
     `Wait until it ends, or stop it. Its claim is the file ${path}.`,
   )
 
 function lostError(path: string, lockPath: string, found: string | undefined): RushesError {
   const message =
     found === undefined
-      ? `The claim file ${path} was removed while this batch was running.`
-      : `Another batch${describe(holderOf(found))} took over this manifest while this one was suspended.`
+      ? `The claim file ${path} was removed while this batch was running: another batch may have taken over.`
+      : `Another batch${describeHolder(holderOf(found))} took over this manifest while this one was suspended.`
   return new RushesError('download_failed', `${message} This batch stopped creating runs.`, {
     hint: `Run the same command again when no other batch is running. Accepted runs are in ${basename(lockPath)} and in rushes list.`,
   })

@@ -384,5 +384,5 @@ it('--only that means no run names the nearest', async () => {
   )
   const { code, stderr } = await runCli(['batch', join(folder, 'shots.json'), '--check', '--only', 'fix'])
   expect(code).toBe(2)
-  expect(stderr).toContain('no run of the manifest has such a name or output; the nearest is fox.')
+  expect(stderr).toContain('--only fix does not match the name or output of any run. Did you mean fox?')
 })

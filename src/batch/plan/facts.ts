@@ -88,7 +88,7 @@ async function factOf(path: string, lengths: readonly (number | undefined)[]): P
     if (found === undefined)
       return (await isThere(path)) ? { is: 'file', sha256: undefined } : { is: 'missing' }
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
-    if (!found.isFile()) return { is: 'other', what: 'no ordinary file' }
+    if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
     // Another length means another file: it need not be read.
     return { is: 'file', sha256: lengths.includes(found.size) ? await sumOf(path) : undefined }
   } catch (error) {

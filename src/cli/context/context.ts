@@ -79,6 +79,8 @@ export interface Context extends Io {
   /** A client for another address and key than those of the settings. */
   clientFor(baseUrl: string, apiKey: string): Promise<Client>
   downloader(fetch: Fetch): Promise<Downloader>
+  /** How long requests are held back after a 429; 0 when they are not. */
+  rateLimitedForMs(): number
   engine(): Promise<Engine>
   openResult(target: string): Promise<unknown>
   close(): Promise<void>
@@ -183,8 +185,17 @@ export function createContext(options: ContextOptions): Context {
     if (globals.local) return createLimiter(RUNS_LIMIT, clock)
     const { openStateLedger } = await import('./state.js')
     const { ledger } = closing(openStateLedger({ ...state, origin: new URL(address).origin, apiKey }))
-    return createLimiter(RUNS_LIMIT, clock, ledger && { ledger })
+    return notingHoldBack(createLimiter(RUNS_LIMIT, clock, ledger && { ledger }))
   }
+
+  let heldBackUntilMs = 0
+  const notingHoldBack = (limiter: RateLimiter): RateLimiter => ({
+    ...limiter,
+    holdBack(ms) {
+      heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
+      limiter.holdBack(ms)
+    },
+  })
 
   async function clientFor(address: string, apiKey: string): Promise<Client> {
     const { createApiClient } = await import('../../client/index.js')
@@ -264,6 +275,7 @@ export function createContext(options: ContextOptions): Context {
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random })
     },
+    rateLimitedForMs: () => Math.max(0, heldBackUntilMs - clock.monotonic()),
     async engine() {
       if (parts.engine !== undefined) return parts.engine
       const { createPreviewProcess } = await import('./local-service.js')

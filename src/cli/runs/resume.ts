@@ -1,6 +1,7 @@
 /** The command that resumes with a run, as it is to be typed. */
 import type { Globals } from '../flags/globals.js'
 
+/** As one word of a shell. */
 export const quoted = (word: string): string =>
   /^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-') ? word : `'${word.replaceAll("'", `'\\''`)}'`
 

@@ -13,6 +13,8 @@ import {
 } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { createServer as createTlsServer } from 'node:tls'
 import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Clock } from '../../src/host/clock.js'
@@ -433,6 +435,72 @@ describe('an answer that is not wanted', () => {
     })
     const response = await newNetwork().fetch(get(url))
     expect([response.status, await readText(response, 100)]).toEqual([200, 'the answer'])
+  })
+})
+
+/** Sends the pieces one at a time, so that each is read by itself. */
+async function writeApart(socket: Duplex, pieces: readonly string[]): Promise<void> {
+  for (const piece of pieces) {
+    socket.write(piece)
+    await turn()
+    await turn()
+  }
+}
+
+describe('a 100 Continue that nobody asked for', () => {
+  const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const WITH_HEADERS = 'HTTP/1.1 100 Go on\r\nDate: today\r\nContent-Length: 5\r\n\r\n'
+  const CREATED = 'HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok'
+
+  it.each([
+    ['before the answer', [CONTINUE, CREATED]],
+    ['in one read with the answer', [CONTINUE + CREATED]],
+    ['three times', [CONTINUE, CONTINUE + CONTINUE, CREATED]],
+    ['with headers', [WITH_HEADERS, CREATED]],
+    ['byte by byte', [...WITH_HEADERS, ...CREATED]],
+    ['between other interim responses', ['HTTP/1.1 102 Processing\r\n\r\n', CONTINUE, CREATED]],
+  ])('%s is skipped, and the connection is kept', async (_, pieces) => {
+    let connections = 0
+    const url = await serveRaw((socket) => {
+      connections++
+      socket.on('data', () => void writeApart(socket, pieces))
+    })
+    const network = newNetwork()
+    for (const request of [post(url), post(url), get(url, { fresh: true })]) {
+      const response = await network.fetch(request)
+      expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
+      await turn()
+    }
+    expect(connections).toBe(1)
+  })
+
+  it('is skipped on the first connection of a network through a proxy, also when the proxy sends one', async () => {
+    const proxy = await serveRaw((socket) => {
+      const established = [CONTINUE, 'HTTP/1.1 200 Connection Established\r\n\r\n']
+      socket.on('data', (chunk) => {
+        const isTunnel = chunk.toString().startsWith('CONNECT')
+        void writeApart(socket, isTunnel ? established : [CONTINUE, CREATED])
+      })
+    })
+    const response = await newNetwork({ env: { HTTP_PROXY: proxy } }).fetch(post('http://api.test/'))
+    expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
+  })
+
+  it('is skipped over TLS', async ({ skip }) => {
+    const certificate = selfSigned()
+    if (certificate === undefined) return skip('no openssl')
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const server = createTlsServer(certificate, (socket) => {
+      socket.once('data', () => void writeApart(socket, [CONTINUE, CREATED]))
+    })
+    const response = await newNetwork().fetch(post(`https://localhost:${await listening(server)}/`))
+    expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
+  })
+
+  it('and nothing more is a lost answer', async () => {
+    const url = await serveRaw((socket) => socket.once('data', () => socket.end(CONTINUE)))
+    expect((await failure(newNetwork().fetch(post(url)))).sent).toBe(true)
   })
 })
 

@@ -13,6 +13,10 @@ import { HttpFailure, type HttpRequest, type HttpResponse } from './http.js'
 export const CONNECT_TIMEOUT_MS = 10_000
 /** From the last byte sent to the head of the response, and between two chunks of a body. */
 export const SILENCE_TIMEOUT_MS = 60_000
+/** For an answer to arrive after the process was suspended. */
+export const GRACE_AFTER_SUSPENSION_MS = 10_000
+/** A timeout that comes later than this was held up by a suspension. */
+const MAX_LATENESS_MS = 2_000
 const CHUNK_BYTES = 65_536
 /** Of up to 64 KiB. When as many wait for their reader, the connection is paused. */
 const MAX_WAITING_CHUNKS = 8
@@ -21,7 +25,7 @@ const MAX_WAITING_CHUNKS = 8
 export const exchange = (
   request: HttpRequest,
   dispatcher: Dispatcher,
-  clock: Pick<Clock, 'alarm'>,
+  clock: Pick<Clock, 'alarm' | 'monotonic'>,
 ): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const { signal } = request
@@ -150,16 +154,21 @@ async function* chunksOf(body: Uint8Array, onMove: () => void): AsyncGenerator<U
   onMove()
 }
 
-function createTimer(clock: Pick<Clock, 'alarm'>, ms: number, onTimeout: () => void) {
+/** The time in which the process was suspended counts as one timeout at most: then there is a grace period. */
+function createTimer(clock: Pick<Clock, 'alarm' | 'monotonic'>, ms: number, onTimeout: () => void) {
   let disarm: Disarm = () => {}
+  function start(durationMs: number): void {
+    const dueMs = clock.monotonic() + durationMs
+    disarm()
+    disarm = clock.alarm(durationMs, () => {
+      const isLate = clock.monotonic() - dueMs > MAX_LATENESS_MS
+      if (isLate) start(GRACE_AFTER_SUSPENSION_MS)
+      else onTimeout()
+    })
+  }
   return {
-    restart(): void {
-      disarm()
-      disarm = clock.alarm(ms, onTimeout)
-    },
-    stop(): void {
-      disarm()
-    },
+    restart: () => start(ms),
+    stop: () => disarm(),
   }
 }
 

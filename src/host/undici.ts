@@ -21,7 +21,7 @@ export interface Network {
 
 export interface NetworkOptions {
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
   /** Resolves host names, and may refuse one. Not called for IP addresses. */
   readonly lookup?: LookupFunction
 }

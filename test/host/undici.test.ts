@@ -18,7 +18,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Clock } from '../../src/host/clock.js'
-import { SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
+import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
 import { HttpFailure, type HttpRequest, type HttpResponse, readText } from '../../src/host/http.js'
 import { createNetwork, type Network, type NetworkOptions } from '../../src/host/undici.js'
 import { createManualClock } from '../support/clock.js'
@@ -252,6 +252,24 @@ describe('perhaps sent', () => {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
+/** The time of a process that was suspended: alarms that became due meanwhile ring afterwards. */
+function suspendedClock() {
+  let nowMs = 0
+  const alarms = new Set<{ readonly dueMs: number; readonly ring: () => void }>()
+  return {
+    monotonic: () => nowMs,
+    alarm(ms: number, ring: () => void) {
+      const alarm = { dueMs: nowMs + ms, ring }
+      alarms.add(alarm)
+      return () => void alarms.delete(alarm)
+    },
+    wakeAfter(ms: number) {
+      nowMs += ms
+      for (const alarm of [...alarms]) if (alarm.dueMs <= nowMs && alarms.delete(alarm)) alarm.ring()
+    },
+  }
+}
+
 /** Tells how many alarms are set. */
 function countingClock() {
   const clock = createManualClock()
@@ -268,6 +286,7 @@ function countingClock() {
   }
   return {
     alarm,
+    monotonic: clock.monotonic,
     advance: clock.advance,
     get alarms() {
       return alarms
@@ -397,6 +416,29 @@ describe('60 s of silence', () => {
     stop.abort(reason)
     await expect(readText(response, 64 * 1_048_576)).rejects.toBe(reason)
     expect(clock.alarms).toBe(0)
+  })
+
+  it('that a suspension held up leave 10 s more for the answer', async () => {
+    const clock = suspendedClock()
+    const heard = awaited<() => void>()
+    const { url } = await serve((_, response) => heard.resolve(() => response.end('late')))
+    const asked = newNetwork({ clock }).fetch(post(url))
+    const answer = await heard.promise
+    clock.wakeAfter(SILENCE_TIMEOUT_MS + 15_000)
+    answer()
+    const response = await asked
+    expect(await readText(response, 100)).toBe('late')
+  })
+
+  it('end the request when nothing comes after a suspension either', async () => {
+    const clock = suspendedClock()
+    const heard = awaited<void>()
+    const { url } = await serve(() => heard.resolve())
+    const failed = failure(newNetwork({ clock }).fetch(post(url)))
+    await heard.promise
+    clock.wakeAfter(SILENCE_TIMEOUT_MS + 15_000)
+    clock.wakeAfter(GRACE_AFTER_SUSPENSION_MS)
+    expect(await failed).toMatchObject({ sent: true, message: 'nothing moved for 60 s' })
   })
 
   it('after an answer that was read whole are nobody’s business', async () => {

@@ -1,6 +1,6 @@
 /** Turns error answers into `RushesError`s, by the table of codes, else by the HTTP status. */
 import { OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
-import { type HttpFailure, type HttpResponse, readText } from '../host/http.js'
+import { type HttpFailure, type HttpResponse, receiveText } from '../host/http.js'
 import { parseErrorBody } from '../protocol/parse.js'
 import { type Problem, problemByStatus, problemOf } from '../protocol/problems.js'
 import { printable, shortened } from '../protocol/text.js'
@@ -15,31 +15,41 @@ export interface Answer {
   readonly retryAfter: string | undefined
 }
 
+export interface ReceivedAnswer {
+  readonly answer: Answer
+  /** Why the body is not whole. */
+  readonly failure?: unknown
+}
+
 /**
- * Reads an answer to its end. `redact` takes secrets out of it: some services echo the request in their errors, and
- * errors end up in logs. Throws `BodyTooLarge` or `HttpFailure`.
+ * Reads an answer as far as it arrives. `redact` removes secrets from it: some services echo the request in their errors, and
+ * errors end up in logs.
  */
-export async function readAnswer(response: HttpResponse, redact?: Redact): Promise<Answer> {
+export async function receiveAnswer(
+  response: HttpResponse,
+  redact: Redact = (text) => text,
+): Promise<ReceivedAnswer> {
+  const location = response.header('location')
+  const { text, failure } = await receiveText(response, MAX_ANSWER_BYTES)
   return {
-    ...headOf(response, redact),
-    text: (redact ?? unchanged)(await readText(response, MAX_ANSWER_BYTES)),
+    failure,
+    answer: {
+      status: response.status,
+      location: location === undefined ? undefined : redact(location),
+      retryAfter: response.header('retry-after'),
+      text: redact(text),
+    },
   }
+}
+
+/** A whole answer. Throws `BodyTooLarge`, `HttpFailure` or the reason of the request's signal. */
+export async function readAnswer(response: HttpResponse, redact?: Redact): Promise<Answer> {
+  const { answer, failure } = await receiveAnswer(response, redact)
+  if (failure !== undefined) throw failure
+  return answer
 }
 
 export type Redact = (text: string) => string
-
-const unchanged: Redact = (text) => text
-
-/** What is known of an answer before its body has arrived. */
-export function headOf(response: HttpResponse, redact: Redact = unchanged): Answer {
-  const location = response.header('location')
-  return {
-    status: response.status,
-    location: location === undefined ? undefined : redact(location),
-    retryAfter: response.header('retry-after'),
-    text: '',
-  }
-}
 
 /**
  * Missing and unknown codes fall back to the status; a 404 means a missing run only when its code says so. The codes of

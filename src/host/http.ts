@@ -51,19 +51,37 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
-/** The whole body as text. Throws `BodyTooLarge` as soon as it exceeds `maxBytes`. */
-export async function readText(response: HttpResponse, maxBytes: number): Promise<string> {
+export interface ReceivedText {
+  readonly text: string
+  /** Why this is not the whole body: `BodyTooLarge`, an `HttpFailure`, or the reason of the request's signal. */
+  readonly failure?: unknown
+}
+
+/** The body as text, as far as it arrived. */
+export async function receiveText(response: HttpResponse, maxBytes: number): Promise<ReceivedText> {
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of response.body) {
-    bytes += chunk.byteLength
-    if (bytes > maxBytes) {
-      response.discard()
-      throw new BodyTooLarge(`the answer is larger than ${maxBytes} bytes`)
+  const text = () => Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8')
+  try {
+    for await (const chunk of response.body) {
+      chunks.push(chunk)
+      bytes += chunk.byteLength
+      if (bytes > maxBytes) {
+        response.discard()
+        return { text: text(), failure: new BodyTooLarge(`the response is larger than ${maxBytes} bytes`) }
+      }
     }
-    chunks.push(chunk)
+    return { text: text() }
+  } catch (failure) {
+    return { text: text(), failure }
   }
-  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** The whole body as text. Throws `BodyTooLarge` as soon as it exceeds `maxBytes`. */
+export async function readText(response: HttpResponse, maxBytes: number): Promise<string> {
+  const { text, failure } = await receiveText(response, maxBytes)
+  if (failure !== undefined) throw failure
+  return text
 }
 
 /** Whether a host name always means this machine. */

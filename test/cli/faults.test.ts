@@ -57,7 +57,7 @@ describe('a create', () => {
     async (kind) => {
       const { code, stderr, fetch } = await tried([`create:nonsense:${kind}`])
       expect(code).toBe(13)
-      expect(stderr).toContain('accepted the run (201), but its answer holds no id')
+      expect(stderr).toContain('accepted the run (201), but the response contains no run id')
       expect(stderr).toContain(
         { html: 'Please sign in', text: 'OK', empty: '(empty)', list: '[]', object: '"ok"' }[kind],
       )

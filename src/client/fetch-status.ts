@@ -55,7 +55,11 @@ async function request(engine: StatusEngine, id: string, signal?: AbortSignal): 
   } catch (error) {
     // The reason of an abort may be a RushesError too; it is not the service's trouble.
     if (signal?.aborted) throw signal.reason
-    if (error instanceof RushesError) return trouble(error.with({ runId: id }))
+    if (error instanceof RushesError) {
+      const named = error.with({ runId: id })
+      // A setting is wrong: another try would end the same way.
+      return error.code === 'usage' ? { kind: 'final', error: named } : trouble(named)
+    }
     if (error instanceof BodyTooLarge)
       return trouble(badResponse(`The service's answer makes no sense: ${error.message}.`, { runId: id }))
     if (error instanceof HttpFailure)

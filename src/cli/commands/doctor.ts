@@ -41,8 +41,9 @@ async function examineService(ctx: Context, say: (...findings: readonly Finding[
   const { finding, url } = await checkAddress(ctx)
   const proxy = checkProxy(url, ctx.env)
   say(finding, proxy.finding)
-  if (url === undefined) {
-    say(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, 'no address')))
+  if (url === undefined || proxy.finding.status === 'trouble') {
+    const why = url === undefined ? 'no address' : 'the proxy setting is invalid'
+    say(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, why)))
     return
   }
   say(await checkName(url, proxy.isUsed))

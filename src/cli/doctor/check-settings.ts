@@ -1,10 +1,10 @@
 /** Checks the config file, the address and the proxy settings without sending anything. */
 import { existsSync, statSync } from 'node:fs'
 import { isLoopback } from '../../host/http.js'
+import { findProxy, noProxy } from '../../host/proxy.js'
 import type { Context } from '../context/context.js'
 import { asRushesError } from '../process/exit.js'
 import type { Env } from '../process/io.js'
-import { variable } from '../settings/table.js'
 import { type Finding, ok, skipped, trouble, warning } from './finding.js'
 
 export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
@@ -58,17 +58,13 @@ export function checkProxy(
   const unused = (finding: Finding) => ({ finding, isUsed: false })
   if (url === undefined) return unused(skipped('proxy', 'no address'))
   if (isLoopback(url.hostname)) return unused(ok('proxy', 'none: loopback never goes through one'))
-  const value = (name: string) => variable(env, name.toLowerCase()) ?? variable(env, name)
-  const http = value('HTTP_PROXY')
-  const proxy = url.protocol === 'https:' ? (value('HTTPS_PROXY') ?? http) : http
-  if (proxy === undefined) return unused(ok('proxy', 'none'))
-  if (!URL.canParse(proxy))
-    return unused(
-      trouble('proxy', 'the address of the proxy is no address', {
-        advice: 'HTTPS_PROXY is written as http://proxy.example.com:3128.',
-      }),
-    )
-  const noProxy = value('NO_PROXY')
-  const except = noProxy === undefined ? '' : `, but not for ${noProxy}`
-  return { finding: ok('proxy', `${new URL(proxy).host}${except}`), isUsed: true }
+  try {
+    const proxy = findProxy(env, url.protocol)
+    if (proxy === undefined) return unused(ok('proxy', 'none'))
+    const except = noProxy(env) === '' ? '' : `, but not for ${noProxy(env)}`
+    return { finding: ok('proxy', `${proxy.host}${except}`), isUsed: true }
+  } catch (error) {
+    const { message, hint, exitCode } = asRushesError(error)
+    return unused(trouble('proxy', message, { advice: hint, exitCode }))
+  }
 }

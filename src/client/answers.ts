@@ -89,12 +89,18 @@ const saidOtherwise = ({ text }: Answer): string => {
 
 export const badResponse = (what: string, options: RushesErrorOptions = {}): RushesError =>
   new RushesError('bad_response', what, {
-    hint: 'Is the address right, and does this service speak the runs interface? Add --debug to see the exchange.',
+    hint: 'Check the service URL. Add --debug to see the requests and responses.',
     ...options,
   })
 
+/** Bytes that are not HTTP are an answer too, from something that is not the service. */
 export const networkError = (failure: HttpFailure, host: string): RushesError =>
-  new RushesError('network', `${host} could not be reached: ${printable(failure.message)}`, {
-    hint: 'Check the address and the network (a proxy is taken from HTTPS_PROXY), then try again.',
-    cause: failure,
-  })
+  failure.isInvalidHttp
+    ? new RushesError('bad_response', `Invalid response from ${host}: ${printable(failure.message)}.`, {
+        hint: 'Check the address and its port: another kind of server may listen there. For a server with TLS, use https.',
+        cause: failure,
+      })
+    : new RushesError('network', `Could not reach ${host}: ${printable(failure.message)}.`, {
+        hint: 'Check the address and the network (the proxy is read from HTTPS_PROXY), then try again.',
+        cause: failure,
+      })

@@ -71,7 +71,8 @@ async function sendOnce(
   } catch (error) {
     if (!(error instanceof HttpFailure)) throw error
     if (!error.sent) return { kind: 'unconnected', failure: error }
-    return { kind: 'unknown', why: `no response came (${error.message})`, cause: error }
+    const why = error.isInvalidHttp ? error.message : `no response came (${error.message})`
+    return { kind: 'unknown', why, cause: error }
   }
   const { runIdField } = engine
   const { answer, failure } = await receiveAnswer(response, engine.redact)

@@ -5,12 +5,11 @@
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import undiciErrors from 'undici/lib/core/errors.js'
 import { onAbort } from './abort.js'
 import type { Clock, Disarm } from './clock.js'
+import { asHttpFailure } from './failure-text.js'
 import { HttpFailure, type HttpRequest, type HttpResponse } from './http.js'
 
-export const CONNECT_TIMEOUT_MS = 10_000
 /** From the last byte sent to the head of the response, and between two chunks of a body. */
 export const SILENCE_TIMEOUT_MS = 60_000
 /** For an answer to arrive after the process was suspended. */
@@ -36,7 +35,7 @@ export const exchange = (
     let isOver = false
     let failure: { readonly error: unknown } | undefined
     const silence = createTimer(clock, SILENCE_TIMEOUT_MS, () => {
-      const cause = new Error(`nothing moved for ${SILENCE_TIMEOUT_MS / 1_000} s`)
+      const cause = new Error(`no response for ${SILENCE_TIMEOUT_MS / 1_000} s`)
       stop(new HttpFailure(cause.message, { sent, cause }))
     })
     const forget = onAbort(signal, () => stop(signal?.reason))
@@ -80,8 +79,7 @@ export const exchange = (
       // Undefined while undici has no connection: `onRequestStart` aborts it then.
       controller?.abort(error instanceof Error ? error : new Error(String(error)))
     }
-    const failed = (error: unknown) =>
-      fail(new HttpFailure(describe(error), { sent, code: codeOf(error), cause: error }))
+    const failed = (error: unknown) => fail(asHttpFailure(error, sent))
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(started) {
         controller = started
@@ -170,22 +168,4 @@ function createTimer(clock: Pick<Clock, 'alarm' | 'monotonic'>, ms: number, onTi
     restart: () => start(ms),
     stop: () => disarm(),
   }
-}
-
-/** When every address of a name fails, the error is an AggregateError without a message. */
-const innermost = (error: unknown): unknown =>
-  error instanceof AggregateError && error.errors.length > 0 ? innermost(error.errors[0]) : error
-
-const codeOf = (error: unknown): string | undefined => {
-  const code = (innermost(error) as { code?: unknown } | undefined)?.code
-  return typeof code === 'string' ? code : undefined
-}
-
-function describe(error: unknown): string {
-  const inner = innermost(error)
-  if (inner instanceof undiciErrors.ConnectTimeoutError)
-    return `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`
-  if (codeOf(inner) === 'ENOTFOUND') return 'the name of the host was not found'
-  if (codeOf(inner) === 'ECONNREFUSED') return 'the connection was refused'
-  return inner instanceof Error && inner.message !== '' ? inner.message : String(codeOf(inner) ?? inner)
 }

@@ -29,7 +29,14 @@ export interface HttpResponse {
 /** Sends one request and resolves with the head of the response. Does not follow redirects. Throws `HttpFailure`. */
 export type Fetch = (request: HttpRequest) => Promise<HttpResponse>
 
-/** A request without a response, or with an incomplete one. */
+export interface HttpFailureOptions {
+  readonly sent: boolean
+  readonly code?: string | undefined
+  readonly isInvalidHttp?: boolean
+  readonly cause?: unknown
+}
+
+/** A request without a response, or with an incomplete or invalid one. */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure'
   /**
@@ -39,11 +46,14 @@ export class HttpFailure extends Error {
   readonly sent: boolean
   /** Of the system or of undici, such as ECONNREFUSED. */
   readonly code: string | undefined
+  /** The bytes that came are not HTTP: another kind of server listens there. */
+  readonly isInvalidHttp: boolean
 
-  constructor(message: string, options: { sent: boolean; code?: string | undefined; cause?: unknown }) {
+  constructor(message: string, options: HttpFailureOptions) {
     super(message, { cause: options.cause })
     this.sent = options.sent
     this.code = options.code
+    this.isInvalidHttp = options.isInvalidHttp ?? false
   }
 }
 

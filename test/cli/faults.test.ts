@@ -174,7 +174,7 @@ describe('a wait', () => {
   it.each([
     ['status:500', 8, 'answered 500'],
     ['status:nonsense', 8, 'makes no sense'],
-    ['status:reset', 9, 'could not be reached'],
+    ['status:reset', 9, 'Could not reach'],
     ['status:429', 7, 'answered 429'],
   ])('%s: %d after two minutes and six tries, and how to pick the run up', async (fault, exit, words) => {
     const { code, stderr, tookMs } = await tried([fault])

@@ -348,7 +348,7 @@ describe('edge 10: a 5xx is never sent again', () => {
 describe('edge 11: a lost answer is never asked for again', () => {
   it.each([
     ['a reset', lost()],
-    ['a timeout', new HttpFailure('nothing moved for 60 s', { sent: true })],
+    ['a timeout', new HttpFailure('no response for 60 s', { sent: true })],
   ])('%s', async (_, step) => {
     const { error, requests } = await failing([step])
     expect(error).toMatchObject({ code: 'submission_unknown', exitCode: 13, httpStatus: undefined })

@@ -169,7 +169,7 @@ describe('certainly not sent', () => {
     expect(error).toMatchObject({
       sent: false,
       code: 'ENOTFOUND',
-      message: 'the name of the host was not found',
+      message: 'the host name was not found',
     })
   })
 
@@ -179,21 +179,25 @@ describe('certainly not sent', () => {
     let requests = 0
     const port = await listening(createHttpsServer(certificate, () => requests++))
     const error = await failure(newNetwork().fetch(post(`https://localhost:${port}/`)))
-    expect(error).toMatchObject({ sent: false, code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    expect(error).toMatchObject({
+      sent: false,
+      code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+      message: 'the certificate is not trusted (self-signed certificate)',
+    })
     expect(requests).toBe(0)
   })
 
   it('TLS with a server that speaks none', async () => {
     const url = await serveRaw((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
     const error = await failure(newNetwork().fetch(post(url.replace('http:', 'https:'))))
-    expect(error.sent).toBe(false)
+    expect(error).toMatchObject({ sent: false, message: 'the server does not use TLS' })
   })
 
   it('a proxy that refuses the tunnel', async () => {
     const proxy = await createProxy({ refuse: true })
     const network = newNetwork({ env: { HTTPS_PROXY: proxy.url } })
     const error = await failure(network.fetch(post('https://api.test/')))
-    expect(error.sent).toBe(false)
+    expect(error).toMatchObject({ sent: false, message: 'the proxy refused the connection (403)' })
     expect(proxy.asked).toEqual(['CONNECT api.test:443'])
   })
 })
@@ -201,17 +205,58 @@ describe('certainly not sent', () => {
 describe('perhaps sent', () => {
   it('a connection reset after the request was read', async () => {
     const url = await serveRaw((socket) => socket.once('data', () => socket.resetAndDestroy()))
-    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({ sent: true, code: 'ECONNRESET' })
+    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({
+      sent: true,
+      code: 'ECONNRESET',
+      isInvalidHttp: false,
+      message: 'the connection was reset',
+    })
   })
 
   it('a connection closed without an answer', async () => {
     const url = await serveRaw((socket) => socket.once('data', () => socket.end()))
-    expect((await failure(newNetwork().fetch(post(url)))).sent).toBe(true)
+    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({
+      sent: true,
+      isInvalidHttp: false,
+      message: 'the connection was closed',
+    })
   })
 
-  it('an answer that is no HTTP', async () => {
-    const url = await serveRaw((socket) => socket.once('data', () => socket.end('hello\r\n\r\n')))
-    expect((await failure(newNetwork().fetch(post(url)))).sent).toBe(true)
+  it.each<[string, (socket: Socket) => void]>([
+    ['a line of text', (socket) => socket.once('data', () => socket.end('hello\r\n\r\n'))],
+    ['an SSH banner, before anything was asked', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n')],
+    [
+      'a TLS alert',
+      (socket) => socket.once('data', () => socket.end(Buffer.from([0x15, 3, 1, 0, 2, 2, 70]))),
+    ],
+    [
+      'an invalid header',
+      (socket) => socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n')),
+    ],
+    [
+      'another protocol',
+      (socket) =>
+        socket.once('data', () =>
+          socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+        ),
+    ],
+  ])('an answer that is not HTTP: %s', async (_, answer) => {
+    const url = await serveRaw(answer)
+    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({
+      sent: true,
+      isInvalidHttp: true,
+      message: 'the response is not valid HTTP',
+    })
+  })
+
+  it('an answer whose headers are too large', async () => {
+    const url = await serveRaw((socket) => {
+      socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`))
+    })
+    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({
+      isInvalidHttp: true,
+      message: 'the headers of the response are too large',
+    })
   })
 
   it('a connection reset amid the body of the request', async () => {
@@ -354,7 +399,7 @@ describe('60 s of silence', () => {
     const failed = failure(newNetwork({ clock }).fetch(post(url)))
     await heard.promise
     await clock.advance(SILENCE_TIMEOUT_MS)
-    expect(await failed).toMatchObject({ sent: true, message: 'nothing moved for 60 s' })
+    expect(await failed).toMatchObject({ sent: true, message: 'no response for 60 s' })
   })
 
   it('of a proxy that never answers CONNECT end the request: certainly not sent', async () => {
@@ -366,7 +411,7 @@ describe('60 s of silence', () => {
     )
     await heard.promise
     await clock.advance(SILENCE_TIMEOUT_MS)
-    expect(await failed).toMatchObject({ sent: false, message: 'nothing moved for 60 s' })
+    expect(await failed).toMatchObject({ sent: false, message: 'no response for 60 s' })
   })
 
   it('amid a body end the reading, and every chunk winds the alarm up again', async () => {
@@ -390,7 +435,7 @@ describe('60 s of silence', () => {
     }
     const failed = failure(body.next())
     await clock.advance(SILENCE_TIMEOUT_MS)
-    expect(await failed).toMatchObject({ sent: true, message: 'nothing moved for 60 s' })
+    expect(await failed).toMatchObject({ sent: true, message: 'no response for 60 s' })
   })
 
   it('are none while nobody takes what is there, and the sender is held back meanwhile', async () => {
@@ -438,7 +483,7 @@ describe('60 s of silence', () => {
     await heard.promise
     clock.wakeAfter(SILENCE_TIMEOUT_MS + 15_000)
     clock.wakeAfter(GRACE_AFTER_SUSPENSION_MS)
-    expect(await failed).toMatchObject({ sent: true, message: 'nothing moved for 60 s' })
+    expect(await failed).toMatchObject({ sent: true, message: 'no response for 60 s' })
   })
 
   it('after an answer that was read whole are nobody’s business', async () => {

@@ -57,7 +57,7 @@ export async function checkConnection(ctx: Context, fetch: Fetch, url: URL): Pro
       isReached: false,
       findings: [
         trouble('connection', `${url.host} could not be reached: ${error.message}`, {
-          exitCode: EXIT.network,
+          exitCode: error.isInvalidHttp ? EXIT.serviceBroken : EXIT.network,
           advice: adviceFor(error.code ?? ''),
         }),
         skipped('clock', 'no answer'),

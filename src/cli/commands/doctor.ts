@@ -1,7 +1,7 @@
 /** `rushes doctor`: checks settings, network, key and disk. Changes nothing and costs nothing. */
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { printable } from '../../protocol/text.js'
+import { onOneLine, printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { checkConnection, checkKey, checkName } from '../doctor/check-network.js'
 import { checkAddress, checkConfig, checkProxy } from '../doctor/check-settings.js'
@@ -56,7 +56,7 @@ const LABELS = { ok: 'ok', warning: 'warning', trouble: 'trouble', skipped: '-' 
 
 function print({ out }: Context, { check, status, message, advice }: Finding): void {
   if (out.mode.json) {
-    out.json({ check, status, message, advice: advice ?? null })
+    out.json({ check, status, message, advice: advice === undefined ? null : onOneLine(advice) })
     return
   }
   const { green, yellow, red, dim } = out.style.out

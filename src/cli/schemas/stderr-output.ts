@@ -6,7 +6,7 @@ export const ERROR_SCHEMA = record('One line for each error.', {
   error: record('what went wrong', {
     code: text('stable: of the service where it sent one, else one of the list of docs/exit-codes.md'),
     message: text('for people; it may change'),
-    hint: orNull(text('what to do next; lines')),
+    hint: orNull(text('what to do next, on one line')),
     http_status: orNull(integer('of the answer that told of it')),
     exit_code: {
       description: 'what the command ends with if this is its only error',

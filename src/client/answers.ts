@@ -84,7 +84,7 @@ export const isRateLimited = (answer: Answer): boolean =>
 
 const saidOtherwise = ({ text }: Answer): string => {
   const body = shortened(printable(text).trim(), 120)
-  return body === '' ? 'no explanation' : body
+  return body === '' ? 'no message' : body
 }
 
 export const badResponse = (what: string, options: RushesErrorOptions = {}): RushesError =>

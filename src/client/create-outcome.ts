@@ -40,18 +40,20 @@ export type CreateOutcome =
 export interface AnswerReading {
   readonly answer: Answer
   readonly runIdField?: string | undefined
-  /** For an answer whose body broke off: the values in it that arrived whole, and the reason. */
-  readonly torn?: { readonly body: unknown; readonly failure: unknown }
+  /** The values that arrived whole, in a body that did not. */
+  readonly tornBody?: unknown
+  /** Why the body broke off. */
+  readonly failure?: unknown
 }
 
 /** The outcome of an answer. A status says by itself that a create was refused; a 201 is accepted when its id arrived. */
-export function outcomeOfAnswer({ answer, runIdField, torn }: AnswerReading): CreateOutcome {
+export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: AnswerReading): CreateOutcome {
   const { status, text, location } = answer
   if (status === 201) {
     const parsed = parseJson(text)
-    const id = findRunId({ body: parsed.ok ? parsed.value : torn?.body, location, runIdField })
+    const id = findRunId({ body: parsed.ok ? parsed.value : tornBody, location, runIdField })
     return id === undefined
-      ? { kind: 'nameless', text, failure: torn?.failure }
+      ? { kind: 'nameless', text, failure }
       : { kind: 'accepted', id, body: parsed.ok ? parsed.value : null }
   }
   if (status >= 300 && status < 400) return { kind: 'redirected', answer }
@@ -60,10 +62,10 @@ export function outcomeOfAnswer({ answer, runIdField, torn }: AnswerReading): Cr
   const said = printable(parseErrorBody(text).message ?? '')
   return {
     kind: 'unknown',
-    why: `the service answered ${status}${said === '' ? '' : ` (${shortened(said, 120)})`}, which does not say whether it accepted the run`,
+    why: `the service answered ${status}${said === '' ? '' : ` (${shortened(said, 120)})`}, which does not show whether it accepted the run`,
     httpStatus: status,
     text,
-    cause: torn?.failure,
+    cause: failure,
   }
 }
 
@@ -120,10 +122,10 @@ const notCreated = (error: RushesError): RushesError =>
 /** A create does not follow redirects, which would send the prompt to another address. */
 const redirected = ({ status, location }: Answer, host: string): RushesError =>
   badResponse(
-    `${host} answered the create with a redirect (${status}${location === undefined ? '' : ` to ${shortened(printable(location), 120)}`}), which is not followed. No run was created.`,
+    `${host} answered the create with a redirect (${status}${location === undefined ? '' : ` to ${shortened(printable(location), 120)}`}). Redirects are not followed. No run was created.`,
     {
       httpStatus: status,
-      hint: 'Set the address that the service really has: --base-url, RUSHES_BASE_URL or rushes config set baseUrl.',
+      hint: 'Set the service URL to the address after the redirect: --base-url, RUSHES_BASE_URL or rushes config set baseUrl.',
     },
   )
 
@@ -131,10 +133,14 @@ export const outcomeUnknown = (
   why: string,
   options: { httpStatus?: number | undefined; cause?: unknown } = {},
 ): RushesError =>
-  new RushesError('submission_unknown', `The run was sent, but ${why}. A run may exist and cost money.`, {
-    hint: "Do not simply send it again: look in the account's list of runs first.",
-    ...options,
-  })
+  new RushesError(
+    'submission_unknown',
+    `The create request was sent, but ${why}. A run may exist and cost money.`,
+    {
+      hint: "Do not send it again before you have looked in the account's list of runs.",
+      ...options,
+    },
+  )
 
 function nameless({ text, failure }: Extract<CreateOutcome, { kind: 'nameless' }>): RushesError {
   const [problem, what] =

@@ -3,6 +3,7 @@ import type { Clock } from '../host/clock.js'
 import { BodyTooLarge, type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { retry } from '../host/retry.js'
 import type { ModelInput } from '../protocol/models.js'
+import { parseJson } from '../protocol/parse.js'
 import { createRunUrl } from '../protocol/routes.js'
 import { receiveAnswer } from './answers.js'
 import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
@@ -74,14 +75,23 @@ async function sendOnce(
     const why = error.isInvalidHttp ? error.message : `no response came (${error.message})`
     return { kind: 'unknown', why, cause: error }
   }
-  const { runIdField } = engine
   const { answer, failure } = await receiveAnswer(response, engine.redact)
-  if (failure === undefined) return outcomeOfAnswer({ answer, runIdField })
-  const { parseTornJson } = await import('../protocol/torn-json.js')
-  const outcome = outcomeOfAnswer({ answer, runIdField, torn: { body: parseTornJson(answer.text), failure } })
+  const outcome = outcomeOfAnswer({
+    answer,
+    runIdField: engine.runIdField,
+    tornBody: answer.status === 201 ? await tornBodyOf(answer.text) : undefined,
+    failure,
+  })
   // An abort ends the create with its own reason, unless the run is known by now.
-  if (outcome.kind === 'accepted' || isBroken(failure)) return outcome
+  if (failure === undefined || outcome.kind === 'accepted' || isBroken(failure)) return outcome
   throw failure
+}
+
+/** What can be read of a body that is not whole; undefined for one that is. */
+async function tornBodyOf(text: string): Promise<unknown> {
+  if (parseJson(text).ok) return undefined
+  const { parseTornJson } = await import('../protocol/torn-json.js')
+  return parseTornJson(text)
 }
 
 const isBroken = (failure: unknown): boolean =>

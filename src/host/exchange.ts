@@ -49,7 +49,7 @@ export const exchange = (
         controller.resume()
       },
       destroy(error, done) {
-        stop(new Error('the rest is not wanted'))
+        stop(new Error('the rest of the body was discarded'))
         done(error)
       },
     })
@@ -83,7 +83,7 @@ export const exchange = (
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(started) {
         controller = started
-        if (isOver) return started.abort(new Error('no longer wanted'))
+        if (isOver) return started.abort(new Error('the request was aborted'))
         // undici has a connection and writes next; no byte was sent before.
         sent = true
         silence.restart()

@@ -9,7 +9,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection was reset',
   EHOSTDOWN: 'the host is down',
-  EHOSTUNREACH: 'there is no route to the host',
+  EHOSTUNREACH: 'no route to the host',
   ENETUNREACH: 'the network cannot be reached',
   ENOTFOUND: 'the host name was not found',
   EPIPE: 'the connection was closed',
@@ -40,7 +40,7 @@ const codeOf = (error: unknown): string | undefined => {
   return typeof code === 'string' ? code : undefined
 }
 
-/** An unasked 101 has no class of its own. */
+/** undici has no class for a 101 that was not asked for. */
 const isInvalid = (error: unknown): boolean =>
   error instanceof undiciErrors.HTTPParserError ||
   error instanceof undiciErrors.HeadersOverflowError ||

@@ -1,4 +1,4 @@
-/** The proxy that the environment names, checked before undici gets it: undici refuses some values with errors of its own. */
+/** The proxy that the environment names, checked before undici gets it: undici refuses some values with unclear errors. */
 import { usageError } from '../errors.js'
 
 type Env = Readonly<Record<string, string | undefined>>

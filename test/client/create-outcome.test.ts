@@ -160,6 +160,10 @@ describe('edge 3: a 201 that is cut off', () => {
     expect(requests).toHaveLength(1)
   })
 
+  it('is accepted by the id also when the connection ended as if the body were whole', async () => {
+    expect(await sending([{ status: 201, body: '{"id":"r9","sta' }]).result).toEqual({ id: 'r9', body: null })
+  })
+
   it('is accepted with its body when only the end of the connection was wrong', async () => {
     const whole = { id: 'r9', status: 'queued' }
     expect(await sending([{ status: 201, body: whole, cut: true }]).result).toEqual({ id: 'r9', body: whole })
@@ -349,6 +353,10 @@ describe('edge 11: a lost answer is never asked for again', () => {
   it.each([
     ['a reset', lost()],
     ['a timeout', new HttpFailure('no response for 60 s', { sent: true })],
+    [
+      'bytes that are not HTTP',
+      new HttpFailure('the response is not valid HTTP', { sent: true, isInvalidHttp: true }),
+    ],
   ])('%s', async (_, step) => {
     const { error, requests } = await failing([step])
     expect(error).toMatchObject({ code: 'submission_unknown', exitCode: 13, httpStatus: undefined })

@@ -29,13 +29,6 @@ export interface HttpResponse {
 /** Sends one request and resolves with the head of the response. Does not follow redirects. Throws `HttpFailure`. */
 export type Fetch = (request: HttpRequest) => Promise<HttpResponse>
 
-export interface HttpFailureOptions {
-  readonly sent: boolean
-  readonly code?: string | undefined
-  readonly isInvalidHttp?: boolean
-  readonly cause?: unknown
-}
-
 /** A request without a response, or with an incomplete or invalid one. */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure'
@@ -49,7 +42,10 @@ export class HttpFailure extends Error {
   /** The bytes that came are not HTTP: another kind of server listens there. */
   readonly isInvalidHttp: boolean
 
-  constructor(message: string, options: HttpFailureOptions) {
+  constructor(
+    message: string,
+    options: { sent: boolean; code?: string | undefined; isInvalidHttp?: boolean; cause?: unknown },
+  ) {
     super(message, { cause: options.cause })
     this.sent = options.sent
     this.code = options.code

@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
 import { createPlace, type Ended, type Place, type Running, start, until } from './binary.js'
 import { ONE_PIXEL_PNG } from './engines.js'
 
@@ -53,11 +52,6 @@ export async function suspended({
     else answer()
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    program?.kill('SIGCONT')
-    server.closeAllConnections()
-    server.close()
-  })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const outputUrl = `${url}/fox.png`
   const place = createPlace().with({
@@ -66,7 +60,10 @@ export async function suspended({
     RUSHES_IMAGE_MODEL: 'acme/still-1',
   })
   program = start(place, words, { stdin: 'ignore' })
-  return { ...(await program.ended), place, outputUrl, requests }
+  const ended = await program.ended
+  server.closeAllConnections()
+  server.close()
+  return { ...ended, place, outputUrl, requests }
 }
 
 const sendJson = (response: ServerResponse, status: number, body: unknown) =>

@@ -249,8 +249,27 @@ describe('the proxy', () => {
       'p.example:1, except for b.example',
     ],
     ['http://127.0.0.1:1', { HTTP_PROXY: 'http://p.example:1' }, 'none: loopback addresses never use one'],
-    ['https://a.example', { HTTPS_PROXY: ':nonsense' }, 'the proxy URL is not valid'],
+    [
+      'https://a.example',
+      { HTTPS_PROXY: ':nonsense' },
+      'HTTPS_PROXY is not a valid proxy URL: host, port or user name cannot be read.',
+    ],
   ])('%s with %j: %s', (url, env, message) => {
     expect(checkProxy(new URL(url), env).finding.message).toBe(message)
+  })
+
+  it('that is invalid fails its check, and the others continue', async () => {
+    const service = await createCliService()
+    const env = { RUSHES_BASE_URL: 'https://api.example', HTTPS_PROXY: 'http://user:se%cret@p.example' }
+    const { code, lines, statuses } = await examined(service, { env })
+    expect({ code, statuses }).toEqual({
+      code: 2,
+      statuses: {
+        ...WELL,
+        proxy: 'trouble',
+        ...{ dns: 'skipped', connection: 'skipped', clock: 'skipped', key: 'skipped' },
+      },
+    })
+    expect(JSON.stringify(lines)).not.toContain('cret')
   })
 })

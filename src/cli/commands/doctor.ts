@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { KINDS } from '../../protocol/models.js'
-import { printable } from '../../protocol/text.js'
+import { onOneLine, printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { checkConnection, checkKey, checkName } from '../doctor/check-network.js'
 import { checkAddress, checkConfig, checkModel, checkProxy } from '../doctor/check-settings.js'
@@ -43,7 +43,12 @@ async function examineService(ctx: Context, say: (...findings: readonly Finding[
   const { finding, url } = await checkAddress(ctx)
   const proxy = checkProxy(url, ctx.env)
   say(finding, proxy.finding)
-  const why = url === undefined ? 'no address' : proxy.finding.status === 'failed' ? 'no proxy' : undefined
+  const why =
+    url === undefined
+      ? 'no address'
+      : proxy.finding.status === 'failed'
+        ? 'the proxy setting is invalid'
+        : undefined
   if (url === undefined || why !== undefined) {
     say(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, why ?? '')))
     return
@@ -58,7 +63,7 @@ const LABELS = { ok: 'ok', warning: 'warning', failed: 'failed', skipped: '-' } 
 
 function print({ out }: Context, { check, status, message, advice }: Finding): void {
   if (out.mode.json) {
-    out.json({ check, status, message, advice: advice ?? null })
+    out.json({ check, status, message, advice: advice === undefined ? null : onOneLine(advice) })
     return
   }
   const { green, yellow, red, dim } = out.style.out

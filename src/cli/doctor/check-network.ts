@@ -58,10 +58,9 @@ export async function checkConnection(ctx: Context, url: URL): Promise<Reached> 
 function connectionFailed(error: unknown, url: URL): Finding {
   if (error instanceof HttpFailure)
     return failed('connection', `${url.host} cannot be reached: ${error.message}`, {
-      exitCode: EXIT.network,
+      exitCode: error.isInvalidHttp ? EXIT.serviceBroken : EXIT.network,
       advice: adviceFor(error.code ?? ''),
     })
-  // A proxy setting that cannot be used, for example.
   if (!(error instanceof RushesError)) throw error
   return failed('connection', error.message, { exitCode: error.exitCode, advice: error.hint })
 }

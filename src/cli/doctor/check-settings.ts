@@ -1,6 +1,7 @@
 /** Checks the config file, the address and the proxy settings without sending anything. */
 import { existsSync, statSync } from 'node:fs'
 import { isLoopback } from '../../host/http.js'
+import { findProxy, noProxy } from '../../host/proxy.js'
 import type { Kind } from '../../protocol/models.js'
 import { LOCAL_MODELS } from '../../service/local-models.js'
 import type { Context } from '../context/context.js'
@@ -8,7 +9,7 @@ import { asRushesError } from '../process/exit.js'
 import type { Env } from '../process/io.js'
 import { addressHint } from '../settings/address-hint.js'
 import { MODEL_SETTINGS, modelFor } from '../settings/model-settings.js'
-import { SETTINGS, variable } from '../settings/table.js'
+import { SETTINGS } from '../settings/table.js'
 import { type Finding, failed, ok, skipped, warning } from './finding.js'
 
 export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
@@ -53,19 +54,15 @@ export function checkProxy(
   const unused = (finding: Finding) => ({ finding, isUsed: false })
   if (url === undefined) return unused(skipped('proxy', 'no address'))
   if (isLoopback(url.hostname)) return unused(ok('proxy', 'none: loopback addresses never use one'))
-  const value = (name: string) => variable(env, name.toLowerCase()) ?? variable(env, name)
-  const http = value('HTTP_PROXY')
-  const proxy = url.protocol === 'https:' ? (value('HTTPS_PROXY') ?? http) : http
-  if (proxy === undefined) return unused(ok('proxy', 'none'))
-  if (!URL.canParse(proxy))
-    return unused(
-      failed('proxy', 'the proxy URL is not valid', {
-        advice: 'Example: HTTPS_PROXY=http://proxy.example.com:3128',
-      }),
-    )
-  const noProxy = value('NO_PROXY')
-  const except = noProxy === undefined ? '' : `, except for ${noProxy}`
-  return { finding: ok('proxy', `${new URL(proxy).host}${except}`), isUsed: true }
+  try {
+    const proxy = findProxy(env, url.protocol)
+    if (proxy === undefined) return unused(ok('proxy', 'none'))
+    const except = noProxy(env) === '' ? '' : `, except for ${noProxy(env)}`
+    return { finding: ok('proxy', `${proxy.host}${except}`), isUsed: true }
+  } catch (error) {
+    const { message, hint, exitCode } = asRushesError(error)
+    return unused(failed('proxy', message, { advice: hint, exitCode }))
+  }
 }
 
 /** The form of the model's name; whether the service has it is known only after a create. */

@@ -1,9 +1,16 @@
 /** The command that resumes with a run, as it is to be typed. */
+import { printable } from '../../protocol/text.js'
 import type { Globals } from '../flags/globals.js'
 
 /** As one word of a shell. */
-export const quoted = (word: string): string =>
-  /^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-') ? word : `'${word.replaceAll("'", `'\\''`)}'`
+export const quoted = (word: string): string => {
+  if (/^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-')) return word
+  return printable(word) === word ? `'${word.replaceAll("'", `'\\''`)}'` : ansiQuoted(word)
+}
+
+/** For bash, zsh and ksh: the bytes of a word with characters that are not printed. */
+const ansiQuoted = (word: string): string =>
+  `$'${[...Buffer.from(word)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}'`
 
 export interface WayBack {
   readonly globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>

@@ -2,7 +2,7 @@
 
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { describeReason, errorCode } from './system-error.js'
+import { describeError, errorCode } from './system-error.js'
 
 export { errorCode } from './system-error.js'
 
@@ -42,7 +42,7 @@ export function reasonUnwritable(folder: string): string | undefined {
       accessSync(existing, constants.W_OK | constants.X_OK)
       return undefined
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT' || dirname(existing) === existing) return describeReason(error)
+      if (errorCode(error) !== 'ENOENT' || dirname(existing) === existing) return describeError(error)
     }
   }
 }

@@ -38,6 +38,18 @@ export function makeFolders(path: string, mode?: number): void {
   }
 }
 
+const UNWRITABLE: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOTDIR: 'a part of the path is not a directory',
+}
+
+const describeUnwritable = (folder: string, error: unknown): string => {
+  const words = UNWRITABLE[errorCode(error) ?? '']
+  return words === undefined ? messageOf(error) : `${folder}: ${words}`
+}
+
 /** Why no file can be created in a folder, which may not exist yet; undefined when one can. An early check only. */
 export function reasonUnwritable(folder: string): string | undefined {
   for (let existing = resolve(folder); ; existing = dirname(existing)) {
@@ -45,7 +57,8 @@ export function reasonUnwritable(folder: string): string | undefined {
       accessSync(existing, constants.W_OK | constants.X_OK)
       return undefined
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT' || dirname(existing) === existing) return messageOf(error)
+      if (errorCode(error) !== 'ENOENT' || dirname(existing) === existing)
+        return describeUnwritable(existing, error)
     }
   }
 }

@@ -12,18 +12,19 @@ export interface CommandRow {
 export const COMMANDS: readonly CommandRow[] = [
   {
     name: 'run',
-    about: 'create a run, wait for it, print or download what came out',
+    about: 'create runs, wait for them, print or download the results',
     load: () => import('./run.js'),
   },
-  { name: 'status', about: 'one look at each run', load: () => import('./status.js') },
+  { name: 'status', about: 'show the current status of runs', load: () => import('./status.js') },
   { name: 'wait', about: 'wait for runs that were created earlier', load: () => import('./wait.js') },
   {
     name: 'download',
-    about: 'fetch the outputs of finished runs again',
+    about: 'download the outputs of finished runs again',
     load: () => import('./download.js'),
   },
-  { name: 'list', about: 'the runs this machine knows', load: () => import('./list.js') },
-  { name: 'forget', about: 'drop unconfirmed rows from the journal', load: () => import('./forget.js') },
+  { name: 'list', about: 'list the runs created on this machine', load: () => import('./list.js') },
+  { name: 'show', about: 'show everything known of one run', load: () => import('./show.js') },
+  { name: 'forget', about: 'remove runs from the journal', load: () => import('./forget.js') },
   {
     name: 'batch',
     about: 'make what is missing or stale of a manifest, and nothing else',

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Client, RateLimiter } from '../../client/index.js'
-import type { Downloader } from '../../download/index.js'
+import type { DownloadedFile, Downloader } from '../../download/index.js'
 import { type RushesError, usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
@@ -44,12 +44,14 @@ export interface Connection {
   readonly client: Client
   /** For output URLs: no key, no limit. */
   readonly fetch: Fetch
+  /** Under `--local`: the files behind the outputs of a run, in the data folder. */
+  localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
 }
 
 export interface ConnectOptions {
   /** Settings that the command already misses; reported together with those that the connection misses. */
   readonly missing?: readonly Missing[]
-  /** Under `--local`: whether this process renders what is queued. */
+  /** Under `--local`: whether this process renders the runs that it waits for. */
   readonly render?: boolean
 }
 
@@ -73,6 +75,8 @@ export interface Context extends Io {
   /** The journal for commands that work without it; throws `usage` for a newer format alone. */
   recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
+  /** This context with `--local`. Its streams, files and closing are shared. */
+  withLocal(): Context
   /** The network, without a key. */
   fetch(): Promise<Fetch>
   /** A client for another address and key than those of the settings. */
@@ -83,6 +87,12 @@ export interface Context extends Io {
   close(): Promise<void>
 }
 
+/** What two contexts of one command have in common. */
+interface Shared {
+  readonly closers: (() => Promise<void>)[]
+  readonly journal: () => Promise<Journal>
+}
+
 export interface ContextOptions extends Io {
   readonly globals: Globals
   readonly out: Output
@@ -90,7 +100,7 @@ export interface ContextOptions extends Io {
   readonly parts?: Parts
 }
 
-export function createContext(options: ContextOptions): Context {
+export function createContext(options: ContextOptions, shared?: Shared): Context {
   const { env, globals, out, interrupts, parts = {} } = options
   const clock = parts.clock ?? systemClock
   const random = parts.random ?? Math.random
@@ -98,9 +108,9 @@ export function createContext(options: ContextOptions): Context {
   const config = createConfigFile(folders.config)
   const stateFolder = folders.state
   const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
-  const closers: (() => Promise<void>)[] = []
+  const closers = shared?.closers ?? []
   if (globals.local && globals.baseUrl !== undefined)
-    throw usageError('--local and --base-url exclude each other.', 'Leave one of them out.')
+    throw usageError('--local and --base-url cannot be combined.', 'Leave one of them out.')
 
   const profile = once(() => config.read(profileName))
   const lacking = async (missing: readonly Missing[]): Promise<RushesError> =>
@@ -138,10 +148,12 @@ export function createContext(options: ContextOptions): Context {
     if (opened !== undefined) closers.push(async () => opened.close())
     return opened
   }
-  const journal = once(async () => {
-    const { openStateJournal } = await import('./state.js')
-    return closing(openStateJournal(state))
-  })
+  const journal =
+    shared?.journal ??
+    once(async () => {
+      const { openStateJournal } = await import('./state.js')
+      return closing(openStateJournal(state))
+    })
   const recorder = once(async () => {
     const { createRecorder } = await import('../runs/record.js')
     const common = { address: await ctx.address(), profile: profileName, warn: out.warn }
@@ -150,7 +162,7 @@ export function createContext(options: ContextOptions): Context {
     } catch (error) {
       const { isNewerState, reasonOf } = await import('./state.js')
       if (isNewerState(error)) throw error
-      out.warn(`${reasonOf(error)} What happens here will not be remembered: keep the ids that are printed.`)
+      out.warn(`${reasonOf(error)} rushes will not remember these runs: keep the printed ids.`)
       return createRecorder({ ...common, journal: undefined })
     }
   })
@@ -218,7 +230,28 @@ export function createContext(options: ContextOptions): Context {
       warn: out.warn,
     })
     closers.push(local.close)
-    return { client: await clientFor(local.url, local.apiKey), fetch: await fetch() }
+    return {
+      client: await clientFor(local.url, local.apiKey),
+      fetch: await fetch(),
+      async localFiles(urls) {
+        const found = await Promise.all(
+          urls.map(async (url) => ({ url, file: await local.findOutputFile(url) })),
+        )
+        return found.flatMap(({ url, file }) =>
+          file === undefined
+            ? []
+            : [
+                {
+                  path: file.path,
+                  bytes: file.bytes,
+                  sha256: file.sha256,
+                  url,
+                  content_type: file.contentType,
+                },
+              ],
+        )
+      },
+    }
   }
 
   const ctx: Context = {
@@ -238,6 +271,10 @@ export function createContext(options: ContextOptions): Context {
     clientFor,
     connect: (connectOptions = {}) =>
       globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),
+    withLocal: once(() => {
+      const { baseUrl: _, ...others } = globals
+      return createContext({ ...options, globals: { ...others, local: true } }, { closers, journal })
+    }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random })
@@ -260,8 +297,8 @@ export function createContext(options: ContextOptions): Context {
   return ctx
 }
 
-function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
-  let made: Promise<Result> | undefined
+function once<Result>(make: () => Result): () => Result {
+  let made: Result | undefined
   return () => {
     made ??= make()
     return made

@@ -5,13 +5,15 @@ import type { Kind } from '../../protocol/models.js'
 import { createCommandEngine } from '../../service/engines/command/index.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
-import { createService } from '../../service/index.js'
+import { createService, type OutputFile } from '../../service/index.js'
 import type { Engines } from '../flags/engines.js'
 import type { Env } from '../process/io.js'
 
 export interface LocalService {
   readonly url: string
   readonly apiKey: string
+  /** The file behind one of its output URLs; undefined when it was removed. */
+  findOutputFile(url: string): Promise<OutputFile | undefined>
   close(): Promise<void>
 }
 
@@ -19,6 +21,7 @@ export interface LocalOptions {
   readonly dataFolder: string
   readonly engine: Engine
   readonly clock: Clock
+  /** Whether the runs that the command waits for are rendered. Others stay queued. */
   readonly render: boolean
   readonly env: Env
   warn(message: string): void
@@ -70,9 +73,16 @@ export async function openLocalService({
     log: (line) => warn(sayLogLine(line)),
   })
   try {
+    // What a killed command was rendering is shown as queued.
+    await service.returnAbandonedRuns()
     const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
-    if (render) service.startRendering()
-    return { url, apiKey: service.apiKey ?? '', close: () => service.close() }
+    if (render) service.startRendering('requested')
+    return {
+      url,
+      apiKey: service.apiKey ?? '',
+      findOutputFile: service.findOutputFile,
+      close: () => service.close(),
+    }
   } catch (error) {
     await service.close()
     throw error

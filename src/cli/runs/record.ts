@@ -64,7 +64,7 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
     } catch (error) {
       isLost = true
       warn(
-        `The journal cannot be written (${messageOf(error)}): what happens from here on will not be remembered. Keep the ids that are printed.`,
+        `Cannot write the journal (${messageOf(error)}). This command continues, but rushes will not remember these runs: keep the printed ids.`,
       )
       return undefined
     }

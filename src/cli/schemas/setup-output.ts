@@ -69,6 +69,6 @@ export const CONFIG_GET_SCHEMA = text('The value of the setting.')
 
 export const CONFIG_PATH_SCHEMA = record('Where the config file is, or would be.', { path: text('absolute') })
 
-export const FORGET_SCHEMA = record('One line for each row that was dropped.', {
-  forgotten: text('its key, or the id of a run that the service does not have'),
+export const FORGET_SCHEMA = record('One line for each row that was removed.', {
+  forgotten: text('the run id, or the key of a row without one'),
 })

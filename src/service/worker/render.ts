@@ -14,7 +14,7 @@ export interface RenderOptions {
   readonly engine: Engine
   readonly references: ReferenceLoader
   readonly clock: Pick<Clock, 'sleep'>
-  /** The engine's folder is made here … */
+  /** The engine's folder is created here … */
   readonly workFolder: string
   /** … and moves here when it is complete. */
   readonly outputsFolder: string
@@ -44,7 +44,7 @@ export async function render(
     const token = newToken()
     const outputs: StoredOutput[] = []
     for (const file of files) outputs.push(await measureOutput(folder, file, token))
-    if (outputs.length === 0) throw new Error('The renderer made no output.')
+    if (outputs.length === 0) throw new Error('The renderer created no output.')
     signal.throwIfAborted()
     // `--retain` counts from here, whenever the engine wrote its last file.
     await utimes(folder, new Date(), new Date())
@@ -98,9 +98,9 @@ async function measureOutput(
   token: string,
 ): Promise<StoredOutput> {
   if (basename(name) !== name || name.startsWith('.') || !/^[^\\\u0000-\u001f\u007f]{1,200}$/.test(name))
-    throw new Error('The renderer named an output in a way that is not allowed.')
+    throw new Error('The name of an output of the renderer is not allowed.')
   const path = join(folder, name)
-  if (!(await lstat(path)).isFile()) throw new Error(`The renderer's output ${name} is not a file.`)
+  if (!(await lstat(path)).isFile()) throw new Error(`The output ${name} of the renderer is not a file.`)
   const file = await open(path, 'r+')
   try {
     const hash = createHash('sha256')

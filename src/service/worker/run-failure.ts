@@ -24,7 +24,7 @@ const formatLimit = (ms: number): string =>
 
 export function failureOf(error: unknown): RunFailure {
   const message = isSystemError(error)
-    ? `The service could not make or keep the files (${error.code}).`
+    ? `The service could not write the files (${error.code}).`
     : messageOf(error)
   return {
     code: 'render_failed',
@@ -39,6 +39,6 @@ export function failureOf(error: unknown): RunFailure {
 export function crashLimitFor({ stderrTail }: RendererCrashed): CrashLimit {
   if (stderrTail === '') return CRASH_LIMIT
   const { code, message } = CRASH_LIMIT.failure
-  const withStderr = shortened(`${message} Its last words: ${stderrTail}`, MAX_MESSAGE_LENGTH)
+  const withStderr = shortened(`${message} The end of its stderr: ${stderrTail}`, MAX_MESSAGE_LENGTH)
   return { ...CRASH_LIMIT, failure: { code, message: withStderr } }
 }

@@ -10,7 +10,7 @@ export const CRASH_LIMIT: CrashLimit = {
   crashes: 3,
   failure: {
     code: 'renderer_died',
-    message: 'The renderer died three times while it made this run, so the run was given up.',
+    message: 'The renderer crashed three times on this run.',
   },
 }
 

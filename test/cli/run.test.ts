@@ -127,7 +127,9 @@ describe('run against the service', () => {
     expect(code).toBe(11)
     expect(stderr.match(/: processing/g)).toHaveLength(1)
     expect(stderr.match(/^still waiting for 1 of 1 run/gm)).toHaveLength(4)
-    expect(stderr).toContain('Pick it up with: rushes wait run_')
+    expect(stderr).toMatch(
+      /error: (run_\w+) is still running after 5 min 00 s\.\n {2}Resume with: rushes wait \1\n/,
+    )
   })
 
   it('exits 10 with the reason of a run that failed, and prints its object all the same', async () => {
@@ -161,13 +163,16 @@ describe('what is wrong is said before anything is sent', () => {
       ['--duration', '7', '--aspect-ratio', '16x9', 'fox'],
       /--aspect-ratio.*16:9.*--duration/,
     ],
-    ['no prompt', [], /prompt is missing/],
-    ['a blank prompt', ['  '], /prompt is blank/],
-    ['two prompts', ['fox', '--prompt', 'dog'], /given twice/],
+    ['no prompt', [], /Missing prompt\.\n {2}Example: rushes run video/],
+    ['an empty prompt', ['  '], /prompt is empty/],
+    ['two prompts', ['fox', '--prompt', 'dog'], /More than one prompt was given: the arguments and --prompt/],
     ['two users of standard input', ['-', '-i', '-'], /both read standard input/],
     ['nothing on standard input', ['-'], /gave nothing/],
     ['a reference that is no image', ['fox', '-i', 'package.json'], /not a PNG, JPEG, WebP, GIF or AVIF/],
-    ['a reference that is not there', ['fox', '-i', 'no-such.png'], /cannot be read/],
+    ['a reference that is not there', ['fox', '-i', 'no-such.png'], /no-such\.png: no such file/],
+    ['a reference that is a folder', ['fox', '-i', 'test'], /test is a directory/],
+    ['a prompt file that is not there', ['--prompt-file', 'no.txt'], /no\.txt: no such file/],
+    ['an input that is not there', ['--input', '@no.json'], /no\.json: no such file/],
     ['an input that is no object', ['--input', '[1]'], /not a JSON object/],
     ['a count that is none', ['fox', '-n', '0'], /--count 0/],
     ['an unknown placeholder', ['fox', '-o', 'x-{nam}.mp4'], /name/],

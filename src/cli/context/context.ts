@@ -233,24 +233,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     return {
       client: await clientFor(local.url, local.apiKey),
       fetch: await fetch(),
-      async localFiles(urls) {
-        const found = await Promise.all(
-          urls.map(async (url) => ({ url, file: await local.findOutputFile(url) })),
-        )
-        return found.flatMap(({ url, file }) =>
-          file === undefined
-            ? []
-            : [
-                {
-                  path: file.path,
-                  bytes: file.bytes,
-                  sha256: file.sha256,
-                  url,
-                  content_type: file.contentType,
-                },
-              ],
-        )
-      },
+      localFiles: local.filesOf,
     }
   }
 

@@ -1,19 +1,20 @@
 /** The local service inside this process: HTTP on a loopback port, data in the state folder. */
 import { availableParallelism } from 'node:os'
+import type { DownloadedFile } from '../../download/index.js'
 import type { Clock } from '../../host/clock.js'
 import type { Kind } from '../../protocol/models.js'
 import { createCommandEngine } from '../../service/engines/command/index.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
-import { createService, type OutputFile } from '../../service/index.js'
+import { createService, type Service } from '../../service/index.js'
 import type { Engines } from '../flags/engines.js'
 import type { Env } from '../process/io.js'
 
 export interface LocalService {
   readonly url: string
   readonly apiKey: string
-  /** The file behind one of its output URLs; undefined when it was removed. */
-  findOutputFile(url: string): Promise<OutputFile | undefined>
+  /** The files behind output URLs, in the data folder. */
+  filesOf(urls: readonly string[]): Promise<readonly DownloadedFile[]>
   close(): Promise<void>
 }
 
@@ -80,11 +81,25 @@ export async function openLocalService({
     return {
       url,
       apiKey: service.apiKey ?? '',
-      findOutputFile: service.findOutputFile,
+      filesOf: (urls) => outputFiles(service, urls),
       close: () => service.close(),
     }
   } catch (error) {
     await service.close()
     throw error
   }
+}
+
+async function outputFiles(
+  service: Pick<Service, 'findOutputFile'>,
+  urls: readonly string[],
+): Promise<readonly DownloadedFile[]> {
+  const files: DownloadedFile[] = []
+  for (const url of urls) {
+    const found = await service.findOutputFile(url)
+    if (found === undefined) continue
+    const { path, bytes, sha256, contentType: content_type } = found
+    files.push({ path, bytes, sha256, url, content_type })
+  }
+  return files
 }

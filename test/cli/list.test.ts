@@ -85,7 +85,7 @@ describe('list', () => {
     const service = await createCliService()
     await service.run(RUN)
     addRow(service.home, { address: 'local', id: 'run_local' })
-    const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns: 110 })
+    const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns: 90 })
     const [header = '', ...rows] = stdout.trimEnd().split('\n')
     expect(header.split(/ +/)).toEqual(['RUN', 'STATUS', 'CREATED', 'WHERE', 'PROMPT'])
     expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])

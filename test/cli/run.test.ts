@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { temporaryFolder } from '../support/service.js'
@@ -148,6 +149,75 @@ describe('run against the service', () => {
       run_id: JSON.parse(stdout).id,
     })
     expect(JSON.parse(stderr).error.message).toContain('out of paint')
+  })
+})
+
+describe('more than 20 runs', () => {
+  const TERMINAL = { stdin: true, stderr: true }
+  // Without a spinner, which needs a real terminal.
+  const env = { TERM: 'dumb' }
+  const MANY = ['run', 'image', 'fox', '--no-wait', '-n']
+
+  it.each([
+    ['y\n', 0, 21],
+    ['no\n', 2, 0],
+    ['', 2, 0],
+  ])('are created on a terminal after a question: %j', async (stdin, exit, created) => {
+    const service = await createCliService()
+    const { code, stdout, stderr } = await service.run([...MANY, '21'], { stdin, tty: TERMINAL, env })
+    expect({ code, runs: stdout.split('\n').filter(Boolean).length }).toEqual({ code: exit, runs: created })
+    expect(service.requests).toHaveLength(created)
+    expect(stderr).toContain('Create 21 runs of rushes/preview-image? [y/N] ')
+  })
+
+  it.each([
+    ['--yes', ['21', '--yes'], TERMINAL],
+    ['20 runs', ['20'], TERMINAL],
+    ['a pipe', ['21'], { stderr: true }],
+    ['standard error in a file', ['21'], { stdin: true }],
+    ['--json', ['21', '--json'], TERMINAL],
+  ])('are created without a question with %s', async (_, words, tty) => {
+    const service = await createCliService()
+    const { code, stderr } = await service.run([...MANY, ...words], { tty, env })
+    expect(code).toBe(0)
+    expect(stderr).not.toContain('[y/N]')
+    expect(service.requests).toHaveLength(Number(words[0]))
+  })
+
+  it('are not created when Ctrl-C answers', async () => {
+    const service = await createCliService()
+    const interrupts = createInterrupts()
+    interrupts.interrupt('SIGINT')
+    expect((await service.run([...MANY, '21'], { interrupts, tty: TERMINAL, env })).code).toBe(130)
+    expect(service.requests).toHaveLength(0)
+  })
+})
+
+describe('the last line on a terminal', () => {
+  const tty = { stderr: true }
+  // Without a spinner, whose frames would be on standard error too.
+  const env = { TERM: 'dumb' }
+
+  it('says files and seconds', async () => {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    const one = await service.run(['run', 'image', 'fox', '-o', `${folder}/`], { tty, env })
+    expect(one.stderr).toMatch(/\nDone in \d\.\d s: 1 file \(\d+ B\)\n$/)
+    const two = await service.run(['run', 'image', 'fox', '-n', '2', '-o', `${folder}/`], { tty, env })
+    expect(two.stderr).toMatch(/\n2 of 2 runs done in \d\.\d s: 2 files \(\d+ B\)\n$/)
+    const urls = await service.run(['run', 'image', 'fox'], { tty, env })
+    expect(urls.stderr).toMatch(/\nDone in \d\.\d s\n$/)
+  })
+
+  it.each([
+    ['in a pipe', [], {}],
+    ['with --quiet', ['--quiet'], tty],
+    ['with --json', ['--json'], tty],
+    ['with --no-wait', ['--no-wait'], tty],
+  ])('is missing %s', async (_, words, streams) => {
+    const service = await createCliService()
+    const { stderr } = await service.run(['run', 'image', 'fox', ...words], { tty: streams, env })
+    expect(stderr).not.toMatch(/done/i)
   })
 })
 

@@ -29,7 +29,7 @@ describe.concurrent('a signal while waiting', () => {
       const ended = await waiting.ended
       expect(ended).toMatchObject({ signal, code: null, stdout: '' })
       expect(ended.stderr).toContain(`rushes wait ${id}`)
-      expect(ended.stderr).toMatch(/the run goes on/)
+      expect(ended.stderr).toContain(`Interrupted. ${id} is still running.`)
       const { stdout } = await rushes(place, ['status', id ?? ''])
       expect(stdout).toMatch(/^run_\w+\t(queued|processing)\t\n$/)
     },

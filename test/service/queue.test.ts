@@ -92,6 +92,28 @@ test('its own runs go first, then those it was asked about, then the oldest', as
   expect(pictured(engine)).toEqual(['own 1', 'own 2', 'orphan that is waited for', 'orphan 1', 'orphan 2'])
 })
 
+test('with requested runs only, it renders its own and those that are polled, and leaves the others queued', async () => {
+  const engine = createCommandedEngine()
+  const [gone, here] = await createNeighbours(createCommandedEngine(), engine)
+  if (here === undefined) throw new Error('no neighbour')
+  const left = await create(gone, 'orphan')
+  const wanted = await create(gone, 'orphan that is waited for')
+  await gone.clock.runUntil(gone.service.close())
+  here.service.startRendering('requested')
+  await create(here, 'own')
+  for (let count = 0; count < 2; count++) {
+    while (engine.waiting === 0) await here.clock.runUntil(here.clock.sleep(1_000))
+    engine.finish()
+    expect((await look(here, wanted)).status).toMatch(/queued|processing/)
+  }
+  await here.clock.advance(60_000)
+  expect(pictured(engine)).toEqual(['own', 'orphan that is waited for'])
+  // Asked last: from here on it is waited for.
+  expect((await look(here, left)).status).toBe('queued')
+  while (engine.waiting === 0) await here.clock.runUntil(here.clock.sleep(1_000))
+  expect(pictured(engine)).toEqual(['own', 'orphan that is waited for', 'orphan'])
+})
+
 test('a process that shows no sign of life loses its runs after 30 s, and its late result does not count', async () => {
   const frozen = createCommandedEngine()
   const one = await createTestService({ engine: frozen, ephemeralKey: true })
@@ -123,7 +145,7 @@ test('a run whose renderer dies is tried again, and given up after the third dea
   const id = await create(service)
   expect(await ended(service, id)).toMatchObject({
     status: 'failed',
-    error: { code: 'renderer_died', message: expect.stringMatching(/died three times/) },
+    error: { code: 'renderer_died', message: expect.stringMatching(/crashed three times/) },
   })
   expect(tries).toBe(3)
   expect(service.complaints).toHaveLength(3)

@@ -9,7 +9,8 @@ export function withJournal<Result>(home: string, work: (journal: Journal) => Re
   mkdirSync(join(home, 'state'), { recursive: true, mode: 0o700 })
   const journal = openJournal({
     path: join(home, 'state', 'journal.db'),
-    now: () => Date.now(),
+    // A day before the clock of the tests begins.
+    now: () => Date.UTC(2025, 11, 31),
     onQuarantine(name) {
       throw new Error(`the journal is damaged: ${name}`)
     },

@@ -7,7 +7,7 @@ test('the failure after the last crash ends with what the renderer wrote to stde
   const { crashes, failure } = crashLimitFor(new RendererCrashed('it crashed', 'out of memory'))
   expect(crashes).toBe(3)
   expect(failure.code).toBe('renderer_died')
-  expect(failure.message).toMatch(/^The renderer died three times .+: out of memory$/)
+  expect(failure.message).toMatch(/^The renderer crashed three times .+: out of memory$/)
 })
 
 test('without any stderr the failure is the plain one', () => {

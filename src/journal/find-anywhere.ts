@@ -16,7 +16,8 @@ const ADDRESSES = `
 export const findAtEveryAddress = (db: OpenDatabase, id: string): readonly JournalRun[] =>
   db
     .all(ADDRESSES)
-    .flatMap(({ address }) => db.all(FIND, String(address), id))
+    // Not `all`: on a statement that `get` uses too, libsql returns rows of earlier values.
+    .flatMap(({ address }) => db.get(FIND, String(address), id) ?? [])
     .map(runOfRow)
     .sort((one, other) => other.row - one.row)
 

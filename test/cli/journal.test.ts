@@ -197,7 +197,7 @@ describe('a state folder', () => {
     })
     expect(code).toBe(0)
     expect(stdout).toMatch(/^http/)
-    expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
+    expect(stderr.match(/will not remember these runs/g)).toHaveLength(1)
     expect(stderr.match(/it is kept within this one/g)).toHaveLength(1)
   })
 
@@ -245,7 +245,7 @@ describe('a state folder', () => {
     }
     const { code, stdout, stderr } = await service.run(RUN, { fetch })
     expect({ code, urls: stdout.trim().split('\n').length }).toEqual({ code: 0, urls: 1 })
-    expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
+    expect(stderr.match(/will not remember these runs/g)).toHaveLength(1)
   })
 
   it('whose journal turns out to be damaged in the middle is set aside, and the run is in the new one', async () => {

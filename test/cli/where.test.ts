@@ -37,12 +37,6 @@ describe.each(['status', 'wait', 'download'])('%s', (command) => {
       `there was created at ${ELSEWHERE}, not by the local service`,
       `Use --base-url ${ELSEWHERE} instead of --local.`,
     ],
-    [
-      'local',
-      ['--base-url', LOOPBACK_URL],
-      `local was created by the local service, not at ${LOOPBACK_URL}`,
-      'Use --local instead of --base-url.',
-    ],
     ['staged', [], 'staged was created with the profile staging', 'Use --profile staging.'],
   ])('of %s with %j is exit 2, and names the way', async (id, flags, message, hint) => {
     const home = await withProfiles(withRows(), LOOPBACK_URL)
@@ -74,6 +68,13 @@ it.each(['wait', 'download'])('%s takes local runs and others in two commands', 
   const { code, stderr } = await runCli([command, 'here', 'local'], { home, env: SET })
   expect(code).toBe(2)
   expect(stderr).toContain('error: local is a run of the local service, and here is not.')
+})
+
+it('an address on the command line is asked, whatever the journal says', async () => {
+  const { fetch, requests } = scripted({ status: 200, body: { status: 'going' } })
+  const words = ['status', 'there', 'local', '--base-url', LOOPBACK_URL]
+  expect((await runCli(words, { home: withRows(), env: SET, fetch })).code).toBe(0)
+  expect(requests).toHaveLength(2)
 })
 
 it('without a usable journal an id is looked up at the current address', async () => {

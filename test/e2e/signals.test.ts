@@ -109,7 +109,9 @@ describe.concurrent('a signal at other times', () => {
     expect(performance.now() - toldAt).toBeLessThan(5_000)
     await isEmpty(place, RENDERER)
     const again = await serve(home)
-    const { stdout } = await rushes(again.with({ RUSHES_API_KEY: place.apiKey }), ['status', id.trim()])
+    const { stdout } = await rushes(again.with({ RUSHES_API_KEY: place.apiKey }), [
+      ...['status', '--base-url', again.url, id.trim()],
+    ])
     expect(stdout).toMatch(/\t(queued|processing)\t/)
     again.process.kill('SIGINT')
     expect(await again.process.ended).toMatchObject({ code: 0, signal: null })

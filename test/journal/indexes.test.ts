@@ -128,8 +128,8 @@ describe('the indexes of the journal', () => {
   })
 
   it('leave no statement that scans a table', () => {
-    expect(queryPlans().plans.filter(({ plan }) => /SCAN (runs|files)(?! USING (COVERING )?INDEX)/.test(plan))).toEqual(
-      [],
-    )
+    expect(
+      queryPlans().plans.filter(({ plan }) => /SCAN (runs|files)(?! USING (COVERING )?INDEX)/.test(plan)),
+    ).toEqual([])
   })
 })

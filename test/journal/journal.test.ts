@@ -194,6 +194,11 @@ describe('the life of a row', () => {
       'local',
       ADDRESS,
     ])
+    // Both use one statement of libsql in turn.
+    for (const id of ['same', 'none', 'other', 'none']) {
+      expect(journal.find('https://no.example.com', id)).toBeUndefined()
+      for (const run of journal.findAtEveryAddress(id)) expect(run.id).toBe(id)
+    }
     expect(journal.findAtEveryAddress('none')).toEqual([])
   })
 

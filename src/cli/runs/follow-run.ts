@@ -95,7 +95,7 @@ const elapsedOf = (
 const runFailed = (state: RunState): RushesError =>
   new RushesError(
     'run_failed',
-    `The run failed (${state.status}): ${state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)}`,
+    `The run ${/^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`}: ${state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)}`,
     {
       runId: state.id,
       hint: 'Nothing was downloaded. Your account shows whether it was charged.',

@@ -29,9 +29,11 @@ const isProfile = async ({ config }: Context, profile: string): Promise<boolean>
 
 /**
  * The context for each id: that of the local service for its runs, else this one, also for an id that the journal does
- * not know. Throws `usage` for a run at another address or under another profile.
+ * not know, or with an address on the command line. Throws `usage` for a run at another address or under another profile.
  */
 export async function contextsOf(ctx: Context, ids: readonly string[]): Promise<readonly Context[]> {
+  // An address on the command line is meant, also for a service that has moved.
+  if (ctx.globals.baseUrl !== undefined) return ids.map(() => ctx)
   // Without a usable journal nothing is known; who needs it says so.
   const journal = await ctx.journal().catch(() => undefined)
   if (journal === undefined) return ids.map(() => ctx)
@@ -65,19 +67,18 @@ async function contextOf(
   if (run === undefined) return ctx
   const flags = await flagsFor(ctx, run)
   if (flags.length === 0) return ctx
-  if (run.address === LOCAL_ADDRESS && ctx.globals.baseUrl === undefined) return ctx.withLocal()
+  if (run.address === LOCAL_ADDRESS) return ctx.withLocal()
   throw usageError(`${id} was created ${homeOf(run, here)}; nothing was sent.`, wayTo(ctx, flags))
 }
 
 const homeOf = ({ address, profile }: Home, here: string | undefined): string => {
   if (address === here) return `with the profile ${profile}`
-  const there = address === LOCAL_ADDRESS ? 'by the local service' : `at ${address}`
+  const there = `at ${address}`
   return here === undefined
     ? there
     : `${there}, not ${here === LOCAL_ADDRESS ? 'by the local service' : `at ${here}`}`
 }
 
 const wayTo = ({ globals }: Context, flags: readonly string[]): string => {
-  const given = globals.local ? '--local' : flags.includes('--local') ? '--base-url' : undefined
-  return `Use ${flags.join(' ')}${given === undefined ? '' : ` instead of ${given}`}.`
+  return `Use ${flags.join(' ')}${globals.local ? ' instead of --local' : ''}.`
 }

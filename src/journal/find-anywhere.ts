@@ -17,8 +17,10 @@ export const findAtEveryAddress = (db: OpenDatabase, id: string): readonly Journ
   db
     .all(ADDRESSES)
     // Not `all`: on a statement that `get` uses too, libsql returns rows of earlier values.
-    .flatMap(({ address }) => db.get(FIND, String(address), id) ?? [])
-    .map(runOfRow)
+    .flatMap(({ address }) => {
+      const row = db.get(FIND, String(address), id)
+      return row === undefined ? [] : [runOfRow(row)]
+    })
     .sort((one, other) => other.row - one.row)
 
 /** The newest run at the address one of whose output links contains the text. Walks all runs. */

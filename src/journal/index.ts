@@ -10,16 +10,16 @@ import { type OnQuarantine, openOrQuarantine, quarantine } from '../host/corrupt
 import type { OpenDatabase, Row } from '../host/database.js'
 import {
   accept,
-  type ForgetResult,
-  forget,
   type Intent,
   type IntentRow,
   insertIntent,
   markOrphansUnconfirmed,
   markUnconfirmed,
+  removeRuns,
   retract,
   type UnknownOutcome,
 } from './creates.js'
+import { findAtEveryAddress, findByOutput, pathsWithContent } from './find-anywhere.js'
 import { identityOf } from './identity.js'
 import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
 import { type ListFilter, listRuns } from './list-runs.js'
@@ -56,8 +56,14 @@ export interface Journal {
   reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
   /** The newest run of the same request that has an id, created at that instant or later. */
   lastOf(address: string, identity: string, sinceMs: number): JournalRun | undefined
-  /** By key, or by the id of a run at that address that was not found. */
-  forget(name: string, address?: string): ForgetResult
+  /** The newest run with this id of each address, the newest first. */
+  findAtEveryAddress(id: string): readonly JournalRun[]
+  /** The newest run at the address one of whose output links contains the text. */
+  findByOutput(address: string, text: string): JournalRun | undefined
+  /** Where files with this content were downloaded to, the newest first. */
+  pathsWithContent(sha256: string): readonly string[]
+  /** Removes rows, except those whose phase has changed meanwhile; how many were removed. Files stay. */
+  remove(runs: readonly Pick<JournalRun, 'row' | 'phase'>[]): number
   typicalDuration(address: string, model: string): TypicalDuration | undefined
   /** The measured durations of the latest runs of a model, in milliseconds. */
   durations(address: string, model: string): readonly number[]
@@ -134,7 +140,10 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
     recordFiles: (address, id, files) =>
       void onRun(address, id, () => recordFiles(db, address, id, files, now())),
     find: (address, id) => onRun(address, id, () => {}),
-    findByKey: (key) => one(db.get('SELECT * FROM runs WHERE key = ?', key)),
+    findByKey(key) {
+      markOrphansUnconfirmed(db)
+      return one(db.get('SELECT * FROM runs WHERE key = ?', key))
+    },
     filesOf: ({ row }) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', row).map(fileOfRow),
     last(address) {
       markOrphansUnconfirmed(db)
@@ -169,10 +178,10 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
           most,
         )
         .map(runOfRow),
-    forget(name, address) {
-      markOrphansUnconfirmed(db)
-      return forget(db, name, address)
-    },
+    findAtEveryAddress: (id) => findAtEveryAddress(db, id),
+    findByOutput: (address, text) => findByOutput(db, address, text),
+    pathsWithContent: (sha256) => pathsWithContent(db, sha256),
+    remove: (runs) => removeRuns(db, runs),
     lastOf: (address, identity, sinceMs) =>
       one(
         db.get(
@@ -213,7 +222,7 @@ const durationsOf = (db: OpenDatabase, address: string, model: string): readonly
     )
     .map(({ took_ms }) => Number(took_ms))
 
-export type { ForgetResult, Intent, IntentRow, UnknownOutcome } from './creates.js'
+export type { Intent, IntentRow, UnknownOutcome } from './creates.js'
 export type { JournalFile, JournalRun } from './journal-run.js'
 export type { ListFilter } from './list-runs.js'
 export type { SavedRow } from './saved-rows.js'

@@ -370,7 +370,7 @@ it('a status that no run has is no error, and the nearest is named', async () =>
   expect(await list('queud')).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: 'No run has the status queud; the nearest is queued.\n',
+    stderr: 'No runs have the status "queud". Did you mean "queued"?\n',
   })
   expect(await list('processing')).toMatchObject({ code: 0, stdout: '', stderr: '' })
   expect((await list('queued')).stderr).toBe('')

@@ -180,21 +180,35 @@ describe('the life of a row', () => {
     ])
   })
 
-  it('is forgotten only where no run is known to exist', () => {
+  it('is removed with its files, unless its phase has changed meanwhile', () => {
     const { journal } = createTestJournal()
-    const sending = journal.intend(INTENT).key
     const place = journal.intend(INTENT)
     journal.markUnconfirmed(place, { code: 'submission_unknown', message: 'lost' })
-    accepted(journal, 'r1')
-    expect([
-      journal.forget('~nothing'),
-      journal.forget(sending),
-      journal.forget('r1', ADDRESS),
-      journal.forget('r1'),
-      journal.forget(place.key),
-    ]).toEqual(['unknown', 'sending', 'exists', 'unknown', 'forgotten'])
-    journal.recordNotFound(ADDRESS, 'r1', { code: 'run_not_found', message: 'no' })
-    expect(journal.forget('r1', ADDRESS)).toBe('forgotten')
+    const [unconfirmed] = journal.unconfirmed(ADDRESS)
+    if (unconfirmed === undefined) throw new Error('no row')
+    journal.accept(place, 'r1')
+    const going = journal.find(ADDRESS, 'r1')
+    expect(journal.remove([unconfirmed])).toBe(0)
+    expect(going && journal.remove([going])).toBe(1)
+    expect(journal.list({})).toEqual([])
+  })
+
+  it('is found by its id at every address, the newest first', () => {
+    const { journal } = createTestJournal()
+    for (const address of [ADDRESS, 'local', 'https://z.example.com'])
+      journal.accept(journal.intend({ ...INTENT, address }), 'same')
+    journal.accept(journal.intend({ ...INTENT, address: 'local' }), 'other')
+    expect(journal.findAtEveryAddress('same').map(({ address }) => address)).toEqual([
+      'https://z.example.com',
+      'local',
+      ADDRESS,
+    ])
+    // Both use one statement of libsql in turn.
+    for (const id of ['same', 'none', 'other', 'none']) {
+      expect(journal.find('https://no.example.com', id)).toBeUndefined()
+      for (const run of journal.findAtEveryAddress(id)) expect(run.id).toBe(id)
+    }
+    expect(journal.findAtEveryAddress('none')).toEqual([])
   })
 
   it('is its own alone: in a journal that was begun anew the number is another run', () => {

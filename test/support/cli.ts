@@ -28,7 +28,7 @@ export interface RunOptions {
   readonly clock?: ManualClock
   readonly interrupts?: InterruptSource
   /** Which streams are terminals. */
-  readonly tty?: { readonly stdout?: boolean; readonly stderr?: boolean }
+  readonly tty?: { readonly stdin?: boolean; readonly stdout?: boolean; readonly stderr?: boolean }
   /** Of those that are terminals. */
   readonly columns?: number
   readonly home?: string
@@ -61,7 +61,10 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
     opened.push(target)
     await options.openResult?.(target)
   }
-  const stdin: InputStream = Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)])
+  const stdin: InputStream = Object.assign(
+    Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
+    options.tty?.stdin === true ? { isTTY: true } : {},
+  )
   const code = await clock.runUntil(
     main({
       argv,

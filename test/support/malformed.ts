@@ -764,7 +764,9 @@ function* ofStreams(
   if (!isJson) {
     const strange = linesOf(stderr).find(
       (line) =>
-        !/^(error: |warning: | {2}\S|run .+: .* \(.+\)$|still waiting for |\d+ of \d+ runs )/su.test(line),
+        !/^(error: |warning: | {2}\S|run .+: .* \(.+\)$|still waiting for |Done in |\d+ of \d+ runs )/su.test(
+          line,
+        ),
     )
     if (strange !== undefined) yield `a line of standard error that nobody wrote: ${strange.slice(0, 80)}`
     if (code !== EXIT.ok && !/^error: /m.test(stderr)) yield 'ended badly without a word'

@@ -1,6 +1,6 @@
 /** The command that continues a batch, as it is to be typed. Pure. */
 import type { Globals } from '../flags/globals.js'
-import { quoted } from '../runs/resume.js'
+import { quoteWord } from '../runs/resume.js'
 import type { BatchFlags } from './options.js'
 
 export interface BatchWords {
@@ -17,7 +17,8 @@ export function batchCommandLine(
   { local, profile, baseUrl }: Pick<Globals, 'local' | 'profile' | 'baseUrl'>,
   { word, flags }: BatchWords,
 ): string {
-  const value = (name: string, text: string | undefined) => (text === undefined ? [] : [name, quoted(text)])
+  const value = (name: string, text: string | undefined) =>
+    text === undefined ? [] : [name, quoteWord(text)]
   const flag = (name: string, isGiven: boolean | undefined) => (isGiven === true ? [name] : [])
   return [
     'rushes batch',
@@ -32,6 +33,6 @@ export function batchCommandLine(
     ...flag('--allow-outside', flags.allowOutside),
     ...flag('--overwrite', flags.overwrite),
     ...(word.startsWith('-') && word !== '-' ? ['--'] : []),
-    word === '-' ? word : quoted(word),
+    word === '-' ? word : quoteWord(word),
   ].join(' ')
 }

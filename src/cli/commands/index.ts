@@ -23,7 +23,8 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import('./download.js'),
   },
   { name: 'list', about: 'List the runs created on this machine', load: () => import('./list.js') },
-  { name: 'forget', about: 'Remove rows from the journal', load: () => import('./forget.js') },
+  { name: 'show', about: 'Show everything known about one run', load: () => import('./show.js') },
+  { name: 'forget', about: 'Remove runs from the journal', load: () => import('./forget.js') },
   {
     name: 'batch',
     about: 'Create only the assets that are missing or out of date',

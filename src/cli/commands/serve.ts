@@ -11,7 +11,7 @@ import { parseDuration } from '../flags/duration.js'
 import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../flags/engines.js'
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
-import { quoted } from '../runs/resume.js'
+import { quoteWord } from '../runs/resume.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 import type { CommandEnvironment } from './command-environment.js'
 
@@ -203,8 +203,8 @@ function announce({ out }: Context, { url, data, apiKey, models, dataFlag }: Ann
     RUSHES_IMAGE_MODEL: models.image,
     RUSHES_VIDEO_MODEL: models.video,
   }
-  for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${quoted(value)}`)
-  const where = dataFlag === undefined ? '' : ` --data ${quoted(dataFlag)}`
+  for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${quoteWord(value)}`)
+  const where = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
   out.note(
     apiKey === undefined
       ? `The API key (RUSHES_API_KEY) was shown on the first start. For a new one: rushes admin key create --account default${where}`

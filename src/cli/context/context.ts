@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Client, RateLimiter } from '../../client/index.js'
-import type { Downloader } from '../../download/index.js'
+import type { DownloadedFile, Downloader } from '../../download/index.js'
 import { usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
@@ -45,12 +45,14 @@ export interface Connection {
   readonly client: Client
   /** For output URLs: no key, no limit. */
   readonly fetch: Fetch
+  /** Under `--local`: the files behind the outputs of a run, in the data folder. */
+  localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
 }
 
 export interface ConnectOptions {
   /** Settings that the command already misses; reported together with those that the connection misses. */
   readonly missing?: readonly Missing[]
-  /** Under `--local`: whether this process renders what is queued. */
+  /** Under `--local`: whether this process renders the runs that it waits for. */
   readonly render?: boolean
 }
 
@@ -74,6 +76,8 @@ export interface Context extends Io {
   /** The journal for commands that work without it; throws `usage` for a newer format alone. */
   recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
+  /** This context with `--local`. Its streams, files and closing are shared. */
+  withLocal(): Context
   /** The network, without a key. */
   fetch(): Promise<Fetch>
   /** A client for another address and key than those of the settings. */
@@ -94,6 +98,12 @@ export interface CommandNeeds {
   readonly reportsAddress?: boolean
 }
 
+/** What two contexts of one command have in common. */
+interface Shared {
+  readonly closers: (() => Promise<void>)[]
+  readonly journal: () => Promise<Journal>
+}
+
 export interface ContextOptions extends Io, CommandNeeds {
   readonly globals: Globals
   readonly out: Output
@@ -101,7 +111,7 @@ export interface ContextOptions extends Io, CommandNeeds {
   readonly parts?: Parts
 }
 
-export function createContext(options: ContextOptions): Context {
+export function createContext(options: ContextOptions, shared?: Shared): Context {
   const {
     env,
     globals,
@@ -117,9 +127,9 @@ export function createContext(options: ContextOptions): Context {
   const config = createConfigFile(folders.config)
   const stateFolder = folders.state
   const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
-  const closers: (() => Promise<void>)[] = []
+  const closers = shared?.closers ?? []
   if (globals.local && globals.baseUrl !== undefined)
-    throw usageError('--local and --base-url exclude each other.', 'Leave one of them out.')
+    throw usageError('--local and --base-url cannot be combined.', 'Leave one of them out.')
 
   const profile = once(async () => {
     if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
@@ -160,10 +170,12 @@ export function createContext(options: ContextOptions): Context {
     if (opened !== undefined) closers.push(async () => opened.close())
     return opened
   }
-  const journal = once(async () => {
-    const { openStateJournal } = await import('./state.js')
-    return closing(openStateJournal(state))
-  })
+  const journal =
+    shared?.journal ??
+    once(async () => {
+      const { openStateJournal } = await import('./state.js')
+      return closing(openStateJournal(state))
+    })
   const recorder = once(async () => {
     const { createRecorder } = await import('../runs/record.js')
     const common = { address: await ctx.address(), profile: profileName, warn: out.warn }
@@ -251,7 +263,11 @@ export function createContext(options: ContextOptions): Context {
       warn: out.warn,
     })
     closers.push(local.close)
-    return { client: await clientFor(local.url, local.apiKey), fetch: await fetch() }
+    return {
+      client: await clientFor(local.url, local.apiKey),
+      fetch: await fetch(),
+      localFiles: local.filesOf,
+    }
   }
 
   const ctx: Context = {
@@ -271,6 +287,10 @@ export function createContext(options: ContextOptions): Context {
     clientFor,
     connect: (connectOptions = {}) =>
       globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),
+    withLocal: once(() => {
+      const { baseUrl: _, ...others } = globals
+      return createContext({ ...options, globals: { ...others, local: true } }, { closers, journal })
+    }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random })
@@ -294,8 +314,8 @@ export function createContext(options: ContextOptions): Context {
   return ctx
 }
 
-function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
-  let made: Promise<Result> | undefined
+function once<Result>(make: () => Result): () => Result {
+  let made: Result | undefined
   return () => {
     made ??= make()
     return made

@@ -57,7 +57,7 @@ export async function writeSidecar(options: SidecarOptions): Promise<void> {
   if (obstacle !== undefined)
     throw new RushesError(
       'download_failed',
-      `${options.file.path} is complete, but not its sidecar: ${obstacle.message}`,
+      `${options.file.path} is complete, but its sidecar was not written: ${obstacle.message}`,
       {
         hint: obstacle.hint,
       },

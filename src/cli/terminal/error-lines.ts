@@ -8,7 +8,7 @@ export function errorLines(error: RushesError, style: Style): readonly string[] 
   const { runId } = error
   const id = runId === undefined ? undefined : printable(runId)
   const said = printable(error.message)
-  const subject = id === undefined || said.includes(id) ? '' : `run ${id}: `
+  const subject = id === undefined || said.includes(id) ? '' : `${id}: `
   const hint = error.hint?.split('\n').map((line) => `  ${printable(line.trim())}`) ?? []
   return [`${style.red('error:')} ${subject}${said}`, ...hint]
 }

@@ -65,6 +65,10 @@ export function stillWaitingLine(board: Board, elapsedMs: number): string {
   return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${details.join(', ')})`
 }
 
+/** `1.4 s`, `12 s`, `2 min 05 s`. */
+export const formatSeconds = (ms: number): string =>
+  ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
+
 const UNITS = ['B', 'KiB', 'MiB', 'GiB'] as const
 
 /** `12.3 MiB`. */

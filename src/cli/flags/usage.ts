@@ -39,6 +39,11 @@ const usageLine = (command: Command): string =>
 
 function unknownFlag(typed: string, command: Command): RushesError {
   const [flag = ''] = typed.split('=')
+  const has = command
+    .createHelp()
+    .visibleOptions(command)
+    .some(({ long }) => long === flag)
+  if (has) return usageError(`${flag} takes no value.`, seeHelp(command))
   const unknown = `Unknown flag ${flag}.`
   const kind = KINDS.find((each) =>
     modelOptions(each).some(({ long, short }) => flag === long || flag === short),

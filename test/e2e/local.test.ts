@@ -103,7 +103,6 @@ describe.concurrent('run image --local', () => {
     expect((await rushes(place, ['list', '--status', 'queued'])).stdout.split('\n')).toHaveLength(3)
     expect((await rushes(place, ['status', ...ids.split(' ')])).stdout).toMatch(/^(run_\w+\tqueued\t\n){2}$/)
   })
-  })
 
   it('works twice at once on one state folder, each process with its own runs', async () => {
     const place = createPlace()

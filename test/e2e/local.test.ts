@@ -91,7 +91,7 @@ describe.concurrent('run image --local', () => {
     expect(existsSync(files[0].path)).toBe(true)
   })
 
-  it('is interrupted: the runs are queued, also in the list, and a later wait renders them', async () => {
+  it('is interrupted: the runs are queued, also in the list', async () => {
     const place = createPlace()
     const command = start(place, ['run', 'video', '--local', '-n', '2', 'a boat'])
     await command.says('stderr', /processing/)
@@ -101,14 +101,7 @@ describe.concurrent('run image --local', () => {
     const [, ids = ''] = /^ {2}Resume with: rushes wait --local (run_\w+ run_\w+)$/m.exec(stderr) ?? []
     expect(stderr).toContain('error: Interrupted. 2 runs are queued.\n')
     expect((await rushes(place, ['list', '--status', 'queued'])).stdout.split('\n')).toHaveLength(3)
-    const waited = await rushes(place, ['wait', ...ids.split(' ')])
-    expect(waited).toMatchObject({
-      code: 0,
-      stdout: ids
-        .split(' ')
-        .map((id) => `${id}.mp4\n`)
-        .join(''),
-    })
+    expect((await rushes(place, ['status', ...ids.split(' ')])).stdout).toMatch(/^(run_\w+\tqueued\t\n){2}$/)
   })
 
   it('works twice at once on one state folder, each process with its own runs', async () => {

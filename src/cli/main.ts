@@ -82,7 +82,8 @@ async function withContext(
   try {
     // Reports a profile that does not exist, also for a command that needs no setting.
     if (options.globals.profile !== undefined) await ctx.profile()
-    return await work(ctx)
+    const isLocal = options.ignoresLocal !== true && (await ctx.isLocalBySetting())
+    return await work(isLocal ? ctx.withLocal() : ctx)
   } finally {
     await ctx.close()
   }

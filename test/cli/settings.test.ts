@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
@@ -46,6 +46,53 @@ describe('login', () => {
     expect(stderr).toContain(LOOPBACK_URL)
     expect(stderr).toContain('https://other.example')
     expect(stderr).not.toContain('rk_mine')
+  })
+})
+
+describe('local as a setting', () => {
+  const LOCAL = 'rushes/preview-image'
+  const modelOf = async (env: Record<string, string>, local?: unknown, flags: readonly string[] = []) => {
+    const home = temporaryFolder()
+    mkdirSync(join(home, 'config'))
+    writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profiles: { default: { local } } }))
+    const { code, stdout, stderr } = await runCli(['run', 'image', 'fox', '--dry-run', ...flags], {
+      home,
+      env: { ...SET, RUSHES_BASE_URL: '', ...env },
+    })
+    return code === 0 ? JSON.parse(stdout).model : `${code}: ${stderr}`
+  }
+  const REMOTE = SET.RUSHES_IMAGE_MODEL
+
+  it.each([
+    ['the variable', { RUSHES_LOCAL: '1' }, undefined, LOCAL],
+    [
+      'the variable, whatever the address',
+      { RUSHES_LOCAL: 'on', RUSHES_BASE_URL: LOOPBACK_URL },
+      undefined,
+      LOCAL,
+    ],
+    ['an empty variable', { RUSHES_LOCAL: '' }, undefined, REMOTE],
+    ['the profile', {}, true, LOCAL],
+    ['the profile, as `config set` writes it', {}, 'on', LOCAL],
+    ['the variable over the profile', { RUSHES_LOCAL: '0' }, true, REMOTE],
+    ['the address of the environment over the profile', { RUSHES_BASE_URL: LOOPBACK_URL }, true, REMOTE],
+  ])('%s', async (_name, env, local, model) => {
+    expect(await modelOf(env, local)).toBe(model)
+  })
+
+  it('gives way to --base-url', async () => {
+    expect(await modelOf({ RUSHES_LOCAL: '1' }, true, ['--base-url', LOOPBACK_URL])).toBe(REMOTE)
+  })
+
+  it('is exit 2 with another value', async () => {
+    expect(await modelOf({ RUSHES_LOCAL: 'maybe' })).toMatch(/^2: .*RUSHES_LOCAL: "maybe"/)
+  })
+
+  it('does not concern commands that have no use for it', async () => {
+    const { code, stderr } = await runCli(['admin', 'account', 'create', 'x'], {
+      env: { ...SET, RUSHES_LOCAL: '1' },
+    })
+    expect([code, stderr]).toEqual([0, ''])
   })
 })
 

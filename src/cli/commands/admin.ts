@@ -24,7 +24,9 @@ export function register(command: Command, { run }: CommandEnvironment, work = p
       .addOption(new Option('--data <folder>', 'Data folder of the service (default: in the state folder)'))
       .action((...given: unknown[]) => {
         const words = given.filter((each) => typeof each === 'string')
-        return run(child, (ctx) => work(row, { ctx, flags: child.opts<AdminFlags>() }, words))
+        return run(child, (ctx) => work(row, { ctx, flags: child.opts<AdminFlags>() }, words), {
+          ignoresLocal: true,
+        })
       })
   }
   for (const [name, about, rows] of GROUPS) {

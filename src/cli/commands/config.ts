@@ -17,7 +17,10 @@ export function register(command: Command, { run }: CommandEnvironment): void {
   ) => {
     const sub = command.command(usage).description(about)
     sub.action((...given: unknown[]) =>
-      run(sub, (ctx) => work(ctx, ...given.filter((each) => typeof each === 'string')), needs),
+      run(sub, (ctx) => work(ctx, ...given.filter((each) => typeof each === 'string')), {
+        ...needs,
+        ignoresLocal: true,
+      }),
     )
   }
   child('list', 'List the settings of the profile', list)

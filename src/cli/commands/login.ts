@@ -16,7 +16,10 @@ export function register(command: Command, { run }: CommandEnvironment, logIn = 
   command
     .addOption(new Option('--no-verify', 'Store the key without checking it at the service'))
     .action((flags: LoginOptions) =>
-      run(command, (ctx) => logIn(ctx, { verify: flags.verify }), { createsProfile: true }),
+      run(command, (ctx) => logIn(ctx, { verify: flags.verify }), {
+        createsProfile: true,
+        ignoresLocal: true,
+      }),
     )
 }
 

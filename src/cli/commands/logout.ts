@@ -5,7 +5,7 @@ import { storedKeyOf, withValue } from '../settings/profile.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, logOut = logoutCommand): void {
-  command.action(() => run(command, logOut))
+  command.action(() => run(command, logOut, { ignoresLocal: true }))
 }
 
 export async function logoutCommand(ctx: Context): Promise<number> {

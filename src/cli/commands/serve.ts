@@ -76,7 +76,9 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       ).argParser(repeated),
     )
     .addOption(new Option('--log-prompts', 'Log prompts too, at level info'))
-  addEngineFlags(command).action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags)))
+  addEngineFlags(command).action((flags: ServeOptions) =>
+    run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }),
+  )
 }
 
 const SIZE_UNITS: Readonly<Record<string, number>> = {

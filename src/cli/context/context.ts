@@ -23,6 +23,7 @@ import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js
 import {
   CONFIG_KEYS,
   findSetting,
+  isOn,
   KEY_VARIABLES,
   LOCAL_ADDRESS,
   type SettingName,
@@ -76,6 +77,8 @@ export interface Context extends Io {
   /** The journal for commands that work without it; throws `usage` for a newer format alone. */
   recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
+  /** Whether RUSHES_LOCAL or the setting `local` says what `--local` would. */
+  isLocalBySetting(): Promise<boolean>
   /** This context with `--local`. Its streams, files and closing are shared. */
   withLocal(): Context
   /** The network, without a key. */
@@ -96,6 +99,8 @@ export interface CommandNeeds {
   readonly createsProfile?: boolean
   /** Whether the command itself reports a service address that includes the path of the API. */
   readonly reportsAddress?: boolean
+  /** Whether RUSHES_LOCAL and the setting `local` have no meaning for the command. */
+  readonly ignoresLocal?: boolean
 }
 
 /** What two contexts of one command have in common. */
@@ -287,6 +292,13 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     clientFor,
     connect: (connectOptions = {}) =>
       globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),
+    async isLocalBySetting() {
+      if (globals.local || globals.baseUrl !== undefined) return false
+      const found = findSetting('local', { env, file: settingsOf(await profile(), CONFIG_KEYS) })
+      // The environment overrides the config file, also where it has an address.
+      const isOverridden = found?.from !== 'RUSHES_LOCAL' && variable(env, 'RUSHES_BASE_URL') !== undefined
+      return found !== undefined && isOn(found.value) && !isOverridden
+    },
     withLocal: once(() => {
       const { baseUrl: _, ...others } = globals
       return createContext({ ...options, globals: { ...others, local: true } }, { closers, journal })

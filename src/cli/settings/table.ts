@@ -35,6 +35,16 @@ const address = (value: string, what: string): void => {
     throw usageError(`${what}: "${value}" is not a valid service URL.`, 'Example: https://api.example.com')
 }
 
+const ON = ['on', 'true', 'yes', '1']
+const OFF = ['off', 'false', 'no', '0']
+
+/** Throws `usage` for anything but on and off, true and false, yes and no, 1 and 0. */
+export function isOn(value: string, what = 'local'): boolean {
+  if (ON.includes(value.toLowerCase())) return true
+  if (OFF.includes(value.toLowerCase())) return false
+  throw usageError(`${what}: "${value}" is not a valid switch.`, 'Use on or off.')
+}
+
 export const SETTINGS = {
   baseUrl: {
     about: 'Address of the service',
@@ -60,6 +70,13 @@ export const SETTINGS = {
     key: 'timeout',
     default: '30m',
     check: (value, what) => void parseDuration(value, what),
+  },
+  local: {
+    about: 'Always use the local service, as `--local` does: on or off',
+    environment: 'RUSHES_LOCAL',
+    key: 'local',
+    default: 'off',
+    check: (value, what) => void isOn(value, what),
   },
   failureStatuses: {
     about: 'More statuses that mean failure, separated by commas',

@@ -65,11 +65,14 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
 
   async function isLocalBySetting(): Promise<boolean> {
     if (globals.local || globals.baseUrl !== undefined) return false
-    const found = findSetting('local', { env, file: settingsOf(await profile(), CONFIG_KEYS) })
+    // A file that cannot be read is reported where a setting is needed; `doctor` continues without it.
+    const kept = await profile().catch(() => ({}))
+    const found = findSetting('local', { env, file: settingsOf(kept, CONFIG_KEYS) })
     // The environment overrides the config file, also where it has an address.
     const isOverridden = found?.from !== 'RUSHES_LOCAL' && variable(env, 'RUSHES_BASE_URL') !== undefined
     return found !== undefined && isOn(found.value) && !isOverridden
   }
+
   async function lacksAnyKey(): Promise<readonly Missing[]> {
     const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
     const raw = await profile()

@@ -72,8 +72,11 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     replacementRows: () =>
       `INSERT INTO budgets (budget, held_back_until) VALUES ('${EVERY_BUDGET}', ${clock.monotonic() + limit.windowMs})`,
   } as const
+  let isReplacedHere = false
   // Nothing in it is worth a warning.
-  const onQuarantine = () => {}
+  const onQuarantine = () => {
+    isReplacedHere = true
+  }
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
   const inFlight = new Set<InFlight>()
   let opened = openOrQuarantine(file, onQuarantine)
@@ -83,8 +86,10 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     opened = reopenOrQuarantine(file, onQuarantine)
     opened.transaction(() => {
       const nowMs = clock.monotonic()
-      // A process that knew nothing of the old file may have created this one.
-      if (!isReplacement(opened)) holdBack(opened, EVERY_BUDGET, limit.windowMs, nowMs)
+      // Counted from here, since others were granted slots in the old file until it was replaced. And a process that knew
+      // nothing of the old file may have created this one.
+      if (isReplacedHere || !isReplacement(opened)) holdBack(opened, EVERY_BUDGET, limit.windowMs, nowMs)
+      isReplacedHere = false
       for (const request of inFlight) request.slot = grant(opened, budget, ownMark(), request.grantedAtMs)
     })
   }
@@ -122,9 +127,15 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     return { slot: grant(db, budget, ownMark(), nowMs), grantedAtMs: nowMs }
   }
 
+  function takeShared(purpose: Purpose): InFlight | NoSlotYet {
+    const taken = shared((db) => db.transaction(() => take(db, purpose)))
+    // In a file that was replaced meanwhile nobody sees the slot.
+    return 'retryInMs' in taken || opened.isCurrent() ? taken : takeShared(purpose)
+  }
+
   return {
     take(purpose) {
-      const taken = shared((db) => db.transaction(() => take(db, purpose)))
+      const taken = takeShared(purpose)
       if ('retryInMs' in taken) return taken
       inFlight.add(taken)
       return {

@@ -233,7 +233,7 @@ describe('admin, wrongly used', () => {
     for (let n = 0; n < 2; n++) await key('--account', 'default', '--name', 'ci')
     const { code, stderr } = await admin('key', 'disable', 'ci')
     expect(code).toBe(2)
-    expect(stderr).toContain('Several keys are named ci: 2, 3.')
+    expect(stderr).toContain('More than one key is named ci: 2, 3.')
   })
 
   it('makes no data folder where it only looks, and a whole one where it makes an account', async () => {

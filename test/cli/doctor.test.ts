@@ -205,7 +205,7 @@ describe('an address that includes the path of the API', () => {
     expect(stderr).toBe('')
     expect(lines.find(({ check }) => check === 'address')).toMatchObject({
       status: 'warning',
-      advice: `The service address ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}`,
+      advice: `The service URL ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}`,
     })
   })
 })

@@ -183,7 +183,7 @@ describe('the sections of help', () => {
   const ORDER = [
     'Usage:',
     'Arguments:',
-    'Which runs:',
+    'Selection options:',
     'Model options:',
     'Run options:',
     'Result options:',

@@ -270,7 +270,7 @@ describe('what is wrong is said before anything is sent', () => {
     expect(code).toBe(2)
     expect(stderr).toMatchInlineSnapshot(`
       "error: Not set: the service address; the image model; the API key.
-        Set the address with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, add --local.
+        Set the service URL with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, add --local.
         Set the model: --model <provider/name>, RUSHES_IMAGE_MODEL or rushes config set models.image <provider/name>. A local service (rushes serve) has rushes/preview-image.
         Set the key with \`rushes login\`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
       "

@@ -48,7 +48,7 @@ describe('show', () => {
     expect(table.stdout).toMatch(/^created {3}\S+Z \(.*\)$/m)
   })
 
-  it('takes a key, and shows the response that did not tell the outcome', async () => {
+  it('takes a key, and shows the response that did not show the outcome', async () => {
     const home = temporaryFolder()
     const { fetch } = scripted({ status: 500, body: 'oh no' })
     await runCli(['run', 'image', 'a fox'], { fetch, home, env: SET })

@@ -281,7 +281,7 @@ describe('an expired link', () => {
       2,
       'host.example/y: the host answered 403',
     ],
-    ['a file', async () => 'file:///etc/passwd', 1, 'the address is not an http or https URL'],
+    ['a file', async () => 'file:///etc/passwd', 1, 'the URL is not an http or https URL'],
     [
       'an error',
       async () => {

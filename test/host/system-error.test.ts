@@ -34,7 +34,7 @@ describe('an error of the system', () => {
     ])
     expect(describeError(thrownBy(() => openSync(file, 'wx')))).toBe(`${file}: the file exists`)
     expect(describeReason(thrownBy(() => openSync(join(file, 'x'), 'r')))).toBe(
-      'a part of the path is a file, not a directory',
+      'a part of the path is a file, not a folder',
     )
     expect(describeReason(thrownBy(() => openSync(join(folder, 'x'.repeat(300)), 'w')))).toBe(
       'the name is too long',

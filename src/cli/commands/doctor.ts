@@ -28,9 +28,10 @@ export async function doctorCommand(ctx: Context): Promise<number> {
   say(...config)
   const isReadable = !config.some(({ status }) => status === 'failed')
   if (ctx.globals.local)
-    say(...['address', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
+    say(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
   else if (isReadable) await examineService(ctx, say)
-  else say(...['address', 'connection', 'key'].map((each) => skipped(each, 'the settings cannot be read')))
+  else
+    say(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'the settings cannot be read')))
   if (isReadable) for (const kind of KINDS) say(await checkModel(ctx, kind))
   say(checkStateFolder(ctx.stateFolder))
   say(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))
@@ -45,7 +46,7 @@ async function examineService(ctx: Context, say: (...findings: readonly Finding[
   say(finding, proxy.finding)
   const why =
     url === undefined
-      ? 'no address'
+      ? 'no service URL'
       : proxy.finding.status === 'failed'
         ? 'the proxy setting is invalid'
         : undefined

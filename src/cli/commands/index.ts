@@ -36,7 +36,7 @@ export const COMMANDS: readonly CommandRow[] = [
   { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },
   {
     name: 'doctor',
-    about: 'Check settings, models, network, key, disk and journal',
+    about: 'Check settings, models, network, API key, disk and journal',
     load: () => import('./doctor.js'),
   },
   { name: 'serve', about: 'Run the local service', load: () => import('./serve.js') },

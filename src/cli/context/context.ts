@@ -134,7 +134,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
   const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
   const closers = shared?.closers ?? []
   if (globals.local && globals.baseUrl !== undefined)
-    throw usageError('--local and --base-url cannot be combined.', 'Leave one of them out.')
+    throw usageError('--local and --base-url cannot be used together.', 'Use only one of them.')
 
   const profile = once(async () => {
     if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())

@@ -82,7 +82,7 @@ async function download(parts: DeliverParts, run: FollowedRun, state: RunState):
     return { files, error: firstError(errors, id, parts) }
   } catch (thrown) {
     if (thrown instanceof Interruption) {
-      const pickUp = `Download its outputs with: ${parts.resume(id, 'download')}`
+      const pickUp = `Download its outputs with \`${parts.resume(id, 'download')}\`.`
       return {
         files: [],
         error: interrupted(thrown, 'The run succeeded, but its download was interrupted.', pickUp).with({
@@ -143,7 +143,7 @@ function firstError(
   const more = others.length === 0 ? '' : ` (and ${others.length} more outputs of this run)`
   return first.with({
     message: `${first.message}${more}`,
-    hint: [first.hint, `Download its outputs with: ${resume(id, 'download')}`].filter(Boolean).join(' '),
+    hint: [first.hint, `Download its outputs with \`${resume(id, 'download')}\`.`].filter(Boolean).join(' '),
     runId: id,
   })
 }

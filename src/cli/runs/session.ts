@@ -286,7 +286,7 @@ function withWayBack(
   const saysSo = error.code === 'wait_timeout' || error.code === 'interrupted'
   if (saysSo) return error
   const isOver = error.httpStatus === 404 || state?.phase === 'failed'
-  const hint = [error.hint, ...(isOver ? [] : [`Resume with: ${resume(id, 'wait')}`])]
+  const hint = [error.hint, ...(isOver ? [] : [`Resume with \`${resume(id, 'wait')}\`.`])]
     .filter((each) => each !== undefined)
     .join(' ')
   return error.with({ hint: hint === '' ? undefined : hint, runId: id })

@@ -9,8 +9,9 @@ export const describeFileError = (error: unknown): string =>
     ? 'the folder does not exist'
     : printable(describeReason(error))
 
-export const downloadFailed = (message: string, options: RushesErrorOptions = {}): RushesError =>
-  new RushesError('download_failed', message, options)
+/** `what` is a sentence without its period. */
+export const downloadFailed = (what: string, options: RushesErrorOptions = {}): RushesError =>
+  new RushesError('download_failed', `${what}.`, options)
 
 /** Runs `work` and turns its system errors into `download_failed` for `path`. */
 export async function withWriteErrors<Result>(path: string, work: () => Promise<Result>): Promise<Result> {

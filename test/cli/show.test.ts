@@ -167,7 +167,7 @@ describe('--again', () => {
     expect(lost.stderr).toContain('r1 cannot be repeated by one command.')
     expect(lost.stderr).toContain(`sha256 ${stored.sha256}`)
     expect(lost.stderr).toMatch(
-      /Add each image with -i <path>: rushes run image 'a fox' -i 'run:r0#2' -i run:r0 /,
+      /Add each image with -i <path> to `rushes run image 'a fox' -i 'run:r0#2' -i run:r0 /,
     )
     const object = JSON.parse((await runCli(['show', 'r1', '--json'], { home, env: SET })).stdout)
     expect(object).toMatchObject({ id: 'r1', again: null })

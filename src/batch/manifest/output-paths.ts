@@ -96,6 +96,6 @@ function templateProblem(
     return undefined
   } catch (error) {
     if (!(error instanceof RushesError)) throw error
-    return [error.message, error.hint].filter(Boolean).join('. ')
+    return [error.message, error.hint].filter(Boolean).join(' ')
   }
 }

@@ -83,7 +83,7 @@ export async function deliveryOf(
 
 async function timeoutOf(ctx: Context, flag: string | undefined): Promise<number | undefined> {
   const text = (await ctx.setting('timeout', flag)) ?? '0'
-  return parseDuration(text, 'timeout') || undefined
+  return parseDuration(text, flag === undefined ? 'timeout' : '--timeout') || undefined
 }
 
 /** A path with {index} has another meaning for a single run. */

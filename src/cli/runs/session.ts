@@ -162,7 +162,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       progress.status(step.state.id, step.state.status)
     } else {
       progress.activity('invalid response, trying again')
-      out.debug(`run ${step.error.runId}: ${step.error.message}`)
+      out.debug(`${step.error.runId}: ${step.error.message}`)
     }
     return step
   }

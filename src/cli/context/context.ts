@@ -99,7 +99,7 @@ export interface CommandNeeds {
   readonly createsProfile?: boolean
   /** Whether the command itself reports a service address that includes the path of the API. */
   readonly reportsAddress?: boolean
-  /** Whether RUSHES_LOCAL and the setting `local` have no meaning for the command. */
+  /** Whether the command does not use RUSHES_LOCAL and the setting `local`, or reads them itself. */
   readonly ignoresLocal?: boolean
 }
 

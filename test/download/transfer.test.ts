@@ -230,7 +230,7 @@ describe('an answer that is no file', () => {
     async (status) => {
       const { error, asked } = await answering(status)
       expect(error).toMatchObject({ code: 'download_failed', httpStatus: status })
-      expect(error?.message).toBe(`Could not download https://host.example/x: the host answered ${status}`)
+      expect(error?.message).toBe(`Could not download https://host.example/x: the host answered ${status}.`)
       expect(asked).toBe(1)
     },
   )
@@ -404,7 +404,7 @@ it('does not touch a file in the way, and does not fetch for nothing', async () 
   })
   expect(errorOf(results)).toMatchObject({
     code: 'download_failed',
-    message: `${template} already exists`,
+    message: `${template} already exists.`,
     hint: expect.stringContaining('Use --overwrite to replace it.'),
   })
   expect(requests).toHaveLength(0)

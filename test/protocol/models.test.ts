@@ -81,7 +81,7 @@ describe('an input', () => {
         "prompt must be of type string",
         "aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 1:1, 21:9, not "16x9" (did you mean "16:9"?)",
         "resolution must be one of 720p, 1080p, not "1080" (did you mean "1080p"?)",
-        "duration must be one of 5, 10 as a string, not 5 (did you mean "5"?)",
+        "duration must be one of the strings 5, 10, not 5 (did you mean "5"?)",
         "image_urls must be a list of strings",
       ]
     `)
@@ -103,7 +103,7 @@ describe('an input', () => {
     `)
     expect(said('image', { prompt: 'x', quality: { toString: 1 } })).toMatchInlineSnapshot(`
       [
-        "quality must be one of basic, high as a string, not {"toString":1}",
+        "quality must be one of the strings basic, high, not {"toString":1}",
       ]
     `)
     expect(said('image', { prompt: 'x', quality: 'x'.repeat(500) })).toMatchInlineSnapshot(`

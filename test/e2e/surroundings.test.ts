@@ -225,7 +225,7 @@ describe.skipIf(process.platform !== 'linux').concurrent('--open', () => {
     const place = createPlace()
     const { code, stdout, stderr } = await rushes(place.with({ PATH: place.folder }), fox)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
-    expect(stderr).toBe('warning: fox.png could not be opened: xdg-open is not installed.\n')
+    expect(stderr).toBe('warning: Could not open fox.png: xdg-open is not installed.\n')
     expect(filesBelow(place.folder)).toEqual(['fox.png'])
   })
 

@@ -47,7 +47,7 @@ export interface ModelSchema {
 export const VIDEO_INPUT = {
   type: 'object',
   title: 'video',
-  description: 'Text-to-video and image-to-video, with multi-shot transitions, at 720p and 1080p.',
+  description: 'Text-to-video and image-to-video, with multi-shot transitions, at 720p and 1080p',
   required: ['prompt'],
   properties: {
     prompt: { type: 'string', description: 'Text of the prompt' },
@@ -69,7 +69,7 @@ export const VIDEO_INPUT = {
 export const IMAGE_INPUT = {
   type: 'object',
   title: 'image',
-  description: 'Text-to-image and image editing, up to 4K, with up to 14 reference images.',
+  description: 'Text-to-image and image editing, up to 4K, with up to 14 reference images',
   required: ['prompt'],
   properties: {
     prompt: { type: 'string', description: 'Text of the prompt' },

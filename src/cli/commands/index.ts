@@ -12,7 +12,7 @@ export interface CommandRow {
 export const COMMANDS: readonly CommandRow[] = [
   {
     name: 'run',
-    about: 'Create a run, wait for it, print or download its outputs',
+    about: 'Create a run, wait for it, and print or download its outputs',
     load: () => import('./run.js'),
   },
   { name: 'status', about: 'Show the current status of runs', load: () => import('./status.js') },

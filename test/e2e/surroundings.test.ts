@@ -206,7 +206,7 @@ describe.concurrent('standard streams that are closed', () => {
     )
     expect(code).toBe(0)
     expect(stdout).toMatch(/^run_\w+\.png\n0\n2\n$/)
-    expect(stderr).toContain('nothing was sent')
+    expect(stderr).toContain('Nothing was sent')
   })
 
   it('standard error: the answer and the exit code stay', async () => {

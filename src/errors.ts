@@ -39,7 +39,7 @@ export const OWN_CODES = {
   service_error: { exit: EXIT.serviceBroken, about: 'the service failed (5xx)' },
   submission_unknown: { exit: EXIT.outcomeUnknown, about: 'a create was sent and its outcome is unknown' },
   run_failed: { exit: EXIT.runFailed, about: 'the run ended without success' },
-  wait_timeout: { exit: EXIT.waitTimeout, about: 'the wait limit passed; the run is still running' },
+  wait_timeout: { exit: EXIT.waitTimeout, about: 'the timeout passed; the run is still running' },
   download_failed: { exit: EXIT.downloadFailed, about: 'an output could not be downloaded or written' },
   interrupted: { exit: EXIT.sigint, about: 'a signal ended the command; existing runs continue' },
   internal: { exit: EXIT.bug, about: 'a bug in rushes' },

@@ -16,7 +16,7 @@ export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: 
   if (url.username !== '' || url.password !== '')
     throw usageError(
       'The service URL contains a user name or a password.',
-      'Set the API key with RUSHES_API_KEY or rushes login.',
+      'Set the API key with `rushes login` or RUSHES_API_KEY.',
     )
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !allowHttp)
     throw new RushesError(

@@ -97,10 +97,10 @@ export const badResponse = (what: string, options: RushesErrorOptions = {}): Rus
 export const networkError = (failure: HttpFailure, host: string): RushesError =>
   failure.isInvalidHttp
     ? new RushesError('bad_response', `Invalid response from ${host}: ${printable(failure.message)}.`, {
-        hint: 'Check the address and its port: another kind of server may listen there. For a server with TLS, use https.',
+        hint: 'Check the host and the port of the service URL: another kind of server may be running there. For a server with TLS, use https.',
         cause: failure,
       })
     : new RushesError('network', `Could not reach ${host}: ${printable(failure.message)}.`, {
-        hint: 'Check the address and the network (the proxy is read from HTTPS_PROXY), then try again.',
+        hint: 'Check the service URL and the network (the proxy is read from HTTPS_PROXY), then try again.',
         cause: failure,
       })

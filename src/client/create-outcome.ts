@@ -125,7 +125,7 @@ const redirected = ({ status, location }: Answer, host: string): RushesError =>
     `${host} answered the create with a redirect (${status}${location === undefined ? '' : ` to ${shortened(printable(location), 120)}`}). Redirects are not followed. No run was created.`,
     {
       httpStatus: status,
-      hint: 'Set the service URL to the address after the redirect: --base-url, RUSHES_BASE_URL or rushes config set baseUrl.',
+      hint: 'Use the URL that it redirects to, with --base-url, RUSHES_BASE_URL or `rushes config set baseUrl <url>`.',
     },
   )
 
@@ -137,7 +137,7 @@ export const outcomeUnknown = (
     'submission_unknown',
     `The create request was sent, but ${why}. A run may exist and cost money.`,
     {
-      hint: "Do not send it again before you have looked in the account's list of runs.",
+      hint: 'Check the runs of your account before you send it again.',
       ...options,
     },
   )
@@ -151,7 +151,7 @@ function nameless({ text, failure }: Extract<CreateOutcome, { kind: 'nameless' }
     'submission_unknown',
     `The service accepted the run (201), but ${problem}. The run exists and costs money. ${what}: ${printable(text) || '(empty)'}`,
     {
-      hint: 'Find the id in the response or in your account, then: rushes wait <id>. If the id is in another field: rushes config set runIdField <path.to.id>.',
+      hint: 'Find the id in the response or in your account, then run `rushes wait <id>`. If the id is in another field, run `rushes config set runIdField <path.to.id>`.',
       httpStatus: 201,
       cause: failure,
     },

@@ -63,9 +63,9 @@ export function createFollower(engine: FollowEngine, id: string, createdAtMs: nu
 }
 
 const noAnswer = ({ baseUrl }: FollowEngine, id: string): RushesError =>
-  new RushesError('network', `${new URL(baseUrl).host} did not answer within the wait limit.`, {
+  new RushesError('network', `${new URL(baseUrl).host} did not answer within the timeout.`, {
     runId: id,
-    hint: 'Check the address and the network, or wait longer: --timeout.',
+    hint: 'Check the service URL and the network, or wait longer with --timeout.',
   })
 
 /**

@@ -59,7 +59,7 @@ export async function fetchOutput(
   async function tryOnce(): Promise<TryOutcome> {
     const url = parseOutputUrl(address)
     if (url === undefined)
-      return new AttemptFailed('the address is not an http or https URL', { isRetryable: false })
+      return new AttemptFailed('the URL is not an http or https URL', { isRetryable: false })
     try {
       const request = { fetch, url, userAgent, signal, nowMs: clock.now() }
       return { ...(await transfer(request, session, meter)), url: address }
@@ -120,7 +120,7 @@ export async function fetchOutput(
 
 function givenUp(address: string, failure: AttemptFailed, tries: number): Error {
   const times = tries > 1 ? ` (tried ${tries} times)` : ''
-  return downloadFailed(`could not download ${printableUrl(address)}: ${failure.message}${times}`, {
+  return downloadFailed(`Could not download ${printableUrl(address)}: ${failure.message}${times}`, {
     cause: failure,
     httpStatus: failure.status,
   })

@@ -6,11 +6,12 @@ import { printable } from '../protocol/text.js'
 /** Of a write: what is missing then is the directory. */
 export const describeFileError = (error: unknown): string =>
   errorCode(error) === 'ENOENT' && (error as { syscall?: unknown }).syscall !== 'mkdir'
-    ? 'the directory does not exist'
+    ? 'the folder does not exist'
     : printable(describeReason(error))
 
-export const downloadFailed = (message: string, options: RushesErrorOptions = {}): RushesError =>
-  new RushesError('download_failed', message, options)
+/** `what` is a sentence without its period. */
+export const downloadFailed = (what: string, options: RushesErrorOptions = {}): RushesError =>
+  new RushesError('download_failed', `${what}.`, options)
 
 /** Runs `work` and turns its system errors into `download_failed` for `path`. */
 export async function withWriteErrors<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
@@ -18,6 +19,6 @@ export async function withWriteErrors<Result>(path: string, work: () => Promise<
     return await work()
   } catch (error) {
     if (error instanceof RushesError || errorCode(error) === undefined) throw error
-    throw downloadFailed(`could not write ${printable(path)}: ${describeFileError(error)}`, { cause: error })
+    throw downloadFailed(`Could not write ${printable(path)}: ${describeFileError(error)}`, { cause: error })
   }
 }

@@ -122,5 +122,5 @@ export function fitsExtension(path: string, extension: string): boolean {
 export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
   if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined
   const known = from === 'bytes' ? 'according to its content' : 'according to the host'
-  return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept`
+  return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept.`
 }

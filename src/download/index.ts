@@ -108,7 +108,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
 
 function onlyStream({ stdout }: DownloadOptions, outputs: number): Writable {
   if (stdout === undefined) throw new TypeError('no stream was given for standard output')
-  if (outputs > 1) throw downloadFailed(`standard output takes one output, and the run has ${outputs}`)
+  if (outputs > 1) throw downloadFailed(`Standard output takes one output, but the run has ${outputs}`)
   return stdout
 }
 

@@ -33,7 +33,7 @@ export function obstacleAt(path: string, overwrite: boolean): Obstacle | undefin
       }
     return undefined
   } catch (error) {
-    return { message: `${named} cannot be written: ${describeFileError(error)}`, hint: undefined }
+    return { message: `${named}: ${describeFileError(error)}`, hint: undefined }
   }
 }
 

@@ -20,7 +20,7 @@ export function checkPlaceholders(template: string): void {
     if (PLACEHOLDERS.some((known) => whole === `{${known}}`)) continue
     const meant = nearest(word.replace(/:.*/, ''), PLACEHOLDERS)
     throw usageError(
-      `Unknown placeholder ${printable(whole)} in the output path`,
+      `Unknown placeholder ${printable(whole)} in the output path.`,
       `Use ${PLACEHOLDERS.map((known) => `{${known}}`).join(' ')}.${meant ? ` Did you mean {${meant}}?` : ''}`,
     )
   }

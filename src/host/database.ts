@@ -154,7 +154,7 @@ function connect(path: string): Database.Database {
   } catch (error) {
     throw usageError(
       `The SQLite package for this system (${process.platform}-${process.arch}) cannot be loaded: ${messageOf(error).split('\n', 1)[0]}.`,
-      'Install rushes again on this machine, without --omit=optional: npm install -g rushes',
+      'Install rushes again on this machine, without --omit=optional: `npm install -g rushes`.',
     )
   }
   return new Driver(path)

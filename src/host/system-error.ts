@@ -25,8 +25,8 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOEXEC: 'not an executable file',
   ENOMEM: 'out of memory',
   ENOSPC: 'no space left on the disk',
-  ENOTDIR: 'a part of the path is a file, not a directory',
-  ENOTEMPTY: 'the directory is not empty',
+  ENOTDIR: 'a part of the path is a file, not a folder',
+  ENOTEMPTY: 'the folder is not empty',
   ENOTSUP: 'the file system does not support this',
   ENXIO: 'no such device',
   EPERM: 'operation not permitted',
@@ -37,9 +37,9 @@ const WORDS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the address is in use',
   EADDRNOTAVAIL: 'the address does not belong to this machine',
   SQLITE_FULL: 'no space left on the disk',
-  SQLITE_READONLY: 'read-only file or directory',
+  SQLITE_READONLY: 'read-only file or folder',
   SQLITE_BUSY: 'locked by another process',
-  SQLITE_CANTOPEN: 'the file or its directory cannot be opened',
+  SQLITE_CANTOPEN: 'the file or its folder cannot be opened',
   SQLITE_IOERR: 'disk I/O error',
   SQLITE_CORRUPT: 'the file is damaged',
   SQLITE_NOTADB: 'the file is damaged',
@@ -52,7 +52,7 @@ function systemReason(thrown: unknown): string | undefined {
   const code = basicCode(errorCode(thrown) ?? '')
   if (!Object.hasOwn(WORDS, code)) return undefined
   // The parent is missing, or the file system (such as /proc) does not allow new directories.
-  if (code === 'ENOENT' && textOf(thrown, 'syscall') === 'mkdir') return 'the directory cannot be created'
+  if (code === 'ENOENT' && textOf(thrown, 'syscall') === 'mkdir') return 'the folder cannot be created'
   return WORDS[code]
 }
 

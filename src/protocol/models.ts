@@ -47,21 +47,21 @@ export interface ModelSchema {
 export const VIDEO_INPUT = {
   type: 'object',
   title: 'video',
-  description: 'Text-to-video and image-to-video, with multi-shot transitions, at 720p and 1080p.',
+  description: 'Text-to-video and image-to-video, with multi-shot transitions, at 720p and 1080p',
   required: ['prompt'],
   properties: {
-    prompt: { type: 'string', description: 'what to show' },
+    prompt: { type: 'string', description: 'Text of the prompt' },
     aspect_ratio: {
       type: 'string',
       enum: ['16:9', '9:16', '4:3', '3:4', '1:1', '21:9'],
-      description: 'width to height',
+      description: 'Width to height',
     },
-    resolution: { type: 'string', enum: ['720p', '1080p'], description: 'lines on the shorter side' },
-    duration: { type: 'string', enum: ['5', '10'], description: 'length in seconds' },
+    resolution: { type: 'string', enum: ['720p', '1080p'], description: 'Lines on the shorter side' },
+    duration: { type: 'string', enum: ['5', '10'], description: 'Length in seconds' },
     image_urls: {
       type: 'array',
       items: { type: 'string' },
-      description: 'source image for image-to-video',
+      description: 'Source image for image-to-video',
     },
   },
 } as const satisfies ModelSchema
@@ -69,21 +69,21 @@ export const VIDEO_INPUT = {
 export const IMAGE_INPUT = {
   type: 'object',
   title: 'image',
-  description: 'Text-to-image and image editing, up to 4K, with up to 14 reference images.',
+  description: 'Text-to-image and image editing, up to 4K, with up to 14 reference images',
   required: ['prompt'],
   properties: {
-    prompt: { type: 'string', description: 'what to show' },
+    prompt: { type: 'string', description: 'Text of the prompt' },
     aspect_ratio: {
       type: 'string',
       enum: ['1:1', '2:3', '3:2', '3:4', '4:3', '9:16', '16:9', '21:9'],
-      description: 'width to height',
+      description: 'Width to height',
     },
-    quality: { type: 'string', enum: ['basic', 'high'], description: 'quality and size' },
+    quality: { type: 'string', enum: ['basic', 'high'], description: 'Quality and size' },
     image_urls: {
       type: 'array',
       items: { type: 'string' },
       maxItems: 14,
-      description: 'reference image to edit or to follow',
+      description: 'Reference image to edit or to follow',
     },
   },
 } as const satisfies ModelSchema

@@ -41,7 +41,7 @@ export const PROBLEMS = {
     cause: "The input does not match the model's schema.",
     retryable: false,
     exit: EXIT.refused,
-    hint: 'See the parameters of the model: rushes models. To see the request body, add --dry-run.',
+    hint: 'See the parameters of the model with `rushes models`. To see the request body, add --dry-run.',
   },
   model_not_found: {
     status: 400,
@@ -55,21 +55,21 @@ export const PROBLEMS = {
     cause: 'The Authorization header is missing or not of the form "Bearer <API_KEY>".',
     retryable: false,
     exit: EXIT.key,
-    hint: 'The key did not reach the service: a proxy may have removed it, or it contains invalid characters. Store it again: rushes login.',
+    hint: 'The key did not reach the service: a proxy may have removed it, or it contains invalid characters. Store it again with `rushes login`.',
   },
   invalid_api_key: {
     status: 401,
     cause: 'The API key is invalid, disabled or expired.',
     retryable: false,
     exit: EXIT.key,
-    hint: "Create or enable a key in the account's settings (API keys), then store it: rushes login.",
+    hint: "Create or enable a key in the account's settings (API keys), then store it with `rushes login`.",
   },
   insufficient_balance: {
     status: 402,
     cause: 'The balance is too low for this run.',
     retryable: false,
     exit: EXIT.account,
-    hint: "Add credits in the account's settings (credits), then run the command again.",
+    hint: "Add credits in the account's settings (Credits), then run the command again.",
   },
   api_key_spend_limit_exceeded: {
     status: 403,
@@ -83,7 +83,7 @@ export const PROBLEMS = {
     cause: "The caller's IP address is not in the key's whitelist.",
     retryable: false,
     exit: EXIT.account,
-    hint: "Add this machine's address to the key's IP whitelist in the account's settings, or remove the whitelist.",
+    hint: "Add this machine's IP address to the key's whitelist in the account's settings, or remove the whitelist.",
   },
   run_not_found: {
     status: 404,
@@ -118,7 +118,7 @@ export const problemOf = (code: string | undefined): Problem | undefined =>
  * banned account, only 403.
  */
 export function problemByStatus(status: number): Pick<Problem, 'exit' | 'hint'> {
-  if (status === 401) return { exit: EXIT.key, hint: 'Check the API key, then store it: rushes login.' }
+  if (status === 401) return { exit: EXIT.key, hint: 'Check the API key, then store it with `rushes login`.' }
   if (status === 402) return { exit: EXIT.account, hint: PROBLEMS.insufficient_balance.hint }
   if (status === 403)
     return {
@@ -130,6 +130,6 @@ export function problemByStatus(status: number): Pick<Problem, 'exit' | 'hint'> 
     return { exit: EXIT.serviceBroken, hint: 'The service has an internal problem. Try again later.' }
   return {
     exit: EXIT.refused,
-    hint: 'Check the service URL and the request. Add --debug to see what was sent.',
+    hint: 'Check the service URL and the request. Add --debug to see the requests.',
   }
 }

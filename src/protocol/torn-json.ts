@@ -39,7 +39,7 @@ export function parseTornJson(text: string): unknown {
           if (typeof value === 'string' || offset + length < text.length) put(value)
         },
         onError() {
-          throw new Error('the end of what is usable')
+          throw new Error('the end of the usable text')
         },
       },
       { disallowComments: true },

@@ -9,17 +9,18 @@ import { VALIDATORS } from './validators.js'
 export interface InputProblem {
   /** The parameter: `aspect_ratio`, or `image_urls/3` for an entry of a list. Empty for the whole input. */
   readonly parameter: string
-  /** What is wrong, without the parameter's name: `must be one of 720p, 1080p (nearest: 720p)`. */
+  /** What is wrong, without the parameter's name: `must be one of 720p, 1080p (did you mean "720p"?)`. */
   readonly message: string
 }
 
 /** Not `String(data)`: an object may have a `toString` of its own. */
 const shownValue = (data: unknown): string => shortened(JSON.stringify(data) ?? 'undefined', 100)
 
-function notListed(allowed: readonly string[], data: unknown): string {
+function notListed(allowed: readonly string[], data: unknown, { type }: ParameterSchema, form = ''): string {
   const given = shownValue(data)
   const near = nearest(given.replace(/^"|"$/g, ''), allowed)
-  return `must be one of ${allowed.join(', ')}, not ${given}${near === undefined ? '' : ` (nearest: ${near})`}`
+  const meant = type === 'string' ? `"${near}"` : near
+  return `must be one of ${form}${allowed.join(', ')}, not ${given}${near === undefined ? '' : ` (did you mean ${meant}?)`}`
 }
 
 function problemOfAjv({
@@ -40,13 +41,15 @@ function problemOfAjv({
     case 'maxItems':
       return problem(`takes at most ${params.limit}, not ${(data as unknown[]).length}`)
     case 'enum':
-      return problem(notListed(listed ?? [], data))
+      return problem(notListed(listed ?? [], data, schema))
     case 'minimum':
     case 'maximum':
       return problem(`must be ${describeType(schema)}, not ${shownValue(data)}`)
     case 'type':
       if (listed !== undefined)
-        return problem(`${notListed(listed, data)}, as a ${schema.type === 'string' ? 'string' : 'number'}`)
+        return problem(
+          notListed(listed, data, schema, `the ${schema.type === 'string' ? 'string' : 'number'}s `),
+        )
       if (schema.type === 'string') return problem('must be of type string')
       if (schema.type === 'array') return problem('must be a list of strings')
       return problem(`must be ${describeType(schema)}, not ${shownValue(data)}`)

@@ -58,7 +58,7 @@ export async function openAdministration(options: AdministrationOptions): Promis
   if (!make && !existsSync(join(dataFolder, DATABASE_NAME)))
     throw usageError(
       `${dataFolder} contains no data of a local service.`,
-      'Give its folder with --data. `rushes serve` creates one when it starts.',
+      'Give the folder with --data. `rushes serve` creates one when it starts.',
     )
   const { store } = await openData(dataFolder)
   return administrationOf(store, clock)
@@ -78,11 +78,11 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Administrati
     if (byNumber !== undefined) return byNumber
     const [found, ...others] = keys.filter(({ name }) => name === wanted)
     if (found === undefined)
-      throw usageError(`Key ${wanted} does not exist.`, 'List the keys: rushes admin key list')
+      throw usageError(`Key ${wanted} does not exist.`, 'List the keys with `rushes admin key list`.')
     if (others.length > 0)
       throw usageError(
-        `Several keys are named ${wanted}: ${[found, ...others].map(({ id }) => id).join(', ')}.`,
-        'Give the number of one of them.',
+        `More than one key is named ${wanted}: ${[found, ...others].map(({ id }) => id).join(', ')}.`,
+        'Use the number of the key.',
       )
     return found
   }
@@ -145,7 +145,7 @@ function noAccount(name: string, accounts: readonly AccountRecord[]): RushesErro
   return usageError(
     `Account ${name} does not exist.`,
     names.length === 0
-      ? 'Create one: rushes admin account create <name>'
+      ? 'Create one with `rushes admin account create <name>`.'
       : `Accounts: ${names.join(', ')}${accounts.length > names.length ? ', …' : ''}.`,
   )
 }

@@ -61,7 +61,7 @@ const heldBy = (who: RegExp) =>
     code: 'usage',
     message: expect.stringMatching(who),
     hint: expect.stringMatching(
-      /^Wait until it ends, or stop it\. Its claim is the file .*\.shots\.lock\.json\.claim\.$/,
+      /^Wait until it ends, or stop it\. Its claim file is .*\.shots\.lock\.json\.claim\.$/,
     ),
   })
 
@@ -93,7 +93,7 @@ describe('the claim of this machine', () => {
     const first = await claim()
     const lockPath = join(link, 'shots.lock.json')
     const second = claimBatch({ lockPath, clock, signal: new AbortController().signal, onObserve() {} })
-    await expect(second).rejects.toThrow(heldBy(/Another batch is working on this manifest/))
+    await expect(second).rejects.toThrow(heldBy(/Another batch is running on this manifest/))
     await first.release()
   })
 
@@ -148,7 +148,7 @@ describe('the claim of another machine', () => {
     writeFileSync(path, foreign(2))
     await expect(clock.runUntil(second)).rejects.toThrow(heldBy(/process \d+ on render-7, since 2020/))
     expect(notes).toEqual([
-      `Found the claim of another batch (process ${process.pid} on render-7, since 2020-01-01T00:00:00.000Z). Checking for up to 10 s whether it is still working.`,
+      `Found the claim file of another batch (process ${process.pid} on render-7, since 2020-01-01T00:00:00.000Z). Checking for up to 10 s whether it is still running.`,
     ])
   })
 

@@ -193,7 +193,7 @@ runs:
     ],
     ['brackets without end', '['.repeat(100_000), /levels deep/],
     ['dashes without end', '- '.repeat(100_000), /levels deep/],
-    ['two documents', 'runs: []\n---\nruns: []', /^2:1 a second YAML document begins here/],
+    ['two documents', 'runs: []\n---\nruns: []', /^2:1 a second YAML document starts here/],
     [
       'a key that stands there twice',
       'runs:\n  - name: a\n    name: b',
@@ -201,9 +201,9 @@ runs:
     ],
     ['a tag', 'runs: !mine []', /tag/],
     ['a merge of a text', 'runs: [{<<: x, name: a}]', /<< needs a map/],
-    ['a map as a name', 'runs: [{? {a: b} : c}]', /is not a valid field name/],
-    ['nothing', '', /^1:1 is empty$/],
-    ['a comment alone', '# nothing', /^1:1 is empty$/],
+    ['a map as a name', 'runs: [{? {a: b} : c}]', /invalid field name/],
+    ['nothing', '', /^1:1 the manifest is empty$/],
+    ['a comment alone', '# nothing', /^1:1 the manifest is empty$/],
     ['bytes', Buffer.from([0xff, 0xfe, 0x61, 0x00]), /not valid UTF-8/],
     ['too many bytes', Buffer.alloc(16 * 1024 * 1024 + 1, ' '), /16 MiB/],
   ])('is refused for %s', async (_, text, pattern) => {
@@ -218,35 +218,27 @@ describe('JSON and CSV', () => {
     [
       'a.json',
       '{"runs": [\n  {"name": "a",}\n]}',
-      '2:16 is not valid JSON: expected a name in double quotes, found "}"',
+      '2:16 invalid JSON: expected a name in double quotes, found "}"',
     ],
-    ['a.json', '{"runs": []} x', '1:14 is not valid JSON: expected the end, found "x"'],
-    ['a.json', '["a', '1:2 is not valid JSON: this string is not closed'],
-    ['a.json', '[01]', '1:2 is not valid JSON: expected a value, found "0"'],
+    ['a.json', '{"runs": []} x', '1:14 invalid JSON: expected the end, found "x"'],
+    ['a.json', '["a', '1:2 invalid JSON: this string is not closed'],
+    ['a.json', '[01]', '1:2 invalid JSON: expected a value, found "0"'],
     ['a.json', '{"runs": [], "runs": []}', '1:14 the field "runs" occurs twice'],
-    ['a.json', '['.repeat(100_000), '1:62 is nested more than 60 levels deep'],
-    ['a.json', '[1, // c\n2]', '1:5 is not valid JSON: JSON has no comments'],
-    ['a.json', '[1 2]', '1:4 is not valid JSON: expected "," or "]", found "2"'],
-    ['a.json', '{"a": 1 "b": 2}', '1:9 is not valid JSON: expected "," or "}", found ""b""'],
-    ['a.json', '[1', '1:3 is not valid JSON: expected "," or "]", found the end'],
-    ['a.json', '{"a": 1', '1:8 is not valid JSON: expected "," or "}", found the end'],
-    [
-      'a.json',
-      '["\\x"]',
-      /^1:2 is not valid JSON: this string contains a line break, a tab or an unknown escape/,
-    ],
+    ['a.json', '['.repeat(100_000), '1:62 the manifest is nested more than 60 levels deep'],
+    ['a.json', '[1, // c\n2]', '1:5 invalid JSON: JSON has no comments'],
+    ['a.json', '[1 2]', '1:4 invalid JSON: expected "," or "]", found "2"'],
+    ['a.json', '{"a": 1 "b": 2}', '1:9 invalid JSON: expected "," or "}", found ""b""'],
+    ['a.json', '[1', '1:3 invalid JSON: expected "," or "]", found the end'],
+    ['a.json', '{"a": 1', '1:8 invalid JSON: expected "," or "}", found the end'],
+    ['a.json', '["\\x"]', /^1:2 invalid JSON: this string contains a line break, a tab or an unknown escape/],
     [
       'a.jsonl',
       '{"name": "a", "kind": "image", "prompt": "x"}\n{"name"}',
-      '2:8 is not valid JSON: expected ":", found "}"',
+      '2:8 invalid JSON: expected ":", found "}"',
     ],
-    ['a.csv', 'name,promt\na,b', '1:6 unknown field "promt"; did you mean "prompt"?'],
+    ['a.csv', 'name,promt\na,b', '1:6 unknown field "promt". Did you mean "prompt"?'],
     ['a.csv', 'name,prompt,name\na,b,c', '1:13 the column "name" occurs twice'],
-    [
-      'a.csv',
-      'name,kind,prompt\na,image,"x',
-      /^3?2?:1 is not valid CSV|^\d:1 is not valid CSV: Quote Not Closed/,
-    ],
+    ['a.csv', 'name,kind,prompt\na,image,"x', /^3?2?:1 is not valid CSV|^\d:1 invalid CSV: Quote Not Closed/],
     ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2:15 this cell is in a column without a name/],
     [
       'a.csv',
@@ -256,9 +248,9 @@ describe('JSON and CSV', () => {
     [
       'a.csv',
       'name,kind,prompt\n\n\nb,image,x\r\nc,imag,x',
-      '5:3 unknown kind "imag"; did you mean "image"?',
+      '5:3 unknown kind "imag". Did you mean "image"?',
     ],
-    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2:10 is not valid JSON/],
+    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2:10 invalid JSON/],
   ])('%s %j', async (name, text, problem) => {
     const [first] = await problemsOf(text, { name })
     if (typeof problem === 'string') expect(first).toBe(problem)
@@ -306,13 +298,13 @@ describe('names and outputs', () => {
 
   it.each([
     [[''], '1:3 name or output is missing'],
-    [['name: a, output: "{id}.png"'], '{id}, which nobody knows'],
-    [['output: "{name}.png"'], 'holds {name}, and the run has no name'],
+    [['name: a, output: "{id}.png"'], '{id}, which is not known'],
+    [['output: "{name}.png"'], 'contains {name}, but the run has no name'],
     [['name: a, output: "{nmae}.png"'], 'Did you mean {name}?'],
-    [['name: a, output: "{ext}"'], 'as its extension alone'],
-    [['name: a, output: a/'], 'names a folder'],
-    [['name: a, output: "."'], 'names a folder'],
-    [["name: a, output: 'a\\b.png'"], 'holds a backslash'],
+    [['name: a, output: "{ext}"'], 'only as the extension'],
+    [['name: a, output: a/'], 'is a folder'],
+    [['name: a, output: "."'], 'is a folder'],
+    [["name: a, output: 'a\\b.png'"], 'contains a backslash'],
     [['name: a, output: ../a.png'], 'is outside the folder of the manifest'],
     [['name: a, output: b/../../a.png'], 'is outside'],
     [['name: a, output: /tmp/a.png'], 'is outside'],
@@ -385,7 +377,7 @@ runs:
   it('are wrong once, however many rows they serve', async () => {
     const text = `defaults: { kind: image, quality: hihg }\nruns:\n  - {name: a, prompt: x}\n  - {name: b, prompt: x}`
     expect(await problemsOf(text)).toEqual([
-      '1:35 quality of an image must be one of basic, high, not "hihg" (nearest: high)',
+      '1:35 quality of an image must be one of basic, high, not "hihg" (did you mean "high"?)',
     ])
   })
 })
@@ -418,12 +410,12 @@ describe('reference images', () => {
     expect(
       await problemsOf(`- name: a\n  kind: image\n  prompt: x\n  image_urls: ${list}`, { folder }),
     ).toEqual([
-      '4:16 the image text.png is not a PNG, JPEG, WebP, GIF or AVIF image',
-      '4:26 the image none.png cannot be read: no such file',
-      '4:36 the image folder is not a regular file',
-      '4:44 an image of a manifest cannot come from standard input',
-      '4:49 the image https:// is not a valid URL',
-      '4:61 an image is blank',
+      '4:16 text.png is not a PNG, JPEG, WebP, GIF or AVIF image',
+      '4:26 none.png: no such file',
+      '4:36 folder is not a regular file',
+      '4:44 a manifest cannot read an image from standard input',
+      '4:49 "https://" is not a valid image URL',
+      '4:61 image_urls contains a blank entry',
     ])
   })
 

@@ -19,7 +19,7 @@ describe('the hint', () => {
 })
 
 describe('is printed once', () => {
-  const said = `warning: The service address ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}\n`
+  const said = `warning: The service URL ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}\n`
 
   it('when a command reads the address, and the command continues', async () => {
     const { run } = await createCliService()

@@ -189,7 +189,7 @@ describe('admin, wrongly used', () => {
     [['account', 'create', 'x', '--balance', '-1'], /--balance: "-1" is not a whole number from 0/],
     [['account', 'create', 'x', '--balance', '1.5'], /--balance: "1\.5"/],
     [['account', 'ban', 'nobody'], /Account nobody does not exist[\s\S]*Accounts: default\./],
-    [['key', 'create'], /--account is missing/],
+    [['key', 'create'], /Missing --account/],
     [['key', 'create', '--account', 'nobody'], /Account nobody does not exist/],
     [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota: "many"/],
     [['key', 'create', '--account', 'default', '--allow-ip', '10.0.0.0/33'], /--allow-ip "10\.0\.0\.0\/33"/],
@@ -200,7 +200,7 @@ describe('admin, wrongly used', () => {
     [['key', 'create', '--account', 'default', '--expires', '0'], /would expire immediately/],
     [['key', 'disable', '7'], /Key 7 does not exist/],
     [['key', 'set', 'first'], /Nothing to change/],
-    [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /none cannot be combined/],
+    [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /none cannot be used/],
     [['key', 'list', '--account', 'nobody'], /Account nobody does not exist/],
     [['credits', 'add', 'nobody', '5'], /Account nobody does not exist/],
     [['credits', 'add', 'default', 'much'], /<n>: "much" is not a whole number/],
@@ -233,7 +233,7 @@ describe('admin, wrongly used', () => {
     for (let n = 0; n < 2; n++) await key('--account', 'default', '--name', 'ci')
     const { code, stderr } = await admin('key', 'disable', 'ci')
     expect(code).toBe(2)
-    expect(stderr).toContain('Several keys are named ci: 2, 3.')
+    expect(stderr).toContain('More than one key is named ci: 2, 3.')
   })
 
   it('makes no data folder where it only looks, and a whole one where it makes an account', async () => {

@@ -280,7 +280,7 @@ describe('when things go wrong', () => {
     }
     const { code, stderr } = await batch.run([], { fetch, interrupts })
     expect(code).toBe(130)
-    expect(stderr).toMatch(/To continue without paying twice: rushes batch \S+shots\.json$/m)
+    expect(stderr).toMatch(/Continue without paying twice with `rushes batch \S+shots\.json`\.$/m)
     expect(stderr).toMatch(/2 runs: 2 still running/)
     batch.service.service.startRendering()
     expect(await batch.run()).toMatchObject({ code: 0 })
@@ -576,11 +576,11 @@ describe('many rows', () => {
     }
     const { code, stderr } = await batch.run(['--only', 'shot*'], { fetch, interrupts })
     expect(code).toBe(130)
-    const said = lines(stderr).filter((line) => !/^run shot/.test(line))
+    const said = lines(stderr).filter((line) => !/^shot/.test(line))
     expect(said).toEqual([
       expect.stringMatching(/^40 runs: 40 still running \(/),
       'error: Interrupted. Created runs continue on the service.',
-      `  To continue without paying twice: rushes batch --only 'shot*' ${batch.manifest}`,
+      `  Continue without paying twice with \`rushes batch --only 'shot*' ${batch.manifest}\`.`,
     ])
     await new Promise((resolve) => setImmediate(resolve))
     expect(warnings).toEqual([])

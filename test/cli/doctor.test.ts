@@ -44,7 +44,7 @@ async function examined(service: CliService, options: Parameters<CliService['run
 const WELL = {
   version: 'ok',
   config: 'ok',
-  address: 'ok',
+  'service URL': 'ok',
   proxy: 'ok',
   dns: 'ok',
   connection: 'ok',
@@ -73,9 +73,9 @@ describe('doctor', () => {
     expect(code).toBe(2)
     expect(stdout).toMatch(/^ok {6}version {7}rushes \d/)
     expect(stdout).toMatch(
-      /^failed {2}address {7}Not set: the service address\.\n {22}Set the address with --base-url/m,
+      /^failed {2}service URL {3}Not set: service URL\.\n {22}Set the service URL with --base-url/m,
     )
-    expect(stdout).toMatch(/^- {7}key {11}not checked: no address$/m)
+    expect(stdout).toMatch(/^- {7}key {11}not checked: no service URL$/m)
   })
 
   it.each<[string, number, string]>([
@@ -125,7 +125,7 @@ describe('doctor', () => {
     expect(lines.find(({ check }) => check === 'unconfirmed')).toMatchObject({
       status: 'failed',
       message: expect.stringMatching(/^~[0-9a-f]{4} \(rushes\/preview-image\)$/),
-      advice: expect.stringMatching(/rushes forget ~[0-9a-f]{4}`\.$/),
+      advice: expect.stringMatching(/rushes forget ~[0-9a-f]{4} --yes`\.$/),
     })
   })
 
@@ -160,7 +160,7 @@ describe('doctor', () => {
     expect(code).toBe(2)
     expect(statusesOf(stdout)).toMatchObject({
       config: 'failed',
-      address: 'skipped',
+      'service URL': 'skipped',
       key: 'skipped',
       state: 'ok',
     })
@@ -203,9 +203,9 @@ describe('an address that includes the path of the API', () => {
     const service = await createCliService()
     const { stderr, lines } = await examined(service, { env: { RUSHES_BASE_URL: `${LOOPBACK_URL}/api/v1` } })
     expect(stderr).toBe('')
-    expect(lines.find(({ check }) => check === 'address')).toMatchObject({
+    expect(lines.find(({ check }) => check === 'service URL')).toMatchObject({
       status: 'warning',
-      advice: `The service address ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}`,
+      advice: `The service URL ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}`,
     })
   })
 })

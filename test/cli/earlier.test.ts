@@ -165,7 +165,7 @@ describe('download', () => {
     const { code, stderr } = await service.run([...RUN, '-o', `${folder}/fox.png`, '--sidecar'], { fetch })
     expect(code).toBe(12)
     const id = rowsOf(service.home)[0]?.id ?? ''
-    const [, command = ''] = /with: rushes (.*)$/m.exec(stderr) ?? []
+    const [, command = ''] = /with `rushes (.*)`\.$/m.exec(stderr) ?? []
     expect(command).toBe(`download -o ${folder}/fox.png --sidecar ${id}`)
     expect((await service.run(command.split(' '))).stdout).toBe(`${folder}/fox.png\n`)
   })

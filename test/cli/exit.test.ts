@@ -172,7 +172,7 @@ describe('a signal', () => {
     })
     expect(code).toBe(exit)
     expect(stderr).toContain(
-      'error: Interrupted. run_7 is still running.\n  Resume with: rushes wait run_7\n',
+      'error: Interrupted. run_7 is still running.\n  Resume with `rushes wait run_7`.\n',
     )
   })
 
@@ -231,7 +231,7 @@ describe('a signal', () => {
     expect(created).toBeLessThanOrEqual(5)
     const ids = Array.from({ length: created }, (_, at) => `run_${at + 1}`)
     expect(stderr).toContain(`Interrupted. ${created} runs are still running.`)
-    expect(stderr).toContain(`Resume with: rushes wait ${ids.join(' ')}\n`)
+    expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
     expect(stderr).toContain(`${9 - created} of 9 runs were not created.`)
   })
 
@@ -250,7 +250,7 @@ describe('a signal', () => {
     })
     expect(code).toBe(130)
     expect(stderr).toMatch(
-      /^error: Interrupted\. (\d\d) runs are still running\.\n {2}Resume with: rushes wait --all\. Their ids: rushes list\n$/,
+      /^error: Interrupted\. (\d\d) runs are still running\.\n {2}Resume with `rushes wait --all`\. `rushes list` shows their ids\.\n$/,
     )
   })
 

@@ -47,7 +47,7 @@ describe('a create', () => {
     expect(ran.code).toBe(13)
     expect(ran.stdout).toBe('')
     expect(ran.stderr).toContain('A run may exist and cost money')
-    expect(ran.stderr).toContain('Do not send it again before you have looked')
+    expect(ran.stderr).toContain('before you send it again')
     expect(ran.fetch.seen.map(({ place }) => place)).toEqual(['create'])
     expect(ran.fetch.reached('create')).toBe(runs)
     expect(readdirSync(ran.folder)).toEqual([])
@@ -202,7 +202,7 @@ describe('a wait', () => {
     const { code, stderr, tookMs } = await tried([fault])
     expect(code).toBe(exit)
     expect(stderr).toContain(words)
-    expect(stderr).toMatch(/Resume with: rushes wait .*run_\w+/)
+    expect(stderr).toMatch(/Resume with `rushes wait .*run_\w+/)
     expect(tookMs).toBeGreaterThanOrEqual(120_000)
   })
 
@@ -301,10 +301,10 @@ describe('a download', () => {
 
 describe('serve --fault', () => {
   it.each([
-    [['--fault', 'create:lsoe'], /--fault create:lsoe: Unknown fault "lsoe".*nearest: lose/],
+    [['--fault', 'create:lsoe'], /--fault create:lsoe: Unknown fault "lsoe".*Did you mean "lose"/],
     [
       ['--fault', 'create:lose', '--fault', 'sttus:500'],
-      /--fault sttus:500: Unknown place "sttus".*nearest: status/,
+      /--fault sttus:500: Unknown place "sttus".*Did you mean "status"/,
     ],
     [['--fault', 'latency:800'], /--fault latency:800: "800" is not a valid duration.*800ms/s],
   ])('%j: 2, and nothing is begun', async (flags, words) => {

@@ -183,7 +183,7 @@ describe('the sections of help', () => {
   const ORDER = [
     'Usage:',
     'Arguments:',
-    'Which runs:',
+    'Selection options:',
     'Model options:',
     'Run options:',
     'Result options:',
@@ -241,24 +241,24 @@ describe('help of commands', () => {
 
 describe('a word that is nearly right', () => {
   it.each<readonly [readonly string[], RegExp]>([
-    [['rnu'], /Unknown command "rnu"\. Did you mean `run`\?/],
-    [['run', 'vidoe'], /Unknown command "rushes run vidoe"\. Did you mean `video`\?/],
-    [['help', 'exit-code'], /Unknown command or topic "exit-code"\. Did you mean `exit-codes`\?/],
-    [['help', 'lst'], /Did you mean `list`\?/],
+    [['rnu'], /Unknown command "rnu"\. Did you mean "run"\?/],
+    [['run', 'vidoe'], /Unknown command "rushes run vidoe"\. Did you mean "video"\?/],
+    [['help', 'exit-code'], /Unknown command or topic "exit-code"\. Did you mean "exit-codes"\?/],
+    [['help', 'lst'], /Did you mean "list"\?/],
     [['run', 'image', 'x', '--qualty', 'high'], /Did you mean --quality\?/],
     [['run', 'image', 'x', '--ratio', '1:1'], /Unknown flag --ratio\. Did you mean --aspect-ratio\?/],
     [['run', 'image', 'x', '--aspect=1:1'], /Unknown flag --aspect\. Did you mean --aspect-ratio\?/],
     [['run', 'image', 'x', '--images', 'a.png'], /Did you mean --image-url\?/],
     [['--josn', 'list'], /Did you mean --json\?/],
-    [['run', 'image', 'x', '--quality', 'hihg'], /nearest: high/],
-    [['run', 'video', 'x', '--aspect-ratio', '16x9'], /nearest: 16:9/],
-    [['list', '--kind', 'imge'], /Did you mean `image`\?/],
-    [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean `warn`\?/],
-    [['serve', '--fault', 'creat:429'], /nearest: create/],
-    [['models', 'imag'], /Did you mean `image`\?/],
-    [['config', 'get', 'baseurl'], /Unknown setting "baseurl"\. Did you mean `baseUrl`\?/],
-    [['config', 'gte', 'baseUrl'], /Did you mean `get`\?/],
-    [['completion', 'bsh'], /Did you mean `bash`\?/],
+    [['run', 'image', 'x', '--quality', 'hihg'], /did you mean "high"/],
+    [['run', 'video', 'x', '--aspect-ratio', '16x9'], /did you mean "16:9"/],
+    [['list', '--kind', 'imge'], /Did you mean "image"\?/],
+    [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean "warn"\?/],
+    [['serve', '--fault', 'creat:429'], /Did you mean "create"/],
+    [['models', 'imag'], /Did you mean "image"\?/],
+    [['config', 'get', 'baseurl'], /Unknown setting "baseurl"\. Did you mean "baseUrl"\?/],
+    [['config', 'gte', 'baseUrl'], /Did you mean "get"\?/],
+    [['completion', 'bsh'], /Did you mean "bash"\?/],
   ])('%j: %s', async (words, said) => {
     const { code, stdout, stderr } = await runCli(words, {
       env: { RUSHES_IMAGE_MODEL: 'a/b', RUSHES_VIDEO_MODEL: 'a/b' },
@@ -345,8 +345,8 @@ describe('a profile that is not in the config file', () => {
       const { code, stderr } = await runCli([...words, '--profile', 'stagng'], { home })
       expect(code).toBe(2)
       expect(stderr).toBe(
-        'error: The config file has no profile "stagng". Did you mean `staging`?\n' +
-          '  Its profiles: staging. Create one with `rushes login --profile <name>` or `rushes config set <key> <value> --profile <name>`.\n',
+        'error: The config file has no profile "stagng". Did you mean "staging"?\n' +
+          '  Profiles: staging. Create one with `rushes login --profile <name>` or `rushes config set <key> <value> --profile <name>`.\n',
       )
       expect((await runCli([...words, '--profile', 'staging'], { home })).stderr).not.toContain('no profile')
       const byVariable = await runCli(words, { home, env: { RUSHES_PROFILE: 'stagng' } })
@@ -384,5 +384,5 @@ it('--only that means no run names the nearest', async () => {
   )
   const { code, stderr } = await runCli(['batch', join(folder, 'shots.json'), '--check', '--only', 'fix'])
   expect(code).toBe(2)
-  expect(stderr).toContain('--only fix does not match the name or output of any run. Did you mean fox?')
+  expect(stderr).toContain('--only fix does not match the name or output of any run. Did you mean "fox"?')
 })

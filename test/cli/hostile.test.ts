@@ -197,7 +197,7 @@ function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
 
 describe('a command to be pasted', () => {
   const shown = (stderr: string): readonly string[] =>
-    [...stderr.matchAll(/(?:Resume|Download its outputs) with: (rushes [^\n]*)/g)].map(
+    [...stderr.matchAll(/(?:Resume|Download its outputs) with `(rushes [^\n]*)`\./g)].map(
       ([, command = '']) => command,
     )
 

@@ -27,7 +27,7 @@ describe('--open', () => {
       },
     })
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${path}\n` })
-    expect(stderr).toBe(`warning: ${path} could not be opened: xdg-open is not installed.\n`)
+    expect(stderr).toBe(`warning: Could not open ${path}: xdg-open is not installed.\n`)
   })
 
   it('opens nothing unless it is given', async () => {

@@ -88,8 +88,8 @@ describe('a flag', () => {
     [['--guidance', '1e999'], '--guidance must be a number from 0.5, not "1e999".'],
     [['--guidance', '.5'], '--guidance must be a number from 0.5, not ".5".'],
     [['--strength', '2'], '--strength must be a number up to 1, not 2.'],
-    [['--steps', '9'], '--steps must be one of 4, 8, not 9 (nearest: 4).'],
-    [['--steps', 'four'], '--steps must be one of 4, 8, not "four", as a number.'],
+    [['--steps', '9'], '--steps must be one of 4, 8, not 9 (did you mean 4?).'],
+    [['--steps', 'four'], '--steps must be one of the numbers 4, 8, not "four".'],
   ])('%j is refused: %s', async (flags, message) => {
     expect(await errorOf([...IMAGE, ...flags])).toBe(`error: ${message}`)
   })
@@ -115,7 +115,7 @@ describe('--input', () => {
     [{ seed: 1.5 }, '--seed must be a whole number from 0 to 4294967295, not 1.5.'],
     [{ guidance: true }, '--guidance must be a number from 0.5, not true.'],
     [{ transparent: 'yes' }, '--transparent must be true or false, not "yes".'],
-    [{ steps: '4' }, '--steps must be one of 4, 8, not "4" (nearest: 4), as a number.'],
+    [{ steps: '4' }, '--steps must be one of the numbers 4, 8, not "4" (did you mean 4?).'],
     [{ avoid: 7 }, '--avoid must be of type string.'],
   ])('%j is refused: %s', async (value, message) => {
     expect(await errorOf([...IMAGE, ...input(value)])).toBe(`error: ${message}`)

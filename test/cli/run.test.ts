@@ -12,7 +12,7 @@ describe('run against the service', () => {
     const { code, stdout, stderr } = await service.run(['run', 'image', 'a', 'red', 'fox'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:1\/outputs\/\S+\n$/)
-    expect(stderr).toMatch(/^(run run_\w+: \w+ \(\d+ s\)\n)+$/)
+    expect(stderr).toMatch(/^(run_\w+: \w+ \(\d+ s\)\n)+$/)
     expect(JSON.parse(Buffer.from(service.requests[0]?.body ?? []).toString())).toEqual({
       model: 'rushes/preview-image',
       input: { prompt: 'a red fox' },
@@ -129,7 +129,7 @@ describe('run against the service', () => {
     expect(stderr.match(/: processing/g)).toHaveLength(1)
     expect(stderr.match(/^still waiting for 1 of 1 run/gm)).toHaveLength(4)
     expect(stderr).toMatch(
-      /error: (run_\w+) is still running after 5 min 00 s\.\n {2}Resume with: rushes wait \1\n/,
+      /error: (run_\w+) is still running after 5 min 00 s\.\n {2}Resume with `rushes wait \1`\.\n/,
     )
   })
 
@@ -226,14 +226,14 @@ describe('what is wrong is said before anything is sent', () => {
     [
       'a value outside the schema',
       ['--resolution', '721p', 'fox'],
-      /--resolution must be one of 720p, 1080p.*nearest: 720p/,
+      /--resolution must be one of 720p, 1080p.*did you mean "720p"/,
     ],
     [
       'several of them at once',
       ['--duration', '7', '--aspect-ratio', '16x9', 'fox'],
       /--aspect-ratio.*16:9.*--duration/,
     ],
-    ['no prompt', [], /Missing prompt\.\n {2}Example: rushes run video/],
+    ['no prompt', [], /Missing prompt\.\n {2}Example: `rushes run video/],
     ['an empty prompt', ['  '], /prompt is empty/],
     ['two prompts', ['fox', '--prompt', 'dog'], /More than one prompt was given: the arguments and --prompt/],
     ['two users of standard input', ['-', '-i', '-'], /both read standard input/],
@@ -269,9 +269,9 @@ describe('what is wrong is said before anything is sent', () => {
     const { code, stderr } = await runCli(['run', 'image', 'fox'])
     expect(code).toBe(2)
     expect(stderr).toMatchInlineSnapshot(`
-      "error: Not set: the service address; the image model; the API key.
-        Set the address with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, add --local.
-        Set the model: --model <provider/name>, RUSHES_IMAGE_MODEL or rushes config set models.image <provider/name>. A local service (rushes serve) has rushes/preview-image.
+      "error: Not set: service URL, image model, API key.
+        Set the service URL with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, add --local.
+        Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or \`rushes config set models.image <provider/name>\`. A local service (\`rushes serve\`) has rushes/preview-image.
         Set the key with \`rushes login\`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
       "
     `)

@@ -118,7 +118,7 @@ describe('the key', () => {
     ).toMatchObject({ sent: 'Bearer rk_env' })
     chmodSync(file, 0o644)
     expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain(
-      'can be read by other users',
+      'Other users can read the key file',
     )
   })
 
@@ -150,7 +150,7 @@ describe('config', () => {
   it.each([
     [['set', 'apiKey', 'rk_x'], /login/],
     [['set', 'api_key', 'rk_x'], /login/],
-    [['set', 'baseurl', 'x'], /Did you mean `baseUrl`/],
+    [['set', 'baseurl', 'x'], /Did you mean "baseUrl"/],
     [['set', 'timeout', 'soon'], /not a valid duration/],
     [['set', 'baseUrl', 'http://example.com'], /plain http/],
     [['set', 'models.video', 'cinema'], /provider/],

@@ -48,7 +48,7 @@ describe('show', () => {
     expect(table.stdout).toMatch(/^created {3}\S+Z \(.*\)$/m)
   })
 
-  it('takes a key, and shows the response that did not tell the outcome', async () => {
+  it('takes a key, and shows the response that did not show the outcome', async () => {
     const home = temporaryFolder()
     const { fetch } = scripted({ status: 500, body: 'oh no' })
     await runCli(['run', 'image', 'a fox'], { fetch, home, env: SET })
@@ -167,7 +167,7 @@ describe('--again', () => {
     expect(lost.stderr).toContain('r1 cannot be repeated by one command.')
     expect(lost.stderr).toContain(`sha256 ${stored.sha256}`)
     expect(lost.stderr).toMatch(
-      /Add each image with -i <path>: rushes run image 'a fox' -i 'run:r0#2' -i run:r0 /,
+      /Add each image with -i <path> to `rushes run image 'a fox' -i 'run:r0#2' -i run:r0 /,
     )
     const object = JSON.parse((await runCli(['show', 'r1', '--json'], { home, env: SET })).stdout)
     expect(object).toMatchObject({ id: 'r1', again: null })

@@ -60,7 +60,7 @@ it.each([
     abandon: async () => false,
   }
   await expect(transfer(request, session, METER)).rejects.toThrow(
-    'could not write a.bin: no space left on the disk',
+    'Could not write a.bin: no space left on the disk',
   )
 })
 

@@ -51,10 +51,10 @@ describe('a name', () => {
   it('that does not fit is worth a warning where the kind is known', () => {
     const jpg = { extension: 'jpg', contentType: 'image/jpeg' } as const
     expect(misnamed('a.png', { ...jpg, from: 'bytes' })).toMatchInlineSnapshot(
-      `"a.png is a jpg file (image/jpeg) according to its content; its name was kept"`,
+      `"a.png is a jpg file (image/jpeg) according to its content; its name was kept."`,
     )
     expect(misnamed('a.png', { ...jpg, from: 'header' })).toMatchInlineSnapshot(
-      `"a.png is a jpg file (image/jpeg) according to the host; its name was kept"`,
+      `"a.png is a jpg file (image/jpeg) according to the host; its name was kept."`,
     )
     expect(misnamed('a.png', { ...jpg, from: 'url' })).toBeUndefined()
     expect(misnamed('a.jpeg', { ...jpg, from: 'bytes' })).toBeUndefined()

@@ -136,7 +136,7 @@ describe('within one command', () => {
     const [result] = await createWork(fetch).download([output('https://host.example/x')], into(newFolder()))
     expect(result).toMatchObject({
       ok: false,
-      error: { message: expect.stringMatching(/\(tried 100 times\)$/) },
+      error: { message: expect.stringMatching(/\(tried 100 times\)\.$/) },
     })
     expect(requests).toHaveLength(100)
   })

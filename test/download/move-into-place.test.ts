@@ -256,7 +256,7 @@ describe('a disk that does not take it', () => {
       rmSync(folder, { recursive: true })
       yield PNG
     }
-    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('the directory does not exist'))
+    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('the folder does not exist'))
     expect(contents(join(folder, '..'))).toEqual([])
   })
 })

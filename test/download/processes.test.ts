@@ -82,7 +82,7 @@ describe('processes', () => {
     const both = await Promise.all([1, 2].map(() => ended([program, url, folder, ...words])))
     expect(both.map((each) => (each as { ok: boolean }).ok).sort()).toEqual(expected)
     if (expected.includes(false))
-      expect(both).toContainEqual(expect.objectContaining({ message: `${folder}/big.png already exists` }))
+      expect(both).toContainEqual(expect.objectContaining({ message: `${folder}/big.png already exists.` }))
     expect(sha256(readFileSync(join(folder, 'big.png')))).toBe(sha256(WHOLE))
     expect(contents(folder)).toEqual(['big.png'])
   })

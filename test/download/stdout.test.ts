@@ -107,7 +107,7 @@ describe('-o -', () => {
     const results = await pour(stream, () => once(PNG), {}, 2)
     expect(results).toMatchObject([{ ok: false }, { ok: false }])
     expect(results[0]).toMatchObject({
-      error: { message: 'standard output takes one output, and the run has 2' },
+      error: { message: 'Standard output takes one output, but the run has 2.' },
     })
     expect(text()).toHaveLength(0)
   })

@@ -152,7 +152,7 @@ describe('what is not whole', () => {
     })
     const error = errorOf(results)
     expect(error).toMatchObject({ code: 'download_failed', exitCode: 12, runId: 'run-1' })
-    expect(error?.message).toContain(`could not download ${host}/a.png: `)
+    expect(error?.message).toContain(`Could not download ${host}/a.png: `)
     expect(error?.message).toContain('(tried 6 times)')
     expect(error?.hint).toContain('The run succeeded and is paid for.')
     expect(`${error?.message} ${error?.hint} ${retries}`).not.toContain('secret')
@@ -230,7 +230,7 @@ describe('an answer that is no file', () => {
     async (status) => {
       const { error, asked } = await answering(status)
       expect(error).toMatchObject({ code: 'download_failed', httpStatus: status })
-      expect(error?.message).toBe(`could not download https://host.example/x: the host answered ${status}`)
+      expect(error?.message).toBe(`Could not download https://host.example/x: the host answered ${status}.`)
       expect(asked).toBe(1)
     },
   )
@@ -281,7 +281,7 @@ describe('an expired link', () => {
       2,
       'host.example/y: the host answered 403',
     ],
-    ['a file', async () => 'file:///etc/passwd', 1, 'the address is not an http or https URL'],
+    ['a file', async () => 'file:///etc/passwd', 1, 'the URL is not an http or https URL'],
     [
       'an error',
       async () => {
@@ -404,7 +404,7 @@ it('does not touch a file in the way, and does not fetch for nothing', async () 
   })
   expect(errorOf(results)).toMatchObject({
     code: 'download_failed',
-    message: `${template} already exists`,
+    message: `${template} already exists.`,
     hint: expect.stringContaining('Use --overwrite to replace it.'),
   })
   expect(requests).toHaveLength(0)

@@ -24,7 +24,7 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
        rushes download --local "$(rushes list --json | head -1 | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')" -o fox.png`,
     )
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'exit 12\nfox.png\n' })
-    expect(stderr).toMatch(/could not write .*fox\.png: no space left on the disk/)
+    expect(stderr).toMatch(/Could not write .*fox\.png: no space left on the disk/)
     expect(stderr).toMatch(/is paid for.*rushes download --local -o .*fox\.png run_\w+/)
   })
 

@@ -71,7 +71,7 @@ describe.concurrent('run image --local', () => {
       '3',
     ])
     const ids = stdout.trim().split('\n')
-    expect(stderr).toBe('3 runs are queued. Render them with: rushes wait --local --all\n')
+    expect(stderr).toBe('3 runs are queued. Render them with `rushes wait --local --all`.\n')
     expect(await rushes(place, ['run', 'image', '--local', 'a hen'])).toMatchObject({ code: 0 })
     expect((await rushes(place, ['status', ...ids])).stdout).toBe(
       ids.map((id) => `${id}\tqueued\t\n`).join(''),
@@ -98,7 +98,7 @@ describe.concurrent('run image --local', () => {
     command.kill('SIGINT')
     const { signal, stderr } = await command.ended
     expect(signal).toBe('SIGINT')
-    const [, ids = ''] = /^ {2}Resume with: rushes wait --local (run_\w+ run_\w+)$/m.exec(stderr) ?? []
+    const [, ids = ''] = /^ {2}Resume with `rushes wait --local (run_\w+ run_\w+)`\.$/m.exec(stderr) ?? []
     expect(stderr).toContain('error: Interrupted. 2 runs are queued.\n')
     expect((await rushes(place, ['list', '--status', 'queued'])).stdout.split('\n')).toHaveLength(3)
     expect((await rushes(place, ['status', ...ids.split(' ')])).stdout).toMatch(/^(run_\w+\tqueued\t\n){2}$/)
@@ -177,7 +177,7 @@ describe.concurrent('run video --local', () => {
     const place = createPlace()
     // A video, so that the kill comes while its renderer works.
     const killed = start(place, ['run', 'video', '--local', 'a fox'])
-    const id = idIn((await killed.says('stderr', /run run_\w+: processing/))[0])
+    const id = idIn((await killed.says('stderr', /run_\w+: processing/))[0])
     const [renderer] = await until('a renderer', () => {
       const found = processesOf(place, RENDERER)
       return found.length > 0 ? found : undefined

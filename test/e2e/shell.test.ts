@@ -51,7 +51,7 @@ describe.concurrent('pipes', () => {
       'rushes run image | rushes run video "it runs" -i - --no-wait; echo "${PIPESTATUS[*]}"',
     )
     expect({ code, stdout }).toEqual({ code: 0, stdout: '2 2\n' })
-    expect(stderr).toContain('nothing was sent')
+    expect(stderr).toContain('Nothing was sent')
   })
 })
 

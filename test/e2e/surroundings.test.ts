@@ -206,7 +206,7 @@ describe.concurrent('standard streams that are closed', () => {
     )
     expect(code).toBe(0)
     expect(stdout).toMatch(/^run_\w+\.png\n0\n2\n$/)
-    expect(stderr).toContain('nothing was sent')
+    expect(stderr).toContain('Nothing was sent')
   })
 
   it('standard error: the answer and the exit code stay', async () => {
@@ -225,7 +225,7 @@ describe.skipIf(process.platform !== 'linux').concurrent('--open', () => {
     const place = createPlace()
     const { code, stdout, stderr } = await rushes(place.with({ PATH: place.folder }), fox)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
-    expect(stderr).toBe('warning: fox.png could not be opened: xdg-open is not installed.\n')
+    expect(stderr).toBe('warning: Could not open fox.png: xdg-open is not installed.\n')
     expect(filesBelow(place.folder)).toEqual(['fox.png'])
   })
 

@@ -83,7 +83,8 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     }).ended
     expect(code).toBe(0)
     expect(stdout).toMatch(/3 done/)
-    const drawn = drawnBy(stdout).filter((line) => !line.includes('Done in'))
+    // The last line is not drawn over, and may wrap.
+    const drawn = drawnBy(stdout).filter((line) => !/runs done in/.test(line))
     for (const line of drawn) expect(line.length).toBeLessThan(40)
   })
 
@@ -93,7 +94,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     }).ended
     expect(code).toBe(0)
     expect(stdout).not.toContain('\u001b')
-    expect(stdout).toMatch(/^(run run_\w+: \w+ \(\d s\)\r\n)+run_\w+\.png\r\nDone in .+: 1 file .+\r\n$/)
+    expect(stdout).toMatch(/^(run_\w+: \w+ \(\d s\)\r\n)+run_\w+\.png\r\nDone in [^\r]+\r\n$/)
   })
 
   it('NO_COLOR leaves the spinner and takes its colours', async () => {
@@ -118,7 +119,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
   it('has no spinner where CI is set', async () => {
     const { stdout } = await onTerminal(createPlace().with({ CI: 'true' }), 'run image --local fox').ended
     expect(stdout).not.toContain(HIDE)
-    expect(stdout).toMatch(/run run_\w+: /)
+    expect(stdout).toMatch(/run_\w+: /)
   })
 
   it('gets its cursor back after Ctrl-C', async () => {

@@ -34,13 +34,13 @@ describe('an error of the system', () => {
     ])
     expect(describeError(thrownBy(() => openSync(file, 'wx')))).toBe(`${file}: the file exists`)
     expect(describeReason(thrownBy(() => openSync(join(file, 'x'), 'r')))).toBe(
-      'a part of the path is a file, not a directory',
+      'a part of the path is a file, not a folder',
     )
     expect(describeReason(thrownBy(() => openSync(join(folder, 'x'.repeat(300)), 'w')))).toBe(
       'the name is too long',
     )
     expect(describeReason(thrownBy(() => mkdirSync(join(folder, 'a', 'b'))))).toBe(
-      'the directory cannot be created',
+      'the folder cannot be created',
     )
   })
 
@@ -52,7 +52,7 @@ describe('an error of the system', () => {
     ['EMFILE', 'too many open files'],
     ['SQLITE_FULL', 'no space left on the disk'],
     ['SQLITE_IOERR_WRITE', 'disk I/O error'],
-    ['SQLITE_READONLY_DBMOVED', 'read-only file or directory'],
+    ['SQLITE_READONLY_DBMOVED', 'read-only file or folder'],
     ['SQLITE_BUSY', 'locked by another process'],
   ])('%s: %s', (code, words) => {
     expect(describeReason(withCode(code))).toBe(words)

@@ -79,9 +79,9 @@ describe('an input', () => {
     ).toMatchInlineSnapshot(`
       [
         "prompt must be of type string",
-        "aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 1:1, 21:9, not "16x9" (nearest: 16:9)",
-        "resolution must be one of 720p, 1080p, not "1080" (nearest: 1080p)",
-        "duration must be one of 5, 10, not 5 (nearest: 5), as a string",
+        "aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 1:1, 21:9, not "16x9" (did you mean "16:9"?)",
+        "resolution must be one of 720p, 1080p, not "1080" (did you mean "1080p"?)",
+        "duration must be one of the strings 5, 10, not 5 (did you mean "5"?)",
         "image_urls must be a list of strings",
       ]
     `)
@@ -90,8 +90,8 @@ describe('an input', () => {
     ).toMatchInlineSnapshot(`
       [
         "prompt must be of type string",
-        "aspect_ratio must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "5:4" (nearest: 3:4)",
-        "quality must be one of basic, high, not "hihg" (nearest: high)",
+        "aspect_ratio must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "5:4" (did you mean "3:4"?)",
+        "quality must be one of basic, high, not "hihg" (did you mean "high"?)",
         "image_urls takes at most 14, not 15",
       ]
     `)
@@ -103,7 +103,7 @@ describe('an input', () => {
     `)
     expect(said('image', { prompt: 'x', quality: { toString: 1 } })).toMatchInlineSnapshot(`
       [
-        "quality must be one of basic, high, not {"toString":1}, as a string",
+        "quality must be one of the strings basic, high, not {"toString":1}",
       ]
     `)
     expect(said('image', { prompt: 'x', quality: 'x'.repeat(500) })).toMatchInlineSnapshot(`

@@ -38,7 +38,7 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
     'a value outside the schema',
     { model: IMAGE, input: { prompt: 'x', quality: 'hi' } },
     'invalid_input',
-    /nearest: high/,
+    /did you mean "high"/,
   ],
   [
     'a number for a string',

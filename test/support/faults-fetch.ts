@@ -71,7 +71,7 @@ const answerOfResponse = (response: HttpResponse): FaultResponse => ({
 const lost = (message: string) => new HttpFailure(message, { sent: true, code: 'ECONNRESET' })
 
 function responseOf(outcome: Exclude<Outcome, { kind: 'stall' }>): HttpResponse {
-  if (outcome.kind === 'noise') throw lost('the answer is no HTTP')
+  if (outcome.kind === 'noise') throw lost('the response is not valid HTTP')
   if (outcome.kind !== 'answer') throw lost('the connection was closed')
   const { status, headers, body, discard } = outcome.answer
   return { status, header: (name) => headers[name.toLowerCase()], body: overWire(body), discard }

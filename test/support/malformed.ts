@@ -764,7 +764,7 @@ function* ofStreams(
   if (!isJson) {
     const strange = linesOf(stderr).find(
       (line) =>
-        !/^(error: |warning: | {2}\S|run .+: .* \(.+\)$|still waiting for |Done in |\d+ of \d+ runs )/su.test(
+        !/^(error: |warning: | {2}\S|.+: .* \(\d.*\)$|still waiting for |Done in |\d+ of \d+ runs )/su.test(
           line,
         ),
     )

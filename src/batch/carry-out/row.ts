@@ -120,7 +120,7 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
     if (journey === undefined) return
     const limit = new RushesError(
       'wait_timeout',
-      `The wait limit passed. Last known status: ${journey.status ?? 'unknown'}.`,
+      `The timeout passed. Last known status: ${journey.status ?? 'unknown'}.`,
       { runId: journey.id, hint: 'Run the same batch again to continue. Nothing is paid twice.' },
     )
     end({ result: 'failed', error: journey.followed.errorAtLimit(limit) })

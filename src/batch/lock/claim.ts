@@ -131,7 +131,7 @@ async function isStale(path: string, found: string, options: ClaimOptions): Prom
     if (ageMs >= 0 && ageMs < FRESH_MS) throw heldError(path, holder)
   }
   onObserve(
-    `Found the claim of another batch${describeHolder(holder)}. Checking for up to 10 s whether it is still working.`,
+    `Found the claim file of another batch${describeHolder(holder)}. Checking for up to 10 s whether it is still running.`,
   )
   for (let polls = 0; polls < MAX_SILENT_POLLS; polls++) {
     await clock.sleep(POLL_MS, signal)
@@ -218,8 +218,8 @@ async function readText(path: string): Promise<string | undefined> {
 
 const heldError = (path: string, holder: Holder | undefined): RushesError =>
   usageError(
-    `Another batch is working on this manifest${describeHolder(holder)}; nothing was sent.`,
-    `Wait until it ends, or stop it. Its claim is the file ${path}.`,
+    `Another batch is running on this manifest${describeHolder(holder)}; nothing was sent.`,
+    `Wait until it ends, or stop it. Its claim file is ${path}.`,
   )
 
 function lostError(path: string, lockPath: string, found: string | undefined): RushesError {
@@ -228,6 +228,6 @@ function lostError(path: string, lockPath: string, found: string | undefined): R
       ? `The claim file ${path} was removed while this batch was running: another batch may have taken over.`
       : `Another batch${describeHolder(holderOf(found))} took over this manifest while this one was suspended.`
   return new RushesError('download_failed', `${message} This batch stopped creating runs.`, {
-    hint: `Run the same command again when no other batch is running. Accepted runs are in ${basename(lockPath)} and in rushes list.`,
+    hint: `Run the same command again when no other batch is running. Accepted runs are in ${basename(lockPath)} and in \`rushes list\`.`,
   })
 }

@@ -17,7 +17,7 @@ export function readLock(path: string, manifest: string): Lock {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return NO_LOCK
-    throw usageError(`Cannot read the lock file: ${describeError(error, path)}.`)
+    throw usageError(`Cannot read the lock file ${describeError(error, path)}.`)
   }
   const lock = parseLock(text, path)
   const other = lock.manifest

@@ -71,7 +71,7 @@ export function parseLock(text: string, path: string): Lock {
     const line = text.slice(0, marker.index).split('\n').length
     throw usageError(
       `${path}:${line}: the lock file contains merge conflict markers.`,
-      'Keep the entries of both sides and remove the markers. If a name occurs twice, keep the entry that belongs to the file you keep. Then run the batch again: it creates what is missing.',
+      'Keep the entries of both sides and remove the markers. If a name occurs twice, keep the entry of the file that you keep. Then run the batch again: it creates missing assets.',
     )
   }
   const value = parsed(text)

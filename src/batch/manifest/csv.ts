@@ -54,7 +54,7 @@ function readRecords(text: string, delimiter: string, report: ReportProblem): re
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     const line = Number(error.lines) || 1
-    report({ line, column: 1 }, `is not valid CSV: ${error.message.replace(/ at line \d+/, '')}`)
+    report({ line, column: 1 }, `invalid CSV: ${error.message.replace(/ at line \d+/, '')}`)
     return []
   }
 }
@@ -95,7 +95,7 @@ function namesOf(
 
 const didYouMean = (name: string): string => {
   const near = nearest(name, ROW_FIELDS)
-  return near === undefined ? '' : `; did you mean "${near}"?`
+  return near === undefined ? '' : `. Did you mean "${near}"?`
 }
 
 function fieldsOf(
@@ -110,10 +110,7 @@ function fieldsOf(
     const at = cells[column] ?? cells[0] ?? { line: 1, column: 1 }
     if (cell === '' || name === '') continue
     if (name === undefined) {
-      report(
-        at,
-        'this cell is in a column without a name. Is there one comma too many, or a text without quotes?',
-      )
+      report(at, 'this cell is in a column without a name (an extra comma, or text without quotes?)')
       continue
     }
     fields.set(name, { at, value: cellValue(name, cell, at, report) })

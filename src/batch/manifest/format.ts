@@ -58,7 +58,7 @@ export function parseManifest(path: string, bytes: Uint8Array, report: ReportPro
   const text = decode(bytes, report)
   if (text === undefined) return undefined
   if (text.trim() === '') {
-    report(START, 'is empty')
+    report(START, 'the manifest is empty')
     return undefined
   }
   return PARSERS[formatOf(path, text)](text, report)
@@ -67,13 +67,16 @@ export function parseManifest(path: string, bytes: Uint8Array, report: ReportPro
 /** Without a byte order mark, which some editors write. */
 function decode(bytes: Uint8Array, report: ReportProblem): string | undefined {
   if (bytes.byteLength > MAX_BYTES) {
-    report(START, `is too large: ${bytes.byteLength} bytes; the limit is ${MAX_BYTES / 1024 / 1024} MiB`)
+    report(
+      START,
+      `the manifest is too large: ${bytes.byteLength} bytes; the limit is ${MAX_BYTES / 1024 / 1024} MiB`,
+    )
     return undefined
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    report(START, 'is not valid UTF-8 text')
+    report(START, 'the manifest is not valid UTF-8 text')
     return undefined
   }
 }

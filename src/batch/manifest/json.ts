@@ -62,7 +62,8 @@ function readJson(text: string, positionAt: PositionAt, report: ReportProblem): 
   let root: Node | undefined
 
   function add(node: Node, offset: number): void {
-    if (open.length > MAX_DEPTH) throw new InvalidJson(offset, `is nested more than ${MAX_DEPTH} levels deep`)
+    if (open.length > MAX_DEPTH)
+      throw new InvalidJson(offset, `the manifest is nested more than ${MAX_DEPTH} levels deep`)
     const parent = open.at(-1)
     if (parent === undefined) root = node
     else if (parent.type === 'list') parent.items.push(node)
@@ -83,8 +84,8 @@ function readJson(text: string, positionAt: PositionAt, report: ReportProblem): 
     }
     const isOver = root !== undefined && open.length === 0
     const wanted = closing[code] ? `"," or "${closing[code]}"` : isOver ? 'the end' : WANTED[code]
-    if (wanted !== undefined) return `is not valid JSON: expected ${wanted}, found ${found}`
-    return `is not valid JSON: ${INVALID[code] ?? 'this string contains a line break, a tab or an unknown escape'}`
+    if (wanted !== undefined) return `invalid JSON: expected ${wanted}, found ${found}`
+    return `invalid JSON: ${INVALID[code] ?? 'this string contains a line break, a tab or an unknown escape'}`
   }
 
   try {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
-import { describeError, describeReason } from '../../host/system-error.js'
+import { describeError } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
@@ -50,17 +50,17 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
   }
 
   async function readOne(source: string): Promise<ImageReference | string> {
-    if (source.trim() === '') return 'an image is blank'
+    if (source.trim() === '') return 'image_urls contains a blank entry'
     if (/^data:/i.test(source)) return { from: 'url', text: source }
     if (/^https?:/i.test(source))
       return isHttpUrl(source)
         ? { from: 'url', text: source }
-        : `the image ${shortened(source, 100)} is not a valid URL`
+        : `"${shortened(source, 100)}" is not a valid image URL`
     if (/^run:./i.test(source)) return { from: 'run', text: source }
-    if (source === '-') return 'an image of a manifest cannot come from standard input'
+    if (source === '-') return 'a manifest cannot read an image from standard input'
     const path = resolve(folder, source)
     const found = await readOnce(path)
-    return found.ok ? { from: 'file', path, summary: found.summary } : `the image ${source} ${found.message}`
+    return found.ok ? { from: 'file', path, summary: found.summary } : `${source}${found.message}`
   }
 }
 
@@ -69,14 +69,14 @@ async function readImage(path: string, { imageTypeOf, maxBodyBytes }: ImageRules
   try {
     const found = await stat(path)
     // Reading a pipe or a device may never end.
-    if (!found.isFile()) return no('is not a regular file')
-    if (found.size > maxBodyBytes) return no(tooLargeMessage(`has ${found.size} bytes`, maxBodyBytes))
+    if (!found.isFile()) return no(' is not a regular file')
+    if (found.size > maxBodyBytes) return no(tooLargeMessage(` has ${found.size} bytes`, maxBodyBytes))
     const bytes = await readFile(path)
     const type = imageTypeOf(bytes)
-    if (type === undefined) return no('is not a PNG, JPEG, WebP, GIF or AVIF image')
+    if (type === undefined) return no(' is not a PNG, JPEG, WebP, GIF or AVIF image')
     return { ok: true, summary: summaryOf(bytes, type) }
   } catch (error) {
-    return no(`cannot be read: ${describeReason(error)}`)
+    return no(describeError(error, ''))
   }
 }
 
@@ -118,7 +118,7 @@ export async function inputToSend({ name, input, references }: ManifestEntry): P
 
 async function dataUrl(name: string, { path, summary }: ImageReference & { from: 'file' }): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
-    throw usageError(`The image of ${name} cannot be read any more: ${describeError(error, path)}.`)
+    throw usageError(`Cannot read the image of ${name} again: ${describeError(error, path)}.`)
   })
   if (summaryOf(bytes, summary.content_type).sha256 !== summary.sha256)
     throw usageError(

@@ -137,7 +137,7 @@ export const MANIFEST_SCHEMA: Schema = {
       properties: {
         $schema: {},
         models: {
-          description: 'the models by kind; else those of the settings, else what the lock file recorded',
+          description: 'Models by kind; default: the settings, then the lock file',
           ...orNull({
             type: 'object',
             additionalProperties: false,
@@ -145,10 +145,10 @@ export const MANIFEST_SCHEMA: Schema = {
           }),
         },
         defaults: {
-          description: 'what a run has where it says nothing itself',
+          description: 'Defaults for fields that a run does not set',
           ...orNull({ type: 'object', additionalProperties: false, properties: DEFAULTS }),
         },
-        runs: { description: 'the runs to create', type: 'array', items: ref('row') },
+        runs: { description: 'Runs to create', type: 'array', items: ref('row') },
       },
       allOf: [
         ...KINDS.map((kind) => rowsWhen(inDefaults('kind', { const: kind }), when(takesKind, ref(kind)))),

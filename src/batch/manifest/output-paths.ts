@@ -28,7 +28,7 @@ export function outputsOfRow(
   report: ReportProblem,
 ): readonly NamedOutput[] {
   if (row.name === undefined && (row.output === undefined || row.isOutputShared)) {
-    report(row.at, 'name or output is missing: the file and its entry in the lock file are named by it')
+    report(row.at, 'name or output is missing: one of them is needed to name the file')
     return []
   }
   const template = row.output ?? defaultOutput(row.name ?? '', naming)
@@ -82,20 +82,20 @@ function templateProblem(
   { checkPlaceholders }: Naming,
 ): string | undefined {
   // A manifest must mean the same on every system.
-  if (template.includes('\\')) return 'output holds a backslash: folders are separated by /'
-  if (/(^|\/)\.{0,2}$/.test(template)) return 'output names a folder: name the file in it'
-  if (template.includes('{id}')) return 'output holds {id}, which nobody knows before the run exists'
+  if (template.includes('\\')) return 'output contains a backslash; separate folders with /'
+  if (/(^|\/)\.{0,2}$/.test(template)) return 'output is a folder; add the file name'
+  if (template.includes('{id}')) return 'output contains {id}, which is not known before the run is created'
   if (template.includes('{name}') && row.name === undefined)
-    return 'output holds {name}, and the run has no name'
+    return 'output contains {name}, but the run has no name'
   if (row.isOutputShared && !template.includes('{name}'))
-    return 'the output of defaults must hold {name}, or all runs would have one file'
+    return 'the output of defaults must contain {name}; otherwise all runs would write the same file'
   if (/\{ext\}(?!$)|(^|[^.]|(^|\/)\.)\{ext\}/.test(template))
-    return 'output may hold {ext} as its extension alone: fox.{ext}'
+    return 'output can contain {ext} only as the extension: fox.{ext}'
   try {
     checkPlaceholders(template)
     return undefined
   } catch (error) {
     if (!(error instanceof RushesError)) throw error
-    return [error.message, error.hint].filter(Boolean).join('. ')
+    return [error.message, error.hint].filter(Boolean).join(' ')
   }
 }

@@ -6,13 +6,13 @@ export const LIST_FIELDS: readonly string[] = PARAMETER_NAMES.filter((name) =>
 )
 
 export const OWN_FIELDS = {
-  name: 'what the run is called here and in the lock file; by default the path of the output',
-  kind: 'which of the two models',
-  model: 'identifier published for the model, in place of the one in `models` or the settings',
+  name: 'Name of the run, here and in the lock file; default: the path of the output',
+  kind: 'Image or video',
+  model: 'Identifier published for the model, instead of the one in `models` or the settings',
   output:
-    'path of the file, relative to the manifest; by default <name>.<ext>; {name} {kind} {index} {ext} are filled in',
-  count: 'that many runs of the same input, each with a file of its own',
-  input: 'the whole input of a model that is neither of the two kinds',
+    'Path of the file, relative to the manifest; default: <name>.<ext>; {name} {kind} {index} {ext} are filled in',
+  count: 'Number of runs of the same input, each with its own file',
+  input: 'Whole input of a model that is neither the image nor the video model',
 } as const
 
 export const ROW_FIELDS: readonly string[] = [...Object.keys(OWN_FIELDS), ...PARAMETER_NAMES]

@@ -15,16 +15,13 @@ export interface Sections {
 
 export const unknownMessage = (what: string, name: string, known: readonly string[]): string => {
   const near = nearest(name, known)
-  return `${what} "${name}"${near === undefined ? `; expected one of: ${known.join(', ')}` : `; did you mean "${near}"?`}`
+  return `${what} "${name}"${near === undefined ? `; expected one of: ${known.join(', ')}` : `. Did you mean "${near}"?`}`
 }
 
 export function readSections(node: Node, report: ReportProblem): Sections {
   if (node.type === 'list') return { models: {}, defaults: new Map(), rows: rowsOf(node, report) }
   if (node.type === 'scalar') {
-    report(
-      node.at,
-      'is not a valid manifest: expected a list of runs, or a map with models, defaults and runs',
-    )
+    report(node.at, 'invalid manifest: expected a list of runs, or a map with models, defaults and runs')
     return { models: {}, defaults: new Map(), rows: [] }
   }
   // `$schema` is for editors, `x-` for YAML anchors that the rows use.

@@ -25,7 +25,7 @@ export function parseYaml(text: string, report: ReportProblem): Node | undefined
   const tokens = [...new Parser().parse(text)]
   // The composer is recursive: deep nesting would end the process without an error.
   if (tokens.some((token) => depthOf(token) > 4 * MAX_DEPTH)) {
-    report(positionAt(0), `is nested more than ${MAX_DEPTH} levels deep`)
+    report(positionAt(0), `the manifest is nested more than ${MAX_DEPTH} levels deep`)
     return undefined
   }
   // Duplicate keys are found below: the library's own check is quadratic.
@@ -33,10 +33,10 @@ export function parseYaml(text: string, report: ReportProblem): Node | undefined
   const wrong = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
   for (const { pos, message } of wrong) report(positionAt(pos[0]), lowerFirst(message))
   for (const other of others)
-    report(positionAt(other.range[0]), 'a second YAML document begins here; a manifest has one document')
+    report(positionAt(other.range[0]), 'a second YAML document starts here; a manifest can have only one')
   if (wrong.length > 0 || others.length > 0) return undefined
   if (document?.contents == null) {
-    report(START, 'is empty')
+    report(START, 'the manifest is empty')
     return undefined
   }
   return createReader(positionAt, report)(document.contents as ParsedNode)
@@ -96,7 +96,9 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
       if (!isTooLarge)
         report(
           made.at,
-          size.depth > MAX_DEPTH ? 'is nested too deeply' : 'is too large once its aliases are expanded',
+          size.depth > MAX_DEPTH
+            ? 'the manifest is nested too deeply'
+            : 'the manifest is too large after its aliases are expanded',
         )
       isTooLarge = true
       return scalar(null, made.at)
@@ -141,7 +143,7 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
       const keyAt = key === null ? here : at(key)
       const name = isScalar(key) && key.value !== null ? nameOf(key) : undefined
       const made = read(value, keyAt)
-      if (name === undefined) report(keyAt, 'is not a valid field name')
+      if (name === undefined) report(keyAt, 'invalid field name')
       else if (name === '<<') merged.push(...sourcesOf(made, keyAt))
       else if (fields.has(name)) report(keyAt, `the field "${name}" occurs twice`)
       else fields.set(name, { at: keyAt, value: made })

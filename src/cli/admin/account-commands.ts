@@ -18,7 +18,7 @@ export const accountCommands: readonly AdminCommand[] = [
       if (out.mode.json) out.json(accountJson(account))
       else out.line(account.name)
       out.note(
-        `The account ${account.name} has ${account.balance} credits. Create a key for it: rushes admin key create --account ${account.name}`,
+        `The account ${account.name} has ${account.balance} credits. Create a key for it with \`rushes admin key create --account ${account.name}\`.`,
       )
     },
   },

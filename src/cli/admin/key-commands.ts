@@ -38,7 +38,7 @@ export const keyCommands: readonly AdminCommand[] = [
     make: true,
     async work({ ctx, admin, flags }) {
       if (flags.account === undefined)
-        throw usageError('--account is missing.', 'List the accounts with `rushes admin account list`.')
+        throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
       const { apiKey, key } = await admin.createKey(flags.account, termsOf(ctx, flags))
       const { out } = ctx
       if (out.mode.json) out.json({ ...keyJson(key), api_key: apiKey })
@@ -119,7 +119,7 @@ const limitOf = (text: string, flag: string, most: number): number | undefined =
 function allowedIpsOf(texts: readonly string[]): readonly string[] | undefined {
   if (!texts.includes(NONE)) return texts
   if (texts.length > 1)
-    throw usageError('--allow-ip none cannot be combined with other addresses: it removes the whitelist.')
+    throw usageError('--allow-ip none cannot be used with other addresses: it removes the whitelist.')
   return undefined
 }
 

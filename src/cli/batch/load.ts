@@ -58,7 +58,7 @@ function readFile(path: string): Uint8Array {
     if (!isSystemError(error)) throw error
     throw usageError(
       `${describeError(error, path)}.`,
-      'Give the path of a manifest. docs/batch.md shows an example.',
+      'Give the path of a manifest (YAML, JSON, JSON Lines or CSV). See `rushes batch --help`.',
     )
   }
 }

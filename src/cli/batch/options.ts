@@ -40,7 +40,7 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
   if (flags.check === true && flags.dryRun === true)
     throw usageError(
       '--check and --dry-run cannot be used together.',
-      '--check is for CI. --dry-run prints what would be done.',
+      '--check is for CI. --dry-run prints the plan.',
     )
   const timeout = (await ctx.setting('timeout', flags.timeout)) ?? '0'
   return {
@@ -53,7 +53,7 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
     maxRuns: wholeNumber('--max-runs', flags.maxRuns, 0),
     concurrency: wholeNumber('--concurrency', flags.concurrency, 1),
     failFast: flags.failFast === true,
-    patienceMs: parseDuration(timeout, 'The wait limit') || undefined,
+    patienceMs: parseDuration(timeout, '--timeout') || undefined,
   }
 }
 
@@ -61,5 +61,5 @@ function wholeNumber(flag: string, text: string | undefined, least: number): num
   if (text === undefined) return undefined
   const value = /^\d{1,9}$/.test(text) ? Number(text) : -1
   if (value >= least) return value
-  throw usageError(`${flag} ${text}: must be a whole number, ${least} or greater.`)
+  throw usageError(`${flag}: "${text}" is not a whole number of ${least} or more.`)
 }

@@ -70,7 +70,7 @@ function missingFor(steps: readonly Step[]): readonly Missing[] {
     missingModel(
       kind,
       (environment, key) =>
-        `Add it to the manifest (models: {${kind}: provider/name}), set ${environment}, or run: rushes config set ${key} <provider/name>`,
+        `Add it to the manifest (models: {${kind}: provider/name}), set ${environment}, or run \`rushes config set ${key} <provider/name>\`.`,
     ),
   )
 }
@@ -92,8 +92,8 @@ async function selectorFor(
         entries.flatMap(({ name, output }) => [name, output]),
       )
       throw usageError(
-        `--only ${glob} does not match the name or output of any run.${near === undefined ? '' : ` Did you mean ${printable(near)}?`}`,
-        'A * matches within one folder, ** across folders.',
+        `--only ${glob} does not match the name or output of any run.${near === undefined ? '' : ` Did you mean "${printable(near)}"?`}`,
+        '* matches within one folder, ** across folders.',
       )
     }
   return (entry) => matchers.some(({ matches }) => means(entry, matches))

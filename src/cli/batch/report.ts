@@ -124,7 +124,7 @@ const LEFT_ALONE = new RushesError(
   'The outcome of its last create is unknown, so it was not sent again. A run may exist and cost money.',
   {
     exitCode: EXIT.outcomeUnknown,
-    hint: "Look in the account's list of runs first. If there is no such run, --resubmit-unconfirmed sends it again.",
+    hint: 'Check the runs of your account first. If the run does not exist, send it again with --resubmit-unconfirmed.',
   },
 )
 

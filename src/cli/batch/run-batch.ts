@@ -105,7 +105,9 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<RushesError | und
   const { plan, connection, progress, claim } = work
   const { manifest, options } = work.prepared
   const onGrace = () =>
-    out.note('Waiting up to 10 s for the answers to creates that were sent. Press Ctrl-C again to stop now.')
+    out.note(
+      'Waiting up to 10 s for the responses to the creates that were sent. Press Ctrl-C again to stop now.',
+    )
   // Where no row needs the service, no journal is opened: the disk may be read-only.
   const recorder = connection && (await ctx.recorder())
   if (recorder !== undefined) expectRuns(recorder, work)
@@ -185,7 +187,7 @@ async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
 
 export const unwritable = (path: string, error: unknown): RushesError =>
   new RushesError('download_failed', `Cannot write the lock file ${describeError(error, path)}.`, {
-    hint: 'Nothing more is created without it. Accepted runs are in rushes list. When the folder is writable again, run the same command: it continues from there.',
+    hint: 'Nothing more is created without it. Accepted runs are in `rushes list`. When the folder is writable again, run the same command: it continues from there.',
     cause: error,
   })
 
@@ -199,6 +201,6 @@ function interruptedBatch({ globals }: Context, reason: Interruption, prepared: 
   return interrupted(
     reason,
     `Interrupted. ${fate}`,
-    `To continue without paying twice: ${batchCommandLine(globals, prepared)}${force}`,
+    `Continue without paying twice with \`${batchCommandLine(globals, prepared)}\`.${force}`,
   )
 }

@@ -39,7 +39,7 @@ const WORDS: readonly (readonly [Action['do'], string])[] = [
   ['download', 'to download'],
   ['create', 'to create'],
   ['unconfirmed', 'unconfirmed'],
-  ['conflict', 'with a file in the way'],
+  ['conflict', 'with a conflicting file'],
   ['skip', 'skipped'],
 ]
 

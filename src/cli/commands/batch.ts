@@ -22,17 +22,17 @@ export interface BatchRequest {
 }
 
 const ROWS: readonly (readonly [string, string])[] = [
-  ['--check', 'change nothing, and exit 10 when a file is missing or out of date; needs no key'],
-  ['--dry-run', 'print what would be done'],
-  ['--only <glob>', 'only runs whose name or output matches (repeatable)'],
-  ['--force', 'create runs again that are up to date'],
-  ['--max-runs <n>', 'exit 2 when more than n runs would be created'],
-  ['--concurrency <n>', 'at most n runs at the same time (default: no limit)'],
-  ['--fail-fast', 'create no further runs after the first failure'],
-  ['--resubmit-unconfirmed', 'send creates again whose outcome is unknown; may pay twice'],
-  ['--allow-outside', 'allow outputs outside the folder of the manifest'],
-  ['--overwrite', 'replace files that are not in the lock file'],
-  ['--timeout <duration>', 'how long to wait for each run: 90s, 15m, 0 for no limit (default 30m)'],
+  ['--check', 'Change nothing; exit with 10 if a file is missing or out of date; needs no key'],
+  ['--dry-run', 'Print the plan and change nothing'],
+  ['--only <glob>', 'Only runs whose name or output matches (repeatable)'],
+  ['--force', 'Create runs again even if they are up to date'],
+  ['--max-runs <n>', 'Exit with 2 if more than n runs would be created'],
+  ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],
+  ['--fail-fast', 'Create no further runs after the first failure'],
+  ['--resubmit-unconfirmed', 'Send creates with an unknown outcome again; may pay twice'],
+  ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
+  ['--overwrite', 'Replace files that are not in the lock file'],
+  ['--timeout <duration>', 'How long to wait for each run: 90s, 15m, 0 for no limit (default 30m)'],
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, doBatch = batchCommand): void {

@@ -13,24 +13,27 @@ import { VERSION } from '../process/version.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
-  command.action(() => run(command, examine, { reportsAddress: true }))
+  command.action(() => run(command, examine, { reportsAddress: true, ignoresLocal: true }))
 }
 
 /** Prints each finding as soon as it is known. */
-export async function doctorCommand(ctx: Context): Promise<number> {
+export async function doctorCommand(given: Context): Promise<number> {
   const found: Finding[] = []
   const say = (...findings: readonly Finding[]) => {
     found.push(...findings)
-    for (const finding of findings) print(ctx, finding)
+    for (const finding of findings) print(given, finding)
   }
   say(ok('version', `rushes ${VERSION}, Node ${process.versions.node}`))
-  const config = await checkConfig(ctx)
+  const config = await checkConfig(given)
   say(...config)
   const isReadable = !config.some(({ status }) => status === 'failed')
+  // Not before: a config file that cannot be read is a finding.
+  const ctx = isReadable && (await given.isLocalBySetting()) ? given.withLocal() : given
   if (ctx.globals.local)
-    say(...['address', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
+    say(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
   else if (isReadable) await examineService(ctx, say)
-  else say(...['address', 'connection', 'key'].map((each) => skipped(each, 'the settings cannot be read')))
+  else
+    say(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'the settings cannot be read')))
   if (isReadable) for (const kind of KINDS) say(await checkModel(ctx, kind))
   say(checkStateFolder(ctx.stateFolder))
   say(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))
@@ -45,7 +48,7 @@ async function examineService(ctx: Context, say: (...findings: readonly Finding[
   say(finding, proxy.finding)
   const why =
     url === undefined
-      ? 'no address'
+      ? 'no service URL'
       : proxy.finding.status === 'failed'
         ? 'the proxy setting is invalid'
         : undefined

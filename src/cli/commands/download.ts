@@ -12,10 +12,10 @@ export interface DownloadCommandOptions {
 }
 
 export function register(command: Command, { run }: CommandEnvironment, download = downloadCommand): void {
-  command.argument('<id...>', 'run ids; - reads them from standard input, one per line')
+  command.argument('<id...>', 'Run ids; - reads them from standard input, one per line')
   addDeliveryOptions(
     command,
-    'how long to wait for a run that is not finished: 90s, 15m, 0 for no limit (default: no waiting)',
+    'How long to wait for a run that is not finished: 90s, 15m, 0 for no limit (default: no waiting)',
   )
   command.action((ids: string[], flags: DeliveryOptions) =>
     run(command, (ctx) => download(ctx, { ids, delivery: flags })),

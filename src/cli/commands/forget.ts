@@ -27,10 +27,10 @@ interface Flags {
 
 export function register(command: Command, { run }: CommandEnvironment, forget = forgetCommand): void {
   command
-    .argument('[id or key...]', 'run ids, and keys of unconfirmed rows such as ~3f2a; - reads standard input')
-    .addOption(new Option('--finished', 'select runs that succeeded or failed'))
-    .addOption(new Option('--older-than <duration>', 'select runs created longer ago, for example 30d'))
-    .addOption(new Option('--yes', 'do not ask before removing unfinished or unconfirmed runs'))
+    .argument('[id or key...]', 'Run ids, and keys of unconfirmed rows such as ~3f2a; - reads standard input')
+    .addOption(new Option('--finished', 'Select runs that succeeded or failed'))
+    .addOption(new Option('--older-than <duration>', 'Select runs created longer ago, for example 30d'))
+    .addOption(new Option('--yes', 'Do not ask before removing unfinished or unconfirmed runs'))
     .action((names: string[], { finished = false, olderThan, yes = false }: Flags) =>
       run(command, (ctx) => forget(ctx, { names, finished, olderThan, yes })),
     )
@@ -69,8 +69,8 @@ async function chosenRows(
   if (names.length > 0) {
     if (hasFilter)
       throw usageError(
-        'Ids cannot be combined with --finished or --older-than.',
-        'Give ids or keys, or select by flags.',
+        'Run ids cannot be used with --finished or --older-than.',
+        'Give ids or keys, or select runs by flags.',
       )
     const found: (JournalRun | RushesError)[] = []
     for (const name of await readIds(names, ctx.stdin, ctx.interrupts.first))
@@ -80,7 +80,7 @@ async function chosenRows(
   if (!hasFilter && !globals.local)
     throw usageError(
       'Missing run ids.',
-      'Give ids or keys (rushes list shows them), or select by --finished, --older-than 30d or --local.',
+      'Give ids or keys (`rushes list` shows them), or select runs with --finished, --older-than 30d or --local.',
     )
   const isHere = globals.local || globals.baseUrl !== undefined
   const beforeMs =
@@ -98,7 +98,7 @@ const asRow = (error: unknown): RushesError => {
 const isBeingSent = (run: JournalRun): RushesError =>
   usageError(
     `${nameOfRun(run)} is being sent by another process.`,
-    'When that process has ended, the row has an id or is unconfirmed.',
+    'When that process ends, the row has an id or is unconfirmed.',
   )
 
 /** Its row is the only trace of a run that may still cost money, or bring a result that was paid for. */
@@ -116,13 +116,13 @@ async function isConfirmed(ctx: Context, rows: readonly JournalRun[]): Promise<b
       : `${precious.length} of these runs are unfinished or unconfirmed.`
   const answer = await confirm(
     ctx,
-    `${what} It may cost money, and its id will be lost. Remove ${rows.length === 1 ? 'it' : `all ${rows.length}`}?`,
+    `${what} ${precious.length === 1 ? 'It may cost money, and its id' : 'They may cost money, and their ids'} will be lost. Remove ${rows.length === 1 ? 'it' : `all ${rows.length}`}?`,
   )
   if (answer === 'yes') return true
   if (answer === 'not asked')
     throw usageError(
       `${what} Nothing was removed.`,
-      'If you no longer need the id, add --yes. To remove only finished runs: rushes forget --finished',
+      'If you no longer need the id, add --yes. To remove only finished runs, use `rushes forget --finished`.',
     )
   ctx.out.note('Nothing was removed.')
   return false

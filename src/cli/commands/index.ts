@@ -12,7 +12,7 @@ export interface CommandRow {
 export const COMMANDS: readonly CommandRow[] = [
   {
     name: 'run',
-    about: 'Create a run, wait for it, print or download its outputs',
+    about: 'Create a run, wait for it, and print or download its outputs',
     load: () => import('./run.js'),
   },
   { name: 'status', about: 'Show the current status of runs', load: () => import('./status.js') },
@@ -36,7 +36,7 @@ export const COMMANDS: readonly CommandRow[] = [
   { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },
   {
     name: 'doctor',
-    about: 'Check settings, models, network, key, disk and journal',
+    about: 'Check settings, models, network, API key, disk and journal',
     load: () => import('./doctor.js'),
   },
   { name: 'serve', about: 'Run the local service', load: () => import('./serve.js') },

@@ -25,18 +25,19 @@ export interface ListOptions {
 
 export function register(command: Command, { run }: CommandEnvironment, list = listCommand): void {
   command
-    .addOption(new Option('--limit <n>', 'show the newest N; 0 for all').default('50'))
-    .addOption(new Option('--here', 'only runs of the current service address').default(false))
-    .addOption(new Option('--status <status>', 'only runs with this status, such as unconfirmed'))
-    .addOption(choiceOption('--kind <kind>', 'only runs of this kind: video, image', KINDS))
-    .addOption(new Option('--model <provider/name>', 'only runs of this model'))
-    .addOption(new Option('--since <duration>', 'only runs created within this time: 2d, 12h, 30m'))
-    .addOption(new Option('--before <duration>', 'only runs created longer ago than this: 2d, 12h, 30m'))
+    .addOption(new Option('--limit <n>', 'Show the newest N; 0 for all').default('50'))
+    .addOption(new Option('--here', 'Only runs of the current service').default(false))
+    .addOption(new Option('--status <status>', 'Only runs with this status, such as unconfirmed'))
+    .addOption(choiceOption('--kind <kind>', 'Only runs of this kind: video, image', KINDS))
+    .addOption(new Option('--model <provider/name>', 'Only runs of this model'))
+    .addOption(new Option('--since <duration>', 'Only runs created within this time: 2d, 12h, 30m'))
+    .addOption(new Option('--before <duration>', 'Only runs created longer ago than this: 2d, 12h, 30m'))
     .action((flags: ListOptions) => run(command, (ctx) => list(ctx, flags)))
 }
 
 function limitOf(text: string): number | undefined {
-  if (!/^\d{1,9}$/.test(text)) throw usageError(`--limit ${text}: must be a whole number; 0 shows all.`)
+  if (!/^\d{1,9}$/.test(text))
+    throw usageError(`--limit: "${text}" is not a whole number.`, 'Use 0 to show all runs.')
   return Number(text) || undefined
 }
 

@@ -37,23 +37,22 @@ const MAX_RUNS = 10_000
 /** More than this are created on a terminal only after a question. */
 const MAX_UNASKED_RUNS = 20
 
-const input = () =>
-  new Option('--input <json>', 'the whole input: JSON, @file or - (flags override its fields)')
+const input = () => new Option('--input <json>', 'Whole input: JSON, @file or - (flags override its fields)')
 
 export function register(command: Command, { run }: CommandEnvironment, runRuns = runCommand): void {
   for (const kind of KINDS) {
     const child = command
       .command(kind)
       .description(MODEL_INPUTS[kind].description)
-      .argument('[prompt...]', 'what to show; - reads standard input')
+      .argument('[prompt...]', 'Text of the prompt; - reads standard input')
     for (const option of modelOptions(kind)) child.addOption(option)
     child.addOption(
-      new Option('--prompt-file <path>', 'read the prompt from a file; - is standard input').helpGroup(
+      new Option('--prompt-file <path>', 'Read the prompt from a file; - is standard input').helpGroup(
         'Model options:',
       ),
     )
     child.addOption(
-      new Option('--model <provider/name>', 'identifier published for the model').helpGroup('Model options:'),
+      new Option('--model <provider/name>', 'Identifier published for the model').helpGroup('Model options:'),
     )
     child.addOption(input().helpGroup('Model options:'))
     addRunOptions(child)
@@ -65,8 +64,8 @@ export function register(command: Command, { run }: CommandEnvironment, runRuns 
   }
   const other = command
     .command('model')
-    .description('Any other published model; its input comes from --input.')
-    .argument('<provider/name>', 'identifier published for the model')
+    .description('Any other published model; its input comes from --input')
+    .argument('<provider/name>', 'Identifier published for the model')
     .addOption(input())
   addRunOptions(other)
   other.action((model: string, flags: Flags) =>
@@ -77,29 +76,29 @@ export function register(command: Command, { run }: CommandEnvironment, runRuns 
 function addRunOptions(command: Command): void {
   command
     .addOption(
-      new Option('-n, --count <n>', 'number of runs of the same input')
+      new Option('-n, --count <n>', 'Number of runs of the same input')
         .default('1')
         .helpGroup('Run options:'),
     )
     .addOption(
-      new Option('--no-wait', 'print the run id as soon as the run is created, and exit').helpGroup(
+      new Option('--no-wait', 'Print the run id as soon as the run is created, and exit').helpGroup(
         'Run options:',
       ),
     )
     .addOption(
       new Option(
         '--reuse',
-        'use an earlier run of the same model and input if the journal has one that succeeded, at no cost',
+        'Reuse a succeeded run of the same model and input from the journal, at no cost',
       ).helpGroup('Run options:'),
     )
-    .addOption(new Option('--dry-run', 'print the request body that would be sent').helpGroup('Run options:'))
+    .addOption(new Option('--dry-run', 'Print the request body that would be sent').helpGroup('Run options:'))
     .addOption(
-      new Option('--yes', `do not ask before creating more than ${MAX_UNASKED_RUNS} runs`).helpGroup(
+      new Option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`).helpGroup(
         'Run options:',
       ),
     )
   addDeliveryOptions(command)
-  command.addOption(new Option('--open', 'open the result').helpGroup('Result options:'))
+  command.addOption(new Option('--open', 'Open the result').helpGroup('Result options:'))
 }
 
 interface Given {
@@ -139,8 +138,8 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
       options.delivery.open === true)
   )
     throw usageError(
-      '--no-wait cannot be combined with -d, -o or --open.',
-      'Leave out --no-wait, or download later: rushes wait <id> -d',
+      '--no-wait cannot be used with -d, -o or --open.',
+      'Leave out --no-wait, or download later with `rushes wait <id> -d`.',
     )
   const delivery = await deliveryOf(ctx, options.delivery, { runs: options.wait ? count : 1 })
   // Loaded here, since the help does not need it.
@@ -187,7 +186,7 @@ async function dryRun(
   count: number,
 ): Promise<number> {
   if (model === undefined)
-    throw usageError(`Not set: ${missing.map(({ text }) => text).join('; ')}.`, missing[0]?.hint)
+    throw usageError(`Not set: ${missing.map(({ text }) => text).join(', ')}.`, missing[0]?.hint)
   const { encodeRequest } = await import('../runs/request.js')
   encodeRequest(model, body)
   for (let sent = 0; sent < count; sent++)

@@ -47,13 +47,13 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       ),
     )
     .addOption(
-      new Option('--public-url <url>', 'Base of the output URLs (default: the address it listens on)'),
+      new Option('--public-url <url>', 'Base URL of the outputs (default: the URL that it listens on)'),
     )
     .addOption(new Option('--body-limit <size>', 'Maximum size of a request body').default('64MiB'))
     .addOption(
       new Option(
         '--fault <spec>',
-        'Fail on purpose, for example create:429:RATE_LIMITED:2 (repeatable)',
+        'Inject a fault, for example create:429:RATE_LIMITED:2 (repeatable)',
       ).argParser(repeated),
     )
     .addOption(
@@ -198,7 +198,7 @@ function announce({ out }: Context, { url, data, apiKey, models, dataFlag }: Ann
     return
   }
   out.note(`Listening on ${url}, data in ${data}. Press Ctrl-C to stop.`)
-  out.note('To use it, paste these lines into another terminal:')
+  out.note('To use it, run these lines in another terminal:')
   const variables = {
     RUSHES_BASE_URL: url,
     ...(apiKey !== undefined && { RUSHES_API_KEY: apiKey }),
@@ -209,7 +209,7 @@ function announce({ out }: Context, { url, data, apiKey, models, dataFlag }: Ann
   const where = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
   out.note(
     apiKey === undefined
-      ? `The API key (RUSHES_API_KEY) was shown on the first start. For a new one: rushes admin key create --account default${where}`
-      : 'The API key is shown only once. Then try: rushes run image "a fox"',
+      ? `The API key (RUSHES_API_KEY) was shown on the first start. Create a new one with \`rushes admin key create --account default${where}\`.`
+      : 'The API key is shown only once. Then try `rushes run image "a fox"`.',
   )
 }

@@ -15,8 +15,8 @@ export interface ShowOptions {
 
 export function register(command: Command, { run }: CommandEnvironment, show = showCommand): void {
   command
-    .argument('<id>', 'a run id, or the key of an unconfirmed row such as ~3f2a')
-    .addOption(new Option('--again', 'print the command that repeats the run, and nothing else'))
+    .argument('<id>', 'Run id, or the key of an unconfirmed row such as ~3f2a')
+    .addOption(new Option('--again', 'Print only the command that repeats the run'))
     .action((name: string, flags: { again?: boolean }) =>
       run(command, (ctx) => show(ctx, { name, again: flags.again === true })),
     )
@@ -38,11 +38,11 @@ export async function showCommand(ctx: Context, { name, again }: ShowOptions): P
     if (!isWhole)
       throw usageError(
         `${nameOfRun(run)} cannot be repeated by one command. ${missing.join(' ')}`,
-        `Add each image with -i <path>: ${command}`,
+        `Add each image with -i <path> to \`${command}\`.`,
       )
     if (run.phase === 'unconfirmed')
       out.warn(
-        `${nameOfRun(run)} is unconfirmed: the run may exist. Look in the account before you repeat it.`,
+        `${nameOfRun(run)} is unconfirmed: the run may exist. Check the runs of your account before you repeat it.`,
       )
     out.line(command)
     return EXIT.ok
@@ -51,6 +51,8 @@ export async function showCommand(ctx: Context, { name, again }: ShowOptions): P
   const width = Math.max(...rows.map(([label = '']) => label.length))
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, [width]) : tabRow(row))
   if (run.phase === 'going')
-    out.note(`Status as of the last request. Current status: rushes status ${nameOfRun(run)}`)
+    out.note(
+      `This is the status of the last request. For the current status, run \`rushes status ${nameOfRun(run)}\`.`,
+    )
   return EXIT.ok
 }

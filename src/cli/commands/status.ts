@@ -23,8 +23,8 @@ export interface StatusOptions {
 
 export function register(command: Command, { run }: CommandEnvironment, showStatus = statusCommand): void {
   command
-    .argument('<id...>', 'run ids; - reads them from standard input, one per line')
-    .addOption(new Option('--exit-status', 'exit 10 if a run has failed'))
+    .argument('<id...>', 'Run ids; - reads them from standard input, one per line')
+    .addOption(new Option('--exit-status', 'Exit with 10 if a run has failed'))
     .action((ids: string[], flags: { exitStatus?: boolean }) =>
       run(command, (ctx) => showStatus(ctx, { ids, exitStatus: flags.exitStatus === true })),
     )

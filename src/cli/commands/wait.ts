@@ -22,9 +22,11 @@ interface Flags extends DeliveryOptions {
 
 export function register(command: Command, { run }: CommandEnvironment, waitForRuns = waitCommand): void {
   command
-    .argument('[id...]', 'run ids; - reads them from standard input, one per line')
-    .addOption(new Option('--last', 'the last run created at the current address').helpGroup('Which runs:'))
-    .addOption(new Option('--all', 'every unfinished run of the current address').helpGroup('Which runs:'))
+    .argument('[id...]', 'Run ids; - reads them from standard input, one per line')
+    .addOption(new Option('--last', 'Newest run of the current service').helpGroup('Selection options:'))
+    .addOption(
+      new Option('--all', 'Every unfinished run of the current service').helpGroup('Selection options:'),
+    )
   addDeliveryOptions(command)
   command.action((ids: string[], flags: Flags) =>
     run(command, (ctx) =>
@@ -46,8 +48,8 @@ async function idsOf(ctx: Context, { ids, last, all }: WaitCommandOptions): Prom
   const ways = [ids.length > 0, last, all].filter(Boolean).length
   if (ways !== 1)
     throw usageError(
-      ways === 0 ? 'Missing run ids.' : 'Run ids, --last and --all cannot be combined.',
-      'Give run ids, --last or --all. rushes list shows the runs of this machine.',
+      ways === 0 ? 'Missing run ids.' : 'Run ids, --last and --all cannot be used together.',
+      'Give run ids, --last or --all. `rushes list` shows the runs of this machine.',
     )
   if (last) return [await lastRun(ctx)]
   if (all) return allUnfinished(ctx)

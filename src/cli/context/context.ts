@@ -92,7 +92,7 @@ export interface CommandNeeds {
   readonly createsProfile?: boolean
   /** Whether the command itself reports a service address that includes the path of the API. */
   readonly reportsAddress?: boolean
-  /** Whether RUSHES_LOCAL and the setting `local` have no meaning for the command. */
+  /** Whether the command does not use RUSHES_LOCAL and the setting `local`, or reads them itself. */
   readonly ignoresLocal?: boolean
 }
 
@@ -127,7 +127,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
   const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
   const closers = shared?.closers ?? []
   if (globals.local && globals.baseUrl !== undefined)
-    throw usageError('--local and --base-url cannot be combined.', 'Leave one of them out.')
+    throw usageError('--local and --base-url cannot be used together.', 'Use only one of them.')
 
   const settings = createCommandSettings({
     globals,

@@ -27,7 +27,7 @@ const newerState = (folder: string, cause: NewerFormat) =>
   new RushesError(
     'usage',
     `The state folder ${folder} was written by a newer version of rushes (${cause.message}).`,
-    { hint: 'Use that version, or name another folder: RUSHES_STATE_DIR.', cause },
+    { hint: 'Use that version, or set RUSHES_STATE_DIR to another folder.', cause },
   )
 
 /** The only problem of the state folder that ends every command. */
@@ -61,7 +61,7 @@ function orUsage<Result>(path: string, work: () => Result): Result {
     if (error instanceof RushesError) throw error
     throw usageError(
       `Cannot use the journal ${describeError(error, path)}.`,
-      'Check that the folder is writable and that the disk has space. RUSHES_STATE_DIR sets another folder.',
+      'Check that the folder is writable and that the disk has space. To use another folder, set RUSHES_STATE_DIR.',
     )
   }
 }

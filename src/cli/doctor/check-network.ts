@@ -23,7 +23,7 @@ export async function checkName(url: URL, isProxied: boolean): Promise<Finding> 
   } catch (error) {
     return failed('dns', `${host} was not found (${codeOf(error)})`, {
       exitCode: EXIT.network,
-      advice: 'Check the spelling of the address and the network connection of this machine.',
+      advice: 'Check the spelling of the service URL and the network connection of this machine.',
     })
   }
 }
@@ -71,7 +71,7 @@ const adviceFor = (code: string): string => {
   if (CERTIFICATE.test(code))
     return 'This machine does not trust the certificate. For your own certificate authority, set NODE_EXTRA_CA_CERTS=<file>.'
   if (code === 'ECONNREFUSED')
-    return 'Nothing listens at this address. Start a local service with `rushes serve`.'
+    return 'No server is listening there. Start a local service with `rushes serve`.'
   return 'Check the firewall. If this network needs a proxy, set HTTPS_PROXY.'
 }
 
@@ -95,7 +95,7 @@ export async function checkKey(ctx: Context): Promise<Finding> {
     return warning(
       'key',
       'the service returned a run for a random id',
-      'Check the address: this may not be a runs service.',
+      'Check the service URL: another kind of server may be running there.',
     )
   } catch (thrown) {
     if (thrown instanceof Interruption) throw thrown

@@ -23,7 +23,7 @@ export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
           warning(
             'config',
             `other users can read ${path} (mode ${mode.toString(8)})`,
-            `The file may contain the API key. Run: chmod 600 ${path}`,
+            `The file may contain the API key. Run \`chmod 600 ${path}\`.`,
           ),
         ]
       : [ok('config', path)]
@@ -39,10 +39,13 @@ export async function checkAddress(ctx: Context): Promise<{ readonly finding: Fi
     const url = new URL(await ctx.baseUrl())
     const address = url.href.replace(/\/$/, '')
     const hint = addressHint(address)
-    return { finding: hint === undefined ? ok('address', address) : warning('address', address, hint), url }
+    return {
+      finding: hint === undefined ? ok('service URL', address) : warning('service URL', address, hint),
+      url,
+    }
   } catch (error) {
     const { message, hint, exitCode } = asRushesError(error)
-    return { finding: failed('address', message, { advice: hint, exitCode }) }
+    return { finding: failed('service URL', message, { advice: hint, exitCode }) }
   }
 }
 
@@ -52,7 +55,7 @@ export function checkProxy(
   env: Env,
 ): { readonly finding: Finding; readonly isUsed: boolean } {
   const unused = (finding: Finding) => ({ finding, isUsed: false })
-  if (url === undefined) return unused(skipped('proxy', 'no address'))
+  if (url === undefined) return unused(skipped('proxy', 'no service URL'))
   if (isLoopback(url.hostname)) return unused(ok('proxy', 'none: loopback addresses never use one'))
   try {
     const proxy = findProxy(env, url.protocol)

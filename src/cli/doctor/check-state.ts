@@ -18,7 +18,7 @@ const TOO_LITTLE_BYTES = 100 * 1024 ** 2
 export function checkStateFolder(folder: string): Finding {
   const reason = reasonUnwritable(folder)
   if (reason !== undefined)
-    return failed('state', `the journal cannot be written: ${reason}`, {
+    return failed('state', `Cannot write the journal: ${reason}`, {
       advice: 'Set RUSHES_STATE_DIR to a writable folder.',
     })
   if (!existsSync(folder)) return ok('state', `${folder} (not created yet)`)
@@ -42,7 +42,7 @@ export function checkDisk(name: string, path: string): Finding {
     const { bavail, bsize } = statfsSync(existing(resolve(path)))
     return diskFinding(name, bavail * bsize, path)
   } catch (error) {
-    return warning(name, `the free space is unknown: ${reasonOf(error)}`)
+    return warning(name, `cannot read the free space: ${reasonOf(error)}`)
   }
 }
 
@@ -58,9 +58,9 @@ export function checkDatabase(name: string, path: string): Finding {
   if (!existsSync(path)) return ok(name, 'no runs yet')
   const { integrity } = inspectDatabase(path)
   if (integrity === 'ok') return ok(name, `${path}, ${formatBytes(sizeOfDatabase(path))}`)
-  return failed(name, `${path} is corrupt: ${integrity}`, {
+  return failed(name, `${path} is damaged: ${integrity}`, {
     exitCode: EXIT.serviceBroken,
-    advice: 'Move the file away; the next --local command creates a new one without the earlier runs.',
+    advice: 'Move the file away. The next --local command creates a new one, without the earlier runs.',
   })
 }
 
@@ -80,10 +80,10 @@ export async function checkJournal(ctx: Context): Promise<readonly Finding[]> {
   if (integrity !== 'ok')
     return [
       ...findings,
-      failed('journal', `${path} is corrupt: ${integrity}`, {
+      failed('journal', `${path} is damaged: ${integrity}`, {
         exitCode: EXIT.serviceBroken,
         advice:
-          'Copy the file if you want to recover its rows. The next command quarantines it and creates a new journal.',
+          'Copy the file if you want to recover its rows. The next command renames it and creates a new journal.',
       }),
     ]
   return [...findings, ...(await open(ctx, path))]
@@ -107,7 +107,7 @@ async function open(ctx: Context, path: string): Promise<readonly Finding[]> {
         ? ok('unconfirmed', 'no unconfirmed runs')
         : failed('unconfirmed', unconfirmed.map(({ key, model }) => `${key} (${model})`).join(', '), {
             exitCode: EXIT.outcomeUnknown,
-            advice: `A run may exist and cost money. Check the runs of your account, then remove the row with \`rushes forget ${unconfirmed.map(({ key }) => key).join(' ')}\`.`,
+            advice: `A run may exist and cost money. Check the runs of your account, then remove it from the journal with \`rushes forget ${unconfirmed.map(({ key }) => key).join(' ')} --yes\`.`,
           }),
     ]
   } catch (error) {
@@ -123,7 +123,7 @@ function quarantinedFilesIn(folder: string): readonly Finding[] {
   return [
     warning(
       'quarantine',
-      `corrupt files in ${folder}: ${names.join(', ')}`,
+      `damaged files in ${folder}: ${names.join(', ')}`,
       'Delete them when you no longer need their contents.',
     ),
   ]

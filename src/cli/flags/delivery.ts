@@ -67,7 +67,10 @@ export async function deliveryOf(
   })
   if (target?.kind === 'stdout') checkStdout(ctx, runs)
   if (options.sidecar === true && (target === undefined || target.kind === 'stdout'))
-    throw usageError('--sidecar needs a downloaded file to write beside.', 'Add -d or -o <path>.')
+    throw usageError(
+      '--sidecar needs -d or -o: it writes a file beside each download.',
+      'Add -d or -o <path>.',
+    )
   return {
     target,
     overwrite: options.overwrite === true,
@@ -80,7 +83,7 @@ export async function deliveryOf(
 
 async function timeoutOf(ctx: Context, flag: string | undefined): Promise<number | undefined> {
   const text = (await ctx.setting('timeout', flag)) ?? '0'
-  return parseDuration(text, 'the wait limit') || undefined
+  return parseDuration(text, flag === undefined ? 'timeout' : '--timeout') || undefined
 }
 
 /** A path with {index} has another meaning for a single run. */
@@ -106,7 +109,7 @@ function checkStdout({ out }: Context, runs: number): void {
   if (out.mode.json)
     throw usageError(
       '-o - and --json cannot be used together: both write to standard output.',
-      'Remove one of them.',
+      'Use only one of them.',
     )
   if (runs > 1)
     throw usageError('-o - works for one run only.', 'Name the files instead: -o "fox-{index}.{ext}".')

@@ -65,7 +65,7 @@ function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, st
     const kind = KINDS.find((each) => each === name)
     if (kind === undefined || value.trim() === '')
       throw usageError(
-        `${flag}: "${word}" does not have the form ${KINDS.map((each) => `${each}=...`).join(' or ')}.`,
+        `${flag}: "${word}" must have the form ${KINDS.map((each) => `${each}=<value>`).join(' or ')}.`,
         `Example: ${flag} video=${flag === '--engine' ? './my-model.sh' : 'acme/my-model'}`,
       )
     if (found[kind] !== undefined) throw usageError(`${flag} is given twice for ${kind}.`)

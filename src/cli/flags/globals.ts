@@ -22,7 +22,7 @@ const ROWS: readonly Row[] = [
   { flags: '--debug', about: 'Show requests and stack traces' },
   { flags: '--no-color', about: 'Print no colour' },
   { flags: '--profile <name>', about: 'Use this profile of the config file' },
-  { flags: '--base-url <url>', about: 'Address of the service' },
+  { flags: '--base-url <url>', about: 'URL of the service' },
   { flags: '--local', about: 'Use the local service inside this process: no key, no network' },
 ]
 

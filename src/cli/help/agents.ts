@@ -25,7 +25,7 @@ costs money; nothing else does. Without a terminal, no command asks questions.
 
 ## Before the first run
 
-* \`rushes doctor --json\` checks address, models, key, network and disk. It is free.
+* \`rushes doctor --json\` checks service URL, models, key, network and disk. It is free.
 * Needed: \`RUSHES_BASE_URL\`, \`RUSHES_API_KEY\`, \`RUSHES_IMAGE_MODEL\` and \`RUSHES_VIDEO_MODEL\`, or the same stored with
   \`rushes config\` and \`rushes login\`. Never write the key on a command line.
 * To practise without key, network or cost, add \`--local\`: the results are drawn previews, not generated.

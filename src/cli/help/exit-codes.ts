@@ -30,7 +30,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, Meaning>> = {
   },
   notFound: {
     happened: 'run not found (404 `run_not_found`)',
-    next: 'check the id, the API key and the service address',
+    next: 'check the id, the API key and the service URL',
   },
   rateLimited: {
     happened: 'rate limit exceeded (429), after the retries',
@@ -49,7 +49,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, Meaning>> = {
     next: 'read the error; a new run costs again',
   },
   waitTimeout: {
-    happened: 'the wait limit passed; the run is still running',
+    happened: 'the timeout passed; the run is still running',
     next: 'run `rushes wait <id>`',
   },
   downloadFailed: {

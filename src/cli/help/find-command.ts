@@ -18,7 +18,7 @@ export const seeHelp = (command: Command): string => `See \`${fullName(command)}
 
 export const didYouMean = (word: string, candidates: readonly string[]): string => {
   const near = nearest(word, candidates)
-  return near === undefined ? '' : ` Did you mean \`${near}\`?`
+  return near === undefined ? '' : ` Did you mean "${near}"?`
 }
 
 /**

@@ -7,7 +7,7 @@ import { TOPICS } from './topics.js'
 export const GLOBAL_OPTIONS = 'Global options:'
 
 /** The groups of a command's own options, in their order. */
-const GROUPS = ['Which runs:', 'Model options:', 'Run options:', 'Result options:', 'Options:']
+const GROUPS = ['Selection options:', 'Model options:', 'Run options:', 'Result options:', 'Options:']
 
 /** For commander's `configureHelp`. */
 export const HELP: Partial<Help> = {

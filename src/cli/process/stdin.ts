@@ -20,7 +20,7 @@ export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal)
   const bytes = await raceAbort(readAll(stdin()), signal)
   if (bytes.toString('latin1').trim() === '')
     throw usageError(
-      `Standard input is empty: ${what} expected, nothing was sent.`,
+      `Standard input is empty; expected ${what}. Nothing was sent.`,
       'Did the command on the left side of the pipe fail?',
     )
   return bytes

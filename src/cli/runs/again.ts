@@ -114,7 +114,7 @@ function outputOf(journal: Journal, address: string, image: string): string | un
 }
 
 const lostImage = ({ content_type, bytes, sha256 }: StoredData): string =>
-  `The journal does not keep its reference image (${content_type}, ${bytes} bytes, sha256 ${sha256}).`
+  `The journal does not contain its reference image (${content_type}, ${bytes} bytes, sha256 ${sha256}).`
 
 /** Every stored data: URL within a value. */
 function dataIn(value: unknown): readonly StoredData[] {

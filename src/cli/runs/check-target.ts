@@ -32,6 +32,6 @@ export function checkTarget(
   for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {
     if (own.includes(resolve(path))) continue
     const obstacle = obstacleAt(path, overwrite)
-    if (obstacle !== undefined) throw usageError(obstacle.message, obstacle.hint)
+    if (obstacle !== undefined) throw usageError(`${obstacle.message}.`, obstacle.hint)
   }
 }

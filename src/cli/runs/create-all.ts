@@ -72,7 +72,7 @@ function sayQueued({ out, globals }: Context, ids: readonly string[]): void {
   const way = (runs: readonly string[] | 'all') => resumeCommand({ globals, delivery: [] }, 'wait', runs)
   out.note(
     ids.length === 1
-      ? `${only} is queued. Render it with: ${way([only])}`
-      : `${ids.length} runs are queued. Render them with: ${way('all')}`,
+      ? `${only} is queued. Render it with \`${way([only])}\`.`
+      : `${ids.length} runs are queued. Render them with \`${way('all')}\`.`,
   )
 }

@@ -1,4 +1,5 @@
 /** Downloads the outputs of a run that has succeeded. What goes wrong becomes part of its record. */
+
 import type { Client } from '../../client/index.js'
 import type {
   DownloadedFile,
@@ -13,6 +14,7 @@ import type { Delivery } from '../flags/delivery.js'
 import { asRushesError, interrupted } from '../process/exit.js'
 import { Interruption, type Interrupts } from '../process/interrupts.js'
 import type { OutputStream } from '../process/io.js'
+import { plural } from '../terminal/plural.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import type { FollowedRun } from './follow-run.js'
 import type { KnownRun } from './known-run.js'
@@ -82,7 +84,7 @@ async function download(parts: DeliverParts, run: FollowedRun, state: RunState):
     return { files, error: firstError(errors, id, parts) }
   } catch (thrown) {
     if (thrown instanceof Interruption) {
-      const pickUp = `Download its outputs with: ${parts.resume(id, 'download')}`
+      const pickUp = `Download its outputs with \`${parts.resume(id, 'download')}\`.`
       return {
         files: [],
         error: interrupted(thrown, 'The run succeeded, but its download was interrupted.', pickUp).with({
@@ -140,10 +142,10 @@ function firstError(
 ): RushesError | undefined {
   const [first, ...others] = errors
   if (first === undefined) return undefined
-  const more = others.length === 0 ? '' : ` (and ${others.length} more outputs of this run)`
+  const more = others.length === 0 ? '' : ` ${plural(others.length, 'more output')} of this run failed.`
   return first.with({
     message: `${first.message}${more}`,
-    hint: [first.hint, `Download its outputs with: ${resume(id, 'download')}`].filter(Boolean).join(' '),
+    hint: [first.hint, `Download its outputs with \`${resume(id, 'download')}\`.`].filter(Boolean).join(' '),
     runId: id,
   })
 }

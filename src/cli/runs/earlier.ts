@@ -10,7 +10,7 @@ export async function lastRun(ctx: Context): Promise<string> {
   if (run === undefined)
     throw usageError(
       `No runs were created on this machine at ${nameOf(address)}.`,
-      'rushes list shows the runs of all addresses.',
+      '`rushes list` shows the runs of all services.',
     )
   if (run.id !== undefined) return run.id
   throw new RushesError('submission_unknown', `The last run has no id: ${describe(run)}`, {
@@ -24,7 +24,7 @@ export async function allUnfinished(ctx: Context): Promise<readonly string[]> {
   const address = await ctx.address()
   const journal = await ctx.journal()
   for (const run of journal.unconfirmed(address))
-    ctx.out.warn(`${describe(run)} It is not waited for. ${hintFor(run)}`)
+    ctx.out.warn(`${describe(run)} This command does not wait for it. ${hintFor(run)}`)
   const ids = journal.unfinished(address).flatMap(({ id }) => (id === undefined ? [] : [id]))
   if (ids.length === 0) ctx.out.note(`No unfinished runs at ${nameOf(address)}.`)
   return [...new Set(ids)]
@@ -38,4 +38,4 @@ const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
     : `${key} (${model}, ${new Date(createdAtMs).toISOString()}) is unconfirmed: a run may exist and cost money.`
 
 const hintFor = ({ key, answer }: JournalRun): string =>
-  `${answer?.text === undefined ? '' : `The response: rushes show ${key}. `}Look in the account, then: rushes forget ${key}`
+  `${answer?.text === undefined ? '' : `See the response with \`rushes show ${key}\`. `}Check the runs of your account, then remove it from the journal with \`rushes forget ${key} --yes\`.`

@@ -54,9 +54,13 @@ const keyOf = ({ code, message, hint, runId = '' }: RushesError): string =>
 
 function sameAgain(error: RushesError, more: readonly RushesError[]): RushesError {
   const ids = more.flatMap(({ runId }) => runId ?? [])
-  const named = ids.length <= MAX_LISTED ? ids.join(' ') : 'rushes list'
   return new RushesError(error.code, `${plural(more.length, 'more run')}: ${error.message}`, {
-    hint: ids.length === 0 ? undefined : `Their ids: ${named}`,
+    hint:
+      ids.length === 0
+        ? undefined
+        : ids.length <= MAX_LISTED
+          ? `Their ids: ${ids.join(' ')}`
+          : '`rushes list` shows their ids.',
     exitCode: error.exitCode,
     httpStatus: error.httpStatus,
     cause: error,

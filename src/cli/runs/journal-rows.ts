@@ -25,6 +25,6 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
   if (elsewhere !== undefined) return elsewhere
   throw usageError(
     `${shortened(name)} is not in the journal${isNamed ? ` at ${here === 'local' ? 'the local service' : here}` : ''}.`,
-    'rushes list shows the runs created on this machine.',
+    '`rushes list` shows the runs created on this machine.',
   )
 }

@@ -41,7 +41,7 @@ export async function openResults(ctx: Context, { files, state }: RunRecord): Pr
     try {
       await ctx.openResult(result)
     } catch (error) {
-      ctx.out.warn(`${result} could not be opened: ${describeReason(error)}.`)
+      ctx.out.warn(`Could not open ${result}: ${describeReason(error)}.`)
     }
   }
 }

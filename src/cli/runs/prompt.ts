@@ -29,7 +29,7 @@ function sourceOf(options: PromptOptions): Source | undefined {
   const sources = sourcesOf(options)
   if (sources.length > 1) {
     const names = sources.map(({ name }) => name).join(' and ')
-    throw usageError(`More than one prompt was given: ${names}.`, 'Leave one of them out.')
+    throw usageError(`More than one prompt was given: ${names}.`, 'Use only one of them.')
   }
   return sources[0]
 }
@@ -50,7 +50,7 @@ export async function readPrompt(
   if (source === undefined) return undefined
   const text = await readSource(source, stdin, signal)
   if (text.trim() === '')
-    throw usageError('The prompt is empty.', 'Example: rushes run image "a red fox in fresh snow"')
+    throw usageError('The prompt is empty.', 'Example: `rushes run image "a red fox in fresh snow"`')
   return text
 }
 
@@ -64,7 +64,7 @@ function readFile(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw usageError(`Cannot read the prompt: ${describeError(error, path)}.`)
+    throw usageError(`${describeError(error, path)}.`, 'Give the path of a text file: --prompt-file <path>.')
   }
 }
 
@@ -72,6 +72,6 @@ function decode(bytes: Buffer, from: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw usageError(`The prompt from ${from} is not UTF-8 text.`)
+    throw usageError(`${from}: the prompt is not UTF-8 text.`)
   }
 }

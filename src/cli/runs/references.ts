@@ -63,7 +63,7 @@ async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readon
 function resolveReference(source: string): string {
   if (/^https?:/i.test(source)) {
     if (isHttpUrl(source)) return source
-    throw usageError(`"${source}" is not a valid URL for a reference image.`)
+    throw usageError(`"${source}" is not a valid image URL.`)
   }
   if (/^data:/i.test(source)) return source
   // Resolved later, when the service is known: see `run-outputs.ts`.
@@ -77,13 +77,13 @@ function resolveReference(source: string): string {
 function readImage(path: string): Buffer {
   try {
     const { size } = statSync(path)
-    if (size > MAX_BODY_BYTES) throw tooLarge(`The reference image ${path} has ${size} bytes`)
+    if (size > MAX_BODY_BYTES) throw tooLarge(`${path} has ${size} bytes`)
     return readFileSync(path)
   } catch (error) {
     if (!isSystemError(error)) throw error
     throw usageError(
-      `Cannot read the reference image ${describeError(error, path)}.`,
-      'Use an http(s) URL, a data: URL, the path of an image, run:<id>, or -.',
+      `${describeError(error, path)}.`,
+      'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
     )
   }
 }

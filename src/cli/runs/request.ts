@@ -91,7 +91,7 @@ const missingModelOf = (kind: Kind): Missing =>
   missingModel(
     kind,
     (environment, key) =>
-      `Set the model: --model <provider/name>, ${environment} or rushes config set ${key} <provider/name>. A local service (rushes serve) has ${LOCAL_MODELS[kind]}.`,
+      `Set the model with --model <provider/name>, ${environment} or \`rushes config set ${key} <provider/name>\`. A local service (\`rushes serve\`) has ${LOCAL_MODELS[kind]}.`,
   )
 
 async function readInput(text: string | undefined, { stdin, interrupts }: Context): Promise<ModelInput> {
@@ -113,7 +113,10 @@ async function inputText(text: string, fromStdin: () => Promise<Buffer>): Promis
   try {
     return readFileSync(text.slice(1), 'utf8')
   } catch (error) {
-    throw usageError(`Cannot read --input: ${describeError(error, text.slice(1))}.`)
+    throw usageError(
+      `${describeError(error, text.slice(1))}.`,
+      'Give the path of a JSON file: --input @file.json.',
+    )
   }
 }
 
@@ -126,7 +129,7 @@ function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
     const isPromptAlone = problems.length === 1 && isMissingPrompt(problems[0])
     throw usageError(
       lines.join(' '),
-      isPromptAlone ? exampleOf(kind) : `All parameters: rushes models ${kind}`,
+      isPromptAlone ? exampleOf(kind) : `See all parameters with \`rushes models ${kind}\`.`,
     )
   }
   for (const { name, nearest } of unknownFields(kind, input))
@@ -137,7 +140,7 @@ function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
 
 const EXAMPLES: Readonly<Record<Kind, string>> = { image: 'a red fox', video: 'a paper boat in a puddle' }
 
-const exampleOf = (kind: Kind): string => `Example: rushes run ${kind} "${EXAMPLES[kind]}"`
+const exampleOf = (kind: Kind): string => `Example: \`rushes run ${kind} "${EXAMPLES[kind]}"\``
 
 const isMissingPrompt = (problem: { readonly parameter: string; readonly message: string } | undefined) =>
   problem?.parameter === 'prompt' && problem.message === 'is missing'

@@ -37,14 +37,14 @@ async function urlOf(ctx: Context, client: Pick<Client, 'get'>, source: string):
   if ((await ctx.journal()).find(address, id) === undefined)
     throw usageError(
       `${shortened(source)}: this run was not created on this machine at ${address === LOCAL_ADDRESS ? 'the local service' : address}. Nothing was sent.`,
-      'rushes list shows the runs of this machine. The URL or the file of the output works too.',
+      '`rushes list` shows the runs of this machine. The URL or the file of the output works too.',
     )
   const state = await client.get(id, ctx.interrupts.first)
   if (state.phase !== 'succeeded')
     throw usageError(
       `${shortened(source)}: this run has not succeeded (${state.status}). Nothing was created.`,
       state.phase === 'going'
-        ? `Wait for it first: ${resumeCommand({ globals: ctx.globals, delivery: [] }, 'wait', [id])}`
+        ? `Wait for it first with \`${resumeCommand({ globals: ctx.globals, delivery: [] }, 'wait', [id])}\`.`
         : undefined,
     )
   const url = state.urls[Number(number) - 1]

@@ -162,7 +162,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       progress.status(step.state.id, step.state.status)
     } else {
       progress.activity('invalid response, trying again')
-      out.debug(`run ${step.error.runId}: ${step.error.message}`)
+      out.debug(`${step.error.runId}: ${step.error.message}`)
     }
     return step
   }
@@ -286,7 +286,7 @@ function withWayBack(
   const saysSo = error.code === 'wait_timeout' || error.code === 'interrupted'
   if (saysSo) return error
   const isOver = error.httpStatus === 404 || state?.phase === 'failed'
-  const hint = [error.hint, ...(isOver ? [] : [`Resume with: ${resume(id, 'wait')}`])]
+  const hint = [error.hint, ...(isOver ? [] : [`Resume with \`${resume(id, 'wait')}\`.`])]
     .filter((each) => each !== undefined)
     .join(' ')
   return error.with({ hint: hint === '' ? undefined : hint, runId: id })

@@ -57,5 +57,5 @@ function about(
 
 const wayBack = (runs: readonly string[], resume: Unfinished['resume']): string =>
   runs.length <= MAX_NAMED
-    ? `Resume with: ${resume(runs)}`
-    : `Resume with: ${resume('all')}. Their ids: rushes list`
+    ? `Resume with \`${resume(runs)}\`.`
+    : `Resume with \`${resume('all')}\`. \`rushes list\` shows their ids.`

@@ -52,7 +52,7 @@ export async function contextOfAll(ctx: Context, ids: readonly string[]): Promis
   const [local, remote] = first.globals.local ? [ids[0], ids[other]] : [ids[other], ids[0]]
   throw usageError(
     `${local} is a run of the local service, and ${remote} is not.`,
-    'Use one command for each of the two.',
+    'Use a separate command for each of them.',
   )
 }
 

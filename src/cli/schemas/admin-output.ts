@@ -5,51 +5,51 @@ const flag = (description: string): Schema => ({ description, type: 'boolean' })
 const credits = (description: string): Schema => integer(`${description}, in credits`)
 
 export const ACCOUNT_SCHEMA = record('An account of the local service.', {
-  id: integer('account number'),
-  name: text('account name'),
-  balance: credits('current balance'),
-  banned: flag('whether all its requests are refused'),
-  keys: integer('number of keys'),
-  runs: integer('number of runs created'),
-  created_at: time('creation time'),
+  id: integer('Account number'),
+  name: text('Account name'),
+  balance: credits('Current balance'),
+  banned: flag('Whether all its requests are refused'),
+  keys: integer('Number of keys'),
+  runs: integer('Number of runs created'),
+  created_at: time('Creation time'),
 })
 
 const KEY = {
-  id: integer('key number'),
-  account: text('account of the key'),
-  name: text('key name'),
-  disabled: flag('whether the key is disabled'),
-  spend_limit: orNull(credits('lifetime spend limit')),
-  spent: credits('spent so far'),
-  quota: orNull(integer('maximum number of runs')),
-  used: integer('number of runs created'),
-  allowed_ips: orNull(list('addresses that may use the key', text('IP address or CIDR range'))),
-  expires_at: orNull(time('expiry')),
-  created_at: time('creation time'),
+  id: integer('Key number'),
+  account: text('Account of the key'),
+  name: text('Key name'),
+  disabled: flag('Whether the key is disabled'),
+  spend_limit: orNull(credits('Lifetime spend limit')),
+  spent: credits('Spent so far'),
+  quota: orNull(integer('Maximum number of runs')),
+  used: integer('Number of runs created'),
+  allowed_ips: orNull(list('IP addresses that may use the key', text('IP address or CIDR range'))),
+  expires_at: orNull(time('Expiry time')),
+  created_at: time('Creation time'),
 }
 
 export const KEY_SCHEMA = record('A key of the local service, without the secret.', KEY)
 
 export const NEW_KEY_SCHEMA = record('A key that was just created.', {
   ...KEY,
-  api_key: text('the secret key, shown only once: only its hash is stored'),
+  api_key: text('The secret key, shown only once: only its hash is stored'),
 })
 
 export const CREDITS_SCHEMA = record('An entry of the ledger.', {
-  sequence: integer('entry number; grows with each entry'),
-  account: text('account whose balance changed'),
-  kind: text('reason', { enum: ['added', 'charge', 'refund'] }),
-  amount: { description: 'change in credits; negative for a charge', type: 'integer' },
-  run_id: orNull(text('the run that was charged or refunded')),
-  key: orNull(integer('number of the key that created the run')),
-  created_at: time('time of the entry'),
+  sequence: integer('Entry number; grows with each entry'),
+  account: text('Account whose balance changed'),
+  kind: text('Reason', { enum: ['added', 'charge', 'refund'] }),
+  amount: { description: 'Change in credits; negative for a charge', type: 'integer' },
+  run_id: orNull(text('Run that was charged or refunded')),
+  key: orNull(integer('Number of the key that created the run')),
+  created_at: time('Time of the entry'),
 })
 
 export const VERIFY_SCHEMA = record('The result of recalculating every balance.', {
-  ok: flag('whether all balances match the ledger'),
-  accounts: integer('number of accounts'),
-  entries: integer('number of ledger entries'),
-  runs: integer('number of runs'),
-  credits: credits('the sum of all balances'),
-  problems: list('what does not match, one sentence each', text('for people; it may change')),
+  ok: flag('Whether all balances match the ledger'),
+  accounts: integer('Number of accounts'),
+  entries: integer('Number of ledger entries'),
+  runs: integer('Number of runs'),
+  credits: credits('Sum of all balances'),
+  problems: list('Differences, one sentence each', text('Text for people; may change')),
 })

@@ -3,69 +3,69 @@ import { KINDS } from '../../protocol/models.js'
 import { SHORT_ERROR } from './run-output.js'
 import { bytes, integer, milliseconds, orNull, record, type Schema, sha256, text, time } from './shapes.js'
 
-const NAME = text('the name of the run in the manifest')
-const KIND = text('null where the row has an input of its own', { enum: KINDS })
+const NAME = text('Name of the run in the manifest')
+const KIND = text('Kind; null for a model that is neither', { enum: KINDS })
 const MODEL = text('<provider>/<name>')
 const HASH = sha256('of model and input')
-const LINE = integer('the line of the row in the manifest, counted from 1')
+const LINE = integer('Line of the row in the manifest, counted from 1')
 
 export const BATCH_PLAN_SCHEMA = record('With --check or --dry-run: one line for each row of the manifest.', {
   name: NAME,
-  action: text('what would be done', {
+  action: text('What the batch would do', {
     enum: ['up_to_date', 'create', 'download', 'unconfirmed', 'conflict', 'skip'],
   }),
-  reason: orNull(text('why; for unconfirmed the key of the row in the journal')),
+  reason: orNull(text('Reason; for unconfirmed, the key of the row in the journal')),
   kind: orNull(KIND),
   model: orNull(MODEL),
   hash: orNull(HASH),
-  file: text('relative to the folder of the manifest'),
-  run: orNull(text('the run whose output would be downloaded')),
+  file: text('Path relative to the folder of the manifest'),
+  run: orNull(text('Run whose output would be downloaded')),
   line: LINE,
 })
 
 export const BATCH_PLAN_SUMMARY_SCHEMA = record('With --check or --dry-run: the last line.', {
-  summary: record('how many rows', {
-    total: integer('all of them'),
-    up_to_date: integer('whose file exists and matches the manifest'),
-    create: integer('to be created and paid for'),
-    download: integer('to be downloaded, already paid for'),
-    unconfirmed: integer('whose last create has an unknown outcome'),
-    conflict: integer('where another file is in the way'),
-    skip: integer('not selected by --only'),
-    requests: integer('the smallest number of requests that it needs'),
-    least_ms: orNull(milliseconds('with --dry-run: the shortest time that the rate limit allows')),
+  summary: record('Number of rows', {
+    total: integer('All rows'),
+    up_to_date: integer('Rows whose file exists and matches the manifest'),
+    create: integer('Rows that would be created and paid for'),
+    download: integer('Rows that would be downloaded; already paid for'),
+    unconfirmed: integer('Rows whose last create has an unknown outcome'),
+    conflict: integer('Rows whose output is another file'),
+    skip: integer('Rows that --only does not select'),
+    requests: integer('Minimum number of requests'),
+    least_ms: orNull(milliseconds('With --dry-run: minimum time that the rate limit allows')),
     expected_ms: orNull(
-      milliseconds('with --dry-run: the expected time; null where the duration of a model is not known'),
+      milliseconds('With --dry-run: expected time; null if the typical duration of a model is unknown'),
     ),
   }),
 })
 
 export const BATCH_ROW_SCHEMA = record('One line for each row, as soon as it has ended.', {
   name: NAME,
-  result: text('what happened to it', { enum: ['created', 'downloaded', 'failed', 'unconfirmed'] }),
+  result: text('Result', { enum: ['created', 'downloaded', 'failed', 'unconfirmed'] }),
   kind: orNull(KIND),
   model: orNull(MODEL),
-  run: orNull(text('the identifier that the service gave it')),
-  file: orNull(text('relative to the folder of the manifest; null where it does not exist')),
-  bytes: orNull(bytes('the size of the file')),
+  run: orNull(text('Run id')),
+  file: orNull(text('Path relative to the folder of the manifest; null if it does not exist')),
+  bytes: orNull(bytes('Size of the file')),
   sha256: orNull(sha256('of the file')),
-  content_type: orNull(text('detected from its first bytes, for example image/png')),
+  content_type: orNull(text('Content type detected from the first bytes, for example image/png')),
   error: orNull(SHORT_ERROR),
   line: LINE,
 })
 
 export const BATCH_SUMMARY_SCHEMA = record('The last line.', {
-  summary: record('how many rows', {
-    total: integer('all of them'),
-    up_to_date: integer('whose file existed and matched the manifest'),
-    created: integer('created and paid for'),
-    downloaded: integer('downloaded, already paid for'),
-    failed: integer('failed'),
-    unconfirmed: integer('whose create has an unknown outcome'),
-    still_running: integer('created, and not finished when the batch ended'),
-    not_started: integer('not created, because the batch ended before'),
-    skipped: integer('not selected by --only'),
-    elapsed_ms: milliseconds('how long it took'),
+  summary: record('Number of rows', {
+    total: integer('All rows'),
+    up_to_date: integer('Rows whose file existed and matched the manifest'),
+    created: integer('Rows created and paid for'),
+    downloaded: integer('Rows downloaded; already paid for'),
+    failed: integer('Rows that failed'),
+    unconfirmed: integer('Rows whose create has an unknown outcome'),
+    still_running: integer('Rows created and not finished when the batch ended'),
+    not_started: integer('Rows not created, because the batch ended first'),
+    skipped: integer('Rows that --only does not select'),
+    elapsed_ms: milliseconds('Elapsed time'),
   }),
 })
 
@@ -81,20 +81,20 @@ const fields = (
   properties,
 })
 
-const PENDING = fields('a create without a file so far', ['hash', 'model', 'sent_at', 'state'], {
+const PENDING = fields('A create whose file does not exist yet', ['hash', 'model', 'sent_at', 'state'], {
   hash: HASH,
   kind: KIND,
   model: MODEL,
-  run: text('the identifier that the service gave it, if it was accepted'),
-  service: text('the address it was sent to'),
-  state: text('accepted: the run exists; unconfirmed: the outcome is unknown', {
+  run: text('Run id, if the service accepted the create'),
+  service: text('URL of the service that it was sent to'),
+  state: text('State: accepted (the run exists) or unconfirmed (the outcome is unknown)', {
     enum: ['accepted', 'unconfirmed'],
   }),
-  key: text('of the row in the journal of the machine that sent it, for example ~3f2a'),
-  sent_at: time('when it was sent'),
-  placing: record('the file that is about to be renamed', {
+  key: text('Key of the row in the journal of the machine that sent it, for example ~3f2a'),
+  sent_at: time('Time of the create'),
+  placing: record('File that is about to be renamed', {
     sha256: sha256('of the file'),
-    bytes: bytes('its size'),
+    bytes: bytes('Its size'),
   }),
 })
 
@@ -102,23 +102,23 @@ export const LOCK_SCHEMA = fields(
   'The lock file beside a manifest (shots.lock.json beside shots.yaml): which file was created from which model and input.',
   ['version', 'runs'],
   {
-    version: { description: 'of this format', const: 1 },
-    manifest: text('the file name of the manifest'),
+    version: { description: 'Version of this format', const: 1 },
+    manifest: text('File name of the manifest'),
     runs: {
-      description: 'by their names in the manifest',
+      description: 'Entries by their names in the manifest',
       type: 'object',
-      additionalProperties: fields('the file that exists, and a later create', [], {
+      additionalProperties: fields('File that exists, and a later create', [], {
         hash: HASH,
         kind: KIND,
         model: MODEL,
-        run: text('the identifier that the service gave it'),
-        service: text('the address at which it was created'),
-        url: text('where the file came from, without query and credentials'),
-        file: text('relative to the folder of the manifest'),
+        run: text('Run id'),
+        service: text('URL of the service that created it; local for --local'),
+        url: text('URL of the output, without query and credentials'),
+        file: text('Path relative to the folder of the manifest'),
         sha256: sha256('of the file'),
-        bytes: bytes('the size of the file'),
-        content_type: text('detected from its first bytes, for example image/png'),
-        made_at: time('when it was downloaded'),
+        bytes: bytes('Size of the file'),
+        content_type: text('Content type detected from the first bytes, for example image/png'),
+        made_at: time('Time of the download'),
         pending: PENDING,
       }),
     },

@@ -4,10 +4,10 @@ import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import { list, orNull, record, type Schema, text } from './shapes.js'
 
 export const DOCTOR_SCHEMA = record('One line for each check.', {
-  check: text('name of the check'),
-  status: text('its result', { enum: ['ok', 'warning', 'failed', 'skipped'] }),
-  message: text('for people; may change'),
-  advice: orNull(text('what to do; may have several lines')),
+  check: text('Name of the check'),
+  status: text('Result', { enum: ['ok', 'warning', 'failed', 'skipped'] }),
+  message: text('Text for people; may change'),
+  advice: orNull(text('Next step; may have several lines')),
 })
 
 export const SERVE_SCHEMA: Schema = {
@@ -15,44 +15,44 @@ export const SERVE_SCHEMA: Schema = {
   type: 'object',
   required: ['url', 'data', 'models'],
   properties: {
-    url: text('address of the service, for RUSHES_BASE_URL'),
-    data: text('folder of the runs and outputs'),
-    api_key: text('for RUSHES_API_KEY; only on the first start of a data folder'),
+    url: text('URL of the service, for RUSHES_BASE_URL'),
+    data: text('Folder of the runs and outputs'),
+    api_key: text('API key, for RUSHES_API_KEY; only on the first start of a data folder'),
     models: record(
       'Names of the models.',
       Object.fromEntries(
-        KINDS.map((kind) => [kind, text(`the ${kind} model, for RUSHES_${kind.toUpperCase()}_MODEL`)]),
+        KINDS.map((kind) => [kind, text(`The ${kind} model, for RUSHES_${kind.toUpperCase()}_MODEL`)]),
       ),
     ),
   },
 }
 
 const PARAMETER: Schema = {
-  description: 'a parameter, as JSON Schema',
+  description: 'A parameter, as JSON Schema',
   type: 'object',
   required: ['type', 'description'],
   properties: {
-    type: text('type of its values', { enum: ['string', 'integer', 'number', 'boolean', 'array'] }),
-    description: text('its meaning'),
-    enum: list('allowed values; without it, any value of the type', {
-      description: 'a value',
+    type: text('Type of its values', { enum: ['string', 'integer', 'number', 'boolean', 'array'] }),
+    description: text('Meaning'),
+    enum: list('Allowed values; without it, any value of the type', {
+      description: 'Value',
       type: ['string', 'number'],
     }),
-    minimum: { description: 'smallest number', type: 'number' },
-    maximum: { description: 'largest number', type: 'number' },
-    items: record('entries of a list', { type: text('type of an entry', { const: 'string' }) }),
-    maxItems: { description: 'maximum number of entries', type: 'integer', minimum: 1 },
+    minimum: { description: 'Smallest number', type: 'number' },
+    maximum: { description: 'Largest number', type: 'number' },
+    items: record('Entries of a list', { type: text('Type of an entry', { const: 'string' }) }),
+    maxItems: { description: 'Maximum number of entries', type: 'integer', minimum: 1 },
   },
 }
 
 export const MODEL_SCHEMA = record('With a name: the input of that model, as JSON Schema.', {
-  $schema: text('version of JSON Schema'),
-  type: text('type of the input', { const: 'object' }),
-  title: text('the kind', { enum: KINDS }),
-  description: text('what the model creates'),
-  required: list('required parameters', text('name of a parameter')),
+  $schema: text('Version of JSON Schema'),
+  type: text('Type of the input', { const: 'object' }),
+  title: text('Kind', { enum: KINDS }),
+  description: text('Description of the model'),
+  required: list('Required parameters', text('Name of a parameter')),
   properties: {
-    description: 'parameters by name',
+    description: 'Parameters by name',
     type: 'object',
     additionalProperties: PARAMETER,
   },
@@ -61,7 +61,7 @@ export const MODEL_SCHEMA = record('With a name: the input of that model, as JSO
 export const MODELS_SCHEMA = record(
   'The inputs of the models.',
   Object.fromEntries(
-    KINDS.map((kind) => [kind, { ...MODEL_SCHEMA, description: `input of the ${kind} model` }]),
+    KINDS.map((kind) => [kind, { ...MODEL_SCHEMA, description: `Input of the ${kind} model` }]),
   ),
 )
 
@@ -74,9 +74,9 @@ export const CONFIG_LIST_SCHEMA: Schema = {
 export const CONFIG_GET_SCHEMA = text('The value of the setting.')
 
 export const CONFIG_PATH_SCHEMA = record('Path of the config file, which may not exist yet.', {
-  path: text('absolute path'),
+  path: text('Absolute path'),
 })
 
 export const FORGET_SCHEMA = record('One line for each removed row.', {
-  forgotten: text('key of the row, or id of the run'),
+  forgotten: text('Key of the row, or id of the run'),
 })

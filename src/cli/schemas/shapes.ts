@@ -36,7 +36,7 @@ export const time = (description: string): Schema =>
 
 const SHA256 = '^[0-9a-f]{64}$'
 export const sha256 = (description: string): Schema =>
-  text(`${description}: SHA-256, 64 hexadecimal digits`, { pattern: SHA256 })
+  text(`SHA-256 ${description}, 64 hexadecimal digits`, { pattern: SHA256 })
 
 export const bytes = (description: string): Schema => integer(`${description}, in bytes`)
 export const milliseconds = (description: string): Schema => integer(`${description}, in milliseconds`)

@@ -5,5 +5,5 @@ const API_PATH = /\/api(\/v1(\/runs)?)?$/
 export function addressHint(baseUrl: string): string | undefined {
   const [ending] = API_PATH.exec(baseUrl) ?? []
   if (ending === undefined) return undefined
-  return `The service address ends in ${ending}, but rushes adds /api/v1 itself. Use ${baseUrl.replace(API_PATH, '')}`
+  return `The service URL ends in ${ending}, but rushes adds /api/v1 itself. Use ${baseUrl.replace(API_PATH, '')}`
 }

@@ -5,7 +5,7 @@
 
 import { existsSync } from 'node:fs'
 import { usageError } from '../../errors.js'
-import { describeReason, isSystemError } from '../../host/system-error.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import { configPath } from './folders.js'
 import { profileIn, profilesIn, type RawProfile } from './profile.js'
 
@@ -38,7 +38,7 @@ export function createConfigFile(folder: string): ConfigFile {
       } catch (error) {
         if (!isSystemError(error)) throw error
         throw usageError(
-          `${path}: the config file cannot be written (${describeReason(error)}).`,
+          `Cannot write the config file ${describeError(error, path)}.`,
           'To use another folder, set RUSHES_CONFIG_DIR.',
         )
       }
@@ -59,7 +59,7 @@ async function open(folder: string, path: string) {
     })
   } catch (error) {
     throw usageError(
-      `${path}: the config file cannot be read (${describeReason(error)}).`,
+      `Cannot read the config file ${describeError(error, path)}.`,
       'Fix the file, or move it away and run `rushes login` and `rushes config set` again.',
     )
   }

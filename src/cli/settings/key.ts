@@ -57,7 +57,7 @@ function readKeyFile(path: string, warn: KeySources['warn']): string {
   try {
     const { mode } = statSync(path)
     if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-      warn(`The key file ${path} can be read by other users. Run: chmod 600 ${path}`)
+      warn(`Other users can read the key file ${path}. Run \`chmod 600 ${path}\`.`)
     return firstLine(readFileSync(path, 'utf8'))
   } catch (error) {
     throw new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${describeError(error, path)}.`)

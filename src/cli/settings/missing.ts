@@ -11,13 +11,13 @@ export interface Missing {
 
 export const NO_BASE_URL: Missing = {
   code: 'no_base_url',
-  text: 'the service address',
-  hint: 'Set the address with --base-url <url>, RUSHES_BASE_URL or `rushes config set baseUrl <url>`. To try rushes without a service, add --local.',
+  text: 'service URL',
+  hint: 'Set the service URL with --base-url <url>, RUSHES_BASE_URL or `rushes config set baseUrl <url>`. To try rushes without a service, add --local.',
 }
 
 export const noKey = (baseUrl?: string): Missing => ({
   code: 'no_api_key',
-  text: baseUrl === undefined ? 'the API key' : `the API key for ${new URL(baseUrl).origin}`,
+  text: baseUrl === undefined ? 'API key' : `API key for ${new URL(baseUrl).origin}`,
   hint: 'Set the key with `rushes login`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
 })
 
@@ -31,7 +31,7 @@ export function missingError(missing: readonly Missing[]): RushesError {
       ? 'usage'
       : first.code
   const texts = [first, ...others].map(({ text }) => text)
-  return new RushesError(code, `Not set: ${texts.join('; ')}.`, {
+  return new RushesError(code, `Not set: ${texts.join(', ')}.`, {
     hint: [first, ...others].map(({ hint }) => hint).join('\n  '),
   })
 }
@@ -39,7 +39,7 @@ export function missingError(missing: readonly Missing[]): RushesError {
 /** Throws `usage` for a profile that the config file does not have. */
 export function checkProfile(name: string, known: readonly string[]): void {
   if (known.includes(name)) return
-  const profiles = known.length === 0 ? 'It has no profiles yet.' : `Its profiles: ${known.join(', ')}.`
+  const profiles = known.length === 0 ? 'It has no profiles yet.' : `Profiles: ${known.join(', ')}.`
   throw usageError(
     `The config file has no profile "${name}".${didYouMean(name, known)}`,
     `${profiles} Create one with \`rushes login --profile <name>\` or \`rushes config set <key> <value> --profile <name>\`.`,

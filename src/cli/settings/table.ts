@@ -42,12 +42,12 @@ const OFF = ['off', 'false', 'no', '0']
 export function isOn(value: string, what = 'local'): boolean {
   if (ON.includes(value.toLowerCase())) return true
   if (OFF.includes(value.toLowerCase())) return false
-  throw usageError(`${what}: "${value}" is not a valid switch.`, 'Use on or off.')
+  throw usageError(`${what}: "${value}" is not a valid value.`, 'Use on or off.')
 }
 
 export const SETTINGS = {
   baseUrl: {
-    about: 'Address of the service',
+    about: 'URL of the service',
     environment: 'RUSHES_BASE_URL',
     key: 'baseUrl',
     check: address,

@@ -104,7 +104,7 @@ function drawLines({ clock, out }: Context, board: () => Board): Drawing {
   return {
     changed(id) {
       const status = id === undefined ? undefined : board().statuses.get(id)
-      if (status !== undefined) out.note(`run ${id}: ${status} (${formatDuration(elapsed())})`)
+      if (status !== undefined) out.note(`${id}: ${status} (${formatDuration(elapsed())})`)
     },
     end,
   }

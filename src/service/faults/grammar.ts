@@ -72,12 +72,12 @@ function countOf(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw usageError(
     `"${text}" is not a valid count.`,
-    'Use a whole number from 1. Without a count the fault stays on.',
+    'Use a whole number from 1. Without a count, the fault applies to every request.',
   )
 }
 
 function noSuch(kind: string, word: string, words: readonly string[]): string {
   const near = nearest(word, words)
-  const meant = near === undefined || word === '' ? '' : `; nearest: ${near}`
-  return `${word === '' ? `Missing ${kind}` : `Unknown ${kind} "${word}"`}. Use one of ${words.join(', ')}${meant}.`
+  const meant = near === undefined || word === '' ? '' : ` Did you mean "${near}"?`
+  return `${word === '' ? `Missing ${kind}` : `Unknown ${kind} "${word}"`}. Use one of ${words.join(', ')}.${meant}`
 }

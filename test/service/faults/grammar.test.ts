@@ -61,10 +61,10 @@ describe('a fault', () => {
 
   test.each([
     ['', /Missing place. Use one of create, status, output, any, run, latency/],
-    ['craete:lose', /Unknown place "craete".*nearest: create\./],
+    ['craete:lose', /Unknown place "craete".*Did you mean "create"\?/],
     ['create', /Missing fault. Use one of <status>, reset, lose/],
-    ['create:lsoe::1', /Unknown fault "lsoe".*nearest: lose\./],
-    ['run:fial', /Unknown fault "fial". Use one of fail, never; nearest: fail/],
+    ['create:lsoe::1', /Unknown fault "lsoe".*Did you mean "lose"\?/],
+    ['run:fial', /Unknown fault "fial". Use one of fail, never\. Did you mean "fail"/],
     ['status:never', /"never" works with run, not with status/],
     ['create:expire', /"expire" works with output, not with create/],
     ['run:500', /Unknown fault "500"/],

@@ -5,6 +5,7 @@
  *   http/         Fastify: routes and responses, no rules
  *   rules/        pure: keys, rate limit, request bodies, prices, addresses
  *   faults/       errors on demand (`serve --fault`)
+ *   intake/       request bodies, large ones in a thread of their own
  *   endpoints.ts  the two endpoints without HTTP
  *   store/        a small contract, and SQLite behind it
  *   worker/       leases, the queue, one render
@@ -23,10 +24,12 @@ import type { Engine } from './engines/engine.js'
 import { RendererCrashed } from './engines/renderer-crashed.js'
 import { createFaults, type Fault, type Faults } from './faults/index.js'
 import { createApp } from './http/app.js'
+import { createBodyBudget } from './http/body-budget.js'
 import { HTTP_LIMITS, type HttpLimits } from './http/connection-limits.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
 import { type Address, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import type { Logging } from './http/logging.js'
+import { createIntake } from './intake/index.js'
 import { openKeyLookup } from './key-lookup.js'
 import { LOCAL_MODELS } from './local-models.js'
 import { type Log, silentLog } from './log.js'
@@ -40,6 +43,9 @@ import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
 
 export const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
+
+/** The memory for bodies in flight, in bodies of the largest size. */
+const BODIES_IN_FLIGHT = 4
 
 /** What output URLs begin with while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
@@ -97,7 +103,7 @@ export interface Service {
 
 /** Throws `RushesError` (usage) when the data folder cannot be used, or is of a later version. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { engine, clock, concurrency, logging, log = () => {} } = options
+  const { engine, clock, concurrency, logging, trustedProxies = [], log = () => {} } = options
   const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   const onError = (error: unknown) => {
@@ -115,7 +121,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({
-    privateAllowed: () => !isOpenToOthers(listening?.host, publicUrl),
+    privateAllowed: () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies }),
     clock,
     env: options.env ?? {},
   })
@@ -131,9 +137,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     workFolder: join(folders.work, lease.id),
     outputsFolder: folders.outputs,
   })
+  const bodyLimitBytes = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES
+  const budget = createBodyBudget(BODIES_IN_FLIGHT * bodyLimitBytes)
+  const intake = createIntake({ ...LOCAL_MODELS, ...options.models })
   const endpoints = createEndpoints({
     store,
-    models: { ...LOCAL_MODELS, ...options.models },
+    intake,
     clock,
     lease,
     worker,
@@ -144,7 +153,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     runs: {
       endpoints,
       baseUrl,
-      bodyLimits: { maxBytes: options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES, pace: limits, clock },
+      bodyLimits: { maxBytes: bodyLimitBytes, pace: limits, budget, clock },
       logPrompts: logging?.prompts ?? false,
     },
     outputs: { folder: folders.outputs, findOutput: store.findOutput },
@@ -152,7 +161,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     operations: { isReady },
     logging,
     limits,
-    trustedProxies: options.trustedProxies,
+    clock,
+    trustedProxies,
     onError,
   })
   events = app.log
@@ -187,6 +197,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       referenceFetch.close(),
       retention?.close(),
       engine.close?.(),
+      intake.close(),
     ])
     await store.close()
   }

@@ -1,6 +1,7 @@
 /** Turns refusals and errors into responses, all in the interface's shape (section 7). */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RUNS_PATH } from '../../protocol/routes.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
@@ -53,8 +54,12 @@ const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
 
 /** For bytes that are not HTTP: there is no request to respond to, only a socket. */
 export function sendRawRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const refusal = new Refusal(RAW_CODES[error.code ?? ''] ?? 'bad_request')
+  if (error.code === 'ECONNRESET') return void socket.destroy()
+  endWithRefusal(socket, new Refusal(RAW_CODES[error.code ?? ''] ?? 'bad_request'))
+}
+
+export function endWithRefusal(socket: Duplex, refusal: Refusal): void {
+  if (!socket.writable) return void socket.destroy()
   const body = JSON.stringify(errorBody(refusal))
   socket.end(
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

@@ -35,6 +35,7 @@ try {
     rushes: 'src/cli/process/start.ts',
     renderer: 'src/preview/renderer.ts',
     intake: 'src/service/intake/thread.ts',
+    store: 'src/service/store/thread/thread.ts',
   }
   await bundle(programs, 'cjs')
   await bundle({ index: 'src/index.ts' }, 'esm')

@@ -14,7 +14,7 @@ export interface OpenDatabase {
   all(sql: string, ...values: readonly Value[]): readonly Row[]
   /**
    * All or nothing. Takes the write lock at once: a transaction that reads first and then writes can fail with
-   * SQLITE_BUSY whatever the busy timeout is.
+   * SQLITE_BUSY whatever the busy timeout is. Within another transaction it is a part of that one, which can fail alone.
    */
   transaction<Result>(work: () => Result): Result
   /** All reads in it see the same state; other processes may write meanwhile. */
@@ -147,7 +147,36 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
     }
   }
 
-  const transaction = <Result>(work: () => Result): Result => inTransaction('BEGIN IMMEDIATE', work)
+  let isOpen = false
+
+  /** Within another transaction: a part of it, which can fail alone. */
+  function transaction<Result>(work: () => Result): Result {
+    if (!isOpen) {
+      try {
+        return inTransaction('BEGIN IMMEDIATE', () => {
+          isOpen = true
+          return work()
+        })
+      } finally {
+        isOpen = false
+      }
+    }
+    // A full disk ends the whole transaction. What came after it would be committed alone.
+    if (!database.inTransaction) throw new Error('the transaction was rolled back')
+    return inSavepoint(work)
+  }
+
+  function inSavepoint<Result>(work: () => Result): Result {
+    exec('SAVEPOINT part')
+    try {
+      const result = work()
+      exec('RELEASE part')
+      return result
+    } catch (error) {
+      if (database.inTransaction) exec('ROLLBACK TO part; RELEASE part')
+      throw error
+    }
+  }
 
   /**
    * A single write runs in a transaction too. libsql does not reset a statement that failed with SQLITE_BUSY, and until that

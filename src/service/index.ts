@@ -39,6 +39,9 @@ import { createReferenceLoader } from './references/reference-loader.js'
 import { saveImage } from './references/save-image.js'
 import { createRetention } from './retention.js'
 import { settlesWithin } from './settles-within.js'
+import { withBudgetCheck } from './store/service-store.js'
+import { openSqliteStore } from './store/sqlite/index.js'
+import { openStoreThread } from './store/thread/index.js'
 import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
 
@@ -82,6 +85,8 @@ export interface ServiceOptions {
   readonly logging?: Logging | undefined
   /** Addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted; by default none. */
   readonly trustedProxies?: readonly string[] | undefined
+  /** Run the database in a thread, so that waiting for it holds up no request: for a service with many clients. */
+  readonly databaseThread?: boolean | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
@@ -116,7 +121,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   let listening: Listening | undefined
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
-  const { folders, store } = await openData(options.dataFolder)
+  const { folders, store } = await openData(
+    options.dataFolder,
+    options.databaseThread ? openStoreThread : (path) => withBudgetCheck(openSqliteStore(path)),
+  )
   const keys = await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false)
 
   const lease = createWorkerLease({ store, clock, onError })

@@ -1,7 +1,13 @@
 /** The contract on SQLite: each function is one statement or one transaction; the statements are in `*-statements.ts`. */
 
 import { usageError } from '../../../errors.js'
-import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../../host/database.js'
+import {
+  type DatabaseOptions,
+  NewerFormat,
+  type OpenDatabase,
+  openDatabase,
+  type Value,
+} from '../../../host/database.js'
 import type { ClaimedRun, CrashLimit, Store } from '../contract.js'
 import { createAccountStore } from './account-queries.js'
 import { createCreditLedger } from './credit-ledger.js'
@@ -11,12 +17,16 @@ import { SERVICE_MIGRATIONS } from './service-migrations.js'
 
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
 export function openSqliteStore(path: string): Store {
-  return createStore(openServiceDatabase(path))
+  return storeOf(openServiceDatabase(path))
 }
 
-function openServiceDatabase(path: string): OpenDatabase {
+/** Throws as `openSqliteStore` does. */
+export function openServiceDatabase(
+  path: string,
+  options: Pick<DatabaseOptions, 'busyTimeoutMs'> = {},
+): OpenDatabase {
   try {
-    return openDatabase({ path, migrations: SERVICE_MIGRATIONS })
+    return openDatabase({ ...options, path, migrations: SERVICE_MIGRATIONS })
   } catch (error) {
     if (!(error instanceof NewerFormat)) throw error
     throw usageError(
@@ -26,7 +36,7 @@ function openServiceDatabase(path: string): OpenDatabase {
   }
 }
 
-function createStore(database: OpenDatabase): Store {
+export function storeOf(database: OpenDatabase): Store {
   const { run, get, all, transaction } = database
   const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
   const ledger = createCreditLedger(database)

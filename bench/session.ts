@@ -1,5 +1,5 @@
-// The picture of a terminal in the README: `node bench/run.mjs session` types the README's tour into a real shell in tmux,
-// with the program as it is built, and draws what stands on the screen as docs/session.svg. Needs tmux and bash.
+// Records the picture of a terminal in the README: `node bench/run.mjs session` types the README's tour into a real shell in
+// tmux, with the program in dist, and draws the screen as docs/session.svg. Needs tmux and bash, and a build.
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,22 +10,22 @@ const COLUMNS = 100
 const PROMPT = '$ '
 const DEADLINE_MS = 60_000
 
-interface Look {
+interface Style {
   readonly colour: string
   readonly faint: boolean
   readonly bold: boolean
 }
 
-const PLAIN: Look = { colour: '#d8dbe2', faint: false, bold: false }
+const PLAIN: Style = { colour: '#d8dbe2', faint: false, bold: false }
 const COLOURS = ['#6b7280', '#ff7b72', '#7ee787', '#e3b341', '#79c0ff', '#d2a8ff', '#76e3ea', '#d8dbe2']
 
 const [, tour = ''] =
   /^## One minute$[\s\S]*?^```sh\n([\s\S]*?)^```$/m.exec(readFileSync('README.md', 'utf8')) ?? []
 const screen = await record(tour.trimEnd().split('\n'))
 if (/\brk_\w{10}/.test(screen)) throw new Error('a key is on the screen')
-writeFileSync('docs/session.svg', drawn(screen.split('\n')))
+writeFileSync('docs/session.svg', draw(screen.split('\n')))
 
-/** Types the lines, each when the shell asks for one, and takes what is on the screen with its colours. */
+/** Types each line when the shell shows its prompt, and returns the screen with its colours. */
 async function record(lines: readonly string[]): Promise<string> {
   const root = mkdtempSync(join(tmpdir(), 'rushes-session-'))
   const [home, work, bin] = [join(root, 'home'), join(root, 'work'), join(root, 'bin')]
@@ -47,11 +47,11 @@ async function record(lines: readonly string[]): Promise<string> {
   tmux('new-session', '-d', '-x', String(COLUMNS), '-y', '60', '-c', work, bash)
   try {
     for (const line of lines) {
-      await asked(tmux)
+      await promptShown(tmux)
       tmux('send-keys', '-l', line)
       tmux('send-keys', 'Enter')
     }
-    await asked(tmux)
+    await promptShown(tmux)
     return tmux('capture-pane', '-e', '-p').trimEnd().split('\n').slice(0, -1).join('\n')
   } finally {
     tmux('kill-server')
@@ -59,28 +59,28 @@ async function record(lines: readonly string[]): Promise<string> {
   }
 }
 
-/** Resolves when the last line is a prompt, or the one that asks for more of a command. */
-async function asked(tmux: (...words: string[]) => string): Promise<void> {
+/** Resolves when the last line is a prompt, or the prompt for the rest of a command. */
+async function promptShown(tmux: (...words: string[]) => string): Promise<void> {
   const endAt = performance.now() + DEADLINE_MS
-  // What was typed has to reach the shell first.
+  // The typed line must reach the shell first.
   do await sleep(200)
   while (!/(^|\n)[$>]$/.test(tmux('capture-pane', '-p').trimEnd()) && performance.now() < endAt)
   if (performance.now() >= endAt) throw new Error(`no prompt: ${tmux('capture-pane', '-p')}`)
 }
 
-function drawn(lines: readonly string[]): string {
+function draw(lines: readonly string[]): string {
   const [cell, row, edge, bar] = [8.4, 19, 16, 34]
   const [width, height] = [COLUMNS * cell + 2 * edge, lines.length * row + bar + edge]
-  let look: Look = PLAIN
+  let style: Style = PLAIN
   const texts = lines.flatMap((line, at) => {
     let column = 0
     return line.split(/(\x1b\[[\d;]*m)/).flatMap((part) => {
       const [, codes] = /^\x1b\[([\d;]*)m$/.exec(part) ?? []
-      if (codes !== undefined) look = codes.split(';').map(Number).reduce(changed, look)
+      if (codes !== undefined) style = codes.split(';').map(Number).reduce(styled, style)
       if (codes !== undefined || part === '') return []
       const from = column
       column += part.length
-      return part.trim() === '' ? [] : [textOf(part, look, edge + from * cell, bar + (at + 0.8) * row, cell)]
+      return part.trim() === '' ? [] : [textOf(part, style, edge + from * cell, bar + (at + 0.8) * row, cell)]
     })
   })
   const dots = ['#ff5f57', '#febc2e', '#28c840'].map(
@@ -94,19 +94,19 @@ ${[...dots, ...texts].join('\n')}
 `
 }
 
-/** What a number of an escape sequence (SGR) does to the letters after it. */
-function changed(look: Look, code: number): Look {
+/** Applies a number of an escape sequence (SGR) to a style. */
+function styled(style: Style, code: number): Style {
   if (code === 0) return PLAIN
-  if (code === 1) return { ...look, bold: true }
-  if (code === 2) return { ...look, faint: true }
-  if (code === 22) return { ...look, bold: false, faint: false }
-  if (code === 39) return { ...look, colour: PLAIN.colour }
+  if (code === 1) return { ...style, bold: true }
+  if (code === 2) return { ...style, faint: true }
+  if (code === 22) return { ...style, bold: false, faint: false }
+  if (code === 39) return { ...style, colour: PLAIN.colour }
   const colour = COLOURS[code >= 90 ? code - 90 : code - 30]
-  return colour === undefined ? look : { ...look, colour }
+  return colour === undefined ? style : { ...style, colour }
 }
 
-/** On the grid of the terminal, whatever font there is. */
-function textOf(text: string, { colour, faint, bold }: Look, x: number, y: number, cell: number): string {
+/** Placed on the grid of the terminal, so that it fits with any font. */
+function textOf(text: string, { colour, faint, bold }: Style, x: number, y: number, cell: number): string {
   const words = text.trimEnd()
   const escaped = words.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`)
   const weight = bold ? ' font-weight="bold"' : ''

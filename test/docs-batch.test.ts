@@ -1,4 +1,4 @@
-/** docs/batch.md: its manifest is one, and its recipes run as they stand, as far as that can be without those systems. */
+/** docs/batch.md: its manifest is valid, and its recipes run as they are written, without the CI systems around them. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ const hasMake = spawnSync('make', ['--version']).status === 0
 describe.concurrent('docs/batch.md', () => {
   const [manifest = '', github = '', gitlab = ''] = blocks('yaml')
 
-  it('has a manifest that is one', async () => {
+  it('has a valid manifest', async () => {
     expect((await entriesOf(manifest)).map(({ name, output }) => [name, output])).toEqual([
       ['hero', 'assets/hero.mp4'],
       ['icon-fox', 'assets/icons/fox.png'],
@@ -31,17 +31,17 @@ describe.concurrent('docs/batch.md', () => {
     ])
   })
 
-  it('has a script that makes everything, and says so', async () => {
+  it('has a script that creates everything', async () => {
     const place = await serve(createPlace())
     writeFileSync(join(place.folder, 'shots.yaml'), MANIFEST)
     const script = blocks('bash').find((text) => text.startsWith('#!')) ?? ''
     expect(await bash(place, script)).toMatchObject({
       code: 0,
-      stdout: 'assets/fox.png\nall assets are there\n',
+      stdout: 'assets/fox.png\nall assets are up to date\n',
     })
   })
 
-  it('has steps for GitHub and GitLab that do what they are for', async () => {
+  it('has working steps for GitHub and GitLab', async () => {
     const place = await serve(createPlace())
     writeFileSync(join(place.folder, 'shots.yaml'), MANIFEST)
     const steps = parse(github).jobs.assets.steps as { run?: string }[]
@@ -55,7 +55,7 @@ describe.concurrent('docs/batch.md', () => {
       'git init -q . && git config user.email a@b.c && git config user.name a && git() { [ "$1" = push ] || command git "$@"; }\n'
     const made = await bash(place, `set -e\n${git}${npx}${make}\ncommand git show --stat --format=%s HEAD`)
     expect(made.code).toBe(0)
-    expect(made.stdout).toMatch(/Make assets[\s\S]*assets\/fox\.png[\s\S]*shots\.lock\.json/)
+    expect(made.stdout).toMatch(/Create assets[\s\S]*assets\/fox\.png[\s\S]*shots\.lock\.json/)
     expect(
       (await bash(place.with({ RUSHES_API_KEY: undefined, RUSHES_BASE_URL: undefined }), npx + check)).code,
     ).toBe(0)

@@ -1,7 +1,7 @@
 /**
- * Every shell example of README.md and docs/ runs as it is written, against the local service, and ends with 0 under
- * `set -euo pipefail`. What stands below one heading shares a folder and a home and runs in its order. Films come from an
- * engine that copies one: what the renderer draws is tested elsewhere.
+ * Runs every shell example of README.md and docs/ as it is written, against the local service. Each must end with 0 under
+ * `set -euo pipefail`. The examples below one heading share a folder and a home, and run in order. Videos come from an engine
+ * that copies a file; the renderer has its own tests.
  */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -22,11 +22,11 @@ import { ONE_PIXEL_PNG } from './support/engines.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** Blocks that are not run here, by their beginning; each says why. */
+/** Blocks that do not run here, by their first lines, with the reason. */
 const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
-  { begins: 'npm ci && npx', why: 'installs; what it runs is in e2e/local.test.ts' },
+  { begins: 'npm ci && npx', why: 'installs; e2e/local.test.ts runs the command' },
   { begins: 'npm cit', why: 'installs, and runs this very test' },
-  { begins: 'npm install rushes', why: 'library-package.test.ts installs what is packed' },
+  { begins: 'npm install rushes', why: 'library-package.test.ts installs the packed tarball' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nmake_fox', why: 'e2e/faults.test.ts: ends in 13' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncreate_patiently', why: 'e2e/faults.test.ts' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nfetch', why: 'e2e/faults.test.ts' },
@@ -35,42 +35,82 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: '#!/bin/sh\n# comfy.sh', why: 'a file for the service: service/engines/examples.test.ts' },
 ]
 
-/** What the reader has before the first block below a heading. */
+/** The set-up of the examples below a heading, or below all headings of a page. */
 interface Given {
   readonly files?: Readonly<Record<string, string | Uint8Array>>
-  /** Nothing is set: the page itself logs in, with the key that is typed. */
-  readonly stranger?: boolean
-  /** What is asked of a service that the block starts, for as long as it is there. */
+  /** No settings: the example logs in with the key, which is typed. */
+  readonly isNewUser?: boolean
+  /** Runs before the first block. An id that it prints replaces the id in the examples. */
+  readonly before?: string
+  /** A script that uses the service that the block starts. */
   readonly asks?: string
-  /** What the last block ends with, on standard output. */
+  /** Standard output of the last block. */
   readonly says?: RegExp
 }
 
 const SHOTS = 'runs:\n  - { name: fox, kind: image, prompt: a fox, output: assets/fox.png }\n'
 
+const ONE_RUN = 'rushes run image "a fox" --no-wait'
+
+const AN_ACCOUNT =
+  'rushes admin account create acme --balance 100; rushes admin key create --account acme --name ci'
+
 const GIVEN: Readonly<Record<string, Given>> = {
   'README.md: One minute': {
-    stranger: true,
+    isNewUser: true,
     says: /exit 2\nexit 11\nlate\.png\n(run_\S+\tsucceeded\t.*\n){4}$/,
   },
-  'README.md: Against a service': { stranger: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
-  'docs/agents.md: Make something': { files: { 'prompt.txt': 'a fox\n' } },
+  'README.md: Use a service': { isNewUser: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
+  'docs/agents.md': { files: { 'prompt.txt': 'a fox\n' } },
   'docs/batch.md: Batches': { files: { 'shots.yaml': SHOTS } },
-  'docs/engines.md: Engines: your own model behind the service': {
+  'docs/engines.md: Your own model': {
     files: { 'sketch.png': ONE_PIXEL_PNG },
     asks: 'rushes run image "a fox" -i sketch.png -o made.png && cmp sketch.png made.png',
   },
+  'docs/commands.md: rushes run model': { files: { 'input.json': '{"prompt":"a fox"}' } },
+  'docs/commands.md: rushes status': { before: ONE_RUN },
+  'docs/commands.md: rushes wait': { before: ONE_RUN },
+  'docs/commands.md: rushes download': {
+    before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1`,
+  },
+  'docs/commands.md: rushes batch': { files: { 'shots.yaml': SHOTS } },
+  'docs/commands.md: rushes login': { isNewUser: true, files: { 'key.txt': 'rk_a-key\n' } },
+  'docs/commands.md: rushes logout': { before: 'echo rk_a-key | rushes login --profile staging --no-verify' },
+  'docs/commands.md: rushes config list': { before: 'rushes config set timeout 45m' },
+  'docs/commands.md: rushes config get': {
+    before: 'rushes config set timeout 45m; rushes config set models.image acme/still-1',
+  },
+  'docs/commands.md: rushes config path': { before: 'rushes config set timeout 45m' },
+  'docs/commands.md: rushes show': { before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1` },
+  'docs/commands.md: rushes forget': { before: 'rushes run image --local "a fox"' },
+  ...Object.fromEntries(
+    [
+      'account list',
+      'account ban',
+      'account unban',
+      'key create',
+      'key list',
+      'key disable',
+      'key enable',
+      'key set',
+    ]
+      .concat('credits add', 'credits list', 'verify')
+      .map((name) => [`docs/commands.md: rushes admin ${name}`, { before: AN_ACCOUNT }]),
+  ),
   'docs/scripting.md: Create now, wait later': { files: { 'prompts.txt': 'dusk\ndawn\n' } },
 }
 
-/** Programs of others, which may not be here. */
+/** The id of the run in all examples. */
+const EXAMPLE_ID = 'run_7k2m9x'
+
+/** Other programs, which may not be installed. */
 const STAND_INS: Readonly<Record<string, string>> = {
   fortune: 'echo a fox in a library',
-  // Takes a picture from standard input and names its result last.
+  // Reads an image from standard input; its last argument is the result.
   magick: 'for result; do :; done; cat > "$result"; head -c 4 "$result" | grep -q PNG',
 }
 
-/** A service of an example listens on a free port, since 7878 may be taken, and tells who it is, so that it can be ended. */
+/** The service of an example listens on a free port, because 7878 may be in use, and records its process id for the test to stop it. */
 const SERVE = '[ "$1" != serve ] || { shift; echo $$ > "$HOME/serve.pid"; set -- serve --port 0 "$@"; }'
 
 interface Section {
@@ -86,7 +126,9 @@ const hasJq = spawnSync('jq', ['--version']).status === 0
 const isHere = (script: string): boolean =>
   !NOT_HERE.some(({ begins }) => script.startsWith(begins)) && (hasJq || !/\bjq\b/.test(script))
 
-/** Where a service stands in the foreground, to the end of the script. */
+const pageOf = (title: string): string => title.split(':')[0] ?? ''
+
+/** Whether the script ends with a service in the foreground. */
 const serves = (script: string): boolean => /^([A-Z_]+=\S+ )*rushes serve\b(?!.*&$)/m.test(script)
 
 let service: Service
@@ -107,12 +149,22 @@ describe.concurrent('the shell examples', () => {
   )(
     '%s',
     async (title, scripts) => {
-      const { files = {}, stranger = false, asks = 'true', says = /^/ } = GIVEN[title] ?? {}
-      const { place, key } = await placeFor(stranger)
+      const {
+        files = {},
+        isNewUser = false,
+        before = 'true',
+        asks = 'true',
+        says = /^/,
+      } = GIVEN[title] ?? GIVEN[pageOf(title)] ?? {}
+      const { place, key } = await placeFor(isNewUser)
       for (const [name, bytes] of Object.entries(files)) writeFileSync(join(place.folder, name), bytes)
+      const [id = EXAMPLE_ID] = /^run_\w+$/m.exec((await bash(place, before)).stdout) ?? []
       let last = ''
       for (const script of scripts) {
-        const ended = await run(place, script, { typed: stranger ? `${key}\n` : undefined, asks })
+        const ended = await run(place, script.replaceAll(EXAMPLE_ID, id), {
+          typed: isNewUser ? `${key}\n` : undefined,
+          asks,
+        })
         expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
         expect(ended.stderr).not.toMatch(/^warning: /m)
         last = ended.stdout
@@ -124,25 +176,25 @@ describe.concurrent('the shell examples', () => {
 })
 
 describe('the lists above', () => {
-  test('are of what there is', () => {
+  test('have no entries without an example', () => {
     const scripts = SECTIONS.flatMap((section) => section.scripts)
     expect(NOT_HERE.filter(({ begins }) => !scripts.some((script) => script.startsWith(begins)))).toEqual([])
-    const titles = new Set(SECTIONS.map(({ title }) => title))
+    const titles = new Set(SECTIONS.flatMap(({ title }) => [title, pageOf(title)]))
     expect(Object.keys(GIVEN).filter((title) => !titles.has(title))).toEqual([])
   })
 
-  test('leave most examples to be run', () => {
+  test('leave most examples to run', () => {
     expect(SECTIONS.flatMap(({ scripts }) => scripts.filter(isHere)).length).toBeGreaterThan(20)
   })
 
-  test('an example that fails in its middle is noticed', async () => {
+  test('an example that fails in the middle is noticed', async () => {
     expect((await run(createPlace(), 'rushes run image\necho done')).code).toBe(2)
     expect((await run(createPlace(), 'false | cat\necho done')).code).toBe(1)
   })
 })
 
-/** A person with a home, a folder and a key of their own, so that nobody waits for another's limit. */
-async function placeFor(stranger: boolean): Promise<{ readonly place: Place; readonly key: string }> {
+/** A user with a home, a folder and an API key, so that the examples do not share a rate limit. */
+async function placeFor(isNewUser: boolean): Promise<{ readonly place: Place; readonly key: string }> {
   const words = ['admin', 'key', 'create', '--account', 'default', '--data', service.data]
   const key = (await rushes(createPlace(), words)).stdout.trim()
   const place = createPlace()
@@ -154,7 +206,7 @@ async function placeFor(stranger: boolean): Promise<{ readonly place: Place; rea
     chmodSync(join(bin, name), 0o755)
   }
   const env = { PATH: `${bin}:${place.env.PATH}` }
-  if (stranger) return { place: place.with(env), key }
+  if (isNewUser) return { place: place.with(env), key }
   const settings = {
     RUSHES_BASE_URL: service.url,
     RUSHES_API_KEY: key,
@@ -169,7 +221,7 @@ interface RunOptions {
   readonly asks?: string
 }
 
-/** Runs one block; the address that the docs show is that of the service. */
+/** Runs one block, with the URL of the service in place of the URL in the docs. */
 async function run(place: Place, script: string, { typed, asks = 'true' }: RunOptions = {}) {
   const text = `set -euo pipefail\n${script.replaceAll('https://api.example.com', service.url)}`
   if (!serves(script))
@@ -187,7 +239,7 @@ async function run(place: Place, script: string, { typed, asks = 'true' }: RunOp
   return running.ended
 }
 
-/** The blocks in `sh` and `bash` by the heading they stand below. */
+/** The `sh` and `bash` blocks by heading. */
 function sectionsOf(page: string): readonly Section[] {
   const sections = new Map<string, string[]>()
   let title = page

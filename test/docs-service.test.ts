@@ -1,4 +1,4 @@
-/** The page that lays the interface and the local service side by side: every row names a test that there is. */
+/** docs/service-rules.md compares the interface with the local service: every row names an existing test. */
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -17,7 +17,7 @@ const named = rows.flatMap(([, , by = '']) => {
 })
 
 describe('docs/service-rules.md', () => {
-  test('has rows for every section that says something, most of them held by a test', () => {
+  test('has rows for every section, most of them with a test', () => {
     const sections = [...page.matchAll(/^## .*\((\d)\)$/gm)].map(([, section]) => Number(section))
     expect(sections).toEqual([2, 3, 4, 5, 7, 8, 9])
     expect(rows.every((cells) => cells.length >= 2)).toBe(true)
@@ -26,7 +26,7 @@ describe('docs/service-rules.md', () => {
 
   test.each(named)('%s has the test %s', (file, title) => {
     const path = [`./service/${file}`, `./${file}`].find((each) => existsSync(new URL(each, import.meta.url)))
-    expect(path, `${file} is not there`).toBeDefined()
+    expect(path, `${file} does not exist`).toBeDefined()
     if (title !== undefined) expect(read(path ?? '')).toContain(`'${title}`)
   })
 

@@ -1,6 +1,6 @@
 /**
- * The docs against the code: every command, flag, setting, variable and code is named where a reader looks for it. What
- * is missing is said as the row to add. The tables of flags are written by npm run docs.
+ * Compares the docs with the code: every command, flag, setting, variable and code is documented. A failure shows the missing
+ * row. `npm run docs` writes the tables of flags, codes and variables.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve } from 'node:path'
@@ -9,22 +9,24 @@ import type { Command, Option } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../src/cli/commands/index.js'
 import { globalOptions } from '../src/cli/flags/globals.js'
+import { exitRows } from '../src/cli/help/exit-codes.js'
+import { SCRIPTING } from '../src/cli/help/scripting.js'
 import { createProgram } from '../src/cli/program.js'
-import { FURTHER_ENVIRONMENT, SETTINGS } from '../src/cli/settings/table.js'
+import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../src/errors.js'
 import { PROBLEMS } from '../src/protocol/problems.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
-/** Every row that is looked for and not there. */
+/** The expected rows that are missing. */
 const missingFrom = (text: string, rows: readonly string[]): readonly string[] =>
   rows.filter((row) => !text.includes(row))
 
 describe('docs/commands.md', () => {
-  const sections = sectionsOf(read('docs/commands.md'))
+  const sections = (): ReadonlyMap<string, string> => sectionsOf(read('docs/commands.md'))
 
-  /** The command with its flags, and all below it; `help` is commander's own. */
+  /** The command and all its subcommands. */
   const commandsUnder = (command: Command, path: string): readonly (readonly [string, Command])[] => [
     [path, command],
     ...command.commands.flatMap((child) => commandsUnder(child, `${path} ${child.name()}`)),
@@ -47,33 +49,57 @@ describe('docs/commands.md', () => {
 
   const globals = new Set(globalOptions().map(({ flags }) => flags))
 
-  /** The flags of a command that are not everywhere. */
+  /** The flags of a command, without the global ones. */
   const ownFlags = (path: string, command: Command): readonly Option[] =>
     command
       .createHelp()
       .visibleOptions(command)
       .filter(({ flags, long }) => path === 'rushes' || !(globals.has(flags) || long === '--help'))
 
-  test('has every flag in a table, as the help has it', async () => {
-    const known = new Map(await everyCommand())
+  const leavesOf = (path: string, command: Command): readonly (readonly [string, Command])[] =>
+    commandsUnder(command, path).filter(([, { commands }]) => commands.length === 0)
+
+  /** The flags for the table of each section. Flags that all subcommands share are only in the section of their parent. */
+  const flagsByPath = async (): Promise<ReadonlyMap<string, readonly Option[]>> => {
+    const flags = new Map<string, readonly Option[]>()
+    const taken = (path: string): ReadonlySet<string> =>
+      new Set(
+        [...flags].flatMap(([above, options]) => (path.startsWith(`${above} `) ? options.map(rowOf) : [])),
+      )
+    for (const [path, command] of await everyCommand()) {
+      const [first = [], ...others] = leavesOf(path, command).map(([leaf, each]) => ownFlags(leaf, each))
+      const rows = others.map((options) => new Set(options.map(rowOf)))
+      const shared =
+        path === 'rushes'
+          ? ownFlags(path, command)
+          : first.filter((option) => rows.every((each) => each.has(rowOf(option))))
+      const above = taken(path)
+      flags.set(
+        path,
+        shared.filter((option) => !above.has(rowOf(option))),
+      )
+    }
+    return flags
+  }
+
+  test('has the generated tables of flags', async () => {
+    const known = await flagsByPath()
     const text = read('docs/commands.md').replace(
       /^(#+ (rushes\b.*)\n)([\s\S]*?)(?=^#+ |(?![\s\S]))/gm,
-      (_, heading: string, path: string, section: string) => {
-        const command = known.get(path)
-        const rows = command === undefined ? [] : ownFlags(path, command).map(rowOf)
-        return heading + withFlags(section, rows)
-      },
+      (_, heading: string, path: string, section: string) =>
+        heading + withFlags(section, (known.get(path) ?? []).map(rowOf)),
     )
     await expect(text).toMatchFileSnapshot('../docs/commands.md')
   })
 
   test('has a section for every command, with its arguments and defaults', async () => {
     const missing: string[] = []
+    const known = await flagsByPath()
     for (const [path, command] of await everyCommand()) {
-      const section = sections.get(path)
+      const section = sections().get(path)
       if (section === undefined) missing.push(`## ${path}`)
       const help = command.createHelp()
-      const defaults = ownFlags(path, command).flatMap(({ defaultValue }) =>
+      const defaults = (known.get(path) ?? []).flatMap(({ defaultValue }) =>
         typeof defaultValue === 'string' ? [defaultValue] : [],
       )
       missing.push(...missingFrom(section ?? '', defaults).map((value) => `${path}: default ${value}`))
@@ -85,24 +111,58 @@ describe('docs/commands.md', () => {
     expect(missing).toEqual([])
   })
 
-  test('names no command and no flag of a command that there is not', async () => {
-    const known = new Map(await everyCommand())
+  test('names only commands and flags that exist', async () => {
+    const known = await flagsByPath()
     const extra: string[] = []
-    for (const [path, section] of sections) {
-      const command = known.get(path)
-      if (command === undefined) extra.push(`## ${path}`)
-      const flags = new Set(command?.options.map((option) => option.flags))
+    for (const [path, section] of sections()) {
+      if (!known.has(path)) extra.push(`## ${path}`)
+      const flags = new Set(known.get(path)?.map((option) => option.flags))
       for (const [, flag = ''] of section.matchAll(/^\| `(-[^`]+)` \|/gm))
-        if (!(flags.has(flag) || (path === 'rushes' && flag === '-h, --help'))) extra.push(`${path}: ${flag}`)
+        if (!flags.has(flag)) extra.push(`${path}: ${flag}`)
     }
     expect(extra).toEqual([])
+  })
+
+  test('begins the section of every command with two examples', async () => {
+    const examples = (path: string): readonly string[] =>
+      [...(sections().get(path) ?? '').matchAll(/^```(?:sh|bash)\n([\s\S]*?)^```$/gm)].flatMap(
+        ([, block = '']) => block.split('\n').filter((line) => /\brushes /.test(line)),
+      )
+    const leaves = (await everyCommand()).filter(
+      ([path, { commands }]) => path === 'rushes' || commands.length === 0,
+    )
+    expect(leaves.map(([path]) => path).filter((path) => examples(path).length < 2)).toEqual([])
+    const late = [...sections()].filter(
+      ([path, text]) => examples(path).length > 0 && !/^\n\n```(sh|bash)\n/.test(text),
+    )
+    expect(late.map(([path]) => path)).toEqual([])
   })
 })
 
 describe('docs/environment.md', () => {
-  const rows = read('docs/environment.md').split('\n')
+  const rows = (): readonly string[] => read('docs/environment.md').split('\n')
 
-  test('has a row for every setting: what it is, its variable, its key, its default', () => {
+  test('has the generated descriptions in its tables', async () => {
+    const settings = Object.values<{ about: string; environment?: string; key?: string }>(SETTINGS)
+    const text = read('docs/environment.md')
+      .split('\n')
+      .map((row) => {
+        const cells = row.split(' | ')
+        const setting = settings.find(
+          ({ environment, key }) =>
+            cells.length > 3 &&
+            [environment, key].some((name) => name !== undefined && cells.includes(`\`${name}\``)),
+        )
+        if (setting !== undefined) return [`| ${setting.about}`, ...cells.slice(1)].join(' | ')
+        const variables = Object.entries({ ...FURTHER_ENVIRONMENT, ...SHARED_ENVIRONMENT })
+        const [, about] = variables.find(([names]) => cells[0] === `| ${quotedNames(names)}`) ?? []
+        return about === undefined ? row : `${cells[0]} | ${about} |`
+      })
+      .join('\n')
+    await expect(text).toMatchFileSnapshot('../docs/environment.md')
+  })
+
+  test('has a row for every setting with description, variable, key and default', () => {
     const missing = Object.entries<{
       readonly about: string
       readonly environment?: string
@@ -110,7 +170,7 @@ describe('docs/environment.md', () => {
       readonly default?: string
     }>(SETTINGS).filter(([, setting]) => {
       const words = [setting.environment, setting.key, setting.default].filter((word) => word !== undefined)
-      return !rows.some(
+      return !rows().some(
         (row) => row.includes(`| ${setting.about} |`) && words.every((word) => row.includes(`\`${word}\``)),
       )
     })
@@ -119,13 +179,13 @@ describe('docs/environment.md', () => {
 
   test('has a row for every further variable', () => {
     const missing = Object.keys(FURTHER_ENVIRONMENT).filter(
-      (name) => !rows.some((row) => row.startsWith(`| \`${name}\` |`)),
+      (name) => !rows().some((row) => row.startsWith(`| \`${name}\` |`)),
     )
     expect(missing).toEqual([])
   })
 
-  test('names every variable of ours that any source file reads', () => {
-    const text = rows.join('\n')
+  test('names every RUSHES_ variable in the source', () => {
+    const text = rows().join('\n')
     const named = new Set(sources('src').flatMap((path) => read(path).match(/\bRUSHES_[A-Z_]+\b/g) ?? []))
     expect(missingFrom(text, [...named])).toEqual([])
   })
@@ -133,31 +193,60 @@ describe('docs/environment.md', () => {
   test.each(['NO_COLOR', 'FORCE_COLOR', 'CI', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'])(
     'names %s',
     (name) => {
-      expect(rows.some((row) => row.startsWith('|') && row.includes(`\`${name}\``))).toBe(true)
+      expect(rows().some((row) => row.startsWith('|') && row.includes(`\`${name}\``))).toBe(true)
     },
   )
 })
 
 describe('docs/exit-codes.md', () => {
-  const text = read('docs/exit-codes.md')
+  const text = (): string => read('docs/exit-codes.md')
+
+  test('has the generated descriptions in its tables', async () => {
+    const exits = exitRows().map(
+      ([code, { happened, next }], at) =>
+        [`| ${code} | \`${Object.keys(EXIT)[at]}\` |`, ` ${happened} | ${next} |`] as const,
+    )
+    const codes = Object.entries(OWN_CODES).map(
+      ([code, { exit, about }]) => [`| \`${code}\` | ${exit} |`, ` ${about} |`] as const,
+    )
+    const written = text()
+      .split('\n')
+      .map((line) => {
+        const [start, rest] = [...exits, ...codes].find(([begins]) => line.startsWith(begins)) ?? []
+        return start === undefined ? line : `${start}${rest}`
+      })
+      .join('\n')
+    await expect(written).toMatchFileSnapshot('../docs/exit-codes.md')
+  })
 
   test('has a row for every exit code', () => {
     const rows = Object.entries(EXIT).map(([name, code]) => `\n| ${code} | \`${name}\` |`)
-    expect(missingFrom(text, rows)).toEqual([])
+    expect(missingFrom(text(), rows)).toEqual([])
   })
 
   test('has a row for every own error code, with its exit code and meaning', () => {
     const rows = Object.entries(OWN_CODES).map(
       ([code, { exit, about }]) => `\n| \`${code}\` | ${exit} | ${about}`,
     )
-    expect(missingFrom(text, rows)).toEqual([])
+    expect(missingFrom(text(), rows)).toEqual([])
   })
 
   test('has a row for every code of the service, with its status and exit code', () => {
     const rows = Object.entries(PROBLEMS).map(
       ([code, { status, exit }]) => `\n| \`${code}\` | ${status} | ${exit} |`,
     )
-    expect(missingFrom(text, rows)).toEqual([])
+    expect(missingFrom(text(), rows)).toEqual([])
+  })
+})
+
+describe('docs/scripting.md', () => {
+  test('has the generated text of rushes help scripting', async () => {
+    const written = read('docs/scripting.md').replace(
+      /(^This is what `rushes help scripting` prints\.\n\n```\n)[\s\S]*?(^```$)/m,
+      (_, before: string, after: string) => before + SCRIPTING + after,
+    )
+    expect(written).toContain(SCRIPTING)
+    await expect(written).toMatchFileSnapshot('../docs/scripting.md')
   })
 })
 
@@ -165,14 +254,14 @@ describe('README.md', () => {
   const readme = read('README.md')
   const blocks = [...readme.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block.trim())
 
-  test('begins with the two commands, each alone in a code block of its own', () => {
+  test('begins with the two commands, each alone in a code block', () => {
     expect(blocks.slice(0, 2)).toEqual([
       'npm ci && npx rushes run image --local "a red fox in fresh snow"',
       'npm cit',
     ])
   })
 
-  test('shows a terminal with the very lines of the tour, and no key', () => {
+  test('shows a terminal with the lines of the tour, and no API key', () => {
     const [, tour = ''] = /^## One minute$[\s\S]*?^```sh\n([\s\S]*?)^```$/m.exec(readme) ?? []
     const shown = read('docs/session.svg').replace(/&#(\d+);/g, (_, sign) => String.fromCharCode(sign))
     const lines = tour.trimEnd().split('\n')
@@ -183,27 +272,42 @@ describe('README.md', () => {
     expect(shown).not.toMatch(/\brk_\w/)
   })
 
-  test('leads to every page', () => {
-    const pages = sources('docs').filter((path) => /^docs\/[^/]+\.md$/.test(path))
-    expect(pages.length).toBeGreaterThan(15)
-    expect(
-      missingFrom(
-        readme,
-        pages.map((path) => `](${path})`),
-      ),
-    ).toEqual([])
+  test('links to the index of the docs', () => {
+    expect(readme).toContain('](docs/README.md)')
   })
 
-  test('says what it is in one sentence first', () => {
+  test('can be read in a few minutes', () => {
+    const prose = readme.replace(/^```[\s\S]*?^```$/gm, '').replace(/^\|.*$/gm, '')
+    expect(prose.split(/\s+/).length).toBeLessThan(1_000)
+  })
+
+  test('begins with one sentence that says what it is', () => {
     const [, , sentence = ''] = readme.split('\n')
     expect(sentence).toMatch(/^`rushes` is .*[^.]\.$/)
+  })
+})
+
+describe('docs/README.md', () => {
+  const index = read('docs/README.md')
+
+  test('has four groups, and links to every page once', () => {
+    expect([...index.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual([
+      'Use',
+      'Operate',
+      'Reference',
+      'Internals',
+    ])
+    const pages = sources('docs').filter((path) => path.endsWith('.md') && path !== 'docs/README.md')
+    expect(pages.length).toBeGreaterThan(20)
+    const links = [...index.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => `docs/${link}`)
+    expect(pages.filter((path) => links.filter((link) => link === path).length !== 1)).toEqual([])
   })
 })
 
 describe('docs/architecture.md', () => {
   const [, tree = ''] = /^src\/\n((?: {2}.*\n)+)/m.exec(read('docs/architecture.md')) ?? []
 
-  /** Paths of the lines, by how far they are indented. */
+  /** Paths of the lines, from their indentation. */
   const drawn: string[] = []
   const above: string[] = []
   for (const [, indent = '', name = ''] of tree.matchAll(/^( +)([\w.-]+\/?) +\S/gm)) {
@@ -213,13 +317,13 @@ describe('docs/architecture.md', () => {
     drawn.push(`src/${above.join('')}`)
   }
 
-  test('draws what is there', () => {
+  test('shows only existing files', () => {
     expect(drawn.length).toBeGreaterThan(20)
     expect(drawn.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
   })
 
   test.each(['src', 'src/batch', 'src/service', 'src/service/engines', 'src/cli'])(
-    'draws every folder of %s',
+    'shows every folder of %s',
     (folder) => {
       const names = readdirSync(join(ROOT, folder), { withFileTypes: true })
         .filter((entry) => entry.isDirectory())
@@ -237,9 +341,9 @@ describe('every file that is written by hand', () => {
     ...['bin', 'src', 'test', 'bench', 'docs', '.ci', '.github'].flatMap((folder) => sources(folder)),
   ]
 
-  test('names no place of the machine it was written on, and no registry', () => {
+  test('contains no path of a machine and no registry', () => {
     const places = [
-      // Folders in which checkouts and homes lie.
+      // Folders of checkouts and homes.
       /(?<![\w.~$}:/-])\/(home|root|Users|work|builds|workspace)\/[\w.-]+/,
       /(?<![\w.])[A-Z]:\\+Users\\/,
       /\bregistry[.-][a-z0-9-]+\.(org|com|io|net|dev)\b/i,
@@ -255,7 +359,24 @@ describe('every file that is written by hand', () => {
     expect(found).toEqual([])
   })
 
-  test('links to what is there', () => {
+  test('uses plain words', () => {
+    // Their words come from the source.
+    const generated =
+      /^docs\/(api|agents|commands|environment|exit-codes|scripting|service-rules)\.md$|^docs\/schemas\//
+    const odd =
+      /\b((?<!there )(is|are) no (?!longer)|mend(s|ed)? |for ever|so many|that many|goes on|anew|whoever|nobody|brings?)\b|\b(ENOENT|EISDIR)\b|[sS]ee `--help`/
+    const found = files
+      .filter((path) => path.endsWith('.md') && !generated.test(path) && !path.startsWith('bench/'))
+      .flatMap((path) =>
+        read(path)
+          .split('\n')
+          .filter((line) => odd.test(line))
+          .map((line) => `${path}: ${line}`),
+      )
+    expect(found).toEqual([])
+  })
+
+  test('links to existing files and headings', () => {
     const broken = files
       .filter((path) => path.endsWith('.md'))
       .flatMap((path) =>
@@ -267,7 +388,13 @@ describe('every file that is written by hand', () => {
   })
 })
 
-/** Text by the command that its heading names. */
+const quotedNames = (names: string): string =>
+  names
+    .split(', ')
+    .map((name) => `\`${name}\``)
+    .join(', ')
+
+/** Sections by the command in their heading. */
 function sectionsOf(markdown: string): ReadonlyMap<string, string> {
   const parts = markdown.split(/^#+ (rushes\b.*)$/m)
   return new Map(
@@ -275,7 +402,7 @@ function sectionsOf(markdown: string): ReadonlyMap<string, string> {
   )
 }
 
-/** The prose of a section with its table of flags made anew: in the place of the old one, else after the first paragraph. */
+/** The section with a new table of flags: in place of the old one, otherwise after the first paragraph. */
 function withFlags(section: string, rows: readonly string[]): string {
   const table = rows.length === 0 ? '' : `| flag | meaning |\n|---|---|\n${rows.join('\n')}\n`
   const old = /^\| flag \| meaning \|\n(\|.*\n)+/m
@@ -285,7 +412,7 @@ function withFlags(section: string, rows: readonly string[]): string {
     : section.replace(/^\n(.+\n)+\n?/, (first) => `${first.trimEnd()}\n\n${table}\n`)
 }
 
-/** Text files below a folder; none when it is not there. */
+/** Text files below a folder; none if it does not exist. */
 function sources(folder: string): readonly string[] {
   const path = join(ROOT, folder)
   if (!existsSync(path)) return []
@@ -316,7 +443,7 @@ function leadsSomewhere(from: string, link: string): boolean {
   return headings.some((heading) => slugOf(heading) === anchor)
 }
 
-/** As the usual hosts of Markdown make it. */
+/** The anchor of a heading on the usual hosts of Markdown. */
 const slugOf = (heading: string): string =>
   heading
     .toLowerCase()

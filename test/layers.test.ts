@@ -229,6 +229,7 @@ describe('one place each', () => {
       'undici',
       [
         'src/host/exchange.ts',
+        'src/host/failure-text.ts',
         'src/host/undici-faults.ts',
         'src/host/undici-parts.d.ts',
         'src/host/undici.ts',

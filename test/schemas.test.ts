@@ -62,6 +62,13 @@ const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unk
     await run(IMAGE, { fetch: loses })
     return valuesOf((await run(['list', '--json'])).stdout)
   },
+  show: async ({ run, loses, folder }) => {
+    await run([...IMAGE, '-o', `${folder}/a.png`])
+    await run(IMAGE, { fetch: loses })
+    const rows = valuesOf((await run(['list', '--json'])).stdout) as { id: string | null; key: string }[]
+    const shown = rows.map(({ id, key }) => run(['show', id ?? key, '--json']))
+    return (await Promise.all(shown)).flatMap(({ stdout }) => valuesOf(stdout))
+  },
   'dry-run': async ({ run }) => valuesOf((await run([...IMAGE, '--dry-run'])).stdout),
   error: async ({ run, loses }) => {
     const lines = [['status', 'run_none'], ['nosuch'], ['run', 'image', 'x', '--quality', 'hihg']]
@@ -151,7 +158,7 @@ const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unk
   forget: async ({ run, loses }) => {
     await run(IMAGE, { fetch: loses })
     const [{ key }] = valuesOf((await run(['list', '--json'])).stdout) as [{ key: string }]
-    return valuesOf((await run(['forget', key, '--json'])).stdout)
+    return valuesOf((await run(['forget', key, '--yes', '--json'])).stdout)
   },
 }
 
@@ -187,8 +194,8 @@ describe('what was met', () => {
     expect(lists.map(({ status }) => status).sort()).toEqual(['queued', 'succeeded', 'unconfirmed'])
     const [first, second] = (await MET.serve(await createPlace())) as readonly object[]
     expect([Object.keys(first ?? {}), Object.keys(second ?? {})]).toEqual([
-      ['url', 'data', 'api_key'],
-      ['url', 'data'],
+      ['url', 'data', 'api_key', 'models'],
+      ['url', 'data', 'models'],
     ])
     const locks = (await MET.lock(await createPlace())) as readonly {
       runs: Record<string, { pending?: { state: string } }>

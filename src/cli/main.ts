@@ -4,10 +4,11 @@
  */
 import { type Command, CommanderError } from 'commander'
 import { EXIT } from '../errors.js'
-import type { Context, Parts } from './context/context.js'
-import { commandWord, type Globals, globalsOf, wantsJson } from './flags/globals.js'
+import type { CommandEnvironment } from './commands/command-environment.js'
+import type { Context, ContextOptions, Parts } from './context/context.js'
+import { commandWord, type Globals, globalsOf, plainWords, wantsJson } from './flags/globals.js'
 import { usageOf } from './flags/usage.js'
-import { TOPICS, wordAfterHelp } from './help/topics.js'
+import { findCommand } from './help/find-command.js'
 import { asRushesError } from './process/exit.js'
 import { Interruption, type Interrupts } from './process/interrupts.js'
 import type { Io } from './process/io.js'
@@ -28,29 +29,35 @@ export async function main(options: MainOptions): Promise<number> {
     print(await completeLine(options.argv.slice(1), options.env))
     return EXIT.ok
   }
-  const topic = TOPICS.find(({ name }) => name === wordAfterHelp(options.argv))
-  if (topic !== undefined) {
-    print(await topic.text())
-    return EXIT.ok
-  }
   let exitCode: number = EXIT.ok
   let out: Output | undefined
-  const run = async (command: Command, work: (ctx: Context) => Promise<number>) => {
+  const run: CommandEnvironment['run'] = async (command, work, needs = {}) => {
     const globals = globalsOfCommand(command)
     const output = await outputFor(options, globals)
     out = output
-    exitCode = await withContext(options, globals, output, work)
+    exitCode = await withContext({ ...options, ...needs, globals, out: output }, work)
   }
   try {
     const columns = () => options.stdout.columns
     const program = await createProgram(commandWord(options.argv), { run, print, columns })
     if (options.argv.length === 0) program.outputHelp()
-    else await program.parseAsync([...options.argv], { from: 'user' })
+    else await parse(program, options.argv)
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
     out ??= await outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
-    return report(thrown instanceof CommanderError ? usageOf(thrown, options.argv) : thrown, out)
+    return report(thrown, out)
+  }
+}
+
+/** Runs the command of the line. Throws `usage` for a line that does not parse. */
+async function parse(program: Command, argv: readonly string[]): Promise<void> {
+  // Before parsing: commander would answer `whoami --help` with the help of the program.
+  const command = findCommand(program, plainWords(argv))
+  try {
+    await program.parseAsync([...argv], { from: 'user' })
+  } catch (thrown) {
+    throw thrown instanceof CommanderError && thrown.exitCode !== 0 ? usageOf(thrown, command) : thrown
   }
 }
 
@@ -66,16 +73,17 @@ async function outputFor(
 }
 
 async function withContext(
-  options: MainOptions,
-  globals: Globals,
-  out: Output,
+  options: ContextOptions,
   work: (ctx: Context) => Promise<number>,
 ): Promise<number> {
   // Help, the version and usage errors need no context.
   const { createContext } = await import('./context/context.js')
-  const ctx = createContext({ ...options, globals, out })
+  const ctx = createContext(options)
   try {
-    return await work(ctx)
+    // Reports a profile that does not exist, also for a command that needs no setting.
+    if (options.globals.profile !== undefined) await ctx.profile()
+    const isLocal = options.ignoresLocal !== true && (await ctx.isLocalBySetting())
+    return await work(isLocal ? ctx.withLocal() : ctx)
   } finally {
     await ctx.close()
   }

@@ -1,20 +1,15 @@
 /** Builds the commander program: names, flags and help. Runs no command. */
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
+import { usageError } from '../errors.js'
 import type { CommandEnvironment } from './commands/command-environment.js'
 import { COMMANDS } from './commands/index.js'
 import { type Globals, globalOptions, globalsOf } from './flags/globals.js'
+import { findCommand } from './help/find-command.js'
+import { GLOBAL_OPTIONS, HELP } from './help/format-help.js'
 import { TOPICS } from './help/topics.js'
 import { VERSION } from './process/version.js'
 
-const EXAMPLES = `
-Examples:
-  rushes run image --local "a red fox in fresh snow"     try it: no key, no network, no cost
-  rushes run video "a paper boat in a puddle" -o boat.mp4
-  rushes run image "a fox" | rushes run video "it runs" -i -
-  rushes run video "dusk" --no-wait | rushes wait - -d
-
-More: rushes help ${TOPICS.map(({ name }) => name).join(', ')}.`
-
+const TOPIC_NAMES = TOPICS.map(({ name }) => name)
 const DEFAULT_COLUMNS = 80
 
 /** The whole program; only the command `named` is loaded and has its flags. */
@@ -23,11 +18,12 @@ export async function createProgram(
   environment: CommandEnvironment,
 ): Promise<Command> {
   const program = new Command('rushes')
-    .description('Submit asynchronous video and image model runs, wait for them, bring the results home.')
-    .version(VERSION, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command or a topic')
-    .addHelpText('after', EXAMPLES)
+    .description('Create video and image runs, wait for them and download the results.')
+    .optionsGroup(GLOBAL_OPTIONS)
+    .version(VERSION, '-V, --version', 'Print the version')
+    .addHelpOption(helpOption())
+    .helpCommand(false)
+    .configureHelp(HELP)
     .exitOverride()
     // Before the commands are added: each copies this when it is created.
     .configureOutput({
@@ -45,15 +41,33 @@ export async function createProgram(
     register(command, environment)
     addGlobalOptions(command)
   }
+  addHelpCommand(program, environment)
   return program
+}
+
+const helpOption = () => new Option('-h, --help', 'Print this help').helpGroup(GLOBAL_OPTIONS)
+
+function addHelpCommand(program: Command, { print }: CommandEnvironment): void {
+  const help = program
+    .command('help')
+    .description('Print the help of a command or a topic')
+    .argument('[command...]', `A command and its subcommand, or a topic: ${TOPIC_NAMES.join(', ')}`)
+    .action(async (words: readonly string[]) => {
+      const topic = TOPICS.find(({ name }) => name === words[0])
+      if (topic === undefined) return findCommand(program, words, TOPIC_NAMES).outputHelp()
+      if (words.length > 1) throw usageError(`\`rushes help ${topic.name}\` takes no further words.`)
+      print(await topic.text())
+    })
+  addGlobalOptions(help)
 }
 
 /** Adds the global flags to a command and its subcommands, so that they may stand anywhere on the line. */
 function addGlobalOptions(command: Command): void {
   const own = new Set(command.options.map(({ long }) => long))
   for (const option of globalOptions()) if (!own.has(option.long)) command.addOption(option)
-  command.helpOption('-h, --help', 'print this help')
-  if (command.commands.length > 0) command.enablePositionalOptions()
+  command.addHelpOption(helpOption())
+  if (command.commands.length > 0)
+    command.enablePositionalOptions().helpCommand('help [command]', 'Print the help of a command')
   for (const child of command.commands) addGlobalOptions(child)
 }
 

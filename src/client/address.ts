@@ -10,18 +10,22 @@ export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: 
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:'))
     throw usageError(
-      `"${text}" is no service address.`,
-      'An address looks like https://api.example.com; for a local service: http://127.0.0.1:7878.',
+      `"${text}" is not a valid service URL.`,
+      'Examples: https://api.example.com, http://127.0.0.1:7878 for a local service.',
     )
   if (url.username !== '' || url.password !== '')
     throw usageError(
-      'The service address holds a user name or a password.',
-      'Give the key by RUSHES_API_KEY or rushes login.',
+      'The service URL contains a user name or a password.',
+      'Set the API key with RUSHES_API_KEY or rushes login.',
     )
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !allowHttp)
-    throw new RushesError('insecure_url', `${url.origin} is plain http: the API key would travel in clear.`, {
-      hint: 'Use https. In a network that you trust whole, RUSHES_ALLOW_HTTP=1 allows it.',
-    })
+    throw new RushesError(
+      'insecure_url',
+      `${url.origin} uses plain http: the API key would be sent unencrypted.`,
+      {
+        hint: 'Use https. For a network that you trust, RUSHES_ALLOW_HTTP=1 allows http.',
+      },
+    )
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 }
 

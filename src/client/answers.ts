@@ -1,6 +1,6 @@
 /** Turns error answers into `RushesError`s, by the table of codes, else by the HTTP status. */
 import { OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
-import { type HttpFailure, type HttpResponse, readText } from '../host/http.js'
+import { type HttpFailure, type HttpResponse, receiveText } from '../host/http.js'
 import { parseErrorBody } from '../protocol/parse.js'
 import { type Problem, problemByStatus, problemOf } from '../protocol/problems.js'
 import { printable, shortened } from '../protocol/text.js'
@@ -15,31 +15,41 @@ export interface Answer {
   readonly retryAfter: string | undefined
 }
 
+export interface ReceivedAnswer {
+  readonly answer: Answer
+  /** Why the body is not whole. */
+  readonly failure?: unknown
+}
+
 /**
- * Reads an answer to its end. `redact` takes secrets out of it: some services echo the request in their errors, and
- * errors end up in logs. Throws `BodyTooLarge` or `HttpFailure`.
+ * Reads an answer as far as it arrives. `redact` removes secrets from it: some services echo the request in their errors, and
+ * errors end up in logs.
  */
-export async function readAnswer(response: HttpResponse, redact?: Redact): Promise<Answer> {
+export async function receiveAnswer(
+  response: HttpResponse,
+  redact: Redact = (text) => text,
+): Promise<ReceivedAnswer> {
+  const location = response.header('location')
+  const { text, failure } = await receiveText(response, MAX_ANSWER_BYTES)
   return {
-    ...headOf(response, redact),
-    text: (redact ?? unchanged)(await readText(response, MAX_ANSWER_BYTES)),
+    failure,
+    answer: {
+      status: response.status,
+      location: location === undefined ? undefined : redact(location),
+      retryAfter: response.header('retry-after'),
+      text: redact(text),
+    },
   }
+}
+
+/** A whole answer. Throws `BodyTooLarge`, `HttpFailure` or the reason of the request's signal. */
+export async function readAnswer(response: HttpResponse, redact?: Redact): Promise<Answer> {
+  const { answer, failure } = await receiveAnswer(response, redact)
+  if (failure !== undefined) throw failure
+  return answer
 }
 
 export type Redact = (text: string) => string
-
-const unchanged: Redact = (text) => text
-
-/** What is known of an answer before its body has arrived. */
-export function headOf(response: HttpResponse, redact: Redact = unchanged): Answer {
-  const location = response.header('location')
-  return {
-    status: response.status,
-    location: location === undefined ? undefined : redact(location),
-    retryAfter: response.header('retry-after'),
-    text: '',
-  }
-}
 
 /**
  * Missing and unknown codes fall back to the status; a 404 means a missing run only when its code says so. The codes of
@@ -74,17 +84,23 @@ export const isRateLimited = (answer: Answer): boolean =>
 
 const saidOtherwise = ({ text }: Answer): string => {
   const body = shortened(printable(text).trim(), 120)
-  return body === '' ? 'no explanation' : body
+  return body === '' ? 'no message' : body
 }
 
 export const badResponse = (what: string, options: RushesErrorOptions = {}): RushesError =>
   new RushesError('bad_response', what, {
-    hint: 'Is the address right, and does this service speak the runs interface? Add --debug to see the exchange.',
+    hint: 'Check the service URL. Add --debug to see the requests and responses.',
     ...options,
   })
 
+/** Bytes that are not HTTP are an answer too, from something that is not the service. */
 export const networkError = (failure: HttpFailure, host: string): RushesError =>
-  new RushesError('network', `${host} could not be reached: ${printable(failure.message)}`, {
-    hint: 'Check the address and the network (a proxy is taken from HTTPS_PROXY), then try again.',
-    cause: failure,
-  })
+  failure.isInvalidHttp
+    ? new RushesError('bad_response', `Invalid response from ${host}: ${printable(failure.message)}.`, {
+        hint: 'Check the address and its port: another kind of server may listen there. For a server with TLS, use https.',
+        cause: failure,
+      })
+    : new RushesError('network', `Could not reach ${host}: ${printable(failure.message)}.`, {
+        hint: 'Check the address and the network (the proxy is read from HTTPS_PROXY), then try again.',
+        cause: failure,
+      })

@@ -2,7 +2,7 @@
  * Which create may be sent twice. A run costs money from the moment it is accepted, so a create is sent again only
  * when the one before was certainly not accepted. Drawn in docs/create.md; every edge has a test.
  */
-import { RushesError } from '../errors.js'
+import { messageOf, RushesError } from '../errors.js'
 import { retryAfterMs, stepOf } from '../host/backoff.js'
 import type { HttpFailure } from '../host/http.js'
 import type { RetryDecision } from '../host/retry.js'
@@ -19,8 +19,8 @@ export const MAX_RETRY_AFTER_MS = 60_000
 /** The outcome of sending a create once. */
 export type CreateOutcome =
   | { readonly kind: 'accepted'; readonly id: string; readonly body: unknown }
-  /** A 201 in which no id was found: the run is paid for, and its status cannot be requested. */
-  | { readonly kind: 'nameless'; readonly text: string }
+  /** A 201 in which no id was found: the run is paid for, and its status cannot be requested. `failure`: why it broke off. */
+  | { readonly kind: 'nameless'; readonly text: string; readonly failure?: unknown }
   /** No byte was sent, so nothing was accepted. */
   | { readonly kind: 'unconnected'; readonly failure: HttpFailure }
   /** The service's rate limit refused it. */
@@ -40,28 +40,32 @@ export type CreateOutcome =
 export interface AnswerReading {
   readonly answer: Answer
   readonly runIdField?: string | undefined
+  /** The values that arrived whole, in a body that did not. */
+  readonly tornBody?: unknown
+  /** Why the body broke off. */
+  readonly failure?: unknown
 }
 
-/** The outcome of a complete answer. */
-export function outcomeOfAnswer({ answer, runIdField }: AnswerReading): CreateOutcome {
-  const { status } = answer
+/** The outcome of an answer. A status says by itself that a create was refused; a 201 is accepted when its id arrived. */
+export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: AnswerReading): CreateOutcome {
+  const { status, text, location } = answer
   if (status === 201) {
-    const parsed = parseJson(answer.text)
-    const body = parsed.ok ? parsed.value : undefined
-    const id = findRunId({ body, location: answer.location, runIdField })
+    const parsed = parseJson(text)
+    const id = findRunId({ body: parsed.ok ? parsed.value : tornBody, location, runIdField })
     return id === undefined
-      ? { kind: 'nameless', text: answer.text }
-      : { kind: 'accepted', id, body: body ?? null }
+      ? { kind: 'nameless', text, failure }
+      : { kind: 'accepted', id, body: parsed.ok ? parsed.value : null }
   }
   if (status >= 300 && status < 400) return { kind: 'redirected', answer }
   if (isRateLimited(answer)) return { kind: 'rate-limited', answer }
   if (status >= 400 && status < 500) return { kind: 'refused', answer }
-  const said = printable(parseErrorBody(answer.text).message ?? '')
+  const said = printable(parseErrorBody(text).message ?? '')
   return {
     kind: 'unknown',
-    why: `the service answered ${status}${said === '' ? '' : ` (${shortened(said, 120)})`}, which does not say whether it accepted the run`,
+    why: `the service answered ${status}${said === '' ? '' : ` (${shortened(said, 120)})`}, which does not show whether it accepted the run`,
     httpStatus: status,
-    text: answer.text,
+    text,
+    cause: failure,
   }
 }
 
@@ -105,7 +109,7 @@ export function decideCreate(
     case 'redirected':
       return { fail: redirected(outcome.answer, host) }
     case 'nameless':
-      return { fail: nameless(outcome.text) }
+      return { fail: nameless(outcome) }
     case 'unknown':
       return { fail: outcomeUnknown(outcome.why, { httpStatus: outcome.httpStatus, cause: outcome.cause }) }
   }
@@ -118,10 +122,10 @@ const notCreated = (error: RushesError): RushesError =>
 /** A create does not follow redirects, which would send the prompt to another address. */
 const redirected = ({ status, location }: Answer, host: string): RushesError =>
   badResponse(
-    `${host} answered the create with a redirect (${status}${location === undefined ? '' : ` to ${shortened(printable(location), 120)}`}), which is not followed. No run was created.`,
+    `${host} answered the create with a redirect (${status}${location === undefined ? '' : ` to ${shortened(printable(location), 120)}`}). Redirects are not followed. No run was created.`,
     {
       httpStatus: status,
-      hint: 'Set the address that the service really has: --base-url, RUSHES_BASE_URL or rushes config set baseUrl.',
+      hint: 'Set the service URL to the address after the redirect: --base-url, RUSHES_BASE_URL or rushes config set baseUrl.',
     },
   )
 
@@ -129,17 +133,27 @@ export const outcomeUnknown = (
   why: string,
   options: { httpStatus?: number | undefined; cause?: unknown } = {},
 ): RushesError =>
-  new RushesError('submission_unknown', `The run was sent, but ${why}. A run may exist and cost money.`, {
-    hint: "Do not simply send it again: look in the account's list of runs first.",
-    ...options,
-  })
-
-const nameless = (text: string): RushesError =>
   new RushesError(
     'submission_unknown',
-    `The service accepted the run (201), but its answer holds no id that could be found. The run exists and costs money. The whole answer: ${printable(text) || '(empty)'}`,
+    `The create request was sent, but ${why}. A run may exist and cost money.`,
     {
-      hint: 'Find the id in the answer or in the account, then: rushes wait <id>. If the id has a place of its own: rushes config set runIdField <path.to.id>.',
-      httpStatus: 201,
+      hint: "Do not send it again before you have looked in the account's list of runs.",
+      ...options,
     },
   )
+
+function nameless({ text, failure }: Extract<CreateOutcome, { kind: 'nameless' }>): RushesError {
+  const [problem, what] =
+    failure === undefined
+      ? ['the response contains no run id', 'Response']
+      : [`the response broke off before the run id (${messageOf(failure)})`, 'Received']
+  return new RushesError(
+    'submission_unknown',
+    `The service accepted the run (201), but ${problem}. The run exists and costs money. ${what}: ${printable(text) || '(empty)'}`,
+    {
+      hint: 'Find the id in the response or in your account, then: rushes wait <id>. If the id is in another field: rushes config set runIdField <path.to.id>.',
+      httpStatus: 201,
+      cause: failure,
+    },
+  )
+}

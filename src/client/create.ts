@@ -3,8 +3,9 @@ import type { Clock } from '../host/clock.js'
 import { BodyTooLarge, type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { retry } from '../host/retry.js'
 import type { ModelInput } from '../protocol/models.js'
+import { parseJson } from '../protocol/parse.js'
 import { createRunUrl } from '../protocol/routes.js'
-import { headOf, readAnswer } from './answers.js'
+import { receiveAnswer } from './answers.js'
 import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
 import type { RateLimiter } from './send.js'
 
@@ -58,9 +59,9 @@ async function sendOnce(
   body: Uint8Array,
   signal?: AbortSignal,
 ): Promise<CreateOutcome> {
-  let head: HttpResponse | undefined
+  let response: HttpResponse
   try {
-    head = await engine.send({
+    response = await engine.send({
       method: 'POST',
       url: createRunUrl(engine.baseUrl),
       headers: { 'content-type': 'application/json', accept: 'application/json' },
@@ -68,27 +69,30 @@ async function sendOnce(
       signal,
       fresh: true,
     })
-    return outcomeOfAnswer({ answer: await readAnswer(head, engine.redact), runIdField: engine.runIdField })
   } catch (error) {
-    const lost = error instanceof HttpFailure || error instanceof BodyTooLarge
-    if (!lost) throw error
-    if (error instanceof HttpFailure && !error.sent) return { kind: 'unconnected', failure: error }
-    return outcomeWithoutBody(head, error, engine.redact)
+    if (!(error instanceof HttpFailure)) throw error
+    if (!error.sent) return { kind: 'unconnected', failure: error }
+    const why = error.isInvalidHttp ? error.message : `no response came (${error.message})`
+    return { kind: 'unknown', why, cause: error }
   }
+  const { answer, failure } = await receiveAnswer(response, engine.redact)
+  const outcome = outcomeOfAnswer({
+    answer,
+    runIdField: engine.runIdField,
+    tornBody: answer.status === 201 ? await tornBodyOf(answer.text) : undefined,
+    failure,
+  })
+  // An abort ends the create with its own reason, unless the run is known by now.
+  if (failure === undefined || outcome.kind === 'accepted' || isBroken(failure)) return outcome
+  throw failure
 }
 
-/**
- * The head of the answer arrived and its body did not. The status alone says that it is a refusal, and a 201 may have the
- * id in its `Location`; any other outcome is unknown.
- */
-function outcomeWithoutBody(
-  head: HttpResponse | undefined,
-  cause: Error,
-  redact: CreateEngine['redact'],
-): CreateOutcome {
-  if (head === undefined) return { kind: 'unknown', why: `no answer came (${cause.message})`, cause }
-  const outcome = outcomeOfAnswer({ answer: headOf(head, redact) })
-  if (outcome.kind !== 'nameless' && outcome.kind !== 'unknown') return outcome
-  const why = `its answer (${head.status}) could not be read whole (${cause.message})`
-  return { kind: 'unknown', why, httpStatus: head.status, cause }
+/** What can be read of a body that is not whole; undefined for one that is. */
+async function tornBodyOf(text: string): Promise<unknown> {
+  if (parseJson(text).ok) return undefined
+  const { parseTornJson } = await import('../protocol/torn-json.js')
+  return parseTornJson(text)
 }
+
+const isBroken = (failure: unknown): boolean =>
+  failure instanceof HttpFailure || failure instanceof BodyTooLarge

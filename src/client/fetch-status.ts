@@ -55,9 +55,13 @@ async function request(engine: StatusEngine, id: string, signal?: AbortSignal): 
   } catch (error) {
     // The reason of an abort may be a RushesError too; it is not the service's trouble.
     if (signal?.aborted) throw signal.reason
-    if (error instanceof RushesError) return trouble(error.with({ runId: id }))
+    if (error instanceof RushesError) {
+      const named = error.with({ runId: id })
+      // A setting is wrong: another try would end the same way.
+      return error.code === 'usage' ? { kind: 'final', error: named } : trouble(named)
+    }
     if (error instanceof BodyTooLarge)
-      return trouble(badResponse(`The service's answer makes no sense: ${error.message}.`, { runId: id }))
+      return trouble(badResponse(`The service sent an invalid response: ${error.message}.`, { runId: id }))
     if (error instanceof HttpFailure)
       return trouble(networkError(error, new URL(engine.baseUrl).host).with({ runId: id }))
     throw error
@@ -83,13 +87,15 @@ async function getFollowingRedirects(
   const target = URL.canParse(answer.location, url.href) ? new URL(answer.location, url) : undefined
   if (target?.origin !== url.origin)
     throw badResponse(
-      `The service redirects the status request to another origin (${target?.origin ?? 'an unreadable address'}), which is not followed.`,
+      `The service redirects the status request to another origin (${target?.origin ?? 'an invalid URL'}). Redirects to other origins are not followed.`,
       {
         httpStatus: answer.status,
       },
     )
   if (redirects === MAX_REDIRECTS)
-    throw badResponse('The service redirects the status request in circles.', { httpStatus: answer.status })
+    throw badResponse(`The service redirects the status request more than ${MAX_REDIRECTS} times.`, {
+      httpStatus: answer.status,
+    })
   return getFollowingRedirects(engine, target, signal, redirects + 1)
 }
 
@@ -100,7 +106,7 @@ function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: Statu
     const run = parsed.ok ? parseRun(parsed.value, id, failureStatuses) : parsed
     if (run.ok) return { kind: 'state', state: run.value }
     return trouble(
-      badResponse(`The service's answer makes no sense: ${run.wrong}.`, { runId: id, httpStatus: status }),
+      badResponse(`The service sent an invalid response: ${run.wrong}.`, { runId: id, httpStatus: status }),
     )
   }
   const error = errorOfAnswer(answer).with({ runId: id })
@@ -108,7 +114,7 @@ function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: Statu
   if (mayPass) return trouble(error, retryAfterMs(answer.retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0)
   if (status >= 400) return { kind: 'final', error }
   return trouble(
-    badResponse(`The service's answer makes no sense: HTTP ${status}.`, { runId: id, httpStatus: status }),
+    badResponse(`The service sent an invalid response: HTTP ${status}.`, { runId: id, httpStatus: status }),
   )
 }
 

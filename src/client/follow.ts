@@ -77,7 +77,7 @@ export function follow(
   if (isExhausted(patience))
     return {
       after,
-      step: { is: 'gave up', error: error.with({ consequence: 'No good answer for two minutes.' }) },
+      step: { is: 'gave up', error: error.with({ consequence: 'No valid response for two minutes.' }) },
     }
   const wish = outcome.kind === 'trouble' ? outcome.retryAfterMs : 0
   return { after, step: { is: 'trouble', error, againInMs: nextTryMs(patience.failures, wish) } }

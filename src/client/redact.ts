@@ -3,10 +3,17 @@
 /** A shorter secret would be found in ordinary words. */
 const MIN_SECRET_LENGTH = 8
 
-/** The redacting function for one secret, in all its spellings: as text, in JSON (`\u0072`, `\/`) and in a URL (`%72`). */
+/**
+ * The redacting function for one secret, in all its spellings: as text, in JSON (`\u0072`, `\/`) and in a URL (`%72`). At the
+ * end of the text the start of the secret is redacted too: a connection may break in the middle of it.
+ */
 export function createRedact(secret: string): (text: string) => string {
   if (secret.length < MIN_SECRET_LENGTH) return (text) => text
-  const pattern = new RegExp([...secret].map(spellings).join(''), 'g')
+  const characters = [...secret].map(spellings)
+  const start = characters.slice(0, MIN_SECRET_LENGTH).join('')
+  const rest = characters.slice(MIN_SECRET_LENGTH)
+  const optional = rest.reduceRight((after, character) => `(?:${character}${after})?`, '')
+  const pattern = new RegExp(`${characters.join('')}|${start}${optional}$`, 'g')
   return (text) => text.replace(pattern, '[API key]')
 }
 

@@ -23,7 +23,7 @@ export interface WaitEngine extends FollowEngine {
 }
 
 export interface FollowEngine extends StatusEngine {
-  /** `send` with a turn of its own under the limit; `onSend` is called when the request is about to be sent. */
+  /** `send` with its own turn under the rate limit; `onSend` is called directly before the request is sent. */
   sendAs?(purpose: 'create' | 'status', onSend: () => void): StatusEngine['send']
 }
 
@@ -81,7 +81,7 @@ export async function* states(
   const { createdAtMs } = options
   const startedAtMs = createdAtMs ?? clock.monotonic()
   const follower = createFollower(engine, id, createdAtMs)
-  /** The limit holds over sleeps and requests alike: a request that hangs does not stretch it. */
+  /** The limit covers sleeps and requests: a request that hangs does not extend it. */
   const withinLimit = <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
     withTimeout(work, {
       timeoutMs:
@@ -112,14 +112,14 @@ export async function* states(
 
 /** The error of a wait whose limit has passed. */
 export const limitPassed = (id: string, timeoutMs: number): RushesError =>
-  new RushesError('wait_timeout', `The wait limit of ${limitText(timeoutMs)} has passed; the run goes on.`, {
+  new RushesError('wait_timeout', `${id} is still running after ${limitText(timeoutMs)}.`, {
     runId: id,
   })
 
 const limitText = (durationMs: number): string =>
   durationMs < 1_000 ? `${Math.round(durationMs)} ms` : `${Math.round(durationMs / 1_000)} s`
 
-/** The final state, whether good or bad. Throws as `states` does. */
+/** The final state, of success or failure. Throws as `states` does. */
 export async function wait(engine: WaitEngine, id: string, options?: WaitOptions): Promise<RunState> {
   let last: RunState | undefined
   for await (const state of states(engine, id, options)) last = state

@@ -1,36 +1,13 @@
 /** Errors of the file system as `download_failed`, in plain words. */
-import { messageOf, RushesError, type RushesErrorOptions } from '../errors.js'
-import { errorCode } from '../host/directories.js'
+import { RushesError, type RushesErrorOptions } from '../errors.js'
+import { describeReason, errorCode } from '../host/system-error.js'
 import { printable } from '../protocol/text.js'
 
-const WORDS: Readonly<Record<string, string>> = {
-  EACCES: 'there is no permission to write there',
-  EPERM: 'the system does not allow it',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
-  EFBIG: 'the file is too large for this file system',
-  ENAMETOOLONG: 'the name is too long',
-  ENOTDIR: 'a part of the path is a file, not a folder',
-  EEXIST: 'it exists',
-  EISDIR: 'it is a folder',
-  ENOTEMPTY: 'it is a folder',
-  ENOENT: 'the folder is not there (any more)',
-  ELOOP: 'links in the path lead in a circle',
-  EIO: 'the disk reports an error',
-  EMFILE: 'too many files are open',
-  ENFILE: 'too many files are open on this machine',
-  EINVAL: 'the file system refuses this name',
-}
-
-export const describeFileError = (error: unknown): string => {
-  const code = errorCode(error)
-  // Some file systems, such as /proc, answer ENOENT whenever a folder is to be created.
-  if (code === 'ENOENT' && (error as { syscall?: unknown }).syscall === 'mkdir')
-    return 'its folder cannot be made'
-  const words = code !== undefined && Object.hasOwn(WORDS, code) ? WORDS[code] : undefined
-  return words ?? printable(messageOf(error))
-}
+/** Of a write: what is missing then is the directory. */
+export const describeFileError = (error: unknown): string =>
+  errorCode(error) === 'ENOENT' && (error as { syscall?: unknown }).syscall !== 'mkdir'
+    ? 'the directory does not exist'
+    : printable(describeReason(error))
 
 export const downloadFailed = (message: string, options: RushesErrorOptions = {}): RushesError =>
   new RushesError('download_failed', message, options)

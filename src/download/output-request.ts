@@ -1,4 +1,5 @@
 /** A GET request for an output: follows redirects, and sends nothing that the output's host need not know. */
+import { RushesError } from '../errors.js'
 import { retryAfterMs } from '../host/backoff.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { AttemptFailed, failureOfStatus, MAX_RETRY_AFTER_MS } from './attempt-failed.js'
@@ -67,6 +68,11 @@ async function sendOnce({ fetch, userAgent, signal, from }: OutputRequest, url: 
   }
 }
 
-/** Converts network errors; aborts and bugs stay as they are. */
-export const asAttemptFailed = (error: unknown): unknown =>
-  error instanceof HttpFailure ? new AttemptFailed(error.message, { isRetryable: true, cause: error }) : error
+/** Converts network errors and invalid proxy settings; aborts and bugs stay as they are. */
+export function asAttemptFailed(error: unknown): unknown {
+  if (error instanceof HttpFailure)
+    return new AttemptFailed(error.message, { isRetryable: true, cause: error })
+  if (error instanceof RushesError && error.code === 'usage')
+    return new AttemptFailed(error.message, { isRetryable: false, cause: error })
+  return error
+}

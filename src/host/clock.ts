@@ -11,7 +11,10 @@ export interface Clock {
   monotonic(): number
   /** Rejects with the signal's reason when that comes first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Calls `onTimeout` once after `ms`, unless disarmed before. Does not keep the process alive. */
+  /**
+   * Calls `onTimeout` once after `ms`, unless disarmed before. Does not keep the process alive. What the sockets hold at that
+   * moment is read first: after a suspension (SIGSTOP, a closed lid) the answer may already be there.
+   */
   alarm(ms: number, onTimeout: () => void): Disarm
 }
 
@@ -38,7 +41,14 @@ export const systemClock: Clock = {
       })
     }),
   alarm: (ms, onTimeout) => {
-    const timer = setTimeout(onTimeout, timerMs(ms)).unref()
-    return () => clearTimeout(timer)
+    let afterReading: NodeJS.Immediate | undefined
+    // Timers run before sockets are read, immediates after.
+    const timer = setTimeout(() => {
+      afterReading = setImmediate(onTimeout)
+    }, timerMs(ms)).unref()
+    return () => {
+      clearTimeout(timer)
+      clearImmediate(afterReading)
+    }
   },
 }

@@ -2,16 +2,42 @@
  * Recovery from a corrupt database that several processes use: one of them quarantines the file under another name, and all
  * continue with a new one. Nothing is deleted, since parts of the file may still be readable.
  */
-import { copyFileSync, linkSync, renameSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import {
   createDatabase,
+  createIfMissing,
   type DatabaseOptions,
   exclusively,
   inodeOf,
+  isEmpty,
   type OpenDatabase,
   openDatabase,
 } from './database.js'
 import { errorCode } from './directories.js'
+
+export interface QuarantineOptions extends DatabaseOptions {
+  /** SQL for the new file that replaces a corrupt or removed one. */
+  replacementRows?(): string
+}
+
+/** A file was renamed from `from` to `to`: the database, or a log that does not belong to it. */
+export type OnQuarantine = (to: string, from: string) => void
+
+/** Damage that SQLite itself does not report. */
+class CorruptFile extends Error {
+  override readonly name = 'CorruptFile'
+  readonly code = 'SQLITE_CORRUPT'
+}
 
 export const isCorruption = (error: unknown): boolean =>
   /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(error) ?? '')
@@ -23,15 +49,14 @@ const isBeingReplaced = (error: unknown): boolean =>
 /** A file that changes this often while it is opened is not being quarantined: give up. */
 const MAX_ATTEMPTS = 5
 
-/** Quarantines a corrupt file first; `onQuarantine` gets its new name. */
-export function openOrQuarantine(
-  options: DatabaseOptions,
-  onQuarantine: (quarantined: string) => void,
-): OpenDatabase {
+/** Quarantines a corrupt file first. */
+export function openOrQuarantine(options: QuarantineOptions, onQuarantine: OnQuarantine): OpenDatabase {
   for (let attempt = 1; ; attempt++) {
     const found = inodeOf(options.path)
     try {
+      if (found !== undefined) checkFile(options, onQuarantine)
       const open = openDatabase(options)
+      checkLength(open, options.path)
       if (open.isCurrent() || attempt === MAX_ATTEMPTS) return open
       open.close()
     } catch (error) {
@@ -44,33 +69,93 @@ export function openOrQuarantine(
   }
 }
 
+/** Opens the file again that this process used until it was removed or replaced. */
+export function reopenOrQuarantine(options: QuarantineOptions, onQuarantine: OnQuarantine): OpenDatabase {
+  createIfMissing(options, options.replacementRows?.())
+  return openOrQuarantine(options, onQuarantine)
+}
+
+/** What can be seen of a file without opening it as a database. Files are created whole, so an empty one lost its content. */
+function checkFile({ path, journalMode }: DatabaseOptions, onQuarantine: OnQuarantine): void {
+  const reason = reasonCorrupt(path)
+  if (reason !== undefined) throw new CorruptFile(reason)
+  if (journalMode === 'TRUNCATE') quarantineForeignLog(path, onQuarantine)
+}
+
+/** Undefined when SQLite must tell. */
+export function reasonCorrupt(path: string): string | undefined {
+  const file = statSync(path, { throwIfNoEntry: false })
+  return file !== undefined && isEmpty(file) ? 'the file is empty' : undefined
+}
+
 /**
- * Renames the file with inode `found`, tells `onQuarantine` the new name, and puts a new database in its place. Does nothing
- * when another process has replaced the file already.
+ * SQLite finds a log by its name alone, and would read one of another database. A file that was never in WAL mode, or was
+ * switched from it, has none of its own.
+ */
+function quarantineForeignLog(path: string, onQuarantine: OnQuarantine): void {
+  const log = `${path}-wal`
+  if (!existsSync(log) || isInWalMode(path)) return
+  const to = quarantineName(log)
+  moveIfThere(log, to)
+  rmSync(`${path}-shm`, { force: true })
+  onQuarantine(to, log)
+}
+
+/** Byte 18 of the header: 1 for a rollback journal, 2 for a write-ahead log. */
+function isInWalMode(path: string): boolean {
+  const header = Buffer.alloc(19)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, header, 0, header.length, 0)
+  } finally {
+    closeSync(file)
+  }
+  return header[18] !== 1
+}
+
+/**
+ * SQLite notices missing pages, but not that a part of the last one is missing: it reads zeros there, and rows are gone. The
+ * transaction keeps writers away meanwhile.
+ */
+function checkLength(open: OpenDatabase, path: string): void {
+  open.snapshot(() => {
+    const pageBytes = Number(open.get('PRAGMA page_size')?.page_size)
+    open.get('SELECT 1 FROM sqlite_schema')
+    const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    if (bytes % pageBytes !== 0) throw new CorruptFile('the end of the file is missing')
+  })
+}
+
+/**
+ * Renames the file with inode `found`, and puts a new database in its place. Does nothing when another process has replaced
+ * the file already.
  *
- * SQLite finds the log (-wal, -shm) by the name of the database, so a process that opens the file at the wrong moment could
- * combine the new file with the old log. So the old log is moved first, and the new file then replaces the old one in one
- * step.
+ * SQLite finds the log (-journal, -wal, -shm) by the name of the database, so a process that opens the file at the wrong
+ * moment could combine the new file with the old log. So the old log is moved first, and the new file then replaces the old
+ * one in one step.
  */
 export function quarantine(
-  options: DatabaseOptions,
+  options: QuarantineOptions,
   found: number | undefined,
-  onQuarantine: (quarantined: string) => void,
+  onQuarantine: OnQuarantine,
 ): void {
   const { path } = options
-  const quarantined = `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
+  const to = quarantineName(path)
   const isOurs = whileReplacing(options, () => {
     if (found === undefined || inodeOf(path) !== found) return false
     const fresh = `${path}.new`
     removeAll(fresh)
-    createDatabase({ ...options, path: fresh })
-    addName(path, quarantined)
-    for (const ending of LOGS) moveIfThere(path + ending, quarantined + ending)
+    createDatabase({ ...options, path: fresh }, options.replacementRows?.())
+    addName(path, to)
+    for (const ending of LOGS) moveIfThere(path + ending, to + ending)
     renameSync(fresh, path)
     return true
   })
-  if (isOurs) onQuarantine(quarantined)
+  if (isOurs) onQuarantine(to, path)
 }
+
+const quarantineName = (path: string): string =>
+  `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
 
 /** Waits for a process that may be quarantining the file; whether the file was replaced. */
 function isReplaced(options: DatabaseOptions, found: number | undefined): boolean {
@@ -83,9 +168,9 @@ function isReplaced(options: DatabaseOptions, found: number | undefined): boolea
 }
 
 const whileReplacing = <Result>({ path, busyTimeoutMs }: DatabaseOptions, work: () => Result): Result =>
-  exclusively(`${path}.mending`, busyTimeoutMs, work)
+  exclusively(`${path}.lock`, busyTimeoutMs, work)
 
-const LOGS = ['-wal', '-shm'] as const
+const LOGS = ['-journal', '-wal', '-shm'] as const
 
 function removeAll(path: string): void {
   for (const each of ['', ...LOGS]) rmSync(path + each, { force: true })
@@ -102,7 +187,8 @@ function addName(path: string, name: string): void {
 
 function moveIfThere(from: string, to: string): void {
   try {
-    renameSync(from, to)
+    if (statSync(from).size === 0) rmSync(from)
+    else renameSync(from, to)
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw error
   }

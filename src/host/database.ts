@@ -1,7 +1,9 @@
 /** SQLite: private files that several processes use at once, with numbered migrations. Knows nothing of what is stored. */
-import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
-import Database from 'libsql'
+import type Database from 'libsql'
+import { messageOf, usageError } from '../errors.js'
 import { errorCode, makeFolders } from './directories.js'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -19,7 +21,7 @@ export interface OpenDatabase {
   transaction<Result>(work: () => Result): Result
   /** All reads in it see the same state; other processes may write meanwhile. */
   snapshot<Result>(work: () => Result): Result
-  /** False when the file was removed or replaced: what is written here is lost. */
+  /** False when the file was removed, emptied or replaced: what is written here is lost. */
   isCurrent(): boolean
   /** Identifies the file, also after it was renamed. */
   readonly inode: number | undefined
@@ -42,22 +44,30 @@ export interface DatabaseOptions {
    * failure may corrupt the file.
    */
   readonly synchronous?: 'FULL' | 'OFF'
+  /**
+   * `WAL` (the default): reading and writing do not wait for each other, but recent commits are in a second file (-wal), and
+   * are lost with it. `TRUNCATE`: every commit is in the file itself when it returns, and costs two or three times as much.
+   */
+  readonly journalMode?: 'WAL' | 'TRUNCATE'
 }
 
 /** Throws `NewerFormat`, or the database's error when the file is corrupt or cannot be created. */
-export function openDatabase({
-  path,
-  migrations,
-  busyTimeoutMs = BUSY_TIMEOUT_MS,
-  synchronous = 'FULL',
-}: DatabaseOptions): OpenDatabase {
-  createPrivately(path)
+export function openDatabase(options: DatabaseOptions): OpenDatabase {
+  const {
+    path,
+    migrations,
+    busyTimeoutMs = BUSY_TIMEOUT_MS,
+    synchronous = 'FULL',
+    journalMode = 'WAL',
+  } = options
+  createIfMissing(options)
   const inode = inodeOf(path)
-  const database = new Database(path)
+  const database = connect(path)
   try {
     // libsql's default is 0.
     database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
-    enableWal(database, busyTimeoutMs)
+    if (journalMode === 'WAL') enableWal(database, busyTimeoutMs)
+    else disableWal(database)
     database.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON`)
     const open = wrap(database, path, inode)
     migrate(open, database, migrations)
@@ -87,15 +97,67 @@ function enableWal(database: Database.Database, timeoutMs: number): void {
   }
 }
 
+/** A file in WAL mode stays so while another process has it open, such as an earlier version of the program. */
+function disableWal(database: Database.Database): void {
+  try {
+    database.exec('PRAGMA journal_mode = TRUNCATE')
+  } catch (error) {
+    if (errorCode(error) !== 'SQLITE_BUSY') throw error
+  }
+}
+
 /**
  * Creates a database that is complete in its one file, with no open handles when this returns. With `openDatabase`, prepared
  * statements keep locks and the log open until they are garbage collected, even after `close`.
  */
-export function createDatabase({ path, migrations }: DatabaseOptions): void {
+export function createDatabase({ path, migrations }: DatabaseOptions, firstRows = ''): void {
   createPrivately(path)
   withDatabase(path, BUSY_TIMEOUT_MS, (database) =>
-    database.exec(`BEGIN; ${migrations.join(';')}; PRAGMA user_version = ${migrations.length}; COMMIT`),
+    database.exec(
+      `BEGIN; ${[...migrations, firstRows].join(';')}; PRAGMA user_version = ${migrations.length}; COMMIT`,
+    ),
   )
+}
+
+/**
+ * Creates the file under another name and then gives it its own, so that an empty file is never one that is being created.
+ * Does nothing when there is a file. `firstRows` is SQL for a new file.
+ */
+export function createIfMissing(options: DatabaseOptions, firstRows?: string): void {
+  const { path } = options
+  if (existsSync(path)) return
+  const fresh = `${path}.${process.pid}.new`
+  const removeFresh = () => {
+    for (const ending of ['', '-journal']) rmSync(fresh + ending, { force: true })
+  }
+  try {
+    removeFresh()
+    createDatabase({ ...options, path: fresh }, firstRows)
+    linkSync(fresh, path)
+  } catch (error) {
+    // Another process was faster, or the file system has no links.
+    if (existsSync(path)) return
+    if (errorCode(error)?.startsWith('E') !== true || !existsSync(fresh)) throw error
+    renameSync(fresh, path)
+  } finally {
+    removeFresh()
+  }
+}
+
+const loadModule = createRequire(import.meta.url)
+
+/** Loads the native package at its first use, so that a command that can do without a database continues without it. */
+function connect(path: string): Database.Database {
+  let Driver: typeof Database
+  try {
+    Driver = loadModule('libsql')
+  } catch (error) {
+    throw usageError(
+      `The SQLite package for this system (${process.platform}-${process.arch}) cannot be loaded: ${messageOf(error).split('\n', 1)[0]}.`,
+      'Install rushes again on this machine, without --omit=optional: npm install -g rushes',
+    )
+  }
+  return new Driver(path)
 }
 
 /** Opens a file as it is, without creating or migrating it, while `work` runs. */
@@ -104,7 +166,7 @@ export function withDatabase<Result>(
   busyTimeoutMs: number,
   work: (database: Database.Database) => Result,
 ): Result {
-  const database = new Database(path)
+  const database = connect(path)
   try {
     database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
     return work(database)
@@ -142,7 +204,7 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
       exec('COMMIT')
       return result
     } catch (error) {
-      exec('ROLLBACK')
+      rollBack(database)
       throw error
     }
   }
@@ -187,6 +249,7 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
     return writes && !database.inTransaction ? transaction(() => work(statement)) : work(statement)
   }
 
+  let isClosed = false
   return {
     // As a list: libsql takes a single null for an object of named values.
     run: (sql, ...values) => perform(sql, (statement) => ({ changes: statement.run(values).changes })),
@@ -194,18 +257,32 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
     transaction,
     snapshot: (work) => inTransaction('BEGIN', work),
-    isCurrent: () => inodeOf(path) === inode,
+    isCurrent: () => {
+      const file = statSync(path, { throwIfNoEntry: false })
+      return file !== undefined && file.ino === inode && !isEmpty(file)
+    },
     inode,
     close: () => {
+      if (isClosed) return
+      isClosed = true
       statements.clear()
       try {
-        // Into the main file, so that nothing is lost with the log. Waits for no other process.
+        // In WAL mode: into the main file, so that nothing is lost with the log. Waits for no other process.
         exec('PRAGMA wal_checkpoint(PASSIVE)')
       } catch {
         // The next process that opens the file reads the log.
       }
       database.close()
     },
+  }
+}
+
+/** SQLite ends a transaction itself when the disk is full. The first error says what happened, so this one is ignored. */
+function rollBack(database: Database.Database): void {
+  try {
+    database.exec('ROLLBACK')
+  } catch {
+    // No transaction is active.
   }
 }
 
@@ -237,10 +314,13 @@ export function exclusively<Result>(
     try {
       return work()
     } finally {
-      database.exec('ROLLBACK')
+      rollBack(database)
     }
   })
 }
 
 /** Distinguishes a file from its replacement; undefined where there is none. */
 export const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
+
+/** SQLite takes a file of one byte for an empty one too. */
+export const isEmpty = ({ size }: { readonly size: number }): boolean => size <= 1

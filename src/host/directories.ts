@@ -2,12 +2,9 @@
 
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { messageOf } from '../errors.js'
+import { describeError, errorCode } from './system-error.js'
 
-export const errorCode = (error: unknown): string | undefined => {
-  const code = (error as { code?: unknown } | null | undefined)?.code
-  return typeof code === 'string' ? code : undefined
-}
+export { errorCode } from './system-error.js'
 
 /** Whether `path` is a folder, or a link to one. False when it cannot be read. */
 export function isFolder(path: string): boolean {
@@ -45,7 +42,7 @@ export function reasonUnwritable(folder: string): string | undefined {
       accessSync(existing, constants.W_OK | constants.X_OK)
       return undefined
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT' || dirname(existing) === existing) return messageOf(error)
+      if (errorCode(error) !== 'ENOENT' || dirname(existing) === existing) return describeError(error)
     }
   }
 }

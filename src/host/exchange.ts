@@ -5,14 +5,17 @@
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import undiciErrors from 'undici/lib/core/errors.js'
 import { onAbort } from './abort.js'
 import type { Clock, Disarm } from './clock.js'
+import { asHttpFailure } from './failure-text.js'
 import { HttpFailure, type HttpRequest, type HttpResponse } from './http.js'
 
-export const CONNECT_TIMEOUT_MS = 10_000
 /** From the last byte sent to the head of the response, and between two chunks of a body. */
 export const SILENCE_TIMEOUT_MS = 60_000
+/** For an answer to arrive after the process was suspended. */
+export const GRACE_AFTER_SUSPENSION_MS = 10_000
+/** A timeout that comes later than this was held up by a suspension. */
+const MAX_LATENESS_MS = 2_000
 const CHUNK_BYTES = 65_536
 /** Of up to 64 KiB. When as many wait for their reader, the connection is paused. */
 const MAX_WAITING_CHUNKS = 8
@@ -21,7 +24,7 @@ const MAX_WAITING_CHUNKS = 8
 export const exchange = (
   request: HttpRequest,
   dispatcher: Dispatcher,
-  clock: Pick<Clock, 'alarm'>,
+  clock: Pick<Clock, 'alarm' | 'monotonic'>,
 ): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const { signal } = request
@@ -32,7 +35,7 @@ export const exchange = (
     let isOver = false
     let failure: { readonly error: unknown } | undefined
     const silence = createTimer(clock, SILENCE_TIMEOUT_MS, () => {
-      const cause = new Error(`nothing moved for ${SILENCE_TIMEOUT_MS / 1_000} s`)
+      const cause = new Error(`no response for ${SILENCE_TIMEOUT_MS / 1_000} s`)
       stop(new HttpFailure(cause.message, { sent, cause }))
     })
     const forget = onAbort(signal, () => stop(signal?.reason))
@@ -46,7 +49,7 @@ export const exchange = (
         controller.resume()
       },
       destroy(error, done) {
-        stop(new Error('the rest is not wanted'))
+        stop(new Error('the rest of the body was discarded'))
         done(error)
       },
     })
@@ -76,12 +79,11 @@ export const exchange = (
       // Undefined while undici has no connection: `onRequestStart` aborts it then.
       controller?.abort(error instanceof Error ? error : new Error(String(error)))
     }
-    const failed = (error: unknown) =>
-      fail(new HttpFailure(describe(error), { sent, code: codeOf(error), cause: error }))
+    const failed = (error: unknown) => fail(asHttpFailure(error, sent))
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(started) {
         controller = started
-        if (isOver) return started.abort(new Error('no longer wanted'))
+        if (isOver) return started.abort(new Error('the request was aborted'))
         // undici has a connection and writes next; no byte was sent before.
         sent = true
         silence.restart()
@@ -150,33 +152,20 @@ async function* chunksOf(body: Uint8Array, onMove: () => void): AsyncGenerator<U
   onMove()
 }
 
-function createTimer(clock: Pick<Clock, 'alarm'>, ms: number, onTimeout: () => void) {
+/** The time in which the process was suspended counts as one timeout at most: then there is a grace period. */
+function createTimer(clock: Pick<Clock, 'alarm' | 'monotonic'>, ms: number, onTimeout: () => void) {
   let disarm: Disarm = () => {}
-  return {
-    restart(): void {
-      disarm()
-      disarm = clock.alarm(ms, onTimeout)
-    },
-    stop(): void {
-      disarm()
-    },
+  function start(durationMs: number): void {
+    const dueMs = clock.monotonic() + durationMs
+    disarm()
+    disarm = clock.alarm(durationMs, () => {
+      const isLate = clock.monotonic() - dueMs > MAX_LATENESS_MS
+      if (isLate) start(GRACE_AFTER_SUSPENSION_MS)
+      else onTimeout()
+    })
   }
-}
-
-/** When every address of a name fails, the error is an AggregateError without a message. */
-const innermost = (error: unknown): unknown =>
-  error instanceof AggregateError && error.errors.length > 0 ? innermost(error.errors[0]) : error
-
-const codeOf = (error: unknown): string | undefined => {
-  const code = (innermost(error) as { code?: unknown } | undefined)?.code
-  return typeof code === 'string' ? code : undefined
-}
-
-function describe(error: unknown): string {
-  const inner = innermost(error)
-  if (inner instanceof undiciErrors.ConnectTimeoutError)
-    return `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`
-  if (codeOf(inner) === 'ENOTFOUND') return 'the name of the host was not found'
-  if (codeOf(inner) === 'ECONNREFUSED') return 'the connection was refused'
-  return inner instanceof Error && inner.message !== '' ? inner.message : String(codeOf(inner) ?? inner)
+  return {
+    restart: () => start(ms),
+    stop: () => disarm(),
+  }
 }

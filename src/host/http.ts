@@ -29,7 +29,7 @@ export interface HttpResponse {
 /** Sends one request and resolves with the head of the response. Does not follow redirects. Throws `HttpFailure`. */
 export type Fetch = (request: HttpRequest) => Promise<HttpResponse>
 
-/** A request without a response, or with an incomplete one. */
+/** A request without a response, or with an incomplete or invalid one. */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure'
   /**
@@ -39,11 +39,17 @@ export class HttpFailure extends Error {
   readonly sent: boolean
   /** Of the system or of undici, such as ECONNREFUSED. */
   readonly code: string | undefined
+  /** The bytes that came are not HTTP: another kind of server listens there. */
+  readonly isInvalidHttp: boolean
 
-  constructor(message: string, options: { sent: boolean; code?: string | undefined; cause?: unknown }) {
+  constructor(
+    message: string,
+    options: { sent: boolean; code?: string | undefined; isInvalidHttp?: boolean; cause?: unknown },
+  ) {
     super(message, { cause: options.cause })
     this.sent = options.sent
     this.code = options.code
+    this.isInvalidHttp = options.isInvalidHttp ?? false
   }
 }
 
@@ -51,19 +57,37 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
-/** The whole body as text. Throws `BodyTooLarge` as soon as it exceeds `maxBytes`. */
-export async function readText(response: HttpResponse, maxBytes: number): Promise<string> {
+export interface ReceivedText {
+  readonly text: string
+  /** Why this is not the whole body: `BodyTooLarge`, an `HttpFailure`, or the reason of the request's signal. */
+  readonly failure?: unknown
+}
+
+/** The body as text, as far as it arrived. */
+export async function receiveText(response: HttpResponse, maxBytes: number): Promise<ReceivedText> {
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of response.body) {
-    bytes += chunk.byteLength
-    if (bytes > maxBytes) {
-      response.discard()
-      throw new BodyTooLarge(`the answer is larger than ${maxBytes} bytes`)
+  const text = () => Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8')
+  try {
+    for await (const chunk of response.body) {
+      chunks.push(chunk)
+      bytes += chunk.byteLength
+      if (bytes > maxBytes) {
+        response.discard()
+        return { text: text(), failure: new BodyTooLarge(`the response is larger than ${maxBytes} bytes`) }
+      }
     }
-    chunks.push(chunk)
+    return { text: text() }
+  } catch (failure) {
+    return { text: text(), failure }
   }
-  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** The whole body as text. Throws `BodyTooLarge` as soon as it exceeds `maxBytes`. */
+export async function readText(response: HttpResponse, maxBytes: number): Promise<string> {
+  const { text, failure } = await receiveText(response, maxBytes)
+  if (failure !== undefined) throw failure
+  return text
 }
 
 /** Whether a host name always means this machine. */

@@ -1,8 +1,10 @@
 /** Reads databases without creating, migrating or repairing them. */
 import { statSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { messageOf } from '../errors.js'
+import { RushesError } from '../errors.js'
+import { reasonCorrupt } from './corruption.js'
 import { type Row, type Value, withDatabase } from './database.js'
+import { describeReason } from './system-error.js'
 
 /** A process that ends holds the file for a moment while it writes the log back. */
 const READ_TIMEOUT_MS = 200
@@ -29,6 +31,8 @@ export interface Inspection {
 
 /** Checks a file without writing to it. */
 export function inspectDatabase(path: string): Inspection {
+  const reason = reasonCorrupt(path)
+  if (reason !== undefined) return { version: 0, integrity: reason }
   try {
     return withDatabase(path, INSPECT_TIMEOUT_MS, (database) => {
       const [found] = database.prepare('PRAGMA user_version').all() as { user_version: number }[]
@@ -39,6 +43,8 @@ export function inspectDatabase(path: string): Inspection {
       }
     })
   } catch (error) {
-    return { version: 0, integrity: messageOf(error) }
+    // The SQLite package cannot be loaded.
+    if (error instanceof RushesError) throw error
+    return { version: 0, integrity: describeReason(error) }
   }
 }

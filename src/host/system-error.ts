@@ -1,3 +1,76 @@
-/** Errors of the operating system: they have a code such as ENOENT, and are the machine's doing, not a bug. */
+/** Errors of the operating system and of SQLite: the machine's doing, not a bug. They have a code such as ENOENT. */
+import { messageOf } from '../errors.js'
+
+export const errorCode = (error: unknown): string | undefined => textOf(error, 'code')
+
 export const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
   error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string'
+
+const WORDS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EBADF: 'the file is not open',
+  EBUSY: 'the file is in use',
+  EDQUOT: 'disk quota exceeded',
+  EEXIST: 'the file exists',
+  EFBIG: 'the file is too large for this file system',
+  EINVAL: 'the file system does not accept this name',
+  EIO: 'disk I/O error',
+  EISDIR: 'is a directory',
+  ELOOP: 'too many symbolic links',
+  EMFILE: 'too many open files',
+  ENAMETOOLONG: 'the name is too long',
+  ENFILE: 'too many open files on this system',
+  ENODEV: 'no such device',
+  ENOENT: 'no such file',
+  ENOEXEC: 'not an executable file',
+  ENOMEM: 'out of memory',
+  ENOSPC: 'no space left on the disk',
+  ENOTDIR: 'a part of the path is a file, not a directory',
+  ENOTEMPTY: 'the directory is not empty',
+  ENOTSUP: 'the file system does not support this',
+  ENXIO: 'no such device',
+  EPERM: 'operation not permitted',
+  EROFS: 'read-only file system',
+  ETXTBSY: 'the file is in use',
+  EXDEV: 'on another file system',
+  ENOTFOUND: 'no such host',
+  EADDRINUSE: 'the address is in use',
+  EADDRNOTAVAIL: 'the address does not belong to this machine',
+  SQLITE_FULL: 'no space left on the disk',
+  SQLITE_READONLY: 'read-only file or directory',
+  SQLITE_BUSY: 'locked by another process',
+  SQLITE_CANTOPEN: 'the file or its directory cannot be opened',
+  SQLITE_IOERR: 'disk I/O error',
+  SQLITE_CORRUPT: 'the file is damaged',
+  SQLITE_NOTADB: 'the file is damaged',
+}
+
+/** SQLite extends its codes: SQLITE_IOERR_WRITE. */
+const basicCode = (code: string): string => /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code
+
+function systemReason(thrown: unknown): string | undefined {
+  const code = basicCode(errorCode(thrown) ?? '')
+  if (!Object.hasOwn(WORDS, code)) return undefined
+  // The parent is missing, or the file system (such as /proc) does not allow new directories.
+  if (code === 'ENOENT' && textOf(thrown, 'syscall') === 'mkdir') return 'the directory cannot be created'
+  return WORDS[code]
+}
+
+/** In plain words, without a path: `no such file`. */
+export const describeReason = (thrown: unknown): string => systemReason(thrown) ?? messageOf(thrown)
+
+/**
+ * In plain words, with the path: `nofile.png: no such file`, `/root is a directory`. `path` is the name as the user gave it;
+ * by default it is that of the error.
+ */
+export function describeError(thrown: unknown, path?: string): string {
+  const reason = describeReason(thrown)
+  const where = path ?? (systemReason(thrown) === undefined ? undefined : textOf(thrown, 'path'))
+  if (where === undefined) return reason
+  return reason.startsWith('is ') ? `${where} ${reason}` : `${where}: ${reason}`
+}
+
+function textOf(thrown: unknown, field: string): string | undefined {
+  const value = (thrown as Readonly<Record<string, unknown>> | null | undefined)?.[field]
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,6 +1,6 @@
 /**
- * Workarounds for two faults of undici 7. The first, nodejs/undici#5360, is fixed in undici 8, which needs Node 22; 7.30.2 still
- * has it.
+ * Workarounds for three faults of undici 7: a crash when a connection ends while its parser is paused (nodejs/undici#5360, fixed
+ * in undici 8, which needs Node 22; 7.30.2 still has it), `100 Continue` as an error, and a proxy that is asked without end.
  */
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
@@ -15,7 +15,11 @@ interface Parser {
   readonly llhttp: { llhttp_resume(ptr: number): void }
   paused: boolean
   /** 0 between two responses. */
-  readonly statusCode: number | null
+  statusCode: number | null
+  headers: readonly Uint8Array[]
+  headersSize: number
+  /** Returns 1 for a response without a body. */
+  onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number
   execute(chunk: Uint8Array): void
   /** Called when the connection ends. Returns what is wrong with the response. */
   finish(): Error | null
@@ -49,6 +53,23 @@ function resume(parser: Parser): void {
   parser.paused = false
 }
 
+/**
+ * Replaces `onHeadersComplete`, which closes the connection on a `100 Continue`. A client has to expect one although it did
+ * not ask for it, and ignore it (RFC 9110, 15.2).
+ */
+function skipContinue(
+  this: Parser,
+  onHeadersComplete: Parser['onHeadersComplete'],
+  ...head: Parameters<Parser['onHeadersComplete']>
+): number {
+  const [status] = head
+  if (status !== 100 || this.socket.destroyed) return onHeadersComplete.apply(this, head)
+  this.statusCode = status
+  this.headers = []
+  this.headersSize = 0
+  return 1
+}
+
 const patched = new WeakSet<object>()
 
 /** undici does not export its parser: the prototype is found by the first connection. */
@@ -58,9 +79,12 @@ function patchParserOf(client: object | undefined): void {
   const prototype: Parser | undefined = parser && Object.getPrototypeOf(parser)
   if (prototype === undefined || patched.has(prototype)) return
   patched.add(prototype)
-  const { finish } = prototype
+  const { finish, onHeadersComplete } = prototype
   prototype.finish = function () {
     return finishPaused.call(this, finish)
+  }
+  prototype.onHeadersComplete = function (...head) {
+    return skipContinue.call(this, onHeadersComplete, ...head)
   }
 }
 
@@ -73,7 +97,7 @@ export const createPool = (origin: string | URL, options: object): Dispatcher =>
  * connection and tries again without end, so it gets another error.
  */
 export function createProxyPool(origin: string | URL, options: object): Dispatcher {
-  const pool = new Pool(origin, options)
+  const pool = createPool(origin, options)
   const connect = pool.connect.bind(pool)
   return Object.assign(pool, {
     connect: async (target: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> => {

@@ -6,8 +6,10 @@ import type { Dispatcher } from 'undici'
 import Agent from 'undici/lib/dispatcher/agent.js'
 import UndiciDispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import type { Clock } from './clock.js'
-import { CONNECT_TIMEOUT_MS, exchange } from './exchange.js'
-import { type Fetch, HttpFailure, type HttpRequest, isLoopback } from './http.js'
+import { exchange } from './exchange.js'
+import { CONNECT_TIMEOUT_MS } from './failure-text.js'
+import { type Fetch, type HttpRequest, isLoopback } from './http.js'
+import { findProxy, noProxy } from './proxy.js'
 import { createPool, createProxyPool } from './undici-faults.js'
 
 const FRESH_IDLE_MS = 1_000
@@ -21,18 +23,19 @@ export interface Network {
 
 export interface NetworkOptions {
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
   /** Resolves host names, and may refuse one. Not called for IP addresses. */
   readonly lookup?: LookupFunction
 }
 
+/** `fetch` throws `usage` for an address whose proxy setting is invalid. */
 export function createNetwork({ env, clock, lookup }: NetworkOptions): Network {
   const dispatchers = new Map<string, Promise<Dispatcher>>()
 
   function dispatcherFor({ url, fresh }: HttpRequest): Promise<Dispatcher> {
-    const direct = isLoopback(url.hostname)
-    const name = `${direct ? 'direct' : 'proxied'} ${fresh ? 'fresh' : 'kept'}`
-    const dispatcher = dispatchers.get(name) ?? createDispatcher(direct, fresh ?? false, env, lookup)
+    const proxy = isLoopback(url.hostname) ? undefined : findProxy(env, url.protocol)
+    const name = `${proxy?.href ?? 'direct'} ${fresh ? 'fresh' : 'kept'}`
+    const dispatcher = dispatchers.get(name) ?? createDispatcher(proxy, fresh ?? false, env, lookup)
     dispatchers.set(name, dispatcher)
     return dispatcher
   }
@@ -49,7 +52,7 @@ export function createNetwork({ env, clock, lookup }: NetworkOptions): Network {
 }
 
 async function createDispatcher(
-  direct: boolean,
+  proxy: URL | undefined,
   fresh: boolean,
   env: NetworkOptions['env'],
   lookup: LookupFunction | undefined,
@@ -64,10 +67,7 @@ async function createDispatcher(
     keepAliveMaxTimeout: idleMs,
     factory: createPool,
   }
-  const named = (name: string) => env[name.toLowerCase()] || env[name] || ''
-  // EnvHttpProxyAgent would send requests for 127.0.0.1 to the proxy.
-  if (direct || (named('HTTP_PROXY') === '' && named('HTTPS_PROXY') === '')) return new Agent(options)
-  const proxy = (name: string) => named(name) && proxyAddress(name, named(name))
+  if (proxy === undefined) return new Agent(options)
   const [{ default: EnvHttpProxyAgent }, { default: api }] = await Promise.all([
     import('undici/lib/dispatcher/env-http-proxy-agent.js'),
     import('undici/lib/api/index.js'),
@@ -77,17 +77,8 @@ async function createDispatcher(
   return new EnvHttpProxyAgent({
     ...options,
     clientFactory: createProxyPool,
-    httpProxy: proxy('HTTP_PROXY'),
-    httpsProxy: proxy('HTTPS_PROXY'),
-    noProxy: named('NO_PROXY'),
-  })
-}
-
-/** Like curl, takes an address without a protocol as http. The error does not show the value: it may hold a password. */
-function proxyAddress(name: string, value: string): string {
-  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`
-  if (URL.canParse(address) && /^(https?|socks5?):$/.test(new URL(address).protocol)) return address
-  throw new HttpFailure(`${name} is no address of a proxy, such as http://proxy.example:3128`, {
-    sent: false,
+    httpProxy: proxy.href,
+    httpsProxy: proxy.href,
+    noProxy: noProxy(env),
   })
 }

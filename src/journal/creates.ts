@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark } from '../host/processes.js'
 import { identityOf, withoutData } from './identity.js'
-import { FIND, runOfRow } from './journal-run.js'
+import type { JournalRun } from './journal-run.js'
 
 export interface Intent {
   readonly address: string
@@ -23,8 +23,6 @@ export interface UnknownOutcome {
   readonly answerStatus?: number | undefined
   readonly answer?: string | undefined
 }
-
-export type ForgetResult = 'forgotten' | 'unknown' | 'sending' | 'exists'
 
 /** Identifies the row of an intent. The number alone is not enough: a new journal reuses the numbers of a quarantined one. */
 export interface IntentRow {
@@ -59,7 +57,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): I
 }
 
 /** Short enough to type; longer when many are in use. */
-function freeKey(db: OpenDatabase): string {
+export function freeKey(db: OpenDatabase): string {
   for (let digits = 4; ; digits++) {
     const key = `~${randomBytes(digits).toString('hex').slice(0, digits)}`
     if (db.get('SELECT 1 FROM runs WHERE key = ?', key) === undefined) return key
@@ -119,15 +117,12 @@ export function markOrphansUnconfirmed(db: OpenDatabase): void {
   }
 }
 
-/** Refuses a run that exists: it was paid for and may still be wanted. */
-export function forget(db: OpenDatabase, name: string, address: string | undefined): ForgetResult {
-  const found =
-    db.get('SELECT * FROM runs WHERE key = ?', name) ??
-    (address === undefined ? undefined : db.get(FIND, address, name))
-  if (found === undefined) return 'unknown'
-  const { row, phase, error } = runOfRow(found)
-  if (phase === 'sending') return 'sending'
-  if (phase !== 'unconfirmed' && error?.code !== 'run_not_found') return 'exists'
-  db.run('DELETE FROM runs WHERE row = ?', row)
-  return 'forgotten'
-}
+/** Removes rows, except those that have moved on to another phase meanwhile; how many were removed. */
+export const removeRuns = (db: OpenDatabase, runs: readonly Pick<JournalRun, 'row' | 'phase'>[]): number =>
+  db.transaction(() =>
+    runs.reduce(
+      (removed, { row, phase }) =>
+        removed + db.run('DELETE FROM runs WHERE row = ? AND phase = ?', row, phase).changes,
+      0,
+    ),
+  )

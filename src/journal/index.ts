@@ -1,28 +1,30 @@
 /**
  * The runs created on this machine: intents before they are sent, ids, statuses, outputs, files. Several processes write at
- * the same time, and every write is on the disk when its call returns.
+ * the same time, and every write is on the disk, in this one file, when its call returns. (With a write-ahead log the latest
+ * rows are in a second file, and were lost with it.)
  *
  * Limits: runs that were created elsewhere with the same key are not in it. It never contains the API key, and of data: URLs
  * only what identifies their content.
  */
-import { openOrQuarantine, quarantine } from '../host/corruption.js'
+import { type OnQuarantine, openOrQuarantine, quarantine } from '../host/corruption.js'
 import type { OpenDatabase, Row } from '../host/database.js'
 import {
   accept,
-  type ForgetResult,
-  forget,
   type Intent,
   type IntentRow,
   insertIntent,
   markOrphansUnconfirmed,
   markUnconfirmed,
+  removeRuns,
   retract,
   type UnknownOutcome,
 } from './creates.js'
+import { findAtEveryAddress, findByOutput, pathsWithContent } from './find-anywhere.js'
 import { identityOf } from './identity.js'
 import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
 import { type ListFilter, listRuns } from './list-runs.js'
 import { JOURNAL_MIGRATIONS } from './migrations.js'
+import { restoreRows, type SavedRow, savedRow } from './saved-rows.js'
 import { recordFiles, recordNotFound, recordStatus, type StatusUpdate } from './status-updates.js'
 import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from './typical-duration.js'
 
@@ -35,7 +37,7 @@ export interface Journal {
   accept(place: IntentRow, id: string, status?: string): boolean
   /** The outcome of the create is unknown. False when the row is missing. */
   markUnconfirmed(place: IntentRow, doubt: UnknownOutcome): boolean
-  recordStatus(address: string, sight: StatusUpdate): void
+  recordStatus(address: string, update: StatusUpdate): void
   /** A status request got a 404. It may be the wrong key, so the row stays. */
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
   recordFiles(address: string, id: string, files: readonly JournalFile[]): void
@@ -54,8 +56,14 @@ export interface Journal {
   reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
   /** The newest run of the same request that has an id, created at that instant or later. */
   lastOf(address: string, identity: string, sinceMs: number): JournalRun | undefined
-  /** By key, or by the id of a run at that address that was not found. */
-  forget(name: string, address?: string): ForgetResult
+  /** The newest run with this id of each address, the newest first. */
+  findAtEveryAddress(id: string): readonly JournalRun[]
+  /** The newest run at the address one of whose output links contains the text. */
+  findByOutput(address: string, text: string): JournalRun | undefined
+  /** Where files with this content were downloaded to, the newest first. */
+  pathsWithContent(sha256: string): readonly string[]
+  /** Removes rows, except those whose phase has changed meanwhile; how many were removed. Files stay. */
+  remove(runs: readonly Pick<JournalRun, 'row' | 'phase'>[]): number
   typicalDuration(address: string, model: string): TypicalDuration | undefined
   /** The measured durations of the latest runs of a model, in milliseconds. */
   durations(address: string, model: string): readonly number[]
@@ -65,6 +73,10 @@ export interface Journal {
   isCurrent(): boolean
   /** Closes the journal and replaces its file by a new one, unless another process has done so. */
   quarantine(): void
+  /** The rows that were written or looked up by id here, as they were last seen; they need no file. */
+  ownRows(): readonly SavedRow[]
+  /** Writes rows of a lost file that are not in this one. */
+  restore(rows: readonly SavedRow[]): void
   close(): void
 }
 
@@ -72,28 +84,66 @@ export interface JournalOptions {
   readonly path: string
   /** Wall clock, milliseconds. */
   now(): number
-  /** The file was corrupt and was renamed to `name`; a new one was created. */
-  onQuarantine(name: string): void
+  /** The file was corrupt and a new one was created, or a log was found that does not belong to it. */
+  readonly onQuarantine: OnQuarantine
 }
 
 const BUSY_MS = 10_000
 
 /** Throws `NewerFormat`, or the database's error; every call throws the database's errors. */
 export function openJournal({ path, now, onQuarantine }: JournalOptions): Journal {
-  const file = { path, migrations: JOURNAL_MIGRATIONS, busyTimeoutMs: BUSY_MS }
+  const file = {
+    path,
+    migrations: JOURNAL_MIGRATIONS,
+    busyTimeoutMs: BUSY_MS,
+    journalMode: 'TRUNCATE',
+  } as const
   const db = openOrQuarantine(file, onQuarantine)
   const one = (row: Row | undefined) => (row === undefined ? undefined : runOfRow(row))
+  const own = new Map<number, SavedRow>()
+
+  function remember(row: number): void {
+    const saved = savedRow(db, row)
+    if (saved === undefined) own.delete(row)
+    else own.set(row, saved)
+  }
+  /** Does `work` on the row of an intent. */
+  function onRow<Result>({ row }: IntentRow, work: () => Result): Result {
+    const result = work()
+    remember(row)
+    return result
+  }
+  /** Does `work` on the row of a run. */
+  function onRun(address: string, id: string, work: () => void): JournalRun | undefined {
+    work()
+    const run = one(db.get(FIND, address, id))
+    if (run !== undefined) remember(run.row)
+    return run
+  }
 
   return {
-    intend: (intent) => insertIntent(db, intent, now()),
-    retract: (place) => retract(db, place),
-    accept: (place, id, status = 'accepted') => accept(db, place, id, status),
-    markUnconfirmed: (place, doubted) => markUnconfirmed(db, place, doubted),
-    recordStatus: (address, sight) => recordStatus(db, address, sight, now()),
-    recordNotFound: (address, id, doubted) => recordNotFound(db, address, id, doubted),
-    recordFiles: (address, id, files) => recordFiles(db, address, id, files, now()),
-    find: (address, id) => one(db.get(FIND, address, id)),
-    findByKey: (key) => one(db.get('SELECT * FROM runs WHERE key = ?', key)),
+    intend(intent) {
+      const place = insertIntent(db, intent, now())
+      remember(place.row)
+      return place
+    },
+    retract: (place) => onRow(place, () => retract(db, place)),
+    accept: (place, id, status = 'accepted') => onRow(place, () => accept(db, place, id, status)),
+    markUnconfirmed: (place, doubted) => onRow(place, () => markUnconfirmed(db, place, doubted)),
+    recordStatus: (address, update) =>
+      void onRun(address, update.state.id, () =>
+        // One commit for status and links.
+        db.transaction(() => recordStatus(db, address, update, now())),
+      ),
+    recordNotFound: (address, id, doubted) =>
+      void onRun(address, id, () => recordNotFound(db, address, id, doubted)),
+    recordFiles: (address, id, files) =>
+      void onRun(address, id, () => recordFiles(db, address, id, files, now())),
+    find: (address, id) => onRun(address, id, () => {}),
+    findByKey(key) {
+      markOrphansUnconfirmed(db)
+      return one(db.get('SELECT * FROM runs WHERE key = ?', key))
+    },
     filesOf: ({ row }) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', row).map(fileOfRow),
     last(address) {
       markOrphansUnconfirmed(db)
@@ -128,10 +178,10 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
           most,
         )
         .map(runOfRow),
-    forget(name, address) {
-      markOrphansUnconfirmed(db)
-      return forget(db, name, address)
-    },
+    findAtEveryAddress: (id) => findAtEveryAddress(db, id),
+    findByOutput: (address, text) => findByOutput(db, address, text),
+    pathsWithContent: (sha256) => pathsWithContent(db, sha256),
+    remove: (runs) => removeRuns(db, runs),
     lastOf: (address, identity, sinceMs) =>
       one(
         db.get(
@@ -154,6 +204,10 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
       db.close()
       quarantine(file, db.inode, onQuarantine)
     },
+    ownRows: () => [...own.values()],
+    restore(rows) {
+      for (const row of restoreRows(db, rows)) remember(row)
+    },
     close: () => db.close(),
   }
 }
@@ -168,8 +222,9 @@ const durationsOf = (db: OpenDatabase, address: string, model: string): readonly
     )
     .map(({ took_ms }) => Number(took_ms))
 
-export type { ForgetResult, Intent, IntentRow, UnknownOutcome } from './creates.js'
+export type { Intent, IntentRow, UnknownOutcome } from './creates.js'
 export type { JournalFile, JournalRun } from './journal-run.js'
 export type { ListFilter } from './list-runs.js'
+export type { SavedRow } from './saved-rows.js'
 export type { StatusUpdate } from './status-updates.js'
 export type { TypicalDuration } from './typical-duration.js'

@@ -10,13 +10,16 @@
  * are then treated as now, which costs one window at most.
  *
  * The file may be lost on power failure, which is acceptable here: synchronous=OFF.
+ *
+ * When the file is corrupt, or was removed, a new one takes its place. What other processes were granted in the old one is
+ * then unknown, so the new file grants nothing for one window, and each process enters its requests in flight again.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
-import { openOrQuarantine } from '../host/corruption.js'
+import { isCorruption, openOrQuarantine, quarantine, reopenOrQuarantine } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark, type ProcessMark } from '../host/processes.js'
-import type { Ledger, Purpose } from './limit-ledger.js'
+import type { Ledger, NoSlotYet, Purpose } from './limit-ledger.js'
 import { LEDGER_MIGRATIONS } from './migrations.js'
 import { type Limit, waitMs } from './window.js'
 
@@ -48,62 +51,99 @@ const MAX_HOLD_MS = 61_000
 /** A transaction takes a fraction of a millisecond; a file that is locked for longer is unusable. */
 const BUSY_MS = 2_000
 
+/** The rows of `budgets` with this name apply to every budget. */
+const EVERY_BUDGET = ''
+
+/** A request of this process in flight. */
+interface InFlight {
+  /** The number of its row in the file that is open. */
+  slot: number
+  readonly grantedAtMs: number
+}
+
 /** Throws what `openDatabase` throws. Every other call throws the database's errors. */
 export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOptions): SharedLedger {
-  const open = (): OpenDatabase =>
-    openOrQuarantine(
-      { path, migrations: LEDGER_MIGRATIONS, synchronous: 'OFF', busyTimeoutMs: BUSY_MS },
-      // Nothing in it is worth a warning.
-      () => {},
-    )
+  const file = {
+    path,
+    migrations: LEDGER_MIGRATIONS,
+    synchronous: 'OFF',
+    journalMode: 'TRUNCATE',
+    busyTimeoutMs: BUSY_MS,
+    replacementRows: () =>
+      `INSERT INTO budgets (budget, held_back_until) VALUES ('${EVERY_BUDGET}', ${clock.monotonic() + limit.windowMs})`,
+  } as const
+  // Nothing in it is worth a warning.
+  const onQuarantine = () => {}
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
-  let opened = open()
-  let hasTaken = false
+  const inFlight = new Set<InFlight>()
+  let opened = openOrQuarantine(file, onQuarantine)
 
-  /** The file that other processes use now: the opened one may have been removed or quarantined. */
-  function shared(): OpenDatabase {
-    if (opened.isCurrent()) return opened
+  function replace(): void {
     opened.close()
-    opened = open()
-    // Slots granted in the old file still count, and are not in the new one.
-    if (hasTaken) holdBack(opened, budget, limit.windowMs, clock.monotonic())
-    return opened
+    opened = reopenOrQuarantine(file, onQuarantine)
+    opened.transaction(() => {
+      const nowMs = clock.monotonic()
+      // A process that knew nothing of the old file may have created this one.
+      if (!isReplacement(opened)) holdBack(opened, EVERY_BUDGET, limit.windowMs, nowMs)
+      for (const request of inFlight) request.slot = grant(opened, budget, ownMark(), request.grantedAtMs)
+    })
+  }
+
+  /** Works on the file that other processes use now: the opened one may be corrupt, removed or quarantined. */
+  function shared<Result>(work: (db: OpenDatabase) => Result): Result {
+    if (!opened.isCurrent()) replace()
+    try {
+      return work(opened)
+    } catch (error) {
+      if (isCorruption(error)) {
+        opened.close()
+        quarantine(file, opened.inode, onQuarantine)
+      } else if (opened.isCurrent()) throw error
+      replace()
+      return work(opened)
+    }
+  }
+
+  function take(db: OpenDatabase, purpose: Purpose): InFlight | NoSlotYet {
+    // Read under the lock, so that no time in the file is later.
+    const nowMs = clock.monotonic()
+    removeExpired(db, budget, limit, nowMs)
+    const slots = slotsOf(db, budget)
+    const ahead = countAhead(db, { budget, owner, purpose, nowMs })
+    const held = heldBackUntil(db, budget) - nowMs
+    const wait = Math.max(waitMs(slots, limit, nowMs, ahead), held <= MAX_HOLD_MS ? held : 0)
+    if (wait > 0) {
+      settleForDeadProcesses(db, slots, nowMs)
+      const retryInMs = Math.min(wait, limit.windowMs)
+      saveWaiter(db, { budget, owner, purpose, dueAtMs: nowMs + retryInMs })
+      return { retryInMs }
+    }
+    removeWaiter(db, { budget, owner, purpose })
+    return { slot: grant(db, budget, ownMark(), nowMs), grantedAtMs: nowMs }
   }
 
   return {
     take(purpose) {
-      const db = shared()
-      return db.transaction(() => {
-        // Read under the lock, so that no time in the file is later.
-        const nowMs = clock.monotonic()
-        removeExpired(db, budget, limit, nowMs)
-        const slots = slotsOf(db, budget)
-        const ahead = countAhead(db, { budget, owner, purpose, nowMs })
-        const held = heldBackUntil(db, budget) - nowMs
-        const wait = Math.max(waitMs(slots, limit, nowMs, ahead), held <= MAX_HOLD_MS ? held : 0)
-        if (wait > 0) {
-          settleForDeadProcesses(db, slots, nowMs)
-          const retryInMs = Math.min(wait, limit.windowMs)
-          saveWaiter(db, { budget, owner, purpose, dueAtMs: nowMs + retryInMs })
-          return { retryInMs }
-        }
-        removeWaiter(db, { budget, owner, purpose })
-        const slot = grant(db, budget, ownMark(), nowMs)
-        hasTaken = true
-        return {
-          settle() {
-            // In a new file the number may be that of another slot.
-            if (shared() === db) settle(db, slot, clock.monotonic())
-          },
-        }
-      })
+      const taken = shared((db) => db.transaction(() => take(db, purpose)))
+      if ('retryInMs' in taken) return taken
+      inFlight.add(taken)
+      return {
+        settle() {
+          if (!inFlight.has(taken)) return
+          shared((db) => settle(db, taken.slot, clock.monotonic()))
+          inFlight.delete(taken)
+        },
+      }
     },
-    withdraw: (purpose) => removeWaiter(shared(), { budget, owner, purpose }),
-    holdBack: (ms) => void holdBack(shared(), budget, ms, clock.monotonic()),
-    held: () => countHeld(shared(), budget, clock.monotonic() - limit.windowMs),
+    withdraw: (purpose) => shared((db) => removeWaiter(db, { budget, owner, purpose })),
+    holdBack: (ms) => void shared((db) => holdBack(db, budget, ms, clock.monotonic())),
+    held: () => shared((db) => countHeld(db, budget, clock.monotonic() - limit.windowMs)),
     close: () => opened.close(),
   }
 }
+
+const isReplacement = (db: OpenDatabase): boolean =>
+  db.get('SELECT 1 FROM budgets WHERE budget = ?', EVERY_BUDGET) !== undefined
 
 const holdBack = (db: OpenDatabase, budget: string, ms: number, nowMs: number) =>
   db.run(
@@ -169,7 +209,10 @@ const countHeld = (db: OpenDatabase, budget: string, settledAfterMs: number): nu
   )
 
 const heldBackUntil = (db: OpenDatabase, budget: string): number =>
-  Number(db.get('SELECT held_back_until FROM budgets WHERE budget = ?', budget)?.held_back_until ?? 0)
+  Number(
+    db.get('SELECT max(held_back_until) AS until FROM budgets WHERE budget IN (?, ?)', budget, EVERY_BUDGET)
+      ?.until ?? 0,
+  )
 
 interface WaiterKey {
   readonly budget: string

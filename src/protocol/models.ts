@@ -78,7 +78,7 @@ export const IMAGE_INPUT = {
       enum: ['1:1', '2:3', '3:2', '3:4', '4:3', '9:16', '16:9', '21:9'],
       description: 'width to height',
     },
-    quality: { type: 'string', enum: ['basic', 'high'], description: 'size and care' },
+    quality: { type: 'string', enum: ['basic', 'high'], description: 'quality and size' },
     image_urls: {
       type: 'array',
       items: { type: 'string' },

@@ -42,7 +42,7 @@ export function describeType(schema: ParameterSchema): string {
     case 'number':
       return `a number${describeBounds(schema)}`
     case 'string':
-      return 'a text'
+      return 'text'
   }
 }
 

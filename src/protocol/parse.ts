@@ -52,11 +52,11 @@ const failureOf = (run: JsonObject): string | undefined =>
 function outputUrls(run: JsonObject, phase: Phase): Parsed<readonly string[]> {
   if (phase !== 'succeeded') return { ok: true, value: [] }
   const urls = isObject(run.output) ? run.output.urls : undefined
-  if (!Array.isArray(urls)) return { ok: false, wrong: 'the run has succeeded without output.urls' }
-  if (urls.length === 0) return { ok: false, wrong: 'the run has succeeded with an empty output.urls' }
+  if (!Array.isArray(urls)) return { ok: false, wrong: 'the run succeeded without output.urls' }
+  if (urls.length === 0) return { ok: false, wrong: 'the run succeeded with an empty output.urls' }
   return urls.every(isHttpUrl)
     ? { ok: true, value: urls.map(asOneWord) }
-    : { ok: false, wrong: 'output.urls holds something that is not an http or https URL' }
+    : { ok: false, wrong: 'output.urls contains a value that is not an http or https URL' }
 }
 
 /** A run as the status endpoint returns it. */

@@ -20,14 +20,14 @@ export const PROBLEMS = {
     cause: 'The request body is not valid JSON.',
     retryable: false,
     exit: EXIT.refused,
-    hint: 'Something between here and the service changed the request body: a proxy, or a wrong address.',
+    hint: 'A proxy or another server changed the request body. Check the service URL and the proxy.',
   },
   missing_model: {
     status: 400,
     cause: 'The field "model" is missing or not a string.',
     retryable: false,
     exit: EXIT.refused,
-    hint: 'Name the model: --model <provider/name>.',
+    hint: 'Give the model: --model <provider/name>.',
   },
   missing_input: {
     status: 400,
@@ -41,28 +41,28 @@ export const PROBLEMS = {
     cause: "The input does not match the model's schema.",
     retryable: false,
     exit: EXIT.refused,
-    hint: 'See what the model takes: rushes models. To see the body that is sent, add --dry-run.',
+    hint: 'See the parameters of the model: rushes models. To see the request body, add --dry-run.',
   },
   model_not_found: {
     status: 400,
     cause: 'No available model has this identifier.',
     retryable: false,
     exit: EXIT.refused,
-    hint: 'Use the identifier that the service publishes: --model <provider/name>, RUSHES_VIDEO_MODEL or RUSHES_IMAGE_MODEL.',
+    hint: 'Use an identifier that the service publishes: --model <provider/name>, RUSHES_VIDEO_MODEL or RUSHES_IMAGE_MODEL.',
   },
   missing_api_key: {
     status: 401,
     cause: 'The Authorization header is missing or not of the form "Bearer <API_KEY>".',
     retryable: false,
     exit: EXIT.key,
-    hint: 'The key did not reach the service: a proxy may strip it, or the key holds odd characters. Store it anew: rushes login.',
+    hint: 'The key did not reach the service: a proxy may have removed it, or it contains invalid characters. Store it again: rushes login.',
   },
   invalid_api_key: {
     status: 401,
     cause: 'The API key is invalid, disabled or expired.',
     retryable: false,
     exit: EXIT.key,
-    hint: "Make or enable a key in the account's settings (API keys), then store it: rushes login.",
+    hint: "Create or enable a key in the account's settings (API keys), then store it: rushes login.",
   },
   insufficient_balance: {
     status: 402,
@@ -90,14 +90,14 @@ export const PROBLEMS = {
     cause: 'No run with this identifier exists for this account.',
     retryable: false,
     exit: EXIT.notFound,
-    hint: 'A run is visible only to the account that made it: check the id, the key and the address.',
+    hint: 'A run is visible only to the account that created it: check the id, the key and the service URL.',
   },
   RATE_LIMITED: {
     status: 429,
     cause: 'Rate limit exceeded: too many requests in a short window.',
     retryable: true,
     exit: EXIT.rateLimited,
-    hint: 'Something else uses the same key. Wait a little, use a key of its own, or ask the support for a higher limit.',
+    hint: 'Another program uses the same key. Wait, use a separate key, or ask support for a higher limit.',
   },
   USAGE_EXCEEDED: {
     status: 429,
@@ -118,15 +118,18 @@ export const problemOf = (code: string | undefined): Problem | undefined =>
  * banned account, only 403.
  */
 export function problemByStatus(status: number): Pick<Problem, 'exit' | 'hint'> {
-  if (status === 401) return { exit: EXIT.key, hint: 'Check the key: rushes login.' }
+  if (status === 401) return { exit: EXIT.key, hint: 'Check the API key, then store it: rushes login.' }
   if (status === 402) return { exit: EXIT.account, hint: PROBLEMS.insufficient_balance.hint }
   if (status === 403)
     return {
       exit: EXIT.account,
-      hint: "The account or the key is not allowed to do this; the account may be banned. See the account's settings or ask the support.",
+      hint: "The account or the key is not allowed to do this, or the account is banned. Check the account's settings, or ask support.",
     }
   if (status === 429) return { exit: EXIT.rateLimited, hint: PROBLEMS.RATE_LIMITED.hint }
   if (status >= 500)
-    return { exit: EXIT.serviceBroken, hint: 'The service has a problem of its own. Try again later.' }
-  return { exit: EXIT.refused, hint: 'Check the address and the request: add --debug to see what was sent.' }
+    return { exit: EXIT.serviceBroken, hint: 'The service has an internal problem. Try again later.' }
+  return {
+    exit: EXIT.refused,
+    hint: 'Check the service URL and the request. Add --debug to see what was sent.',
+  }
 }

@@ -1,18 +1,27 @@
-/** Makes text from a server safe to print: control characters (C0, DEL, C1) could control the terminal. */
+/**
+ * Makes text from a server safe to print. Control characters (C0, DEL, C1) could control the terminal, and bidirectional
+ * overrides and isolates could show a text in another order than it has.
+ */
 
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-/** One printable line: line ends and tabs become a space, other control characters are removed. */
+/** One printable line: line ends and tabs become a space, other control characters and overrides are removed. */
 export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(CONTROL, '')
 
-/** JSON without control characters: C0 is escaped by JSON itself, DEL and C1 here. */
+/** Several lines as one. */
+export const onOneLine = (text: string): string =>
+  text
+    .trim()
+    .replace(/([.:;,!?])?\s*\n\s*/g, (_, end: string | undefined) => (end === undefined ? '; ' : `${end} `))
+
+/** JSON without control characters and overrides: C0 is escaped by JSON itself, the others here. */
 export const printableJson = (value: unknown, indent?: number): string =>
   escapeControls(jsonOf(value, indent))
 
-/** Escapes the control characters that JSON does not escape. */
+/** Escapes what JSON does not escape. */
 export const escapeControls = (json: string): string =>
   json.replace(
-    /[\u007f-\u009f]/g,
+    /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 

@@ -15,6 +15,7 @@
  * Limits: one machine. Requests are counted per process, credits and quotas across all processes on the data.
  */
 
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
@@ -39,9 +40,11 @@ import { createReferenceLoader } from './references/reference-loader.js'
 import { saveImage } from './references/save-image.js'
 import { createRetention } from './retention.js'
 import { settlesWithin } from './settles-within.js'
+import type { Claims } from './store/contract.js'
 import { withBudgetCheck } from './store/service-store.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 import { openStoreThread } from './store/thread/index.js'
+import type { StoredOutput } from './stored-run.js'
 import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
 
@@ -93,6 +96,10 @@ export interface ServiceOptions {
 const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
   faults.length === 0 ? undefined : createFaults({ faults, clock, ...(onFault && { onStrike: onFault }) })
 
+export interface OutputFile extends StoredOutput {
+  readonly path: string
+}
+
 export interface Service {
   /** The ephemeral key, or the first key on the first start of a data folder; otherwise undefined. */
   readonly apiKey: string | undefined
@@ -100,8 +107,15 @@ export interface Service {
   readonly fetch: Fetch
   /** Resolves with the URL once it accepts connections. Throws `RushesError` (usage) when it cannot listen. */
   listen(address: Address): Promise<{ readonly url: string }>
-  /** Starts to render queued runs, and to remove old files. */
-  startRendering(): void
+  /**
+   * Starts to render queued runs, and to remove old files. With `requested` it renders only the runs that were created
+   * here and those that are polled, and leaves the others queued.
+   */
+  startRendering(claims?: Claims): void
+  /** Returns the renders of processes that have ended to the queue. */
+  returnAbandonedRuns(): Promise<void>
+  /** The file behind an output URL; undefined when it is not there. */
+  findOutputFile(url: string): Promise<OutputFile | undefined>
   /** Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. */
   close(): Promise<void>
 }
@@ -222,9 +236,17 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       listening = await listenOn(app, address)
       return { url: listening.url }
     },
-    startRendering() {
-      worker.start()
+    startRendering(claims) {
+      worker.start(claims)
       retention?.start()
+    },
+    returnAbandonedRuns: worker.reap,
+    async findOutputFile(url) {
+      const [token = '', name = ''] = new URL(url).pathname.split('/').slice(-2).map(decodeURIComponent)
+      const output = await store.findOutput(token, name)
+      if (output === undefined) return undefined
+      const path = join(folders.outputs, token, name)
+      return existsSync(path) ? { ...output, path } : undefined
     },
     async close() {
       closing ??= settlesWithin(MAX_CLOSE_MS, closeAll().catch(onError), clock).then(() => {})

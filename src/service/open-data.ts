@@ -1,5 +1,7 @@
 /** Opens the data folder. */
-import { messageOf, RushesError } from '../errors.js'
+
+import { RushesError } from '../errors.js'
+import { describeReason } from '../host/system-error.js'
 import { type DataFolders, makeDataFolders } from './data-folders.js'
 
 /**
@@ -15,7 +17,7 @@ export async function openData<Opened>(
     return { folders, store: await open(folders.database) }
   } catch (cause) {
     if (cause instanceof RushesError) throw cause
-    throw new RushesError('usage', `The data folder ${root} cannot be used: ${messageOf(cause)}`, {
+    throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}`, {
       hint: 'Use another folder (--data), or fix this one.',
       cause,
     })

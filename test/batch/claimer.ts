@@ -1,13 +1,24 @@
-/** Claims a manifest, says whether it got it, and stays until it is killed: `node claimer <lock file> <folder>`. */
+/**
+ * Claims a manifest, says `claimed` or `held`, and stays until it is killed; `lost` when its claim is lost:
+ * `node claimer <lock file>`.
+ */
 import { claimBatch } from '../../src/batch/lock/claim.js'
 import { RushesError } from '../../src/errors.js'
+import { systemClock } from '../../src/host/clock.js'
 
-const [lockPath = '', folder = ''] = process.argv.slice(2)
+const [lockPath = ''] = process.argv.slice(2)
+const say = (word: string) => process.stdout.write(`${word}\n`)
 try {
-  claimBatch({ lockPath, folder, now: new Date().toISOString() })
-  process.stdout.write('claimed\n')
+  const claim = await claimBatch({
+    lockPath,
+    clock: systemClock,
+    signal: new AbortController().signal,
+    onObserve: () => say('observing'),
+  })
+  claim.lost.addEventListener('abort', () => say('lost'))
+  say('claimed')
 } catch (error) {
   if (!(error instanceof RushesError)) throw error
-  process.stdout.write('held\n')
+  say('held')
 }
 setInterval(() => {}, 1_000)

@@ -6,7 +6,7 @@ type Planned = Pick<Step, 'action' | 'model'>
 
 const make = (count: number, model: string | null = 'a/b'): readonly Planned[] =>
   Array.from({ length: count }, () => ({
-    action: { do: 'make', why: 'missing', replaces: false },
+    action: { do: 'create', why: 'missing', replaces: false },
     model: model ?? undefined,
   }))
 
@@ -38,7 +38,7 @@ describe('what a plan takes', () => {
     ],
     [
       'what is only fetched',
-      [{ action: { do: 'fetch', why: 'missing', run: 'run_1' }, model: 'a/b' } as never],
+      [{ action: { do: 'download', why: 'missing', run: 'run_1' }, model: 'a/b' } as never],
       1,
       usually(60_000),
       { leastMs: 0, expectedMs: undefined },

@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { claimBatch } from '../../src/batch/lock/claim.js'
-import { readLock, writeLock } from '../../src/batch/lock/file.js'
+import { describe, expect, it } from 'vitest'
+import { isWritten, readLock, writeLock } from '../../src/batch/lock/file.js'
 import {
   type Lock,
   type LockEntry,
@@ -16,7 +14,6 @@ import {
   withEntry,
 } from '../../src/batch/lock/lock.js'
 import { lockText, parseLock } from '../../src/batch/lock/lock-text.js'
-import { built } from '../support/built.js'
 import { folderWith } from './folder.js'
 
 const HASH = 'a'.repeat(64)
@@ -170,17 +167,17 @@ describe('the text of a lock file', () => {
   })
 
   it.each([
-    ['', /no lock file/],
-    ['{"version": 1', /no lock file/],
+    ['', /not a valid lock file/],
+    ['{"version": 1', /not a valid lock file/],
     ['[]', /not a JSON object/],
-    ['{"runs": {}}', /no lock file of rushes/],
+    ['{"runs": {}}', /not a lock file of rushes/],
     ['{"version": 2, "runs": {}}', /newer version of rushes \(format 2/],
-    ['{"version": 1, "runs": {"a": {}}}', /entry "a" makes no sense/],
-    ['{"version": 1, "runs": {"a": {"sha256": 1}}}', /entry "a" makes no sense/],
-    ['{"version": 1, "runs": {"a": {"pending": {}}}}', /entry "a" makes no sense/],
+    ['{"version": 1, "runs": {"a": {}}}', /entry "a" is not valid/],
+    ['{"version": 1, "runs": {"a": {"sha256": 1}}}', /entry "a" is not valid/],
+    ['{"version": 1, "runs": {"a": {"pending": {}}}}', /entry "a" is not valid/],
     [`{\n<<<<<<< HEAD\n"version": 1,\n=======\n>>>>>>> main\n}`, /^shots.lock.json:2: .*merge conflict/],
     [`{\r\n"version": 1,\r\n=======\r\n}`, /^shots.lock.json:3: /],
-  ])('is refused when it makes no sense: %j', (text, message) => {
+  ])('is refused when it is not valid: %j', (text, message) => {
     expect(() => parseLock(text, 'shots.lock.json')).toThrow(
       expect.objectContaining({
         code: 'usage',
@@ -225,6 +222,9 @@ describe('the lock file', () => {
     expect(readLock(path, join(folder, 'shots.yaml'))).toEqual(NO_LOCK)
     await writeLock(path, join(folder, 'shots.yaml'), lock({ a: entry() }))
     expect(readLock(path, join(folder, 'shots.yaml')).entries.get('a')).toEqual(entry())
+    expect(isWritten(path, join(folder, 'shots.yaml'), lock({ a: entry() }))).toBe(true)
+    expect(isWritten(path, join(folder, 'shots.yaml'), lock({}))).toBe(false)
+    expect(isWritten(join(folder, 'none'), join(folder, 'shots.yaml'), lock({}))).toBe(false)
     expect(statSync(path).mode & 0o777).toBe(0o666 & ~process.umask())
   })
 
@@ -232,70 +232,10 @@ describe('the lock file', () => {
     const folder = folderWith({ 'shots.yaml': '' })
     const path = join(folder, 'shots.lock.json')
     await writeLock(path, join(folder, 'shots.yaml'), lock({}))
-    expect(() => readLock(path, join(folder, 'shots.json'))).toThrow(/belongs to shots.yaml/)
+    expect(() => readLock(path, join(folder, 'shots.json'))).toThrow(
+      /belongs to another manifest: shots.yaml/,
+    )
     await writeLock(path, join(folder, 'gone.yaml'), lock({}))
     expect(readLock(path, join(folder, 'shots.json')).manifest).toBe('gone.yaml')
-  })
-})
-
-describe('the claim', () => {
-  let program: string
-  beforeAll(async () => {
-    program = await built(new URL('./claimer.ts', import.meta.url))
-  })
-  const now = '2026-11-21T08:00:00.000Z'
-
-  it('is for one batch at a time, and free again afterwards', () => {
-    const folder = folderWith({ 'shots.lock.json': '' })
-    const options = { lockPath: join(folder, 'shots.lock.json'), folder: join(folder, 'state'), now }
-    const first = claimBatch(options)
-    expect(() => claimBatch(options)).toThrow(
-      expect.objectContaining({
-        code: 'usage',
-        message: expect.stringContaining(`process ${process.pid}, since ${now}`),
-      }),
-    )
-    const other = claimBatch({ ...options, lockPath: join(folder, 'other.lock.json') })
-    first.release()
-    claimBatch(options).release()
-    other.release()
-  })
-
-  /** A process that claims, says so, and stays. */
-  async function claimer(folder: string): Promise<{ says: string; kill(): Promise<void> }> {
-    const child = spawn(process.execPath, [program, join(folder, 'shots.lock.json'), join(folder, 'state')])
-    const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()))
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const says = await new Promise<string>((resolve) => {
-      child.stdout.once('data', (bytes) => resolve(String(bytes).trim()))
-    })
-    return {
-      says,
-      kill() {
-        child.kill('SIGKILL')
-        return ended
-      },
-    }
-  }
-
-  it('goes with a process that was killed, and one of several that come then gets it', async () => {
-    const folder = folderWith()
-    const first = await claimer(folder)
-    expect(first.says).toBe('claimed')
-    expect((await claimer(folder)).says).toBe('held')
-    await first.kill()
-    const rush = await Promise.all(Array.from({ length: 6 }, () => claimer(folder)))
-    expect(rush.filter(({ says }) => says === 'claimed')).toHaveLength(1)
-    expect(existsSync(join(folder, 'shots.lock.json'))).toBe(false)
-  })
-
-  it('cannot be kept where there is no state folder', () => {
-    const folder = folderWith({ state: 'a file' })
-    const path = join(folder, 'shots.lock.json')
-    writeFileSync(path, 'x')
-    expect(() => claimBatch({ lockPath: path, folder: join(folder, 'state', 'x'), now })).toThrow(
-      expect.objectContaining({ code: expect.stringMatching(/^E/) }),
-    )
-    expect(readFileSync(path, 'utf8')).toBe('x')
   })
 })

@@ -184,8 +184,8 @@ runs:
 
   it.each([
     ['aliases that blow up', `x-${bomb.join('\n')}\nruns: []`, /aliases/],
-    ['an alias of itself', 'x-a: &a [*a]\nruns: []', /^1:10 \*a names no anchor before it$/],
-    ['an unknown alias', 'runs: *a', /^1:7 \*a names no anchor/],
+    ['an alias of itself', 'x-a: &a [*a]\nruns: []', /^1:10 \*a has no anchor before it$/],
+    ['an unknown alias', 'runs: *a', /^1:7 \*a has no anchor/],
     [
       'a long chain of aliases',
       `${Array.from({ length: 99 }, (_, at) => `x-${at}: &a${at} [${at === 0 ? 1 : `*a${at - 1}`}]`).join('\n')}\nruns: []`,
@@ -193,14 +193,18 @@ runs:
     ],
     ['brackets without end', '['.repeat(100_000), /levels deep/],
     ['dashes without end', '- '.repeat(100_000), /levels deep/],
-    ['two documents', 'runs: []\n---\nruns: []', /^2:1 begins a second document/],
-    ['a key that stands there twice', 'runs:\n  - name: a\n    name: b', /3:5 "name" stands here twice$/],
+    ['two documents', 'runs: []\n---\nruns: []', /^2:1 a second YAML document begins here/],
+    [
+      'a key that stands there twice',
+      'runs:\n  - name: a\n    name: b',
+      /3:5 the field "name" occurs twice$/,
+    ],
     ['a tag', 'runs: !mine []', /tag/],
-    ['a merge of a text', 'runs: [{<<: x, name: a}]', /<< takes a map/],
-    ['a map as a name', 'runs: [{? {a: b} : c}]', /is no name of a field/],
+    ['a merge of a text', 'runs: [{<<: x, name: a}]', /<< needs a map/],
+    ['a map as a name', 'runs: [{? {a: b} : c}]', /is not a valid field name/],
     ['nothing', '', /^1:1 is empty$/],
     ['a comment alone', '# nothing', /^1:1 is empty$/],
-    ['bytes', Buffer.from([0xff, 0xfe, 0x61, 0x00]), /not UTF-8/],
+    ['bytes', Buffer.from([0xff, 0xfe, 0x61, 0x00]), /not valid UTF-8/],
     ['too many bytes', Buffer.alloc(16 * 1024 * 1024 + 1, ' '), /16 MiB/],
   ])('is refused for %s', async (_, text, pattern) => {
     const problems = await problemsOf(text)
@@ -214,35 +218,47 @@ describe('JSON and CSV', () => {
     [
       'a.json',
       '{"runs": [\n  {"name": "a",}\n]}',
-      '2:16 is no JSON: a name in double quotes should stand here, not "}"',
+      '2:16 is not valid JSON: expected a name in double quotes, found "}"',
     ],
-    ['a.json', '{"runs": []} x', '1:14 is no JSON: nothing more should stand here, not "x"'],
-    ['a.json', '["a', '1:2 is no JSON: this text has no end'],
-    ['a.json', '[01]', '1:2 is no JSON: a value should stand here, not "0"'],
-    ['a.json', '{"runs": [], "runs": []}', '1:14 "runs" stands here twice'],
+    ['a.json', '{"runs": []} x', '1:14 is not valid JSON: expected the end, found "x"'],
+    ['a.json', '["a', '1:2 is not valid JSON: this string is not closed'],
+    ['a.json', '[01]', '1:2 is not valid JSON: expected a value, found "0"'],
+    ['a.json', '{"runs": [], "runs": []}', '1:14 the field "runs" occurs twice'],
     ['a.json', '['.repeat(100_000), '1:62 is nested more than 60 levels deep'],
-    ['a.json', '[1, // c\n2]', '1:5 is no JSON: it has no comments'],
-    ['a.json', '[1 2]', '1:4 is no JSON: "," or "]" should stand here, not "2"'],
-    ['a.json', '{"a": 1 "b": 2}', '1:9 is no JSON: "," or "}" should stand here, not ""b""'],
-    ['a.json', '[1', '1:3 is no JSON: "," or "]" should stand here, not the end'],
-    ['a.json', '{"a": 1', '1:8 is no JSON: "," or "}" should stand here, not the end'],
-    ['a.json', '["\\x"]', /^1:2 is no JSON: this text holds a line end, a tab or an escape/],
+    ['a.json', '[1, // c\n2]', '1:5 is not valid JSON: JSON has no comments'],
+    ['a.json', '[1 2]', '1:4 is not valid JSON: expected "," or "]", found "2"'],
+    ['a.json', '{"a": 1 "b": 2}', '1:9 is not valid JSON: expected "," or "}", found ""b""'],
+    ['a.json', '[1', '1:3 is not valid JSON: expected "," or "]", found the end'],
+    ['a.json', '{"a": 1', '1:8 is not valid JSON: expected "," or "}", found the end'],
+    [
+      'a.json',
+      '["\\x"]',
+      /^1:2 is not valid JSON: this string contains a line break, a tab or an unknown escape/,
+    ],
     [
       'a.jsonl',
       '{"name": "a", "kind": "image", "prompt": "x"}\n{"name"}',
-      '2:8 is no JSON: ":" should stand here, not "}"',
+      '2:8 is not valid JSON: expected ":", found "}"',
     ],
-    ['a.csv', 'name,promt\na,b', '1:6 there is no field "promt"; did you mean "prompt"?'],
-    ['a.csv', 'name,prompt,name\na,b,c', '1:13 "name" stands here twice'],
-    ['a.csv', 'name,kind,prompt\na,image,"x', /^3?2?:1 is no CSV|^\d:1 is no CSV: Quote Not Closed/],
-    ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2:15 stands in a column without a name/],
-    ['a.csv', 'name,kind,prompt\n"x\ny",image,x\nb,image,x\nc,imag,x', '2:1 name holds a control character'],
+    ['a.csv', 'name,promt\na,b', '1:6 unknown field "promt"; did you mean "prompt"?'],
+    ['a.csv', 'name,prompt,name\na,b,c', '1:13 the column "name" occurs twice'],
+    [
+      'a.csv',
+      'name,kind,prompt\na,image,"x',
+      /^3?2?:1 is not valid CSV|^\d:1 is not valid CSV: Quote Not Closed/,
+    ],
+    ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2:15 this cell is in a column without a name/],
+    [
+      'a.csv',
+      'name,kind,prompt\n"x\ny",image,x\nb,image,x\nc,imag,x',
+      '2:1 name contains a control character',
+    ],
     [
       'a.csv',
       'name,kind,prompt\n\n\nb,image,x\r\nc,imag,x',
-      '5:3 there is no kind "imag"; did you mean "image"?',
+      '5:3 unknown kind "imag"; did you mean "image"?',
     ],
-    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2:10 is no JSON/],
+    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2:10 is not valid JSON/],
   ])('%s %j', async (name, text, problem) => {
     const [first] = await problemsOf(text, { name })
     if (typeof problem === 'string') expect(first).toBe(problem)
@@ -289,7 +305,7 @@ describe('names and outputs', () => {
   })
 
   it.each([
-    [[''], '1:3 name is missing (or output)'],
+    [[''], '1:3 name or output is missing'],
     [['name: a, output: "{id}.png"'], '{id}, which nobody knows'],
     [['output: "{name}.png"'], 'holds {name}, and the run has no name'],
     [['name: a, output: "{nmae}.png"'], 'Did you mean {name}?'],
@@ -302,22 +318,22 @@ describe('names and outputs', () => {
     [['name: a, output: /tmp/a.png'], 'is outside'],
     [['name: a, output: "C:/a.png"'], 'is outside'],
     [['name: ../a'], 'is outside'],
-    [['name: a', 'name: a'], '2:3 the name "a" is that of line 1 too'],
-    [['name: a, count: 2', 'name: a-2, output: x.png'], 'the name "a-2" is that of line 1 too'],
+    [['name: a', 'name: a'], '2:3 the name "a" is already used in line 1'],
+    [['name: a, count: 2', 'name: a-2, output: x.png'], 'the name "a-2" is already used in line 1'],
     [
       ['output: a/Fox.png', 'output: A/fOX.png'],
-      '2:36 the output "A/fOX.png" is that of line 1 too ("a/Fox.png")',
+      '2:36 the output "A/fOX.png" is already used in line 1 ("a/Fox.png")',
     ],
-    [['output: "caf\u00e9.png"', 'output: "cafe\u0301.png"'], 'is that of line 1 too'],
-    [['name: fox', 'name: b, output: fox.png'], 'the output "fox.png" is that of line 1 too'],
-    [['name: b, output: fox.webp', 'name: fox'], 'the output "fox.{ext}" is that of line 1 too'],
+    [['output: "caf\u00e9.png"', 'output: "cafe\u0301.png"'], 'is already used in line 1'],
+    [['name: fox', 'name: b, output: fox.png'], 'the output "fox.png" is already used in line 1'],
+    [['name: b, output: fox.webp', 'name: fox'], 'the output "fox.{ext}" is already used in line 1'],
     [
       ['name: a, output: x.png', 'name: b, output: x.png/y.png'],
-      'lies in "x.png", which is the file of line 1',
+      'is inside "x.png", but line 1 writes a file of that name',
     ],
     [['name: a, output: shots.yaml'], 'is the manifest itself'],
     [['name: a, output: Shots.lock.json'], 'is the lock file'],
-    [['name: a, count: 9000', 'name: b, count: 9000'], 'makes more than 10000 runs'],
+    [['name: a, count: 9000', 'name: b, count: 9000'], 'the manifest has more than 10000 runs'],
   ])('%j is refused', async (texts, problem) => {
     const problems = await problemsOf(rows(...texts))
     expect(problems.join('\n')).toContain(problem)
@@ -338,7 +354,7 @@ describe('names and outputs', () => {
     ])
     expect(await outline(rows('name: a, output: alias/a.png'), { folder })).toEqual(['a → alias/a.png'])
     expect(await problemsOf(rows('output: alias/a.png', 'output: real/a.png'), { folder })).toEqual([
-      expect.stringContaining('that of line 1 too'),
+      expect.stringContaining('already used in line 1'),
     ])
   })
 })
@@ -392,7 +408,7 @@ describe('reference images', () => {
     writeFileSync(join(folder, 'refs/a.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('x')]))
     const [changed] = await entriesOf(text, { folder })
     expect(identityOf('acme/x', changed?.meaning)).not.toBe(identityOf('acme/x', entry.meaning))
-    await expect(inputToSend(entry)).rejects.toThrow('has changed while the batch was at work')
+    await expect(inputToSend(entry)).rejects.toThrow('changed while the batch was running')
   })
 
   it('that cannot be sent are named where they stand', async () => {
@@ -403,10 +419,10 @@ describe('reference images', () => {
       await problemsOf(`- name: a\n  kind: image\n  prompt: x\n  image_urls: ${list}`, { folder }),
     ).toEqual([
       '4:16 the image text.png is not a PNG, JPEG, WebP, GIF or AVIF image',
-      '4:26 the image none.png cannot be read: ENOENT: no such file or directory',
-      '4:36 the image folder is no file',
+      '4:26 the image none.png cannot be read: no such file',
+      '4:36 the image folder is not a regular file',
       '4:44 an image of a manifest cannot come from standard input',
-      '4:49 the image https:// is no URL',
+      '4:49 the image https:// is not a valid URL',
       '4:61 an image is blank',
     ])
   })
@@ -418,7 +434,7 @@ describe('reference images', () => {
       folder,
     })
     expect(problems).toEqual([
-      expect.stringMatching(/request of \d+ bytes, and a request takes at most 64 MiB/),
+      expect.stringMatching(/request of \d+ bytes, and a request may have at most 64 MiB/),
     ])
   })
 })

@@ -24,7 +24,7 @@ describe('admin, beside a running service', () => {
     expect(account.stderr).toContain('rushes admin key create --account acme')
     const made = await admin('key', 'create', '--account', 'acme', '--name', 'ci')
     expect(made.stdout).toMatch(/^rk_[\w-]{43}\n$/)
-    expect(made.stderr).toMatch(/Key 2 \(ci\) of acme. It is shown this once/)
+    expect(made.stderr).toMatch(/Created key 2 \(ci\) of acme\. The key is shown only once/)
     const key = made.stdout.trimEnd()
     expect(await image(key, '-n', '3')).toMatchObject({
       code: 5,
@@ -89,10 +89,10 @@ describe('admin, beside a running service', () => {
     )
     const now = '2026-01-01T00:00:0'
     expect((await admin('account', 'list')).stdout.replaceAll(/\S+Z/g, 'T')).toBe(
-      '1\tdefault\t10000\tgood\t1\t0\tT\n2\tacme\t4\tgood\t1\t1\tT\n',
+      '1\tdefault\t10000\tactive\t1\t0\tT\n2\tacme\t4\tactive\t1\t1\tT\n',
     )
     expect((await admin('key', 'list', '--account', 'acme')).stdout).toMatch(
-      /^2\tacme\tkey\tgood\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\n$/,
+      /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\n$/,
     )
     expect((await admin('credits', 'list', 'acme')).stdout).toMatch(
       /^3\t-1\tcharge\trun_\w+\t2\t\S+Z\n2\t\+5\tadded\t-\t-\t\S+Z\n$/,
@@ -172,7 +172,7 @@ describe('admin, beside a running service', () => {
       code: 8,
       stdout: 'Account default has a balance of 7, and its entries sum to 10000.\n',
     })
-    expect(found.stderr).toContain('1 sum does not fit')
+    expect(found.stderr).toContain('1 balance does not match the ledger')
     const json = await admin('verify', '--json')
     expect(json.code).toBe(8)
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [expect.any(String)] })
@@ -186,24 +186,27 @@ describe('admin, wrongly used', () => {
     [['account', 'create', 'two\nlines'], /not a valid name for an account/],
     [['account', 'create', ' x'], /not a valid name for an account/],
     [['account', 'create', ''], /not a valid name for an account/],
-    [['account', 'create', 'x', '--balance', '-1'], /--balance -1: must be a whole number from 0/],
-    [['account', 'create', 'x', '--balance', '1.5'], /--balance 1.5/],
+    [['account', 'create', 'x', '--balance', '-1'], /--balance: "-1" is not a whole number from 0/],
+    [['account', 'create', 'x', '--balance', '1.5'], /--balance: "1\.5"/],
     [['account', 'ban', 'nobody'], /Account nobody does not exist[\s\S]*Accounts: default\./],
     [['key', 'create'], /--account is missing/],
     [['key', 'create', '--account', 'nobody'], /Account nobody does not exist/],
-    [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota many/],
+    [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota: "many"/],
     [['key', 'create', '--account', 'default', '--allow-ip', '10.0.0.0/33'], /--allow-ip "10\.0\.0\.0\/33"/],
-    [['key', 'create', '--account', 'default', '--expires', 'soon'], /--expires: "soon" is no duration/],
-    [['key', 'create', '--account', 'default', '--expires', '0'], /expired at once/],
+    [
+      ['key', 'create', '--account', 'default', '--expires', 'soon'],
+      /--expires: "soon" is not a valid duration/,
+    ],
+    [['key', 'create', '--account', 'default', '--expires', '0'], /would expire immediately/],
     [['key', 'disable', '7'], /Key 7 does not exist/],
-    [['key', 'set', 'first'], /Nothing is to be set/],
-    [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /none stands alone/],
+    [['key', 'set', 'first'], /Nothing to change/],
+    [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /none cannot be combined/],
     [['key', 'list', '--account', 'nobody'], /Account nobody does not exist/],
     [['credits', 'add', 'nobody', '5'], /Account nobody does not exist/],
-    [['credits', 'add', 'default', 'much'], /credits much: must be a whole number/],
-    [['credits', 'add', 'default', '0'], /Nothing is to be added/],
+    [['credits', 'add', 'default', 'much'], /<n>: "much" is not a whole number/],
+    [['credits', 'add', 'default', '0'], /number of credits is 0/],
     [['credits', 'list', 'nobody'], /Account nobody does not exist/],
-    [['verify', '--local'], /neither --local nor --base-url/],
+    [['verify', '--local'], /cannot be used with --local or --base-url/],
   ])('%s is exit 2 and changes nothing', async (words, says) => {
     const { service, admin } = await createAdmin()
     const before = (await admin('account', 'list')).stdout + (await admin('key', 'list')).stdout

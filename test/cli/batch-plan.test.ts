@@ -48,8 +48,8 @@ describe('--check', () => {
     const { run, bare, all, service } = await createPlan()
     expect(await bare('--check')).toMatchObject({
       code: 10,
-      stdout: 'make\tfox\tfox.{ext}\tmissing\nmake\then\ticons/hen.png\tmissing\n',
-      stderr: '2 runs: 2 to make; at least 4 requests\n',
+      stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
+      stderr: '2 runs: 2 to create; at least 4 requests\n',
     })
     expect(existsSync(join(service.home, 'state'))).toBe(false)
     expect((await run()).code).toBe(0)
@@ -57,32 +57,36 @@ describe('--check', () => {
     service.requests.length = 0
     expect(await bare('--check')).toMatchObject({
       code: 0,
-      stdout: 'current\tfox\tfox.png\t\ncurrent\then\ticons/hen.png\t\n',
-      stderr: '2 runs: 2 current\n',
+      stdout: 'up_to_date\tfox\tfox.png\t\nup_to_date\then\ticons/hen.png\t\n',
+      stderr: '2 runs: 2 up to date\n',
     })
     expect(all()).toEqual(before)
     expect(service.requests).toEqual([])
   })
 
   it.each<[string, (place: Awaited<ReturnType<typeof createPlan>>) => unknown, RegExp]>([
-    ['another prompt', ({ write }) => write(MANIFEST.replace('a fox', 'a red fox')), /^make\tfox\t/m],
+    ['another prompt', ({ write }) => write(MANIFEST.replace('a fox', 'a red fox')), /^create\tfox\t/m],
     [
       'another parameter',
       ({ write }) => write(MANIFEST.replace('a fox', 'a fox\n    quality: high')),
-      /^make\tfox\t/m,
+      /^create\tfox\t/m,
     ],
     [
       'another model',
       ({ write }) => write(MANIFEST.replace('preview-image', 'other')),
-      /^make\tfox\t.*\nmake\then\t/m,
+      /^create\tfox\t.*\ncreate\then\t/m,
     ],
-    ['a further row', ({ write }) => write(`${MANIFEST}  - { name: cow, prompt: a cow }\n`), /^make\tcow\t/m],
-    ['a file that is gone', ({ path }) => rmSync(path('fox.png')), /^fetch\tfox\t/m],
-    ['a file that was changed', ({ path }) => writeFileSync(path('fox.png'), 'mine'), /^refuse\tfox\t/m],
+    [
+      'a further row',
+      ({ write }) => write(`${MANIFEST}  - { name: cow, prompt: a cow }\n`),
+      /^create\tcow\t/m,
+    ],
+    ['a file that is gone', ({ path }) => rmSync(path('fox.png')), /^download\tfox\t/m],
+    ['a file that was changed', ({ path }) => writeFileSync(path('fox.png'), 'mine'), /^conflict\tfox\t/m],
     [
       'a lock file that is gone',
       ({ path }) => rmSync(path('shots.lock.json')),
-      /^refuse\tfox\t.*\nrefuse\then\t/m,
+      /^conflict\tfox\t.*\nconflict\then\t/m,
     ],
   ])('notices %s', async (_, change, says) => {
     const place = await createPlan()
@@ -131,10 +135,10 @@ describe('--check', () => {
       .split('\n')
       .map((line) => JSON.parse(line))
     expect(lines).toEqual([
-      expect.objectContaining({ name: 'fox', action: 'current', reason: null, file: 'fox.png', line: 4 }),
+      expect.objectContaining({ name: 'fox', action: 'up_to_date', reason: null, file: 'fox.png', line: 4 }),
       expect.objectContaining({
         name: 'hen',
-        action: 'make',
+        action: 'create',
         reason: 'missing',
         file: 'icons/hen.png',
         line: 6,
@@ -142,11 +146,11 @@ describe('--check', () => {
       {
         summary: {
           total: 2,
-          current: 1,
-          make: 1,
-          fetch: 0,
+          up_to_date: 1,
+          create: 1,
+          download: 0,
           unconfirmed: 0,
-          refuse: 0,
+          conflict: 0,
           skip: 0,
           requests: 2,
           least_ms: null,
@@ -177,7 +181,9 @@ describe('--dry-run', () => {
     place.write(MANIFEST + rows)
     const { code, stderr } = await place.bare('--dry-run')
     expect(code).toBe(0)
-    expect(stderr).toBe('32 runs: 32 to make; at least 64 requests, at least 30 s by the limit\n')
+    expect(stderr).toBe(
+      '32 runs: 32 to create; at least 64 requests, at least 30 s because of the rate limit\n',
+    )
     expect(readdirSync(place.folder)).toEqual(['shots.yaml'])
     expect(existsSync(join(place.service.home, 'state'))).toBe(false)
   })
@@ -190,7 +196,7 @@ describe('--dry-run', () => {
     expect(Number(seconds)).toBeLessThan(10)
     // Another address is another service.
     expect(await said('--base-url', 'https://elsewhere.example')).toBe(
-      '2 runs: 2 to make; at least 4 requests\n',
+      '2 runs: 2 to create; at least 4 requests\n',
     )
     const summary = JSON.parse(
       (await place.bare('--dry-run', '--json')).stdout.trimEnd().split('\n').at(-1) ?? '',
@@ -202,7 +208,7 @@ describe('--dry-run', () => {
     const place = await createPlan()
     expect(await place.bare('--dry-run', '--max-runs', '1')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('would create 2 runs, and --max-runs allows 1'),
+      stderr: expect.stringContaining('would create 2 runs, but --max-runs allows 1'),
     })
     writeFileSync(place.path('fox.png'), 'mine')
     expect(await place.bare('--dry-run')).toMatchObject({
@@ -215,10 +221,12 @@ describe('--dry-run', () => {
   it('would make anew with --force what is current, and send again what is unconfirmed when told to', async () => {
     const place = await createPlan()
     await place.run()
-    expect((await place.bare('--dry-run', '--force')).stderr).toContain('2 to make')
+    expect((await place.bare('--dry-run', '--force')).stderr).toContain('2 to create')
     place.write(MANIFEST.replace('a fox', 'a red fox'))
     await place.losing()
-    expect((await place.bare('--dry-run')).stderr).toContain('1 current, 1 unconfirmed')
-    expect((await place.bare('--dry-run', '--resubmit-unconfirmed')).stderr).toContain('1 current, 1 to make')
+    expect((await place.bare('--dry-run')).stderr).toContain('1 up to date, 1 unconfirmed')
+    expect((await place.bare('--dry-run', '--resubmit-unconfirmed')).stderr).toContain(
+      '1 up to date, 1 to create',
+    )
   })
 })

@@ -1,7 +1,8 @@
 /** `rushes batch`, carried out against the service: what is made, what is remembered, what is said. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { batchCommandLine } from '../../src/cli/batch/command-line.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
@@ -58,7 +59,7 @@ describe('a batch', () => {
         .map((path) => path.replace(/^.*\//, ''))
         .sort(),
     ).toEqual(['fox.png', 'hen.png', 'owl-2.png', 'owl.png'])
-    expect(stderr).toMatch(/^4 runs: 4 made \(\d+ s\)$/m)
+    expect(stderr).toMatch(/^4 runs: 4 created \(\d+ s\)$/m)
     expect(batch.files()).toEqual(['hen.png', 'icons/fox.png', 'owl-2.png', 'owl.png'])
     expect(Object.keys(batch.lock())).toEqual(['fox', 'hen', 'owl', 'owl-2'])
     expect(batch.lock().fox).toMatchObject({
@@ -86,7 +87,7 @@ describe('a batch', () => {
     rmSync(join(batch.folder, 'icons'), { recursive: true })
     const { code, stderr } = await batch.run()
     expect({ code, posts: batch.posts() }).toEqual({ code: 0, posts: 2 })
-    expect(stderr).toMatch(/2 runs: 1 fetched, 1 current/)
+    expect(stderr).toMatch(/2 runs: 1 downloaded, 1 up to date/)
     expect(batch.files()).toEqual(['hen.png', 'icons/fox.png'])
   })
 
@@ -150,13 +151,13 @@ describe('a batch', () => {
     expect(objects[2]).toEqual({
       summary: {
         total: 2,
-        current: 0,
-        made: 2,
-        fetched: 0,
+        up_to_date: 0,
+        created: 2,
+        downloaded: 0,
         failed: 0,
         unconfirmed: 0,
-        unfinished: 0,
-        unbegun: 0,
+        still_running: 0,
+        not_started: 0,
         skipped: 0,
         elapsed_ms: expect.any(Number),
       },
@@ -195,7 +196,7 @@ describe('when things go wrong', () => {
     })
     const { code, stderr } = await batch.run([], { fetch })
     expect({ code, sent: requests.length }).toEqual({ code: 5, sent: 1 })
-    expect(stderr).toMatch(/3 runs: 1 failed, 2 not begun/)
+    expect(stderr).toMatch(/3 runs: 1 failed, 2 not started/)
     expect(batch.lock()).toEqual({})
   })
 
@@ -238,7 +239,7 @@ describe('when things go wrong', () => {
     })
     const { code, stderr } = await batch.run()
     expect({ code, posts: batch.posts() }).toEqual({ code: 13, posts: 2 })
-    expect(stderr).toMatch(/error: fox \(line 1\): Its last create may have made a run/)
+    expect(stderr).toMatch(/error: fox \(line 1, ~[0-9a-f]+\): The outcome of its last create is unknown/)
     expect(await batch.run(['--resubmit-unconfirmed'])).toMatchObject({ code: 0 })
     expect(batch.posts()).toBe(3)
   })
@@ -279,8 +280,8 @@ describe('when things go wrong', () => {
     }
     const { code, stderr } = await batch.run([], { fetch, interrupts })
     expect(code).toBe(130)
-    expect(stderr).toMatch(/nothing is paid twice: rushes batch/)
-    expect(stderr).toMatch(/2 runs: 2 going on/)
+    expect(stderr).toMatch(/To continue without paying twice: rushes batch \S+shots\.json$/m)
+    expect(stderr).toMatch(/2 runs: 2 still running/)
     batch.service.service.startRendering()
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect(batch.posts()).toBe(2)
@@ -329,7 +330,7 @@ describe('in GitHub Actions', () => {
     const [annotation, ...more] = lines(stderr).filter((line) => line.startsWith('::'))
     expect(more).toEqual([])
     expect(annotation).toMatch(/^::error file=.*shots\.json,line=1,title=hen::.*50%25 no%3A hens%2C/)
-    expect(readFileSync(summary, 'utf8')).toMatch(/2 runs: 1 made, 1 failed\.\n\n\| run \| result \|/)
+    expect(readFileSync(summary, 'utf8')).toMatch(/2 runs: 1 created, 1 failed\.\n\n\| row \| result \|/)
   })
 })
 
@@ -364,7 +365,7 @@ describe('an account that says no in the middle', () => {
     const { batch, ran } = await createRefused(act, terms)
     expect(ran.code).toBe(code)
     expect(ran.stderr).toMatch(says)
-    expect(ran.stderr).toMatch(/5 runs: 2 made, [1-3] failed(, [1-2] not begun)?/)
+    expect(ran.stderr).toMatch(/5 runs: 2 created, [1-3] failed(, [1-2] not started)?/)
     expect(batch.files()).toHaveLength(2)
     // Those that were unanswered together with the refused one, and none after it.
     expect(batch.posts()).toBeLessThanOrEqual(5)
@@ -459,7 +460,7 @@ describe('a signal during the download of a row', () => {
     const { code, stderr } = await batch.run([], { fetch, interrupts })
     expect(code).toBe(130)
     expect(stderr).toContain('rushes batch')
-    expect(stderr).toContain('1 run: 1 going on')
+    expect(stderr).toContain('1 run: 1 still running')
     expect(stderr).not.toContain('failed')
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect(batch.posts()).toBe(1)
@@ -485,5 +486,139 @@ describe('a signal while a create is unanswered', () => {
     expect(code).toBe(130)
     expect(stderr).toContain('a run may exist and cost money')
     expect(batch.lock().fox.pending.state).toBe('unconfirmed')
+  })
+})
+
+describe('a batch whose claim is lost', () => {
+  const rows = Array.from({ length: 12 }, (_, at) => ({ name: `row-${at}`, prompt: `number ${at}` }))
+
+  it.each([
+    ['removed', undefined, /shots\.lock\.json\.claim was removed/],
+    ['taken over by another batch', '{"token":"x"}', /Another batch took over this manifest/],
+  ])(
+    'because it was %s creates nothing more, and leaves the lock file to the other',
+    async (_, text, says) => {
+      const batch = await createBatch(rows)
+      const claim = join(batch.folder, '.shots.lock.json.claim')
+      let creates = 0
+      const fetch: Fetch = async (request) => {
+        const response = await batch.service.counting(request)
+        if (request.method === 'POST' && ++creates === 2) {
+          if (text === undefined) rmSync(claim)
+          else writeFileSync(claim, text)
+        }
+        return response
+      }
+      const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
+      expect(code).toBe(12)
+      expect(stderr).toMatch(says)
+      expect(stderr.match(/error:/g)).toHaveLength(1)
+      // Those that were unanswered together with the second one.
+      expect(batch.posts()).toBeLessThanOrEqual(5)
+      // Its answer came later, and the lock file belongs to the other batch by then.
+      expect(batch.lock()['row-1'].pending.state).toBe('unconfirmed')
+      expect(existsSync(claim)).toBe(text !== undefined)
+    },
+  )
+})
+
+describe('the command that continues a batch', () => {
+  const globals = { local: false }
+  it.each<[string, Parameters<typeof batchCommandLine>]>([
+    ['rushes batch shots.yaml', [globals, { word: 'shots.yaml', flags: {} }]],
+    ['rushes batch --local -', [{ local: true }, { word: '-', flags: {} }]],
+    [
+      "rushes batch --profile 'a b' --base-url https://x.example -- '-shots.yaml'",
+      [
+        { ...globals, profile: 'a b', baseUrl: 'https://x.example' },
+        { word: '-shots.yaml', flags: {} },
+      ],
+    ],
+    [
+      "rushes batch --only 'a/*' --only b --max-runs 5 --concurrency 2 --timeout 5m --fail-fast --allow-outside --overwrite 'my shots.yaml'",
+      [
+        globals,
+        {
+          word: 'my shots.yaml',
+          flags: {
+            only: ['a/*', 'b'],
+            maxRuns: '5',
+            concurrency: '2',
+            timeout: '5m',
+            failFast: true,
+            allowOutside: true,
+            overwrite: true,
+            force: true,
+            resubmitUnconfirmed: true,
+          },
+        },
+      ],
+    ],
+  ])('%s', (line, [flags, words]) => {
+    expect(batchCommandLine(flags, words)).toBe(line)
+  })
+})
+
+describe('many rows', () => {
+  const rows = [{ name: 'shot', prompt: 'a fox', count: 40 }]
+
+  it('are a few lines after Ctrl-C, without a warning of Node', async () => {
+    const warnings: string[] = []
+    const listen = (warning: Error) => warnings.push(warning.message)
+    process.on('warning', listen)
+    onTestFinished(() => void process.off('warning', listen))
+    const batch = await createBatch(rows, { rendering: false })
+    const interrupts = createInterrupts()
+    let polls = 0
+    const fetch: Fetch = (request) => {
+      if (request.method === 'GET' && ++polls === 60) interrupts.interrupt('SIGINT')
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run(['--only', 'shot*'], { fetch, interrupts })
+    expect(code).toBe(130)
+    const said = lines(stderr).filter((line) => !/^run shot/.test(line))
+    expect(said).toEqual([
+      expect.stringMatching(/^40 runs: 40 still running \(/),
+      'error: Interrupted. Created runs continue on the service.',
+      `  To continue without paying twice: rushes batch --only 'shot*' ${batch.manifest}`,
+    ])
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(warnings).toEqual([])
+  })
+
+  it('with the same error print it once, with the names of the others', async () => {
+    const batch = await createBatch(rows)
+    const { fetch } = scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no' } } })
+    const { code, stderr } = await batch.run([], { fetch })
+    expect(code).toBe(3)
+    expect(lines(stderr).filter((line) => line.startsWith('error:'))).toEqual([
+      expect.stringMatching(/^error: shot(-\d+)? \(line 1\): /),
+      // In the order in which they failed.
+      expect.stringMatching(
+        /^error: 39 more rows with the same error: (shot(-\d+)?(, )?){10} and 29 more\.$/,
+      ),
+    ])
+    expect(stderr).toMatch(/^40 runs: 40 failed \(/m)
+  })
+})
+
+describe('a service that answers every create with an error', () => {
+  const rows = Array.from({ length: 40 }, (_, at) => ({ name: `row-${at}`, prompt: `number ${at}` }))
+
+  it.each([
+    ['500', { status: 500, body: 'oops' }, 13],
+    ['400 model_not_found', { status: 400, body: { error: { code: 'model_not_found', message: 'no' } } }, 3],
+  ])('%s gets a handful of creates, also when it begins in the middle', async (_, answer, exit) => {
+    const batch = await createBatch(rows)
+    let creates = 0
+    const fetch: Fetch = (request) => {
+      if (request.method !== 'POST' || ++creates <= 2) return batch.service.counting(request)
+      return scripted(answer).fetch(request)
+    }
+    const { code, stderr } = await batch.run([], { fetch })
+    expect(code).toBe(exit)
+    // Two were accepted; four may be unanswered at once.
+    expect(creates).toBeLessThanOrEqual(2 + 4)
+    expect(stderr).toMatch(/40 runs: 2 created, /)
   })
 })

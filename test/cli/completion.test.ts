@@ -189,8 +189,13 @@ describe('runs', () => {
     ['no models of the other kind', ['run', 'video', '--model', ''], []],
   ])('%s', async (_, words, values) => expect(await valuesOf(words, known())).toEqual(values))
 
-  it('keys of unconfirmed rows', async () => {
-    expect(await valuesOf(['forget', ''], known())).toEqual([expect.stringMatching(/^~[0-9a-f]{4,}$/)])
+  it.each(['forget', 'show'])('of every address, and keys of unconfirmed rows, for %s', async (command) => {
+    expect(await valuesOf([command, ''], known())).toEqual([
+      'elsewhere',
+      expect.stringMatching(/^~[0-9a-f]{4,}$/),
+      'run_going',
+      'run_old',
+    ])
   })
 
   it('are described in one printable line', async () => {

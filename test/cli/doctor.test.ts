@@ -6,7 +6,7 @@ import { clockFinding } from '../../src/cli/doctor/check-network.js'
 import { checkProxy } from '../../src/cli/doctor/check-settings.js'
 import { diskFinding } from '../../src/cli/doctor/check-state.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { type CliService, createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { temporaryFolder } from '../support/service.js'
 
 interface Line {
@@ -50,6 +50,8 @@ const WELL = {
   connection: 'ok',
   clock: 'ok',
   key: 'ok',
+  'video model': 'ok',
+  'image model': 'ok',
   state: 'ok',
   journal: 'ok',
 }
@@ -71,7 +73,7 @@ describe('doctor', () => {
     expect(code).toBe(2)
     expect(stdout).toMatch(/^ok {6}version {7}rushes \d/)
     expect(stdout).toMatch(
-      /^trouble address {7}Not set: the service address\.\n {22}Set the address: --base-url/m,
+      /^failed {2}address {7}Not set: the service address\.\n {22}Set the address with --base-url/m,
     )
     expect(stdout).toMatch(/^- {7}key {11}not checked: no address$/m)
   })
@@ -79,7 +81,7 @@ describe('doctor', () => {
   it.each<[string, number, string]>([
     ['a wrong key', 401, 'invalid_api_key'],
     ['an account that is not let in', 403, 'ip_not_allowed'],
-  ])('%s is trouble with the key', async (_, status, code) => {
+  ])('%s fails the check of the key', async (_, status, code) => {
     const service = await createCliService()
     const fetch: Fetch = (request) =>
       request.url.pathname.startsWith('/api')
@@ -87,7 +89,7 @@ describe('doctor', () => {
         : service.fetch(request)
     const found = await examined(service, { fetch })
     expect(found.code).toBe(status === 401 ? 4 : 5)
-    expect(found.statuses).toEqual({ ...WELL, key: 'trouble' })
+    expect(found.statuses).toEqual({ ...WELL, key: 'failed' })
   })
 
   it('no key is exit 4, and nothing of one is ever shown', async () => {
@@ -105,7 +107,7 @@ describe('doctor', () => {
     const { code, statuses, lines } = await examined(service, { fetch })
     expect({ code, statuses }).toEqual({
       code: 9,
-      statuses: { ...WELL, connection: 'trouble', clock: 'skipped', key: 'skipped' },
+      statuses: { ...WELL, connection: 'failed', clock: 'skipped', key: 'skipped' },
     })
     expect(lines.find(({ check }) => check === 'connection')?.advice).toMatch(/rushes serve/)
   })
@@ -121,23 +123,23 @@ describe('doctor', () => {
     const { code, lines } = await examined(service)
     expect(code).toBe(13)
     expect(lines.find(({ check }) => check === 'unconfirmed')).toMatchObject({
-      status: 'trouble',
+      status: 'failed',
       message: expect.stringMatching(/^~[0-9a-f]{4} \(rushes\/preview-image\)$/),
-      advice: expect.stringMatching(/rushes forget ~[0-9a-f]{4}$/),
+      advice: expect.stringMatching(/rushes forget ~[0-9a-f]{4}`\.$/),
     })
   })
 
-  it('reports a damaged journal and leaves it where it is; says what was set aside', async () => {
+  it('reports a damaged journal and leaves it where it is; names the quarantined file', async () => {
     const service = await createCliService()
     const state = join(service.home, 'state')
     mkdirSync(state, { mode: 0o700 })
     writeFileSync(join(state, 'journal.db'), 'no database at all'.repeat(500))
-    expect(await examined(service)).toMatchObject({ code: 8, statuses: { journal: 'trouble' } })
+    expect(await examined(service)).toMatchObject({ code: 8, statuses: { journal: 'failed' } })
     expect(readdirSync(state).filter((name) => name.includes('damaged'))).toEqual([])
     await service.run(['run', 'image', 'a fox'])
     expect(await examined(service)).toMatchObject({
       code: 0,
-      statuses: { journal: 'ok', 'set aside': 'warning' },
+      statuses: { journal: 'ok', quarantine: 'warning' },
     })
   })
 
@@ -147,20 +149,63 @@ describe('doctor', () => {
     const database = new Database(join(service.home, 'state', 'journal.db'))
     database.exec('PRAGMA user_version = 99')
     database.close()
-    expect(await examined(service)).toMatchObject({ code: 2, statuses: { journal: 'trouble' } })
+    expect(await examined(service)).toMatchObject({ code: 2, statuses: { journal: 'failed' } })
   })
 
-  it('says that the config file cannot be read, and goes on with this machine', async () => {
+  it('says that the config file cannot be read, and still checks this machine', async () => {
     const home = temporaryFolder()
     mkdirSync(join(home, 'config'))
     writeFileSync(join(home, 'config', 'config.json'), '{ not json')
     const { code, stdout } = await runCli(['doctor', '--json'], { home, env: SET })
     expect(code).toBe(2)
     expect(statusesOf(stdout)).toMatchObject({
-      config: 'trouble',
+      config: 'failed',
       address: 'skipped',
       key: 'skipped',
       state: 'ok',
+    })
+  })
+})
+
+describe('the models', () => {
+  const lineOf = (stdout: string, wanted: string) => linesOf(stdout).find(({ check }) => check === wanted)
+
+  it('that are not set are named with the ways to set them, and are no failure', async () => {
+    const service = await createCliService()
+    const { code, lines } = await examined(service, { env: { RUSHES_IMAGE_MODEL: '' } })
+    expect(code).toBe(0)
+    expect(lines.find(({ check }) => check === 'image model')).toEqual({
+      check: 'image model',
+      status: 'warning',
+      message: 'not set',
+      advice:
+        'Set RUSHES_IMAGE_MODEL or run `rushes config set models.image <provider/name>`; or add --model to each `rushes run image`.\nThe local service (`rushes serve`, --local) has rushes/preview-image.',
+    })
+    expect(lines.find(({ check }) => check === 'video model')).toMatchObject({
+      message: 'rushes/preview-video',
+    })
+  })
+
+  it('of another form than provider/name fail the check', async () => {
+    const service = await createCliService()
+    const { code, statuses } = await examined(service, { env: { RUSHES_VIDEO_MODEL: 'cinema' } })
+    expect({ code, statuses }).toEqual({ code: 2, statuses: { ...WELL, 'video model': 'failed' } })
+  })
+
+  it('are those of the local service with --local', async () => {
+    const { stdout } = await runCli(['doctor', '--local', '--json'], { env: SET })
+    expect(lineOf(stdout, 'image model')).toMatchObject({ status: 'ok', message: 'rushes/preview-image' })
+  })
+})
+
+describe('an address that includes the path of the API', () => {
+  it('is a warning with the address to use, once', async () => {
+    const service = await createCliService()
+    const { stderr, lines } = await examined(service, { env: { RUSHES_BASE_URL: `${LOOPBACK_URL}/api/v1` } })
+    expect(stderr).toBe('')
+    expect(lines.find(({ check }) => check === 'address')).toMatchObject({
+      status: 'warning',
+      advice: `The service address ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}`,
     })
   })
 })
@@ -171,8 +216,8 @@ describe('the clock', () => {
     [-2_000, 'ok'],
     [31_000, 'warning'],
     [-299_000, 'warning'],
-    [300_000, 'trouble'],
-    [-86_400_000, 'trouble'],
+    [300_000, 'failed'],
+    [-86_400_000, 'failed'],
     [Number.NaN, 'skipped'],
   ])('%i ms apart is %s', (skewMs, status) => {
     expect(clockFinding(skewMs).status).toBe(status)
@@ -188,7 +233,7 @@ describe('the disk', () => {
   it.each([
     [5 * 1024 ** 3, 'ok'],
     [500 * 1024 ** 2, 'warning'],
-    [50 * 1024 ** 2, 'trouble'],
+    [50 * 1024 ** 2, 'failed'],
   ])('with %i bytes free is %s', (bytes, status) => {
     expect(diskFinding('disk', bytes, '.').status).toBe(status)
   })
@@ -201,11 +246,30 @@ describe('the proxy', () => {
     [
       'https://a.example',
       { https_proxy: 'http://p.example:1', NO_PROXY: 'b.example' },
-      'p.example:1, but not for b.example',
+      'p.example:1, except for b.example',
     ],
-    ['http://127.0.0.1:1', { HTTP_PROXY: 'http://p.example:1' }, 'none: loopback never goes through one'],
-    ['https://a.example', { HTTPS_PROXY: ':nonsense' }, 'the address of the proxy is no address'],
+    ['http://127.0.0.1:1', { HTTP_PROXY: 'http://p.example:1' }, 'none: loopback addresses never use one'],
+    [
+      'https://a.example',
+      { HTTPS_PROXY: ':nonsense' },
+      'HTTPS_PROXY is not a valid proxy URL: host, port or user name cannot be read.',
+    ],
   ])('%s with %j: %s', (url, env, message) => {
     expect(checkProxy(new URL(url), env).finding.message).toBe(message)
+  })
+
+  it('that is invalid fails its check, and the others continue', async () => {
+    const service = await createCliService()
+    const env = { RUSHES_BASE_URL: 'https://api.example', HTTPS_PROXY: 'http://user:se%cret@p.example' }
+    const { code, lines, statuses } = await examined(service, { env })
+    expect({ code, statuses }).toEqual({
+      code: 2,
+      statuses: {
+        ...WELL,
+        proxy: 'trouble',
+        ...{ dns: 'skipped', connection: 'skipped', clock: 'skipped', key: 'skipped' },
+      },
+    })
+    expect(JSON.stringify(lines)).not.toContain('cret')
   })
 })

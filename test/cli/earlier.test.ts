@@ -42,7 +42,7 @@ describe('wait --last and --all', () => {
     ).toEqual([ids[0], ids[1]])
     const none = await service.run(['wait', '--all'])
     expect(none).toMatchObject({ code: 0, stdout: '' })
-    expect(none.stderr).toMatch(/No run is unfinished/)
+    expect(none.stderr).toMatch(/No unfinished runs/)
   })
 
   it('--all names what is unconfirmed and leaves it', async () => {
@@ -50,7 +50,7 @@ describe('wait --last and --all', () => {
     await runCli(RUN, { fetch: scripted({ status: 500 }).fetch, home, env: SET })
     const { code, stderr } = await runCli(['wait', '--all'], { home, env: SET })
     expect(code).toBe(0)
-    expect(stderr).toMatch(/warning: ~[0-9a-f]{4} \(acme\/still-1, \S+\), is unconfirmed: a run may exist/)
+    expect(stderr).toMatch(/warning: ~[0-9a-f]{4} \(acme\/still-1, \S+\) is unconfirmed: a run may exist/)
     expect(rowsOf(home)).toHaveLength(1)
   })
 
@@ -186,7 +186,7 @@ describe('--reuse', () => {
       stdout: `${folder}/fox.png\n`,
       posts: 1,
     })
-    expect(stderr).toContain(`run ${id} made the same before`)
+    expect(stderr).toContain(`Reusing ${id}: same model and input, no charge.`)
     expect(rowsOf(service.home)).toHaveLength(1)
   })
 
@@ -214,7 +214,7 @@ describe('--reuse', () => {
       },
     })
     expect(code).toBe(0)
-    expect(stderr).toMatch(/has run run_\w+ no more/)
+    expect(stderr).toMatch(/no longer has run_\w+/)
     expect(posts(service)).toBe(2)
   })
 
@@ -261,8 +261,8 @@ describe('-i run:<id>', () => {
   })
 
   it.each([
-    ['a run that was not created here', 'run:run_nobody', /no run of that id was created here/],
-    ['an output that is not there', 'run:ID#2', /that run has 1 outputs/],
+    ['a run that was not created here', 'run:run_nobody', /this run was not created on this machine/],
+    ['an output that is not there', 'run:ID#2', /this run has 1 output, counted from 1/],
     ['an output numbered 0', 'run:ID#0', /counted from 1/],
   ])('%s is exit 2, and nothing is created', async (_, source, message) => {
     const service = await createCliService()

@@ -159,7 +159,7 @@ describe('a signal', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)('%s during a wait ends with %d and says how to pick the run up', async (name, exit) => {
+  ] as const)('%s during a wait ends with %d and says how to resume', async (name, exit) => {
     const interrupts = createInterrupts()
     const fetch = scripted({ status: 201, body: { id: 'run_7' } }, { status: 200, body: { status: 'going' } })
     const { code, stderr } = await runCli(['run', 'image', 'fox'], {
@@ -171,8 +171,9 @@ describe('a signal', () => {
       },
     })
     expect(code).toBe(exit)
-    expect(stderr).toContain('run run_7: Interrupted; the run goes on.')
-    expect(stderr).toContain('rushes wait run_7')
+    expect(stderr).toContain(
+      'error: Interrupted. run_7 is still running.\n  Resume with: rushes wait run_7\n',
+    )
   })
 
   it('waits for the answer to a create, so that the id is known', async () => {
@@ -189,7 +190,7 @@ describe('a signal', () => {
       },
     })
     expect(code).toBe(130)
-    expect(stderr).toContain('Waiting up to 10 s')
+    expect(stderr).toContain('Waiting up to 10 s for the response')
     expect(stderr).toContain('rushes wait run_7')
   })
 
@@ -228,8 +229,29 @@ describe('a signal', () => {
     expect(code).toBe(130)
     const created = requests.filter((method) => method === 'POST').length
     expect(created).toBeLessThanOrEqual(5)
-    for (let run = 1; run <= created; run++) expect(stderr).toContain(`rushes wait run_${run}`)
+    const ids = Array.from({ length: created }, (_, at) => `run_${at + 1}`)
+    expect(stderr).toContain(`Interrupted. ${created} runs are still running.`)
+    expect(stderr).toContain(`Resume with: rushes wait ${ids.join(' ')}\n`)
     expect(stderr).toContain(`${9 - created} of 9 runs were not created.`)
+  })
+
+  it('is told in a few lines, however many runs there are', async () => {
+    const interrupts = createInterrupts()
+    let requests = 0
+    const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '200', '--quiet'], {
+      env: SET,
+      interrupts,
+      fetch: async ({ method }) => {
+        requests++
+        if (requests === 60) interrupts.interrupt('SIGINT')
+        const body = method === 'POST' ? { id: `run_${requests}` } : { status: 'going' }
+        return scripted({ status: method === 'POST' ? 201 : 200, body }).fetch({} as never)
+      },
+    })
+    expect(code).toBe(130)
+    expect(stderr).toMatch(
+      /^error: Interrupted\. (\d\d) runs are still running\.\n {2}Resume with: rushes wait --all\. Their ids: rushes list\n$/,
+    )
   })
 
   it('is told once where creates wait for the limit, and those were not begun', async () => {

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Fetch } from '../../src/host/http.js'
 import { type CliService, createCliService, type Ran, runCli } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { type FaultyFetch, withFaults } from '../support/faults.js'
@@ -46,7 +47,7 @@ describe('a create', () => {
     expect(ran.code).toBe(13)
     expect(ran.stdout).toBe('')
     expect(ran.stderr).toContain('A run may exist and cost money')
-    expect(ran.stderr).toContain('Do not simply send it again')
+    expect(ran.stderr).toContain('Do not send it again before you have looked')
     expect(ran.fetch.seen.map(({ place }) => place)).toEqual(['create'])
     expect(ran.fetch.reached('create')).toBe(runs)
     expect(readdirSync(ran.folder)).toEqual([])
@@ -57,7 +58,7 @@ describe('a create', () => {
     async (kind) => {
       const { code, stderr, fetch } = await tried([`create:nonsense:${kind}`])
       expect(code).toBe(13)
-      expect(stderr).toContain('accepted the run (201), but its answer holds no id')
+      expect(stderr).toContain('accepted the run (201), but the response contains no run id')
       expect(stderr).toContain(
         { html: 'Please sign in', text: 'OK', empty: '(empty)', list: '[]', object: '"ok"' }[kind],
       )
@@ -71,6 +72,27 @@ describe('a create', () => {
       const ran = await tried([fault])
       expect({ code: ran.code, stdout: ran.stdout }).toEqual({ code: 0, stdout: `${ran.folder}/fox.png\n` })
       expect(ran.fetch.reached('create')).toBe(1)
+    },
+  )
+
+  it.each(['create:reset:60', 'create:truncate:60', 'create:stall:60'])(
+    '%s: the id that arrived in the torn body is kept, and the run is followed',
+    async (fault) => {
+      const service = await createCliService({ engine: createInstantEngine({ bytes: PICTURE }) })
+      const faulty = withFaults(service.fetch, [fault], service.clock)
+      const fetch: Fetch = async (request) => {
+        const response = await faulty(request)
+        return { ...response, header: (name) => (name === 'location' ? undefined : response.header(name)) }
+      }
+      const { code, stdout } = await service.run(['run', 'image', 'a fox'], { fetch })
+      expect(code).toBe(0)
+      expect(stdout).toMatch(/^http:\S+\n$/)
+      const listed = await service.run(['list', '--json'])
+      expect(JSON.parse(listed.stdout)).toMatchObject({
+        id: expect.stringMatching(runId),
+        status: 'succeeded',
+      })
+      expect(faulty.reached('create')).toBe(1)
     },
   )
 
@@ -115,7 +137,7 @@ describe('a create', () => {
   it('create:redirect is never followed', async () => {
     const { code, stderr, fetch } = await tried(['create:redirect:/elsewhere'])
     expect({ code, sent: fetch.seen.length }).toEqual({ code: 8, sent: 1 })
-    expect(stderr).toMatch(/redirect \(307 to \/elsewhere\), which is not followed. No run was created/)
+    expect(stderr).toMatch(/redirect \(307 to \/elsewhere\). Redirects are not followed. No run was created/)
   })
 
   it('a first that is lost stops the rest of the command; one that is lost later leaves the others', async () => {
@@ -173,8 +195,8 @@ describe('a wait', () => {
 
   it.each([
     ['status:500', 8, 'answered 500'],
-    ['status:nonsense', 8, 'makes no sense'],
-    ['status:reset', 9, 'could not be reached'],
+    ['status:nonsense', 8, 'sent an invalid response'],
+    ['status:reset', 9, 'Could not reach'],
     ['status:429', 7, 'answered 429'],
   ])('%s: %d after two minutes and six tries, and how to pick the run up', async (fault, exit, words) => {
     const { code, stderr, tookMs } = await tried([fault])
@@ -206,7 +228,7 @@ describe('a wait', () => {
     const { code, stderr, tookMs } = await tried(['run:never'], ['--timeout', '5m'])
     expect(code).toBe(11)
     expect(Math.floor(tookMs / 60_000)).toBe(5)
-    expect(stderr).toMatch(/the run goes on/)
+    expect(stderr).toMatch(/run_\w+ is still running after/)
     expect(stderr).toMatch(/rushes wait .*run_\w+/)
   })
 

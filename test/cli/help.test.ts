@@ -1,16 +1,21 @@
 /** The topics of `rushes help`, and what is said to a word that is nearly right. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands/index.js'
+import { commandWord } from '../../src/cli/flags/globals.js'
 import { agents } from '../../src/cli/help/agents.js'
+import { EXAMPLES } from '../../src/cli/help/examples.js'
 import { EXIT_MEANINGS } from '../../src/cli/help/exit-codes.js'
+import { fullName } from '../../src/cli/help/find-command.js'
 import { SCRIPTING } from '../../src/cli/help/scripting.js'
 import { TOPICS } from '../../src/cli/help/topics.js'
 import { createProgram } from '../../src/cli/program.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
-import { runCli } from '../support/cli.js'
+import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
 import { withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -102,68 +107,158 @@ describe('scripting and agents', () => {
   })
 })
 
+/** The command and all below it, with their names. */
+const commandsUnder = (command: Command): readonly Command[] => [
+  command,
+  ...command.commands.flatMap(commandsUnder),
+]
+
+async function everyCommand(): Promise<readonly Command[]> {
+  const program = await createProgram(undefined, { run: async () => {}, print: () => {} })
+  const loaded = await Promise.all(
+    COMMANDS.map(async ({ name }) => {
+      const { commands } = await createProgram(name, { run: async () => {}, print: () => {} })
+      return commands.filter((command) => command.name() === name).flatMap(commandsUnder)
+    }),
+  )
+  return [program, ...program.commands.filter((command) => command.name() === 'help'), ...loaded.flat()]
+}
+
+/** The `rushes` of a pipe or a substitution, without redirections. */
+const commandLines = (line: string): readonly string[] =>
+  line
+    .split(/ \| |<\(|\)$/)
+    .map((part) => part.replace(/ [<>] .*$/, ''))
+    .filter((part) => part.startsWith('rushes '))
+
+const wordsOf = (line: string): readonly string[] =>
+  [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
+
+async function parseErrors(lines: readonly string[]): Promise<readonly string[]> {
+  const wrong: string[] = []
+  for (const line of lines) {
+    const words = wordsOf(line).slice(1)
+    const program = await createProgram(commandWord(words), { run: async () => {}, print: () => {} })
+    await program.parseAsync([...words], { from: 'user' }).catch((error: Error) => {
+      wrong.push(`${line}: ${error.message}`)
+    })
+  }
+  return wrong
+}
+
 describe('every example', () => {
-  /** Without the parts of a pipe that are others'. */
   const linesOf = (text: string): readonly string[] =>
     text
       .split('\n')
       .filter((line) => /^( {2})?rushes (run|wait|list|status)/.test(line))
-      .flatMap((line) => line.trim().split(/ {2,}/)[0]?.split(' | ') ?? [])
-      .filter((line) => line.startsWith('rushes '))
+      .flatMap((line) => commandLines(line.trim().split(/ {2,}/)[0] ?? ''))
 
   const inText = (text: string): readonly string[] =>
     [...text.matchAll(/`(rushes [a-z][^`]*)`/g)].map(([, line = '']) => line)
 
-  const wordsOf = (line: string): readonly string[] =>
-    [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
-
-  const plainText = async () => [await help(), await help('help', 'scripting'), agents()]
-
-  it('can be parsed', async () => {
-    const texts = await plainText()
+  it('of a topic can be parsed', async () => {
+    const texts = [await help('help', 'scripting'), agents()]
     const lines = [...texts.flatMap(linesOf), ...inText(agents())]
-      // What stands for a command, or for the rest of one.
+      // A placeholder for a command, or for the rest of one.
       .filter((line) => !/<command>|\.\.\. --no-wait|^rushes (config|login)$|^rushes help/.test(line))
     expect(lines.length).toBeGreaterThan(20)
-    const wrong: string[] = []
-    for (const line of lines) {
-      const words = wordsOf(line).slice(1)
-      const program = await createProgram(words[0], { run: async () => {}, print: () => {} })
-      await program.parseAsync([...words], { from: 'user' }).catch((error: Error) => {
-        wrong.push(`${line}: ${error.message}`)
-      })
+    expect(await parseErrors(lines)).toEqual([])
+  })
+
+  it('of a command can be parsed and fits a terminal; every command has two', async () => {
+    const few: string[] = []
+    for (const command of await everyCommand()) {
+      const name = fullName(command)
+      const lines = (EXAMPLES[name] ?? []).flatMap(([line]) => commandLines(line))
+      if (lines.filter((line) => line.startsWith(name)).length < 2) few.push(name)
+      expect(await parseErrors(lines)).toEqual([])
+      const [, shown = ''] = command.helpInformation().split('\nExamples:\n')
+      expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([])
     }
-    expect(wrong).toEqual([])
+    expect(few).toEqual([])
+  })
+})
+
+describe('the sections of help', () => {
+  const ORDER = [
+    'Usage:',
+    'Arguments:',
+    'Which runs:',
+    'Model options:',
+    'Run options:',
+    'Result options:',
+    'Options:',
+    'Commands:',
+    'Help topics (rushes help <topic>):',
+    'Global options:',
+    'Examples:',
+  ]
+
+  it('are in one order for every command', async () => {
+    for (const command of await everyCommand()) {
+      const titles: readonly string[] = command.helpInformation().match(/^\S[^\n]*:(?=$| )/gm) ?? []
+      expect(titles).toEqual(ORDER.filter((title) => titles.includes(title)))
+      expect(titles).toEqual(expect.arrayContaining(['Usage:', 'Global options:', 'Examples:']))
+    }
   })
 })
 
 describe('help of commands', () => {
-  it.each([['run'], ['list']])('%s is what --help prints', async (name) => {
-    expect(await help('help', name)).toBe(await help(name, '--help'))
-  })
+  it.each([['run'], ['run image'], ['config set'], ['admin account create'], ['list'], ['help']])(
+    '%s is what --help prints',
+    async (line) => {
+      const words = line.split(' ')
+      const text = await help('help', ...words)
+      expect(text).toBe(await help(...words, '--help'))
+      expect(text).toMatch(new RegExp(`^Usage: rushes ${line}[ \\n]`))
+    },
+  )
 
   it('by itself is the help of the program', async () => {
     expect(await help('help')).toBe(await help('--help'))
+  })
+
+  it('also comes after the name of a group', async () => {
+    expect(await help('config', 'help', 'set')).toBe(await help('config', 'set', '--help'))
+    expect(await help('config', 'help')).toBe(await help('config', '--help'))
+  })
+
+  it.each([
+    [['whoami', '--help']],
+    [['whoami', '-h']],
+    [['help', 'whoami']],
+    [['--json', 'whoami', '--help']],
+    [['run', 'whoami', '--help']],
+    [['help', 'run', 'whoami']],
+    [['help', 'exit-codes', 'whoami']],
+  ])('%j is an error that names what there is', async (words) => {
+    const { code, stdout, stderr } = await runCli(words)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/whoami|takes no further words/)
+    expect(stderr).not.toContain('""')
   })
 })
 
 describe('a word that is nearly right', () => {
   it.each<readonly [readonly string[], RegExp]>([
-    [['rnu'], /did you mean run\?/i],
-    [['run', 'vidoe'], /did you mean video\?/i],
-    [['help', 'exit-code'], /no help about "exit-code"; the nearest is exit-codes/],
-    [['help', 'lst'], /the nearest is list/],
-    [['run', 'image', 'x', '--qualty', 'high'], /did you mean --quality\?/i],
-    [['--josn', 'list'], /did you mean --json\?/i],
+    [['rnu'], /Unknown command "rnu"\. Did you mean `run`\?/],
+    [['run', 'vidoe'], /Unknown command "rushes run vidoe"\. Did you mean `video`\?/],
+    [['help', 'exit-code'], /Unknown command or topic "exit-code"\. Did you mean `exit-codes`\?/],
+    [['help', 'lst'], /Did you mean `list`\?/],
+    [['run', 'image', 'x', '--qualty', 'high'], /Did you mean --quality\?/],
+    [['run', 'image', 'x', '--ratio', '1:1'], /Unknown flag --ratio\. Did you mean --aspect-ratio\?/],
+    [['run', 'image', 'x', '--aspect=1:1'], /Unknown flag --aspect\. Did you mean --aspect-ratio\?/],
+    [['run', 'image', 'x', '--images', 'a.png'], /Did you mean --image-url\?/],
+    [['--josn', 'list'], /Did you mean --json\?/],
     [['run', 'image', 'x', '--quality', 'hihg'], /nearest: high/],
     [['run', 'video', 'x', '--aspect-ratio', '16x9'], /nearest: 16:9/],
-    [['list', '--kind', 'imge'], /nearest: image/],
-    [['serve', '--log-level', 'wran'], /nearest: warn/],
+    [['list', '--kind', 'imge'], /Did you mean `image`\?/],
+    [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean `warn`\?/],
     [['serve', '--fault', 'creat:429'], /nearest: create/],
-    [['models', 'imag'], /the nearest is image/],
-    [['config', 'get', 'baseurl'], /the nearest is baseUrl/],
-    [['config', 'gte', 'baseUrl'], /did you mean get\?/i],
-    [['completion', 'bsh'], /nearest: bash/],
+    [['models', 'imag'], /Did you mean `image`\?/],
+    [['config', 'get', 'baseurl'], /Unknown setting "baseurl"\. Did you mean `baseUrl`\?/],
+    [['config', 'gte', 'baseUrl'], /Did you mean `get`\?/],
+    [['completion', 'bsh'], /Did you mean `bash`\?/],
   ])('%j: %s', async (words, said) => {
     const { code, stdout, stderr } = await runCli(words, {
       env: { RUSHES_IMAGE_MODEL: 'a/b', RUSHES_VIDEO_MODEL: 'a/b' },
@@ -175,11 +270,73 @@ describe('a word that is nearly right', () => {
   it('names nothing where nothing is near', async () => {
     const { code, stderr } = await runCli(['help', 'xylophone'])
     expect(code).toBe(2)
-    expect(stderr).not.toContain('nearest')
+    expect(stderr).not.toContain('Did you mean')
+  })
+})
+
+describe('a line that does not parse', () => {
+  it.each<readonly [readonly string[], string]>([
+    [
+      ['run', 'video', 'x', '--quality', 'high'],
+      '--quality is a flag of `rushes run image`; `rushes run video` does not have it.\n  See `rushes run video --help`.',
+    ],
+    [
+      ['run', 'image', 'x', '--duration', '5'],
+      '--duration is a flag of `rushes run video`; `rushes run image` does not have it.\n  See `rushes run image --help`.',
+    ],
+    [
+      ['run', 'model', 'a/b', '--quality=high'],
+      '--quality is a flag of `rushes run image`; `rushes run model` does not have it.\n  See `rushes run model --help`.',
+    ],
+    [
+      ['run', 'image', '--x-ray'],
+      'Unknown flag --x-ray.\n  If it is the start of the prompt, write it after --. See `rushes run image --help`.',
+    ],
+    [['status', '--foo'], 'Unknown flag --foo.\n  See `rushes status --help`.'],
+    [
+      ['run', 'image', '--api-key', 'x'],
+      'Unknown flag --api-key. The API key cannot be given as a flag: it would show in `ps` and in the shell history.\n' +
+        '  Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
+    ],
+    [
+      ['config', 'set', 'timeout'],
+      'Missing argument <value>.\n  Usage: `rushes config set <key> <value>`. See `rushes config set --help`.',
+    ],
+    [
+      ['config', 'set', 'timeout', '5', 'm'],
+      'Too many arguments.\n  Usage: `rushes config set <key> <value>`. See `rushes config set --help`.',
+    ],
+    [
+      ['run', 'image', 'x', '--model'],
+      '--model <provider/name>: the value is missing.\n  See `rushes run image --help`.',
+    ],
+    [
+      ['config'],
+      '`rushes config` needs a subcommand: list, get, set, unset or path.\n  See `rushes config --help`.',
+    ],
+    [['completion', 'powershell'], 'Unknown shell "powershell". Use bash, zsh or fish.'],
+  ])('%j', async (words, said) => {
+    expect(await runCli(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${said}\n` })
   })
 })
 
 describe('a profile that is not in the config file', () => {
+  it('ends commands that need no setting too', async () => {
+    const { code, stdout, stderr } = await runCli(['list', '--profile', 'nope'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('It has no profiles yet.')
+  })
+
+  it('is created by config set and by login', async () => {
+    const service = await createCliService()
+    const run = (...words: string[]) =>
+      service.run(words, { env: { RUSHES_API_KEY: '' }, stdin: service.apiKey })
+    expect(await run('login', '--profile', 'one', '--base-url', LOOPBACK_URL)).toMatchObject({ code: 0 })
+    expect(await run('config', 'set', 'timeout', '5m', '--profile', 'two')).toMatchObject({ code: 0 })
+    expect(await run('config', 'get', 'baseUrl', '--profile', 'one')).toMatchObject({ code: 0 })
+    expect(await run('config', 'unset', 'timeout', '--profile', 'three')).toMatchObject({ code: 2 })
+  })
+
   it.each<readonly [readonly string[]]>([[['status', 'run_1']], [['config', 'get', 'baseUrl']]])(
     '%j names the nearest',
     async (words) => {
@@ -187,8 +344,13 @@ describe('a profile that is not in the config file', () => {
       await runCli(['config', 'set', 'timeout', '5m', '--profile', 'staging'], { home })
       const { code, stderr } = await runCli([...words, '--profile', 'stagng'], { home })
       expect(code).toBe(2)
-      expect(stderr).toContain('The config file has no profile "stagng"; the nearest is staging.')
+      expect(stderr).toBe(
+        'error: The config file has no profile "stagng". Did you mean `staging`?\n' +
+          '  Its profiles: staging. Create one with `rushes login --profile <name>` or `rushes config set <key> <value> --profile <name>`.\n',
+      )
       expect((await runCli([...words, '--profile', 'staging'], { home })).stderr).not.toContain('no profile')
+      const byVariable = await runCli(words, { home, env: { RUSHES_PROFILE: 'stagng' } })
+      expect(byVariable).toMatchObject({ code: 2, stderr })
     },
   )
 })
@@ -208,7 +370,7 @@ it('a status that no run has is no error, and the nearest is named', async () =>
   expect(await list('queud')).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: 'No run has the status queud; the nearest is queued.\n',
+    stderr: 'No runs have the status "queud". Did you mean "queued"?\n',
   })
   expect(await list('processing')).toMatchObject({ code: 0, stdout: '', stderr: '' })
   expect((await list('queued')).stderr).toBe('')
@@ -222,5 +384,5 @@ it('--only that means no run names the nearest', async () => {
   )
   const { code, stderr } = await runCli(['batch', join(folder, 'shots.json'), '--check', '--only', 'fix'])
   expect(code).toBe(2)
-  expect(stderr).toContain('no run of the manifest has such a name or output; the nearest is fox.')
+  expect(stderr).toContain('--only fix does not match the name or output of any run. Did you mean fox?')
 })

@@ -25,7 +25,7 @@ import {
 } from '../support/malformed.js'
 
 /** Of those that look for the same fault, one. */
-const ALIKE = ['.', ' ', '--json', '~/x', 'constructor', '{ext}', 'w'.repeat(70_000), '\u2066x\u2069']
+const ALIKE = ['.', ' ', '--json', '~/x', 'constructor', '{ext}', 'w'.repeat(70_000)]
 const HOSTILE = [...ODD_STRINGS.filter((text) => !ALIKE.includes(text)), 'm'.repeat(2 ** 20)]
 const named = (text: string): string =>
   text.length > 60 ? `${text.slice(0, 8)}… of ${text.length}` : JSON.stringify(text)
@@ -197,7 +197,7 @@ function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
 
 describe('a command to be pasted', () => {
   const shown = (stderr: string): readonly string[] =>
-    [...stderr.matchAll(/(?:Pick it up|Fetch its outputs) with: (rushes [^\n]*)/g)].map(
+    [...stderr.matchAll(/(?:Resume|Download its outputs) with: (rushes [^\n]*)/g)].map(
       ([, command = '']) => command,
     )
 
@@ -257,6 +257,30 @@ describe('a run of a hostile name, met again', () => {
       const fetched = await play({ ...GOOD, terminal: false }, ['wait', '--last', '-d', '--sidecar'])
       expect(complaintsOf({ ...fetched, rows: [] }, 'wait -d --sidecar')).toEqual([])
       expect(fetched.files.size).toBe(4)
+    })
+  })
+})
+
+describe('an id with an override', () => {
+  const id = 'a\u202eb\u2069c'
+
+  it('is shown without it, kept with it, and asked for with it', async () => {
+    await inSandbox(async (play) => {
+      const answers = { ...GOOD, creates: [answer(201, { ...CREATED, id })], terminal: false }
+      expect((await play(answers, COMMANDS['run --no-wait'])).ran.stdout).toBe('abc\n')
+      const listed = await play({ ...GOOD, terminal: false }, ['list', '--json'])
+      expect(listed.ran.stdout).toContain(String.raw`a\u202eb\u2069c`)
+      expect(JSON.parse(listed.ran.stdout).id).toBe(id)
+      for (const words of [
+        ['status', id],
+        ['wait', '--last'],
+      ]) {
+        const { ran, exchanges } = await play({ ...GOOD, terminal: true }, words)
+        expect(ran.code).toBe(0)
+        expect(exchanges.map(({ request }) => new URL(String(request.url)).pathname)).toContain(
+          '/api/v1/runs/a%E2%80%AEb%E2%81%A9c',
+        )
+      }
     })
   })
 })

@@ -1,11 +1,13 @@
 /** What `run` leaves in the journal, whatever becomes of the create. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
+import { openStateJournal } from '../../src/cli/context/state.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { rowsOf, stateBytes, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
@@ -198,7 +200,7 @@ describe('a state folder', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^http/)
     expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
-    expect(stderr.match(/it is kept within this one/g)).toHaveLength(1)
+    expect(stderr.match(/applies to this process alone/g)).toHaveLength(1)
   })
 
   it.each(['journal.db', 'limits.db'])(
@@ -266,6 +268,127 @@ describe('a state folder', () => {
     expect(stderr.match(/is damaged/g)).toHaveLength(1)
     expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'going' }])
     expect((await service.run(['wait', '--all'])).code).toBe(0)
+  })
+
+  const statePath = (home: string, name: string) => join(home, 'state', name)
+  const removed = (home: string) => {
+    for (const name of readdirSync(join(home, 'state')))
+      if (name.startsWith('journal.db')) rmSync(statePath(home, name))
+  }
+
+  it.each<[string, (home: string) => void, string]>([
+    ['removed', removed, 'was removed while this command was running'],
+    ['emptied', (home) => truncateSync(statePath(home, 'journal.db'), 0), 'is damaged'],
+    [
+      'overwritten',
+      (home) => writeFileSync(statePath(home, 'journal.db'), 'not a database '.repeat(5_000)),
+      'is damaged',
+    ],
+  ])(
+    'whose journal is %s while a create is on its way keeps the run in a new one',
+    async (_, damage, words) => {
+      const service = await createCliService()
+      await service.run([...RUN, '--no-wait'])
+      const fetch: Fetch = (request) => {
+        if (request.method === 'POST') damage(service.home)
+        return service.fetch(request)
+      }
+      const { code, stdout, stderr } = await service.run([...RUN, '--no-wait'], { fetch })
+      expect(code).toBe(0)
+      expect(stderr.match(/warning: The journal/g)).toHaveLength(1)
+      expect(stderr).toContain(words)
+      expect(rowsOf(service.home)).toMatchObject([
+        { id: stdout.trim(), phase: 'going', input: { prompt: 'a fox' } },
+      ])
+    },
+  )
+
+  it.each(['run', 'wait'])(
+    'whose journal is removed while %s waits keeps the run, its end and its files in a new one',
+    async (command) => {
+      const service = await createCliService()
+      const folder = temporaryFolder()
+      const created = command === 'wait' ? (await service.run([...RUN, '--no-wait'])).stdout.trim() : ''
+      let hasRemoved = false
+      const fetch: Fetch = async (request) => {
+        const response = await service.fetch(request)
+        if (request.method === 'GET' && !hasRemoved) {
+          hasRemoved = true
+          removed(service.home)
+        }
+        return response
+      }
+      const words = command === 'wait' ? ['wait', created] : RUN
+      const { code, stdout, stderr } = await service.run([...words, '-o', `${folder}/fox.png`], { fetch })
+      expect({ code, stdout }).toEqual({ code: 0, stdout: `${folder}/fox.png\n` })
+      expect(stderr.match(/was removed while this command was running/g)).toHaveLength(1)
+      expect(rowsOf(service.home)).toMatchObject([{ phase: 'succeeded', input: { prompt: 'a fox' } }])
+      const [row] = rowsOf(service.home)
+      expect(withJournal(service.home, (journal) => row && journal.filesOf(row))).toMatchObject([
+        { path: `${folder}/fox.png` },
+      ])
+    },
+  )
+
+  it('whose journal is removed after the last write of a command has its runs again when the command ends', () => {
+    const home = temporaryFolder()
+    const warnings: string[] = []
+    const warn = (message: string) => void warnings.push(message)
+    const journal = openStateJournal({ folder: join(home, 'state'), clock: createManualClock(), warn })
+    const intent = { address: 'local', profile: 'default', kind: 'image', model: 'acme/still-1', input: {} }
+    journal.accept(journal.intend(intent), 'r1')
+    removed(home)
+    journal.close()
+    expect(rowsOf(home)).toMatchObject([{ id: 'r1' }])
+    expect(warnings).toEqual([expect.stringContaining('was removed while this command was running')])
+  })
+
+  it('whose journal is removed with its folder, where no new one can be written, is said when the command ends', () => {
+    const home = temporaryFolder()
+    const warnings: string[] = []
+    const warn = (message: string) => void warnings.push(message)
+    const folder = join(home, 'state')
+    const journal = openStateJournal({ folder, clock: createManualClock(), warn })
+    journal.find('local', 'r1')
+    journal.intend({ address: 'local', profile: 'default', kind: 'image', model: 'acme/still-1', input: {} })
+    rmSync(folder, { recursive: true })
+    writeFileSync(folder, '')
+    journal.close()
+    expect(warnings.at(-1)).toMatch(
+      /^Cannot write the journal .*journal\.db: .*\. Keep the ids that were printed\.$/,
+    )
+  })
+
+  it.each<[string, (path: string) => void]>([
+    ['is empty', (path) => truncateSync(path, 0)],
+    ['has one byte', (path) => writeFileSync(path, 'x')],
+    ['has lost its last 1,000 bytes', (path) => truncateSync(path, statSync(path).size - 1_000)],
+  ])('whose journal %s is said once, and the file is kept', async (_, damage) => {
+    const service = await createCliService()
+    await service.run([...RUN, '-n', '3', '--no-wait'])
+    const path = statePath(service.home, 'journal.db')
+    damage(path)
+    const bytes = readFileSync(path)
+    const { code, stdout, stderr } = await service.run(['list'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    const [, kept = ''] =
+      /^warning: The journal .* is damaged\. It was renamed to (.*)\. A new journal was created; earlier runs are not in it\.$/m.exec(
+        stderr,
+      ) ?? []
+    expect(readFileSync(kept)).toEqual(bytes)
+    expect((await service.run(['list'])).stderr).toBe('')
+  })
+
+  it('whose journal has the log of another database beside it says so, and keeps all runs', async () => {
+    const service = await createCliService()
+    await service.run([...RUN, '--no-wait'])
+    writeFileSync(statePath(service.home, 'journal.db-wal'), 'a log of something else')
+    const { code, stderr } = await service.run(['list'])
+    expect(code).toBe(0)
+    expect(stderr).toMatch(
+      /^warning: .*journal\.db-wal does not belong to the journal\. It was renamed to .*\n$/,
+    )
+    expect(rowsOf(service.home)).toHaveLength(1)
   })
 
   it('whose ledger is damaged loses nothing by it', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { formatAgo } from '../../src/cli/terminal/list-table.js'
 import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
-import { rowsOf } from '../support/journal.js'
+import { addRow, rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const RUN = ['run', 'image', 'a fox', '--no-wait']
@@ -25,6 +25,7 @@ describe('list', () => {
       'rushes/preview-video',
       expect.stringMatching(/^2026-01-01T00:01:.*Z$/),
       'two lines and a [31mcolour',
+      'http://127.0.0.1:1',
     ])
     expect(image?.slice(0, 4)).toEqual([
       rowsOf(service.home)[1]?.id,
@@ -38,7 +39,7 @@ describe('list', () => {
     const home = temporaryFolder()
     await runCli(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch, home, env: SET })
     expect((await runCli(['list'], { home })).stdout).toMatch(
-      /^~[0-9a-f]{4}\tunconfirmed\timage\tacme\/still-1\t\S+\ta fox\n$/,
+      /^~[0-9a-f]{4}\tunconfirmed\timage\tacme\/still-1\t\S+\ta fox\thttp:\/\/127\.0\.0\.1:1\n$/,
     )
     const object = JSON.parse((await runCli(['list', '--json', '--status', 'unconfirmed'], { home })).stdout)
     expect(object).toMatchObject({
@@ -56,8 +57,8 @@ describe('list', () => {
     const { stdout } = await service.run(['list'], { tty: { stdout: true, stderr: true } })
     const [header, row, ...more] = stdout.trimEnd().split('\n')
     expect(more).toEqual([])
-    expect(header).toMatch(/^RUN +STATUS +MODEL +CREATED +PROMPT$/)
-    expect(row).toMatch(/^run_\w+ {2}queued {2}rushes\/preview-image {2}(now|\d s ago) +狐+…$/)
+    expect(header).toMatch(/^RUN +STATUS +CREATED +PROMPT$/)
+    expect(row).toMatch(/^run_\w+ {2}queued {2}(now|\d s ago) +狐+…$/)
     expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
   })
 
@@ -68,9 +69,10 @@ describe('list', () => {
       [20, 'RUN STATUS'],
       [40, 'RUN STATUS'],
       [45, 'RUN STATUS PROMPT'],
-      [56, 'RUN STATUS CREATED PROMPT'],
-      [80, 'RUN STATUS MODEL CREATED PROMPT'],
-      [100, 'RUN STATUS KIND MODEL CREATED PROMPT'],
+      [56, 'RUN STATUS PROMPT'],
+      [80, 'RUN STATUS CREATED PROMPT'],
+      [100, 'RUN STATUS MODEL CREATED PROMPT'],
+      [120, 'RUN STATUS KIND MODEL CREATED WHERE PROMPT'],
     ] as const) {
       const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns })
       const [header = '', row = ''] = stdout.trimEnd().split('\n')
@@ -79,13 +81,27 @@ describe('list', () => {
     }
   })
 
+  it('shows where runs are in a column when there are several places', async () => {
+    const service = await createCliService()
+    await service.run(RUN)
+    addRow(service.home, { address: 'local', id: 'run_local' })
+    const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns: 90 })
+    const [header = '', ...rows] = stdout.trimEnd().split('\n')
+    expect(header.split(/ +/)).toEqual(['RUN', 'STATUS', 'CREATED', 'WHERE', 'PROMPT'])
+    expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])
+    expect((await service.run(['list', '--here'])).stdout).not.toContain('run_local')
+    expect((await service.run(['list', '--local'])).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
+  })
+
   it('has its ellipsis in ASCII where the locale has no other', async () => {
     const service = await createCliService()
     await service.run(['run', 'image', 'fox '.repeat(80), '--no-wait'])
     const options = { tty: { stdout: true } }
-    expect((await service.run(['list'], { ...options, env: { LC_ALL: 'C' } })).stdout).toMatch(/ fox fo~$/m)
+    expect((await service.run(['list'], { ...options, env: { LC_ALL: 'C' } })).stdout).toMatch(
+      / fox [fox ]*~$/m,
+    )
     expect((await service.run(['list'], { ...options, env: { LANG: 'C.UTF-8' } })).stdout).toMatch(
-      / fox fo…$/m,
+      / fox [fox ]*…$/m,
     )
   })
 
@@ -127,41 +143,6 @@ describe('list', () => {
       expect((await runCli(['list', ...words])).code).toBe(2)
     },
   )
-})
-
-describe('forget', () => {
-  async function withUnconfirmed() {
-    const home = temporaryFolder()
-    await runCli(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch, home, env: SET })
-    return { home, key: rowsOf(home)[0]?.key ?? '' }
-  }
-
-  it.each([(key: string) => key, (key: string) => key.slice(1)])(
-    'drops an unconfirmed row',
-    async (written) => {
-      const { home, key } = await withUnconfirmed()
-      const { code, stdout, stderr } = await runCli(['forget', written(key)], { home })
-      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: `${key} is forgotten.\n` })
-      expect(rowsOf(home)).toEqual([])
-    },
-  )
-
-  it('tries every name, and says it as JSON', async () => {
-    const { home, key } = await withUnconfirmed()
-    const { code, stdout } = await runCli(['forget', '~0000000', key, '--json'], { home })
-    expect({ code, stdout }).toEqual({ code: 2, stdout: `{"forgotten":"${key}"}\n` })
-  })
-
-  it('keeps a run that exists, until the service says that it does not', async () => {
-    const service = await createCliService()
-    await service.run(RUN)
-    const id = rowsOf(service.home)[0]?.id ?? ''
-    expect((await service.run(['forget', id])).code).toBe(2)
-    const { fetch } = scripted({ status: 404, body: { error: { code: 'run_not_found', message: 'no' } } })
-    await service.run(['status', id], { fetch })
-    expect((await service.run(['forget', id])).code).toBe(0)
-    expect(rowsOf(service.home)).toEqual([])
-  })
 })
 
 it.each([

@@ -24,7 +24,7 @@ describe('the model of a kind', () => {
   it('is missed with the ways to set it', () => {
     expect(missingModel('image', (environment, key) => `${environment}, ${key}`)).toEqual({
       code: 'usage',
-      text: 'the identifier of the image model',
+      text: 'the image model',
       hint: 'RUSHES_IMAGE_MODEL, models.image',
     })
   })

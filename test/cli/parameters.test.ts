@@ -95,8 +95,8 @@ describe('a flag', () => {
   })
 
   it('without a value, or with one where it takes none, is a usage error', async () => {
-    expect(await errorOf([...IMAGE, '--seed'])).toMatch(/argument missing/)
-    expect(await errorOf([...IMAGE, '--transparent=yes'])).toMatch(/unknown option/i)
+    expect(await errorOf([...IMAGE, '--seed'])).toMatch(/the value is missing/)
+    expect(await errorOf([...IMAGE, '--transparent=yes'])).toMatch(/--transparent takes no value/)
   })
 })
 
@@ -228,13 +228,13 @@ describe('what is told of it', () => {
   it('by --help', async () => {
     const { stdout } = await runCli(['run', 'image', '--help'], { tty: { stdout: true }, columns: 200 })
     expect(lineOf(stdout, '--seed')).toBe(
-      '--seed <n>  where chance begins: a whole number from 0 to 4294967295',
+      '--seed <n>  Where chance begins: a whole number from 0 to 4294967295',
     )
-    expect(lineOf(stdout, '--guidance')).toBe('--guidance <n>  how closely to follow: a number from 0.5')
-    expect(lineOf(stdout, '--transparent')).toBe('--transparent  without a background')
-    expect(lineOf(stdout, '--no-transparent')).toBe('--no-transparent  turns --transparent off')
-    expect(lineOf(stdout, '--steps')).toBe('--steps <value>  how many steps: 4, 8')
-    expect(lineOf(stdout, '--avoid')).toBe('--avoid <text>  what not to show')
+    expect(lineOf(stdout, '--guidance')).toBe('--guidance <n>  How closely to follow: a number from 0.5')
+    expect(lineOf(stdout, '--transparent')).toBe('--transparent  Without a background')
+    expect(lineOf(stdout, '--no-transparent')).toBe('--no-transparent  Turn --transparent off')
+    expect(lineOf(stdout, '--steps')).toBe('--steps <value>  How many steps: 4, 8')
+    expect(lineOf(stdout, '--avoid')).toBe('--avoid <text>  What not to show')
   })
 
   it('by models, as a table and as JSON Schema', async () => {

@@ -7,7 +7,7 @@ import {
   formatTypicalDuration,
   stillWaitingLine,
 } from '../../src/cli/terminal/progress-lines.js'
-import { rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
+import { addedRows, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import { createCliService } from '../support/cli.js'
 
@@ -23,7 +23,7 @@ const board: Board = {
 
 describe('what is usual', () => {
   it.each([
-    [41_000, 41_400, 'usually 41 s to 42 s'],
+    [41_000, 41_400, 'usually 41–42 s'],
     [40_100, 41_000, 'usually 41 s'],
     [300, 700, 'usually 1 s'],
     [35_000, 70_000, 'usually 35 s to 1 min 10 s'],
@@ -62,6 +62,19 @@ describe('what is usual', () => {
     expect(
       (await service.run(['run', 'video', 'e', '--timeout', '90s'], { fetch: slow.fetch })).stderr,
     ).not.toMatch(/usually/)
+  })
+})
+
+describe('a window that becomes narrower', () => {
+  it.each([
+    ['  a\n  b\n - c', 80, 0],
+    ['', 80, 0],
+    [`  ${'a'.repeat(28)}\n - b`, 30, 0],
+    [`  ${'a'.repeat(29)}\n - b`, 30, 1],
+    [`  ${'狐'.repeat(29)}\n${'b'.repeat(90)}`, 30, 1 + 2],
+    ['abc', 0, 0],
+  ])('%j in %i columns has %i rows more', (text, columns, rows) => {
+    expect(addedRows(text, columns)).toBe(rows)
   })
 })
 
@@ -110,7 +123,7 @@ describe('the line beside the spinner', () => {
   const wide = { ...board, statuses: new Map([['狐'.repeat(30), '狸']]) }
 
   it.each<[string, Board, number, string]>([
-    ['whole', one, 80, 'run_9f16k352rrqtqcnggw31 processing 41 s (usually 35 s to 50 s)'],
+    ['whole', one, 80, 'run_9f16k352rrqtqcnggw31 processing 41 s (usually 35–50 s)'],
     ['without what is usual', one, 60, 'run_9f16k352rrqtqcnggw31 processing 41 s'],
     ['without the id', one, 40, 'processing 41 s'],
     ['cut', one, 14, 'proc… 41 s'],

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { temporaryFolder } from '../support/service.js'
@@ -127,7 +128,9 @@ describe('run against the service', () => {
     expect(code).toBe(11)
     expect(stderr.match(/: processing/g)).toHaveLength(1)
     expect(stderr.match(/^still waiting for 1 of 1 run/gm)).toHaveLength(4)
-    expect(stderr).toContain('Pick it up with: rushes wait run_')
+    expect(stderr).toMatch(
+      /error: (run_\w+) is still running after 5 min 00 s\.\n {2}Resume with: rushes wait \1\n/,
+    )
   })
 
   it('exits 10 with the reason of a run that failed, and prints its object all the same', async () => {
@@ -149,6 +152,75 @@ describe('run against the service', () => {
   })
 })
 
+describe('more than 20 runs', () => {
+  const TERMINAL = { stdin: true, stderr: true }
+  // Without a spinner, which needs a real terminal.
+  const env = { TERM: 'dumb' }
+  const MANY = ['run', 'image', 'fox', '--no-wait', '-n']
+
+  it.each([
+    ['y\n', 0, 21],
+    ['no\n', 2, 0],
+    ['', 2, 0],
+  ])('are created on a terminal after a question: %j', async (stdin, exit, created) => {
+    const service = await createCliService()
+    const { code, stdout, stderr } = await service.run([...MANY, '21'], { stdin, tty: TERMINAL, env })
+    expect({ code, runs: stdout.split('\n').filter(Boolean).length }).toEqual({ code: exit, runs: created })
+    expect(service.requests).toHaveLength(created)
+    expect(stderr).toContain('Create 21 runs of rushes/preview-image? [y/N] ')
+  })
+
+  it.each([
+    ['--yes', ['21', '--yes'], TERMINAL],
+    ['20 runs', ['20'], TERMINAL],
+    ['a pipe', ['21'], { stderr: true }],
+    ['standard error in a file', ['21'], { stdin: true }],
+    ['--json', ['21', '--json'], TERMINAL],
+  ])('are created without a question with %s', async (_, words, tty) => {
+    const service = await createCliService()
+    const { code, stderr } = await service.run([...MANY, ...words], { tty, env })
+    expect(code).toBe(0)
+    expect(stderr).not.toContain('[y/N]')
+    expect(service.requests).toHaveLength(Number(words[0]))
+  })
+
+  it('are not created when Ctrl-C answers', async () => {
+    const service = await createCliService()
+    const interrupts = createInterrupts()
+    interrupts.interrupt('SIGINT')
+    expect((await service.run([...MANY, '21'], { interrupts, tty: TERMINAL, env })).code).toBe(130)
+    expect(service.requests).toHaveLength(0)
+  })
+})
+
+describe('the last line on a terminal', () => {
+  const tty = { stderr: true }
+  // Without a spinner, whose frames would be on standard error too.
+  const env = { TERM: 'dumb' }
+
+  it('says files and seconds', async () => {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    const one = await service.run(['run', 'image', 'fox', '-o', `${folder}/`], { tty, env })
+    expect(one.stderr).toMatch(/\nDone in \d\.\d s: 1 file \(\d+ B\)\n$/)
+    const two = await service.run(['run', 'image', 'fox', '-n', '2', '-o', `${folder}/`], { tty, env })
+    expect(two.stderr).toMatch(/\n2 of 2 runs done in \d\.\d s: 2 files \(\d+ B\)\n$/)
+    const urls = await service.run(['run', 'image', 'fox'], { tty, env })
+    expect(urls.stderr).toMatch(/\nDone in \d\.\d s\n$/)
+  })
+
+  it.each([
+    ['in a pipe', [], {}],
+    ['with --quiet', ['--quiet'], tty],
+    ['with --json', ['--json'], tty],
+    ['with --no-wait', ['--no-wait'], tty],
+  ])('is missing %s', async (_, words, streams) => {
+    const service = await createCliService()
+    const { stderr } = await service.run(['run', 'image', 'fox', ...words], { tty: streams, env })
+    expect(stderr).not.toMatch(/done/i)
+  })
+})
+
 describe('what is wrong is said before anything is sent', () => {
   const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
     [
@@ -161,17 +233,20 @@ describe('what is wrong is said before anything is sent', () => {
       ['--duration', '7', '--aspect-ratio', '16x9', 'fox'],
       /--aspect-ratio.*16:9.*--duration/,
     ],
-    ['no prompt', [], /prompt is missing/],
-    ['a blank prompt', ['  '], /prompt is blank/],
-    ['two prompts', ['fox', '--prompt', 'dog'], /given twice/],
+    ['no prompt', [], /Missing prompt\.\n {2}Example: rushes run video/],
+    ['an empty prompt', ['  '], /prompt is empty/],
+    ['two prompts', ['fox', '--prompt', 'dog'], /More than one prompt was given: the arguments and --prompt/],
     ['two users of standard input', ['-', '-i', '-'], /both read standard input/],
     ['nothing on standard input', ['-'], /gave nothing/],
     ['a reference that is no image', ['fox', '-i', 'package.json'], /not a PNG, JPEG, WebP, GIF or AVIF/],
-    ['a reference that is not there', ['fox', '-i', 'no-such.png'], /cannot be read/],
+    ['a reference that is not there', ['fox', '-i', 'no-such.png'], /no-such\.png: no such file/],
+    ['a reference that is a folder', ['fox', '-i', 'test'], /test is a directory/],
+    ['a prompt file that is not there', ['--prompt-file', 'no.txt'], /no\.txt: no such file/],
+    ['an input that is not there', ['--input', '@no.json'], /no\.json: no such file/],
     ['an input that is no object', ['--input', '[1]'], /not a JSON object/],
-    ['a count that is none', ['fox', '-n', '0'], /--count 0/],
+    ['a count that is none', ['fox', '-n', '0'], /--count: "0"/],
     ['an unknown placeholder', ['fox', '-o', 'x-{nam}.mp4'], /name/],
-    ['a wait limit without a unit', ['fox', '--timeout', '90'], /no duration/],
+    ['a wait limit without a unit', ['fox', '--timeout', '90'], /not a valid duration/],
     ['bytes for a terminal of several runs', ['fox', '-o', '-', '-n', '2'], /one run/],
     ['an unknown flag', ['fox', '--resolutoin', '720p'], /--resolutoin.*--resolution/],
     ['a download without waiting', ['fox', '--no-wait', '-d'], /--no-wait/],
@@ -194,10 +269,10 @@ describe('what is wrong is said before anything is sent', () => {
     const { code, stderr } = await runCli(['run', 'image', 'fox'])
     expect(code).toBe(2)
     expect(stderr).toMatchInlineSnapshot(`
-      "error: Not set: the service address; the identifier of the image model; the API key.
-        Set the address: --base-url <url>, RUSHES_BASE_URL or rushes config set baseUrl <url>. To try without a service: --local.
+      "error: Not set: the service address; the image model; the API key.
+        Set the address with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, add --local.
         Set the model: --model <provider/name>, RUSHES_IMAGE_MODEL or rushes config set models.image <provider/name>. A local service (rushes serve) has rushes/preview-image.
-        Set the key: rushes login, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
+        Set the key with \`rushes login\`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
       "
     `)
   })

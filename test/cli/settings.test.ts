@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
@@ -49,6 +49,53 @@ describe('login', () => {
   })
 })
 
+describe('local as a setting', () => {
+  const LOCAL = 'rushes/preview-image'
+  const modelOf = async (env: Record<string, string>, local?: unknown, flags: readonly string[] = []) => {
+    const home = temporaryFolder()
+    mkdirSync(join(home, 'config'))
+    writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profiles: { default: { local } } }))
+    const { code, stdout, stderr } = await runCli(['run', 'image', 'fox', '--dry-run', ...flags], {
+      home,
+      env: { ...SET, RUSHES_BASE_URL: '', ...env },
+    })
+    return code === 0 ? JSON.parse(stdout).model : `${code}: ${stderr}`
+  }
+  const REMOTE = SET.RUSHES_IMAGE_MODEL
+
+  it.each([
+    ['the variable', { RUSHES_LOCAL: '1' }, undefined, LOCAL],
+    [
+      'the variable, whatever the address',
+      { RUSHES_LOCAL: 'on', RUSHES_BASE_URL: LOOPBACK_URL },
+      undefined,
+      LOCAL,
+    ],
+    ['an empty variable', { RUSHES_LOCAL: '' }, undefined, REMOTE],
+    ['the profile', {}, true, LOCAL],
+    ['the profile, as `config set` writes it', {}, 'on', LOCAL],
+    ['the variable over the profile', { RUSHES_LOCAL: '0' }, true, REMOTE],
+    ['the address of the environment over the profile', { RUSHES_BASE_URL: LOOPBACK_URL }, true, REMOTE],
+  ])('%s', async (_name, env, local, model) => {
+    expect(await modelOf(env, local)).toBe(model)
+  })
+
+  it('gives way to --base-url', async () => {
+    expect(await modelOf({ RUSHES_LOCAL: '1' }, true, ['--base-url', LOOPBACK_URL])).toBe(REMOTE)
+  })
+
+  it('is exit 2 with another value', async () => {
+    expect(await modelOf({ RUSHES_LOCAL: 'maybe' })).toMatch(/^2: .*RUSHES_LOCAL: "maybe"/)
+  })
+
+  it('does not concern commands that have no use for it', async () => {
+    const { code, stderr } = await runCli(['admin', 'account', 'create', 'x'], {
+      env: { ...SET, RUSHES_LOCAL: '1' },
+    })
+    expect([code, stderr]).toEqual([0, ''])
+  })
+})
+
 describe('the key', () => {
   const good = { status: 200, body: { status: 'going' } }
   const authorization = async (env: Record<string, string>) => {
@@ -70,7 +117,9 @@ describe('the key', () => {
       await authorization({ ...command, RUSHES_API_KEY_FILE: file, RUSHES_API_KEY: 'rk_env' }),
     ).toMatchObject({ sent: 'Bearer rk_env' })
     chmodSync(file, 0o644)
-    expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain('can be read by others')
+    expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain(
+      'can be read by other users',
+    )
   })
 
   it.each([
@@ -101,8 +150,8 @@ describe('config', () => {
   it.each([
     [['set', 'apiKey', 'rk_x'], /login/],
     [['set', 'api_key', 'rk_x'], /login/],
-    [['set', 'baseurl', 'x'], /nearest is baseUrl/],
-    [['set', 'timeout', 'soon'], /no duration/],
+    [['set', 'baseurl', 'x'], /Did you mean `baseUrl`/],
+    [['set', 'timeout', 'soon'], /not a valid duration/],
     [['set', 'baseUrl', 'http://example.com'], /plain http/],
     [['set', 'models.video', 'cinema'], /provider/],
   ])('%j is refused', async (argv, message) => {
@@ -148,6 +197,14 @@ describe('help', () => {
     const { code, stderr } = await runCli(argv)
     expect(code).toBe(2)
     expect(stderr).toMatch(message)
+  })
+
+  it('prints the models with a header on a terminal, and as rows in a pipe', async () => {
+    const { stdout } = await runCli(['models', 'image'], { tty: { stdout: true }, columns: 120 })
+    const [header = '', first = ''] = stdout.split('\n')
+    expect(header).toMatch(/^MODEL {2}FLAG +REQUIRED {2}VALUES +DESCRIPTION$/)
+    expect(first.indexOf('--prompt')).toBe(header.indexOf('FLAG'))
+    expect((await runCli(['models', 'image'])).stdout).toMatch(/^image\t--prompt\trequired\ttext\t/)
   })
 
   it('prints the models as JSON Schema', async () => {

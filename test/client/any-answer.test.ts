@@ -8,7 +8,7 @@ import { FAILURE_STATUSES } from '../../src/protocol/run-state.js'
 import { printable, printableJson } from '../../src/protocol/text.js'
 import { createBench, lost, rejection, type Step, unconnected } from './wire.js'
 
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
 const DOCUMENTED: readonly number[] = Object.values(EXIT)
 
 const word = fc.oneof(

@@ -10,6 +10,7 @@ import {
   type Bench,
   type BenchOptions,
   createBench,
+  KEY,
   lost,
   problem,
   rejection,
@@ -140,18 +141,59 @@ describe('edge 3: a 201 that is cut off', () => {
     expect(await sending([step]).result).toEqual({ id: 'r9', body: null })
   })
 
-  it('is unknown without one', async () => {
-    const { error, requests } = await failing([{ status: 201, body: '{"id":', cut: true }])
+  it('is unknown without one, and shows what arrived', async () => {
+    const { error, requests } = await failing([{ status: 201, body: '{"id":"run_', cut: true }])
     expect(error).toMatchObject({ code: 'submission_unknown', exitCode: 13, httpStatus: 201 })
-    expect(error.message).toMatch(mayExist)
+    expect(error.message).toContain('broke off before the run id (the body was cut)')
+    expect(error.message).toMatch(/The run exists and costs money\. Received: \{"id":"run_$/)
     expect(requests).toHaveLength(1)
   })
 
+  it.each([
+    ['in the middle of what follows', '{"id":"r9","sta', undefined],
+    ['right after it', '{"id":"r9"', undefined],
+    ['below an envelope', '{"note":[1,{"id":"x"}],"run":{"state":{"id":"x"},"run_id":"r9","inp', undefined],
+    ['where runIdField says', '{"id":"other","job":{"uuid":"r9"},"x', 'job.uuid'],
+  ])('is accepted by the id that arrived: %s', async (_, body, runIdField) => {
+    const { result, requests } = sending([{ status: 201, body, cut: true }], { runIdField })
+    expect(await result).toEqual({ id: 'r9', body: null })
+    expect(requests).toHaveLength(1)
+  })
+
+  it('is accepted by the id also when the connection ended as if the body were whole', async () => {
+    expect(await sending([{ status: 201, body: '{"id":"r9","sta' }]).result).toEqual({ id: 'r9', body: null })
+  })
+
+  it('is accepted with its body when only the end of the connection was wrong', async () => {
+    const whole = { id: 'r9', status: 'queued' }
+    expect(await sending([{ status: 201, body: whole, cut: true }]).result).toEqual({ id: 'r9', body: whole })
+  })
+
   it('is the same when it is larger than 8 MiB', async () => {
-    const huge = { status: 201, body: Buffer.alloc(MAX_ANSWER_BYTES + 1, 'x') }
-    expect((await failing([huge])).error).toMatchObject({ exitCode: 13, httpStatus: 201 })
-    const named = { ...huge, headers: { location: '/api/v1/runs/r9' } }
+    const huge = (start: string) => ({
+      status: 201,
+      body: Buffer.concat([Buffer.from(start), Buffer.alloc(MAX_ANSWER_BYTES + 1, 'x')]),
+    })
+    expect((await failing([huge('')])).error).toMatchObject({ exitCode: 13, httpStatus: 201 })
+    expect((await sending([huge('{"id":"r8","log":"')]).result).id).toBe('r8')
+    const named = { ...huge(''), headers: { location: '/api/v1/runs/r9' } }
     expect((await sending([named]).result).id).toBe('r9')
+  })
+
+  it('leaves no part of the API key in what is shown', async () => {
+    const body = `{"echo":"Bearer ${KEY.slice(0, -3)}`
+    const { error } = await failing([{ status: 201, body, cut: true }])
+    expect(error.message).toMatch(/Received: \{"echo":"Bearer \[API key\]$/)
+  })
+
+  it('is accepted by the id that arrived before a signal, and otherwise ends with the signal', async () => {
+    const reason = new RushesError('interrupted', 'a signal', { exitCode: EXIT.sigterm })
+    const ends: unknown[] = []
+    for (const body of ['{"id":"r9","sta', '{"sta']) {
+      const created = sending([{ status: 201, body, cut: reason }]).result
+      ends.push(await created.catch((error: unknown) => error))
+    }
+    expect(ends).toEqual([{ id: 'r9', body: null }, reason])
   })
 })
 
@@ -310,7 +352,11 @@ describe('edge 10: a 5xx is never sent again', () => {
 describe('edge 11: a lost answer is never asked for again', () => {
   it.each([
     ['a reset', lost()],
-    ['a timeout', new HttpFailure('nothing moved for 60 s', { sent: true })],
+    ['a timeout', new HttpFailure('no response for 60 s', { sent: true })],
+    [
+      'bytes that are not HTTP',
+      new HttpFailure('the response is not valid HTTP', { sent: true, isInvalidHttp: true }),
+    ],
   ])('%s', async (_, step) => {
     const { error, requests } = await failing([step])
     expect(error).toMatchObject({ code: 'submission_unknown', exitCode: 13, httpStatus: undefined })

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { MAX_ANSWER_BYTES } from '../../src/client/answers.js'
 import { EXIT, RushesError } from '../../src/errors.js'
+import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { FAILURE_STATUSES } from '../../src/protocol/run-state.js'
 import {
@@ -144,6 +145,11 @@ describe('trouble that may pass', () => {
     ['no connection', unconnected(), EXIT.network],
     ['a lost answer', lost(), EXIT.network],
     ['a body that is cut', { ...DONE, cut: true }, EXIT.network],
+    [
+      'bytes that are not HTTP',
+      new HttpFailure('the response is not valid HTTP', { sent: true, isInvalidHttp: true }),
+      EXIT.serviceBroken,
+    ],
     ['500', problem(500, undefined), EXIT.serviceBroken],
     ['503', { status: 503, body: '<h1>busy</h1>' }, EXIT.serviceBroken],
     ['429 RATE_LIMITED', problem(429, 'RATE_LIMITED'), EXIT.rateLimited],
@@ -234,10 +240,10 @@ describe('a redirect', () => {
     expect(requests).toHaveLength(4)
   })
 
-  it('in circles ends after five', async () => {
+  it('without end ends after five', async () => {
     const { error, requests } = await refused([to('')], { forever: true })
     expect(error).toMatchObject({ code: 'bad_response', exitCode: 8 })
-    expect(error.message).toContain('circles')
+    expect(error.message).toContain('more than 5 times')
     expect(requests).toHaveLength(4 * 6)
   })
 })

@@ -76,7 +76,7 @@ describe('one status request', () => {
       return step
     })
     expect(steps.map(({ is }) => is)).toEqual([...Array.from({ length: 5 }, () => 'trouble'), 'gave up'])
-    expect(steps.at(-1)).toMatchObject({ error: { message: 'no. No good answer for two minutes.' } })
+    expect(steps.at(-1)).toMatchObject({ error: { message: 'no. No valid response for two minutes.' } })
   })
 
   it('has full patience again after every good answer', () => {

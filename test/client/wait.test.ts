@@ -175,7 +175,7 @@ describe('patience', () => {
     const { client, clock, atMs } = createBench([step], { forever: true })
     const error = await rejection(clock.runUntil(client.wait('r1')))
     expect(error).toMatchObject({ code, exitCode, runId: 'r1' })
-    expect(String(error)).toContain('No good answer for two minutes')
+    expect(String(error)).toContain('No valid response for two minutes')
     expect(atMs.slice(0, 6)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 23_000])
     expect(atMs.at(-1)).toBe(127_000)
   })
@@ -274,7 +274,7 @@ describe('the wait limit', () => {
     const { client, clock } = createBench([GOING], { forever: true })
     const waited = rejection(client.wait('r1', { timeoutMs }))
     await clock.advance(timeoutMs)
-    expect(await waited).toMatchObject({ message: `The wait limit of ${told} has passed; the run goes on.` })
+    expect(await waited).toMatchObject({ message: `r1 is still running after ${told}.` })
   })
 
   it('is for ever when there is none', async () => {

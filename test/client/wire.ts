@@ -15,8 +15,8 @@ export interface Scripted {
   /** Objects travel as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** The connection dies after the body's bytes. */
-  readonly cut?: boolean
+  /** The connection ends after the body's bytes, or the body fails with this error. */
+  readonly cut?: boolean | Error
 }
 
 /** `hang` never answers; an error is thrown in place of an answer. */
@@ -57,6 +57,7 @@ export function responseOf({ status, body, headers = {}, cut = false }: Scripted
     body: (async function* () {
       const bytes = bytesOf(body)
       if (bytes.byteLength > 0) yield bytes
+      if (cut instanceof Error) throw cut
       if (cut) throw new HttpFailure('the body was cut', { sent: true, code: 'ECONNRESET' })
     })(),
     discard() {},

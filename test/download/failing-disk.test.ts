@@ -59,7 +59,9 @@ it.each([
     open: async () => ({ part, path: 'a.bin' }),
     abandon: async () => false,
   }
-  await expect(transfer(request, session, METER)).rejects.toThrow('could not write a.bin: the disk is full')
+  await expect(transfer(request, session, METER)).rejects.toThrow(
+    'could not write a.bin: no space left on the disk',
+  )
 })
 
 it('finds a part in a folder that cannot be listed', async () => {

@@ -202,21 +202,23 @@ describe('a disk that does not take it', () => {
     const chunks = async function* () {
       for (let number = 0; number < 100; number++) yield Buffer.alloc(65_536)
     }
-    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('fox.png: the disk is full'))
+    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(
+      refused('fox.png: no space left on the disk'),
+    )
     expect(contents(folder)).toEqual([])
     expect(await put(join(folder, 'fox.png'))).toMatchObject({ ok: true })
   })
 
   it('is read-only', async ({ skip }) => {
     const folder = mounted('size=1m,ro') ?? skip()
-    expect(await put(join(folder, 'fox.png'))).toEqual(refused('the file system is read-only'))
-    expect(await put(join(folder, 'new/fox.png'))).toEqual(refused('the file system is read-only'))
+    expect(await put(join(folder, 'fox.png'))).toEqual(refused('read-only file system'))
+    expect(await put(join(folder, 'new/fox.png'))).toEqual(refused('read-only file system'))
   })
 
   it.skipIf(process.getuid?.() === 0)('is a folder of somebody else', async () => {
     const folder = newFolder()
     chmodSync(folder, 0o500)
-    expect(await put(join(folder, 'fox.png'))).toEqual(refused('there is no permission to write there'))
+    expect(await put(join(folder, 'fox.png'))).toEqual(refused('permission denied'))
   })
 
   it.each([
@@ -254,7 +256,7 @@ describe('a disk that does not take it', () => {
       rmSync(folder, { recursive: true })
       yield PNG
     }
-    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('the folder is not there'))
+    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(refused('the directory does not exist'))
     expect(contents(join(folder, '..'))).toEqual([])
   })
 })

@@ -41,14 +41,14 @@ describe.concurrent('an engine', () => {
   })
 
   it.each([
-    [['--engine', 'sound=x'], /--engine sound=x/],
-    [['--engine', 'video='], /--engine video=/],
-    [['--engine', 'video=a', '--engine', 'video=b'], /video twice/],
-    [['--engine-timeout', 'soon'], /no duration/],
+    [['--engine', 'sound=x'], /--engine: "sound=x" does not have the form/],
+    [['--engine', 'video='], /--engine: "video=" does not have the form/],
+    [['--engine', 'video=a', '--engine', 'video=b'], /given twice for video/],
+    [['--engine-timeout', 'soon'], /not a valid duration/],
     [['--model-name', 'video=x'], /<provider>\/<name>/],
-    [['--model-name', 'video=rushes/preview-image'], /cannot be both/],
-    [['--retain', '10s'], /a minute at least/],
-    [['--log-level', 'loud'], /must be one of silent, error/],
+    [['--model-name', 'video=rushes/preview-image'], /used for both models/],
+    [['--retain', '10s'], /the minimum is 1m/],
+    [['--log-level', 'loud'], /Use silent, error/],
   ])('%j is a usage error', async (words, message) => {
     const { code, stdout, stderr } = await rushes(createPlace(), ['serve', '--port', '0', ...words])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -114,7 +114,7 @@ describe.concurrent('the log', () => {
 
   it('does not bury what a person is to read', async () => {
     const person = start(createPlace(), ['serve', '--port', '0'], { stdin: 'ignore' })
-    await person.says('stderr', /Models:/)
+    await person.says('stderr', /shown only once/)
     person.kill('SIGTERM')
     const { stderr } = await person.ended
     expect(stderr).not.toContain('{')

@@ -89,7 +89,7 @@ describe.concurrent('the recipes of docs/faults.md', () => {
 
     const second = await bash(place, recipe('13'))
     expect({ code: second.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
-    expect(second.stderr).toContain('Look into the account')
+    expect(second.stderr).toContain('Check the account')
     expect(second.stderr).not.toContain('fault:')
 
     const looked = recipe('13').replace(' --fault create:lose::1', '')
@@ -101,7 +101,7 @@ describe.concurrent('the recipes of docs/faults.md', () => {
     const place = createPlace()
     const { code, stdout, stderr } = await bash(place, recipe('7'))
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
-    expect(stderr).toContain('The key is in use elsewhere; again in 1 s.')
+    expect(stderr).toContain('The key is in use elsewhere; trying again in 1 s.')
     expect(stderr.match(/^fault: create answered 429 RATE_LIMITED$/gm)).toHaveLength(4)
     expect(filesOf(place)).toEqual(['fox.png'])
   })
@@ -110,7 +110,7 @@ describe.concurrent('the recipes of docs/faults.md', () => {
     const place = createPlace()
     const { code, stdout, stderr } = await bash(place, recipe('12'))
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
-    expect(stderr).toContain('Attempt 2 brought no file')
+    expect(stderr).toContain('Attempt 2 failed')
     expect(stderr.match(/^fault: output answered 410$/gm)).toHaveLength(2)
     expect(filesOf(place)).toEqual(['fox.id', 'fox.png'])
   })

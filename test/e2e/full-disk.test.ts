@@ -24,7 +24,7 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
        rushes download --local "$(rushes list --json | head -1 | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')" -o fox.png`,
     )
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'exit 12\nfox.png\n' })
-    expect(stderr).toMatch(/could not write .*fox\.png: the disk is full/)
+    expect(stderr).toMatch(/could not write .*fox\.png: no space left on the disk/)
     expect(stderr).toMatch(/is paid for.*rushes download --local -o .*fox\.png run_\w+/)
   })
 
@@ -37,6 +37,8 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     )
     expect(stdout).toBe('fox.png\nexit 0\n')
     expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
+    expect(stderr).toMatch(/Cannot use the journal .*journal\.db: no space left on the disk\./)
+    expect(stderr).not.toMatch(/rollback/)
   })
 
   it.each([60, 140])(
@@ -53,7 +55,9 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
       const lines = stdout.trim().split('\n')
       expect(lines.slice(0, 6).every((line) => line.startsWith('run_'))).toBe(true)
       const kept = Number(lines[6])
-      if (kept < 6) expect(stderr).toMatch(/will not be remembered/)
+      if (kept < 6)
+        expect(stderr).toMatch(/journal\.db: no space left on the disk\. .*will not be remembered/)
+      expect(stderr).not.toMatch(/rollback|damaged/)
     },
   )
 
@@ -77,6 +81,6 @@ END
        rushes list --limit 0 | wc -l`,
     )
     expect({ stdout, stderr }).toMatchObject({ stdout: 'exit 12\n0\nexit 0\n3\n3\n' })
-    expect(stderr).toMatch(/the disk is full/)
+    expect(stderr).toMatch(/no space left on the disk/)
   })
 })

@@ -1,6 +1,6 @@
 /** `--local`: the whole way from a prompt to a file, without a key, a network or a set-up. */
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -57,6 +57,51 @@ describe.concurrent('run image --local', () => {
     expect((await rushes(place, ['status', '--local', '--json', id])).stdout).toMatch(
       /"status":"succeeded".*"urls":\["http/,
     )
+  })
+
+  it('leaves a run that nobody waits for in the queue, and later commands do not render it', async () => {
+    const place = createPlace()
+    const { stdout, stderr } = await rushes(place, [
+      'run',
+      'image',
+      '--local',
+      'a fox',
+      '--no-wait',
+      '-n',
+      '3',
+    ])
+    const ids = stdout.trim().split('\n')
+    expect(stderr).toBe('3 runs are queued. Render them with: rushes wait --local --all\n')
+    expect(await rushes(place, ['run', 'image', '--local', 'a hen'])).toMatchObject({ code: 0 })
+    expect((await rushes(place, ['status', ...ids])).stdout).toBe(
+      ids.map((id) => `${id}\tqueued\t\n`).join(''),
+    )
+    // The id is enough: the journal knows where it is.
+    const [, wanted = ''] = ids
+    expect(await rushes(place, ['wait', wanted])).toMatchObject({ code: 0, stdout: `${wanted}.png\n` })
+    const path = join(place.folder, `${wanted}.png`)
+    const status = ids.map((id) => (id === wanted ? `${id}\tsucceeded\t${path}\n` : `${id}\tqueued\t\n`))
+    expect((await rushes(place, ['status', ...ids])).stdout).toBe(status.join(''))
+    // Without the download, the file of the service itself.
+    rmSync(path)
+    const { files } = JSON.parse((await rushes(place, ['status', wanted, '--json'])).stdout)
+    expect(files).toMatchObject([
+      { path: expect.stringMatching(/\/local\/outputs\//), content_type: 'image/png' },
+    ])
+    expect(existsSync(files[0].path)).toBe(true)
+  })
+
+  it('is interrupted: the runs are queued, also in the list', async () => {
+    const place = createPlace()
+    const command = start(place, ['run', 'video', '--local', '-n', '2', 'a boat'])
+    await command.says('stderr', /processing/)
+    command.kill('SIGINT')
+    const { signal, stderr } = await command.ended
+    expect(signal).toBe('SIGINT')
+    const [, ids = ''] = /^ {2}Resume with: rushes wait --local (run_\w+ run_\w+)$/m.exec(stderr) ?? []
+    expect(stderr).toContain('error: Interrupted. 2 runs are queued.\n')
+    expect((await rushes(place, ['list', '--status', 'queued'])).stdout.split('\n')).toHaveLength(3)
+    expect((await rushes(place, ['status', ...ids.split(' ')])).stdout).toMatch(/^(run_\w+\tqueued\t\n){2}$/)
   })
 
   it('works twice at once on one state folder, each process with its own runs', async () => {

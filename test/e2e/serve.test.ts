@@ -1,6 +1,6 @@
 /** `rushes serve` as its own process, asked by the program and by hand. */
 import { describe, expect, it } from 'vitest'
-import { createPlace, rushes, serve, start } from '../support/binary.js'
+import { bash, createPlace, rushes, serve, start } from '../support/binary.js'
 
 describe.concurrent('serve', () => {
   it('says one line when it listens, and its exports work', async () => {
@@ -11,6 +11,7 @@ describe.concurrent('serve', () => {
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       data: `${place.home}/.local/state/rushes/service`,
       api_key: expect.stringMatching(/\S{20,}/),
+      models: { image: 'rushes/preview-image', video: 'rushes/preview-video' },
     })
     const { code, stdout } = await rushes(place, ['run', 'image', 'a fox'])
     expect(code).toBe(0)
@@ -37,14 +38,40 @@ describe.concurrent('serve', () => {
     expect((await ask('/run_none', { key: 'wrong' })).status).toBe(401)
   })
 
-  it('prints two lines to be evaluated when a person starts it', async () => {
-    const person = start(createPlace(), ['serve', '--port', '0'], { stdin: 'ignore' })
-    await person.says('stderr', /shown this once/)
-    await person.says('stderr', /Models:/)
+  it('prints the four lines that make a run work in another terminal', async () => {
+    const place = createPlace()
+    const person = start(place, ['serve', '--port', '0', '--data', 'my data'], { stdin: 'ignore' })
+    await person.says('stderr', /shown only once/)
+    const lines = person.said.stdout
+    expect(lines).toMatch(
+      /^export RUSHES_BASE_URL=http:\S+\nexport RUSHES_API_KEY=\S+\nexport RUSHES_IMAGE_MODEL=rushes\/preview-image\nexport RUSHES_VIDEO_MODEL=rushes\/preview-video\n$/,
+    )
+    const other = createPlace()
+    const pasted = await bash(
+      other,
+      `${lines}rushes run image "a fox" -q -o fox.png && rushes doctor | grep model`,
+    )
+    expect(pasted).toMatchObject({ code: 0, stderr: '' })
+    expect(pasted.stdout).toMatch(/^fox\.png\nok +video model .*\nok +image model .*\n$/)
     person.kill('SIGTERM')
-    const { code, stdout } = await person.ended
-    expect(code).toBe(0)
-    expect(stdout).toMatch(/^export RUSHES_BASE_URL=http:\S+\nexport RUSHES_API_KEY=\S+\n$/)
+    expect(await person.ended).toMatchObject({ code: 0, stdout: lines })
+
+    const again = start(place, ['serve', '--port', '0', '--data', 'my data'], { stdin: 'ignore' })
+    await again.says('stderr', /rushes admin key create --account default --data 'my data'\n/)
+    const three = again.said.stdout
+    expect(three.match(/^export \w+/gm)).toEqual([
+      'export RUSHES_BASE_URL',
+      'export RUSHES_IMAGE_MODEL',
+      'export RUSHES_VIDEO_MODEL',
+    ])
+    const made = await bash(
+      place,
+      `${three}export RUSHES_API_KEY=$(rushes admin key create --account default --data 'my data' -q)
+      rushes run image "a fox" -q`,
+    )
+    expect(made).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^http\S+\n$/) })
+    again.kill('SIGTERM')
+    await again.ended
   })
 
   it('is killed, starts again without a key, and goes on with what it had accepted', async () => {

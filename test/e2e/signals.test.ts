@@ -29,7 +29,7 @@ describe.concurrent('a signal while waiting', () => {
       const ended = await waiting.ended
       expect(ended).toMatchObject({ signal, code: null, stdout: '' })
       expect(ended.stderr).toContain(`rushes wait ${id}`)
-      expect(ended.stderr).toMatch(/the run goes on/)
+      expect(ended.stderr).toContain(`Interrupted. ${id} is still running.`)
       const { stdout } = await rushes(place, ['status', id ?? ''])
       expect(stdout).toMatch(/^run_\w+\t(queued|processing)\t\n$/)
     },
@@ -109,7 +109,9 @@ describe.concurrent('a signal at other times', () => {
     expect(performance.now() - toldAt).toBeLessThan(5_000)
     await isEmpty(place, RENDERER)
     const again = await serve(home)
-    const { stdout } = await rushes(again.with({ RUSHES_API_KEY: place.apiKey }), ['status', id.trim()])
+    const { stdout } = await rushes(again.with({ RUSHES_API_KEY: place.apiKey }), [
+      ...['status', '--base-url', again.url, id.trim()],
+    ])
     expect(stdout).toMatch(/\t(queued|processing)\t/)
     again.process.kill('SIGINT')
     expect(await again.process.ended).toMatchObject({ code: 0, signal: null })

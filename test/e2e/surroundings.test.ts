@@ -1,6 +1,8 @@
 /** Machines that lack something: a home, a standard input, a network. */
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   BINARY,
@@ -64,6 +66,50 @@ describe.concurrent('no home at all', () => {
     const named = place.with({ HOME: undefined, RUSHES_STATE_DIR: place.home, RUSHES_CONFIG_DIR: place.home })
     expect((await rushes(named, ['run', 'image', '--local', 'fox'])).code).toBe(0)
     expect(filesBelow(place.home)).toContain('local/service.db')
+  })
+})
+
+describe.concurrent('an installation without the SQLite package of the platform', () => {
+  /** As `npm install --omit=optional` leaves it. */
+  function withoutSqlite(place: Place): Place {
+    const preload = join(place.home, 'without-sqlite.cjs')
+    writeFileSync(
+      preload,
+      `const Module = require('node:module'); const resolve = Module._resolveFilename
+       Module._resolveFilename = function (name, ...more) {
+         if (!name.startsWith('@libsql/')) return resolve.call(this, name, ...more)
+         throw Object.assign(new Error("Cannot find module '" + name + "'"), { code: 'MODULE_NOT_FOUND' })
+       }`,
+    )
+    return place.with({ NODE_OPTIONS: `--require ${preload}` })
+  }
+
+  it.each([['list'], ['run', 'image', 'a fox', '--local'], ['serve', '--port', '0']])(
+    '%s: says how to install it, and exits 2',
+    async (...words) => {
+      const { code, stdout, stderr } = await rushes(withoutSqlite(createPlace()), words)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toMatch(
+        new RegExp(
+          `^error: The SQLite package for this system \\(${process.platform}-${process.arch}\\) cannot be loaded: `,
+        ),
+      )
+      expect(stderr).toContain('npm install -g rushes')
+      expect(stderr).not.toMatch(/bug in rushes/)
+    },
+  )
+
+  it('a run of a service continues, and says that it will not be remembered', async () => {
+    const place = await serve(createPlace())
+    const { code, stdout, stderr } = await rushes(withoutSqlite(place), [
+      'run',
+      'image',
+      'a fox',
+      '-o',
+      'fox.png',
+    ])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
+    expect(stderr.match(/SQLite package .* will not be remembered/g)).toHaveLength(1)
   })
 })
 
@@ -169,6 +215,31 @@ describe.concurrent('standard streams that are closed', () => {
       'rushes run image --local fox 2>&-; echo "$?"; rushes nothing 2>&-; echo "$?"',
     )
     expect(stdout).toMatch(/^run_\w+\.png\n0\n2\n$/)
+  })
+})
+
+describe.skipIf(process.platform !== 'linux').concurrent('--open', () => {
+  const fox = ['run', 'image', '--local', '-q', 'fox', '-o', 'fox.png', '--open']
+
+  it('without an opener on PATH: a warning, and the file is there', async () => {
+    const place = createPlace()
+    const { code, stdout, stderr } = await rushes(place.with({ PATH: place.folder }), fox)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
+    expect(stderr).toBe('warning: fox.png could not be opened: xdg-open is not installed.\n')
+    expect(filesBelow(place.folder)).toEqual(['fox.png'])
+  })
+
+  it('gives the file to the opener on PATH', async () => {
+    const place = createPlace()
+    const opener = join(place.folder, 'xdg-open')
+    writeFileSync(opener, '#!/bin/sh\necho "$1" > opened.tmp && mv opened.tmp opened\n', { mode: 0o755 })
+    const path = `${place.folder}${delimiter}${place.env.PATH}`
+    // rushes does not wait for the opener.
+    const { code, stdout, stderr } = await bash(
+      place.with({ PATH: path }),
+      `rushes ${fox.join(' ')} && until [ -f opened ]; do sleep 0.05; done; cat opened`,
+    )
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'fox.png\nfox.png\n', stderr: '' })
   })
 })
 

@@ -161,7 +161,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
           ?.match(/^ {2}shot-/gm)?.length ?? 0,
       ).toBeLessThanOrEqual(4)
     for (let at = 0; at < 12; at++) expect(stdout).toMatch(new RegExp(`shot-${at}\\.png\\r\\n`))
-    expect(stdout).toMatch(/12 runs: 12 made/)
+    expect(stdout).toMatch(/12 runs: 12 created/)
   })
 
   it('may become another size while a batch is under way', async () => {

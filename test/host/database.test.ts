@@ -1,4 +1,15 @@
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -76,6 +87,15 @@ describe('a database', () => {
     expect(texts(open(path, [FIRST, SECOND]))).toEqual(['a'])
   })
 
+  it('is created whole under another name first, which leaves nothing behind', () => {
+    const path = newPath()
+    const broken = ['THIS IS NO SQL']
+    expect(() => openDatabase({ path, migrations: broken })).toThrow()
+    expect(readdirSync(dirname(path))).toEqual([])
+    open(path)
+    expect(readdirSync(dirname(path)).filter((name) => name.includes('.new'))).toEqual([])
+  })
+
   it('whose migration fails stays at its format', () => {
     const path = newPath()
     const broken = ['ALTER TABLE notes ADD COLUMN kind TEXT; THIS IS NO SQL']
@@ -91,6 +111,37 @@ describe('a database', () => {
     writeFileSync(path, bytes)
     expect(() => openDatabase({ path, migrations: [FIRST] })).toThrow()
     expect(readFileSync(path, 'utf8')).toBe(bytes)
+  })
+})
+
+describe('a transaction on a disk that is full', () => {
+  it('fails with that error, though SQLite has ended the transaction itself', () => {
+    const database = open(newPath())
+    database.get('PRAGMA max_page_count = 2')
+    expect(() => add(database, 'x'.repeat(100_000))).toThrow(expect.objectContaining({ code: 'SQLITE_FULL' }))
+    expect(() => database.transaction(() => add(database, 'x'.repeat(100_000)))).toThrow(/disk is full/)
+    expect(texts(database)).toEqual([])
+    expect(add(database, 'a')).toBe(1)
+  })
+})
+
+describe('a file', () => {
+  it.each([
+    ['removed', (path: string) => rmSync(path)],
+    ['emptied', (path: string) => truncateSync(path, 0)],
+    [
+      'replaced',
+      (path: string) => {
+        copyFileSync(path, `${path}.copy`)
+        renameSync(`${path}.copy`, path)
+      },
+    ],
+  ])('that was %s is no longer current', (_, change) => {
+    const path = newPath()
+    const database = open(path)
+    expect(database.isCurrent()).toBe(true)
+    change(path)
+    expect(database.isCurrent()).toBe(false)
   })
 })
 

@@ -13,10 +13,12 @@ import {
 } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { createServer as createTlsServer } from 'node:tls'
 import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Clock } from '../../src/host/clock.js'
-import { SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
+import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
 import { HttpFailure, type HttpRequest, type HttpResponse, readText } from '../../src/host/http.js'
 import { createNetwork, type Network, type NetworkOptions } from '../../src/host/undici.js'
 import { createManualClock } from '../support/clock.js'
@@ -167,7 +169,7 @@ describe('certainly not sent', () => {
     expect(error).toMatchObject({
       sent: false,
       code: 'ENOTFOUND',
-      message: 'the name of the host was not found',
+      message: 'the host name was not found',
     })
   })
 
@@ -177,21 +179,25 @@ describe('certainly not sent', () => {
     let requests = 0
     const port = await listening(createHttpsServer(certificate, () => requests++))
     const error = await failure(newNetwork().fetch(post(`https://localhost:${port}/`)))
-    expect(error).toMatchObject({ sent: false, code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    expect(error).toMatchObject({
+      sent: false,
+      code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+      message: 'the certificate is not trusted (self-signed certificate)',
+    })
     expect(requests).toBe(0)
   })
 
   it('TLS with a server that speaks none', async () => {
     const url = await serveRaw((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
     const error = await failure(newNetwork().fetch(post(url.replace('http:', 'https:'))))
-    expect(error.sent).toBe(false)
+    expect(error).toMatchObject({ sent: false, message: 'the server does not use TLS' })
   })
 
   it('a proxy that refuses the tunnel', async () => {
     const proxy = await createProxy({ refuse: true })
     const network = newNetwork({ env: { HTTPS_PROXY: proxy.url } })
     const error = await failure(network.fetch(post('https://api.test/')))
-    expect(error.sent).toBe(false)
+    expect(error).toMatchObject({ sent: false, message: 'the proxy refused the connection (403)' })
     expect(proxy.asked).toEqual(['CONNECT api.test:443'])
   })
 })
@@ -199,17 +205,58 @@ describe('certainly not sent', () => {
 describe('perhaps sent', () => {
   it('a connection reset after the request was read', async () => {
     const url = await serveRaw((socket) => socket.once('data', () => socket.resetAndDestroy()))
-    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({ sent: true, code: 'ECONNRESET' })
+    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({
+      sent: true,
+      code: 'ECONNRESET',
+      isInvalidHttp: false,
+      message: 'the connection was reset',
+    })
   })
 
   it('a connection closed without an answer', async () => {
     const url = await serveRaw((socket) => socket.once('data', () => socket.end()))
-    expect((await failure(newNetwork().fetch(post(url)))).sent).toBe(true)
+    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({
+      sent: true,
+      isInvalidHttp: false,
+      message: 'the connection was closed',
+    })
   })
 
-  it('an answer that is no HTTP', async () => {
-    const url = await serveRaw((socket) => socket.once('data', () => socket.end('hello\r\n\r\n')))
-    expect((await failure(newNetwork().fetch(post(url)))).sent).toBe(true)
+  it.each<[string, (socket: Socket) => void]>([
+    ['a line of text', (socket) => socket.once('data', () => socket.end('hello\r\n\r\n'))],
+    ['an SSH banner, before anything was asked', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n')],
+    [
+      'a TLS alert',
+      (socket) => socket.once('data', () => socket.end(Buffer.from([0x15, 3, 1, 0, 2, 2, 70]))),
+    ],
+    [
+      'an invalid header',
+      (socket) => socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n')),
+    ],
+    [
+      'another protocol',
+      (socket) =>
+        socket.once('data', () =>
+          socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+        ),
+    ],
+  ])('an answer that is not HTTP: %s', async (_, answer) => {
+    const url = await serveRaw(answer)
+    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({
+      sent: true,
+      isInvalidHttp: true,
+      message: 'the response is not valid HTTP',
+    })
+  })
+
+  it('an answer whose headers are too large', async () => {
+    const url = await serveRaw((socket) => {
+      socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`))
+    })
+    expect(await failure(newNetwork().fetch(post(url)))).toMatchObject({
+      isInvalidHttp: true,
+      message: 'the headers of the response are too large',
+    })
   })
 
   it('a connection reset amid the body of the request', async () => {
@@ -250,6 +297,24 @@ describe('perhaps sent', () => {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
+/** The time of a process that was suspended: alarms that became due meanwhile ring afterwards. */
+function suspendedClock() {
+  let nowMs = 0
+  const alarms = new Set<{ readonly dueMs: number; readonly ring: () => void }>()
+  return {
+    monotonic: () => nowMs,
+    alarm(ms: number, ring: () => void) {
+      const alarm = { dueMs: nowMs + ms, ring }
+      alarms.add(alarm)
+      return () => void alarms.delete(alarm)
+    },
+    wakeAfter(ms: number) {
+      nowMs += ms
+      for (const alarm of [...alarms]) if (alarm.dueMs <= nowMs && alarms.delete(alarm)) alarm.ring()
+    },
+  }
+}
+
 /** Tells how many alarms are set. */
 function countingClock() {
   const clock = createManualClock()
@@ -266,6 +331,7 @@ function countingClock() {
   }
   return {
     alarm,
+    monotonic: clock.monotonic,
     advance: clock.advance,
     get alarms() {
       return alarms
@@ -333,7 +399,7 @@ describe('60 s of silence', () => {
     const failed = failure(newNetwork({ clock }).fetch(post(url)))
     await heard.promise
     await clock.advance(SILENCE_TIMEOUT_MS)
-    expect(await failed).toMatchObject({ sent: true, message: 'nothing moved for 60 s' })
+    expect(await failed).toMatchObject({ sent: true, message: 'no response for 60 s' })
   })
 
   it('of a proxy that never answers CONNECT end the request: certainly not sent', async () => {
@@ -345,7 +411,7 @@ describe('60 s of silence', () => {
     )
     await heard.promise
     await clock.advance(SILENCE_TIMEOUT_MS)
-    expect(await failed).toMatchObject({ sent: false, message: 'nothing moved for 60 s' })
+    expect(await failed).toMatchObject({ sent: false, message: 'no response for 60 s' })
   })
 
   it('amid a body end the reading, and every chunk winds the alarm up again', async () => {
@@ -369,7 +435,7 @@ describe('60 s of silence', () => {
     }
     const failed = failure(body.next())
     await clock.advance(SILENCE_TIMEOUT_MS)
-    expect(await failed).toMatchObject({ sent: true, message: 'nothing moved for 60 s' })
+    expect(await failed).toMatchObject({ sent: true, message: 'no response for 60 s' })
   })
 
   it('are none while nobody takes what is there, and the sender is held back meanwhile', async () => {
@@ -395,6 +461,29 @@ describe('60 s of silence', () => {
     stop.abort(reason)
     await expect(readText(response, 64 * 1_048_576)).rejects.toBe(reason)
     expect(clock.alarms).toBe(0)
+  })
+
+  it('that a suspension held up leave 10 s more for the answer', async () => {
+    const clock = suspendedClock()
+    const heard = awaited<() => void>()
+    const { url } = await serve((_, response) => heard.resolve(() => response.end('late')))
+    const asked = newNetwork({ clock }).fetch(post(url))
+    const answer = await heard.promise
+    clock.wakeAfter(SILENCE_TIMEOUT_MS + 15_000)
+    answer()
+    const response = await asked
+    expect(await readText(response, 100)).toBe('late')
+  })
+
+  it('end the request when nothing comes after a suspension either', async () => {
+    const clock = suspendedClock()
+    const heard = awaited<void>()
+    const { url } = await serve(() => heard.resolve())
+    const failed = failure(newNetwork({ clock }).fetch(post(url)))
+    await heard.promise
+    clock.wakeAfter(SILENCE_TIMEOUT_MS + 15_000)
+    clock.wakeAfter(GRACE_AFTER_SUSPENSION_MS)
+    expect(await failed).toMatchObject({ sent: true, message: 'no response for 60 s' })
   })
 
   it('after an answer that was read whole are nobody’s business', async () => {
@@ -433,6 +522,72 @@ describe('an answer that is not wanted', () => {
     })
     const response = await newNetwork().fetch(get(url))
     expect([response.status, await readText(response, 100)]).toEqual([200, 'the answer'])
+  })
+})
+
+/** Sends the pieces one at a time, so that each is read by itself. */
+async function writeApart(socket: Duplex, pieces: readonly string[]): Promise<void> {
+  for (const piece of pieces) {
+    socket.write(piece)
+    await turn()
+    await turn()
+  }
+}
+
+describe('a 100 Continue that nobody asked for', () => {
+  const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const WITH_HEADERS = 'HTTP/1.1 100 Go on\r\nDate: today\r\nContent-Length: 5\r\n\r\n'
+  const CREATED = 'HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok'
+
+  it.each([
+    ['before the answer', [CONTINUE, CREATED]],
+    ['in one read with the answer', [CONTINUE + CREATED]],
+    ['three times', [CONTINUE, CONTINUE + CONTINUE, CREATED]],
+    ['with headers', [WITH_HEADERS, CREATED]],
+    ['byte by byte', [...WITH_HEADERS, ...CREATED]],
+    ['between other interim responses', ['HTTP/1.1 102 Processing\r\n\r\n', CONTINUE, CREATED]],
+  ])('%s is skipped, and the connection is kept', async (_, pieces) => {
+    let connections = 0
+    const url = await serveRaw((socket) => {
+      connections++
+      socket.on('data', () => void writeApart(socket, pieces))
+    })
+    const network = newNetwork()
+    for (const request of [post(url), post(url), get(url, { fresh: true })]) {
+      const response = await network.fetch(request)
+      expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
+      await turn()
+    }
+    expect(connections).toBe(1)
+  })
+
+  it('is skipped on the first connection of a network through a proxy, also when the proxy sends one', async () => {
+    const proxy = await serveRaw((socket) => {
+      const established = [CONTINUE, 'HTTP/1.1 200 Connection Established\r\n\r\n']
+      socket.on('data', (chunk) => {
+        const isTunnel = chunk.toString().startsWith('CONNECT')
+        void writeApart(socket, isTunnel ? established : [CONTINUE, CREATED])
+      })
+    })
+    const response = await newNetwork({ env: { HTTP_PROXY: proxy } }).fetch(post('http://api.test/'))
+    expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
+  })
+
+  it('is skipped over TLS', async ({ skip }) => {
+    const certificate = selfSigned()
+    if (certificate === undefined) return skip('no openssl')
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const server = createTlsServer(certificate, (socket) => {
+      socket.once('data', () => void writeApart(socket, [CONTINUE, CREATED]))
+    })
+    const response = await newNetwork().fetch(post(`https://localhost:${await listening(server)}/`))
+    expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
+  })
+
+  it('and nothing more is a lost answer', async () => {
+    const url = await serveRaw((socket) => socket.once('data', () => socket.end(CONTINUE)))
+    expect((await failure(newNetwork().fetch(post(url)))).sent).toBe(true)
   })
 })
 
@@ -543,10 +698,10 @@ describe('a proxy', () => {
     'cannot be %j, and nothing is sent',
     async (words) => {
       const network = newNetwork({ env: { HTTPS_PROXY: words } })
-      const error = await failure(network.fetch(post('https://api.test/')))
-      expect(error.sent).toBe(false)
-      expect(error.message).toMatch(/^HTTPS_PROXY is no address of a proxy/)
-      expect(error.message).not.toContain('secret')
+      await expect(network.fetch(post('https://api.test/'))).rejects.toMatchObject({
+        code: 'usage',
+        message: expect.stringMatching(/^HTTPS_PROXY is not a valid proxy URL/),
+      })
       const { url } = await serve((_, response) => response.end('here'))
       expect(await readText(await network.fetch(get(url)), 100)).toBe('here')
     },

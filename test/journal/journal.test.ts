@@ -1,12 +1,21 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Intent, type IntentRow, type Journal, openJournal } from '../../src/journal/index.js'
 import { listStatement } from '../../src/journal/list-runs.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
+import { readRecentRuns } from '../../src/journal/readonly-queries.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
 import { temporaryFolder } from '../support/service.js'
@@ -171,21 +180,35 @@ describe('the life of a row', () => {
     ])
   })
 
-  it('is forgotten only where no run is known to exist', () => {
+  it('is removed with its files, unless its phase has changed meanwhile', () => {
     const { journal } = createTestJournal()
-    const sending = journal.intend(INTENT).key
     const place = journal.intend(INTENT)
     journal.markUnconfirmed(place, { code: 'submission_unknown', message: 'lost' })
-    accepted(journal, 'r1')
-    expect([
-      journal.forget('~nothing'),
-      journal.forget(sending),
-      journal.forget('r1', ADDRESS),
-      journal.forget('r1'),
-      journal.forget(place.key),
-    ]).toEqual(['unknown', 'sending', 'exists', 'unknown', 'forgotten'])
-    journal.recordNotFound(ADDRESS, 'r1', { code: 'run_not_found', message: 'no' })
-    expect(journal.forget('r1', ADDRESS)).toBe('forgotten')
+    const [unconfirmed] = journal.unconfirmed(ADDRESS)
+    if (unconfirmed === undefined) throw new Error('no row')
+    journal.accept(place, 'r1')
+    const going = journal.find(ADDRESS, 'r1')
+    expect(journal.remove([unconfirmed])).toBe(0)
+    expect(going && journal.remove([going])).toBe(1)
+    expect(journal.list({})).toEqual([])
+  })
+
+  it('is found by its id at every address, the newest first', () => {
+    const { journal } = createTestJournal()
+    for (const address of [ADDRESS, 'local', 'https://z.example.com'])
+      journal.accept(journal.intend({ ...INTENT, address }), 'same')
+    journal.accept(journal.intend({ ...INTENT, address: 'local' }), 'other')
+    expect(journal.findAtEveryAddress('same').map(({ address }) => address)).toEqual([
+      'https://z.example.com',
+      'local',
+      ADDRESS,
+    ])
+    // Both use one statement of libsql in turn.
+    for (const id of ['same', 'none', 'other', 'none']) {
+      expect(journal.find('https://no.example.com', id)).toBeUndefined()
+      for (const run of journal.findAtEveryAddress(id)) expect(run.id).toBe(id)
+    }
+    expect(journal.findAtEveryAddress('none')).toEqual([])
   })
 
   it('is its own alone: in a journal that was begun anew the number is another run', () => {
@@ -288,6 +311,8 @@ describe('several processes', () => {
       0, 0, 0, 0, 0, 0,
     ])
     expect(createTestJournal(path).journal.list({})).toHaveLength(30)
+    // None of them met a file that was not complete.
+    expect(asideOf(path)).toEqual([])
   })
 
   it('find it damaged at once: it is set aside once, all of them go on, and nothing they write is lost', async () => {
@@ -360,15 +385,17 @@ describe('the file', () => {
       (path) => writeFileSync(path, 'no database at all, and long enough'.repeat(300)),
     ],
     ['was cut off', (path) => truncateSync(path, 3_000)],
+    ['has lost its last 1,000 bytes', (path) => truncateSync(path, statSync(path).size - 1_000)],
+    ['has lost its last pages', (path) => truncateSync(path, statSync(path).size - 8_192)],
+    ['is empty', (path) => truncateSync(path, 0)],
+    ['has one byte', (path) => writeFileSync(path, 'x')],
+    ['is full of zeros', (path) => writeFileSync(path, Buffer.alloc(statSync(path).size))],
   ])('that %s is set aside whole, and a new one works', (_, damage) => {
     const { path } = (() => {
       const first = createTestJournal()
       accepted(first.journal, 'r1')
       return first
     })()
-    const checkpoint = new Database(path)
-    checkpoint.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    checkpoint.close()
     damage(path)
     const bytes = readFileSync(path)
     const { journal, setAside } = createTestJournal(path)
@@ -385,6 +412,93 @@ describe('the file', () => {
     database.close()
     expect(() => createTestJournal(path)).toThrow(/format/)
     expect(readdirSync(dirname(path)).some((name) => name.includes('damaged'))).toBe(false)
+  })
+})
+
+describe('what was written', () => {
+  const copyOf = (path: string): string => {
+    const copy = `${path}.copy`
+    copyFileSync(path, copy)
+    return copy
+  }
+
+  it('is in the one file at once, while the journal is open, so that nothing is lost with a log', () => {
+    const { journal, path } = createTestJournal()
+    accepted(journal, 'r1')
+    expect(readdirSync(dirname(path)).filter((name) => name.endsWith('-wal'))).toEqual([])
+    expect(createTestJournal(copyOf(path)).journal.list({})).toMatchObject([{ id: 'r1' }])
+  })
+
+  it('by an earlier version into a write-ahead log is taken into the one file', () => {
+    const { journal, path } = createTestJournal()
+    journal.close()
+    const earlier = new Database(path)
+    earlier.exec(`PRAGMA journal_mode = WAL; INSERT INTO runs (id, address, profile, model, input, identity, phase, status, created_at)
+      VALUES ('r1', '${ADDRESS}', 'default', 'acme/still-1', '{}', 'x', 'going', 'queued', 0)`)
+    // While it is at work the file stays in that mode.
+    const beside = createTestJournal(path).journal
+    accepted(beside, 'r2')
+    beside.close()
+    earlier.close()
+    const { journal: later, setAside } = createTestJournal(path)
+    expect(later.list({}).map(({ id }) => id)).toEqual(['r2', 'r1'])
+    expect(createTestJournal(copyOf(path)).journal.list({})).toHaveLength(2)
+    expect(setAside).toEqual([])
+  })
+
+  it('stays as it is beside the log of another database, which is set aside', () => {
+    const { journal, path } = createTestJournal()
+    accepted(journal, 'r1')
+    journal.close()
+    const other = join(temporaryFolder(), 'other.db')
+    const database = new Database(other)
+    onTestFinished(() => void database.close())
+    database.exec('PRAGMA journal_mode = WAL; CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES (1)')
+    const log = readFileSync(`${other}-wal`)
+    writeFileSync(`${path}-wal`, log)
+    const { journal: again, setAside } = createTestJournal(path)
+    expect(again.list({})).toMatchObject([{ id: 'r1' }])
+    expect(again.integrity()).toBe('ok')
+    expect(setAside.map((name) => readFileSync(name))).toEqual([log])
+  })
+
+  it('is seen by a process that cannot write', () => {
+    const { journal, path } = createTestJournal()
+    accepted(journal, 'r1')
+    expect(readRecentRuns(path, 5)).toMatchObject([{ name: 'r1' }])
+  })
+
+  it('can be written again into a new journal: rows with their numbers, keys and files, each once', () => {
+    const { journal } = createTestJournal()
+    const sending = journal.intend(INTENT)
+    accepted(journal, 'r1')
+    journal.recordFiles(ADDRESS, 'r1', [
+      { path: '/a/fox.png', bytes: 1, sha256: 'a', url: 'https://x', content_type: 'image/png' },
+    ])
+    const lost = journal.intend(INTENT)
+    journal.markUnconfirmed(lost, { code: 'submission_unknown', message: 'lost' })
+    journal.retract(journal.intend(INTENT))
+    const { journal: next } = createTestJournal()
+    next.restore(journal.ownRows())
+    next.restore(journal.ownRows())
+    expect(next.list({})).toEqual(journal.list({}))
+    const run = next.find(ADDRESS, 'r1')
+    expect(run && next.filesOf(run)).toMatchObject([{ path: '/a/fox.png' }])
+    expect(next.accept(sending, 'r2')).toBe(true)
+  })
+
+  it('is added to a new journal that others have begun', () => {
+    const { journal } = createTestJournal()
+    const sending = journal.intend(INTENT)
+    const lost = journal.intend(INTENT)
+    journal.markUnconfirmed(lost, { code: 'submission_unknown', message: 'lost' })
+    accepted(journal, 'r1')
+    const { journal: next } = createTestJournal()
+    for (const id of ['a', 'b', 'c']) accepted(next, id)
+    next.restore(journal.ownRows())
+    expect(next.list({}).map(({ id, key }) => id ?? key)).toEqual(['r1', lost.key, 'c', 'b', 'a'])
+    // Its command writes it again.
+    expect(next.accept(sending, 'r2')).toBe(false)
   })
 })
 

@@ -1,10 +1,11 @@
 /** What only several processes on one file show. Here they are neighbours in one process, on one manual clock. */
-import { spawnSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import fc from 'fast-check'
 import Database from 'libsql'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { withFallback } from '../../src/limiter/fallback-ledger.js'
 import { createLimiter, type Limiter, type Purpose } from '../../src/limiter/index.js'
 import { budgetOf } from '../../src/limiter/shared-ledger.js'
@@ -15,6 +16,21 @@ import { temporaryFolder } from '../support/service.js'
 import { createTestLedger } from './ledgers.js'
 
 const { requests: LIMIT, windowMs: WINDOW_MS } = RUNS_LIMIT
+
+const DAMAGES: readonly (readonly [string, (path: string) => void])[] = [
+  ['removed', (path) => rmSync(path)],
+  ['emptied', (path) => truncateSync(path, 0)],
+  ['overwritten', (path) => writeFileSync(path, 'not a database '.repeat(1_000))],
+  ['cut', (path) => truncateSync(path, 5_000)],
+  [
+    'overwritten behind its first page',
+    (path) =>
+      writeFileSync(
+        path,
+        Buffer.concat([readFileSync(path).subarray(0, 4_096), Buffer.alloc(90_000, 'noise')]),
+      ),
+  ],
+]
 
 function createNeighbours(count: number) {
   const clock = createManualClock()
@@ -212,9 +228,41 @@ describe('a restart of the machine', () => {
 
 describe('real processes', () => {
   let program: string
+  let sender: string
   beforeAll(async () => {
     program = await built(new URL('./taker.ts', import.meta.url))
+    sender = await built(new URL('./sender.ts', import.meta.url))
   })
+
+  it.each(DAMAGES)(
+    'keep the limit together when their file is %s while all of them send',
+    async (_, damage) => {
+      const limit = { requests: LIMIT, windowMs: 1_000 }
+      const path = join(temporaryFolder(), 'limits.db')
+      const instants: number[] = []
+      const counted: { readonly count: number; go(): void }[] = []
+      const has = (count: number) => new Promise<void>((go) => counted.push({ count, go }))
+      const children = Array.from({ length: 4 }, () =>
+        spawn(process.execPath, [sender, path, 'a key', JSON.stringify(limit)], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        }),
+      )
+      onTestFinished(() => {
+        for (const child of children) child.kill('SIGKILL')
+      })
+      for (const { stdout } of children)
+        createInterface(stdout).on('line', (line) => {
+          instants.push(Number(line))
+          for (const { count, go } of counted) if (instants.length >= count) go()
+        })
+      await has(2 * LIMIT + 5)
+      damage(path)
+      await has(5 * LIMIT)
+      const sorted = instants.toSorted((a, b) => a - b)
+      const spans = sorted.slice(LIMIT).map((instant, index) => instant - (sorted[index] ?? 0))
+      expect(Math.min(...spans)).toBeGreaterThanOrEqual(limit.windowMs)
+    },
+  )
 
   it('that die holding places give them back one window after the death is seen', async () => {
     const { clock, path, limiters } = createNeighbours(1)
@@ -252,20 +300,41 @@ describe('a ledger that stops working', () => {
   })
 })
 
-describe('a ledger whose file is removed', () => {
-  it('is begun anew by all of its users, with a pause for what was granted; old places touch no new ones', async () => {
+describe.each(DAMAGES)('a ledger whose file is %s while it is in use', (_, damage) => {
+  it('is replaced once: the new one grants nothing for one window, to any process', async () => {
+    const { clock, path, limiters } = createNeighbours(3)
+    const [first, second, third] = limiters
+    for (const limiter of [first, second])
+      for (let taken = 0; taken < LIMIT / 2; taken++) (await limiter.acquire('status')).settle()
+    await clock.advance(1_000)
+    damage(path)
+    const leftAtMs = async (limiter: Limiter | undefined) => {
+      await limiter?.acquire('status')
+      return clock.monotonic()
+    }
+    const known = [leftAtMs(third), leftAtMs(first), leftAtMs(second)]
+    // What the old file held of another key is unknown too.
+    const otherKey = createLimiter(RUNS_LIMIT, clock, {
+      ledger: createTestLedger(clock, path, 'another key'),
+    })
+    const atMs = Promise.all([...known, leftAtMs(otherKey)])
+    await clock.runUntil(atMs)
+    expect(await atMs).toEqual(Array.from({ length: 4 }, () => 1_000 + WINDOW_MS))
+  })
+
+  it('still counts the requests in flight, of each process, and settles those alone', async () => {
     const { clock, path, limiters } = createNeighbours(2)
     const [first, second] = limiters
-    const before = await first.acquire('status')
-    for (const ending of ['', '-wal', '-shm']) rmSync(path + ending, { force: true })
-    await clock.runUntil(first.acquire('status'))
+    const inFlight = [await first.acquire('create'), await second.acquire('create')]
+    damage(path)
+    const next = first.acquire('status')
+    await clock.advance(WINDOW_MS)
+    ;(await next).settle()
+    // The other process notices when its answer comes.
+    for (const grant of inFlight) grant.settle()
+    for (let taken = 0; taken < LIMIT - 3; taken++) await first.acquire('status')
     expect(clock.monotonic()).toBe(WINDOW_MS)
-    // The new place has the number of the old one, whose answer comes only now.
-    before.settle()
-    await clock.runUntil(Promise.all(Array.from({ length: LIMIT - 1 }, () => second.acquire('status'))))
-    expect(clock.monotonic()).toBe(WINDOW_MS)
-    await clock.advance(2 * WINDOW_MS)
-    expect(first.load()).toBe(1)
-    expect(second.load()).toBe(1)
+    await clock.runUntil(second.acquire('status'))
+    expect(clock.monotonic()).toBe(2 * WINDOW_MS)
   })
 })

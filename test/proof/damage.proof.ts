@@ -28,16 +28,21 @@ async function write(state: string, name: string): Promise<unknown> {
 async function noise(folder: string): Promise<Buffer> {
   const path = join(folder, 'journal.db')
   expect(await write(folder, 'early')).toBe(0)
-  const database = new Database(path)
-  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-  database.close()
   const bytes = readFileSync(path)
   return Buffer.concat([bytes.subarray(0, 4_096), Buffer.alloc(bytes.length - 4_096, 'noise')])
+}
+
+async function cut(folder: string): Promise<Buffer> {
+  expect(await write(folder, 'early')).toBe(0)
+  const bytes = readFileSync(join(folder, 'journal.db'))
+  return bytes.subarray(0, bytes.length - 1_000)
 }
 
 describe.each([
   ['that is no database', async () => Buffer.from('no database at all, and long enough'.repeat(300))],
   ['whose pages are noise', noise],
+  ['that is empty', async () => Buffer.alloc(0)],
+  ['that has lost its last 1,000 bytes', cut],
 ])('a journal %s', (name, damage) => {
   it('is set aside once, and nothing that is written is lost', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rushes-proof-'))

@@ -15,16 +15,20 @@ export interface Ran {
   readonly stdout: string
   readonly stderr: string
   readonly bytes: Buffer
+  /** What --open would have opened. */
+  readonly opened: readonly string[]
 }
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string | Uint8Array
   readonly fetch?: Fetch
+  /** In the place of the platform's opener; no test opens anything. */
+  openResult?(target: string): Promise<void>
   readonly clock?: ManualClock
   readonly interrupts?: InterruptSource
   /** Which streams are terminals. */
-  readonly tty?: { readonly stdout?: boolean; readonly stderr?: boolean }
+  readonly tty?: { readonly stdin?: boolean; readonly stdout?: boolean; readonly stderr?: boolean }
   /** Of those that are terminals. */
   readonly columns?: number
   readonly home?: string
@@ -52,7 +56,15 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
   const { clock = createManualClock(), interrupts = createInterrupts(), home = temporaryFolder() } = options
   const stdout = buffer(options.tty?.stdout, options.columns)
   const stderr = buffer(options.tty?.stderr, options.columns)
-  const stdin: InputStream = Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)])
+  const opened: string[] = []
+  const openResult = async (target: string) => {
+    opened.push(target)
+    await options.openResult?.(target)
+  }
+  const stdin: InputStream = Object.assign(
+    Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
+    options.tty?.stdin === true ? { isTTY: true } : {},
+  )
   const code = await clock.runUntil(
     main({
       argv,
@@ -67,7 +79,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
       stdout: stdout.stream,
       stderr: stderr.stream,
       interrupts,
-      parts: { clock, random: () => 0.5, fetch: options.fetch ?? noNetwork },
+      parts: { clock, random: () => 0.5, fetch: options.fetch ?? noNetwork, openResult },
     }),
   )
   const ran = {
@@ -75,6 +87,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
     stdout: stdout.bytes().toString(),
     stderr: stderr.bytes().toString(),
     bytes: stdout.bytes(),
+    opened,
   }
   // A terminal gets JSON over several lines.
   if (options.tty?.stdout !== true) expect(misfitsOf(argv, ran)).toEqual([])

@@ -30,7 +30,7 @@ export function withFaults(
     if (encounter === undefined) return ask()
     const stall = async (): Promise<never> => {
       await clock.sleep(SILENCE_MS, request.signal)
-      throw lost(`nothing moved for ${SILENCE_MS / 1_000} s`)
+      throw lost(`no response for ${SILENCE_MS / 1_000} s`)
     }
     const outcome = await encounter.respond({
       signal: request.signal ?? new AbortController().signal,

@@ -1,13 +1,16 @@
 /** The journal of a home, looked at from outside while or after a command works on it. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Journal, type JournalRun, openJournal } from '../../src/journal/index.js'
+import { type Intent, type Journal, type JournalRun, openJournal } from '../../src/journal/index.js'
+import type { RunState } from '../../src/protocol/run-state.js'
 
 /** Opens it, works, and closes it. */
 export function withJournal<Result>(home: string, work: (journal: Journal) => Result): Result {
+  mkdirSync(join(home, 'state'), { recursive: true, mode: 0o700 })
   const journal = openJournal({
     path: join(home, 'state', 'journal.db'),
-    now: () => Date.now(),
+    // A day before the clock of the tests begins.
+    now: () => Date.UTC(2025, 11, 31),
     onQuarantine(name) {
       throw new Error(`the journal is damaged: ${name}`)
     },
@@ -30,3 +33,24 @@ export function stateBytes(home: string): Buffer {
   const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
   return Buffer.concat(files.map(({ name }) => readFileSync(join(folder, name))))
 }
+
+/** A run that an earlier command created, as the journal holds it. */
+export function addRow(
+  home: string,
+  { id, ...intent }: Partial<Intent> & { readonly id: string },
+  more: (journal: Journal) => void = () => {},
+): void {
+  withJournal(home, (journal) => {
+    const place = journal.intend({
+      ...{ address: 'http://127.0.0.1:1', profile: 'default', kind: 'image', model: 'acme/still-1' },
+      ...{ input: { prompt: 'a fox' }, ...intent },
+    })
+    journal.accept(place, id)
+    more(journal)
+  })
+}
+
+export const finishedState = (id: string, urls: readonly string[]): RunState => ({
+  ...{ id, status: 'succeeded', phase: 'succeeded', urls, service: {} },
+  ...{ failure: undefined, createdAt: undefined, finishedAt: undefined },
+})

@@ -14,6 +14,7 @@ import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.j
 import type { JournalRun } from '../../src/journal/index.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { FAILURE_STATUSES } from '../../src/protocol/run-state.js'
+import { printable, printableJson } from '../../src/protocol/text.js'
 import { LOOPBACK_URL, type Ran, runCli } from './cli.js'
 import { createManualClock } from './clock.js'
 import { ONE_PIXEL_PNG } from './engines.js'
@@ -24,7 +25,7 @@ export const API_KEY = 'rk_hostile/S3cret+9f8e7d6c'
 /** The run that `status`, `wait` and `download` ask for. */
 const EARLIER_ID = 'run_earlier'
 /** Of C0 only the end of a line, and the tab between cells, are for the terminal. */
-export const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
+export const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
 const LONGEST_MS = 30 * 60_000
 
 // The answers, as data.
@@ -737,12 +738,13 @@ function* ofExit({ ran, exchanges, rows }: Outcome, command: string): Generator<
     return
   }
   if (command.includes('--no-wait')) {
-    const id = command.includes('--json') ? JSON.stringify(row.id) : row.id
+    const id = command.includes('--json') ? printableJson(row.id) : printable(row.id)
     if (code !== EXIT.ok || !ran.stdout.includes(id)) yield `exit code ${code} of an accepted run`
     return
   }
   if (!hasGround(code, exchanges, command)) yield `exit code ${code} without ground`
-  if (code !== EXIT.ok && !ran.stderr.includes(JSON.stringify(row.id).slice(1, -1)))
+  const shownId = command.includes('--json') ? row.id : printable(row.id)
+  if (code !== EXIT.ok && !ran.stderr.includes(printableJson(shownId).slice(1, -1)))
     yield 'a message about a run leaves out its id'
 }
 
@@ -762,7 +764,9 @@ function* ofStreams(
   if (!isJson) {
     const strange = linesOf(stderr).find(
       (line) =>
-        !/^(error: |warning: | {2}\S|run .+: .* \(.+\)$|still waiting for |\d+ of \d+ runs )/su.test(line),
+        !/^(error: |warning: | {2}\S|run .+: .* \(.+\)$|still waiting for |Done in |\d+ of \d+ runs )/su.test(
+          line,
+        ),
     )
     if (strange !== undefined) yield `a line of standard error that nobody wrote: ${strange.slice(0, 80)}`
     if (code !== EXIT.ok && !/^error: /m.test(stderr)) yield 'ended badly without a word'

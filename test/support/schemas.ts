@@ -49,6 +49,8 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
       return 'run'
     case 'list':
       return 'list'
+    case 'show':
+      return 'show'
     case 'batch':
       return `batch${isPlan ? '-plan' : isSummary ? '' : '-row'}${isSummary ? '-summary' : ''}` as PublishedName
     case 'models':

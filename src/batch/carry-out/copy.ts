@@ -1,7 +1,9 @@
 /** A row whose output lies on this machine already, byte for byte: it is copied, and the service is not asked. */
+
 import { relative } from 'node:path'
-import { messageOf, RushesError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
 import { copyAtomically } from '../../host/files.js'
+import { describeError } from '../../host/system-error.js'
 import type { LockKeeper } from '../lock/keeper.js'
 import type { Made } from '../lock/lock.js'
 import type { Active, RowResult } from './row-result.js'
@@ -16,14 +18,14 @@ export interface CopyParts {
 export async function copyRow({ keeper, folder }: CopyParts, step: Active): Promise<RowResult> {
   const before = keeper.entry(step.entry.name)
   const made = before?.made
-  const from = step.action.do === 'fetch' ? step.action.copyFrom : undefined
+  const from = step.action.do === 'download' ? step.action.copyFrom : undefined
   if (made === undefined || from === undefined)
     throw new Error('only a file that the lock file knows is copied')
   try {
     await copyAtomically(from, step.path)
     const moved: Made = { ...made, file: relative(folder, step.path).replaceAll('\\', '/') }
     await keeper.set(step.entry.name, { made: moved, pending: undefined, further: before?.further ?? {} })
-    return { step, result: 'fetched', made: moved, run: made.run }
+    return { step, result: 'downloaded', made: moved, run: made.run }
   } catch (error) {
     return { step, result: 'failed', error: notCopied(step, error) }
   }
@@ -32,6 +34,6 @@ export async function copyRow({ keeper, folder }: CopyParts, step: Active): Prom
 const notCopied = ({ file }: Active, thrown: unknown): RushesError =>
   thrown instanceof RushesError
     ? thrown
-    : new RushesError('download_failed', `${file} could not be written: ${messageOf(thrown)}.`, {
+    : new RushesError('download_failed', `Cannot write ${describeError(thrown, file)}.`, {
         cause: thrown,
       })

@@ -82,10 +82,10 @@ async function followAll(
 /** The rows that something is done for. */
 export const activeSteps = (plan: Plan): readonly Active[] => plan.steps.filter(isActive)
 
-const isActive = (step: Step): step is Active => step.action.do === 'make' || step.action.do === 'fetch'
+const isActive = (step: Step): step is Active => step.action.do === 'create' || step.action.do === 'download'
 
 /** All but those whose file lies on this machine already. */
 export const needsService = ({ action }: Active): boolean =>
-  action.do === 'make' || action.copyFrom === undefined
+  action.do === 'create' || action.copyFrom === undefined
 
 export type { Active, BatchService, RowResult } from './row-result.js'

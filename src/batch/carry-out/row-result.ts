@@ -2,15 +2,15 @@
 import type { RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { Made, Placing } from '../lock/lock.js'
-import type { FetchAction, MakeAction, Step } from '../plan/index.js'
+import type { CreateAction, DownloadAction, Step } from '../plan/index.js'
 import type { Polled, PollOptions } from '../schedule/index.js'
 
 /** A step that something is done for. */
-export type Active = Step & { readonly action: FetchAction | MakeAction }
+export type Active = Step & { readonly action: DownloadAction | CreateAction }
 
 export interface RowResult {
   readonly step: Active
-  readonly result: 'made' | 'fetched' | 'failed' | 'unconfirmed'
+  readonly result: 'created' | 'downloaded' | 'failed' | 'unconfirmed'
   readonly made?: Made | undefined
   readonly run?: string | undefined
   readonly error?: RushesError | undefined
@@ -40,6 +40,8 @@ export type Submitted =
   /** A run may exist. `key`: of the journal's row. */
   | { readonly is: 'unconfirmed'; readonly key: string | undefined; readonly error: RushesError }
   | { readonly is: 'refused'; readonly error: RushesError }
+  /** The batch was stopped before anything was sent: the row has not started. */
+  | { readonly is: 'unsent' }
 
 export interface Followed {
   poll(options: PollOptions): Promise<RowStep>

@@ -17,6 +17,8 @@ export interface RowParts {
   readonly clock: Pick<Clock, 'now'>
   /** Absolute: the manifest's. */
   readonly folder: string
+  /** Stops the batch. */
+  readonly signal: AbortSignal
   onStatus(step: Active, run: string, status: string): void
   /** The lock file could not be written. What it lacks the journal knows. */
   onLockTrouble(error: unknown): void
@@ -36,7 +38,7 @@ interface Journey {
 }
 
 export function createRow(parts: RowParts, step: Active, onResult: (result: RowResult) => void): RowTask {
-  const { service, onStatus } = parts
+  const { service, signal, onStatus } = parts
   const { action, model = '' } = step
   const lock = createRowLock(parts, step)
   let journey: Journey | undefined
@@ -44,7 +46,7 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
   const end = (result: Omit<RowResult, 'step' | 'run'>): void =>
     onResult({ ...result, step, run: journey?.id })
 
-  if (action.do === 'fetch')
+  if (action.do === 'download')
     journey = {
       id: action.run,
       followed: service.follow(step, action.run, undefined),
@@ -58,8 +60,7 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
       await lock.sending()
     })
     await lock.submitted(submitted, isSent)
-    // A signal came before anything was sent: the row was not begun.
-    if (submitted.is === 'refused' && submitted.error.code === 'interrupted') return undefined
+    if (submitted.is === 'unsent') return undefined
     if (submitted.is !== 'created') {
       end({ result: submitted.is === 'unconfirmed' ? 'unconfirmed' : 'failed', error: submitted.error })
       return undefined
@@ -93,8 +94,8 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
   async function deliver(state: RunState): Promise<void> {
     const downloaded = await service.download(step, state, (file) => lock.placing(state.id, file))
     if (!downloaded.ok) {
-      // After a signal the same batch continues with the download: the row has not failed.
-      if (downloaded.error.code !== 'interrupted') end({ result: 'failed', error: downloaded.error })
+      // When the batch was stopped, the next one continues with the download: the row has not failed.
+      if (!signal.aborted) end({ result: 'failed', error: downloaded.error })
       return
     }
     const { path, url, bytes, sha256, content_type } = downloaded.file
@@ -112,21 +113,21 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
       made_at: new Date(parts.clock.now()).toISOString(),
     }
     await lock.made(made)
-    end({ result: action.do === 'fetch' ? 'fetched' : 'made', made, warnings: downloaded.warnings })
+    end({ result: action.do === 'download' ? 'downloaded' : 'created', made, warnings: downloaded.warnings })
   }
 
   function expire(): void {
     if (journey === undefined) return
     const limit = new RushesError(
       'wait_timeout',
-      `The wait limit has passed (${journey.status ?? 'not seen yet'}); the run goes on.`,
-      { runId: journey.id, hint: 'The same batch goes on from there: nothing is paid again.' },
+      `The wait limit passed. Last known status: ${journey.status ?? 'unknown'}.`,
+      { runId: journey.id, hint: 'Run the same batch again to continue. Nothing is paid twice.' },
     )
     end({ result: 'failed', error: journey.followed.errorAtLimit(limit) })
   }
 
   return {
-    task: { group: model, poll, expire, ...(action.do === 'make' && { create }) },
+    task: { group: model, poll, expire, ...(action.do === 'create' && { create }) },
     settled: () => delivery,
   }
 }

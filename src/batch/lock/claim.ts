@@ -1,73 +1,233 @@
 /**
- * One batch at a time on one manifest: two would each pay for what is missing.
+ * One batch at a time works on a manifest: two would each pay for what is missing.
  *
- * The claim is a write lock that the operating system holds for this process on a small file of the state folder, and
- * the system releases it when the process ends in any way. So a claim is never stale. Claims with process ids in files can
- * be: ids are reused, differ between containers, and two processes that take a stale claim over can remove each other's. It is keyed by the real path of the lock file, so
- * that a link to a manifest is the same manifest; it holds for the processes of one machine that share a state folder.
+ * The claim is a file beside the lock file, so it holds for every process that can write the lock file: other state
+ * folders, containers, other machines on a network folder. Its holder rewrites it every two seconds. A claim whose text does
+ * not change for ten seconds is stale and is replaced. Nobody's clock is compared with another machine's: only
+ * changes are observed.
+ *
+ * A holder that was suspended may find its claim replaced. It therefore checks the claim after it has written a create to
+ * the lock file and before it sends the create. A batch that replaces a claim reads the lock file afterwards, so for
+ * each create either the check fails or the other batch sees the create.
  */
-import { createHash } from 'node:crypto'
-import { realpathSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
-import { usageError } from '../../errors.js'
-import { openOrQuarantine } from '../../host/corruption.js'
-import type { OpenDatabase } from '../../host/database.js'
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { RushesError, usageError } from '../../errors.js'
+import type { Clock } from '../../host/clock.js'
 import { errorCode } from '../../host/directories.js'
+import { flush, removeFile, temporaryBeside, writeFully } from '../../host/files.js'
+import { isAlive } from '../../host/processes.js'
+import { claimText, describeHolder, type Holder, holderOf, isOnThisMachine } from './claim-holder.js'
+import { claimPathOf } from './lock.js'
 
 export interface Claim {
-  release(): void
+  /** Rejects when the claim has been replaced or removed. Cheap: one read of a small file. */
+  check(): Promise<void>
+  /** Aborted as soon as a check or a heartbeat finds it, with the error of every later check. */
+  readonly lost: AbortSignal
+  release(): Promise<void>
 }
-
-const MIGRATIONS = [
-  `CREATE TABLE holder (one INTEGER PRIMARY KEY CHECK (one = 1), pid INTEGER NOT NULL, since TEXT NOT NULL)`,
-] as const
 
 export interface ClaimOptions {
   readonly lockPath: string
-  /** Where claims are kept: a folder of the state folder. */
-  readonly folder: string
-  /** ISO 8601, for the message of another batch. */
-  readonly now: string
+  readonly clock: Pick<Clock, 'now' | 'sleep' | 'alarm'>
+  /** Ends the observation of another claim. */
+  readonly signal: AbortSignal
+  /** Another claim is there, and is observed for up to ten seconds. */
+  onObserve(message: string): void
 }
 
-/** Throws `usage` when another batch has it, and the system's error when it cannot be written. */
-export function claimBatch({ lockPath, folder, now }: ClaimOptions): Claim {
-  const db = openOrQuarantine(
-    { path: join(folder, `${keyOf(lockPath)}.db`), migrations: MIGRATIONS },
-    () => {},
-  )
-  try {
-    // It is held for minutes: do not wait.
-    db.get('PRAGMA busy_timeout = 0')
-    db.transaction(() =>
-      db.run('INSERT OR REPLACE INTO holder (one, pid, since) VALUES (1, ?, ?)', process.pid, now),
-    )
-    db.run('BEGIN IMMEDIATE')
-  } catch (error) {
-    const held = errorCode(error)?.startsWith('SQLITE_BUSY') === true ? sayHeld(db, lockPath) : undefined
-    db.close()
-    throw held ?? error
+const HEARTBEAT_MS = 2_000
+const POLL_MS = 250
+/** Ten seconds. Counted in polls, so that a suspension of the observer is not taken for a silence of the holder. */
+const MAX_SILENT_POLLS = 40
+/** A claim of this machine with a younger heartbeat needs no observation. */
+const FRESH_MS = 2 * HEARTBEAT_MS
+/** Several batches may replace the same stale claim: the last one has it. */
+const SETTLE_MS = 200
+const MAX_TRIES = 20
+
+/** Rejects with `usage` when another batch has it, and with the system's error when it cannot be written. */
+export async function claimBatch(options: ClaimOptions): Promise<Claim> {
+  const { lockPath, clock, signal } = options
+  const path = claimPathOf(lockPath)
+  const token = randomBytes(12).toString('hex')
+  const since = new Date(clock.now()).toISOString()
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    signal.throwIfAborted()
+    const handle = await createOrReplace(path, () => claimText(token, since, clock.now()), options)
+    if (handle === undefined) continue
+    return hold({ path, lockPath, token, handle, clock, text: () => claimText(token, since, clock.now()) })
   }
+  throw heldError(path, undefined)
+}
+
+/** Undefined where the claim changed hands meanwhile. */
+async function createOrReplace(
+  path: string,
+  text: () => string,
+  options: ClaimOptions,
+): Promise<FileHandle | undefined> {
+  try {
+    return await createFile(path, text())
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error
+  }
+  const found = await readText(path)
+  if (found === undefined) return undefined
+  if (!(await isStale(path, found, options))) return undefined
+  return replace(path, found, text(), options)
+}
+
+async function createFile(path: string, text: string): Promise<FileHandle> {
+  const handle = await open(path, 'wx+')
+  try {
+    await writeText(handle, text)
+    return handle
+  } catch (error) {
+    await handle.close()
+    await removeFile(path).catch(() => {})
+    throw error
+  }
+}
+
+/** A rename over the stale claim, so that the name is never free for a third batch. */
+async function replace(
+  path: string,
+  stale: string,
+  text: string,
+  { clock, lockPath }: ClaimOptions,
+): Promise<FileHandle | undefined> {
+  // Named as the other temporary files of the lock file, which the next batch removes.
+  const temporary = temporaryBeside(lockPath)
+  const handle = await createFile(temporary, text)
+  try {
+    if ((await readText(path)) === stale) {
+      await rename(temporary, path)
+      await clock.sleep(SETTLE_MS)
+      if ((await readText(path)) === text) return handle
+    }
+  } catch (error) {
+    // ENOENT: a batch that was faster has removed the temporary file.
+    if (errorCode(error) !== 'ENOENT') {
+      await handle.close()
+      await removeFile(temporary).catch(() => {})
+      throw error
+    }
+  }
+  await handle.close()
+  await removeFile(temporary).catch(() => {})
+  return undefined
+}
+
+/** Whether the holder has ended. Throws `usage` where it has not; false where the claim is another one by now. */
+async function isStale(path: string, found: string, options: ClaimOptions): Promise<boolean> {
+  const { clock, signal, onObserve } = options
+  const holder = holderOf(found)
+  if (holder !== undefined && isOnThisMachine(holder)) {
+    if (!isAlive(holder)) return true
+    const ageMs = clock.now() - Date.parse(holder.heartbeat)
+    if (ageMs >= 0 && ageMs < FRESH_MS) throw heldError(path, holder)
+  }
+  onObserve(
+    `Found the claim of another batch${describeHolder(holder)}. Checking for up to 10 s whether it is still working.`,
+  )
+  for (let polls = 0; polls < MAX_SILENT_POLLS; polls++) {
+    await clock.sleep(POLL_MS, signal)
+    const now = await readText(path)
+    if (now === undefined) return false
+    if (now !== found) throw heldError(path, holderOf(now) ?? holder)
+  }
+  return true
+}
+
+interface Holding {
+  readonly path: string
+  readonly lockPath: string
+  readonly token: string
+  /** Of the claim's own file: a heartbeat never writes into the claim of another batch. */
+  readonly handle: FileHandle
+  readonly clock: ClaimOptions['clock']
+  text(): string
+}
+
+function hold({ path, lockPath, token, handle, clock, text }: Holding): Claim {
+  const lost = new AbortController()
+  let disarm = () => {}
+  let beat: Promise<void> = Promise.resolve()
+  let isReleased = false
+
+  async function check(): Promise<void> {
+    lost.signal.throwIfAborted()
+    const found = await readText(path)
+    if (found?.includes(token)) return
+    // A torn read of a heartbeat on a network folder has no token: it is read once more.
+    const again = found === undefined || holderOf(found) !== undefined ? found : await readText(path)
+    if (again?.includes(token)) return
+    lost.abort(lostError(path, lockPath, again))
+    throw lost.signal.reason
+  }
+
+  function arm(): void {
+    if (isReleased) return
+    disarm = clock.alarm(HEARTBEAT_MS, () => {
+      // A folder that cannot be reached now may be reachable at the next heartbeat.
+      beat = check()
+        .then(() => writeText(handle, text()))
+        .catch(() => {})
+        .then(() => {
+          if (!lost.signal.aborted) arm()
+        })
+    })
+  }
+  arm()
+
   return {
-    release() {
-      // Closing alone ends the transaction only at the next garbage collection.
-      db.run('ROLLBACK')
-      db.close()
+    check,
+    lost: lost.signal,
+    async release() {
+      isReleased = true
+      disarm()
+      await beat
+      const isOurs = await check().then(
+        () => true,
+        () => false,
+      )
+      await handle.close().catch(() => {})
+      if (isOurs) await removeFile(path).catch(() => {})
     },
   }
 }
 
-function sayHeld(db: OpenDatabase, lockPath: string) {
-  const { pid, since } = db.get('SELECT pid, since FROM holder') ?? {}
-  const who = pid === undefined ? '' : ` (process ${pid}, since ${since})`
-  return usageError(
-    `Another batch is at work on this manifest${who}; nothing was sent.`,
-    `Let it end, or stop it: both would pay for the same runs. What it has made is in ${basename(lockPath)}.`,
-  )
+const writeText = async (handle: FileHandle, text: string): Promise<void> => {
+  await writeFully(handle, Buffer.from(text), 0)
+  // Other machines see it only then.
+  await flush(handle)
 }
 
-const keyOf = (lockPath: string): string =>
-  createHash('sha256')
-    .update(join(realpathSync(dirname(lockPath)), basename(lockPath)))
-    .digest('hex')
-    .slice(0, 32)
+/** Undefined where there is none. Opened anew each time: network folders look for changes only then. */
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+const heldError = (path: string, holder: Holder | undefined): RushesError =>
+  usageError(
+    `Another batch is working on this manifest${describeHolder(holder)}; nothing was sent.`,
+    `Wait until it ends, or stop it. Its claim is the file ${path}.`,
+  )
+
+function lostError(path: string, lockPath: string, found: string | undefined): RushesError {
+  const message =
+    found === undefined
+      ? `The claim file ${path} was removed while this batch was running: another batch may have taken over.`
+      : `Another batch${describeHolder(holderOf(found))} took over this manifest while this one was suspended.`
+  return new RushesError('download_failed', `${message} This batch stopped creating runs.`, {
+    hint: `Run the same command again when no other batch is running. Accepted runs are in ${basename(lockPath)} and in rushes list.`,
+  })
+}

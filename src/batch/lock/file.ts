@@ -1,10 +1,12 @@
 /** The lock file on the disk. */
+
 import { existsSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { messageOf, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
 import { errorCode } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
+import { describeError } from '../../host/system-error.js'
 import { type Lock, NO_LOCK } from './lock.js'
 import { lockText, parseLock } from './lock-text.js'
 
@@ -15,14 +17,14 @@ export function readLock(path: string, manifest: string): Lock {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return NO_LOCK
-    throw usageError(`The lock file cannot be read: ${messageOf(error)}.`)
+    throw usageError(`Cannot read the lock file: ${describeError(error, path)}.`)
   }
   const lock = parseLock(text, path)
   const other = lock.manifest
   if (other !== undefined && other !== basename(manifest) && existsSync(join(dirname(path), basename(other))))
     throw usageError(
-      `${path} belongs to ${other}, which is still there.`,
-      'Two manifests that differ in their extension alone would share one lock file: rename one of them.',
+      `${path} belongs to another manifest: ${other}.`,
+      'Manifests whose names differ only in the extension would share one lock file. Rename one of them.',
     )
   return lock
 }
@@ -35,7 +37,18 @@ export async function removeLeftovers(path: string): Promise<void> {
       await removeFile(join(dirname(path), name)).catch(() => {})
 }
 
+/** Whether the file has just this text already. */
+export function isWritten(path: string, manifest: string, lock: Lock): boolean {
+  try {
+    return readFileSync(path, 'utf8') === textFor(manifest, lock)
+  } catch {
+    return false
+  }
+}
+
+const textFor = (manifest: string, lock: Lock): string => lockText({ ...lock, manifest: basename(manifest) })
+
 /** Atomic: a batch that is killed leaves the old file or the new one. Throws the system's error. */
 export async function writeLock(path: string, manifest: string, lock: Lock): Promise<void> {
-  await writeAtomically(path, lockText({ ...lock, manifest: basename(manifest) }))
+  await writeAtomically(path, textFor(manifest, lock))
 }

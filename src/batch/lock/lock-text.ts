@@ -60,7 +60,7 @@ const MADE = [
 const PENDING = ['state', 'key', 'sent_at', 'placing'] as const
 
 const HINT =
-  'Take it back from git, or remove it: then files that are in the way need --overwrite, and every run is paid again.'
+  'Restore it from git. Without a lock file every run is created and paid for again, and existing files need --overwrite.'
 
 const CONFLICT = /^(<{7}|\|{7}|={7}|>{7})( |\r?$)/m
 
@@ -70,23 +70,23 @@ export function parseLock(text: string, path: string): Lock {
   if (marker !== null) {
     const line = text.slice(0, marker.index).split('\n').length
     throw usageError(
-      `${path}:${line}: the lock file holds the marks of a merge conflict.`,
-      'Keep the entries of both sides and remove the marks; of two entries of one name, keep the one whose file you keep. Then run the batch again: it makes what is missing.',
+      `${path}:${line}: the lock file contains merge conflict markers.`,
+      'Keep the entries of both sides and remove the markers. If a name occurs twice, keep the entry that belongs to the file you keep. Then run the batch again: it creates what is missing.',
     )
   }
   const value = parsed(text)
-  if (!isObject(value)) throw usageError(`${path} is no lock file: it is not a JSON object.`, HINT)
+  if (!isObject(value)) throw usageError(`${path} is not a valid lock file: it is not a JSON object.`, HINT)
   const { version, manifest, runs, ...further } = value
   if (typeof version === 'number' && version > LOCK_VERSION)
     throw usageError(
       `${path} was written by a newer version of rushes (format ${version}; this one knows ${LOCK_VERSION}).`,
-      'Use that version.',
+      'Update rushes.',
     )
   if (version !== LOCK_VERSION || !isObject(runs))
-    throw usageError(`${path} is no lock file of rushes.`, HINT)
+    throw usageError(`${path} is not a lock file of rushes.`, HINT)
   const entries = Object.entries(runs).map(([name, entry]) => {
     const found = entryOf(entry)
-    if (found === undefined) throw usageError(`${path}: the entry "${name}" makes no sense.`, HINT)
+    if (found === undefined) throw usageError(`${path}: the entry "${name}" is not valid.`, HINT)
     return [name, found] as const
   })
   return { manifest: typeof manifest === 'string' ? manifest : undefined, entries: new Map(entries), further }

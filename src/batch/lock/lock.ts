@@ -2,6 +2,7 @@
  * What the lock file knows of each run of a manifest. `made` is the file that is there; `pending` is a create that
  * came after it and has no file yet, so that a killed batch continues and nothing is paid twice.
  */
+import { basename, dirname, join } from 'node:path'
 import type { Kind } from '../../protocol/models.js'
 
 /** Fields that this version does not know are kept for the version that wrote them. */
@@ -70,9 +71,13 @@ export const NO_LOCK: Lock = { manifest: undefined, entries: new Map(), further:
 /** `shots.yaml` has `shots.lock.json`. */
 export const lockPathOf = (manifest: string): string => `${manifest.replace(/\.[^./\\]+$/, '')}.lock.json`
 
+/** The claim of the batch that is running: `.shots.lock.json.claim`. */
+export const claimPathOf = (lockPath: string): string =>
+  join(dirname(lockPath), `.${basename(lockPath)}.claim`)
+
 /**
  * The lock file goes into git, and the URLs of many services are signed: anyone who has one can fetch the file. So only the
- * public part is kept; the output is fetched again by `run`.
+ * public part is kept; the output is downloaded again by its run id.
  */
 export function publicUrl(url: string): string {
   const parsed = new URL(url)

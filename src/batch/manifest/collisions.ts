@@ -59,7 +59,7 @@ export function findCollisions(
     const namesake = names.get(claim.name)
     if (namesake === undefined) names.set(claim.name, claim)
     else if (claim.isNamed || namesake.isNamed) {
-      report(claim.at, `the name "${claim.name}" is that of line ${namesake.at.line} too`)
+      report(claim.at, `the name "${claim.name}" is already used in line ${namesake.at.line}`)
       // Equal outputs follow from equal names: report one problem.
       if (namesake.realPath === claim.realPath) continue
     }
@@ -76,7 +76,7 @@ export function findCollisions(
 }
 
 const sharedMessage = (claim: OutputClaim, other: OutputClaim): string =>
-  `the output "${claim.output}" is that of line ${other.at.line} too${claim.output === other.output ? '' : ` ("${other.output}")`}`
+  `the output "${claim.output}" is already used in line ${other.at.line}${claim.output === other.output ? '' : ` ("${other.output}")`}`
 
 const stemOf = (realPath: string): string =>
   OPEN_EXTENSION.test(realPath)
@@ -105,7 +105,7 @@ function findFoldersInTheWay(claims: readonly OutputClaim[], report: ReportProbl
     if (above !== undefined)
       report(
         claim.outputAt,
-        `the output "${claim.output}" lies in "${above.output}", which is the file of line ${above.at.line}`,
+        `the output "${claim.output}" is inside "${above.output}", but line ${above.at.line} writes a file of that name`,
       )
   }
 }

@@ -54,7 +54,7 @@ function readRecords(text: string, delimiter: string, report: ReportProblem): re
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     const line = Number(error.lines) || 1
-    report({ line, column: 1 }, `is no CSV: ${error.message.replace(/ at line \d+/, '')}`)
+    report({ line, column: 1 }, `is not valid CSV: ${error.message.replace(/ at line \d+/, '')}`)
     return []
   }
 }
@@ -83,8 +83,8 @@ function namesOf(
     const name = cell.trim()
     const at = cells[column] ?? { line: 1, column: 1 }
     if (name === '') return undefined
-    if (!ROW_FIELDS.includes(name)) report(at, `there is no field "${name}"${didYouMean(name)}`)
-    else if (seen.has(name)) report(at, `"${name}" stands here twice`)
+    if (!ROW_FIELDS.includes(name)) report(at, `unknown field "${name}"${didYouMean(name)}`)
+    else if (seen.has(name)) report(at, `the column "${name}" occurs twice`)
     else {
       seen.add(name)
       return name
@@ -110,7 +110,10 @@ function fieldsOf(
     const at = cells[column] ?? cells[0] ?? { line: 1, column: 1 }
     if (cell === '' || name === '') continue
     if (name === undefined) {
-      report(at, 'stands in a column without a name: is there a comma too much, or a text without quotes?')
+      report(
+        at,
+        'this cell is in a column without a name. Is there one comma too many, or a text without quotes?',
+      )
       continue
     }
     fields.set(name, { at, value: cellValue(name, cell, at, report) })

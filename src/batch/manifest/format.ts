@@ -67,13 +67,13 @@ export function parseManifest(path: string, bytes: Uint8Array, report: ReportPro
 /** Without a byte order mark, which some editors write. */
 function decode(bytes: Uint8Array, report: ReportProblem): string | undefined {
   if (bytes.byteLength > MAX_BYTES) {
-    report(START, `has ${bytes.byteLength} bytes; a manifest has at most ${MAX_BYTES / 1024 / 1024} MiB`)
+    report(START, `is too large: ${bytes.byteLength} bytes; the limit is ${MAX_BYTES / 1024 / 1024} MiB`)
     return undefined
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    report(START, 'is not UTF-8 text')
+    report(START, 'is not valid UTF-8 text')
     return undefined
   }
 }

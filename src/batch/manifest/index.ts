@@ -66,7 +66,7 @@ function areTooMany(rows: readonly ManifestRow[], { report }: ProblemCollector):
   for (const row of rows) {
     runs += row.count
     if (runs <= MAX_RUNS) continue
-    report(row.positionOf('count'), `makes more than ${MAX_RUNS} runs in all; a manifest takes that many`)
+    report(row.positionOf('count'), `the manifest has more than ${MAX_RUNS} runs`)
     return true
   }
   return false
@@ -100,7 +100,7 @@ function isAllowed(row: ManifestRow, { output }: NamedOutput, { options, folder,
   if (options.allowOutside || folder.isInside(output)) return true
   problems.report(
     row.positionOf(row.output === undefined ? 'name' : 'output'),
-    `the output "${output}" is outside the folder of the manifest, which takes --allow-outside`,
+    `the output "${output}" is outside the folder of the manifest (--allow-outside allows that)`,
   )
   return false
 }
@@ -114,7 +114,7 @@ function checkSize(
   if (bytes > options.maxBodyBytes)
     problems.report(
       row.positionOf('image_urls'),
-      tooLargeMessage(`the images make a request of ${bytes} bytes`, options.maxBodyBytes),
+      tooLargeMessage(`the images need a request of ${bytes} bytes`, options.maxBodyBytes),
     )
 }
 

@@ -45,8 +45,8 @@ const WANTED: Readonly<Record<string, string>> = {
 }
 
 const INVALID: Readonly<Record<string, string>> = {
-  InvalidCommentToken: 'it has no comments',
-  UnexpectedEndOfString: 'this text has no end',
+  InvalidCommentToken: 'JSON has no comments',
+  UnexpectedEndOfString: 'this string is not closed',
 }
 
 type Open =
@@ -68,7 +68,7 @@ function readJson(text: string, positionAt: PositionAt, report: ReportProblem): 
     else if (parent.type === 'list') parent.items.push(node)
     else {
       const { name, offset: nameOffset } = parent.field
-      if (parent.fields.has(name)) report(positionAt(nameOffset), `"${name}" stands here twice`)
+      if (parent.fields.has(name)) report(positionAt(nameOffset), `the field "${name}" occurs twice`)
       else parent.fields.set(name, { at: positionAt(nameOffset), value: node })
     }
   }
@@ -82,9 +82,9 @@ function readJson(text: string, positionAt: PositionAt, report: ReportProblem): 
       CloseBraceExpected: '}',
     }
     const isOver = root !== undefined && open.length === 0
-    const wanted = closing[code] ? `"," or "${closing[code]}"` : isOver ? 'nothing more' : WANTED[code]
-    if (wanted !== undefined) return `is no JSON: ${wanted} should stand here, not ${found}`
-    return `is no JSON: ${INVALID[code] ?? 'this text holds a line end, a tab or an escape that JSON does not have'}`
+    const wanted = closing[code] ? `"," or "${closing[code]}"` : isOver ? 'the end' : WANTED[code]
+    if (wanted !== undefined) return `is not valid JSON: expected ${wanted}, found ${found}`
+    return `is not valid JSON: ${INVALID[code] ?? 'this string contains a line break, a tab or an unknown escape'}`
   }
 
   try {

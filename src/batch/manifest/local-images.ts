@@ -1,8 +1,10 @@
 /** The reference images of the rows: local files are read, checked by their first bytes and identified by their hash. */
+
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { messageOf, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
+import { describeError, describeReason } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
@@ -53,7 +55,7 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     if (/^https?:/i.test(source))
       return isHttpUrl(source)
         ? { from: 'url', text: source }
-        : `the image ${shortened(source, 100)} is no URL`
+        : `the image ${shortened(source, 100)} is not a valid URL`
     if (/^run:./i.test(source)) return { from: 'run', text: source }
     if (source === '-') return 'an image of a manifest cannot come from standard input'
     const path = resolve(folder, source)
@@ -67,14 +69,14 @@ async function readImage(path: string, { imageTypeOf, maxBodyBytes }: ImageRules
   try {
     const found = await stat(path)
     // Reading a pipe or a device may never end.
-    if (!found.isFile()) return no('is no file')
+    if (!found.isFile()) return no('is not a regular file')
     if (found.size > maxBodyBytes) return no(tooLargeMessage(`has ${found.size} bytes`, maxBodyBytes))
     const bytes = await readFile(path)
     const type = imageTypeOf(bytes)
     if (type === undefined) return no('is not a PNG, JPEG, WebP, GIF or AVIF image')
     return { ok: true, summary: summaryOf(bytes, type) }
   } catch (error) {
-    return no(`cannot be read: ${messageOf(error).replace(/, \w+ '.*$/s, '')}`)
+    return no(`cannot be read: ${describeReason(error)}`)
   }
 }
 
@@ -85,7 +87,7 @@ const summaryOf = (bytes: Uint8Array, type: string): ImageSummary => ({
 })
 
 export const tooLargeMessage = (what: string, mostBytes: number): string =>
-  `${what}, and a request takes at most ${mostBytes / 1024 / 1024} MiB`
+  `${what}, and a request may have at most ${mostBytes / 1024 / 1024} MiB`
 
 /** The input with each local image replaced by its summary. */
 export const meaningOf = (input: ModelInput, references: readonly ImageReference[]): ModelInput =>
@@ -116,9 +118,12 @@ export async function inputToSend({ name, input, references }: ManifestEntry): P
 
 async function dataUrl(name: string, { path, summary }: ImageReference & { from: 'file' }): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
-    throw usageError(`The image ${path} of ${name} cannot be read any more: ${messageOf(error)}.`)
+    throw usageError(`The image of ${name} cannot be read any more: ${describeError(error, path)}.`)
   })
   if (summaryOf(bytes, summary.content_type).sha256 !== summary.sha256)
-    throw usageError(`The image ${path} of ${name} has changed while the batch was at work.`, 'Run it again.')
+    throw usageError(
+      `The image ${path} of ${name} changed while the batch was running.`,
+      'Run the same command again.',
+    )
   return `data:${summary.content_type};base64,${bytes.toString('base64')}`
 }

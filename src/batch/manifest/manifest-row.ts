@@ -28,7 +28,7 @@ export interface ManifestRow extends RowModel {
 export function readRow(node: Fields, sections: Sections, report: ReportProblem): ManifestRow {
   const own = new Map([...node.fields].filter(([, { value }]) => !isNull(value)))
   for (const [name, { at }] of own)
-    if (!ROW_FIELDS.includes(name)) report(at, unknownMessage('there is no field', name, ROW_FIELDS))
+    if (!ROW_FIELDS.includes(name)) report(at, unknownMessage('unknown field', name, ROW_FIELDS))
   const subject = modelOfRow(own, sections, node.at, report)
   const fields = subject.kind === undefined ? own : withDefaults(own, node, subject.kind, sections)
   const output = own.get('output') ?? defaultUnlessGiven(node, 'output', sections)
@@ -104,7 +104,7 @@ function checkInput(
     if (field !== undefined && !own.has('input') && !Object.hasOwn(known, name))
       report(
         field.at,
-        `the ${kind} model has no "${name}"; the ${kindsWith(name).join(' and the ')} model has`,
+        `the ${kind} model has no parameter "${name}"; the ${kindsWith(name).join(' and the ')} model has`,
       )
   }
   for (const { parameter, message } of inputProblems(kind, row.input)) {
@@ -124,10 +124,10 @@ const article = (kind: Kind): string => (/^[aeiou]/.test(kind) ? 'an' : 'a')
 function textOf(name: string, field: Field | undefined, report: ReportProblem): string | undefined {
   if (field === undefined) return undefined
   const { value } = field
-  if (value.type !== 'scalar') report(value.at, `${name} must be a text`)
+  if (value.type !== 'scalar') report(value.at, `${name} must be text`)
   else if (value.text.trim() === '') report(value.at, `${name} is blank`)
   else if (/[\u0000-\u001f\u007f-\u009f]/.test(value.text))
-    report(value.at, `${name} holds a control character`)
+    report(value.at, `${name} contains a control character`)
   else if (value.text.length > MAX_NAME_LENGTH)
     report(value.at, `${name} has more than ${MAX_NAME_LENGTH} characters`)
   else return value.text

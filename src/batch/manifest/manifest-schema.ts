@@ -122,7 +122,7 @@ const takesKind: Schema = { not: { anyOf: [has('kind'), has('model'), has('input
 export const MANIFEST_SCHEMA: Schema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'A manifest of rushes batch',
-  description: 'What is to be made, a list of runs; see docs/batch.md.',
+  description: 'A list of runs to create; see docs/batch.md.',
   definitions: {
     row: ROW,
     ...Object.fromEntries(KINDS.map((kind) => [kind, kindSchema(kind)])),
@@ -148,7 +148,7 @@ export const MANIFEST_SCHEMA: Schema = {
           description: 'what a run has where it says nothing itself',
           ...orNull({ type: 'object', additionalProperties: false, properties: DEFAULTS }),
         },
-        runs: { description: 'what is to be made', type: 'array', items: ref('row') },
+        runs: { description: 'the runs to create', type: 'array', items: ref('row') },
       },
       allOf: [
         ...KINDS.map((kind) => rowsWhen(inDefaults('kind', { const: kind }), when(takesKind, ref(kind)))),

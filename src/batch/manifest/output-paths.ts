@@ -28,7 +28,7 @@ export function outputsOfRow(
   report: ReportProblem,
 ): readonly NamedOutput[] {
   if (row.name === undefined && (row.output === undefined || row.isOutputShared)) {
-    report(row.at, 'name is missing (or output): the lock file and the path of the file go by it')
+    report(row.at, 'name or output is missing: the file and its entry in the lock file are named by it')
     return []
   }
   const template = row.output ?? defaultOutput(row.name ?? '', naming)

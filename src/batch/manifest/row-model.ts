@@ -34,7 +34,7 @@ export function modelOfRow(
   if (input !== undefined)
     for (const name of PARAMETER_NAMES) {
       const field = own.get(name)
-      if (field !== undefined) report(field.at, `${name} stands beside input: put it into input`)
+      if (field !== undefined) report(field.at, `${name} must be inside input`)
     }
   const kind =
     kindOf(kindField, report) ??
@@ -45,9 +45,9 @@ export function modelOfRow(
   if (kind !== undefined) {
     if (input === undefined) return { kind, model: model ?? sections.models[kind], input: undefined }
     if (kindField !== undefined && namesItsModel)
-      report(input.at, `input is for other models; the fields of ${kind} stand beside kind`)
+      report(input.at, `input is only for other models; put the parameters of ${kind} directly in the row`)
     if (kindField !== undefined && !namesItsModel && model === undefined)
-      report(input.at, 'input needs a model beside it')
+      report(input.at, 'input needs a model in the same row')
     return { kind, model, input: objectOf(input, report) }
   }
   // An invalid kind or model has been reported; do not report what follows from it.
@@ -68,12 +68,12 @@ function otherModel({ own, sections, model, at, report }: OtherModelRow): RowMod
   if (model === undefined)
     report(
       own.get('input')?.at ?? at,
-      own.has('input') ? 'input needs a model beside it' : `kind is missing: ${KINDS.join(' or ')}`,
+      own.has('input') ? 'input needs a model in the same row' : `kind is missing: ${KINDS.join(' or ')}`,
     )
   else if (input === undefined || isNull(input.value))
     report(
       at,
-      `input is missing: the whole input of ${model}; or say by kind which of ${KINDS.join(' and ')} it is like`,
+      `input is missing: the whole input of ${model}. Or set kind (${KINDS.join(' or ')}) if it takes the same parameters`,
     )
   return { kind: undefined, model, input: input === undefined ? {} : objectOf(input, report) }
 }
@@ -88,7 +88,7 @@ function kindOf(field: Field | undefined, report: ReportProblem): Kind | undefin
   if (field === undefined || isNull(field.value)) return undefined
   const text = field.value.type === 'scalar' ? field.value.text : ''
   if (isKind(text)) return text
-  report(field.value.at, unknownMessage('there is no kind', text, KINDS))
+  report(field.value.at, unknownMessage('unknown kind', text, KINDS))
   return undefined
 }
 

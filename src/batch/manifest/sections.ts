@@ -15,20 +15,23 @@ export interface Sections {
 
 export const unknownMessage = (what: string, name: string, known: readonly string[]): string => {
   const near = nearest(name, known)
-  return `${what} "${name}"${near === undefined ? `; known are ${known.join(', ')}` : `; did you mean "${near}"?`}`
+  return `${what} "${name}"${near === undefined ? `; expected one of: ${known.join(', ')}` : `; did you mean "${near}"?`}`
 }
 
 export function readSections(node: Node, report: ReportProblem): Sections {
   if (node.type === 'list') return { models: {}, defaults: new Map(), rows: rowsOf(node, report) }
   if (node.type === 'scalar') {
-    report(node.at, 'is no manifest: it takes a list of runs, or models, defaults and runs')
+    report(
+      node.at,
+      'is not a valid manifest: expected a list of runs, or a map with models, defaults and runs',
+    )
     return { models: {}, defaults: new Map(), rows: [] }
   }
   // `$schema` is for editors, `x-` for YAML anchors that the rows use.
   for (const [name, { at }] of node.fields)
-    if (!isKnown(name)) report(at, unknownMessage('there is no field', name, TOP_FIELDS))
+    if (!isKnown(name)) report(at, unknownMessage('unknown field', name, TOP_FIELDS))
   const runs = node.fields.get('runs')
-  if (runs === undefined) report(node.at, 'runs is missing: the list of what is to be made')
+  if (runs === undefined) report(node.at, 'runs is missing: the list of runs to create')
   return {
     models: modelsOf(node.fields.get('models'), report),
     defaults: defaultsOf(node.fields.get('defaults'), report),
@@ -63,7 +66,7 @@ function modelsOf(field: Field | undefined, report: ReportProblem): Models {
   const models: Partial<Record<Kind, string>> = {}
   for (const [name, { at, value }] of field.value.fields) {
     const kind = KINDS.find((each) => each === name)
-    if (kind === undefined) report(at, unknownMessage('there is no kind', name, KINDS))
+    if (kind === undefined) report(at, unknownMessage('unknown kind', name, KINDS))
     else if (isNull(value)) continue
     else if (value.type !== 'scalar' || !isModelName(value.text)) report(value.at, invalidModelMessage(value))
     else models[kind] = value.text
@@ -72,7 +75,7 @@ function modelsOf(field: Field | undefined, report: ReportProblem): Models {
 }
 
 export const invalidModelMessage = (value: Node): string =>
-  `${value.type === 'scalar' ? `"${value.text}"` : 'this'} is no model identifier, which has the form <provider>/<name>`
+  `${value.type === 'scalar' ? `"${value.text}"` : 'this'} is not a valid model identifier (expected <provider>/<name>)`
 
 function defaultsOf(field: Field | undefined, report: ReportProblem): ReadonlyMap<string, Field> {
   if (field === undefined || isNull(field.value)) return new Map()
@@ -81,8 +84,8 @@ function defaultsOf(field: Field | undefined, report: ReportProblem): ReadonlyMa
     return new Map()
   }
   for (const [name, { at }] of field.value.fields)
-    if (name === 'name') report(at, 'a name belongs to one run: defaults cannot give it')
+    if (name === 'name') report(at, 'defaults cannot set a name: each run needs its own')
     else if (!DEFAULTS_FIELDS.includes(name))
-      report(at, unknownMessage('there is no field', name, DEFAULTS_FIELDS))
+      report(at, unknownMessage('unknown field', name, DEFAULTS_FIELDS))
   return field.value.fields
 }

@@ -33,7 +33,7 @@ export function parseYaml(text: string, report: ReportProblem): Node | undefined
   const wrong = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
   for (const { pos, message } of wrong) report(positionAt(pos[0]), lowerFirst(message))
   for (const other of others)
-    report(positionAt(other.range[0]), 'begins a second document; a manifest is one document')
+    report(positionAt(other.range[0]), 'a second YAML document begins here; a manifest has one document')
   if (wrong.length > 0 || others.length > 0) return undefined
   if (document?.contents == null) {
     report(START, 'is empty')
@@ -96,7 +96,7 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
       if (!isTooLarge)
         report(
           made.at,
-          size.depth > MAX_DEPTH ? 'is nested too deeply' : 'is too much once its aliases are filled in',
+          size.depth > MAX_DEPTH ? 'is nested too deeply' : 'is too large once its aliases are expanded',
         )
       isTooLarge = true
       return scalar(null, made.at)
@@ -109,7 +109,7 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
     if (node === null) return scalar(null, otherwise)
     if (isAlias(node)) {
       const found = anchors.get(node.source)
-      if (found === undefined) report(at(node), `*${node.source} names no anchor before it`)
+      if (found === undefined) report(at(node), `*${node.source} has no anchor before it`)
       return found ?? scalar(null, at(node))
     }
     const made = readNew(node)
@@ -141,9 +141,9 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
       const keyAt = key === null ? here : at(key)
       const name = isScalar(key) && key.value !== null ? nameOf(key) : undefined
       const made = read(value, keyAt)
-      if (name === undefined) report(keyAt, 'is no name of a field')
+      if (name === undefined) report(keyAt, 'is not a valid field name')
       else if (name === '<<') merged.push(...sourcesOf(made, keyAt))
-      else if (fields.has(name)) report(keyAt, `"${name}" stands here twice`)
+      else if (fields.has(name)) report(keyAt, `the field "${name}" occurs twice`)
       else fields.set(name, { at: keyAt, value: made })
     }
     // Own fields override merged ones, and an earlier source overrides a later one.
@@ -156,7 +156,7 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
   function sourcesOf(node: Node, keyAt: Position): readonly Fields[] {
     const sources = node.type === 'list' ? node.items : [node]
     if (!sources.every((each): each is Fields => each.type === 'fields')) {
-      report(keyAt, '<< takes a map, or a list of maps')
+      report(keyAt, '<< needs a map, or a list of maps')
       return []
     }
     return sources

@@ -1,5 +1,5 @@
 /**
- * What is to be done for one run of a manifest, pure. In this order: what was paid for is fetched before anyone pays
+ * What is to be done for one run of a manifest, pure. In this order: what was paid for is downloaded before anyone pays
  * again; a create whose outcome is unknown is left alone; an unknown file is replaced only with `--overwrite`.
  */
 import type { LockEntry } from '../lock/lock.js'
@@ -23,19 +23,19 @@ export interface Flags {
 }
 
 export type Action =
-  | { readonly do: 'current' }
+  | { readonly do: 'up_to_date' }
   /** Left out by `--only`. */
   | { readonly do: 'skip' }
-  | FetchAction
-  | MakeAction
+  | DownloadAction
+  | CreateAction
   /** Its last create may have made a run: it is not sent again. */
   | { readonly do: 'unconfirmed'; readonly key: string | undefined }
   /** Something that must not be replaced is in the way. */
-  | { readonly do: 'refuse'; readonly why: string }
+  | { readonly do: 'conflict'; readonly why: string }
 
 /** The run exists: it is followed if it has not ended, and its output is downloaded. Costs nothing. */
-export interface FetchAction {
-  readonly do: 'fetch'
+export interface DownloadAction {
+  readonly do: 'download'
   readonly why: 'unfinished' | 'missing' | 'changed' | 'moved'
   readonly run: string
   /** Absolute path of a file here that is the output, byte for byte: it is copied, without a request. */
@@ -45,9 +45,9 @@ export interface FetchAction {
 }
 
 /** A run is created and paid for. */
-export interface MakeAction {
-  readonly do: 'make'
-  readonly why: 'missing' | 'stale' | 'forced' | 'unconfirmed'
+export interface CreateAction {
+  readonly do: 'create'
+  readonly why: 'missing' | 'out_of_date' | 'forced' | 'unconfirmed'
   readonly replaces: boolean
 }
 
@@ -70,23 +70,24 @@ export function decide({ hash, locked, file, flags }: RowSituation): Action {
   const inTheWay = isOurs ? undefined : obstacle(file, isAsMade, flags)
 
   if (isPending && pending.state === 'accepted')
-    return inTheWay ?? { do: 'fetch', why: 'unfinished', run: pending.run, replaces }
-  if (isAsMade && file.is === 'file' && file.sha256 === made.sha256 && !flags.force) return { do: 'current' }
+    return inTheWay ?? { do: 'download', why: 'unfinished', run: pending.run, replaces }
+  if (isAsMade && file.is === 'file' && file.sha256 === made.sha256 && !flags.force)
+    return { do: 'up_to_date' }
   if (isPending && !flags.resubmitUnconfirmed)
     return { do: 'unconfirmed', key: pending.state === 'unconfirmed' ? pending.key : undefined }
   if (inTheWay !== undefined) return inTheWay
-  if (isPending) return { do: 'make', why: 'unconfirmed', replaces }
-  if (made === undefined) return { do: 'make', why: 'missing', replaces }
-  if (flags.force) return { do: 'make', why: 'forced', replaces }
-  if (!isAsMade) return { do: 'make', why: 'stale', replaces }
-  if (file.is !== 'missing') return { do: 'fetch', why: 'changed', run: made.run, replaces }
+  if (isPending) return { do: 'create', why: 'unconfirmed', replaces }
+  if (made === undefined) return { do: 'create', why: 'missing', replaces }
+  if (flags.force) return { do: 'create', why: 'forced', replaces }
+  if (!isAsMade) return { do: 'create', why: 'out_of_date', replaces }
+  if (file.is !== 'missing') return { do: 'download', why: 'changed', run: made.run, replaces }
   return file.elsewhere === undefined
-    ? { do: 'fetch', why: 'missing', run: made.run, replaces }
-    : { do: 'fetch', why: 'moved', run: made.run, replaces, copyFrom: file.elsewhere }
+    ? { do: 'download', why: 'missing', run: made.run, replaces }
+    : { do: 'download', why: 'moved', run: made.run, replaces, copyFrom: file.elsewhere }
 }
 
 function obstacle(file: FileFact, isAsMade: boolean, { overwrite }: Flags): Action | undefined {
-  if (file.is === 'other') return { do: 'refuse', why: file.what }
+  if (file.is === 'other') return { do: 'conflict', why: file.what }
   if (file.is === 'missing' || overwrite) return undefined
-  return { do: 'refuse', why: isAsMade ? 'changed since it was made' : 'another file' }
+  return { do: 'conflict', why: isAsMade ? 'changed since it was downloaded' : 'not created by this batch' }
 }

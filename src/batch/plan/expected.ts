@@ -26,8 +26,8 @@ export function expectationOf(
 ): Expectation {
   const windowOf = (request: number) => Math.floor(request / pace.requests) * pace.windowMs
   const leastMs = requests === 0 ? 0 : windowOf(requests - 1)
-  const toMake = steps.filter(({ action }) => action.do === 'make')
-  const usual = toMake.map(({ model }) => (model === undefined ? undefined : pace.usualMs(model)))
+  const toCreate = steps.filter(({ action }) => action.do === 'create')
+  const usual = toCreate.map(({ model }) => (model === undefined ? undefined : pace.usualMs(model)))
   if (usual.length === 0 || !usual.every((ms) => ms !== undefined)) return { leastMs, expectedMs: undefined }
   /** When each run in flight ends; under a cap the next one waits for the first of them. */
   const ends: number[] = []

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
-import { messageOf } from '../../errors.js'
 import { errorCode } from '../../host/directories.js'
+import { describeReason } from '../../host/system-error.js'
 import type { LockEntry, Made } from '../lock/lock.js'
 import { mayBecome } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
@@ -88,11 +88,11 @@ async function factOf(path: string, lengths: readonly (number | undefined)[]): P
     if (found === undefined)
       return (await isThere(path)) ? { is: 'file', sha256: undefined } : { is: 'missing' }
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
-    if (!found.isFile()) return { is: 'other', what: 'no ordinary file' }
+    if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
     // Another length means another file: it need not be read.
     return { is: 'file', sha256: lengths.includes(found.size) ? await sumOf(path) : undefined }
   } catch (error) {
-    return { is: 'other', what: messageOf(error) }
+    return { is: 'other', what: describeReason(error) }
   }
 }
 

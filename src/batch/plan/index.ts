@@ -110,12 +110,12 @@ async function stillThere(
 
 /** Pure. */
 export function countsOf(steps: readonly Pick<Step, 'action'>[]): Counts {
-  const counts = { current: 0, skip: 0, fetch: 0, make: 0, unconfirmed: 0, refuse: 0 }
+  const counts = { up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, skip: 0 }
   let requests = 0
   for (const { action } of steps) {
     counts[action.do] += 1
-    if (action.do === 'make') requests += 2
-    if (action.do === 'fetch' && action.copyFrom === undefined) requests += 1
+    if (action.do === 'create') requests += 2
+    if (action.do === 'download' && action.copyFrom === undefined) requests += 1
   }
   return { ...counts, total: steps.length, requests }
 }
@@ -136,4 +136,4 @@ async function mapInOrder<Item, Result>(
   return results
 }
 
-export type { Action, FetchAction, Flags, MakeAction } from './decide.js'
+export type { Action, CreateAction, DownloadAction, Flags } from './decide.js'

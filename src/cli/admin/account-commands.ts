@@ -2,14 +2,15 @@
 import { Option } from 'commander'
 import { MAX_CREDITS } from '../../service/store/account-store.js'
 import { wholeNumber } from '../flags/whole-number.js'
+import { printTable } from '../terminal/table.js'
 import type { AdminCommand, Work } from './admin-command.js'
-import { ACCOUNT_HEADER, accountCells, accountJson, printRows } from './admin-rows.js'
+import { ACCOUNT_HEADER, accountCells, accountJson } from './admin-rows.js'
 
 export const accountCommands: readonly AdminCommand[] = [
   {
     usage: 'create <name>',
-    about: 'make an account',
-    options: () => [new Option('--balance <n>', 'its first credits').default('0')],
+    about: 'Create an account',
+    options: () => [new Option('--balance <n>', 'Initial credits').default('0')],
     make: true,
     async work({ ctx: { out }, admin, flags: { balance = '0' } }, name = '') {
       const credits = wholeNumber(balance, '--balance', 0, MAX_CREDITS)
@@ -17,25 +18,29 @@ export const accountCommands: readonly AdminCommand[] = [
       if (out.mode.json) out.json(accountJson(account))
       else out.line(account.name)
       out.note(
-        `The account ${account.name} has ${account.balance} credits. Its first key: rushes admin key create --account ${account.name}`,
+        `The account ${account.name} has ${account.balance} credits. Create a key for it: rushes admin key create --account ${account.name}`,
       )
     },
   },
   {
     usage: 'list',
-    about: 'the accounts, their balances and states',
+    about: 'List accounts with their balance and state',
     async work({ ctx: { out }, admin }) {
       const accounts = await admin.accounts()
       if (out.mode.json) for (const account of accounts) out.json(accountJson(account))
-      else printRows(out, ACCOUNT_HEADER, accounts.map(accountCells))
+      else printTable(out, ACCOUNT_HEADER, accounts.map(accountCells))
     },
   },
   {
     usage: 'ban <name>',
-    about: 'refuse everything it asks (403)',
+    about: 'Refuse all requests of an account (403)',
     work: (work, name = '') => ban(work, name, true),
   },
-  { usage: 'unban <name>', about: 'let it ask again', work: (work, name = '') => ban(work, name, false) },
+  {
+    usage: 'unban <name>',
+    about: 'Allow the requests of a banned account again',
+    work: (work, name = '') => ban(work, name, false),
+  },
 ]
 
 async function ban({ ctx: { out }, admin }: Work, name: string, banned: boolean): Promise<void> {
@@ -43,7 +48,7 @@ async function ban({ ctx: { out }, admin }: Work, name: string, banned: boolean)
   if (out.mode.json) out.json(accountJson(account))
   out.note(
     banned
-      ? `${account.name} is banned: its requests are refused from now on, its runs are still made.`
-      : `${account.name} may ask again.`,
+      ? `${account.name} is banned: new requests get 403; accepted runs are still rendered.`
+      : `${account.name} is active again.`,
   )
 }

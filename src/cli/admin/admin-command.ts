@@ -43,8 +43,8 @@ export async function perform(
 ): Promise<number> {
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
     throw usageError(
-      'admin takes neither --local nor --base-url: it works on a data folder.',
-      'Name it with --data, as rushes serve does.',
+      '`rushes admin` cannot be used with --local or --base-url: it works on a data folder.',
+      'Select the folder with --data.',
     )
   const { openAdministration } = await import('../../service/administration.js')
   const dataFolder = flags.data ?? join(ctx.stateFolder, SERVICE_FOLDER)

@@ -1,8 +1,6 @@
 /** Accounts, keys and ledger entries as table rows and as JSON. */
 import { printable } from '../../protocol/text.js'
 import type { AccountRecord, KeyDetails, LedgerEntry } from '../../service/administration.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
-import type { Output } from '../terminal/output.js'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 const NONE = '-'
@@ -25,7 +23,7 @@ export const accountCells = (account: AccountRecord): readonly string[] => [
   String(account.id),
   printable(account.name),
   String(account.balance),
-  account.banned ? 'banned' : 'good',
+  account.banned ? 'banned' : 'active',
   String(account.keys),
   String(account.runs),
   iso(account.createdAtMs),
@@ -54,14 +52,14 @@ export const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
   stateOf(key, nowMs),
   of(key.spent, key.spendLimit),
   of(key.used, key.quota),
-  key.allowedIps?.join(' ') ?? 'anywhere',
+  key.allowedIps?.join(' ') ?? 'any',
   key.expiresAtMs === undefined ? 'never' : iso(key.expiresAtMs),
   iso(key.createdAtMs),
 ]
 
 function stateOf({ disabled, expiresAtMs }: KeyDetails, nowMs: number): string {
   if (disabled) return 'disabled'
-  return expiresAtMs !== undefined && nowMs >= expiresAtMs ? 'expired' : 'good'
+  return expiresAtMs !== undefined && nowMs >= expiresAtMs ? 'expired' : 'active'
 }
 
 export const entryJson = ({ sequence, account, kind, amount, runId, keyId, createdAtMs }: LedgerEntry) => ({
@@ -74,7 +72,7 @@ export const entryJson = ({ sequence, account, kind, amount, runId, keyId, creat
   created_at: iso(createdAtMs),
 })
 
-export const ENTRY_HEADER = ['ENTRY', 'CREDITS', 'WHAT', 'RUN', 'KEY', 'WHEN']
+export const ENTRY_HEADER = ['ENTRY', 'CREDITS', 'KIND', 'RUN', 'KEY', 'CREATED']
 
 export const entryCells = (entry: LedgerEntry): readonly string[] => [
   String(entry.sequence),
@@ -84,18 +82,3 @@ export const entryCells = (entry: LedgerEntry): readonly string[] => [
   entry.keyId === undefined ? NONE : String(entry.keyId),
   iso(entry.createdAtMs),
 ]
-
-/** A table with a header for a terminal, tab-separated rows without one for a pipe. */
-export function printRows(
-  out: Output,
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-): void {
-  if (!out.stdoutIsTerminal) {
-    for (const row of rows) out.line(tabRow(row))
-    return
-  }
-  const widths = widthsOf([header, ...rows], out.columns)
-  out.line(out.style.out.bold(alignedRow(header, widths)))
-  for (const row of rows) out.line(alignedRow(row, widths))
-}

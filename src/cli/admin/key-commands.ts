@@ -7,8 +7,9 @@ import type { Context } from '../context/context.js'
 import { parseDuration } from '../flags/duration.js'
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
+import { printTable } from '../terminal/table.js'
 import type { AdminCommand, AdminFlags, Work } from './admin-command.js'
-import { KEY_HEADER, keyCells, keyJson, printRows } from './admin-rows.js'
+import { KEY_HEADER, keyCells, keyJson } from './admin-rows.js'
 
 const MAX_QUOTA = 1_000_000_000_000
 const NONE = 'none'
@@ -16,43 +17,45 @@ const NONE = 'none'
 const termOptions = (lifts: boolean): readonly Option[] => {
   const orNone = lifts ? ', or none' : ''
   return [
-    new Option('--name <text>', 'what it is called'),
-    new Option('--spend-limit <n>', `credits that it may spend in its life${orNone}`),
-    new Option('--quota <n>', `runs that it may make in its life${orNone}`),
-    new Option(
-      '--allow-ip <cidr>',
-      `an address or network that it may be used from${orNone} (repeatable)`,
-    ).argParser(repeated),
-    new Option('--expires <duration>', `how long it is good, as 30d${orNone}`),
+    new Option('--name <text>', 'Name of the key'),
+    new Option('--spend-limit <n>', `Maximum credits over its lifetime${orNone}`),
+    new Option('--quota <n>', `Maximum runs over its lifetime${orNone}`),
+    new Option('--allow-ip <cidr>', `Allowed IP address or CIDR range${orNone} (repeatable)`).argParser(
+      repeated,
+    ),
+    new Option('--expires <duration>', `Lifetime, for example 30d${orNone}`),
   ]
 }
 
 export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'create',
-    about: 'make a key, and print it this once',
-    options: () => [new Option('--account <account>', 'whose key it is'), ...termOptions(false)],
+    about: 'Create a key (shown only once)',
+    options: () => [
+      new Option('--account <account>', 'Account of the key (required)'),
+      ...termOptions(false),
+    ],
     make: true,
     async work({ ctx, admin, flags }) {
       if (flags.account === undefined)
-        throw usageError('--account is missing: whose key is it?', 'Accounts: rushes admin account list.')
+        throw usageError('--account is missing.', 'List the accounts with `rushes admin account list`.')
       const { apiKey, key } = await admin.createKey(flags.account, termsOf(ctx, flags))
       const { out } = ctx
       if (out.mode.json) out.json({ ...keyJson(key), api_key: apiKey })
       else out.line(apiKey)
-      out.note(`Key ${key.id} (${key.name}) of ${key.account}. It is shown this once; only its hash is kept.`)
+      out.note(`Created key ${key.id} (${key.name}) of ${key.account}. The key is shown only once.`)
     },
   },
   {
     usage: 'list',
-    about: 'the keys: what they spent, and what they may',
-    options: () => [new Option('--account <account>', 'only the keys of this account')],
+    about: 'List keys with their usage and limits',
+    options: () => [new Option('--account <account>', 'Only keys of this account')],
     async work({ ctx: { out, clock }, admin, flags }) {
       const keys = await admin.keys(flags.account)
       const nowMs = clock.now()
       if (out.mode.json) for (const key of keys) out.json(keyJson(key))
       else
-        printRows(
+        printTable(
           out,
           KEY_HEADER,
           keys.map((key) => keyCells(key, nowMs)),
@@ -61,26 +64,26 @@ export const keyCommands: readonly AdminCommand[] = [
   },
   {
     usage: 'disable <key>',
-    about: 'refuse it (401)',
+    about: 'Disable a key (401)',
     work: (work, key = '') => change(work, key, { disabled: true }, 'is disabled'),
   },
   {
     usage: 'enable <key>',
-    about: 'let it be used again',
-    work: (work, key = '') => change(work, key, { disabled: false }, 'may be used'),
+    about: 'Enable a disabled key',
+    work: (work, key = '') => change(work, key, { disabled: false }, 'is enabled'),
   },
   {
     usage: 'set <key>',
-    about: 'change what it may do',
+    about: 'Change the name, limits or lifetime of a key',
     options: () => termOptions(true),
     async work(work, key = '') {
       const terms = termsOf(work.ctx, work.flags)
       if (Object.keys(terms).length === 0)
         throw usageError(
-          'Nothing is to be set.',
+          'Nothing to change: no flag was given.',
           'Flags: --name, --spend-limit, --quota, --allow-ip, --expires.',
         )
-      await change(work, key, terms, 'is changed')
+      await change(work, key, terms, 'was changed')
     },
   },
 ]
@@ -115,7 +118,8 @@ const limitOf = (text: string, flag: string, most: number): number | undefined =
 
 function allowedIpsOf(texts: readonly string[]): readonly string[] | undefined {
   if (!texts.includes(NONE)) return texts
-  if (texts.length > 1) throw usageError('--allow-ip none stands alone: it lifts the whitelist.')
+  if (texts.length > 1)
+    throw usageError('--allow-ip none cannot be combined with other addresses: it removes the whitelist.')
   return undefined
 }
 
@@ -123,7 +127,7 @@ function lifeOf(text: string): number {
   const ms = parseDuration(text, '--expires')
   if (ms > 0) return ms
   throw usageError(
-    `--expires ${text}: it would be expired at once.`,
-    'To stop a key: rushes admin key disable.',
+    `--expires: ${text} is not a lifetime; the key would expire immediately.`,
+    'To stop a key, use `rushes admin key disable <key>`.',
   )
 }

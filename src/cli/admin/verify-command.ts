@@ -5,7 +5,7 @@ import type { AdminCommand, Work } from './admin-command.js'
 
 export const verifyCommand: AdminCommand = {
   usage: 'verify',
-  about: 'add up every balance anew, and say what does not fit',
+  about: 'Recompute every balance and report differences',
   work: verify,
 }
 
@@ -20,12 +20,12 @@ async function verify({ ctx: { out }, admin }: Work): Promise<void> {
     plural(runs, 'run'),
     plural(credits, 'credit'),
   ].join(', ')
-  if (problems.length === 0) return out.note(`All balances are the sums of their entries: ${what}.`)
+  if (problems.length === 0) return out.note(`All balances are correct: ${what}.`)
   throw new RushesError(
     'service_error',
-    `${problems.length === 1 ? '1 sum does' : `${problems.length} sums do`} not fit (${what}).`,
+    `${plural(problems.length, 'balance does', 'balances do')} not match the ledger (${what}).`,
     {
-      hint: 'Keep a copy of the data folder before anything else: something other than rushes may have written to it.',
+      hint: 'Copy the data folder first: another program may have changed it.',
     },
   )
 }

@@ -1,6 +1,6 @@
 /**
  * The journal may know the id of a create that is unconfirmed in the lock file: a batch that was killed between the two
- * has written it there first. Then the run is fetched, and the user need not look into the account.
+ * has written it there first. Then its output is downloaded, and the user need not look into the account.
  */
 import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
 import type { Recorder } from '../runs/record.js'
@@ -22,6 +22,6 @@ function adoptedStep(step: Step, recorder: Pick<Recorder, 'lastOf'>): Step {
   if (run?.id === undefined) return step
   return {
     ...step,
-    action: { do: 'fetch', why: 'unfinished', run: run.id, replaces: step.locked?.made !== undefined },
+    action: { do: 'download', why: 'unfinished', run: run.id, replaces: step.locked?.made !== undefined },
   }
 }

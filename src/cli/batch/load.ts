@@ -1,16 +1,18 @@
 /** Reads the manifest from its file or standard input, and reports all its problems in one error. */
 
 import { readFileSync, statSync } from 'node:fs'
-import { lockPathOf } from '../../batch/lock/lock.js'
+import { claimPathOf, lockPathOf } from '../../batch/lock/lock.js'
 import { MAX_BYTES } from '../../batch/manifest/format.js'
 import { type Manifest, type ManifestProblem, readManifest } from '../../batch/manifest/index.js'
 import { checkPlaceholders, fill } from '../../download/placeholders.js'
 import { safePart, unreserved } from '../../download/safe-name.js'
 import { type RushesError, usageError } from '../../errors.js'
-import { isSystemError } from '../../host/system-error.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import type { Context } from '../context/context.js'
 import { readStdin } from '../process/stdin.js'
 import { imageTypeOf, MAX_BODY_BYTES } from '../runs/references.js'
+import { plural } from '../terminal/plural.js'
+import { formatBytes } from '../terminal/progress-lines.js'
 
 /** The name of a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
@@ -33,7 +35,10 @@ export async function loadManifest(ctx: Context, word: string, allowOutside: boo
     naming: { checkPlaceholders, fill, safePart, unreserved },
     imageTypeOf,
     maxBodyBytes: MAX_BODY_BYTES,
-    reserved: new Map([[lockPath, 'the lock file']]),
+    reserved: new Map([
+      [lockPath, 'the lock file'],
+      [claimPathOf(lockPath), 'the claim file'],
+    ]),
   })
   if (!read.ok) throw manifestError(word === '-' ? 'standard input' : word, read.problems)
   return { manifest: read.manifest, lockPath }
@@ -42,17 +47,18 @@ export async function loadManifest(ctx: Context, word: string, allowOutside: boo
 function readFile(path: string): Uint8Array {
   try {
     const found = statSync(path)
-    if (found.isDirectory()) throw usageError(`${path} is a folder.`, 'Name the manifest in it.')
+    if (found.isDirectory())
+      throw usageError(`${path} is a directory.`, 'Give the path of the manifest file.')
     if (found.size > MAX_BYTES)
       throw usageError(
-        `${path} has ${found.size} bytes; a manifest has at most ${MAX_BYTES / 1024 / 1024} MiB.`,
+        `${path} is too large (${formatBytes(found.size)}). A manifest may have at most ${MAX_BYTES / 1024 / 1024} MiB.`,
       )
     return readFileSync(path)
   } catch (error) {
     if (!isSystemError(error)) throw error
     throw usageError(
-      `The manifest cannot be read: ${error.message}.`,
-      'See docs/batch.md for what one looks like.',
+      `${describeError(error, path)}.`,
+      'Give the path of a manifest. docs/batch.md shows an example.',
     )
   }
 }
@@ -66,7 +72,7 @@ function manifestError(name: string, problems: readonly ManifestProblem[]): Rush
     .map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`)
   const more = problems.length - lines.length
   return usageError(
-    `The manifest ${name} has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}; nothing was sent.`,
+    `The manifest ${name} has ${plural(problems.length, 'problem')}; nothing was sent.`,
     [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
   )
 }

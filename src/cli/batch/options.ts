@@ -39,8 +39,8 @@ export interface BatchOptions {
 export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<BatchOptions> {
   if (flags.check === true && flags.dryRun === true)
     throw usageError(
-      '--check and --dry-run exclude each other.',
-      '--check is for CI, --dry-run shows what a run would do.',
+      '--check and --dry-run cannot be used together.',
+      '--check is for CI. --dry-run prints what would be done.',
     )
   const timeout = (await ctx.setting('timeout', flags.timeout)) ?? '0'
   return {
@@ -61,5 +61,5 @@ function wholeNumber(flag: string, text: string | undefined, least: number): num
   if (text === undefined) return undefined
   const value = /^\d{1,9}$/.test(text) ? Number(text) : -1
   if (value >= least) return value
-  throw usageError(`${flag} ${text}: must be a whole number, ${least} or more.`)
+  throw usageError(`${flag} ${text}: must be a whole number, ${least} or greater.`)
 }

@@ -10,11 +10,13 @@ import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import type { Missing } from '../settings/missing.js'
 import { missingModel, modelsByKind } from '../settings/model-settings.js'
+import { plural } from '../terminal/plural.js'
+import type { BatchWords } from './command-line.js'
 import type { Loaded } from './load.js'
 import type { BatchOptions } from './options.js'
 
 /** A plan with its manifest and options. */
-export interface Prepared {
+export interface Prepared extends BatchWords {
   readonly manifest: Manifest
   readonly lockPath: string
   readonly plan: Plan
@@ -28,6 +30,7 @@ export async function prepare(
   ctx: Context,
   { manifest, lockPath }: Loaded,
   options: BatchOptions,
+  words: BatchWords,
 ): Promise<Prepared> {
   const plan = await makePlan({
     manifest,
@@ -37,37 +40,37 @@ export async function prepare(
     identity: identityOf,
     selects: await selectorFor(options.only, manifest.entries),
   })
-  return { manifest, lockPath, plan, options, missing: missingFor(plan.steps) }
+  return { ...words, manifest, lockPath, plan, options, missing: missingFor(plan.steps) }
 }
 
 /** Throws `usage` for files in the way, and for more runs than `--max-runs` allows. */
 export function refuseImpossible({ plan: { steps, counts }, options }: Prepared): void {
   const refused = steps.flatMap(({ file, action, entry }) =>
-    action.do === 'refuse' ? [`${file} (${entry.name}, line ${entry.at.line}): ${action.why}`] : [],
+    action.do === 'conflict' ? [`${file} (${entry.name}, line ${entry.at.line}): ${action.why}`] : [],
   )
   if (refused.length > 0)
     throw usageError(
-      `${refused.length === 1 ? 'A file is' : `${refused.length} files are`} in the way; nothing was sent.`,
-      [...refused, '--overwrite replaces files that the lock file does not know as its own.'].join('\n'),
+      `${plural(refused.length, 'output file exists', 'output files exist')} already; nothing was sent.`,
+      [...refused, '--overwrite replaces files that are not in the lock file.'].join('\n'),
     )
-  if (options.maxRuns !== undefined && counts.make > options.maxRuns)
+  if (options.maxRuns !== undefined && counts.create > options.maxRuns)
     throw usageError(
-      `The plan would create ${counts.make} runs, and --max-runs allows ${options.maxRuns}; nothing was sent.`,
-      'See what they are: --dry-run. To make some of them: --only <glob>.',
+      `This batch would create ${plural(counts.create, 'run')}, but --max-runs allows ${options.maxRuns}; nothing was sent.`,
+      '--dry-run lists them. --only <glob> selects some of them.',
     )
 }
 
 function missingFor(steps: readonly Step[]): readonly Missing[] {
   const kinds = KINDS.filter((kind) =>
     steps.some(
-      ({ entry, model, action }) => action.do === 'make' && model === undefined && entry.kind === kind,
+      ({ entry, model, action }) => action.do === 'create' && model === undefined && entry.kind === kind,
     ),
   )
   return kinds.map((kind) =>
     missingModel(
       kind,
       (environment, key) =>
-        `Name it in the manifest (models: {${kind}: provider/name}), or set ${environment} or rushes config set ${key} <provider/name>.`,
+        `Add it to the manifest (models: {${kind}: provider/name}), set ${environment}, or run: rushes config set ${key} <provider/name>`,
     ),
   )
 }
@@ -89,8 +92,8 @@ async function selectorFor(
         entries.flatMap(({ name, output }) => [name, output]),
       )
       throw usageError(
-        `--only ${glob}: no run of the manifest has such a name or output${near === undefined ? '' : `; the nearest is ${printable(near)}`}.`,
-        'A * stays within a folder; ** goes through all of them.',
+        `--only ${glob} does not match the name or output of any run.${near === undefined ? '' : ` Did you mean ${printable(near)}?`}`,
+        'A * matches within one folder, ** across folders.',
       )
     }
   return (entry) => matchers.some(({ matches }) => means(entry, matches))

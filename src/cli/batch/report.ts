@@ -1,7 +1,7 @@
 /** The output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub Actions. */
 import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
-import type { RowResult } from '../../batch/carry-out/index.js'
+import { activeSteps, type RowResult } from '../../batch/carry-out/index.js'
 import type { Plan, Step } from '../../batch/plan/index.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
@@ -18,13 +18,20 @@ export interface Report {
 }
 
 export function createReport(ctx: Context, { manifest }: Prepared): Report {
-  const { out, clock, env, stderr } = ctx
+  const { out, clock, env, stderr, globals } = ctx
   const startedAtMs = clock.monotonic()
   const results = new Map<string, RowResult>()
   const isActions = variable(env, 'GITHUB_ACTIONS') === 'true' && !out.mode.json
 
+  /** Rows with an error that was printed before, by that error. */
+  const repeated = new Map<string, { readonly error: RushesError; readonly names: string[] }>()
+
   function complain(step: Step, error: RushesError): void {
-    out.error(about(step, error))
+    const key = JSON.stringify([error.code, error.message, error.hint])
+    const same = repeated.get(key)?.names
+    if (same === undefined) repeated.set(key, { error, names: [] })
+    if (same === undefined || out.mode.json) out.error(about(step, error))
+    else same.push(error.runId === undefined ? step.entry.name : `${step.entry.name} (${error.runId})`)
     // A workflow command of GitHub Actions: shown at the line of the manifest.
     if (isActions)
       stderr.write(
@@ -43,31 +50,31 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
     },
     end(plan, exists) {
       const left = plan.steps.filter(({ action }) => action.do === 'unconfirmed')
-      for (const step of left) complain(step, leftAlone(step))
-      const open = plan.steps.filter(
-        ({ entry, action }) => (action.do === 'make' || action.do === 'fetch') && !results.has(entry.name),
-      )
-      const unfinished = open.filter(({ entry }) => exists(entry.name)).length
+      for (const step of left) complain(step, LEFT_ALONE)
+      for (const { error, names } of repeated.values())
+        if (names.length > 0) out.error(sameError(error, names))
+      const open = activeSteps(plan).filter(({ entry }) => !results.has(entry.name))
+      const stillRunning = open.filter(({ entry }) => exists(entry.name)).length
       const of = (result: RowResult['result']) =>
         [...results.values()].filter((each) => each.result === result).length
       const counts = {
         total: plan.counts.total,
-        current: plan.counts.current,
-        made: of('made'),
-        fetched: of('fetched'),
+        up_to_date: plan.counts.up_to_date,
+        created: of('created'),
+        downloaded: of('downloaded'),
         failed: of('failed'),
         unconfirmed: of('unconfirmed') + left.length,
-        unfinished,
-        unbegun: open.length - unfinished,
+        still_running: stillRunning,
+        not_started: open.length - stillRunning,
         skipped: plan.counts.skip,
       }
       const elapsedMs = clock.monotonic() - startedAtMs
       if (out.mode.json) out.json({ summary: { ...counts, elapsed_ms: Math.round(elapsedMs) } })
-      else out.note(`${said(counts)} (${formatDuration(elapsedMs)})`)
-      if (isActions) writeSummary(env, manifest.path, counts, [...results.values()])
+      else out.note(`${said(counts, globals.local)} (${formatDuration(elapsedMs)})`)
+      if (isActions) writeSummary(env, manifest.path, said(counts, globals.local), [...results.values()])
       return [
         ...[...results.values()].flatMap(({ error }) => (error === undefined ? [] : [error])),
-        ...left.map(leftAlone),
+        ...left.map(() => LEFT_ALONE),
       ]
     },
   }
@@ -76,32 +83,50 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
 type Tally = Readonly<Record<'total' | (typeof WORDS)[number][0], number>>
 
 const WORDS = [
-  ['made', 'made'],
-  ['fetched', 'fetched'],
-  ['current', 'current'],
+  ['created', 'created'],
+  ['downloaded', 'downloaded'],
+  ['up_to_date', 'up to date'],
   ['failed', 'failed'],
   ['unconfirmed', 'unconfirmed'],
-  ['unfinished', 'going on'],
-  ['unbegun', 'not begun'],
-  ['skipped', 'left out'],
+  ['still_running', 'still running'],
+  ['not_started', 'not started'],
+  ['skipped', 'skipped'],
 ] as const
 
-/** `5 runs: 2 made, 3 current` */
-const said = (counts: Tally): string =>
-  `${plural(counts.total, 'run')}: ${WORDS.flatMap(([name, word]) => (counts[name] === 0 ? [] : [`${counts[name]} ${word}`])).join(', ') || 'nothing to do'}`
+/** `5 runs: 2 created, 3 up to date`. A local run is rendered only while a command waits for it. */
+function said(counts: Tally, isLocal: boolean): string {
+  const parts = WORDS.flatMap(([name, word]) =>
+    counts[name] === 0 ? [] : [`${counts[name]} ${isLocal && name === 'still_running' ? 'queued' : word}`],
+  )
+  return `${plural(counts.total, 'run')}: ${parts.join(', ') || 'nothing to do'}`
+}
+
+const MAX_NAMES = 10
+
+function sameError({ code, exitCode }: RushesError, names: readonly string[]): RushesError {
+  const shown = names.slice(0, MAX_NAMES).join(', ')
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
+  return new RushesError(code, `${plural(names.length, 'more row')} with the same error: ${shown}${more}.`, {
+    exitCode,
+  })
+}
 
 const shown = (folder: string, file: string): string => relative('.', `${folder}/${file}`) || file
 
-const about = (step: Step, error: RushesError): RushesError =>
-  error.with({ message: `${step.entry.name} (line ${step.entry.at.line}): ${error.message}` })
-
-const leftAlone = ({ action }: Step): RushesError => {
-  const key = action.do === 'unconfirmed' ? action.key : undefined
-  return new RushesError('submission_unknown', 'Its last create may have made a run: it is not sent again.', {
-    exitCode: EXIT.outcomeUnknown,
-    hint: `Look in the account first${key === undefined ? '' : ` (${key} in rushes list)`}; to send it again: --resubmit-unconfirmed.`,
-  })
+function about({ entry, action }: Step, error: RushesError): RushesError {
+  const key = action.do === 'unconfirmed' && action.key !== undefined ? `, ${action.key}` : ''
+  return error.with({ message: `${entry.name} (line ${entry.at.line}${key}): ${error.message}` })
 }
+
+/** The same for each row, so that it is printed once. */
+const LEFT_ALONE = new RushesError(
+  'submission_unknown',
+  'The outcome of its last create is unknown, so it was not sent again. A run may exist and cost money.',
+  {
+    exitCode: EXIT.outcomeUnknown,
+    hint: "Look in the account's list of runs first. If there is no such run, --resubmit-unconfirmed sends it again.",
+  },
+)
 
 /** Every key always there, unknown ones null. */
 const rowJson = ({ step, result, made, run, error }: RowResult) => ({
@@ -130,7 +155,12 @@ const escaped = (text: string): string =>
 const cell = (text: string): string => printable(text).replace(/[|\\`]/g, '\\$&')
 
 /** A table in the summary of the job. A batch does not fail when it cannot be written. */
-function writeSummary(env: Context['env'], path: string, counts: Tally, results: readonly RowResult[]): void {
+function writeSummary(
+  env: Context['env'],
+  path: string,
+  summary: string,
+  results: readonly RowResult[],
+): void {
   const file = variable(env, 'GITHUB_STEP_SUMMARY')
   if (file === undefined) return
   const rows = results.map(
@@ -140,14 +170,14 @@ function writeSummary(env: Context['env'], path: string, counts: Tally, results:
   const text = [
     `### ${cell(path)}`,
     '',
-    `${said(counts)}.`,
+    `${summary}.`,
     '',
-    ...(rows.length === 0 ? [] : ['| run | result | file | id | |', '|---|---|---|---|---|', ...rows]),
+    ...(rows.length === 0 ? [] : ['| row | result | file | run | error |', '|---|---|---|---|---|', ...rows]),
     '',
   ]
   try {
     appendFileSync(file, `${text.join('\n')}\n`)
   } catch {
-    // The batch does not fail for it.
+    // See above.
   }
 }

@@ -1,12 +1,13 @@
 /** Carries a plan out and reports: a path or an object for each row as it ends, progress, the summary. */
-import { setMaxListeners } from 'node:events'
 import { activeSteps, carryOut, needsService, type RowResult } from '../../batch/carry-out/index.js'
-import { removeLeftovers, writeLock } from '../../batch/lock/file.js'
+import type { Claim } from '../../batch/lock/claim.js'
+import { isWritten, removeLeftovers, writeLock } from '../../batch/lock/file.js'
 import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
 import { expectationOf } from '../../batch/plan/expected.js'
 import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
-import { describeFileError } from '../../download/file-errors.js'
 import { EXIT, RushesError } from '../../errors.js'
+import { onAbort } from '../../host/abort.js'
+import { describeError } from '../../host/system-error.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context/context.js'
 import { formatDuration } from '../flags/duration.js'
@@ -15,6 +16,7 @@ import { Interruption } from '../process/interrupts.js'
 import type { Recorder } from '../runs/record.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { adopted } from './adopt.js'
+import { batchCommandLine } from './command-line.js'
 import type { Prepared } from './prepare.js'
 import { createReport } from './report.js'
 import { createBatchService } from './service.js'
@@ -28,19 +30,21 @@ const stopsBatch = (error: RushesError): boolean => {
 }
 
 /** The exit code of the command. */
-export async function runBatch(ctx: Context, prepared: Prepared): Promise<number> {
+export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): Promise<number> {
   const { manifest, lockPath } = prepared
   const plan = await adoptedPlan(ctx, prepared.plan)
   const active = activeSteps(plan)
+  if (active.length > 0) await claim.check()
   const connection = active.some(needsService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
   await removeLeftovers(lockPath)
-  const keeper = createLockKeeper(plan.lock, (lock) =>
-    writeLock(lockPath, manifest.path, lock).catch((error) => {
+  const keeper = createLockKeeper(plan.lock, async (lock) => {
+    await claim.check()
+    await writeLock(lockPath, manifest.path, lock).catch((error) => {
       throw unwritable(lockPath, error)
-    }),
-  )
+    })
+  })
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
   const progress = await createProgress(ctx, active.length)
@@ -52,45 +56,74 @@ export async function runBatch(ctx: Context, prepared: Prepared): Promise<number
     progress.activity(left)
     report.row(result)
   }
-  const code = await carryOutPlan(ctx, { prepared, plan, connection, keeper, progress, onResult })
+  const stopped = await carryOutPlan(ctx, { prepared, plan, connection, keeper, claim, progress, onResult })
   progress.end()
-  // An earlier write may have failed: try again, and report it.
-  const lockError = await keeper.write().then(() => undefined, asRushesError)
-  if (lockError !== undefined) ctx.out.error(lockError)
-  const errors = [
-    ...report.end(plan, (name) => keeper.entry(name)?.pending?.state === 'accepted'),
-    ...(lockError === undefined ? [] : [lockError]),
-  ]
-  return code === EXIT.ok ? exitCodeOf(errors) : code
+  const lockError = await finishLock(ctx, { prepared, plan, claim, keeper })
+  const errors = report.end(plan, (name) => keeper.entry(name)?.pending?.state === 'accepted')
+  for (const error of [lockError, stopped])
+    if (error !== undefined && !isClosedStdout(ctx, error)) ctx.out.error(error)
+  if (stopped?.code === 'interrupted') return stopped.exitCode
+  return exitCodeOf([...errors, ...[lockError, stopped].filter((each) => each !== undefined)])
 }
+
+/** An earlier write may have failed: tries again. Writes nothing where nothing has changed. */
+async function finishLock(
+  { out }: Context,
+  {
+    prepared: { lockPath, manifest },
+    plan,
+    claim,
+    keeper,
+  }: Pick<Work, 'prepared' | 'plan' | 'claim' | 'keeper'>,
+): Promise<RushesError | undefined> {
+  const hasWorked = activeSteps(plan).length > 0
+  if (claim.lost.aborted || (!hasWorked && isWritten(lockPath, manifest.path, plan.lock))) return undefined
+  const error = await keeper.write().then(() => undefined, asRushesError)
+  if (error === undefined || hasWorked) return error
+  // Every selected file is up to date, and only the bookkeeping of renamed or removed rows is missing.
+  out.warn(error.message)
+  return undefined
+}
+
+/** The reader of standard output has gone: nothing is said. */
+const isClosedStdout = ({ interrupts }: Context, { exitCode }: RushesError): boolean =>
+  interrupts.first.aborted && exitCode === EXIT.stdoutClosed
 
 interface Work {
   readonly prepared: Prepared
   readonly plan: Plan
   readonly connection: Connection | undefined
   readonly keeper: LockKeeper
+  readonly claim: Claim
   readonly progress: Progress
   onResult(result: RowResult): void
 }
 
-/** The exit code where a signal ended it, else 0. */
-async function carryOutPlan(ctx: Context, work: Work): Promise<number> {
+/** The error of a signal or of a lost claim that stopped it; else undefined. */
+async function carryOutPlan(ctx: Context, work: Work): Promise<RushesError | undefined> {
   const { out, interrupts, clock } = ctx
-  const { plan, connection, progress } = work
+  const { plan, connection, progress, claim } = work
   const { manifest, options } = work.prepared
-  const onGrace = () => out.note('Waiting up to 10 s for the answer to the creates; once more ends at once.')
+  const onGrace = () =>
+    out.note('Waiting up to 10 s for the answers to creates that were sent. Press Ctrl-C again to stop now.')
   // Where no row needs the service, no journal is opened: the disk may be read-only.
   const recorder = connection && (await ctx.recorder())
   if (recorder !== undefined) expectRuns(recorder, work)
-  // Every row in flight adds a listener.
-  setMaxListeners(0, interrupts.first, interrupts.second)
+  const stop = new AbortController()
+  for (const each of [interrupts.first, claim.lost]) onAbort(each, () => stop.abort(each.reason))
   try {
     await carryOut({
       plan,
       keeper: work.keeper,
       folder: manifest.folder,
       service:
-        connection && (await createBatchService(ctx, connection, { overwrite: options.overwrite, onGrace })),
+        connection &&
+        (await createBatchService(ctx, connection, {
+          overwrite: options.overwrite,
+          claim,
+          signal: stop.signal,
+          onGrace,
+        })),
       clock,
       random: ctx.random,
       budget: RUNS_LIMIT,
@@ -98,15 +131,16 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<number> {
       concurrency: options.concurrency,
       timeoutMs: options.patienceMs,
       durationsOf: (model) => recorder?.durations(model) ?? [],
-      signal: interrupts.first,
+      signal: stop.signal,
       stopsCreating: (error) => options.failFast || stopsBatch(error),
       onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
       onResult: work.onResult,
     })
-    return EXIT.ok
+    return undefined
   } catch (thrown) {
+    if (thrown instanceof RushesError && thrown === claim.lost.reason) return thrown
     if (!(thrown instanceof Interruption)) throw thrown
-    return endedBy(ctx, thrown, manifest.path)
+    return interruptedBatch(ctx, thrown, work.prepared)
   }
 }
 
@@ -149,24 +183,22 @@ async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
   }
 }
 
-const unwritable = (path: string, error: unknown): RushesError =>
-  new RushesError(
-    'download_failed',
-    `The lock file ${path} cannot be written: ${describeFileError(error)}.`,
-    {
-      hint: 'Nothing more is created without it. What exists is in rushes list; the same command goes on when there is room.',
-      cause: error,
-    },
-  )
+export const unwritable = (path: string, error: unknown): RushesError =>
+  new RushesError('download_failed', `Cannot write the lock file ${describeError(error, path)}.`, {
+    hint: 'Nothing more is created without it. Accepted runs are in rushes list. When the folder is writable again, run the same command: it continues from there.',
+    cause: error,
+  })
 
 const nameOf = ({ entry }: Step, run: string | undefined): string => `${entry.name} (${run ?? 'no run'})`
 
-function endedBy({ out, interrupts }: Context, reason: Interruption, manifest: string): number {
-  const error: RushesError = interrupted(
+function interruptedBatch({ globals }: Context, reason: Interruption, prepared: Prepared): RushesError {
+  const fate = globals.local ? 'Created local runs stay queued.' : 'Created runs continue on the service.'
+  const force = prepared.options.force
+    ? ' --force is left out, because it would pay again for rows that are done.'
+    : ''
+  return interrupted(
     reason,
-    'Interrupted; runs that exist go on.',
-    `The same command goes on from here, and nothing is paid twice: rushes batch ${manifest}`,
+    `Interrupted. ${fate}`,
+    `To continue without paying twice: ${batchCommandLine(globals, prepared)}${force}`,
   )
-  if (!(interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed)) out.error(error)
-  return error.exitCode
 }

@@ -1,9 +1,11 @@
 /** What a batch needs of the service, joined with the journal and the downloader. */
 import type { Active, BatchService } from '../../batch/carry-out/index.js'
+import type { Claim } from '../../batch/lock/claim.js'
 import { inputToSend } from '../../batch/manifest/index.js'
 import { createNamer } from '../../download/index.js'
 import type { Connection, Context } from '../context/context.js'
 import { asRushesError } from '../process/exit.js'
+import { Interruption } from '../process/interrupts.js'
 import { createRunFollower } from '../runs/follow-run.js'
 import { encodeRequest } from '../runs/request.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
@@ -11,6 +13,9 @@ import { mayExist, submit } from '../runs/submit.js'
 
 export interface BatchServiceOptions {
   readonly overwrite: boolean
+  readonly claim: Claim
+  /** Stops the downloads. */
+  readonly signal: AbortSignal
   /** A signal came while a create is unanswered. */
   onGrace(): void
 }
@@ -18,7 +23,7 @@ export interface BatchServiceOptions {
 export async function createBatchService(
   ctx: Context,
   { client, fetch }: Connection,
-  { overwrite, onGrace }: BatchServiceOptions,
+  { overwrite, claim, signal, onGrace }: BatchServiceOptions,
 ): Promise<BatchService> {
   const { clock, interrupts } = ctx
   const recorder = await ctx.recorder()
@@ -37,7 +42,19 @@ export async function createBatchService(
       return key
     }
     const note = { ...kept, unknown }
-    return submit({ client, body: encodeRequest(model, input), clock, interrupts, note, beforeSend, onGrace })
+    return submit({
+      client,
+      body: encodeRequest(model, input),
+      clock,
+      interrupts,
+      note,
+      async beforeSend() {
+        await beforeSend()
+        // After the lock file knows of the create: see claim.ts.
+        await claim.check()
+      },
+      onGrace,
+    })
   }
 
   return {
@@ -50,6 +67,7 @@ export async function createBatchService(
       try {
         return { is: 'created', ...(await submitRow(step, beforeSend, onUnconfirmed)) }
       } catch (thrown) {
+        if (thrown instanceof Interruption || thrown === claim.lost.reason) return { is: 'unsent' }
         if (mayExist(thrown)) return { is: 'unconfirmed', key, error: thrown }
         return { is: 'refused', error: asRushesError(thrown) }
       }
@@ -77,14 +95,14 @@ export async function createBatchService(
         runId: state.id,
         kind: entry.kind,
         name: entry.rowName,
-        freshUrl: async () => (await client.get(state.id, interrupts.first)).urls[at],
+        freshUrl: async () => (await client.get(state.id, signal)).urls[at],
       }))
       try {
         const results = await downloader.download(outputs, {
           target,
           namer: createNamer(target),
           overwrite: action.replaces || overwrite,
-          signal: interrupts.first,
+          signal,
           earlier: recorder.filesOf(state.id),
           beforeMove: beforePlace,
         })

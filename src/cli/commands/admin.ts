@@ -11,9 +11,9 @@ import { verifyCommand } from '../admin/verify-command.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 const GROUPS = [
-  ['account', 'who pays', accountCommands],
-  ['key', 'what a client shows, and what it may do', keyCommands],
-  ['credits', 'what an account has, and what became of it', creditsCommands],
+  ['account', 'Manage accounts', accountCommands],
+  ['key', 'Manage API keys', keyCommands],
+  ['credits', 'Manage balances', creditsCommands],
 ] as const
 
 export function register(command: Command, { run }: CommandEnvironment, work = perform): void {
@@ -21,12 +21,12 @@ export function register(command: Command, { run }: CommandEnvironment, work = p
     const child = parent.command(row.usage).description(row.about)
     for (const option of row.options?.() ?? []) child.addOption(option)
     child
-      .addOption(
-        new Option('--data <folder>', 'the data folder of the service (default: in the state folder)'),
-      )
+      .addOption(new Option('--data <folder>', 'Data folder of the service (default: in the state folder)'))
       .action((...given: unknown[]) => {
         const words = given.filter((each) => typeof each === 'string')
-        return run(child, (ctx) => work(row, { ctx, flags: child.opts<AdminFlags>() }, words))
+        return run(child, (ctx) => work(row, { ctx, flags: child.opts<AdminFlags>() }, words), {
+          ignoresLocal: true,
+        })
       })
   }
   for (const [name, about, rows] of GROUPS) {

@@ -1,13 +1,14 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
-import { join } from 'node:path'
 import { type Command, Option } from 'commander'
+import type { Claim } from '../../batch/lock/claim.js'
 import type { Expectation } from '../../batch/plan/expected.js'
-import { EXIT, messageOf, RushesError } from '../../errors.js'
+import { EXIT } from '../../errors.js'
+import { isSystemError } from '../../host/system-error.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
-import { runBatch } from '../batch/run-batch.js'
-import { isAllCurrent, notesOf, stepCells, stepJson, summaryLine } from '../batch/show.js'
+import { runBatch, unwritable } from '../batch/run-batch.js'
+import { isAllUpToDate, notesOf, stepCells, stepJson, stepWords, summaryLine } from '../batch/show.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
 import { missingError } from '../settings/missing.js'
@@ -21,21 +22,21 @@ export interface BatchRequest {
 }
 
 const ROWS: readonly (readonly [string, string])[] = [
-  ['--check', 'change nothing, and exit 10 when something is missing or stale; needs no key'],
+  ['--check', 'change nothing, and exit 10 when a file is missing or out of date; needs no key'],
   ['--dry-run', 'print what would be done'],
-  ['--only <glob>', 'only runs of such a name or output (repeatable)'],
-  ['--force', 'make runs anew that are current'],
-  ['--max-runs <n>', 'exit 2 when more runs than that would be created'],
-  ['--concurrency <n>', 'that many runs under way at once (default: no cap)'],
-  ['--fail-fast', 'create no further runs once one has failed'],
-  ['--resubmit-unconfirmed', 'send again what may have made a run already'],
+  ['--only <glob>', 'only runs whose name or output matches (repeatable)'],
+  ['--force', 'create runs again that are up to date'],
+  ['--max-runs <n>', 'exit 2 when more than n runs would be created'],
+  ['--concurrency <n>', 'at most n runs at the same time (default: no limit)'],
+  ['--fail-fast', 'create no further runs after the first failure'],
+  ['--resubmit-unconfirmed', 'send creates again whose outcome is unknown; may pay twice'],
   ['--allow-outside', 'allow outputs outside the folder of the manifest'],
-  ['--overwrite', 'replace files that the lock file does not know as its own'],
-  ['--timeout <duration>', 'how long to wait for a run: 90s, 15m, 0 for ever (default 30m)'],
+  ['--overwrite', 'replace files that are not in the lock file'],
+  ['--timeout <duration>', 'how long to wait for each run: 90s, 15m, 0 for no limit (default 30m)'],
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, doBatch = batchCommand): void {
-  command.argument('<manifest>', 'YAML, JSON, JSON Lines or CSV; - reads it from standard input')
+  command.argument('<manifest>', 'YAML, JSON, JSON Lines or CSV file; - reads standard input')
   for (const [flags, about] of ROWS) {
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
@@ -46,41 +47,37 @@ export function register(command: Command, { run }: CommandEnvironment, doBatch 
 }
 
 export async function batchCommand(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
+  const words = { word: manifest, flags }
   const options = await batchOptionsOf(ctx, flags)
   const loaded = await loadManifest(ctx, manifest, options.allowOutside)
-  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options))
-  if (options.mode === 'dry run') return await dryRun(ctx, await prepare(ctx, loaded, options))
+  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
+  if (options.mode === 'dry run') return await dryRun(ctx, await prepare(ctx, loaded, options, words))
   // Before the lock file is read: another batch may be about to write into it, and its runs must not be paid again.
   const claim = await claimFor(ctx, loaded.lockPath)
   try {
-    const prepared = await prepare(ctx, loaded, options)
+    const prepared = await prepare(ctx, loaded, options, words)
     refuseImpossible(prepared)
-    return await runBatch(ctx, prepared)
+    return await runBatch(ctx, prepared, claim)
   } finally {
-    claim.release()
+    await claim.release()
   }
 }
 
-async function claimFor({ stateFolder, clock, out }: Context, lockPath: string) {
+/** Where the folder cannot be written, every check fails: a batch with nothing to do needs none. */
+async function claimFor({ clock, out, interrupts }: Context, lockPath: string): Promise<Claim> {
   const { claimBatch } = await import('../../batch/lock/claim.js')
   try {
-    return claimBatch({
-      lockPath,
-      folder: join(stateFolder, 'batches'),
-      now: new Date(clock.now()).toISOString(),
-    })
+    return await claimBatch({ lockPath, clock, signal: interrupts.first, onObserve: out.note })
   } catch (error) {
-    if (error instanceof RushesError) throw error
-    out.warn(
-      `The state folder cannot be used (${messageOf(error)}): a second batch on this manifest would not be noticed.`,
-    )
-    return { release() {} }
+    if (!isSystemError(error)) throw error
+    const failed = unwritable(lockPath, error)
+    return { check: () => Promise.reject(failed), lost: new AbortController().signal, async release() {} }
   }
 }
 
 function check(ctx: Context, { plan }: Prepared): number {
   showPlan(ctx, plan)
-  return isAllCurrent(plan) ? EXIT.ok : EXIT.runFailed
+  return isAllUpToDate(plan) ? EXIT.ok : EXIT.runFailed
 }
 
 async function dryRun(ctx: Context, prepared: Prepared): Promise<number> {
@@ -98,7 +95,7 @@ function showPlan({ out }: Context, plan: Prepared['plan'], expectation?: Expect
     out.json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs } })
     return
   }
-  const rows = plan.steps.map(stepCells)
+  const rows = plan.steps.map(out.stdoutIsTerminal ? stepWords : stepCells)
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)

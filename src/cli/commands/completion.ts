@@ -2,14 +2,14 @@
 import type { Command } from 'commander'
 import { SCRIPTS, type Shell } from '../completion/scripts/index.js'
 import type { Context } from '../context/context.js'
-import { choiceArgument } from '../flags/choice.js'
+import { choiceArgument, orList } from '../flags/choice.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 const SHELLS = Object.keys(SCRIPTS) as readonly Shell[]
 
 export function register(command: Command, { run }: CommandEnvironment, print = completionCommand): void {
   command
-    .addArgument(choiceArgument('<shell>', SHELLS.join(', '), SHELLS))
+    .addArgument(choiceArgument('<shell>', `Shell: ${orList(SHELLS)}`, SHELLS))
     .action((shell: Shell) => run(command, (ctx) => print(ctx, shell)))
 }
 

@@ -2,8 +2,8 @@
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
-import { unknownProfile } from '../settings/missing.js'
+import type { CommandNeeds, Context } from '../context/context.js'
+import { addressHint } from '../settings/address-hint.js'
 import { settingsOf, withValue } from '../settings/profile.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import type { CommandEnvironment } from './command-environment.js'
@@ -13,17 +13,21 @@ export function register(command: Command, { run }: CommandEnvironment): void {
     usage: string,
     about: string,
     work: (ctx: Context, ...words: string[]) => Promise<number>,
+    needs?: CommandNeeds,
   ) => {
     const sub = command.command(usage).description(about)
     sub.action((...given: unknown[]) =>
-      run(sub, (ctx) => work(ctx, ...given.filter((each) => typeof each === 'string'))),
+      run(sub, (ctx) => work(ctx, ...given.filter((each) => typeof each === 'string')), {
+        ...needs,
+        ignoresLocal: true,
+      }),
     )
   }
-  child('list', 'every setting of the profile', list)
-  child('get <key>', 'one setting', get)
-  child('set <key> <value>', 'set it', set)
-  child('unset <key>', 'take it out', unset)
-  child('path', 'where the config file is', path)
+  child('list', 'List the settings of the profile', list)
+  child('get <key>', 'Print a setting', get)
+  child('set <key> <value>', 'Change a setting', set, { createsProfile: true })
+  child('unset <key>', 'Remove a setting', unset)
+  child('path', 'Print the path of the config file', path)
 }
 
 async function list(ctx: Context): Promise<number> {
@@ -39,8 +43,7 @@ async function get(ctx: Context, key = ''): Promise<number> {
   if (value === undefined)
     throw usageError(
       `${key} is not set in the profile ${ctx.profileName}.`,
-      unknownProfile(ctx.profileName, await ctx.config.profiles()) ??
-        `Set it: rushes config set ${key} <value>.`,
+      `Set it with \`rushes config set ${key} <value>\`.`,
     )
   if (ctx.out.mode.json) ctx.out.json(value)
   else ctx.out.line(printable(value))
@@ -50,11 +53,15 @@ async function get(ctx: Context, key = ''): Promise<number> {
 async function set(ctx: Context, key = '', value = ''): Promise<number> {
   const setting = settingOfKey(key)
   if (value.trim() === '')
-    throw usageError(`${key}: the value is empty.`, `To take it out: rushes config unset ${key}.`)
+    throw usageError(
+      `${key}: the value is empty.`,
+      `To remove the setting, run \`rushes config unset ${key}\`.`,
+    )
   setting.check?.(value, key)
   if (key === 'baseUrl') {
     const { parseBaseUrl } = await import('../../client/address.js')
-    parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' })
+    const hint = addressHint(parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' }))
+    if (hint !== undefined) ctx.out.warn(hint)
   }
   await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, value))
   return 0

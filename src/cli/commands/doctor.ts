@@ -1,10 +1,11 @@
-/** `rushes doctor`: checks settings, network, key and disk. Changes nothing and costs nothing. */
+/** `rushes doctor`: checks settings, models, network, key, disk and journal. Changes nothing and costs nothing. */
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { printable } from '../../protocol/text.js'
+import { KINDS } from '../../protocol/models.js'
+import { onOneLine, printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { checkConnection, checkKey, checkName } from '../doctor/check-network.js'
-import { checkAddress, checkConfig, checkProxy } from '../doctor/check-settings.js'
+import { checkAddress, checkConfig, checkModel, checkProxy } from '../doctor/check-settings.js'
 import { checkDatabase, checkDisk, checkJournal, checkStateFolder } from '../doctor/check-state.js'
 import { type Finding, ok, skipped } from '../doctor/finding.js'
 import { exitCodeOf } from '../process/exit.js'
@@ -12,7 +13,7 @@ import { VERSION } from '../process/version.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
-  command.action(() => run(command, examine))
+  command.action(() => run(command, examine, { reportsAddress: true }))
 }
 
 /** Prints each finding as soon as it is known. */
@@ -25,11 +26,12 @@ export async function doctorCommand(ctx: Context): Promise<number> {
   say(ok('version', `rushes ${VERSION}, Node ${process.versions.node}`))
   const config = await checkConfig(ctx)
   say(...config)
-  const isReadable = !config.some(({ status }) => status === 'trouble')
+  const isReadable = !config.some(({ status }) => status === 'failed')
   if (ctx.globals.local)
-    say(...['address', 'connection', 'key'].map((each) => skipped(each, '--local needs none')))
+    say(...['address', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
   else if (isReadable) await examineService(ctx, say)
-  else say(...['address', 'connection', 'key'].map((each) => skipped(each, 'the config file cannot be read')))
+  else say(...['address', 'connection', 'key'].map((each) => skipped(each, 'the settings cannot be read')))
+  if (isReadable) for (const kind of KINDS) say(await checkModel(ctx, kind))
   say(checkStateFolder(ctx.stateFolder))
   say(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))
   if (ctx.globals.local) say(checkDatabase('local service', join(ctx.stateFolder, 'local', 'service.db')))
@@ -41,25 +43,31 @@ async function examineService(ctx: Context, say: (...findings: readonly Finding[
   const { finding, url } = await checkAddress(ctx)
   const proxy = checkProxy(url, ctx.env)
   say(finding, proxy.finding)
-  if (url === undefined) {
-    say(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, 'no address')))
+  const why =
+    url === undefined
+      ? 'no address'
+      : proxy.finding.status === 'failed'
+        ? 'the proxy setting is invalid'
+        : undefined
+  if (url === undefined || why !== undefined) {
+    say(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, why ?? '')))
     return
   }
   say(await checkName(url, proxy.isUsed))
-  const { findings, isReached } = await checkConnection(ctx, await ctx.fetch(), url)
+  const { findings, isReached } = await checkConnection(ctx, url)
   say(...findings)
   say(isReached ? await checkKey(ctx) : skipped('key', 'the service was not reached'))
 }
 
-const LABELS = { ok: 'ok', warning: 'warning', trouble: 'trouble', skipped: '-' } as const
+const LABELS = { ok: 'ok', warning: 'warning', failed: 'failed', skipped: '-' } as const
 
 function print({ out }: Context, { check, status, message, advice }: Finding): void {
   if (out.mode.json) {
-    out.json({ check, status, message, advice: advice ?? null })
+    out.json({ check, status, message, advice: advice === undefined ? null : onOneLine(advice) })
     return
   }
   const { green, yellow, red, dim } = out.style.out
-  const colour = { ok: green, warning: yellow, trouble: red, skipped: dim }[status]
+  const colour = { ok: green, warning: yellow, failed: red, skipped: dim }[status]
   out.line(`${colour(LABELS[status].padEnd(8))}${check.padEnd(13)} ${printable(message)}`)
   for (const line of advice?.split('\n') ?? []) out.line(`${' '.repeat(22)}${printable(line.trim())}`)
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
 import { checkIds, readIds } from '../process/stdin.js'
+import { contextOfAll } from '../runs/where.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export interface DownloadCommandOptions {
@@ -11,10 +12,10 @@ export interface DownloadCommandOptions {
 }
 
 export function register(command: Command, { run }: CommandEnvironment, download = downloadCommand): void {
-  command.argument('<id...>', 'run ids; - reads them from standard input, one a line')
+  command.argument('<id...>', 'run ids; - reads them from standard input, one per line')
   addDeliveryOptions(
     command,
-    'how long to wait for a run that still goes on: 90s, 15m, 0 for ever (default: not at all)',
+    'how long to wait for a run that is not finished: 90s, 15m, 0 for no limit (default: no waiting)',
   )
   command.action((ids: string[], flags: DeliveryOptions) =>
     run(command, (ctx) => download(ctx, { ids, delivery: flags })),
@@ -24,5 +25,5 @@ export function register(command: Command, { run }: CommandEnvironment, download
 export async function downloadCommand(ctx: Context, options: DownloadCommandOptions): Promise<number> {
   const ids = checkIds(await readIds(options.ids, ctx.stdin, ctx.interrupts.first))
   const { revisit } = await import('../runs/revisit.js')
-  return revisit(ctx, ids, options.delivery, { isDownload: true })
+  return revisit(await contextOfAll(ctx, ids), ids, options.delivery, { isDownload: true })
 }

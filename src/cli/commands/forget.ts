@@ -1,54 +1,129 @@
-/** `rushes forget`: removes unconfirmed rows from the journal. */
-import type { Command } from 'commander'
-import { type RushesError, usageError } from '../../errors.js'
-import type { ForgetResult } from '../../journal/index.js'
-import { printable } from '../../protocol/text.js'
+/** `rushes forget`: removes rows from the journal. Files of results stay. */
+import { type Command, Option } from 'commander'
+import { EXIT, RushesError, usageError } from '../../errors.js'
+import type { Journal, JournalRun } from '../../journal/index.js'
 import type { Context } from '../context/context.js'
+import { parseDuration } from '../flags/duration.js'
 import { exitCodeOf } from '../process/exit.js'
+import { readIds } from '../process/stdin.js'
+import { isFinished, nameOfRun, rowOf } from '../runs/journal-rows.js'
+import { LOCAL_ADDRESS } from '../settings/table.js'
+import { confirm } from '../terminal/confirm.js'
+import { plural } from '../terminal/plural.js'
 import type { CommandEnvironment } from './command-environment.js'
+
+export interface ForgetOptions {
+  readonly names: readonly string[]
+  readonly finished: boolean
+  readonly olderThan: string | undefined
+  readonly yes: boolean
+}
+
+interface Flags {
+  readonly finished?: boolean
+  readonly olderThan?: string
+  readonly yes?: boolean
+}
 
 export function register(command: Command, { run }: CommandEnvironment, forget = forgetCommand): void {
   command
-    .argument('<key...>', 'keys of unconfirmed rows, such as ~3f2a')
-    .action((keys: string[]) => run(command, (ctx) => forget(ctx, keys)))
+    .argument('[id or key...]', 'run ids, and keys of unconfirmed rows such as ~3f2a; - reads standard input')
+    .addOption(new Option('--finished', 'select runs that succeeded or failed'))
+    .addOption(new Option('--older-than <duration>', 'select runs created longer ago, for example 30d'))
+    .addOption(new Option('--yes', 'do not ask before removing unfinished or unconfirmed runs'))
+    .action((names: string[], { finished = false, olderThan, yes = false }: Flags) =>
+      run(command, (ctx) => forget(ctx, { names, finished, olderThan, yes })),
+    )
 }
 
-/** Every name is tried; the worst result is the exit code. */
-export async function forgetCommand(ctx: Context, names: readonly string[]): Promise<number> {
+/** Rows that can be removed are, whatever the others are. */
+export async function forgetCommand(ctx: Context, options: ForgetOptions): Promise<number> {
   const { out } = ctx
   const journal = await ctx.journal()
   const errors: RushesError[] = []
-  for (const name of names) {
-    const key = /^[0-9a-f]{4,}$/.test(name) ? `~${name}` : name
-    const outcome = journal.forget(key, key.startsWith('~') ? undefined : await ctx.address())
-    if (outcome === 'forgotten') {
-      if (out.mode.json) out.json({ forgotten: key })
-      out.note(`${printable(key)} is forgotten.`)
-    } else {
-      const error = errorOf(key, outcome)
-      errors.push(error)
-      out.error(error)
-    }
+  const rows: JournalRun[] = []
+  for (const item of await chosenRows(ctx, journal, options)) {
+    if (item instanceof RushesError) errors.push(item)
+    else if (item.phase === 'sending') errors.push(isBeingSent(item))
+    else rows.push(item)
   }
+  for (const error of errors) out.error(error)
+  const isAllowed = options.yes || (await isConfirmed(ctx, rows))
+  if (!isAllowed) return EXIT.usage
+  journal.remove(rows)
+  if (out.mode.json) for (const row of rows) out.json({ forgotten: nameOfRun(row) })
+  const [only] = rows
+  if (rows.length === 1 && only !== undefined) out.note(`Removed ${nameOfRun(only)} from the journal.`)
+  else if (rows.length > 0 || errors.length === 0)
+    out.note(`Removed ${plural(rows.length, 'run')} from the journal.`)
   return exitCodeOf(errors)
 }
 
-function errorOf(name: string, outcome: Exclude<ForgetResult, 'forgotten'>): RushesError {
-  switch (outcome) {
-    case 'unknown':
-      return usageError(
-        `The journal has no row ${name}.`,
-        'Unconfirmed rows: rushes list --status unconfirmed',
+async function chosenRows(
+  ctx: Context,
+  journal: Journal,
+  { names, finished, olderThan }: ForgetOptions,
+): Promise<readonly (JournalRun | RushesError)[]> {
+  const { globals, clock } = ctx
+  const hasFilter = finished || olderThan !== undefined
+  if (names.length > 0) {
+    if (hasFilter)
+      throw usageError(
+        'Ids cannot be combined with --finished or --older-than.',
+        'Give ids or keys, or select by flags.',
       )
-    case 'sending':
-      return usageError(
-        `${name} is being sent by another process at this moment.`,
-        'When that one has ended, the row has an id or is unconfirmed.',
-      )
-    case 'exists':
-      return usageError(
-        `Run ${name} exists, and may have been paid for: it is not forgotten.`,
-        'Only unconfirmed rows are, and runs that the service said it does not have.',
-      )
+    const found: (JournalRun | RushesError)[] = []
+    for (const name of await readIds(names, ctx.stdin, ctx.interrupts.first))
+      found.push(await rowOf(ctx, journal, name).catch(asRow))
+    return found
   }
+  if (!hasFilter && !globals.local)
+    throw usageError(
+      'Missing run ids.',
+      'Give ids or keys (rushes list shows them), or select by --finished, --older-than 30d or --local.',
+    )
+  const isHere = globals.local || globals.baseUrl !== undefined
+  const beforeMs =
+    olderThan === undefined ? undefined : clock.now() - parseDuration(olderThan, '--older-than')
+  return journal
+    .list({ address: isHere ? await ctx.address() : undefined, beforeMs })
+    .filter((run) => run.phase !== 'sending' && (!finished || isFinished(run)))
+}
+
+const asRow = (error: unknown): RushesError => {
+  if (error instanceof RushesError) return error
+  throw error
+}
+
+const isBeingSent = (run: JournalRun): RushesError =>
+  usageError(
+    `${nameOfRun(run)} is being sent by another process.`,
+    'When that process has ended, the row has an id or is unconfirmed.',
+  )
+
+/** Its row is the only trace of a run that may still cost money, or bring a result that was paid for. */
+const isPrecious = (run: JournalRun): boolean =>
+  run.address !== LOCAL_ADDRESS && !isFinished(run) && run.error?.code !== 'run_not_found'
+
+/** Throws `usage` where nobody can be asked. */
+async function isConfirmed(ctx: Context, rows: readonly JournalRun[]): Promise<boolean> {
+  const precious = rows.filter(isPrecious)
+  const [first] = precious
+  if (first === undefined) return true
+  const what =
+    precious.length === 1
+      ? `${nameOfRun(first)} is ${first.phase === 'unconfirmed' ? 'unconfirmed' : 'not finished'} (${first.address}).`
+      : `${precious.length} of these runs are unfinished or unconfirmed.`
+  const answer = await confirm(
+    ctx,
+    `${what} It may cost money, and its id will be lost. Remove ${rows.length === 1 ? 'it' : `all ${rows.length}`}?`,
+  )
+  if (answer === 'yes') return true
+  if (answer === 'not asked')
+    throw usageError(
+      `${what} Nothing was removed.`,
+      'If you no longer need the id, add --yes. To remove only finished runs: rushes forget --finished',
+    )
+  ctx.out.note('Nothing was removed.')
+  return false
 }

@@ -25,13 +25,13 @@ export interface ListOptions {
 
 export function register(command: Command, { run }: CommandEnvironment, list = listCommand): void {
   command
-    .addOption(new Option('--limit <n>', 'the newest so many; 0 for all').default('50'))
+    .addOption(new Option('--limit <n>', 'show the newest N; 0 for all').default('50'))
     .addOption(new Option('--here', 'only runs of the current service address').default(false))
-    .addOption(new Option('--status <status>', 'only runs in this status, such as unconfirmed'))
+    .addOption(new Option('--status <status>', 'only runs with this status, such as unconfirmed'))
     .addOption(choiceOption('--kind <kind>', 'only runs of this kind: video, image', KINDS))
     .addOption(new Option('--model <provider/name>', 'only runs of this model'))
-    .addOption(new Option('--since <duration>', 'only runs created within the last 2d, 12h, 30m'))
-    .addOption(new Option('--before <duration>', 'only runs created longer ago than that'))
+    .addOption(new Option('--since <duration>', 'only runs created within this time: 2d, 12h, 30m'))
+    .addOption(new Option('--before <duration>', 'only runs created longer ago than this: 2d, 12h, 30m'))
     .action((flags: ListOptions) => run(command, (ctx) => list(ctx, flags)))
 }
 
@@ -59,7 +59,7 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
   if (runs.length === 0 && options.status !== undefined) sayNearest(ctx, options.status, journal)
   if (out.mode.json) for (const run of runs) out.json(listJson(run, journal.filesOf(run)))
   else if (!out.stdoutIsTerminal) for (const run of runs) out.line(tabRow(listCells(run)))
-  else if (runs.length === 0) out.note('No such run is known on this machine.')
+  else if (runs.length === 0) out.note('No runs found.')
   else {
     const { listTable } = await import('../terminal/list-table.js')
     const signs = signsFor(ctx.env)
@@ -77,5 +77,5 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
 function sayNearest({ out }: Context, status: string, journal: Journal): void {
   const known = new Set(journal.list({ limit: 1_000 }).map((run) => run.status))
   const near = known.has(status) ? undefined : nearest(status, [...known])
-  if (near !== undefined) out.note(`No run has the status ${status}; the nearest is ${near}.`)
+  if (near !== undefined) out.note(`No runs have the status "${status}". Did you mean "${near}"?`)
 }

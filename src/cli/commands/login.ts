@@ -14,22 +14,27 @@ export interface LoginOptions {
 
 export function register(command: Command, { run }: CommandEnvironment, logIn = loginCommand): void {
   command
-    .addOption(new Option('--no-verify', 'store the key without asking the service'))
-    .action((flags: LoginOptions) => run(command, (ctx) => logIn(ctx, { verify: flags.verify })))
+    .addOption(new Option('--no-verify', 'Store the key without checking it at the service'))
+    .action((flags: LoginOptions) =>
+      run(command, (ctx) => logIn(ctx, { verify: flags.verify }), {
+        createsProfile: true,
+        ignoresLocal: true,
+      }),
+    )
 }
 
 export async function loginCommand(ctx: Context, { verify }: LoginOptions): Promise<number> {
-  if (ctx.globals.local) throw usageError('The local service of --local needs no key.')
+  if (ctx.globals.local) throw usageError('--local needs no API key.')
   const baseUrl = await ctx.baseUrl()
   const { origin } = new URL(baseUrl)
-  const apiKey = parseApiKey(await readKey(ctx, origin), 'what was entered')
+  const apiKey = parseApiKey(await readKey(ctx, origin), 'standard input')
   if (verify) await checkKey(ctx, baseUrl, apiKey)
   await ctx.config.update(ctx.profileName, (profile) => {
     const kept = withValue(profile, 'apiKey', { value: apiKey, origin })
     return ctx.globals.baseUrl === undefined ? kept : withValue(kept, 'baseUrl', baseUrl)
   })
   ctx.out.note(
-    `The key for ${origin} is stored in ${ctx.config.path}${verify ? '; the service accepts it' : ', unchecked'}.`,
+    `${verify ? 'The service accepted the API key.' : 'The API key was not checked.'} Stored for ${origin} in ${ctx.config.path}.`,
   )
   return EXIT.ok
 }
@@ -47,7 +52,7 @@ async function readKey({ stdin: open, stderr, interrupts }: Context, origin: str
   } catch (error) {
     interrupts.first.throwIfAborted()
     // The prompt handles Ctrl-C and Ctrl-D itself.
-    throw new RushesError('interrupted', 'No key was entered; nothing was stored.', { cause: error })
+    throw new RushesError('interrupted', 'No API key was entered; nothing was stored.', { cause: error })
   }
 }
 
@@ -60,11 +65,11 @@ async function checkKey(ctx: Context, baseUrl: string, apiKey: string): Promise<
     if (error instanceof RushesError && error.code === 'run_not_found') return
     if (!(error instanceof RushesError)) throw error
     throw error.with({
-      consequence: 'The key was not stored.',
+      consequence: 'The API key was not stored.',
       hint:
         error.exitCode === EXIT.key
-          ? "Was it copied whole? Make or enable a key in the account's settings (API keys)."
-          : `${error.hint ?? ''} To store it all the same: --no-verify.`.trim(),
+          ? "Check that you copied the whole key. Keys are created and enabled in the account's settings (API keys)."
+          : `${error.hint ?? ''} To store the key without this check, add --no-verify.`.trim(),
     })
   }
 }

@@ -5,16 +5,16 @@ import { storedKeyOf, withValue } from '../settings/profile.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, logOut = logoutCommand): void {
-  command.action(() => run(command, logOut))
+  command.action(() => run(command, logOut, { ignoresLocal: true }))
 }
 
 export async function logoutCommand(ctx: Context): Promise<number> {
   const stored = storedKeyOf(await ctx.profile())
   if (stored === undefined) {
-    ctx.out.note(`No key is stored in the profile ${ctx.profileName}.`)
+    ctx.out.note(`The profile ${ctx.profileName} has no stored API key.`)
     return 0
   }
   await ctx.config.update(ctx.profileName, (profile) => withValue(profile, 'apiKey', undefined))
-  ctx.out.note(`The key for ${stored.origin} is forgotten.`)
+  ctx.out.note(`Removed the API key for ${stored.origin}.`)
   return 0
 }

@@ -2,16 +2,17 @@
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
-import { nearest } from '../../protocol/nearest.js'
 import { describeValues, isRequired, parametersOf } from '../../protocol/parameters.js'
 import type { Context } from '../context/context.js'
+import { orList } from '../flags/choice.js'
 import { flagOf } from '../flags/model-flags.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
+import { didYouMean } from '../help/find-command.js'
+import { printTable } from '../terminal/table.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, showModels = modelsCommand): void {
   command
-    .argument('[name]', `one model: ${KINDS.join(' or ')}`)
+    .argument('[name]', `Only this model: ${orList(KINDS)}`)
     .action((name: string | undefined) => run(command, (ctx) => showModels(ctx, name)))
 }
 
@@ -22,19 +23,16 @@ export async function modelsCommand({ out }: Context, name: string | undefined):
     out.json(name === undefined ? schemas : schemas[kinds[0] ?? ''], out.stdoutIsTerminal ? 2 : undefined)
     return 0
   }
-  const rows = kinds.flatMap(rowsOf)
-  const widths = widthsOf(rows, out.columns)
-  for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
+  printTable(out, HEADER, kinds.flatMap(rowsOf))
   return 0
 }
 
 function kindOf(name: string): Kind {
   const kind = KINDS.find((each) => each === name)
   if (kind !== undefined) return kind
-  const near = nearest(name, KINDS)
   throw usageError(
-    `There is no model "${name}"${near === undefined ? '' : `; the nearest is ${near}`}.`,
-    `The models: ${KINDS.join(', ')}.`,
+    `Unknown model "${name}".${didYouMean(name, KINDS)} Use ${orList(KINDS)}.`,
+    'For another published model, use `rushes run model <provider/name> --input <json>`.',
   )
 }
 
@@ -42,6 +40,8 @@ const schemaOf = (kind: Kind) => ({
   $schema: 'http://json-schema.org/draft-07/schema#',
   ...MODEL_INPUTS[kind],
 })
+
+const HEADER = ['MODEL', 'FLAG', 'REQUIRED', 'VALUES', 'DESCRIPTION']
 
 /** Model, flag, whether it is required, allowed values, meaning. */
 const rowsOf = (kind: Kind): readonly (readonly string[])[] =>

@@ -1,6 +1,6 @@
 /** `rushes run video|image|model`: creates runs, waits for them, prints or downloads their outputs. */
 import { type Command, Option } from 'commander'
-import { usageError } from '../../errors.js'
+import { EXIT, usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly wait: boolean
   readonly reuse: boolean
   readonly dryRun: boolean
+  /** Many runs are created without asking first. */
+  readonly yes: boolean
 }
 
 interface Flags extends DeliveryOptions {
@@ -28,12 +30,15 @@ interface Flags extends DeliveryOptions {
   readonly wait: boolean
   readonly reuse?: boolean
   readonly dryRun?: boolean
+  readonly yes?: boolean
 }
 
 const MAX_RUNS = 10_000
+/** More than this are created on a terminal only after a question. */
+const MAX_UNASKED_RUNS = 20
 
 const input = () =>
-  new Option('--input <json>', 'the whole input: JSON, @file or - (flags win over its fields)')
+  new Option('--input <json>', 'the whole input: JSON, @file or - (flags override its fields)')
 
 export function register(command: Command, { run }: CommandEnvironment, runRuns = runCommand): void {
   for (const kind of KINDS) {
@@ -72,22 +77,27 @@ export function register(command: Command, { run }: CommandEnvironment, runRuns 
 function addRunOptions(command: Command): void {
   command
     .addOption(
-      new Option('-n, --count <n>', 'that many runs of the same input')
+      new Option('-n, --count <n>', 'number of runs of the same input')
         .default('1')
         .helpGroup('Run options:'),
     )
     .addOption(
-      new Option('--no-wait', 'print the run id as soon as the run exists, and exit').helpGroup(
+      new Option('--no-wait', 'print the run id as soon as the run is created, and exit').helpGroup(
         'Run options:',
       ),
     )
     .addOption(
       new Option(
         '--reuse',
-        'use a succeeded run of the same model and input, and pay nothing, if the journal holds one',
+        'use an earlier run of the same model and input if the journal has one that succeeded, at no cost',
       ).helpGroup('Run options:'),
     )
     .addOption(new Option('--dry-run', 'print the request body that would be sent').helpGroup('Run options:'))
+    .addOption(
+      new Option('--yes', `do not ask before creating more than ${MAX_UNASKED_RUNS} runs`).helpGroup(
+        'Run options:',
+      ),
+    )
   addDeliveryOptions(command)
   command.addOption(new Option('--open', 'open the result').helpGroup('Result options:'))
 }
@@ -112,15 +122,15 @@ const optionsOf = (flags: Flags, { kind, words, model, raw }: Given): RunOptions
   wait: flags.wait,
   reuse: flags.reuse === true,
   dryRun: flags.dryRun === true,
+  yes: flags.yes === true,
 })
 
 export async function runCommand(ctx: Context, options: RunOptions): Promise<number> {
-  const { out, globals } = ctx
   const count = wholeNumber(options.count, '--count', 1, MAX_RUNS)
   if (options.request.kind === undefined && options.request.input === undefined)
     throw usageError(
-      'The input is missing.',
-      `Give it by --input '{"prompt": "..."}', --input @file.json or --input -.`,
+      'Missing input.',
+      `Use --input '{"prompt": "a red fox"}', --input @file.json or --input -.`,
     )
   if (
     !options.wait &&
@@ -129,8 +139,8 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
       options.delivery.open === true)
   )
     throw usageError(
-      '--no-wait ends before there is an output to download or open.',
-      'Leave --no-wait out, or download later: rushes wait <id> -d.',
+      '--no-wait cannot be combined with -d, -o or --open.',
+      'Leave out --no-wait, or download later: rushes wait <id> -d',
     )
   const delivery = await deliveryOf(ctx, options.delivery, { runs: options.wait ? count : 1 })
   // Loaded here, since the help does not need it.
@@ -147,9 +157,11 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
     const { checkTarget } = await import('../runs/check-target.js')
     checkTarget(delivery, { runs: count, kind: request.kind })
   }
+  if (count > MAX_UNASKED_RUNS && !options.yes && !(await isConfirmed(ctx, count, request.model)))
+    return EXIT.usage
   const connection = await ctx.connect({ render: options.wait })
   const { createAll } = await import('../runs/create-all.js')
-  const code = await createAll(ctx, {
+  return createAll(ctx, {
     connection,
     delivery,
     count,
@@ -159,9 +171,14 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
     wait: options.wait,
     reuse: options.reuse,
   })
-  if (!options.wait && globals.local && code === 0)
-    out.note('It is rendered when it is waited for: rushes wait --local <id>')
-  return code
+}
+
+/** On a terminal only: a script that asks for many runs means it. */
+async function isConfirmed(ctx: Context, count: number, model: string): Promise<boolean> {
+  const { confirm } = await import('../terminal/confirm.js')
+  const answer = await confirm(ctx, `Create ${count} runs of ${model}?`)
+  if (answer === 'no') ctx.out.note('No run was created. --yes skips this question.')
+  return answer !== 'no'
 }
 
 async function dryRun(

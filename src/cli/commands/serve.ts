@@ -11,6 +11,7 @@ import { parseDuration } from '../flags/duration.js'
 import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../flags/engines.js'
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
+import { quoteWord } from '../runs/resume.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 import type { CommandEnvironment } from './command-environment.js'
 
@@ -36,42 +37,48 @@ export interface ServeOptions extends EngineFlags {
 
 export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
   command
-    .addOption(new Option('--port <port>', '0 takes a free one').default('7878'))
-    .addOption(new Option('--host <address>', 'the address to listen on').default('127.0.0.1'))
+    .addOption(new Option('--port <port>', 'Port to listen on; 0 for any free port').default('7878'))
+    .addOption(new Option('--host <address>', 'Address to listen on').default('127.0.0.1'))
+    .addOption(new Option('--data <folder>', 'Folder for runs and outputs (default: in the state folder)'))
     .addOption(
-      new Option('--data <folder>', 'where runs and outputs are kept (default: in the state folder)'),
+      new Option(
+        '--concurrency <n>',
+        'Number of runs rendered at the same time (default: one per core, at most 4)',
+      ),
     )
     .addOption(
-      new Option('--concurrency <n>', 'how many runs are rendered at once (default: one a core, at most 4)'),
+      new Option('--public-url <url>', 'Base of the output URLs (default: the address it listens on)'),
     )
-    .addOption(
-      new Option('--public-url <url>', 'what output URLs begin with (default: the address it listens on)'),
-    )
-    .addOption(new Option('--body-limit <size>', 'the largest request body').default('64MiB'))
+    .addOption(new Option('--body-limit <size>', 'Maximum size of a request body').default('64MiB'))
     .addOption(
       new Option(
         '--fault <spec>',
-        'what goes wrong on purpose, as in create:429:RATE_LIMITED:2 (repeatable)',
+        'Fail on purpose, for example create:429:RATE_LIMITED:2 (repeatable)',
       ).argParser(repeated),
     )
     .addOption(
-      new Option('--retain <duration>', 'remove outputs that are older, as 7d (default: keep everything)'),
+      new Option(
+        '--retain <duration>',
+        'Delete outputs older than this, for example 7d (default: keep everything)',
+      ),
     )
     .addOption(
       choiceOption(
         '--log-level <level>',
-        'what is logged on standard error: silent, error, warn, info or debug',
+        'Log level on standard error: silent, error, warn, info or debug',
         LOG_LEVELS,
       ).default('warn'),
     )
     .addOption(
       new Option(
         '--trust-proxy <cidr>',
-        'a proxy whose X-Forwarded-For is believed, by address or network (repeatable)',
+        'Trust X-Forwarded-For from this IP address or CIDR range (repeatable)',
       ).argParser(repeated),
     )
-    .addOption(new Option('--log-prompts', 'log prompts too, at level info'))
-  addEngineFlags(command).action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags)))
+    .addOption(new Option('--log-prompts', 'Log prompts too, at level info'))
+  addEngineFlags(command).action((flags: ServeOptions) =>
+    run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }),
+  )
 }
 
 const SIZE_UNITS: Readonly<Record<string, number>> = {
@@ -90,27 +97,30 @@ function sizeOf(text: string): number {
   const factor = SIZE_UNITS[unit.toLowerCase()]
   const bytes = Math.round(Number(amount) * (factor ?? Number.NaN))
   if (amount !== '' && bytes >= 1) return bytes
-  throw usageError(`--body-limit ${text}: is no size.`, 'Write it as 64MiB, 500kB or a number of bytes.')
+  throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 500kB, 1048576.')
 }
 
 function publicUrlOf(text: string | undefined): string | undefined {
   if (text === undefined || (/^https?:\/\//i.test(text) && URL.canParse(text))) return text
-  throw usageError(`--public-url ${text}: is no http or https URL.`)
+  throw usageError(`--public-url: "${text}" is not an http or https URL.`)
 }
 
 function retainedMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const ms = parseDuration(text, '--retain')
   if (ms >= MIN_RETENTION_MS) return ms
-  throw usageError(`--retain ${text}: must be a minute at least.`, 'Leave it out to keep everything.')
+  throw usageError(
+    `--retain: ${text} is too short; the minimum is 1m.`,
+    'To keep everything, leave --retain out.',
+  )
 }
 
 function networksOf(texts: readonly string[] = []): readonly string[] {
   for (const text of texts)
     if (parseNetwork(text) === undefined)
       throw usageError(
-        `--trust-proxy ${text}: is no address and no network.`,
-        'Write it as 10.0.0.7 or 10.0.0.0/8.',
+        `--trust-proxy: "${text}" is not an IP address or CIDR range.`,
+        'Examples: 10.0.0.7, 10.0.0.0/8.',
       )
   return texts
 }
@@ -118,7 +128,7 @@ function networksOf(texts: readonly string[] = []): readonly string[] {
 export async function serveCommand(ctx: Context, options: ServeOptions): Promise<number> {
   const { out, interrupts, clock, env, stateFolder } = ctx
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
-    throw usageError('serve takes neither --local nor --base-url: it is the service.')
+    throw usageError('`rushes serve` cannot be used with --local or --base-url.')
   const port = wholeNumber(options.port, '--port', 0, 65_535)
   const bodyLimitBytes = sizeOf(options.bodyLimit)
   const publicUrl = publicUrlOf(options.publicUrl)
@@ -156,9 +166,9 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   try {
     const { url } = await service.listen({ host: options.host, port })
     service.startRendering()
-    announce(ctx, { url, data, apiKey: service.apiKey, models: engines.models })
+    announce(ctx, { url, data, apiKey: service.apiKey, models: engines.models, dataFlag: options.data })
     await untilAborted(interrupts.first)
-    out.note('Ending: what is being answered is finished, what is being rendered is given back.')
+    out.note('Shutting down: finishing requests, returning unfinished renders to the queue.')
   } finally {
     await service.close()
   }
@@ -177,20 +187,30 @@ interface Announcement {
   /** On the first start of a data folder. */
   readonly apiKey: string | undefined
   readonly models: Engines['models']
+  /** As it was given. */
+  readonly dataFlag: string | undefined
 }
 
-function announce({ out }: Context, { url, data, apiKey, models }: Announcement): void {
+/** Standard output has the lines that make `rushes run` in another terminal use this service. */
+function announce({ out }: Context, { url, data, apiKey, models, dataFlag }: Announcement): void {
   if (out.mode.json) {
-    out.json({ url, data, ...(apiKey !== undefined && { api_key: apiKey }) })
+    const { image, video } = models
+    out.json({ url, data, ...(apiKey !== undefined && { api_key: apiKey }), models: { image, video } })
     return
   }
-  out.note(`Listening on ${url}, data in ${data}. Ctrl-C ends it.`)
-  out.line(`export RUSHES_BASE_URL=${url}`)
-  if (apiKey !== undefined) out.line(`export RUSHES_API_KEY=${apiKey}`)
+  out.note(`Listening on ${url}, data in ${data}. Press Ctrl-C to stop.`)
+  out.note('To use it, paste these lines into another terminal:')
+  const variables = {
+    RUSHES_BASE_URL: url,
+    ...(apiKey !== undefined && { RUSHES_API_KEY: apiKey }),
+    RUSHES_IMAGE_MODEL: models.image,
+    RUSHES_VIDEO_MODEL: models.video,
+  }
+  for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${quoteWord(value)}`)
+  const where = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
   out.note(
     apiKey === undefined
-      ? 'The API key of this data folder was shown on its first start.'
-      : 'The key is shown this once; only its hash is kept.',
+      ? `The API key (RUSHES_API_KEY) was shown on the first start. For a new one: rushes admin key create --account default${where}`
+      : 'The API key is shown only once. Then try: rushes run image "a fox"',
   )
-  out.note(`Models: ${models.image} and ${models.video} (--model, RUSHES_IMAGE_MODEL, RUSHES_VIDEO_MODEL).`)
 }

@@ -1,13 +1,16 @@
 /** `rushes status`: shows the current status of runs. */
 import { type Command, Option } from 'commander'
-import { EXIT, type RushesError } from '../../errors.js'
+import { EXIT, RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run-state.js'
-import type { Context } from '../context/context.js'
+import type { Connection, Context } from '../context/context.js'
 import { asRushesError, exitCodeOf } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
 import { checkIds, readIds } from '../process/stdin.js'
-import { type KnownRun, knownRun } from '../runs/known-run.js'
+import { isOnDisk } from '../runs/files-on-disk.js'
+import { knownRun } from '../runs/known-run.js'
 import { inOrder } from '../runs/print-order.js'
+import type { Recorder } from '../runs/record.js'
+import { contextsOf } from '../runs/where.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 import { statusCells } from '../terminal/status-cell.js'
@@ -20,59 +23,78 @@ export interface StatusOptions {
 
 export function register(command: Command, { run }: CommandEnvironment, showStatus = statusCommand): void {
   command
-    .argument('<id...>', 'run ids; - reads them from standard input, one a line')
-    .addOption(new Option('--exit-status', 'exit 10 when a run has failed'))
+    .argument('<id...>', 'run ids; - reads them from standard input, one per line')
+    .addOption(new Option('--exit-status', 'exit 10 if a run has failed'))
     .action((ids: string[], flags: { exitStatus?: boolean }) =>
       run(command, (ctx) => showStatus(ctx, { ids, exitStatus: flags.exitStatus === true })),
     )
 }
 
+interface Service extends Connection {
+  readonly recorder: Recorder
+}
+
+interface Shown {
+  readonly record: RunRecord
+  readonly cells: readonly string[]
+}
+
+/** Local runs and runs of the current address may be mixed. */
 export async function statusCommand(ctx: Context, options: StatusOptions): Promise<number> {
   const { out } = ctx
   const ids = checkIds(await readIds(options.ids, ctx.stdin, ctx.interrupts.first))
-  const { client } = await ctx.connect()
-  const recorder = await ctx.recorder()
+  const targets: { readonly id: string; readonly service: Service }[] = []
+  const services = new Map<Context, Service>()
+  for (const [index, context] of (await contextsOf(ctx, ids)).entries()) {
+    const service = services.get(context) ?? (await serviceOf(context))
+    services.set(context, service)
+    targets.push({ id: ids[index] ?? '', service })
+  }
   const errors: RushesError[] = []
-  const seen: RunState[] = []
-  const turns = inOrder<RunState | RushesError>((item) => {
-    if (!('phase' in item)) {
+  const rows: (readonly string[])[] = []
+  const turns = inOrder<Shown | RushesError>((item) => {
+    if (item instanceof RushesError) {
       errors.push(item)
       out.error(item)
-    } else if (out.mode.json) out.json(runJson(recordOf(item, knownRun(item.id, recorder.find(item.id)))))
+    } else if (out.mode.json) out.json(runJson(item.record))
     // A table needs all rows before its columns are aligned.
-    else if (out.stdoutIsTerminal) seen.push(item)
-    else out.line(tabRow(statusCells(item)))
+    else if (out.stdoutIsTerminal) rows.push(item.cells)
+    else out.line(tabRow(item.cells))
   })
   let failed = false
   await Promise.all(
-    ids.map(async (id, index) => {
+    targets.map(async ({ id, service }, index) => {
       try {
-        const state = await client.get(id, ctx.interrupts.first)
-        recorder.recordStatus({ state })
+        const state = await service.client.get(id, ctx.interrupts.first)
+        service.recorder.recordStatus({ state })
         failed ||= state.phase === 'failed'
-        turns.settle(index, state)
+        turns.settle(index, await shownOf(state, service))
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown
         const error = asRushesError(thrown).with({ runId: id })
-        if (error.code === 'run_not_found') recorder.recordNotFound(error, id)
+        if (error.code === 'run_not_found') service.recorder.recordNotFound(error, id)
         turns.settle(index, error)
       }
     }),
   )
-  const widths = widthsOf(seen.map(statusCells), out.columns)
-  for (const state of seen) out.line(alignedRow(statusCells(state), widths))
+  const widths = widthsOf(rows, out.columns)
+  for (const row of rows) out.line(alignedRow(row, widths))
   return exitCodeOf(errors) || (options.exitStatus && failed ? EXIT.runFailed : EXIT.ok)
 }
 
-const recordOf = (state: RunState, { kind, model, createdAt, elapsedMs }: KnownRun): RunRecord => ({
-  id: state.id,
-  kind,
-  model,
-  state,
-  service: state.service,
-  files: [],
-  error: undefined,
-  createdAt,
-  finishedAt: undefined,
-  elapsedMs,
+const serviceOf = async (ctx: Context): Promise<Service> => ({
+  ...(await ctx.connect()),
+  recorder: await ctx.recorder(),
 })
+
+/** The links of a local run end with the process: its files are shown where they are on disk. */
+async function shownOf(state: RunState, { recorder, localFiles }: Service): Promise<Shown> {
+  const { id, service } = state
+  const { kind, model, createdAt, elapsedMs } = knownRun(id, recorder.find(id))
+  const downloaded = recorder.filesOf(id).filter(isOnDisk)
+  const files =
+    localFiles === undefined ? [] : downloaded.length > 0 ? downloaded : await localFiles(state.urls)
+  const places = localFiles === undefined ? state.urls : files.map(({ path }) => path)
+  const more = { files, error: undefined, createdAt, finishedAt: undefined, elapsedMs }
+  return { record: { id, kind, model, state, service, ...more }, cells: statusCells(state, places) }
+}

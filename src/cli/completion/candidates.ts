@@ -97,8 +97,8 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'status id': runs(() => true),
   'wait id': runs(({ phase }) => phase === 'going'),
   'download id': runs(({ phase }) => phase === 'succeeded'),
-  'forget key': async (_, names) =>
-    named((await names.everyRun()).filter(({ phase }) => phase === 'unconfirmed')),
+  'show id': async (_, names) => named(await names.everyRun()),
+  'forget id or key': async (_, names) => named(await names.everyRun()),
   'batch manifest': files,
   'models name': () => offer(KINDS.map((kind) => ({ value: kind, about: MODEL_INPUTS[kind].description }))),
   'config get key': () => settings(),

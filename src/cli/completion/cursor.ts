@@ -69,29 +69,33 @@ function createWalk(program: Command) {
 
   function takeWord(word: string): void {
     const child = words.length === 0 ? command.commands.find((each) => each.name() === word) : undefined
-    if (child !== undefined) {
+    if (command === program && word === 'help') isHelp = true
+    else if (child !== undefined) {
       command = child
       path.push(word)
-    } else if (command === program && word === 'help') isHelp = true
-    else words = [...words, word]
+    } else words = [...words, word]
   }
 
   function step(word: string): void {
     if (awaiting !== undefined) {
       given.set(awaiting, word)
       awaiting = undefined
-    } else if (noFlags || isHelp || word === '-' || !word.startsWith('-')) {
-      if (isHelp) words = [...words, word]
-      else takeWord(word)
-    } else if (word === '--') noFlags = true
+    } else if (noFlags || isHelp || word === '-' || !word.startsWith('-')) takeWord(word)
+    else if (word === '--') noFlags = true
     else if (word.startsWith('--')) takeLong(word)
     else takeShort(word)
+  }
+
+  /** What `help` can be asked about next. */
+  function helped(): 'topic' | 'command' | 'nothing' {
+    if (words.length > 0 || command.commands.length === 0) return 'nothing'
+    return command === program ? 'topic' : 'command'
   }
 
   function wants(stem: string): Pick<Cursor, 'wants' | 'lead' | 'stem'> {
     const whole = { lead: '', stem }
     if (awaiting !== undefined) return { ...whole, wants: { kind: 'value', option: awaiting } }
-    if (isHelp) return { ...whole, wants: { kind: words.length === 0 ? 'topic' : 'nothing' } }
+    if (isHelp) return { ...whole, wants: { kind: helped() } }
     if (!noFlags && stem.startsWith('-')) {
       const { name, value } = splitLong(stem)
       if (value === undefined) return { ...whole, wants: { kind: 'flag' } }

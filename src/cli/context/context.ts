@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path'
 import type { Client, RateLimiter } from '../../client/index.js'
-import type { Downloader } from '../../download/index.js'
-import { type RushesError, usageError } from '../../errors.js'
+import type { DownloadedFile, Downloader } from '../../download/index.js'
+import { usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
@@ -15,13 +15,15 @@ import type { Globals } from '../flags/globals.js'
 import type { Interrupts } from '../process/interrupts.js'
 import type { Io } from '../process/io.js'
 import type { Recorder } from '../runs/record.js'
+import { addressHint } from '../settings/address-hint.js'
 import { type ConfigFile, createConfigFile } from '../settings/config-file.js'
 import { foldersOf } from '../settings/folders.js'
-import { type Missing, missingError, NO_BASE_URL, noKey, unknownProfile } from '../settings/missing.js'
+import { checkProfile, type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
 import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js'
 import {
   CONFIG_KEYS,
   findSetting,
+  isOn,
   KEY_VARIABLES,
   LOCAL_ADDRESS,
   type SettingName,
@@ -44,12 +46,14 @@ export interface Connection {
   readonly client: Client
   /** For output URLs: no key, no limit. */
   readonly fetch: Fetch
+  /** Under `--local`: the files behind the outputs of a run, in the data folder. */
+  localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
 }
 
 export interface ConnectOptions {
   /** Settings that the command already misses; reported together with those that the connection misses. */
   readonly missing?: readonly Missing[]
-  /** Under `--local`: whether this process renders what is queued. */
+  /** Under `--local`: whether this process renders the runs that it waits for. */
   readonly render?: boolean
 }
 
@@ -73,38 +77,69 @@ export interface Context extends Io {
   /** The journal for commands that work without it; throws `usage` for a newer format alone. */
   recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
+  /** Whether RUSHES_LOCAL or the setting `local` says what `--local` would. */
+  isLocalBySetting(): Promise<boolean>
+  /** This context with `--local`. Its streams, files and closing are shared. */
+  withLocal(): Context
   /** The network, without a key. */
   fetch(): Promise<Fetch>
   /** A client for another address and key than those of the settings. */
   clientFor(baseUrl: string, apiKey: string): Promise<Client>
   downloader(fetch: Fetch): Promise<Downloader>
+  /** How long requests are held back after a 429; 0 when they are not. */
+  rateLimitedForMs(): number
   engine(): Promise<Engine>
   openResult(target: string): Promise<unknown>
   close(): Promise<void>
 }
 
-export interface ContextOptions extends Io {
+/** How a command differs from others in what it is given. */
+export interface CommandNeeds {
+  /** Whether the command may create the profile of `--profile`; for other commands it must exist. */
+  readonly createsProfile?: boolean
+  /** Whether the command itself reports a service address that includes the path of the API. */
+  readonly reportsAddress?: boolean
+  /** Whether RUSHES_LOCAL and the setting `local` have no meaning for the command. */
+  readonly ignoresLocal?: boolean
+}
+
+/** What two contexts of one command have in common. */
+interface Shared {
+  readonly closers: (() => Promise<void>)[]
+  readonly journal: () => Promise<Journal>
+}
+
+export interface ContextOptions extends Io, CommandNeeds {
   readonly globals: Globals
   readonly out: Output
   readonly interrupts: Interrupts
   readonly parts?: Parts
 }
 
-export function createContext(options: ContextOptions): Context {
-  const { env, globals, out, interrupts, parts = {} } = options
+export function createContext(options: ContextOptions, shared?: Shared): Context {
+  const {
+    env,
+    globals,
+    out,
+    interrupts,
+    parts = {},
+    createsProfile = false,
+    reportsAddress = false,
+  } = options
   const clock = parts.clock ?? systemClock
   const random = parts.random ?? Math.random
   const folders = foldersOf(env)
   const config = createConfigFile(folders.config)
   const stateFolder = folders.state
   const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
-  const closers: (() => Promise<void>)[] = []
+  const closers = shared?.closers ?? []
   if (globals.local && globals.baseUrl !== undefined)
-    throw usageError('--local and --base-url exclude each other.', 'Leave one of them out.')
+    throw usageError('--local and --base-url cannot be combined.', 'Leave one of them out.')
 
-  const profile = once(() => config.read(profileName))
-  const lacking = async (missing: readonly Missing[]): Promise<RushesError> =>
-    missingError(missing, unknownProfile(profileName, await config.profiles()))
+  const profile = once(async () => {
+    if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
+    return config.read(profileName)
+  })
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
@@ -119,17 +154,19 @@ export function createContext(options: ContextOptions): Context {
   const setting: Context['setting'] = async (name, flag) =>
     findSetting(name, { flag, env, file: settingsOf(await profile(), CONFIG_KEYS) })?.value
 
-  async function findBaseUrl(): Promise<string | undefined> {
+  const findBaseUrl = once(async (): Promise<string | undefined> => {
     const { parseBaseUrl } = await import('../../client/address.js')
     const text = await setting('baseUrl', globals.baseUrl)
-    return text === undefined
-      ? undefined
-      : parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
-  }
+    if (text === undefined) return undefined
+    const address = parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
+    const hint = addressHint(address)
+    if (hint !== undefined && !reportsAddress) out.warn(hint)
+    return address
+  })
 
   async function baseUrl(): Promise<string> {
     const found = await findBaseUrl()
-    if (found === undefined) throw await lacking([NO_BASE_URL])
+    if (found === undefined) throw missingError([NO_BASE_URL])
     return found
   }
 
@@ -138,10 +175,12 @@ export function createContext(options: ContextOptions): Context {
     if (opened !== undefined) closers.push(async () => opened.close())
     return opened
   }
-  const journal = once(async () => {
-    const { openStateJournal } = await import('./state.js')
-    return closing(openStateJournal(state))
-  })
+  const journal =
+    shared?.journal ??
+    once(async () => {
+      const { openStateJournal } = await import('./state.js')
+      return closing(openStateJournal(state))
+    })
   const recorder = once(async () => {
     const { createRecorder } = await import('../runs/record.js')
     const common = { address: await ctx.address(), profile: profileName, warn: out.warn }
@@ -150,7 +189,9 @@ export function createContext(options: ContextOptions): Context {
     } catch (error) {
       const { isNewerState, reasonOf } = await import('./state.js')
       if (isNewerState(error)) throw error
-      out.warn(`${reasonOf(error)} What happens here will not be remembered: keep the ids that are printed.`)
+      out.warn(
+        `${reasonOf(error)} The runs of this command will not be remembered. Keep the ids that are printed.`,
+      )
       return createRecorder({ ...common, journal: undefined })
     }
   })
@@ -161,8 +202,17 @@ export function createContext(options: ContextOptions): Context {
     if (globals.local) return createLimiter(RUNS_LIMIT, clock)
     const { openStateLedger } = await import('./state.js')
     const { ledger } = closing(openStateLedger({ ...state, origin: new URL(address).origin, apiKey }))
-    return createLimiter(RUNS_LIMIT, clock, ledger && { ledger })
+    return notingHoldBack(createLimiter(RUNS_LIMIT, clock, ledger && { ledger }))
   }
+
+  let heldBackUntilMs = 0
+  const notingHoldBack = (limiter: RateLimiter): RateLimiter => ({
+    ...limiter,
+    holdBack(ms) {
+      heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
+      limiter.holdBack(ms)
+    },
+  })
 
   async function clientFor(address: string, apiKey: string): Promise<Client> {
     const { createApiClient } = await import('../../client/index.js')
@@ -182,7 +232,7 @@ export function createContext(options: ContextOptions): Context {
 
   async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
     const address = await findBaseUrl()
-    if (address === undefined) throw await lacking([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
+    if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
     const { findKey } = await import('../settings/key.js')
     const apiKey = await findKey({
       env,
@@ -192,7 +242,7 @@ export function createContext(options: ContextOptions): Context {
       signal: interrupts.first,
       warn: out.warn,
     })
-    if (apiKey === undefined) throw await lacking([...missing, noKey(address)])
+    if (apiKey === undefined) throw missingError([...missing, noKey(address)])
     if (missing.length > 0) throw missingError(missing)
     return { client: await clientFor(address, apiKey), fetch: await fetch() }
   }
@@ -218,7 +268,11 @@ export function createContext(options: ContextOptions): Context {
       warn: out.warn,
     })
     closers.push(local.close)
-    return { client: await clientFor(local.url, local.apiKey), fetch: await fetch() }
+    return {
+      client: await clientFor(local.url, local.apiKey),
+      fetch: await fetch(),
+      localFiles: local.filesOf,
+    }
   }
 
   const ctx: Context = {
@@ -238,10 +292,22 @@ export function createContext(options: ContextOptions): Context {
     clientFor,
     connect: (connectOptions = {}) =>
       globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),
+    async isLocalBySetting() {
+      if (globals.local || globals.baseUrl !== undefined) return false
+      const found = findSetting('local', { env, file: settingsOf(await profile(), CONFIG_KEYS) })
+      // The environment overrides the config file, also where it has an address.
+      const isOverridden = found?.from !== 'RUSHES_LOCAL' && variable(env, 'RUSHES_BASE_URL') !== undefined
+      return found !== undefined && isOn(found.value) && !isOverridden
+    },
+    withLocal: once(() => {
+      const { baseUrl: _, ...others } = globals
+      return createContext({ ...options, globals: { ...others, local: true } }, { closers, journal })
+    }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random })
     },
+    rateLimitedForMs: () => Math.max(0, heldBackUntilMs - clock.monotonic()),
     async engine() {
       if (parts.engine !== undefined) return parts.engine
       const { createPreviewProcess } = await import('./local-service.js')
@@ -249,8 +315,8 @@ export function createContext(options: ContextOptions): Context {
     },
     async openResult(target) {
       if (parts.openResult !== undefined) return parts.openResult(target)
-      const { default: open } = await import('open')
-      return open(target)
+      const { openFile } = await import('./open-file.js')
+      await openFile(target)
     },
     async close() {
       // Last opened first: a service before the network it is reached by.
@@ -260,8 +326,8 @@ export function createContext(options: ContextOptions): Context {
   return ctx
 }
 
-function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
-  let made: Promise<Result> | undefined
+function once<Result>(make: () => Result): () => Result {
+  let made: Result | undefined
   return () => {
     made ??= make()
     return made

@@ -1,17 +1,22 @@
 /** The local service inside this process: HTTP on a loopback port, data in the state folder. */
+
 import { availableParallelism } from 'node:os'
+import type { DownloadedFile } from '../../download/index.js'
 import type { Clock } from '../../host/clock.js'
+import { describeError } from '../../host/system-error.js'
 import type { Kind } from '../../protocol/models.js'
 import { createCommandEngine } from '../../service/engines/command/index.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
-import { createService } from '../../service/index.js'
+import { createService, type Service } from '../../service/index.js'
 import type { Engines } from '../flags/engines.js'
 import type { Env } from '../process/io.js'
 
 export interface LocalService {
   readonly url: string
   readonly apiKey: string
+  /** The files behind output URLs, in the data folder. */
+  filesOf(urls: readonly string[]): Promise<readonly DownloadedFile[]>
   close(): Promise<void>
 }
 
@@ -19,6 +24,7 @@ export interface LocalOptions {
   readonly dataFolder: string
   readonly engine: Engine
   readonly clock: Clock
+  /** Whether the runs that the command waits for are rendered. Others stay queued. */
   readonly render: boolean
   readonly env: Env
   warn(message: string): void
@@ -26,7 +32,7 @@ export interface LocalOptions {
 
 /** A log entry of the service as one line. */
 export const sayLogLine = (line: object | string): string =>
-  line instanceof Error ? line.message : typeof line === 'string' ? line : JSON.stringify(line)
+  line instanceof Error ? describeError(line) : typeof line === 'string' ? line : JSON.stringify(line)
 
 /** One render per core, at most four: each holds a 4K frame in memory. */
 export const defaultConcurrency = (): number => Math.min(4, availableParallelism())
@@ -70,11 +76,32 @@ export async function openLocalService({
     log: (line) => warn(sayLogLine(line)),
   })
   try {
+    // What a killed command was rendering is shown as queued.
+    await service.returnAbandonedRuns()
     const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
-    if (render) service.startRendering()
-    return { url, apiKey: service.apiKey ?? '', close: () => service.close() }
+    if (render) service.startRendering('requested')
+    return {
+      url,
+      apiKey: service.apiKey ?? '',
+      filesOf: (urls) => outputFiles(service, urls),
+      close: () => service.close(),
+    }
   } catch (error) {
     await service.close()
     throw error
   }
+}
+
+async function outputFiles(
+  service: Pick<Service, 'findOutputFile'>,
+  urls: readonly string[],
+): Promise<readonly DownloadedFile[]> {
+  const files: DownloadedFile[] = []
+  for (const url of urls) {
+    const found = await service.findOutputFile(url)
+    if (found === undefined) continue
+    const { path, bytes, sha256, contentType: content_type } = found
+    files.push({ path, bytes, sha256, url, content_type })
+  }
+  return files
 }

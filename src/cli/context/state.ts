@@ -1,9 +1,11 @@
 /** Opens the files of the state folder: the journal, and the ledger of the rate limit. */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf, RushesError, usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { isCorruption } from '../../host/corruption.js'
 import { NewerFormat } from '../../host/database.js'
+import { describeError } from '../../host/system-error.js'
 import { type Journal, openJournal } from '../../journal/index.js'
 import { withFallback } from '../../limiter/fallback-ledger.js'
 import type { Ledger } from '../../limiter/index.js'
@@ -19,7 +21,7 @@ export interface StateOptions {
   warn(message: string): void
 }
 
-export const reasonOf = (error: unknown): string => messageOf(error)
+export const reasonOf = (error: unknown): string => describeError(error)
 
 const newerState = (folder: string, cause: NewerFormat) =>
   new RushesError(
@@ -32,8 +34,11 @@ const newerState = (folder: string, cause: NewerFormat) =>
 export const isNewerState = (error: unknown): boolean =>
   error instanceof Error && error.cause instanceof NewerFormat
 
-const quarantineWarning = (path: string, name: string): string =>
-  `The journal ${path} is damaged. It is kept as ${name}, and a new one was begun: earlier runs are not in it.`
+/** `from` is the journal, or a write-ahead log beside it. */
+const quarantineWarning = (path: string, to: string, from: string): string =>
+  from === path
+    ? `The journal ${path} is damaged. It was renamed to ${to}. A new journal was created; earlier runs are not in it.`
+    : `${from} does not belong to the journal. It was renamed to ${to}.`
 
 /** Throws `usage` for a newer format, else the system's error. A corrupt file is quarantined, with a warning. */
 function open({ folder, clock, warn }: StateOptions): Journal {
@@ -42,7 +47,7 @@ function open({ folder, clock, warn }: StateOptions): Journal {
     return openJournal({
       path,
       now: () => clock.now(),
-      onQuarantine: (name) => warn(quarantineWarning(path, name)),
+      onQuarantine: (to, from) => warn(quarantineWarning(path, to, from)),
     })
   } catch (error) {
     throw error instanceof NewerFormat ? newerState(folder, error) : error
@@ -55,41 +60,60 @@ function orUsage<Result>(path: string, work: () => Result): Result {
   } catch (error) {
     if (error instanceof RushesError) throw error
     throw usageError(
-      `The journal ${path} cannot be used: ${reasonOf(error)}.`,
-      'Is the folder writable, and is there room on the disk? RUSHES_STATE_DIR names another one.',
+      `Cannot use the journal ${describeError(error, path)}.`,
+      'Check that the folder is writable and that the disk has space. RUSHES_STATE_DIR sets another folder.',
     )
   }
 }
 
 /**
  * Throws `usage`, and so does every call. A corrupt page may be found long after the file was opened: then too the file is
- * quarantined, and the call is repeated on a new one, as it is when another process has replaced or removed the file.
+ * quarantined, and the call is repeated on a new one, as it is when the file was removed or another process has replaced it.
+ * The rows of this command are written to the new one.
  */
 export function openStateJournal(options: StateOptions): Journal {
   const path = join(options.folder, JOURNAL_FILE)
   let journal = orUsage(path, () => open(options))
-  const call = (name: keyof Journal, args: readonly unknown[]): unknown => {
+
+  function replace(): void {
+    const rows = journal.ownRows()
+    journal.close()
+    if (!existsSync(path))
+      options.warn(
+        `The journal ${path} was removed while this command was running. A new journal was created; it contains only the runs of this command.`,
+      )
+    journal = open(options)
+    journal.restore(rows)
+  }
+
+  function call(name: keyof Journal, args: readonly unknown[]): unknown {
     const method = () => (journal[name] as (...args: readonly unknown[]) => unknown)(...args)
-    if (name === 'close') return method()
-    if (!journal.isCurrent()) {
-      journal.close()
-      journal = open(options)
-    }
+    if (!journal.isCurrent()) replace()
     try {
       return method()
     } catch (error) {
       if (isCorruption(error)) journal.quarantine()
       else if (journal.isCurrent()) throw error
-      else journal.close()
-      journal = open(options)
+      replace()
       return method()
     }
   }
+
+  /** What this command wrote is written again if the file was removed after its last call. */
+  function close(): void {
+    try {
+      if (!journal.isCurrent() && journal.ownRows().length > 0) replace()
+    } catch (error) {
+      options.warn(`Cannot write the journal ${describeError(error, path)}. Keep the ids that were printed.`)
+    }
+    journal.close()
+  }
+
   const methods = (Object.keys(journal) as (keyof Journal)[]).map((name) => [
     name,
     (...args: readonly unknown[]) => orUsage(path, () => call(name, args)),
   ])
-  return Object.fromEntries(methods) as unknown as Journal
+  return { ...Object.fromEntries(methods), close }
 }
 
 export interface StateLedgerOptions extends StateOptions {
@@ -103,13 +127,14 @@ export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLe
   readonly ledger: Ledger | undefined
   close(): void
 } {
+  const path = join(folder, LEDGER_FILE)
   const warnOnce = (error: unknown) =>
     warn(
-      `The limit cannot be shared with other processes (${join(folder, LEDGER_FILE)}: ${reasonOf(error)}); it is kept within this one.`,
+      `The rate limit applies to this process alone, not to all rushes processes. ${error instanceof RushesError ? error.message : `Cannot use ${describeError(error, path)}.`}`,
     )
   try {
     const shared = openSharedLedger({
-      path: join(folder, LEDGER_FILE),
+      path,
       budget: budgetOf(origin, apiKey),
       limit: RUNS_LIMIT,
       clock,

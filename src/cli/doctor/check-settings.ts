@@ -1,41 +1,35 @@
 /** Checks the config file, the address and the proxy settings without sending anything. */
 import { existsSync, statSync } from 'node:fs'
 import { isLoopback } from '../../host/http.js'
+import { findProxy, noProxy } from '../../host/proxy.js'
+import type { Kind } from '../../protocol/models.js'
+import { LOCAL_MODELS } from '../../service/local-models.js'
 import type { Context } from '../context/context.js'
 import { asRushesError } from '../process/exit.js'
 import type { Env } from '../process/io.js'
-import { variable } from '../settings/table.js'
-import { type Finding, ok, skipped, trouble, warning } from './finding.js'
+import { addressHint } from '../settings/address-hint.js'
+import { MODEL_SETTINGS, modelFor } from '../settings/model-settings.js'
+import { SETTINGS } from '../settings/table.js'
+import { type Finding, failed, ok, skipped, warning } from './finding.js'
 
 export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
   const { path } = ctx.config
-  if (!existsSync(path))
-    return [ok('config', `no config file at ${path}: the defaults and the environment count`)]
+  if (!existsSync(path)) return [ok('config', `no config file (${path})`)]
   try {
-    const profile = await ctx.profile()
+    await ctx.profile()
     const mode = statSync(path).mode & 0o777
-    const findings: Finding[] =
-      process.platform !== 'win32' && (mode & 0o077) !== 0
-        ? [
-            warning(
-              'config',
-              `${path} can be read by others (mode ${mode.toString(8)})`,
-              `It may hold the API key: chmod 600 ${path}`,
-            ),
-          ]
-        : [ok('config', path)]
-    if (Object.keys(profile).length === 0 && ctx.profileName !== 'default')
-      findings.push(
-        warning(
-          'profile',
-          `the profile ${ctx.profileName} has no settings`,
-          'rushes config list shows a profile.',
-        ),
-      )
-    return findings
+    return process.platform !== 'win32' && (mode & 0o077) !== 0
+      ? [
+          warning(
+            'config',
+            `other users can read ${path} (mode ${mode.toString(8)})`,
+            `The file may contain the API key. Run: chmod 600 ${path}`,
+          ),
+        ]
+      : [ok('config', path)]
   } catch (error) {
     const { message, hint } = asRushesError(error)
-    return [trouble('config', message, { advice: hint })]
+    return [failed('config', message, { advice: hint })]
   }
 }
 
@@ -43,10 +37,12 @@ export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
 export async function checkAddress(ctx: Context): Promise<{ readonly finding: Finding; readonly url?: URL }> {
   try {
     const url = new URL(await ctx.baseUrl())
-    return { finding: ok('address', url.href.replace(/\/$/, '')), url }
+    const address = url.href.replace(/\/$/, '')
+    const hint = addressHint(address)
+    return { finding: hint === undefined ? ok('address', address) : warning('address', address, hint), url }
   } catch (error) {
     const { message, hint, exitCode } = asRushesError(error)
-    return { finding: trouble('address', message, { advice: hint, exitCode }) }
+    return { finding: failed('address', message, { advice: hint, exitCode }) }
   }
 }
 
@@ -57,18 +53,32 @@ export function checkProxy(
 ): { readonly finding: Finding; readonly isUsed: boolean } {
   const unused = (finding: Finding) => ({ finding, isUsed: false })
   if (url === undefined) return unused(skipped('proxy', 'no address'))
-  if (isLoopback(url.hostname)) return unused(ok('proxy', 'none: loopback never goes through one'))
-  const value = (name: string) => variable(env, name.toLowerCase()) ?? variable(env, name)
-  const http = value('HTTP_PROXY')
-  const proxy = url.protocol === 'https:' ? (value('HTTPS_PROXY') ?? http) : http
-  if (proxy === undefined) return unused(ok('proxy', 'none'))
-  if (!URL.canParse(proxy))
-    return unused(
-      trouble('proxy', 'the address of the proxy is no address', {
-        advice: 'HTTPS_PROXY is written as http://proxy.example.com:3128.',
-      }),
+  if (isLoopback(url.hostname)) return unused(ok('proxy', 'none: loopback addresses never use one'))
+  try {
+    const proxy = findProxy(env, url.protocol)
+    if (proxy === undefined) return unused(ok('proxy', 'none'))
+    const except = noProxy(env) === '' ? '' : `, except for ${noProxy(env)}`
+    return { finding: ok('proxy', `${proxy.host}${except}`), isUsed: true }
+  } catch (error) {
+    const { message, hint, exitCode } = asRushesError(error)
+    return unused(failed('proxy', message, { advice: hint, exitCode }))
+  }
+}
+
+/** The form of the model's name; whether the service has it is known only after a create. */
+export async function checkModel(ctx: Context, kind: Kind): Promise<Finding> {
+  const check = `${kind} model`
+  try {
+    const model = await modelFor(ctx, kind)
+    if (model !== undefined) return ok(check, model)
+    const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
+    return warning(
+      check,
+      'not set',
+      `Set ${environment} or run \`rushes config set ${key} <provider/name>\`; or add --model to each \`rushes run ${kind}\`.\nThe local service (\`rushes serve\`, --local) has ${LOCAL_MODELS[kind]}.`,
     )
-  const noProxy = value('NO_PROXY')
-  const except = noProxy === undefined ? '' : `, but not for ${noProxy}`
-  return { finding: ok('proxy', `${new URL(proxy).host}${except}`), isUsed: true }
+  } catch (error) {
+    const { message, hint, exitCode } = asRushesError(error)
+    return failed(check, message, { advice: hint, exitCode })
+  }
 }

@@ -10,7 +10,7 @@ import { reasonOf } from '../context/state.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 import { plural } from '../terminal/plural.js'
 import { formatBytes } from '../terminal/progress-lines.js'
-import { type Finding, ok, skipped, trouble, warning } from './finding.js'
+import { type Finding, failed, ok, skipped, warning } from './finding.js'
 
 const LITTLE_BYTES = 1024 ** 3
 const TOO_LITTLE_BYTES = 100 * 1024 ** 2
@@ -18,13 +18,17 @@ const TOO_LITTLE_BYTES = 100 * 1024 ** 2
 export function checkStateFolder(folder: string): Finding {
   const reason = reasonUnwritable(folder)
   if (reason !== undefined)
-    return trouble('state', `nothing can be remembered: ${reason}`, {
-      advice: 'RUSHES_STATE_DIR names a folder that can be written.',
+    return failed('state', `the journal cannot be written: ${reason}`, {
+      advice: 'Set RUSHES_STATE_DIR to a writable folder.',
     })
-  if (!existsSync(folder)) return ok('state', `${folder} (not made yet)`)
+  if (!existsSync(folder)) return ok('state', `${folder} (not created yet)`)
   const mode = statSync(folder).mode & 0o777
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-    return warning('state', `${folder} is open to others (mode ${mode.toString(8)})`, `chmod 700 ${folder}`)
+    return warning(
+      'state',
+      `other users can read ${folder} (mode ${mode.toString(8)})`,
+      `Run: chmod 700 ${folder}`,
+    )
   return ok('state', folder)
 }
 
@@ -38,25 +42,25 @@ export function checkDisk(name: string, path: string): Finding {
     const { bavail, bsize } = statfsSync(existing(resolve(path)))
     return diskFinding(name, bavail * bsize, path)
   } catch (error) {
-    return warning(name, `the free space cannot be told: ${reasonOf(error)}`)
+    return warning(name, `the free space is unknown: ${reasonOf(error)}`)
   }
 }
 
 export function diskFinding(name: string, freeBytes: number, path: string): Finding {
   const said = `${formatBytes(freeBytes)} free in ${path}`
-  const advice = 'Make room, or download to another disk with -o.'
-  if (freeBytes < TOO_LITTLE_BYTES) return trouble(name, said, { advice, exitCode: EXIT.downloadFailed })
+  const advice = 'Free some space, or download to another disk with -o.'
+  if (freeBytes < TOO_LITTLE_BYTES) return failed(name, said, { advice, exitCode: EXIT.downloadFailed })
   return freeBytes < LITTLE_BYTES ? warning(name, said, advice) : ok(name, said)
 }
 
 /** For a database other than the journal. */
 export function checkDatabase(name: string, path: string): Finding {
-  if (!existsSync(path)) return ok(name, 'nothing was run there yet')
+  if (!existsSync(path)) return ok(name, 'no runs yet')
   const { integrity } = inspectDatabase(path)
-  if (integrity === 'ok') return ok(name, `${path}, ${formatBytes(sizeOfDatabase(path))}, sound`)
-  return trouble(name, `${path} is damaged: ${integrity}`, {
+  if (integrity === 'ok') return ok(name, `${path}, ${formatBytes(sizeOfDatabase(path))}`)
+  return failed(name, `${path} is corrupt: ${integrity}`, {
     exitCode: EXIT.serviceBroken,
-    advice: 'Move it away: a new one is begun then. Runs in it are lost to --local.',
+    advice: 'Move the file away; the next --local command creates a new one without the earlier runs.',
   })
 }
 
@@ -64,22 +68,22 @@ export async function checkJournal(ctx: Context): Promise<readonly Finding[]> {
   const { stateFolder } = ctx
   const path = join(stateFolder, JOURNAL_FILE)
   const findings = [...quarantinedFilesIn(stateFolder)]
-  if (!existsSync(path)) return [...findings, ok('journal', 'empty: nothing was run on this machine yet')]
+  if (!existsSync(path)) return [...findings, ok('journal', 'empty: no runs on this machine yet')]
   const { version, integrity } = inspectDatabase(path)
   if (version > JOURNAL_MIGRATIONS.length)
     return [
       ...findings,
-      trouble('journal', `${path} was written by a newer version of rushes`, {
-        advice: 'Use that version, or name another folder: RUSHES_STATE_DIR.',
+      failed('journal', `${path} was written by a newer version of rushes`, {
+        advice: 'Use that version, or set RUSHES_STATE_DIR to another folder.',
       }),
     ]
   if (integrity !== 'ok')
     return [
       ...findings,
-      trouble('journal', `${path} is damaged: ${integrity}`, {
+      failed('journal', `${path} is corrupt: ${integrity}`, {
         exitCode: EXIT.serviceBroken,
         advice:
-          'Copy it, if you want to get something out of it. The next command sets it aside and begins a new one.',
+          'Copy the file if you want to recover its rows. The next command quarantines it and creates a new journal.',
       }),
     ]
   return [...findings, ...(await open(ctx, path))]
@@ -91,23 +95,23 @@ async function open(ctx: Context, path: string): Promise<readonly Finding[]> {
     const unfinished = journal.unfinished()
     const unconfirmed = journal.unconfirmed()
     return [
-      ok('journal', `${path}, ${formatBytes(sizeOfDatabase(path))}, sound`),
+      ok('journal', `${path}, ${formatBytes(sizeOfDatabase(path))}`),
       unfinished.length === 0
-        ? ok('unfinished', 'no run is')
+        ? ok('unfinished', 'no unfinished runs')
         : warning(
             'unfinished',
-            `${plural(unfinished.length, 'run')}, the oldest since ${new Date(unfinished[0]?.createdAtMs ?? 0).toISOString()}`,
-            `Pick them up with: rushes wait ${unfinished.every(({ address }) => address === 'local') ? '--local ' : ''}--all`,
+            `${plural(unfinished.length, 'run')}, the oldest from ${new Date(unfinished[0]?.createdAtMs ?? 0).toISOString()}`,
+            `Wait for them with \`rushes wait ${unfinished.every(({ address }) => address === 'local') ? '--local ' : ''}--all\`.`,
           ),
       unconfirmed.length === 0
-        ? ok('unconfirmed', 'no create is')
-        : trouble('unconfirmed', unconfirmed.map(({ key, model }) => `${key} (${model})`).join(', '), {
+        ? ok('unconfirmed', 'no unconfirmed runs')
+        : failed('unconfirmed', unconfirmed.map(({ key, model }) => `${key} (${model})`).join(', '), {
             exitCode: EXIT.outcomeUnknown,
-            advice: `A run may exist and cost money. Look in the account, then: rushes forget ${unconfirmed.map(({ key }) => key).join(' ')}`,
+            advice: `A run may exist and cost money. Check the runs of your account, then remove the row with \`rushes forget ${unconfirmed.map(({ key }) => key).join(' ')}\`.`,
           }),
     ]
   } catch (error) {
-    return [trouble('journal', reasonOf(error), {}), skipped('unfinished', 'no journal')]
+    return [failed('journal', reasonOf(error), {}), skipped('unfinished', 'no journal')]
   }
 }
 
@@ -118,9 +122,9 @@ function quarantinedFilesIn(folder: string): readonly Finding[] {
   if (names.length === 0) return []
   return [
     warning(
-      'set aside',
-      `damaged, and kept in ${folder}: ${names.join(', ')}`,
-      'Remove them when nothing in them is wanted any more.',
+      'quarantine',
+      `corrupt files in ${folder}: ${names.join(', ')}`,
+      'Delete them when you no longer need their contents.',
     ),
   ]
 }

@@ -1,15 +1,15 @@
 /** The result of one check of `rushes doctor`. */
 import { EXIT } from '../../errors.js'
 
-export type CheckStatus = 'ok' | 'warning' | 'trouble' | 'skipped'
+export type CheckStatus = 'ok' | 'warning' | 'failed' | 'skipped'
 
 export interface Finding {
   readonly check: string
   readonly status: CheckStatus
   readonly message: string
-  /** What to do about it. */
+  /** What to do. */
   readonly advice?: string | undefined
-  /** The exit code of the command if this were the only trouble. */
+  /** The exit code of the command if this were the only failed check. */
   readonly exitCode?: number
 }
 
@@ -22,11 +22,11 @@ export const warning = (check: string, message: string, advice?: string): Findin
   advice,
 })
 
-export const trouble = (
+export const failed = (
   check: string,
   message: string,
   { advice, exitCode = EXIT.usage }: { readonly advice?: string | undefined; readonly exitCode?: number },
-): Finding => ({ check, status: 'trouble', message, advice, exitCode })
+): Finding => ({ check, status: 'failed', message, advice, exitCode })
 
 export const skipped = (check: string, why: string): Finding => ({
   check,

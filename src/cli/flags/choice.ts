@@ -1,20 +1,23 @@
 /** A flag or an argument with a list of allowed values, which completion and help show too. */
-import { Argument, InvalidArgumentError, Option } from 'commander'
-import { nearest } from '../../protocol/nearest.js'
+import { Argument, Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { didYouMean } from '../help/find-command.js'
 
-/** The message follows commander's own sentence about the value. */
+/** `bash, zsh or fish`. */
+export const orList = (values: readonly string[]): string =>
+  values.length < 2 ? values.join('') : `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`
+
 const oneOf =
-  (values: readonly string[]) =>
+  (what: string, values: readonly string[]) =>
   (value: string): string => {
     if (values.includes(value)) return value
-    const near = nearest(value, values)
-    throw new InvalidArgumentError(
-      `It must be one of ${values.join(', ')}${near === undefined ? '' : ` (nearest: ${near})`}.`,
-    )
+    throw usageError(`Unknown ${what} "${value}".${didYouMean(value, values)} Use ${orList(values)}.`)
   }
 
-export const choiceOption = (flags: string, about: string, values: readonly string[]): Option =>
-  new Option(flags, about).choices(values).argParser(oneOf(values))
+export const choiceOption = (flags: string, about: string, values: readonly string[]): Option => {
+  const [, name = ''] = /--([\w-]+)/.exec(flags) ?? []
+  return new Option(flags, about).choices(values).argParser(oneOf(name.replaceAll('-', ' '), values))
+}
 
 export const choiceArgument = (name: string, about: string, values: readonly string[]): Argument =>
-  new Argument(name, about).choices(values).argParser(oneOf(values))
+  new Argument(name, about).choices(values).argParser(oneOf(name.replace(/[<>[\]]/g, ''), values))

@@ -14,16 +14,16 @@ export interface DeliveryOptions {
   readonly open?: boolean
 }
 
-const TIMEOUT = 'how long to wait: 90s, 15m, 0 for ever (default 30m)'
+const TIMEOUT = 'How long to wait: 90s, 15m, 0 for no limit (default 30m)'
 
 const ROWS: readonly (readonly [string, string])[] = [
-  ['-d, --download', 'download the outputs into the current folder'],
+  ['-d, --download', 'Download the outputs into the current folder'],
   [
     '-o, --output <path>',
-    'download to this path; {id} {index} {kind} {name} {ext} are filled in, - is standard output',
+    'Download to this path; {id} {index} {kind} {name} {ext} are filled in, - is standard output',
   ],
-  ['--overwrite', 'replace a file that exists'],
-  ['--sidecar', 'beside each file <file>.json: model, input, run id, URL, sha256, times'],
+  ['--overwrite', 'Replace a file that exists'],
+  ['--sidecar', 'Write <file>.json beside each file: model, input, run id, URL, sha256, times'],
 ]
 
 export function addDeliveryOptions(command: Command, timeout = TIMEOUT): void {
@@ -67,7 +67,7 @@ export async function deliveryOf(
   })
   if (target?.kind === 'stdout') checkStdout(ctx, runs)
   if (options.sidecar === true && (target === undefined || target.kind === 'stdout'))
-    throw usageError('--sidecar writes beside a file, and there is none.', 'Add -d or -o <path>.')
+    throw usageError('--sidecar needs a downloaded file to write beside.', 'Add -d or -o <path>.')
   return {
     target,
     overwrite: options.overwrite === true,
@@ -80,7 +80,7 @@ export async function deliveryOf(
 
 async function timeoutOf(ctx: Context, flag: string | undefined): Promise<number | undefined> {
   const text = (await ctx.setting('timeout', flag)) ?? '0'
-  return parseDuration(text, 'The wait limit') || undefined
+  return parseDuration(text, 'the wait limit') || undefined
 }
 
 /** A path with {index} has another meaning for a single run. */
@@ -100,10 +100,14 @@ function flagsAgain(
 function checkStdout({ out }: Context, runs: number): void {
   if (out.stdoutIsTerminal)
     throw usageError(
-      '-o - writes bytes, and standard output is a terminal.',
-      'Redirect it: -o - > fox.png, or name a file: -o fox.png.',
+      '-o - would write image or video bytes to the terminal.',
+      'Redirect standard output (-o - > fox.png) or name a file (-o fox.png).',
     )
-  if (out.mode.json) throw usageError('-o - and --json both want standard output.', 'Leave one of them out.')
+  if (out.mode.json)
+    throw usageError(
+      '-o - and --json cannot be used together: both write to standard output.',
+      'Remove one of them.',
+    )
   if (runs > 1)
-    throw usageError('-o - takes the output of one run.', 'Name files instead: -o "fox-{index}.{ext}".')
+    throw usageError('-o - works for one run only.', 'Name the files instead: -o "fox-{index}.{ext}".')
 }

@@ -10,7 +10,10 @@ export function parseDuration(text: string, what: string): number {
   const parts = [...text.trim().matchAll(PART)]
   const whole = parts.map(([part]) => part).join('')
   if (parts.length === 0 || whole !== text.trim())
-    throw usageError(`${what}: "${text}" is no duration.`, 'Write it as 90s, 15m, 1h30m, or 0 for no limit.')
+    throw usageError(
+      `${what}: "${text}" is not a valid duration.`,
+      'Examples: 90s, 15m, 1h30m, 0 for no limit.',
+    )
   return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_MS[unit ?? ''] ?? 0), 0)
 }
 

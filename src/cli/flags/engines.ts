@@ -25,16 +25,19 @@ export const addEngineFlags = (command: Command): Command =>
     .addOption(
       new Option(
         '--engine <kind=command>',
-        'a command that makes the outputs of this kind, video or image (repeatable)',
+        'Command that renders the outputs of this kind, video or image (repeatable)',
       ).argParser(repeated),
     )
     .addOption(
-      new Option('--engine-timeout <duration>', 'how long one run of it may take, 0 for ever').default('30m'),
+      new Option(
+        '--engine-timeout <duration>',
+        'Time limit for one run of that command; 0 for no limit',
+      ).default('30m'),
     )
     .addOption(
       new Option(
         '--model-name <kind=name>',
-        'what the model of this kind is called, as provider/name (repeatable)',
+        'Name of the model of this kind, as provider/name (repeatable)',
       ).argParser(repeated),
     )
 
@@ -44,9 +47,13 @@ export function enginesOf({ engine = [], engineTimeout, modelName = [] }: Engine
   const names = byKind('--model-name', modelName)
   const models = { ...LOCAL_MODELS, ...names }
   for (const name of Object.values(names))
-    if (!isModelName(name)) throw usageError(`--model-name: "${name}" is not of the form <provider>/<name>.`)
+    if (!isModelName(name))
+      throw usageError(
+        `--model-name: "${name}" is not a valid model name.`,
+        'A model name has the form <provider>/<name>.',
+      )
   if (models.video === models.image)
-    throw usageError(`--model-name: ${models.video} cannot be both models.`, 'Give each a name of its own.')
+    throw usageError(`--model-name: ${models.video} is used for both models.`, 'Use two different names.')
   const limitMs = parseDuration(engineTimeout, '--engine-timeout')
   return { commands, limitMs: limitMs === 0 ? Number.POSITIVE_INFINITY : limitMs, models }
 }
@@ -58,10 +65,10 @@ function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, st
     const kind = KINDS.find((each) => each === name)
     if (kind === undefined || value.trim() === '')
       throw usageError(
-        `${flag} ${word}: is not of the form ${KINDS.map((each) => `${each}=...`).join(' or ')}.`,
-        `For example: ${flag} video=${flag === '--engine' ? './my-model.sh' : 'acme/my-model'}`,
+        `${flag}: "${word}" does not have the form ${KINDS.map((each) => `${each}=...`).join(' or ')}.`,
+        `Example: ${flag} video=${flag === '--engine' ? './my-model.sh' : 'acme/my-model'}`,
       )
-    if (found[kind] !== undefined) throw usageError(`${flag} names ${kind} twice.`)
+    if (found[kind] !== undefined) throw usageError(`${flag} is given twice for ${kind}.`)
     found[kind] = value
   }
   return found

@@ -17,13 +17,13 @@ interface Row {
 }
 
 const ROWS: readonly Row[] = [
-  { flags: '--json', about: 'JSON on standard output, errors as JSON on standard error' },
-  { flags: '-q, --quiet', about: 'no progress and no notes' },
-  { flags: '--debug', about: 'show the requests, and where an error comes from' },
-  { flags: '--no-color', about: 'no colour' },
-  { flags: '--profile <name>', about: 'the profile of the config file' },
-  { flags: '--base-url <url>', about: 'address of the service' },
-  { flags: '--local', about: 'use the local service inside this process: no key, no network' },
+  { flags: '--json', about: 'Print JSON; errors are JSON on standard error' },
+  { flags: '-q, --quiet', about: 'Print no progress and no notes' },
+  { flags: '--debug', about: 'Show requests and stack traces' },
+  { flags: '--no-color', about: 'Print no colour' },
+  { flags: '--profile <name>', about: 'Use this profile of the config file' },
+  { flags: '--base-url <url>', about: 'Address of the service' },
+  { flags: '--local', about: 'Use the local service inside this process: no key, no network' },
 ]
 
 export const globalOptions = (): readonly Option[] =>

@@ -17,8 +17,10 @@ export const negatedFlagOf = (parameter: string): string => flagOf(parameter).re
 
 export type ParameterValue = string | number | boolean | readonly string[]
 
+const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
 function optionOf(name: string, schema: ParameterSchema): Option {
-  const { description } = schema
+  const description = capitalized(schema.description)
   const short = SHORT[name]
   const flag = short === undefined ? flagOf(name) : `${short}, ${flagOf(name)}`
   const values = describeValues(schema, ', ')
@@ -36,7 +38,7 @@ export const modelOptions = (kind: Kind): readonly Option[] =>
   Object.entries(parametersOf(kind))
     .flatMap(([name, schema]) => [
       optionOf(name, schema),
-      ...(schema.type === 'boolean' ? [new Option(negatedFlagOf(name), `turns ${flagOf(name)} off`)] : []),
+      ...(schema.type === 'boolean' ? [new Option(negatedFlagOf(name), `Turn ${flagOf(name)} off`)] : []),
     ])
     .map((option) => option.helpGroup('Model options:'))
 

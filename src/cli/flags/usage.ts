@@ -1,31 +1,83 @@
-/** Turns commander's errors into usage errors with a hint. */
-import type { CommanderError } from 'commander'
+/** Turns commander's errors into usage errors: what is wrong, and the command whose help shows what is right. */
+import type { Command, CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
+import { KINDS } from '../../protocol/models.js'
 import { nearest } from '../../protocol/nearest.js'
-import { COMMANDS } from '../commands/index.js'
-import { TOPICS, wordAfterHelp } from '../help/topics.js'
-import { commandWord } from './globals.js'
+import { argumentWords, fullName, seeHelp } from '../help/find-command.js'
+import { orList } from './choice.js'
+import { modelOptions } from './model-flags.js'
 
-export function usageOf({ code, message }: CommanderError, argv: readonly string[]): RushesError {
-  if (code === 'commander.help') {
-    const asked = wordAfterHelp(argv)
-    if (asked !== undefined) return nothingToTell(asked)
-    const name = commandWord(argv) ?? ''
-    return usageError(`rushes ${name} needs a subcommand.`, `See rushes ${name} --help.`)
+/** `command` is the command of the line that was parsed. */
+export function usageOf({ code, message }: CommanderError, command: Command): RushesError {
+  const [first = ''] = message.replace(/^error: /, '').split('\n')
+  // commander puts what was typed between single quotes.
+  const [, word = ''] = /'(.*?)'(?: |$)/.exec(first) ?? []
+  switch (code) {
+    case 'commander.help':
+      return usageError(
+        `\`${fullName(command)}\` needs a subcommand: ${orList(command.commands.map((each) => each.name()))}.`,
+        seeHelp(command),
+      )
+    case 'commander.unknownOption':
+      return unknownFlag(word, command)
+    case 'commander.missingArgument':
+      return usageError(`Missing argument <${word}>.`, `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
+    case 'commander.optionMissingArgument':
+      return usageError(`${word.replace(/^-\w, /, '')}: the value is missing.`, seeHelp(command))
+    case 'commander.excessArguments':
+      return usageError('Too many arguments.', `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
+    default:
+      return usageError(
+        `${first.charAt(0).toUpperCase()}${first.slice(1)}.`.replace(/([.?)])\.$/, '$1'),
+        seeHelp(command),
+      )
   }
-  const said = message.replace(/^error: /, '').replace(/\n/g, ' ')
-  const hint =
-    code === 'commander.unknownOption'
-      ? 'To begin a prompt with a dash, put -- before it. See --help for the flags.'
-      : 'See --help.'
-  return usageError(`${said.charAt(0).toUpperCase()}${said.slice(1)}.`.replace(/([.?)])\.$/, '$1'), hint)
 }
 
-function nothingToTell(word: string): RushesError {
-  const names = [...COMMANDS, ...TOPICS].map(({ name }) => name)
-  const near = nearest(word, names)
-  return usageError(
-    `There is no help about "${word}"${near === undefined ? '' : `; the nearest is ${near}`}.`,
-    `The topics: ${TOPICS.map(({ name }) => name).join(', ')}. The commands: rushes --help.`,
+const usageLine = (command: Command): string =>
+  `\`${[fullName(command), ...argumentWords(command)].join(' ')}\``
+
+function unknownFlag(typed: string, command: Command): RushesError {
+  const [flag = ''] = typed.split('=')
+  const has = command
+    .createHelp()
+    .visibleOptions(command)
+    .some(({ long }) => long === flag)
+  if (has) return usageError(`${flag} takes no value.`, seeHelp(command))
+  const unknown = `Unknown flag ${flag}.`
+  const kind = KINDS.find((each) =>
+    modelOptions(each).some(({ long, short }) => flag === long || flag === short),
   )
+  if (fullName(command).startsWith('rushes run') && kind !== undefined)
+    return usageError(
+      `${flag} is a flag of \`rushes run ${kind}\`; \`${fullName(command)}\` does not have it.`,
+      seeHelp(command),
+    )
+  if (/^--(api-?)?key$/.test(flag))
+    return usageError(
+      `${unknown} The API key cannot be given as a flag: it would show in \`ps\` and in the shell history.`,
+      'Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
+    )
+  const meant = flagMeant(flag, command)
+  if (meant !== undefined) return usageError(`${unknown} Did you mean ${meant}?`, seeHelp(command))
+  const takesPrompt = command.registeredArguments.some((each) => each.name() === 'prompt')
+  return usageError(
+    unknown,
+    takesPrompt
+      ? `If it is the start of the prompt, write it after --. ${seeHelp(command)}`
+      : seeHelp(command),
+  )
+}
+
+/** A flag that has the word as one of its parts, as --aspect-ratio has ratio; else the nearest one. */
+function flagMeant(flag: string, command: Command): string | undefined {
+  const flags = command
+    .createHelp()
+    .visibleOptions(command)
+    .flatMap(({ long }) => (long ? [long] : []))
+  const parts = (text: string) => text.replace(/^--/, '').split('-')
+  const [word = '', ...more] = parts(flag)
+  const whole =
+    more.length === 0 ? flags.find((each) => parts(each).includes(word.replace(/s$/, ''))) : undefined
+  return whole ?? nearest(flag, flags)
 }

@@ -4,5 +4,5 @@ import { usageError } from '../../errors.js'
 export function wholeNumber(text: string, what: string, min: number, max: number): number {
   const number = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
   if (number >= min && number <= max) return number
-  throw usageError(`${what} ${text}: must be a whole number from ${min} to ${max}.`)
+  throw usageError(`${what}: "${text}" is not a whole number from ${min} to ${max}.`)
 }

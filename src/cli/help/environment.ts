@@ -26,27 +26,27 @@ const rowsOf = (variables: Readonly<Record<string, string>>) =>
   )
 
 export const environment =
-  (): string => `A flag goes before the environment, the environment before the config file, the
-config file before the default. An empty variable counts as unset.
+  (): string => `A flag overrides an environment variable, which overrides the config file, which
+overrides the default. An empty variable counts as unset.
 
 Settings:
 
 ${listing(variableRows)}
 
-In the config file (rushes config set <key> <value>), by profile:
+Config keys of a profile (rushes config set <key> <value>):
 
 ${listing(keyRows)}
 
-Further variables:
+Other variables:
 
 ${listing(rowsOf(FURTHER_ENVIRONMENT))}
 
-What these mean everywhere, they mean here:
+Common variables:
 
 ${listing(rowsOf(SHARED_ENVIRONMENT))}
 
-The API key comes from the first of these that names one: RUSHES_API_KEY, the
-file of RUSHES_API_KEY_FILE, RUSHES_API_KEY_COMMAND, apiKeyCommand of the config
-file, the key that rushes login stored for this address. There is no flag for it:
-it would show in ps and in the history of the shell.
+The API key is taken from the first of these that is set: RUSHES_API_KEY, the file
+named by RUSHES_API_KEY_FILE, RUSHES_API_KEY_COMMAND, apiKeyCommand in the config
+file, the key stored by rushes login. It cannot be given as a flag: it would show
+in ps and in the shell history.
 `

@@ -10,79 +10,87 @@ interface Meaning {
 }
 
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, Meaning>> = {
-  ok: { happened: 'done', next: 'go on' },
-  bug: { happened: 'a bug in `rushes`', next: 'run it again with `--debug` and report what it prints' },
+  ok: { happened: 'done', next: 'continue' },
+  bug: { happened: 'a bug in `rushes`', next: 'run it again with `--debug` and report the output' },
   usage: {
-    happened: 'a flag, an argument, a setting or an input is wrong; nothing was sent',
-    next: 'mend the call; a retry cannot help',
+    happened: 'a flag, argument, setting or input is not valid; nothing was sent',
+    next: 'fix the command; a retry does not help',
   },
   refused: {
-    happened: 'the service refused the request: a 400, or a 4xx that is not named below',
-    next: 'mend the input; a retry cannot help',
+    happened: 'the service refused the request: 400, or another 4xx not listed below',
+    next: 'fix the input; a retry does not help',
   },
   key: {
-    happened: 'no API key, or the service did not take it (401)',
-    next: '`rushes login`, or set `RUSHES_API_KEY`',
+    happened: 'no API key, or the service rejected it (401)',
+    next: 'run `rushes login` or set `RUSHES_API_KEY`',
   },
   account: {
-    happened: 'the account says no: 402, 403, or 429 `USAGE_EXCEEDED`',
-    next: 'stop; somebody has to add credits or raise a limit',
+    happened: 'the account does not allow it: 402, 403, or 429 `USAGE_EXCEEDED`',
+    next: 'stop; add credits or raise a limit first',
   },
-  notFound: { happened: 'no such run (404 `run_not_found`)', next: 'check id, key and address' },
+  notFound: {
+    happened: 'run not found (404 `run_not_found`)',
+    next: 'check the id, the API key and the service address',
+  },
   rateLimited: {
-    happened: '429 after the retries',
-    next: 'wait, then run it again; nothing was created by the request that failed',
+    happened: 'rate limit exceeded (429), after the retries',
+    next: 'wait, then run it again; the request that failed created nothing',
   },
   serviceBroken: {
-    happened:
-      '5xx after the retries when asking about a run, a redirected create, or an answer that makes no sense',
-    next: 'for an existing run: `rushes wait <id>` later',
+    happened: '5xx for a status request after the retries, a redirected create, or an invalid response',
+    next: 'if the run exists, run `rushes wait <id>` later',
   },
   network: {
-    happened: 'the service could not be reached, after the retries; nothing was accepted',
+    happened: 'the service could not be reached, after the retries; no run was accepted',
     next: 'run it again later',
   },
   runFailed: {
-    happened: 'a run ended without success',
-    next: 'the run is over; a new one is a new decision',
+    happened: 'the run ended without success',
+    next: 'read the error; a new run costs again',
   },
-  waitTimeout: { happened: 'the wait limit passed; the run goes on', next: '`rushes wait <id>`' },
+  waitTimeout: {
+    happened: 'the wait limit passed; the run is still running',
+    next: 'run `rushes wait <id>`',
+  },
   downloadFailed: {
     happened: 'the run succeeded, but an output could not be downloaded or written',
-    next: '`rushes wait <id> -d`; do not run it again',
+    next: 'run `rushes wait <id> -d`; do not create it again',
   },
   outcomeUnknown: {
     happened: 'a create was sent and its outcome is unknown',
-    next: 'do not send it again by itself: a run may exist and cost money',
+    next: 'do not send it again automatically: a run may exist and cost money',
   },
-  sighup: { happened: 'ended by SIGHUP; a run that exists goes on', next: '`rushes wait <id>`' },
-  sigint: { happened: 'ended by SIGINT (Ctrl-C); a run that exists goes on', next: '`rushes wait <id>`' },
+  sighup: { happened: 'interrupted by SIGHUP; existing runs continue', next: 'run `rushes wait <id>`' },
+  sigint: {
+    happened: 'interrupted by SIGINT (Ctrl-C); existing runs continue',
+    next: 'run `rushes wait <id>`',
+  },
   stdoutClosed: {
-    happened: 'standard output was closed by its reader (`\\| head -1`)',
-    next: 'nothing; that is no failure of the run',
+    happened: 'the reader closed standard output (`\\| head -1`)',
+    next: 'nothing; the run did not fail',
   },
-  sigterm: { happened: 'ended by SIGTERM; a run that exists goes on', next: '`rushes wait <id>`' },
+  sigterm: { happened: 'interrupted by SIGTERM; existing runs continue', next: 'run `rushes wait <id>`' },
 }
 
 export const exitRows = (): readonly (readonly [number, Meaning])[] =>
   (Object.keys(EXIT) as (keyof typeof EXIT)[]).map((name) => [EXIT[name], EXIT_MEANINGS[name]])
 
-export const exitCodes = (): string => `Exit codes, and what a script does about them:
+export const exitCodes = (): string => `Exit codes, and what to do:
 
 ${listing(exitRows().map(([code, { happened, next }]) => [String(code), `${happened} -> ${next}`]))}
 
 With several runs, the first that applies of 13, 5, 4, 3, 7, 8, 9, 6, 10, 11, 12.
-A bug, a usage error or a signal goes before all of them.
+A bug, a usage error or a signal comes before all of them.
 
-Under --json an error is one line on standard error, every key always there:
+With --json, an error is one line on standard error; every key is always present:
 
   {"error":{"code":"...","message":"...","hint":"...","http_status":402,"exit_code":5,"run_id":null}}
 
-Its code is the service's, where it sent one:
+The code comes from the service:
 
 ${listing(Object.entries(PROBLEMS).map(([code, { status, exit, cause }]) => [code, `HTTP ${status}, exit ${exit}: ${cause}`]))}
 
-or one of these:
+or from rushes:
 
 ${listing(Object.entries(OWN_CODES).map(([code, { exit, about }]) => [code, `exit ${exit}: ${withoutMarkdown(about)}`]))}
 `

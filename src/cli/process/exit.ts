@@ -34,8 +34,8 @@ export function asRushesError(thrown: unknown): RushesError {
   if (thrown instanceof RushesError) return thrown
   if (thrown instanceof Interruption) return interrupted(thrown)
   const message = messageOf(thrown)
-  return new RushesError('internal', `Something went wrong that should not: ${message}`, {
-    hint: 'This is a bug in rushes. Run the command again with --debug and report what it prints.',
+  return new RushesError('internal', `Unexpected error: ${message}`, {
+    hint: 'This is a bug in rushes. Run the command again with --debug and report the output.',
     cause: thrown,
   })
 }

@@ -1,4 +1,5 @@
 /** Signals as data, and as two `AbortSignal`s for the commands. */
+import { setMaxListeners } from 'node:events'
 import { EXIT } from '../../errors.js'
 
 export const SIGNAL_EXITS = { SIGINT: EXIT.sigint, SIGTERM: EXIT.sigterm, SIGHUP: EXIT.sighup } as const
@@ -33,6 +34,8 @@ export interface InterruptSource extends Interrupts {
 
 export function createInterrupts(): InterruptSource {
   const [first, second] = [new AbortController(), new AbortController()]
+  // Every run of a command may listen. Node warns on standard error from the eleventh listener on.
+  setMaxListeners(0, first.signal, second.signal)
   return {
     first: first.signal,
     second: second.signal,

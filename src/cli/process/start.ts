@@ -2,8 +2,10 @@
  * The program's entry: signals, standard streams, the exit code. The only file that reads the arguments of the process
  * and ends it.
  */
+
 import { writeSync } from 'node:fs'
 import { EXIT } from '../../errors.js'
+import { describeReason } from '../../host/system-error.js'
 import { createInterrupts, type InterruptSource, SIGNAL_EXITS, type SignalName } from './interrupts.js'
 import { VERSION } from './version.js'
 
@@ -83,7 +85,7 @@ function flush(stream: NodeJS.WriteStream): Promise<void> {
 /** A closed pipe ends the program silently; any other error means that the answer is lost. */
 async function endAfter(error: NodeJS.ErrnoException): Promise<never> {
   if (error.code === 'EPIPE') process.exit(EXIT.stdoutClosed)
-  process.stderr.write(`error: standard output could not be written: ${error.message}\n`)
+  process.stderr.write(`error: standard output cannot be written: ${describeReason(error)}\n`)
   await flush(process.stderr)
   process.exit(EXIT.downloadFailed)
 }

@@ -8,7 +8,10 @@ import { readAll, type Stdin } from './io.js'
 export function checkStdinUsers(users: readonly (string | undefined)[]): void {
   const readers = users.filter((user) => user !== undefined)
   if (readers.length > 1)
-    throw usageError(`${readers.join(' and ')} both read standard input.`, 'Give one of them by a file.')
+    throw usageError(
+      `${readers.join(' and ')} cannot both read standard input.`,
+      'Use a file for one of them.',
+    )
 }
 
 /** All of standard input. Throws `usage` when it is empty; `what` names its purpose. */
@@ -17,8 +20,8 @@ export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal)
   const bytes = await raceAbort(readAll(stdin()), signal)
   if (bytes.toString('latin1').trim() === '')
     throw usageError(
-      `Standard input gave nothing for ${what}; nothing was sent.`,
-      'Did the left side of the pipe fail?',
+      `Standard input is empty: ${what} expected, nothing was sent.`,
+      'Did the command on the left side of the pipe fail?',
     )
   return bytes
 }
@@ -36,7 +39,7 @@ export async function readIds(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const users = words.filter((word) => word === '-')
-  checkStdinUsers(users.map(() => 'An id of -'))
+  checkStdinUsers(users.map(() => 'The id -'))
   const read = users.length === 0 ? [] : linesOf((await readStdin(stdin, 'the ids', signal)).toString('utf8'))
   return [...new Set(words.flatMap((word) => (word === '-' ? read : [word])))]
 }
@@ -45,6 +48,9 @@ export async function readIds(
 export function checkIds(ids: readonly string[]): readonly string[] {
   const wrong = ids.find((id) => !isRunId(id))
   if (wrong !== undefined)
-    throw usageError(`"${wrong}" is no run id.`, 'An id has 1 to 256 characters and no control characters.')
+    throw usageError(
+      `"${wrong}" is not a valid run id.`,
+      'An id has 1 to 256 characters and no control characters.',
+    )
   return ids
 }

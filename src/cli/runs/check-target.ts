@@ -25,8 +25,8 @@ export function checkTarget(
   const reason = reasonUnwritable(folder.replace(/[^/\\]*\{.*$/s, '') || '.')
   if (reason !== undefined)
     throw usageError(
-      `Outputs cannot be written: ${reason}; nothing was sent.`,
-      'Name another place: -o <path>.',
+      `Cannot write outputs: ${reason}. Nothing was sent.`,
+      'Choose another path with -o <path>.',
     )
   const paths = knownPaths(target, { count: runs, kind })
   for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {

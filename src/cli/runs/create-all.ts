@@ -4,6 +4,7 @@ import type { ModelInput } from '../../protocol/models.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { encodeRequest } from './request.js'
+import { resumeCommand } from './resume.js'
 import { findReusable } from './reuse.js'
 import { withRunOutputs } from './run-outputs.js'
 import { openSession } from './session.js'
@@ -37,19 +38,21 @@ export async function createAll(ctx: Context, options: CreateAll): Promise<numbe
   const onGrace = () => {
     if (!hasSaidGrace)
       out.note(
-        'Waiting up to 10 s for the answer to the create, so that the run is not lost; once more ends at once.',
+        'Waiting up to 10 s for the response to the create, so that the run id is not lost. Press Ctrl-C again to stop now.',
       )
     hasSaidGrace = true
   }
   const asked = { kind, model, input: withoutData(input) }
+  const ids: string[] = []
   const create = async () => {
     const note = recorder.note({ kind, model, input, meaning: options.input })
     const { id, body: service, ...times } = await submit({ client, body, clock, interrupts, note, onGrace })
+    ids.push(id)
     return { ...asked, id, service, ...times, createdAt: new Date(clock.now()).toISOString() }
   }
 
   for (const [index, known] of reused.entries()) {
-    out.note(`run ${known.id} made the same before: it is used again, and nothing is paid.`)
+    out.note(`Reusing ${known.id}: same model and input, no charge.`)
     session.follow(index, known)
   }
   const missing = count - reused.length
@@ -58,5 +61,18 @@ export async function createAll(ctx: Context, options: CreateAll): Promise<numbe
   const { begun, exitCode } = await session.carryOut()
   if (begun < missing && !interrupts.second.aborted)
     out.note(`${missing - begun} of ${count} runs were not created.`)
+  if (!wait && ctx.globals.local) sayQueued(ctx, ids)
   return exitCode
+}
+
+/** Nothing renders a local run that nobody waits for. */
+function sayQueued({ out, globals }: Context, ids: readonly string[]): void {
+  const [only] = ids
+  if (only === undefined) return
+  const way = (runs: readonly string[] | 'all') => resumeCommand({ globals, delivery: [] }, 'wait', runs)
+  out.note(
+    ids.length === 1
+      ? `${only} is queued. Render it with: ${way([only])}`
+      : `${ids.length} runs are queued. Render them with: ${way('all')}`,
+  )
 }

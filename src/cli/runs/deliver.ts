@@ -82,10 +82,12 @@ async function download(parts: DeliverParts, run: FollowedRun, state: RunState):
     return { files, error: firstError(errors, id, parts) }
   } catch (thrown) {
     if (thrown instanceof Interruption) {
-      const pickUp = `The run has succeeded and is paid for. Fetch its outputs with: ${parts.resume(id, 'download')}`
+      const pickUp = `Download its outputs with: ${parts.resume(id, 'download')}`
       return {
         files: [],
-        error: interrupted(thrown, 'Interrupted during the download.', pickUp).with({ runId: id }),
+        error: interrupted(thrown, 'The run succeeded, but its download was interrupted.', pickUp).with({
+          runId: id,
+        }),
       }
     }
     return { files: [], error: asRushesError(thrown).with({ runId: id }) }
@@ -141,7 +143,7 @@ function firstError(
   const more = others.length === 0 ? '' : ` (and ${others.length} more outputs of this run)`
   return first.with({
     message: `${first.message}${more}`,
-    hint: [first.hint, `Fetch its outputs with: ${resume(id, 'download')}`].filter(Boolean).join(' '),
+    hint: [first.hint, `Download its outputs with: ${resume(id, 'download')}`].filter(Boolean).join(' '),
     runId: id,
   })
 }

@@ -9,11 +9,11 @@ export async function lastRun(ctx: Context): Promise<string> {
   const run = (await ctx.journal()).last(address)
   if (run === undefined)
     throw usageError(
-      `No run was created here at ${nameOf(address)}.`,
-      'rushes list shows the runs of this machine, also those of other addresses.',
+      `No runs were created on this machine at ${nameOf(address)}.`,
+      'rushes list shows the runs of all addresses.',
     )
   if (run.id !== undefined) return run.id
-  throw new RushesError('submission_unknown', `The last run, ${describe(run)}`, {
+  throw new RushesError('submission_unknown', `The last run has no id: ${describe(run)}`, {
     exitCode: EXIT.outcomeUnknown,
     hint: hintFor(run),
   })
@@ -24,9 +24,9 @@ export async function allUnfinished(ctx: Context): Promise<readonly string[]> {
   const address = await ctx.address()
   const journal = await ctx.journal()
   for (const run of journal.unconfirmed(address))
-    ctx.out.warn(`${describe(run)} It is left as it is. ${hintFor(run)}`)
+    ctx.out.warn(`${describe(run)} It is not waited for. ${hintFor(run)}`)
   const ids = journal.unfinished(address).flatMap(({ id }) => (id === undefined ? [] : [id]))
-  if (ids.length === 0) ctx.out.note(`No run is unfinished at ${nameOf(address)}.`)
+  if (ids.length === 0) ctx.out.note(`No unfinished runs at ${nameOf(address)}.`)
   return [...new Set(ids)]
 }
 
@@ -34,8 +34,8 @@ const nameOf = (address: string): string => (address === 'local' ? 'the local se
 
 const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
   phase === 'sending'
-    ? `${key} (${model}), is being sent by another process.`
-    : `${key} (${model}, ${new Date(createdAtMs).toISOString()}), is unconfirmed: a run may exist and cost money.`
+    ? `${key} (${model}) is being sent by another process.`
+    : `${key} (${model}, ${new Date(createdAtMs).toISOString()}) is unconfirmed: a run may exist and cost money.`
 
 const hintFor = ({ key, answer }: JournalRun): string =>
-  `${answer?.text === undefined ? '' : `What came back: rushes list --json --status unconfirmed. `}Look in the account, then: rushes forget ${key}`
+  `${answer?.text === undefined ? '' : `The response: rushes show ${key}. `}Look in the account, then: rushes forget ${key}`

@@ -95,9 +95,9 @@ const elapsedOf = (
 const runFailed = (state: RunState): RushesError =>
   new RushesError(
     'run_failed',
-    `The run ended as ${state.status}: ${state.failure === undefined ? 'the service gives no reason.' : shortened(state.failure, 2_000)}`,
+    `The run ${/^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`}: ${state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)}`,
     {
       runId: state.id,
-      hint: 'Nothing was downloaded. Whether it was charged is in the account.',
+      hint: 'Nothing was downloaded. Your account shows whether it was charged.',
     },
   )

@@ -1,6 +1,7 @@
 /** Prints a run whose following has ended. */
+
 import type { Target } from '../../download/target.js'
-import { messageOf } from '../../errors.js'
+import { describeReason } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
@@ -40,7 +41,7 @@ export async function openResults(ctx: Context, { files, state }: RunRecord): Pr
     try {
       await ctx.openResult(result)
     } catch (error) {
-      ctx.out.warn(`${result} could not be opened: ${messageOf(error)}`)
+      ctx.out.warn(`${result} could not be opened: ${describeReason(error)}.`)
     }
   }
 }

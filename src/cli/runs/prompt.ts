@@ -1,6 +1,8 @@
 /** The prompt, from one of its sources. It stays text, whatever it looks like. */
+
 import { readFileSync } from 'node:fs'
-import { messageOf, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
+import { describeError } from '../../host/system-error.js'
 import type { Stdin } from '../process/io.js'
 import { readStdin } from '../process/stdin.js'
 
@@ -17,7 +19,7 @@ interface Source {
 }
 
 const sourcesOf = ({ words, prompt, promptFile }: PromptOptions): readonly Source[] => [
-  ...(words.length > 0 ? [{ name: 'the words', kind: 'text', value: words.join(' ') } as const] : []),
+  ...(words.length > 0 ? [{ name: 'the arguments', kind: 'text', value: words.join(' ') } as const] : []),
   ...(prompt !== undefined ? [{ name: '--prompt', kind: 'text', value: prompt } as const] : []),
   ...(promptFile !== undefined ? [{ name: '--prompt-file', kind: 'file', value: promptFile } as const] : []),
 ]
@@ -27,7 +29,7 @@ function sourceOf(options: PromptOptions): Source | undefined {
   const sources = sourcesOf(options)
   if (sources.length > 1) {
     const names = sources.map(({ name }) => name).join(' and ')
-    throw usageError(`The prompt is given twice: by ${names}.`, 'Leave one of them out.')
+    throw usageError(`More than one prompt was given: ${names}.`, 'Leave one of them out.')
   }
   return sources[0]
 }
@@ -48,7 +50,7 @@ export async function readPrompt(
   if (source === undefined) return undefined
   const text = await readSource(source, stdin, signal)
   if (text.trim() === '')
-    throw usageError('The prompt is blank.', 'Say what to show: rushes run image "a red fox in fresh snow".')
+    throw usageError('The prompt is empty.', 'Example: rushes run image "a red fox in fresh snow"')
   return text
 }
 
@@ -62,7 +64,7 @@ function readFile(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw usageError(`The prompt file cannot be read: ${messageOf(error)}.`)
+    throw usageError(`Cannot read the prompt: ${describeError(error, path)}.`)
   }
 }
 

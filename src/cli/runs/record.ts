@@ -6,8 +6,7 @@
 import { resolve } from 'node:path'
 import type { CreateOutcome } from '../../client/index.js'
 import type { DownloadedFile } from '../../download/index.js'
-import type { RushesError } from '../../errors.js'
-import { messageOf } from '../../errors.js'
+import { messageOf, type RushesError } from '../../errors.js'
 import type {
   Intent,
   IntentRow,
@@ -64,7 +63,7 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
     } catch (error) {
       isLost = true
       warn(
-        `The journal cannot be written (${messageOf(error)}): what happens from here on will not be remembered. Keep the ids that are printed.`,
+        `${messageOf(error)} From now on, the runs of this command will not be remembered. Keep the ids that are printed.`,
       )
       return undefined
     }

@@ -2,7 +2,7 @@
 
 import { readFileSync, statSync } from 'node:fs'
 import { usageError } from '../../errors.js'
-import { isSystemError } from '../../host/system-error.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import type { Stdin } from '../process/io.js'
 import { linesOf, readStdin } from '../process/stdin.js'
@@ -63,7 +63,7 @@ async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readon
 function resolveReference(source: string): string {
   if (/^https?:/i.test(source)) {
     if (isHttpUrl(source)) return source
-    throw usageError(`The reference image "${source}" is no URL.`)
+    throw usageError(`"${source}" is not a valid URL for a reference image.`)
   }
   if (/^data:/i.test(source)) return source
   // Resolved later, when the service is known: see `run-outputs.ts`.
@@ -77,13 +77,13 @@ function resolveReference(source: string): string {
 function readImage(path: string): Buffer {
   try {
     const { size } = statSync(path)
-    if (size > MAX_BODY_BYTES) throw tooLarge(`The reference image ${path} alone has ${size} bytes`)
+    if (size > MAX_BODY_BYTES) throw tooLarge(`The reference image ${path} has ${size} bytes`)
     return readFileSync(path)
   } catch (error) {
     if (!isSystemError(error)) throw error
     throw usageError(
-      `The reference image cannot be read: ${error.message}.`,
-      'Give an http(s) URL, a data: URL, the path of an image, or -.',
+      `Cannot read the reference image ${describeError(error, path)}.`,
+      'Use an http(s) URL, a data: URL, the path of an image, run:<id>, or -.',
     )
   }
 }
@@ -93,11 +93,11 @@ const dataUrl = (bytes: Buffer, type: string): string => `data:${type};base64,${
 const notAnImage = (what: string) =>
   usageError(
     `${what} is not a PNG, JPEG, WebP, GIF or AVIF image.`,
-    'What counts is what is in the file, not its name.',
+    'The content of the file decides, not its name.',
   )
 
 export const tooLarge = (what: string) =>
   usageError(
-    `${what}; a request body takes at most ${MAX_BODY_BYTES / 1024 / 1024} MiB.`,
-    'Make the reference images smaller, or give them as http(s) URLs.',
+    `${what}; the limit for a request body is ${MAX_BODY_BYTES / 1024 / 1024} MiB.`,
+    'Use smaller reference images, or http(s) URLs.',
   )

@@ -1,7 +1,9 @@
 /** The request of a run: flags and `--input` merged, checked against the schema, and encoded once. */
+
 import { readFileSync } from 'node:fs'
 import { encodeCreate } from '../../client/create.js'
-import { messageOf, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
+import { describeError } from '../../host/system-error.js'
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
@@ -72,8 +74,8 @@ export function encodeRequest(model: string, input: ModelInput): Uint8Array {
 async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise<string | undefined> {
   if (model !== undefined && !isModelName(model))
     throw usageError(
-      `"${model}" is no model identifier.`,
-      'It has the form <provider>/<name>, as the service publishes it.',
+      `"${model}" is not a valid model identifier.`,
+      'Use the form <provider>/<name>, as published by the service.',
     )
   if (model !== undefined || kind === undefined) return model
   return modelFor(ctx, kind)
@@ -100,7 +102,7 @@ async function readInput(text: string | undefined, { stdin, interrupts }: Contex
   if (!parsed.ok || !isObject(parsed.value))
     throw usageError(
       '--input is not a JSON object.',
-      `Write --input '{"prompt": "a fox"}', --input @file.json or --input -.`,
+      `Use --input '{"prompt": "a red fox"}', --input @file.json or --input -.`,
     )
   return parsed.value
 }
@@ -111,25 +113,37 @@ async function inputText(text: string, fromStdin: () => Promise<Buffer>): Promis
   try {
     return readFileSync(text.slice(1), 'utf8')
   } catch (error) {
-    throw usageError(`--input cannot be read: ${messageOf(error)}.`)
+    throw usageError(`Cannot read --input: ${describeError(error, text.slice(1))}.`)
   }
 }
 
 function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
-  if (typeof input.prompt === 'string' && input.prompt.trim() === '') throw usageError('The prompt is blank.')
+  if (typeof input.prompt === 'string' && input.prompt.trim() === '')
+    throw usageError('The prompt is empty.', exampleOf(kind))
   const problems = inputProblems(kind, input)
   if (problems.length > 0) {
     const lines = problems.map(({ parameter, message }) => sayProblem(parameter, message))
-    throw usageError(lines.join(' '), `See what the model takes: rushes models ${kind}.`)
+    const isPromptAlone = problems.length === 1 && isMissingPrompt(problems[0])
+    throw usageError(
+      lines.join(' '),
+      isPromptAlone ? exampleOf(kind) : `All parameters: rushes models ${kind}`,
+    )
   }
   for (const { name, nearest } of unknownFields(kind, input))
     out.warn(
-      `The ${kind} model has no parameter "${name}"${nearest === undefined ? '.' : `; did you mean "${nearest}"?`} It is sent as it is.`,
+      `The ${kind} model has no parameter "${name}"${nearest === undefined ? '.' : `. Did you mean "${nearest}"?`} It is sent unchanged.`,
     )
 }
 
+const EXAMPLES: Readonly<Record<Kind, string>> = { image: 'a red fox', video: 'a paper boat in a puddle' }
+
+const exampleOf = (kind: Kind): string => `Example: rushes run ${kind} "${EXAMPLES[kind]}"`
+
+const isMissingPrompt = (problem: { readonly parameter: string; readonly message: string } | undefined) =>
+  problem?.parameter === 'prompt' && problem.message === 'is missing'
+
 const sayProblem = (parameter: string, message: string): string => {
-  if (parameter === 'prompt' && message === 'is missing') return 'The prompt is missing.'
+  if (isMissingPrompt({ parameter, message })) return 'Missing prompt.'
   const [name = '', entry] = parameter.split('/')
   return `${flagOf(name)}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`} ${message}.`
 }

@@ -1,8 +1,16 @@
-/** The command that resumes with a run, as it is to be typed. */
+/** The command that resumes with runs, as it is to be typed. */
+import { printable } from '../../protocol/text.js'
 import type { Globals } from '../flags/globals.js'
 
-const quoted = (word: string): string =>
-  /^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-') ? word : `'${word.replaceAll("'", `'\\''`)}'`
+/** A word as a POSIX shell reads it back. */
+export const quoteWord = (word: string): string => {
+  if (/^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-')) return word
+  return printable(word) === word ? `'${word.replaceAll("'", `'\\''`)}'` : ansiQuoted(word)
+}
+
+/** For bash, zsh and ksh: the bytes of a word with characters that are not printed. */
+const ansiQuoted = (word: string): string =>
+  `$'${[...Buffer.from(word)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}'`
 
 export interface WayBack {
   readonly globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>
@@ -10,20 +18,28 @@ export interface WayBack {
   readonly delivery: readonly string[]
 }
 
-/** `wait` continues to wait; `download` fetches the outputs of a finished run. */
-export function resumeCommand({ globals, delivery }: WayBack, verb: 'wait' | 'download', id: string): string {
+/** `wait` continues to wait; `download` downloads the outputs of finished runs. `all`: every unfinished run of the address. */
+export function resumeCommand(
+  { globals, delivery }: WayBack,
+  verb: 'wait' | 'download',
+  ids: readonly string[] | 'all',
+): string {
   const { local, profile, baseUrl } = globals
   // Both download to the current folder by default.
   const isImplied = local || verb === 'download'
   return [
     `rushes ${verb}`,
     ...(local ? ['--local'] : []),
-    ...(profile === undefined ? [] : ['--profile', quoted(profile)]),
-    ...(baseUrl === undefined ? [] : ['--base-url', quoted(baseUrl)]),
+    ...(profile === undefined ? [] : ['--profile', quoteWord(profile)]),
+    ...(baseUrl === undefined ? [] : ['--base-url', quoteWord(baseUrl)]),
     ...delivery
       .filter((flag) => !(isImplied && flag === '-d'))
-      .map((flag) => (flag.startsWith('-') ? flag : quoted(flag))),
-    ...(id.startsWith('-') ? ['--'] : []),
-    quoted(id).replace(/^'(-[\w.-]*)'$/, '$1'),
+      .map((flag) => (flag.startsWith('-') ? flag : quoteWord(flag))),
+    ...(ids === 'all' ? ['--all'] : wordsOf(ids)),
   ].join(' ')
 }
+
+const wordsOf = (ids: readonly string[]): readonly string[] => [
+  ...(ids.some((id) => id.startsWith('-')) ? ['--'] : []),
+  ...ids.map((id) => quoteWord(id).replace(/^'(-[\w.-]*)'$/, '$1')),
+]

@@ -30,7 +30,7 @@ export async function findReusable(
       if (state.phase === 'succeeded') found.push({ ...knownRun(run.id, run), state })
     } catch (error) {
       if (!(error instanceof RushesError) || error.code !== 'run_not_found') throw error
-      ctx.out.note(`The service has run ${run.id} no more; it is not used again.`)
+      ctx.out.note(`The service no longer has ${run.id}; it cannot be reused.`)
     }
   }
   return found

@@ -4,6 +4,9 @@ import { usageError } from '../../errors.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import { LOCAL_ADDRESS } from '../settings/table.js'
+import { plural } from '../terminal/plural.js'
+import { resumeCommand } from './resume.js'
 
 const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 
@@ -33,18 +36,20 @@ async function urlOf(ctx: Context, client: Pick<Client, 'get'>, source: string):
   const address = await ctx.address()
   if ((await ctx.journal()).find(address, id) === undefined)
     throw usageError(
-      `The reference image ${shortened(source)}: no run of that id was created here at ${address}; nothing was sent.`,
-      'The runs of this machine: rushes list. Or give the URL or the file of the output.',
+      `${shortened(source)}: this run was not created on this machine at ${address === LOCAL_ADDRESS ? 'the local service' : address}. Nothing was sent.`,
+      'rushes list shows the runs of this machine. The URL or the file of the output works too.',
     )
   const state = await client.get(id, ctx.interrupts.first)
   if (state.phase !== 'succeeded')
     throw usageError(
-      `The reference image ${shortened(source)}: that run has not succeeded (${state.status}); no run was created.`,
-      state.phase === 'going' ? `Wait for it first: rushes wait ${id}` : undefined,
+      `${shortened(source)}: this run has not succeeded (${state.status}). Nothing was created.`,
+      state.phase === 'going'
+        ? `Wait for it first: ${resumeCommand({ globals: ctx.globals, delivery: [] }, 'wait', [id])}`
+        : undefined,
     )
   const url = state.urls[Number(number) - 1]
   if (url !== undefined) return url
   throw usageError(
-    `The reference image ${shortened(source)}: that run has ${state.urls.length} outputs, counted from 1; no run was created.`,
+    `${shortened(source)}: this run has ${plural(state.urls.length, 'output')}, counted from 1. Nothing was created.`,
   )
 }

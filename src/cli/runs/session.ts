@@ -3,24 +3,26 @@
  * downloaded, and each is printed in its turn.
  */
 import { type Polled, type PollOptions, runSchedule, type Task } from '../../batch/schedule/index.js'
-import { limitPassed } from '../../client/index.js'
 import { createNamer } from '../../download/file-names.js'
-import { EXIT, RushesError } from '../../errors.js'
+import type { RushesError } from '../../errors.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
-import type { RunState } from '../../protocol/run-state.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { asRushesError, exitCodeOf, interrupted, stopsCreating } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
+import { plural } from '../terminal/plural.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
+import { formatBytes, formatSeconds } from '../terminal/progress-lines.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { deliver } from './deliver.js'
 import { createDownloadOrder } from './download-order.js'
+import { createErrorReport } from './error-report.js'
 import { createRunFollower, type FollowedRun, type RunFollower } from './follow-run.js'
 import type { KnownRun } from './known-run.js'
 import { inOrder } from './print-order.js'
 import { openResults, printRun, recordOf } from './print-run.js'
 import { resumeCommand } from './resume.js'
+import { limitPassed, notFinished, type Unfinished, wasInterrupted } from './unfinished-runs.js'
 
 export interface Session {
   readonly progress: Progress
@@ -53,8 +55,12 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const progress = await createProgress(ctx, runs)
   const recorder = await ctx.recorder()
   const address = await ctx.address()
-  const resume = (id: string, verb: 'wait' | 'download') =>
-    resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, id)
+  const wayBack = { globals: ctx.globals, delivery: delivery.again }
+  const resume = (id: string, verb: 'wait' | 'download') => resumeCommand(wayBack, verb, [id])
+  const unfinished: Unfinished = {
+    isLocal: ctx.globals.local,
+    resume: (ids) => resumeCommand(wayBack, 'wait', ids),
+  }
   const parts = {
     client,
     interrupts,
@@ -72,19 +78,20 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const tasks: Task[] = []
   const followers = new Map<number, RunFollower>()
   const finishing: Promise<void>[] = []
-  const errors: RushesError[] = []
+  const report = createErrorReport(ctx)
+  /** The runs that are not waited for any longer, by the error that each of them has. */
+  const left = { interrupted: new Map<RushesError, string>(), expired: new Map<RushesError, string>() }
+  const startedAtMs = clock.monotonic()
+  const succeeded: RunRecord[] = []
   let begun = 0
   let isStopped = false
 
   const turns = inOrder<Turn>(({ record, error }) => {
     if (record !== undefined) printRun(ctx, record, { target: delivery.target, isFollowed })
-    if (error !== undefined) report(error)
+    if (error === undefined) return
+    if (left.interrupted.has(error) || left.expired.has(error)) report.addSilently(error)
+    else report.add(error)
   })
-  function report(error: RushesError): void {
-    errors.push(error)
-    const isSilent = interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
-    if (!isSilent) out.error(error)
-  }
   const inTurn = createDownloadOrder(runs)
 
   function begin(index: number, known: KnownRun): RunFollower {
@@ -102,7 +109,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   function finish(index: number, run: FollowedRun): void {
     followers.delete(index)
     const { id } = run.known
-    const error = run.error === undefined ? undefined : withWayBack(run.error, run, resume)
+    const error = run.error && withWayBack(run.error, run, resume)
     const work = async () => {
       const deliverRun = () => deliver(parts, { ...run, error })
       // Names count over the outputs of all runs, so with a template the downloads begin in the order of the runs.
@@ -110,6 +117,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
         ? inTurn.begin(index, deliverRun)
         : deliverRun())
       progress.runEnded(id)
+      if (record.error === undefined) succeeded.push(record)
       turns.settle(index, { record, error: record.error })
       if (delivery.open && record.error === undefined) await openResults(ctx, record)
     }
@@ -153,7 +161,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     if (step.is === 'running') {
       progress.status(step.state.id, step.state.status)
     } else {
-      progress.activity('no good answer, trying again')
+      progress.activity('invalid response, trying again')
       out.debug(`run ${step.error.runId}: ${step.error.message}`)
     }
     return step
@@ -162,8 +170,12 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   function expire(index: number): void {
     const follower = followers.get(index)
     if (follower === undefined) return
-    const limit = limitPassed(follower.known.id, timeoutMs ?? 0)
-    finish(index, follower.stopped(follower.errorAtLimit(limit)))
+    const { id } = follower.known
+    const limit = limitPassed(timeoutMs ?? 0, [id], unfinished)
+    const error = follower.errorAtLimit(limit)
+    if (error === limit) left.expired.set(limit, id)
+    recordQueued(id)
+    finish(index, follower.stopped(error))
   }
 
   const taskOf = (index: number, group: string): Task => ({
@@ -178,13 +190,38 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     try {
       const state = follower.known.state ?? (await client.get(id, interrupts.first))
       progress.status(id, state.status)
-      if (state.phase === 'going') finish(index, { ...follower.stopped(notFinished(state)), state })
+      if (state.phase === 'going')
+        finish(index, { ...follower.stopped(notFinished(state, unfinished.resume)), state })
       else finish(index, follower.ended(state))
     } catch (thrown) {
-      const error = thrown instanceof Interruption ? stillRunning(thrown) : asRushesError(thrown)
+      const error = thrown instanceof Interruption ? interruptedAt(id, thrown) : asRushesError(thrown)
       if (error.code === 'run_not_found') recorder.recordNotFound(error, id)
       finish(index, follower.stopped(error))
     }
+  }
+
+  /** Nobody renders a local run any longer: the journal shows it as what it is. */
+  function recordQueued(id: string): void {
+    const state = { phase: 'going', status: 'queued', urls: [], service: null } as const
+    const unknown = { failure: undefined, createdAt: undefined, finishedAt: undefined }
+    if (unfinished.isLocal) recorder.recordStatus({ state: { id, ...state, ...unknown } })
+  }
+
+  function interruptedAt(id: string, reason: Interruption): RushesError {
+    recordQueued(id)
+    const error = wasInterrupted(reason, [id], unfinished)
+    left.interrupted.set(error, id)
+    return error
+  }
+
+  function sayHowItEnded(): void {
+    const [first] = succeeded
+    if (first === undefined || ctx.stderr.isTTY !== true || !isFollowed) return
+    const files = succeeded.flatMap((record) => record.files)
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    const what = runs === 1 ? 'Done' : `${succeeded.length} of ${runs} runs done`
+    const made = files.length === 0 ? '' : `: ${plural(files.length, 'file')} (${formatBytes(bytes)})`
+    out.note(`${what} in ${formatSeconds(clock.monotonic() - startedAtMs)}${made}`)
   }
 
   return {
@@ -215,13 +252,22 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       } catch (thrown) {
         if (!(thrown instanceof Interruption)) throw thrown
         interruption = thrown
-        for (const [index, follower] of [...followers]) finish(index, follower.stopped(stillRunning(thrown)))
+        for (const [index, follower] of [...followers])
+          finish(index, follower.stopped(interruptedAt(follower.known.id, thrown)))
       }
       await allSettled(finishing)
       progress.end()
-      const isReported = errors.some(({ code }) => code === 'interrupted')
-      if (interruption !== undefined && !isReported) report(interrupted(interruption))
-      return { begun, exitCode: exitCodeOf(errors) }
+      report.end()
+      const expired = [...left.expired.values()]
+      const cut = [...left.interrupted.values()]
+      if (expired.length > 0) report.print(limitPassed(timeoutMs ?? 0, expired, unfinished))
+      const [reason] = [...left.interrupted.keys()]
+      if (cut.length > 0 && reason?.cause instanceof Interruption)
+        report.print(wasInterrupted(reason.cause, cut, unfinished))
+      const isReported = report.errors.some(({ code }) => code === 'interrupted')
+      if (interruption === undefined) sayHowItEnded()
+      else if (!isReported) report.add(interrupted(interruption))
+      return { begun, exitCode: exitCodeOf(report.errors) }
     },
   }
 }
@@ -231,22 +277,16 @@ async function allSettled(work: readonly Promise<void>[]): Promise<void> {
   for (let at = 0; at < work.length; at++) await work[at]
 }
 
-const stillRunning = (reason: Interruption): RushesError =>
-  interrupted(reason, 'Interrupted; the run goes on.')
-
-const notFinished = ({ id, status }: RunState): RushesError =>
-  new RushesError('wait_timeout', `The run is not finished (${status}); nothing was downloaded.`, {
-    runId: id,
-  })
-
-/** The run continues: every message says how to resume with it. */
+/** Of a run that continues every message says how to resume. */
 function withWayBack(
   error: RushesError,
   { known: { id }, state }: FollowedRun,
   resume: (id: string, verb: 'wait') => string,
 ): RushesError {
+  const saysSo = error.code === 'wait_timeout' || error.code === 'interrupted'
+  if (saysSo) return error
   const isOver = error.httpStatus === 404 || state?.phase === 'failed'
-  const hint = [error.hint, ...(isOver ? [] : [`Pick it up with: ${resume(id, 'wait')}`])]
+  const hint = [error.hint, ...(isOver ? [] : [`Resume with: ${resume(id, 'wait')}`])]
     .filter((each) => each !== undefined)
     .join(' ')
   return error.with({ hint: hint === '' ? undefined : hint, runId: id })

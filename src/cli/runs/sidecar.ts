@@ -1,9 +1,11 @@
 /** `--sidecar`: beside each file `<file>.json`, so that an asset can be traced and made again. */
+
 import { readFile } from 'node:fs/promises'
 import type { DownloadedFile } from '../../download/index.js'
 import { obstacleAt } from '../../download/move-into-place.js'
-import { messageOf, RushesError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
+import { describeReason } from '../../host/system-error.js'
 import { parseJson } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { KnownRun } from './known-run.js'
@@ -55,7 +57,7 @@ export async function writeSidecar(options: SidecarOptions): Promise<void> {
   if (obstacle !== undefined)
     throw new RushesError(
       'download_failed',
-      `${options.file.path} is complete, but not its sidecar: ${obstacle.message}`,
+      `${options.file.path} is complete, but its sidecar was not written: ${obstacle.message}`,
       {
         hint: obstacle.hint,
       },
@@ -65,7 +67,7 @@ export async function writeSidecar(options: SidecarOptions): Promise<void> {
   } catch (error) {
     throw new RushesError(
       'download_failed',
-      `${options.file.path} is complete, but its sidecar ${path} could not be written: ${messageOf(error)}`,
+      `${options.file.path} is complete, but its sidecar ${path} could not be written: ${describeReason(error)}`,
       { cause: error },
     )
   }

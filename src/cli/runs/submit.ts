@@ -76,7 +76,7 @@ const keptAs = (error: RushesError, key: string | undefined): RushesError =>
   key === undefined
     ? error
     : error.with({
-        hint: `${error.hint} It is kept as ${key} in rushes list; when you know what became of it: rushes forget ${key}`,
+        hint: `${error.hint} The journal keeps it as ${key} (rushes show ${key}). When you know whether it exists: rushes forget ${key}`,
       })
 
 /**
@@ -108,6 +108,6 @@ function endOf({ clock, interrupts, onGrace }: Submission) {
 const unanswered = (reason: Interruption): RushesError =>
   new RushesError('interrupted', 'Interrupted before the service answered: a run may exist and cost money.', {
     exitCode: reason.exitCode,
-    hint: "Do not simply send it again: look in the account's list of runs first.",
+    hint: "Do not send it again before you have looked in the account's list of runs.",
     cause: reason,
   })

@@ -11,7 +11,7 @@ import {
   BATCH_SUMMARY_SCHEMA,
   LOCK_SCHEMA,
 } from './batch-output.js'
-import { DRY_RUN_SCHEMA, LIST_SCHEMA, RUN_SCHEMA, SIDECAR_SCHEMA } from './run-output.js'
+import { DRY_RUN_SCHEMA, LIST_SCHEMA, RUN_SCHEMA, SHOW_SCHEMA, SIDECAR_SCHEMA } from './run-output.js'
 import {
   CONFIG_GET_SCHEMA,
   CONFIG_LIST_SCHEMA,
@@ -36,6 +36,7 @@ export interface Published {
 export const PUBLISHED = [
   { name: 'run', of: '`run`, `wait`, `download`, `status` with `--json`', schema: RUN_SCHEMA },
   { name: 'list', of: '`list --json`', schema: LIST_SCHEMA },
+  { name: 'show', of: '`show --json`', schema: SHOW_SCHEMA },
   { name: 'dry-run', of: '`run --dry-run`', schema: DRY_RUN_SCHEMA },
   { name: 'error', of: 'standard error under `--json`', schema: ERROR_SCHEMA },
   { name: 'warning', of: 'standard error under `--json`', schema: WARNING_SCHEMA },

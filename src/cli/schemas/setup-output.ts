@@ -4,20 +4,26 @@ import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import { list, orNull, record, type Schema, text } from './shapes.js'
 
 export const DOCTOR_SCHEMA = record('One line for each check.', {
-  check: text('what was looked at'),
-  status: text('how it is', { enum: ['ok', 'warning', 'trouble', 'skipped'] }),
-  message: text('for people; it may change'),
-  advice: orNull(text('what to do about it; lines')),
+  check: text('name of the check'),
+  status: text('its result', { enum: ['ok', 'warning', 'failed', 'skipped'] }),
+  message: text('for people; may change'),
+  advice: orNull(text('what to do; may have several lines')),
 })
 
 export const SERVE_SCHEMA: Schema = {
-  description: 'One line, as soon as it listens.',
+  description: 'One line, printed when the service listens.',
   type: 'object',
-  required: ['url', 'data'],
+  required: ['url', 'data', 'models'],
   properties: {
-    url: text('the address to set as RUSHES_BASE_URL'),
-    data: text('the folder where runs and outputs are kept'),
-    api_key: text('there on the first start of a data folder alone: only its hash is kept'),
+    url: text('address of the service, for RUSHES_BASE_URL'),
+    data: text('folder of the runs and outputs'),
+    api_key: text('for RUSHES_API_KEY; only on the first start of a data folder'),
+    models: record(
+      'Names of the models.',
+      Object.fromEntries(
+        KINDS.map((kind) => [kind, text(`the ${kind} model, for RUSHES_${kind.toUpperCase()}_MODEL`)]),
+      ),
+    ),
   },
 }
 
@@ -26,49 +32,51 @@ const PARAMETER: Schema = {
   type: 'object',
   required: ['type', 'description'],
   properties: {
-    type: text('of its values', { enum: ['string', 'integer', 'number', 'boolean', 'array'] }),
-    description: text('what it is'),
-    enum: list('what it may be; a value without it may be any of its type', {
+    type: text('type of its values', { enum: ['string', 'integer', 'number', 'boolean', 'array'] }),
+    description: text('its meaning'),
+    enum: list('allowed values; without it, any value of the type', {
       description: 'a value',
       type: ['string', 'number'],
     }),
-    minimum: { description: 'the least that a number may be', type: 'number' },
-    maximum: { description: 'the most that a number may be', type: 'number' },
-    items: record('of a list', { type: text('of an entry', { const: 'string' }) }),
-    maxItems: { description: 'how many entries at most', type: 'integer', minimum: 1 },
+    minimum: { description: 'smallest number', type: 'number' },
+    maximum: { description: 'largest number', type: 'number' },
+    items: record('entries of a list', { type: text('type of an entry', { const: 'string' }) }),
+    maxItems: { description: 'maximum number of entries', type: 'integer', minimum: 1 },
   },
 }
 
-export const MODEL_SCHEMA = record('With a name: what that model takes, as JSON Schema itself.', {
-  $schema: text('the draft of JSON Schema'),
-  type: text('of the input', { const: 'object' }),
+export const MODEL_SCHEMA = record('With a name: the input of that model, as JSON Schema.', {
+  $schema: text('version of JSON Schema'),
+  type: text('type of the input', { const: 'object' }),
   title: text('the kind', { enum: KINDS }),
-  description: text('what it makes'),
-  required: list('parameters that must be given', text('a name')),
+  description: text('what the model creates'),
+  required: list('required parameters', text('name of a parameter')),
   properties: {
-    description: 'the parameters by name',
+    description: 'parameters by name',
     type: 'object',
     additionalProperties: PARAMETER,
   },
 })
 
 export const MODELS_SCHEMA = record(
-  'What the models take.',
+  'The inputs of the models.',
   Object.fromEntries(
-    KINDS.map((kind) => [kind, { ...MODEL_SCHEMA, description: `what the ${kind} model takes` }]),
+    KINDS.map((kind) => [kind, { ...MODEL_SCHEMA, description: `input of the ${kind} model` }]),
   ),
 )
 
 export const CONFIG_LIST_SCHEMA: Schema = {
-  description: 'The settings of the profile that are set; never the API key.',
+  description: 'The settings of the profile; never the API key.',
   type: 'object',
   properties: Object.fromEntries(CONFIG_KEYS.map((key) => [key, text(settingOfKey(key).about)])),
 }
 
 export const CONFIG_GET_SCHEMA = text('The value of the setting.')
 
-export const CONFIG_PATH_SCHEMA = record('Where the config file is, or would be.', { path: text('absolute') })
+export const CONFIG_PATH_SCHEMA = record('Path of the config file, which may not exist yet.', {
+  path: text('absolute path'),
+})
 
-export const FORGET_SCHEMA = record('One line for each row that was dropped.', {
-  forgotten: text('its key, or the id of a run that the service does not have'),
+export const FORGET_SCHEMA = record('One line for each removed row.', {
+  forgotten: text('key of the row, or id of the run'),
 })

@@ -6,7 +6,7 @@ export const ERROR_SCHEMA = record('One line for each error.', {
   error: record('the error', {
     code: text('stable: the code of the service if it sent one, else one of docs/exit-codes.md'),
     message: text('for people; it may change'),
-    hint: orNull(text('what to do next')),
+    hint: orNull(text('what to do next, on one line')),
     http_status: orNull(integer('HTTP status of the response that caused the error')),
     exit_code: {
       description: 'exit code of the command if this is its only error',

@@ -4,8 +4,8 @@
  */
 
 import { existsSync } from 'node:fs'
-import { messageOf, usageError } from '../../errors.js'
-import { isSystemError } from '../../host/system-error.js'
+import { usageError } from '../../errors.js'
+import { describeReason, isSystemError } from '../../host/system-error.js'
 import { configPath } from './folders.js'
 import { profileIn, profilesIn, type RawProfile } from './profile.js'
 
@@ -38,8 +38,8 @@ export function createConfigFile(folder: string): ConfigFile {
       } catch (error) {
         if (!isSystemError(error)) throw error
         throw usageError(
-          `The config file ${path} cannot be written: ${error.message}.`,
-          'RUSHES_CONFIG_DIR names another folder.',
+          `${path}: the config file cannot be written (${describeReason(error)}).`,
+          'To use another folder, set RUSHES_CONFIG_DIR.',
         )
       }
     },
@@ -59,8 +59,8 @@ async function open(folder: string, path: string) {
     })
   } catch (error) {
     throw usageError(
-      `The config file ${path} cannot be read: ${messageOf(error)}`,
-      'Mend it, or move it away and set things anew: rushes login, rushes config set.',
+      `${path}: the config file cannot be read (${describeReason(error)}).`,
+      'Fix the file, or move it away and run `rushes login` and `rushes config set` again.',
     )
   }
 }

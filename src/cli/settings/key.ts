@@ -1,6 +1,8 @@
 /** Finds the API key. There is no flag for it, which would show in `ps` and in the shell history. */
+
 import { readFileSync, statSync } from 'node:fs'
-import { messageOf, RushesError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
+import { describeError } from '../../host/system-error.js'
 import type { Env } from '../process/io.js'
 import type { StoredKey } from './profile.js'
 import { variable } from './table.js'
@@ -30,9 +32,9 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
   if (stored.origin === origin) return parseApiKey(stored.value, 'the stored key')
   throw new RushesError(
     'no_api_key',
-    `The stored key belongs to ${stored.origin}; it is not sent to ${origin}.`,
+    `The stored API key is for ${stored.origin} and is not sent to ${origin}.`,
     {
-      hint: `Store the key of ${origin} with rushes login (in a profile of its own: --profile <name>), or set RUSHES_API_KEY.`,
+      hint: `Store a key for ${origin} with \`rushes login --profile <name>\`, or set RUSHES_API_KEY.`,
     },
   )
 }
@@ -42,11 +44,12 @@ const firstLine = (text: string): string => text.split(/\r?\n/, 1)[0]?.trim() ??
 /** The key without surrounding space. Throws `no_api_key` for characters that an HTTP header cannot carry. */
 export function parseApiKey(text: string, from: string): string {
   const key = text.trim()
-  if (key === '') throw new RushesError('no_api_key', `There is no API key in ${from}: it is empty.`)
+  if (key === '') throw new RushesError('no_api_key', `The API key from ${from} is empty.`)
   if (!/^[\x21-\x7e]+$/.test(key))
-    throw new RushesError('no_api_key', `The API key from ${from} holds characters that no key can have.`, {
-      hint: 'Is there a line end, a space or a quotation mark in it?',
-    })
+    throw new RushesError(
+      'no_api_key',
+      `The API key from ${from} contains invalid characters (a newline, a space or a quote?).`,
+    )
   return key
 }
 
@@ -54,12 +57,10 @@ function readKeyFile(path: string, warn: KeySources['warn']): string {
   try {
     const { mode } = statSync(path)
     if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-      warn(`The key file ${path} can be read by others: chmod 600 ${path}`)
+      warn(`The key file ${path} can be read by other users. Run: chmod 600 ${path}`)
     return firstLine(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new RushesError('no_api_key', `The key file cannot be read: ${messageOf(error)}`, {
-      hint: 'RUSHES_API_KEY_FILE names it.',
-    })
+    throw new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${describeError(error, path)}.`)
   }
 }
 
@@ -76,10 +77,7 @@ async function runKeyCommand(command: string, { signal, env }: KeySources): Prom
     const { stderr, message } = error as { stderr?: string; message: string }
     throw new RushesError(
       'no_api_key',
-      `The command for the API key failed: ${(stderr?.trim() || message).split('\n')[0]}`,
-      {
-        hint: `It was: ${command}`,
-      },
+      `The command for the API key (${command}) failed: ${(stderr?.trim() || message).split('\n')[0]}`,
     )
   }
 }

@@ -32,5 +32,5 @@ export async function modelsByKind(source: ModelSource): Promise<Readonly<Partia
 /** `hintOf` is given the environment variable and the config key of the setting. */
 export function missingModel(kind: Kind, hintOf: (environment: string, key: string) => string): Missing {
   const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
-  return { code: 'usage', text: `the identifier of the ${kind} model`, hint: hintOf(environment, key) }
+  return { code: 'usage', text: `the ${kind} model`, hint: hintOf(environment, key) }
 }

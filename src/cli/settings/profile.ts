@@ -28,7 +28,7 @@ const valueAt = (profile: RawProfile, key: string): unknown =>
 /** A setting as text; a list is joined by commas. */
 const asText = (value: unknown): string | undefined => {
   if (Array.isArray(value)) return value.filter((each) => typeof each === 'string').join(',')
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
 }
 
 /** The values of the given keys that are set in the profile. */

@@ -4,8 +4,8 @@
  */
 import { usageError } from '../../errors.js'
 import { isModelName } from '../../protocol/models.js'
-import { nearest } from '../../protocol/nearest.js'
 import { parseDuration } from '../flags/duration.js'
+import { didYouMean } from '../help/find-command.js'
 import type { Env } from '../process/io.js'
 
 /** Variables for the API key, by precedence. The key is not a setting: there is no flag and no config key for it. */
@@ -22,49 +22,73 @@ interface Setting {
 }
 
 const modelName = (value: string, what: string): void => {
-  if (!isModelName(value)) throw usageError(`${what}: "${value}" is not of the form <provider>/<name>.`)
+  if (!isModelName(value))
+    throw usageError(
+      `${what}: "${value}" is not a valid model name.`,
+      'A model name has the form <provider>/<name>, for example acme/still-1.',
+    )
 }
 
 /** A first check; the client checks addresses in full. */
 const address = (value: string, what: string): void => {
   if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
-    throw usageError(`${what}: "${value}" is no address.`, 'An address looks like https://api.example.com.')
+    throw usageError(`${what}: "${value}" is not a valid service URL.`, 'Example: https://api.example.com')
+}
+
+const ON = ['on', 'true', 'yes', '1']
+const OFF = ['off', 'false', 'no', '0']
+
+/** Throws `usage` for anything but on and off, true and false, yes and no, 1 and 0. */
+export function isOn(value: string, what = 'local'): boolean {
+  if (ON.includes(value.toLowerCase())) return true
+  if (OFF.includes(value.toLowerCase())) return false
+  throw usageError(`${what}: "${value}" is not a valid switch.`, 'Use on or off.')
 }
 
 export const SETTINGS = {
   baseUrl: {
-    about: 'address of the service',
+    about: 'Address of the service',
     environment: 'RUSHES_BASE_URL',
     key: 'baseUrl',
     check: address,
   },
   videoModel: {
-    about: 'identifier of the video model',
+    about: 'Video model, as provider/name',
     environment: 'RUSHES_VIDEO_MODEL',
     key: 'models.video',
     check: modelName,
   },
   imageModel: {
-    about: 'identifier of the image model',
+    about: 'Image model, as provider/name',
     environment: 'RUSHES_IMAGE_MODEL',
     key: 'models.image',
     check: modelName,
   },
   timeout: {
-    about: 'how long to wait for a run; 0 waits for ever',
+    about: 'How long to wait for a run; 0 for no limit',
     environment: 'RUSHES_TIMEOUT',
     key: 'timeout',
     default: '30m',
     check: (value, what) => void parseDuration(value, what),
   },
+  local: {
+    about: 'Always use the local service, as `--local` does: on or off',
+    environment: 'RUSHES_LOCAL',
+    key: 'local',
+    default: 'off',
+    check: (value, what) => void isOn(value, what),
+  },
   failureStatuses: {
-    about: 'further statuses that mean failure, separated by commas',
+    about: 'More statuses that mean failure, separated by commas',
     environment: 'RUSHES_FAILURE_STATUSES',
     key: 'failureStatuses',
   },
-  runIdField: { about: 'where the run id stands in the answer to a create, with dots', key: 'runIdField' },
+  runIdField: {
+    about: 'Path of the run id in the response to a create, for example data.run.id',
+    key: 'runIdField',
+  },
   apiKeyCommand: {
-    about: 'command whose first line of output is the API key',
+    about: 'Command that prints the API key on its first line',
     environment: 'RUSHES_API_KEY_COMMAND',
     key: 'apiKeyCommand',
   },
@@ -74,30 +98,28 @@ export type SettingName = keyof typeof SETTINGS
 
 /** Variables that are not settings: folders, the profile, and the key itself. */
 export const FURTHER_ENVIRONMENT = {
-  RUSHES_API_KEY: 'the API key',
-  RUSHES_API_KEY_FILE: 'a file whose first line is the API key; a warning when others can read it',
-  RUSHES_PROFILE: 'the profile of the config file, where `--profile` does not name one',
-  RUSHES_CONFIG_DIR: 'the folder of the config file',
+  RUSHES_API_KEY: 'The API key',
+  RUSHES_API_KEY_FILE: 'A file with the API key on its first line; other users should not be able to read it',
+  RUSHES_PROFILE: 'The profile of the config file, unless `--profile` is given',
+  RUSHES_CONFIG_DIR: 'The folder of the config file',
   RUSHES_STATE_DIR:
-    'the folder of what rushes remembers: the [journal](journal.md), the shared limit, the data of the local service',
-  RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines: the key then travels in clear',
+    'The folder of the [journal](journal.md), the shared rate limit and the data of the local service',
+  RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines; the API key is then sent unencrypted',
 } as const
 
 /** Common variables that other programs use too. */
 export const SHARED_ENVIRONMENT = {
-  NO_COLOR: 'when set, no colour; goes before `FORCE_COLOR`',
-  FORCE_COLOR: 'when set, colour also where there is no terminal; `0` or `false` turns it off',
-  CI: 'when set, lines in place of the spinner',
-  TERM: '`dumb`: neither colour nor spinner',
-  'LC_ALL, LC_CTYPE, LANG':
-    'the first that is set; where it names another character set than UTF-8, what is drawn is ASCII',
-  'HTTPS_PROXY, HTTP_PROXY, NO_PROXY':
-    'the proxy, in capitals or small letters; loopback never goes through one',
+  NO_COLOR: 'If set, no colour; overrides `FORCE_COLOR`',
+  FORCE_COLOR: 'If set, colour even without a terminal; `0` or `false` turns colour off',
+  CI: 'If set, progress is printed as lines, without a spinner',
+  TERM: '`dumb` turns off colour and the spinner',
+  'LC_ALL, LC_CTYPE, LANG': 'The first that is set counts; without UTF-8, progress is drawn in ASCII',
+  'HTTPS_PROXY, HTTP_PROXY, NO_PROXY': 'The proxy, in upper or lower case; never used for loopback addresses',
   NODE_COMPILE_CACHE:
-    'Node 22.8 and later: the folder in which Node keeps compiled code; default `node-compile-cache` in the temporary folder',
-  NODE_DISABLE_COMPILE_CACHE: 'when set, Node keeps no compiled code',
-  TMPDIR: 'where `-o -` keeps an output until it is whole',
-  'XDG_CONFIG_HOME, XDG_STATE_HOME': 'on Linux, where the folders below are',
+    'Folder for the code that Node 22.8 and later compiles; default `node-compile-cache` in the temporary folder',
+  NODE_DISABLE_COMPILE_CACHE: 'If set, Node does not cache compiled code',
+  TMPDIR: 'Folder for the temporary file of `-o -`',
+  'XDG_CONFIG_HOME, XDG_STATE_HOME': 'On Linux, the parents of the folders below',
 } as const
 
 /** The journal's address for `--local`, whose port changes with every process. */
@@ -112,15 +134,14 @@ export const CONFIG_KEYS: readonly string[] = rows.flatMap(([, { key }]) => (key
 export function settingOfKey(key: string): Setting {
   if (/^api_?key$/i.test(key))
     throw usageError(
-      'The API key is not set this way: it would stay in the shell history.',
-      'Store it with: rushes login.',
+      'The API key cannot be set with `rushes config`: it would stay in the shell history.',
+      'Store it with `rushes login`.',
     )
   const found = rows.find(([, setting]) => setting.key === key)
   if (found !== undefined) return found[1]
-  const near = nearest(key, CONFIG_KEYS)
   throw usageError(
-    `There is no setting "${key}"${near === undefined ? '' : `; the nearest is ${near}`}.`,
-    `The settings: ${CONFIG_KEYS.join(', ')}.`,
+    `Unknown setting "${key}".${didYouMean(key, CONFIG_KEYS)}`,
+    `Settings: ${CONFIG_KEYS.join(', ')}.`,
   )
 }
 

@@ -5,7 +5,7 @@
 import type { Env } from '../process/io.js'
 import { variable } from '../settings/table.js'
 
-const SIGNS: Readonly<Record<string, string>> = { '·': '-', '…': '~' }
+const SIGNS: Readonly<Record<string, string>> = { '·': '-', '…': '~', '–': '-' }
 const SIGN = new RegExp(`[${Object.keys(SIGNS).join('')}]`, 'g')
 
 /** The first variable that is set decides, as in POSIX. */

@@ -9,7 +9,7 @@ export function promptOf({ input }: JournalRun): string {
   return printable(typeof prompt === 'string' ? prompt : JSON.stringify(input))
 }
 
-/** Id or row key, status, kind, model, created_at, prompt. */
+/** Id or row key, status, kind, model, created_at, prompt, and where: the address, or `local`. */
 export const listCells = (run: JournalRun): readonly string[] =>
   [
     run.id ?? run.key ?? '',
@@ -18,6 +18,7 @@ export const listCells = (run: JournalRun): readonly string[] =>
     run.model,
     new Date(run.createdAtMs).toISOString(),
     promptOf(run),
+    run.address,
   ].map(printable)
 
 const timeOf = (ms: number | undefined): string | null =>

@@ -1,5 +1,6 @@
 /** The runs of the journal as a table for a terminal. Widths are in columns, since some characters take two. */
 import type { JournalRun } from '../../journal/index.js'
+import { printable } from '../../protocol/text.js'
 import { listCells } from './list-lines.js'
 import type { Style } from './style.js'
 import { columnsOf, cutToColumns } from './text-width.js'
@@ -10,8 +11,10 @@ export interface TableOptions {
   readonly style: Style
 }
 
-const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'CREATED', 'PROMPT']
+const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'CREATED', 'WHERE', 'PROMPT']
 const GAP = '  '
+/** Columns are left out until the prompt has this much room. */
+const COMFORTABLE_PROMPT_COLUMNS = 30
 /** With less room, the prompt is left out. */
 const MIN_PROMPT_COLUMNS = 10
 
@@ -32,16 +35,21 @@ const padded = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - columnsOf(text)))
 
 /** Columns that a narrow terminal leaves out, least important first. Id and status always stay. */
-const EXPENDABLE = [2, 3, 4]
+const [KIND, MODEL, CREATED, WHERE] = [2, 3, 4, 5]
 
 /** The columns that leave room for the prompt. */
-function shownOf(widths: readonly number[], columns: number): readonly number[] {
-  const leaves = (shown: readonly number[]) =>
-    columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0) >= MIN_PROMPT_COLUMNS
+function shownOf(widths: readonly number[], columns: number, isOnePlace: boolean): readonly number[] {
+  const expendable = isOnePlace ? [WHERE, KIND, MODEL, CREATED] : [KIND, MODEL, WHERE, CREATED]
+  const room = (shown: readonly number[]) =>
+    columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
   let shown = widths.map((_, at) => at)
-  for (const at of EXPENDABLE) if (!leaves(shown)) shown = shown.filter((each) => each !== at)
+  for (const at of expendable)
+    if (room(shown) < COMFORTABLE_PROMPT_COLUMNS) shown = shown.filter((each) => each !== at)
   return shown
 }
+
+/** `local`, or the address without its scheme. */
+const placeOf = ({ address }: JournalRun): string => printable(address.replace(/^https?:\/\//, ''))
 
 export function listTable(
   runs: readonly JournalRun[],
@@ -49,12 +57,13 @@ export function listTable(
 ): readonly string[] {
   const rows = runs.map((run) => {
     const [id = '', status = '', kind = '', model = '', , prompt = ''] = listCells(run)
-    return [id, status, kind, model, formatAgo(nowMs - run.createdAtMs), prompt]
+    return [id, status, kind, model, formatAgo(nowMs - run.createdAtMs), placeOf(run), prompt]
   })
   const widths = HEADER.slice(0, -1).map((title, at) =>
     Math.max(columnsOf(title), ...rows.map((row) => columnsOf(row[at] ?? ''))),
   )
-  const shown = shownOf(widths, columns)
+  const isOnePlace = new Set(runs.map(placeOf)).size === 1
+  const shown = shownOf(widths, columns, isOnePlace)
   const left = columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
   const line = (cells: readonly string[], colour: (status: string) => string): string =>
     [

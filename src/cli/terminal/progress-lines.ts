@@ -33,11 +33,18 @@ export interface UsualRange {
   readonly toMs: number
 }
 
-/** `usually 40 s`, or `usually 35 s to 1 min 10 s`. */
+/** `usually 40 s`, `usually 2–4 s`, or `usually 35 s to 1 min 10 s`. */
 export function formatTypicalDuration({ fromMs, toMs }: UsualRange): string {
   // Rounded up, so that it is never 0 s.
-  const [from, to] = [fromMs, toMs].map((ms) => formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000))
-  return from === to ? `usually ${from}` : `usually ${from} to ${to}`
+  const text = (ms: number) => formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000)
+  const [from, to] = [text(fromMs), text(toMs)]
+  return from === to ? `usually ${from}` : `usually ${rangeOf(from, to)}`
+}
+
+/** Two times of the same unit share it. */
+function rangeOf(from: string, to: string): string {
+  const [number, unit] = from.split(' ')
+  return unit === 's' && /^\d+ s$/.test(to) ? `${number}–${to}` : `${from} to ${to}`
 }
 
 /** `2 succeeded, 1 queued`. */
@@ -52,11 +59,15 @@ export function stillWaitingLine(board: Board, elapsedMs: number): string {
   const [only] = statuses.values()
   const known =
     shortened(printable(runs === 1 ? (only ?? '') : countByStatus(statuses.values())), 60) ||
-    (created > 0 ? 'not seen yet' : 'not created yet')
+    (created > 0 ? 'status unknown' : 'not created yet')
   const elapsed = formatElapsed(elapsedMs, board.expectedMs)
   const details = [known, elapsed, ...(typical === undefined ? [] : [formatTypicalDuration(typical)])]
   return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${details.join(', ')})`
 }
+
+/** `1.4 s`, `12 s`, `2 min 05 s`. */
+export const formatSeconds = (ms: number): string =>
+  ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB'] as const
 

@@ -29,6 +29,10 @@ export interface Progress {
   end(): void
 }
 
+/** During a 429: something else uses the same key. */
+const rateLimited = (ms: number): string | undefined =>
+  ms > 0 ? `rate limited, retrying in ${Math.ceil(ms / 1_000)} s` : undefined
+
 const STILL_WAITING_INTERVAL_MS = 60_000
 
 type Drawing = Pick<Progress, 'end'> & { changed(id?: string): void }
@@ -47,7 +51,7 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     runs,
     ended,
     created,
-    activity,
+    activity: rateLimited(ctx.rateLimitedForMs()) ?? activity,
     amount: amounts.size === 0 ? undefined : sumOf(amounts.values()),
     typical: typicals.size === 1 ? [...typicals.values()][0] : undefined,
     expectedMs,
@@ -129,31 +133,44 @@ async function drawSpinner(
   board: () => Board,
   live: ReadonlyMap<string, string>,
 ): Promise<Drawing> {
-  const [{ default: ora }, { rowsText, spinnerText }] = await Promise.all([
+  const [{ default: ora }, { addedRows, rowsText, spinnerText }] = await Promise.all([
     import('ora'),
     import('./spinner.js'),
   ])
+  const terminal = stderr as NodeJS.WriteStream
   const startedAtMs = clock.monotonic()
   const shown = () => spinnerText(board(), clock.monotonic() - startedAtMs, stderr.columns)
+  let drawn = ''
   const signs = signsFor(env)
   const spinner = ora({
-    stream: stderr as NodeJS.WriteStream,
+    stream: terminal,
     // ora would otherwise read standard input, which may contain a prompt.
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
     ...(supportsUtf8(env) ? {} : { spinner: 'line' }),
     // ora calls this first for each frame, so the text is set here to fit the current width.
     prefixText() {
-      spinner.text = signs(shown().text)
-      return signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) }))
+      const { text, times } = shown()
+      spinner.text = signs(text)
+      const rows = signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) }))
+      drawn = `${rows} - ${spinner.text} ${times}`
+      return rows
     },
-    suffixText: () => out.style.err.dim(shown().times),
+    suffixText: () => out.style.err.dim(signs(shown().times)),
   })
+  /** In a window that has become narrower the drawn lines are wrapped, and ora clears too few rows. */
+  const clearWrapped = () => {
+    const rows = addedRows(drawn, stderr.columns)
+    spinner.clear()
+    if (rows > 0) stderr.write(`\u001b[${rows}A\u001b[J`)
+  }
   spinner.start()
+  terminal.on('resize', clearWrapped)
   out.setAside(() => spinner.clear())
   return {
     changed() {},
     end() {
+      terminal.off('resize', clearWrapped)
       out.setAside(() => {})
       spinner.stop()
     },

@@ -74,6 +74,14 @@ export function spinnerText(board: Board, elapsedMs: number, columns = DEFAULT_C
     : { text: cutToColumns(offers.at(-1)?.text ?? '', left), times: time }
 }
 
+/** How many rows more the text takes in a window of that many columns than it has lines. */
+export function addedRows(text: string, columns = DEFAULT_COLUMNS): number {
+  if (columns < 1) return 0
+  return text
+    .split('\n')
+    .reduce((sum, line) => sum + Math.max(0, Math.ceil(columnsOf(line) / columns) - 1), 0)
+}
+
 /** The longest text first. */
 function textsOf({ statuses, runs, ended, activity, amount }: Board): readonly string[] {
   const joined = (...parts: readonly (string | undefined)[]) =>

@@ -1,6 +1,6 @@
-/** A run's status as cells: id, status, URLs separated by spaces. */
+/** A run's status as cells: id, status, and its URLs or files separated by spaces. */
 import type { RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 
-export const statusCells = (state: RunState): readonly string[] =>
-  [state.id, state.status, state.urls.join(' ')].map(printable)
+export const statusCells = ({ id, status }: RunState, places: readonly string[]): readonly string[] =>
+  [id, status, places.join(' ')].map(printable)

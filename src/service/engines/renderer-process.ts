@@ -1,6 +1,8 @@
 /** The service's side of the channel: one renderer process. */
+
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Clock } from '../../host/clock.js'
+import { describeError } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
 import type { FromRenderer, ToRenderer } from './channel.js'
 import type { RenderedFile, RenderJob } from './engine.js'
@@ -43,7 +45,7 @@ export function createRenderer(
       crash = new RendererCrashed(`the renderer crashed (${reason})${tail === '' ? '' : `: ${tail}`}`)
       resolve()
     }
-    child.once('error', (error) => child.pid === undefined && onEnd(error.message))
+    child.once('error', (error) => child.pid === undefined && onEnd(describeError(error)))
     child.once('exit', (code, signal) => {
       const reason = signal ?? `exit code ${code}`
       // The rest of stderr may still arrive, but a process that the renderer started may keep the pipe open.

@@ -1,8 +1,10 @@
 /** The address that the service listens on, and who can reach it. */
+
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type RushesError, usageError } from '../../errors.js'
 import { isLoopback } from '../../host/http.js'
+import { describeReason, errorCode } from '../../host/system-error.js'
 
 export interface Address {
   readonly host: string
@@ -45,14 +47,13 @@ function reachable(host: string): string {
 }
 
 function cannotListen(host: string, port: number, error: unknown): RushesError {
-  const code = (error as NodeJS.ErrnoException).code ?? String(error)
-  if (code === 'EADDRINUSE')
+  if (errorCode(error) === 'EADDRINUSE')
     return usageError(
       `Port ${port} on ${host} is in use.`,
       'Choose another one with --port, or use --port 0 for a free port.',
     )
   return usageError(
-    `The service cannot listen on ${host}, port ${port}: ${code}.`,
+    `The service cannot listen on ${host}, port ${port}: ${describeReason(error)}.`,
     'Choose another address with --host and --port.',
   )
 }

@@ -29,7 +29,7 @@ export async function sendOutcome(outcome: Outcome, response: ServerResponse): P
 
 async function writeAnswer(answer: FaultResponse, response: ServerResponse, socket: Socket): Promise<void> {
   response.writeHead(answer.status, answer.headers)
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  const closed = new Promise<void>((resolve) => response.once('close', resolve))
   let sent = 0
   try {
     response.flushHeaders()

@@ -15,7 +15,7 @@ export interface ReferenceFetchOptions {
    * the service, which must not fetch for a stranger what the stranger cannot reach.
    */
   privateAllowed(): boolean
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
   readonly env: Readonly<Record<string, string | undefined>>
 }
 

@@ -38,6 +38,9 @@ export interface CrashLimit {
   readonly failure: RunFailure
 }
 
+/** Which runs a worker takes: all that nobody else has, or only its own and those that somebody waits for. */
+export type Claims = 'all' | 'requested'
+
 /** A run and the worker that claimed it. A change is refused (false) unless the run is processing and still this worker's. */
 export interface ClaimedRun {
   readonly id: string
@@ -55,9 +58,15 @@ export interface Store extends AccountStore {
   /**
    * Moves one queued run to processing, owned by the worker. Order: the worker's own runs, then orphans (runs whose owner
    * is not among the workers); within these the account with the fewest runs in processing, then the account served
-   * longest ago; within an account preferred orphans, then the oldest run.
+   * longest ago; within an account preferred orphans, then the oldest run. With `requested`, orphans that are not
+   * preferred stay queued.
    */
-  claimRun(worker: string, preferred: readonly string[], nowMs: number): Promise<StoredRun | undefined>
+  claimRun(
+    worker: string,
+    preferred: readonly string[],
+    nowMs: number,
+    claims?: Claims,
+  ): Promise<StoredRun | undefined>
   finishRun(held: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
   /** Here and below, the price of a run that fails is refunded in the same step. */
   failRun(held: ClaimedRun, failure: RunFailure): Promise<boolean>

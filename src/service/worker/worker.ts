@@ -1,6 +1,6 @@
 /**
  * Claims runs from the queue and renders them, up to `concurrency` at once. A create in this process wakes it; once a
- * second it looks for runs whose process is gone.
+ * second it looks for runs whose process has ended.
  *
  *   queued ──claim──▶ processing ──▶ succeeded
  *      ▲                  ├────────▶ failed       the engine's error, the time limit, the third crash
@@ -14,7 +14,7 @@ import type { Clock, Disarm } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
 import { RendererCrashed } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
-import type { ClaimedRun, Store } from '../store/contract.js'
+import type { ClaimedRun, Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
 import { type RenderOptions, render } from './render.js'
 import { crashLimitFor, DeadlinePassed, failureOf } from './run-failure.js'
@@ -25,7 +25,10 @@ export const RENDER_DEADLINE_MS = 15 * 60_000
 const MAX_PREFERRED = 1_000
 
 export interface Worker {
-  start(): void
+  /** `requested`: only the runs of this process, and those that are polled. */
+  start(claims?: Claims): void
+  /** Returns the renders of processes that have ended to the queue. `start` does so once a second. */
+  reap(): Promise<void>
   /** A run may have been queued. */
   wake(): void
   /** Somebody polls this run: it goes before other orphans. */
@@ -48,7 +51,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
   const preferred = new Set<string>()
-  let started = false
+  let claims: Claims | undefined
   let claiming: Promise<void> | undefined
   let claimAgain = false
   let disarm: Disarm = () => {}
@@ -56,7 +59,7 @@ export function createWorker(options: WorkerOptions): Worker {
   /** One round of claims at a time, so that `concurrency` holds; a call during a round starts another one after it. */
   function fillSlots(): void {
     // A render that ends calls this again, so nothing is lost while every slot is taken.
-    if (!started || closing.signal.aborted || active.size >= concurrency) return
+    if (claims === undefined || closing.signal.aborted || active.size >= concurrency) return
     claimAgain = true
     claiming ??= claimRuns()
       .catch(onError)
@@ -70,7 +73,7 @@ export function createWorker(options: WorkerOptions): Worker {
     claimAgain = false
     await lease.acquire()
     while (active.size < concurrency && !closing.signal.aborted) {
-      const run = await store.claimRun(lease.id, [...preferred], clock.now())
+      const run = await store.claimRun(lease.id, [...preferred], clock.now(), claims)
       if (run === undefined) return
       preferred.delete(run.id)
       const work = processRun(run)
@@ -140,11 +143,12 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   return {
-    start() {
-      if (started) return
-      started = true
+    start(which = 'all') {
+      if (claims !== undefined) return
+      claims = which
       keepReaping()
     },
+    reap: reapWorkers,
     wake: fillSlots,
     prefer(id) {
       if (preferred.size >= MAX_PREFERRED) preferred.clear()

@@ -66,9 +66,9 @@ export function storeOf(database: OpenDatabase): Store {
       if (row === undefined) return undefined
       return runOfRow(row, row.status === 'succeeded' ? all(SQL.outputsOfRun, id) : [])
     },
-    claimRun: async (worker, preferred, nowMs) =>
+    claimRun: async (worker, preferred, nowMs, claims = 'all') =>
       transaction(() => {
-        const row = get(SQL.claimRun, worker, nowMs, JSON.stringify(preferred))
+        const row = get(SQL.claimRun, worker, nowMs, JSON.stringify(preferred), claims)
         if (row === undefined) return undefined
         run(SQL.markServed, Number(row.account_id))
         return runOfRow(row)

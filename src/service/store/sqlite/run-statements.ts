@@ -25,7 +25,10 @@ export const SQL = {
       FROM runs JOIN accounts ON accounts.id = runs.account_id
       LEFT JOIN busy ON busy.account_id = runs.account_id
       WHERE runs.status = 'queued'
-        AND (runs.owner = ?1 OR runs.owner NOT IN (SELECT id FROM workers))
+        AND (runs.owner = ?1 OR (
+          runs.owner NOT IN (SELECT id FROM workers)
+          AND (?4 = 'all' OR runs.id IN (SELECT value FROM json_each(?3)))
+        ))
       ORDER BY runs.owner = ?1 DESC, coalesce(busy.runs, 0), accounts.served,
         (runs.owner <> ?1 AND runs.id IN (SELECT value FROM json_each(?3))) DESC, runs.sequence
       LIMIT 1

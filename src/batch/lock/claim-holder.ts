@@ -1,0 +1,86 @@
+/** What a claim file says of its holder. */
+import { readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { ownMark } from '../../host/processes.js'
+import { isObject } from '../../protocol/parse.js'
+
+export interface Holder {
+  readonly pid: number
+  readonly startedAt: string | undefined
+  readonly host: string
+  readonly machine: string
+  readonly since: string
+  readonly heartbeat: string
+}
+
+/** Each text is as long as the one that it overwrites. */
+const TEXT_BYTES = 512
+
+let beats = 0
+
+/** Of this process, at this moment. `now`: wall-clock time in milliseconds. */
+export function claimText(token: string, since: string, now: number): string {
+  const { pid, startedAt } = ownMark()
+  const claim = {
+    token,
+    pid,
+    started_at: startedAt,
+    host: hostname(),
+    machine: machineId(),
+    since,
+    heartbeat: new Date(now).toISOString(),
+    // The wall clock may be set back: the text changes nevertheless.
+    beats: ++beats,
+  }
+  return `${JSON.stringify(claim).padEnd(TEXT_BYTES - 1)}\n`
+}
+
+/** Undefined for an empty or broken file. */
+export function holderOf(text: string): Holder | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isObject(value)) return undefined
+  const { pid, started_at: startedAt, host, machine, since, heartbeat } = value
+  if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid < 1) return undefined
+  if (typeof host !== 'string' || typeof machine !== 'string') return undefined
+  if (typeof since !== 'string' || typeof heartbeat !== 'string') return undefined
+  return {
+    pid,
+    startedAt: typeof startedAt === 'string' ? startedAt : undefined,
+    host,
+    machine,
+    since,
+    heartbeat,
+  }
+}
+
+export const isOnThisMachine = ({ host, machine }: Holder): boolean =>
+  host === hostname() && machine === machineId()
+
+let machineKnown: string | undefined
+
+/** A process id means something only within one boot and one namespace of process ids. Empty where there is no /proc. */
+function machineId(): string {
+  machineKnown ??= [
+    () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
+    () => readlinkSync('/proc/self/ns/pid'),
+  ]
+    .map((read) => {
+      try {
+        return read()
+      } catch {
+        return ''
+      }
+    })
+    .join(' ')
+    .trim()
+  return machineKnown
+}
+
+/** ` (process 12 on host, since …)`, or nothing. */
+export const describeHolder = (holder: Holder | undefined): string =>
+  holder === undefined ? '' : ` (process ${holder.pid} on ${holder.host}, since ${holder.since})`

@@ -1,0 +1,132 @@
+/** The examples at the end of each help page, by the command's name. A test checks that every command has two, and that they parse. */
+
+/** A command line, and what it does where the line alone does not say it. */
+export type Example = readonly [line: string, about?: string]
+
+const RUN_IMAGE: readonly Example[] = [
+  ['rushes run image "a red fox in fresh snow" -o fox.png'],
+  ['rushes run image --local "a red fox"', 'try it: no key, no network, no cost'],
+  ['rushes run image "the fox at night" -i fox.png -n 4 -o "fox-{index}.{ext}"'],
+]
+
+const RUN_VIDEO: readonly Example[] = [
+  ['rushes run video "a paper boat in a puddle" -o boat.mp4'],
+  ['rushes run video "it runs" -i fox.png --duration 10 -d'],
+  ['rushes run video "dusk" --no-wait | rushes wait - -d'],
+]
+
+export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
+  rushes: [
+    ['rushes run image --local "a red fox"', 'try it: no key, no network, no cost'],
+    ['rushes run video "a paper boat in a puddle" -o boat.mp4'],
+    ['rushes run image "a fox" | rushes run video "it runs" -i -'],
+    ['rushes run video "dusk" --no-wait | rushes wait - -d'],
+  ],
+  'rushes run': [...RUN_IMAGE.slice(0, 2), ...RUN_VIDEO.slice(0, 1)],
+  'rushes run image': RUN_IMAGE,
+  'rushes run video': RUN_VIDEO,
+  'rushes run model': [
+    [`rushes run model acme/other-1 --input '{"prompt": "a fox"}' -d`],
+    ['rushes run model acme/other-1 --input @input.json -o result.png'],
+  ],
+  'rushes status': [['rushes status run_1a2b3c'], ['rushes status run_1a2b3c --json']],
+  'rushes wait': [
+    ['rushes wait --last -d', 'the newest run; download its outputs'],
+    ['rushes wait run_1a2b3c --timeout 5m -o fox.mp4'],
+  ],
+  'rushes download': [['rushes download run_1a2b3c'], ['rushes download run_1a2b3c -o out/ --overwrite']],
+  'rushes list': [
+    ['rushes list --status succeeded --kind image'],
+    ['rushes list --limit 0 --json', 'everything, for a script'],
+  ],
+  'rushes show': [
+    ['rushes show run_1a2b3c'],
+    ['rushes show run_1a2b3c --again', 'print the command that repeats it'],
+  ],
+  'rushes forget': [['rushes forget run_1a2b3c'], ['rushes forget ~1a2b', 'an unconfirmed run']],
+  'rushes batch': [
+    ['rushes batch shots.yaml --dry-run', 'show what would be created'],
+    ['rushes batch shots.yaml --max-runs 20'],
+    ['rushes batch shots.yaml --check', 'for CI: fail if an asset is missing'],
+  ],
+  'rushes models': [['rushes models image'], ['rushes models --json', 'as JSON Schema']],
+  'rushes login': [
+    ['rushes login --base-url https://api.example.com'],
+    ['rushes login --profile work < key.txt', 'read the key from a file'],
+  ],
+  'rushes logout': [['rushes logout'], ['rushes logout --profile work']],
+  'rushes config': [
+    ['rushes config set baseUrl https://api.example.com'],
+    ['rushes config set models.image acme/still-1'],
+    ['rushes config list'],
+  ],
+  'rushes config list': [['rushes config list'], ['rushes config list --profile work --json']],
+  'rushes config get': [['rushes config get baseUrl'], ['rushes config get models.video --profile work']],
+  'rushes config set': [
+    ['rushes config set baseUrl https://api.example.com'],
+    ['rushes config set models.image acme/still-1 --profile work'],
+  ],
+  'rushes config unset': [['rushes config unset timeout'], ['rushes config unset baseUrl --profile work']],
+  'rushes config path': [['rushes config path'], ['rushes config path --json']],
+  'rushes doctor': [['rushes doctor'], ['rushes doctor --json', 'one line for each check']],
+  'rushes serve': [
+    ['rushes serve', 'on http://127.0.0.1:7878'],
+    ['rushes serve --port 0 --data ./service --json'],
+    ['rushes serve --fault create:429:RATE_LIMITED:2', 'the next two creates fail'],
+  ],
+  'rushes admin': [
+    ['rushes admin account create studio --balance 500'],
+    ['rushes admin key create --account studio --expires 30d'],
+  ],
+  'rushes admin account': [
+    ['rushes admin account create studio --balance 500'],
+    ['rushes admin account list'],
+  ],
+  'rushes admin account create': [
+    ['rushes admin account create studio'],
+    ['rushes admin account create studio --balance 500'],
+  ],
+  'rushes admin account list': [
+    ['rushes admin account list'],
+    ['rushes admin account list --data ./service --json'],
+  ],
+  'rushes admin account ban': [
+    ['rushes admin account ban studio'],
+    ['rushes admin account ban studio --data ./service'],
+  ],
+  'rushes admin account unban': [
+    ['rushes admin account unban studio'],
+    ['rushes admin account unban studio --data ./service'],
+  ],
+  'rushes admin key': [
+    ['rushes admin key create --account studio --spend-limit 100'],
+    ['rushes admin key disable 3'],
+  ],
+  'rushes admin key create': [
+    ['rushes admin key create --account studio --name ci --expires 30d'],
+    ['rushes admin key create --account studio --allow-ip 10.0.0.0/8 --quota 100'],
+  ],
+  'rushes admin key list': [['rushes admin key list'], ['rushes admin key list --account studio --json']],
+  'rushes admin key disable': [['rushes admin key disable 3'], ['rushes admin key disable ci']],
+  'rushes admin key enable': [['rushes admin key enable 3'], ['rushes admin key enable ci']],
+  'rushes admin key set': [
+    ['rushes admin key set ci --spend-limit 500'],
+    ['rushes admin key set 3 --allow-ip none --expires none', 'remove both limits'],
+  ],
+  'rushes admin credits': [['rushes admin credits add studio 100'], ['rushes admin credits list studio']],
+  'rushes admin credits add': [
+    ['rushes admin credits add studio 100'],
+    ['rushes admin credits add studio -- -5', 'take 5 credits away'],
+  ],
+  'rushes admin credits list': [
+    ['rushes admin credits list studio'],
+    ['rushes admin credits list studio --limit 0 --json'],
+  ],
+  'rushes admin verify': [['rushes admin verify'], ['rushes admin verify --data ./service --json']],
+  'rushes completion': [
+    ['source <(rushes completion bash)', 'in ~/.bashrc'],
+    ['source <(rushes completion zsh)', 'in ~/.zshrc'],
+    ['rushes completion fish > ~/.config/fish/completions/rushes.fish'],
+  ],
+  'rushes help': [['rushes help run image'], ['rushes help exit-codes']],
+}

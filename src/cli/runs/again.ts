@@ -1,0 +1,124 @@
+/** The command that creates a run again, from what the journal holds of it. */
+import type { Journal, JournalRun } from '../../journal/index.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import { parametersOf, valueOfText } from '../../protocol/parameters.js'
+import { isHttpUrl, isObject } from '../../protocol/parse.js'
+import { printable, printableJson } from '../../protocol/text.js'
+import { LOCAL_MODELS } from '../../service/local-models.js'
+import type { Context } from '../context/context.js'
+import { flagOf, negatedFlagOf } from '../flags/model-flags.js'
+import { LOCAL_ADDRESS } from '../settings/table.js'
+import { isOnDisk } from './files-on-disk.js'
+import { quoteWord } from './resume.js'
+import { flagsFor } from './where.js'
+
+export interface Again {
+  /** For a POSIX shell, on one line. */
+  readonly command: string
+  /** What the run used and the command lacks, as sentences. */
+  readonly missing: readonly string[]
+}
+
+type Input = Readonly<Record<string, unknown>>
+
+/** A data: URL, as the journal holds it. */
+interface StoredData {
+  readonly sha256: string
+  readonly bytes: number
+  readonly content_type: string
+}
+
+const isStoredData = (value: unknown): value is StoredData =>
+  isObject(value) &&
+  typeof value.sha256 === 'string' &&
+  typeof value.bytes === 'number' &&
+  typeof value.content_type === 'string'
+
+export async function againOf(ctx: Context, journal: Journal, run: JournalRun): Promise<Again> {
+  const kind = KINDS.find((each) => each === run.kind)
+  const input: Input = isObject(run.input) ? run.input : {}
+  const { image_urls: images, ...others } = input
+  const sources = Array.isArray(images) ? images.map((image) => sourceOf(journal, run, image)) : []
+  const areFlags = kind !== undefined && Array.isArray(images) && !sources.includes(undefined)
+  const { words, rest } = kind === undefined ? { words: [], rest: others } : wordsOf(kind, others)
+  const left = areFlags || images === undefined ? rest : { ...rest, image_urls: images }
+  const model = run.address === LOCAL_ADDRESS && kind !== undefined && run.model === LOCAL_MODELS[kind]
+  const found = areFlags ? sources.flatMap((source) => source?.word ?? []) : []
+  return {
+    command: [
+      'rushes run',
+      ...(kind === undefined ? ['model', quoteWord(run.model)] : [kind]),
+      ...words,
+      ...found.flatMap((word) => ['-i', quoteWord(word)]),
+      ...(kind === undefined || Object.keys(left).length > 0
+        ? ['--input', quoteWord(printableJson(left))]
+        : []),
+      ...(kind === undefined || model ? [] : ['--model', quoteWord(run.model)]),
+      ...(await flagsFor(ctx, run)),
+    ].join(' '),
+    missing: [
+      ...(areFlags ? sources.flatMap((source) => source?.missing ?? []) : []),
+      ...dataIn(left).map(lostImage),
+    ],
+  }
+}
+
+/** Parameters as words of the command line; `rest` is what no flag can say. */
+function wordsOf(kind: Kind, input: Input): { readonly words: readonly string[]; readonly rest: Input } {
+  const words: string[] = []
+  const rest: Record<string, unknown> = {}
+  const schemas = parametersOf(kind)
+  for (const [name, value] of Object.entries(input)) {
+    const schema = schemas[name]
+    const text = String(value)
+    const fits = schema !== undefined && schema.type !== 'array' && valueOfText(schema, text) === value
+    // A control character in a pasted line would be a command of the terminal or the shell.
+    if (!fits || printable(text) !== text || text === '' || text === '-') rest[name] = value
+    else if (schema.type === 'boolean') words.push(value === true ? flagOf(name) : negatedFlagOf(name))
+    else if (name === 'prompt' && !text.startsWith('-')) words.unshift(quoteWord(text))
+    else words.push(flagOf(name), quoteWord(text))
+  }
+  return { words, rest }
+}
+
+interface Source {
+  readonly word?: string
+  readonly missing?: string
+}
+
+/** What `-i` takes for an image of the run. Undefined for what is neither a URL nor an image that was sent. */
+function sourceOf(journal: Journal, { address }: JournalRun, image: unknown): Source | undefined {
+  if (isStoredData(image)) {
+    const path = journal
+      .pathsWithContent(image.sha256)
+      .find((each) => isOnDisk({ path: each, bytes: image.bytes }))
+    return path === undefined ? { missing: lostImage(image) } : { word: path }
+  }
+  if (typeof image !== 'string' || !isHttpUrl(image)) return undefined
+  const earlier = outputOf(journal, address, image)
+  if (earlier !== undefined) return { word: earlier }
+  // The port of the local service ended with its process.
+  return address === LOCAL_ADDRESS && new URL(image).hostname === '127.0.0.1'
+    ? { missing: `Its reference image ${image} is no longer available.` }
+    : { word: image }
+}
+
+/** `run:<id>` where the link is that of an earlier run: it may have expired since. */
+function outputOf(journal: Journal, address: string, image: string): string | undefined {
+  const { pathname } = new URL(image)
+  if (pathname.length < 2) return undefined
+  const run = journal.findByOutput(address, pathname)
+  const at = run?.urls.findIndex((url) => isHttpUrl(url) && new URL(url).pathname === pathname) ?? -1
+  if (run?.id === undefined || at === -1) return undefined
+  return at === 0 ? `run:${run.id}` : `run:${run.id}#${at + 1}`
+}
+
+const lostImage = ({ content_type, bytes, sha256 }: StoredData): string =>
+  `The journal does not keep its reference image (${content_type}, ${bytes} bytes, sha256 ${sha256}).`
+
+/** Every stored data: URL within a value. */
+function dataIn(value: unknown): readonly StoredData[] {
+  if (isStoredData(value)) return [value]
+  if (Array.isArray(value)) return value.flatMap(dataIn)
+  return isObject(value) ? Object.values(value).flatMap(dataIn) : []
+}

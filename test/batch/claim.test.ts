@@ -1,0 +1,239 @@
+/** One batch at a time on a manifest: real processes, and claims of other machines as files. */
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type Claim, claimBatch } from '../../src/batch/lock/claim.js'
+import { claimPathOf } from '../../src/batch/lock/lock.js'
+import { until } from '../support/binary.js'
+import { built } from '../support/built.js'
+import { createManualClock, type ManualClock } from '../support/clock.js'
+import { folderWith } from './folder.js'
+
+let program: string
+beforeAll(async () => {
+  program = await built(new URL('./claimer.ts', import.meta.url))
+})
+
+/** A folder with a lock file, and claims on it with a clock that is moved by hand. */
+function createSite() {
+  const folder = folderWith()
+  const lockPath = join(folder, 'shots.lock.json')
+  const path = claimPathOf(lockPath)
+  const clock = createManualClock()
+  const notes: string[] = []
+  const claim = (by: ManualClock = clock): Promise<Claim> =>
+    claimBatch({
+      lockPath,
+      clock: by,
+      signal: new AbortController().signal,
+      onObserve: (note) => notes.push(note),
+    })
+  return { folder, lockPath, path, clock, notes, claim }
+}
+
+/** A process that claims and stays. */
+async function startClaimer(lockPath: string) {
+  const child = spawn(process.execPath, [program, lockPath])
+  const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()))
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let said = ''
+  child.stdout.on('data', (bytes) => {
+    said += String(bytes)
+  })
+  const says = (word: string) => until(`${word} of the claimer`, () => said.split('\n').includes(word))
+  return {
+    pid: child.pid ?? 0,
+    says,
+    answer: () =>
+      until('an answer of the claimer', () => said.split('\n').find((word) => /^(claimed|held)$/.test(word))),
+    signal: (signal: NodeJS.Signals) => child.kill(signal),
+    kill() {
+      child.kill('SIGKILL')
+      return ended
+    },
+  }
+}
+
+const heldBy = (who: RegExp) =>
+  expect.objectContaining({
+    code: 'usage',
+    message: expect.stringMatching(who),
+    hint: expect.stringMatching(
+      /^Wait until it ends, or stop it\. Its claim is the file .*\.shots\.lock\.json\.claim\.$/,
+    ),
+  })
+
+describe('the claim of this machine', () => {
+  it('is for one batch at a time, and leaves nothing behind', async () => {
+    const { folder, claim, clock, path } = createSite()
+    const first = await claim()
+    await expect(claim()).rejects.toThrow(
+      heldBy(new RegExp(`process ${process.pid} on ${hostname()}, since 2026-01-01T00:00:00.000Z`)),
+    )
+    const other = await claimBatch({
+      lockPath: join(folder, 'other.lock.json'),
+      clock,
+      signal: new AbortController().signal,
+      onObserve() {},
+    })
+    await first.check()
+    await first.release()
+    expect(existsSync(path)).toBe(false)
+    await (await claim()).release()
+    await other.release()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('is the same one through a link to its folder', async () => {
+    const { folder, claim, clock } = createSite()
+    const link = `${folderWith()}/link`
+    symlinkSync(folder, link)
+    const first = await claim()
+    const lockPath = join(link, 'shots.lock.json')
+    const second = claimBatch({ lockPath, clock, signal: new AbortController().signal, onObserve() {} })
+    await expect(second).rejects.toThrow(heldBy(/Another batch is working on this manifest/))
+    await first.release()
+  })
+
+  it('is free at once when its process was killed, and one of several that come then has it', async () => {
+    const { folder, lockPath, path } = createSite()
+    const first = await startClaimer(lockPath)
+    expect(await first.answer()).toBe('claimed')
+    const second = await startClaimer(lockPath)
+    expect(await second.answer()).toBe('held')
+    await first.kill()
+    expect(existsSync(path)).toBe(true)
+    const rush = await Promise.all(Array.from({ length: 5 }, () => startClaimer(lockPath)))
+    const answers = await Promise.all(rush.map(({ answer }) => answer()))
+    expect(answers.filter((word) => word === 'claimed')).toHaveLength(1)
+    expect(readdirSync(folder)).toEqual(['.shots.lock.json.claim'])
+  })
+
+  it('is replaced when its process is suspended, which finds that and leaves the other one alone', async () => {
+    const { lockPath, path, claim, clock } = createSite()
+    const suspended = await startClaimer(lockPath)
+    expect(await suspended.answer()).toBe('claimed')
+    suspended.signal('SIGSTOP')
+    const mine = await clock.runUntil(claim())
+    const text = readFileSync(path, 'utf8')
+    suspended.signal('SIGCONT')
+    await suspended.says('lost')
+    expect(readFileSync(path, 'utf8')).toBe(text)
+    await mine.check()
+    await mine.release()
+  })
+})
+
+describe('the claim of another machine', () => {
+  const foreign = (beats: number, more: object = {}) =>
+    JSON.stringify({
+      token: 'other',
+      pid: process.pid,
+      host: 'render-7',
+      machine: 'another boot',
+      since: '2020-01-01T00:00:00.000Z',
+      heartbeat: '2020-01-01T00:00:00.000Z',
+      beats,
+      ...more,
+    })
+
+  it('holds while it changes, whatever its clock says', async () => {
+    const { path, claim, clock, notes } = createSite()
+    writeFileSync(path, foreign(1))
+    const second = claim()
+    second.catch(() => {})
+    await clock.advance(5_000)
+    writeFileSync(path, foreign(2))
+    await expect(clock.runUntil(second)).rejects.toThrow(heldBy(/process \d+ on render-7, since 2020/))
+    expect(notes).toEqual([
+      `Found the claim of another batch (process ${process.pid} on render-7, since 2020-01-01T00:00:00.000Z). Checking for up to 10 s whether it is still working.`,
+    ])
+  })
+
+  it.each([
+    ['of a machine that has gone', foreign(1)],
+    ['of the same name, in a container of its own', foreign(1, { host: hostname(), pid: 999_999_999 })],
+    ['that is empty', ''],
+    ['that is no claim', '{"pid":"x"}'],
+  ])('%s is replaced after ten seconds', async (_, text) => {
+    const { path, claim, clock } = createSite()
+    writeFileSync(path, text)
+    const beganAtMs = clock.monotonic()
+    const mine = await clock.runUntil(claim())
+    expect(clock.monotonic() - beganAtMs).toBeGreaterThanOrEqual(10_000)
+    expect(clock.monotonic() - beganAtMs).toBeLessThan(12_000)
+    expect(readFileSync(path, 'utf8')).toContain(`"pid":${process.pid}`)
+    await mine.check()
+    await mine.release()
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it('that ends while it is observed leaves the way free', async () => {
+    const { path, claim, clock } = createSite()
+    writeFileSync(path, foreign(1))
+    const second = claim()
+    await clock.advance(1_000)
+    rmSync(path)
+    await (await clock.runUntil(second)).release()
+  })
+})
+
+describe('a claim that is held', () => {
+  it('has a heartbeat every two seconds, also when the wall clock is set back', async () => {
+    const { path, claim, clock } = createSite()
+    const mine = await claim()
+    const texts = [readFileSync(path, 'utf8')]
+    for (let beat = 0; beat < 3; beat++) {
+      clock.jump(-2_000)
+      await clock.advance(2_000)
+      texts.push(readFileSync(path, 'utf8'))
+    }
+    expect(new Set(texts).size).toBe(4)
+    expect(new Set(texts.map(({ length }) => length)).size).toBe(1)
+    await mine.release()
+  })
+
+  it.each([
+    [
+      'removed',
+      undefined,
+      /\.claim was removed while this batch was running: another batch may have taken over\. This batch stopped creating runs\./,
+    ],
+    ['replaced', '{"token":"x"}', /^Another batch took over this manifest while this one was suspended\./],
+  ])('and is %s is lost: the next check says so, and what is there stays', async (_, text, says) => {
+    const { path, claim, clock } = createSite()
+    const mine = await claim()
+    if (text === undefined) rmSync(path)
+    else writeFileSync(path, text)
+    await expect(mine.check()).rejects.toThrow(
+      expect.objectContaining({ code: 'download_failed', message: expect.stringMatching(says) }),
+    )
+    expect(mine.lost.aborted).toBe(true)
+    await clock.advance(10_000)
+    await mine.release()
+    expect(existsSync(path)).toBe(text !== undefined)
+  })
+
+  it('and is lost is noticed by the heartbeat', async () => {
+    const { path, claim, clock } = createSite()
+    const mine = await claim()
+    rmSync(path)
+    await clock.advance(2_000)
+    expect(mine.lost.aborted).toBe(true)
+    await mine.release()
+  })
+
+  it('cannot be had where the folder cannot be written', async () => {
+    const lockPath = join(folderWith({ file: '' }), 'file', 'shots.lock.json')
+    await expect(
+      claimBatch({
+        lockPath,
+        clock: createManualClock(),
+        signal: new AbortController().signal,
+        onObserve() {},
+      }),
+    ).rejects.toThrow(expect.objectContaining({ code: 'ENOTDIR' }))
+  })
+})

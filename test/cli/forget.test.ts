@@ -1,0 +1,156 @@
+/** `rushes forget`: which rows it removes, and when it asks first. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createInterrupts } from '../../src/cli/process/interrupts.js'
+import { createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { addRow, finishedState, rowsOf } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const TERMINAL = { stdin: true, stderr: true }
+const namesIn = (home: string) => rowsOf(home).map(({ id, key }) => id ?? key)
+
+async function withUnconfirmed() {
+  const home = temporaryFolder()
+  await runCli(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch, home, env: SET })
+  return { home, key: rowsOf(home)[0]?.key ?? '' }
+}
+
+/** A row of each kind: finished and unfinished, local and not. */
+function withRows() {
+  const home = temporaryFolder()
+  const finish = (address: string, id: string) =>
+    addRow(home, { id, address }, (journal) =>
+      journal.recordStatus(address, { state: finishedState(id, ['https://cdn.example.com/1.png']) }),
+    )
+  finish('https://a.example', 'done_a')
+  addRow(home, { id: 'going_a', address: 'https://a.example' })
+  finish('local', 'done_local')
+  addRow(home, { id: 'going_local', address: 'local' })
+  return home
+}
+
+describe('a row that may cost money', () => {
+  it.each([(key: string) => key, (key: string) => key.slice(1)])('is removed with --yes', async (written) => {
+    const { home, key } = await withUnconfirmed()
+    const { code, stdout, stderr } = await runCli(['forget', written(key), '--yes'], { home })
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: `Removed ${key} from the journal.\n`,
+    })
+    expect(rowsOf(home)).toEqual([])
+  })
+
+  it.each([
+    ['unconfirmed', async () => withUnconfirmed()],
+    ['not finished', async () => ({ home: withRows(), key: 'going_a' })],
+  ])('is exit 2 in a pipe when it is %s, and stays', async (what, open) => {
+    const { home, key } = await open()
+    const { code, stderr } = await runCli(['forget', key], { home })
+    expect(code).toBe(2)
+    expect(stderr).toContain(`error: ${key} is ${what} (http`)
+    expect(stderr).toContain('add --yes')
+    expect(namesIn(home)).toContain(key)
+  })
+
+  it.each([
+    ['y\n', 0, false],
+    ['YES\n', 0, false],
+    ['n\n', 2, true],
+    ['\n', 2, true],
+    ['', 2, true],
+  ])('is asked for on a terminal: %j', async (stdin, exit, stays) => {
+    const { home, key } = await withUnconfirmed()
+    const { code, stdout, stderr } = await runCli(['forget', key], { home, stdin, tty: TERMINAL })
+    expect({ code, stdout, stays: rowsOf(home).length > 0 }).toEqual({ code: exit, stdout: '', stays })
+    expect(stderr).toContain(`${key} is unconfirmed`)
+    expect(stderr).toContain('Remove it? [y/N] ')
+  })
+
+  it('is not asked for under --json', async () => {
+    const { home, key } = await withUnconfirmed()
+    const ran = await runCli(['forget', key, '--json'], { home, stdin: 'y\n', tty: TERMINAL })
+    expect(ran.code).toBe(2)
+    expect(rowsOf(home)).toHaveLength(1)
+  })
+
+  it('stays when Ctrl-C answers', async () => {
+    const { home, key } = await withUnconfirmed()
+    const interrupts = createInterrupts()
+    interrupts.interrupt('SIGINT')
+    expect((await runCli(['forget', key], { home, interrupts, tty: TERMINAL })).code).toBe(130)
+    expect(rowsOf(home)).toHaveLength(1)
+  })
+
+  it('is removed without a question once the service says that it does not have it', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', 'a fox', '--no-wait'])
+    const id = rowsOf(service.home)[0]?.id ?? ''
+    expect((await service.run(['forget', id])).code).toBe(2)
+    const { fetch } = scripted({ status: 404, body: { error: { code: 'run_not_found', message: 'no' } } })
+    await service.run(['status', id], { fetch })
+    expect((await service.run(['forget', id])).code).toBe(0)
+    expect(rowsOf(service.home)).toEqual([])
+  })
+})
+
+describe('the rows that are removed', () => {
+  it.each<[readonly string[], readonly string[]]>([
+    [['done_a'], ['going_local', 'done_local', 'going_a']],
+    [['--finished'], ['going_local', 'going_a']],
+    [['--local'], ['going_a', 'done_a']],
+    [
+      ['--local', '--finished'],
+      ['going_local', 'going_a', 'done_a'],
+    ],
+    [
+      ['--local', 'going_local'],
+      ['done_local', 'going_a', 'done_a'],
+    ],
+    [
+      ['--base-url', 'https://a.example', '--finished'],
+      ['going_local', 'done_local', 'going_a'],
+    ],
+    [
+      ['--older-than', '30d', '--yes'],
+      ['going_local', 'done_local', 'going_a', 'done_a'],
+    ],
+    [['--older-than', '12h', '--yes'], []],
+  ])('%j leaves %j', async (words, left) => {
+    const home = withRows()
+    expect((await runCli(['forget', ...words], { home })).code).toBe(0)
+    expect(namesIn(home)).toEqual(left)
+  })
+
+  it('tries every name, and says it as JSON', async () => {
+    const home = withRows()
+    const ran = await runCli(['forget', '~0000000', 'done_a', 'done_local', '--json'], { home })
+    expect(ran).toMatchObject({
+      code: 2,
+      stdout: '{"forgotten":"done_a"}\n{"forgotten":"done_local"}\n',
+    })
+    expect(ran.stderr).toContain('~0000000 is not in the journal.')
+  })
+
+  it.each([[[]], [['done_a', '--finished']], [['--older-than', '30']]])(
+    '%j is exit 2, and nothing is removed',
+    async (words) => {
+      const home = withRows()
+      expect((await runCli(['forget', ...words, '--yes'], { home })).code).toBe(2)
+      expect(rowsOf(home)).toHaveLength(4)
+    },
+  )
+
+  it('leave the files of their results', async () => {
+    const home = withRows()
+    const path = join(home, 'fox.png')
+    writeFileSync(path, 'fox')
+    const file = { path, bytes: 3, sha256: '', url: '', content_type: 'image/png' }
+    addRow(home, { id: 'with_file', address: 'local' }, (journal) =>
+      journal.recordFiles('local', 'with_file', [file]),
+    )
+    expect((await runCli(['forget', 'with_file'], { home })).code).toBe(0)
+    expect(existsSync(path)).toBe(true)
+  })
+})

@@ -1,0 +1,50 @@
+/** The clock of the machine, in real milliseconds. */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/host/clock.js'
+
+const ALARM_MS = 20
+
+/** Stops the whole process, event loop included, as a suspension does. */
+const blockPast = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms * 3)
+
+async function socketPair(): Promise<readonly [Socket, Socket]> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const near = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [[far]] = await Promise.all([once(server, 'connection'), once(near, 'connect')])
+  onTestFinished(() => {
+    near.destroy()
+    far.destroy()
+    server.close()
+  })
+  return [near, far]
+}
+
+it('an alarm that is due lets the sockets be read first, and can still be disarmed', async () => {
+  const [near, far] = await socketPair()
+  const events: string[] = []
+  const disarm = systemClock.alarm(ALARM_MS, () => events.push('alarm'))
+  const other = new Promise<void>((resolve) => {
+    systemClock.alarm(ALARM_MS, () => {
+      events.push('other alarm')
+      resolve()
+    })
+  })
+  near.on('data', () => {
+    events.push('read')
+    disarm()
+  })
+  far.write('the answer')
+  blockPast(ALARM_MS)
+  await other
+  expect(events).toEqual(['read', 'other alarm'])
+})
+
+it('an alarm that was disarmed in time never rings', async () => {
+  let rings = 0
+  systemClock.alarm(ALARM_MS, () => rings++)()
+  await new Promise<void>((resolve) => void systemClock.alarm(ALARM_MS * 2, resolve))
+  expect(rings).toBe(0)
+})

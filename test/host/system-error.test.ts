@@ -1,0 +1,70 @@
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { describeError, describeReason } from '../../src/host/system-error.js'
+
+const thrownBy = (work: () => unknown): unknown => {
+  try {
+    work()
+  } catch (error) {
+    return error
+  }
+  return expect.unreachable('nothing was thrown')
+}
+
+const withCode = (code: string) => Object.assign(new Error(`${code}: what Node says, open 'a'`), { code })
+
+describe('an error of the system', () => {
+  it('is described with the path that it is about, or with the name that the user gave', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rushes-errors-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const file = join(folder, 'file')
+    writeFileSync(file, '')
+    const missing = join(folder, 'nofile.png')
+    const noFile = thrownBy(() => readFileSync(missing))
+    expect(describeError(noFile)).toBe(`${missing}: no such file`)
+    expect(describeError(noFile, 'nofile.png')).toBe('nofile.png: no such file')
+    expect(describeReason(noFile)).toBe('no such file')
+    // Node does not say which.
+    const directory = thrownBy(() => readFileSync(folder))
+    expect([describeError(directory), describeError(directory, folder)]).toEqual([
+      'is a directory',
+      `${folder} is a directory`,
+    ])
+    expect(describeError(thrownBy(() => openSync(file, 'wx')))).toBe(`${file}: the file exists`)
+    expect(describeReason(thrownBy(() => openSync(join(file, 'x'), 'r')))).toBe(
+      'a part of the path is a file, not a directory',
+    )
+    expect(describeReason(thrownBy(() => openSync(join(folder, 'x'.repeat(300)), 'w')))).toBe(
+      'the name is too long',
+    )
+    expect(describeReason(thrownBy(() => mkdirSync(join(folder, 'a', 'b'))))).toBe(
+      'the directory cannot be created',
+    )
+  })
+
+  it.each([
+    ['EACCES', 'permission denied'],
+    ['EPERM', 'operation not permitted'],
+    ['ENOSPC', 'no space left on the disk'],
+    ['EROFS', 'read-only file system'],
+    ['EMFILE', 'too many open files'],
+    ['SQLITE_FULL', 'no space left on the disk'],
+    ['SQLITE_IOERR_WRITE', 'disk I/O error'],
+    ['SQLITE_READONLY_DBMOVED', 'read-only file or directory'],
+    ['SQLITE_BUSY', 'locked by another process'],
+  ])('%s: %s', (code, words) => {
+    expect(describeReason(withCode(code))).toBe(words)
+    expect(describeError(withCode(code), 'a')).toBe(`a: ${words}`)
+  })
+
+  it('with an unknown code, and any other error, keeps its own words', () => {
+    expect(describeReason(withCode('EWHAT'))).toBe("EWHAT: what Node says, open 'a'")
+    expect(describeReason(new Error('no such table: runs'))).toBe('no such table: runs')
+    expect(describeError(new Error('no such table: runs'), 'journal.db')).toBe(
+      'journal.db: no such table: runs',
+    )
+    expect(describeReason('text')).toBe('text')
+  })
+})

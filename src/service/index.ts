@@ -53,6 +53,9 @@ export const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
 /** The memory for bodies in flight, in bodies of the largest size. */
 const BODIES_IN_FLIGHT = 4
 
+/** A write to the database that takes longer means that it is locked. */
+const READY_LIMIT_MS = 1_000
+
 /** What output URLs begin with while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
 
@@ -202,8 +205,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
         })
 
   async function isReady(): Promise<boolean> {
-    await store.listWorkers()
-    return closing === undefined
+    return closing === undefined && (await settlesWithin(READY_LIMIT_MS, lease.renew(), clock))
   }
 
   async function closeHttp(): Promise<void> {

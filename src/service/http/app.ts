@@ -62,7 +62,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   logRequests(app, logging)
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error)
-    if (refusal.code === 'internal_error') onError(error)
+    if (refusal !== error && refusal.status >= 500) onError(error)
     // A caller without a key, or whose body is refused, does not keep a connection that others could use.
     if (refusal.status === 401 || !request.raw.complete) closeAfter(reply, clock)
     if (refusal.code === 'overloaded') reply.header('retry-after', OVERLOADED_RETRY_S)

@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { errorCode } from '../../host/system-error.js'
 import { RUNS_PATH } from '../../protocol/routes.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
@@ -24,6 +25,8 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
 /** The refusal to send for what was thrown. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
+  // Locked, full or damaged: the request had no effect, and may succeed later.
+  if (errorCode(error)?.startsWith('SQLITE_') === true) return new Refusal('not_ready')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')
   if (status === 412) return new Refusal('precondition_failed')

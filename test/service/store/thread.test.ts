@@ -1,4 +1,4 @@
-import { copyFileSync } from 'node:fs'
+import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
@@ -88,4 +88,22 @@ test('a file of a later version is refused, before there is a thread', async () 
   const path = newPath()
   openDatabase({ path, migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x)'] }).close()
   await expect(openStoreThread(path)).rejects.toMatchObject({ code: 'usage' })
+})
+
+test('nothing is accepted into a file that was removed or replaced', async () => {
+  const { path, store, newRun } = await openWithKey(100)
+  await store.addRun(newRun('kept'))
+  renameSync(path, `${path}.away`)
+  await expect(store.addRun(newRun('lost'))).rejects.toMatchObject({ status: 503, code: 'not_ready' })
+  writeFileSync(path, 'another file')
+  await expect(store.addRun(newRun('lost'))).rejects.toMatchObject({ status: 503 })
+})
+
+test('an empty file is refused: it was a service’s database', async () => {
+  const path = newPath()
+  writeFileSync(path, '')
+  await expect(openStoreThread(path)).rejects.toMatchObject({
+    code: 'usage',
+    message: expect.stringMatching(/is empty/),
+  })
 })

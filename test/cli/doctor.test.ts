@@ -179,7 +179,7 @@ describe('the models', () => {
       status: 'warning',
       message: 'not set',
       advice:
-        'Set RUSHES_IMAGE_MODEL or run `rushes config set models.image <provider/name>`; or add --model to each `rushes run image`.\nThe local service (`rushes serve`, --local) has rushes/preview-image.',
+        'Set RUSHES_IMAGE_MODEL or run `rushes config set models.image <provider/name>`; or add --model to each `rushes run image`. The local service (`rushes serve`, --local) has rushes/preview-image.',
     })
     expect(lines.find(({ check }) => check === 'video model')).toMatchObject({
       message: 'rushes/preview-video',
@@ -266,7 +266,7 @@ describe('the proxy', () => {
       code: 2,
       statuses: {
         ...WELL,
-        proxy: 'trouble',
+        proxy: 'failed',
         ...{ dns: 'skipped', connection: 'skipped', clock: 'skipped', key: 'skipped' },
       },
     })

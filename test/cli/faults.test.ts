@@ -202,7 +202,7 @@ describe('a wait', () => {
     const { code, stderr, tookMs } = await tried([fault])
     expect(code).toBe(exit)
     expect(stderr).toContain(words)
-    expect(stderr).toMatch(/Pick it up with: rushes wait .*run_\w+/)
+    expect(stderr).toMatch(/Resume with: rushes wait .*run_\w+/)
     expect(tookMs).toBeGreaterThanOrEqual(120_000)
   })
 
@@ -219,7 +219,7 @@ describe('a wait', () => {
   it('run:fail: 10 with the reason, and nothing is downloaded', async () => {
     const ran = await tried(['run:fail:out of paint:1'])
     expect(ran.code).toBe(10)
-    expect(ran.stderr).toContain('The run ended as failed: out of paint')
+    expect(ran.stderr).toContain('The run failed: out of paint')
     expect(ran.stderr).toMatch(runId)
     expect(existsSync(join(ran.folder, 'fox.png'))).toBe(false)
   })

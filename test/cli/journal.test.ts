@@ -47,6 +47,7 @@ describe('a run that goes well', () => {
 
   it('keeps each of several, oldest last, under its profile', async () => {
     const service = await createCliService()
+    await service.run(['config', 'set', 'timeout', '1h', '--profile', 'studio'])
     const { stdout } = await service.run([...RUN, '-n', '3', '--no-wait', '--profile', 'studio'])
     const rows = rowsOf(service.home)
     expect(rows.map(({ id }) => id)).toEqual(stdout.trim().split('\n').reverse())

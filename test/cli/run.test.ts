@@ -237,7 +237,7 @@ describe('what is wrong is said before anything is sent', () => {
     ['an empty prompt', ['  '], /prompt is empty/],
     ['two prompts', ['fox', '--prompt', 'dog'], /More than one prompt was given: the arguments and --prompt/],
     ['two users of standard input', ['-', '-i', '-'], /both read standard input/],
-    ['nothing on standard input', ['-'], /gave nothing/],
+    ['nothing on standard input', ['-'], /Standard input is empty/],
     ['a reference that is no image', ['fox', '-i', 'package.json'], /not a PNG, JPEG, WebP, GIF or AVIF/],
     ['a reference that is not there', ['fox', '-i', 'no-such.png'], /no-such\.png: no such file/],
     ['a reference that is a folder', ['fox', '-i', 'test'], /test is a directory/],

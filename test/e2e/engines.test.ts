@@ -81,7 +81,13 @@ describe.concurrent('the end of the service', () => {
       await until('the engine is gone', () => processesOf(home, ENGINE).length === 0)
 
       const next = await serve(home, ['--engine', 'image=echo done > "$RUSHES_OUTPUT_DIR/x"'])
-      const waited = await rushes(next.with({ RUSHES_API_KEY: place.apiKey }), ['wait', stdout.trim(), '-d'])
+      const waited = await rushes(next.with({ RUSHES_API_KEY: place.apiKey }), [
+        'wait',
+        '--base-url',
+        next.url,
+        stdout.trim(),
+        '-d',
+      ])
       expect(waited.code).toBe(0)
     },
   )

@@ -84,7 +84,12 @@ describe.concurrent('serve', () => {
     expect((await first.process.ended).signal).toBe('SIGKILL')
     const second = await serve(home)
     expect(JSON.parse(second.process.said.stdout)).not.toHaveProperty('api_key')
-    const waited = await rushes(second.with({ RUSHES_API_KEY: first.apiKey }), ['wait', ...ids])
+    const waited = await rushes(second.with({ RUSHES_API_KEY: first.apiKey }), [
+      'wait',
+      '--base-url',
+      second.url,
+      ...ids,
+    ])
     expect(waited.code).toBe(0)
     const urls = waited.stdout.trim().split('\n')
     expect(new Set(urls).size).toBe(4)

@@ -9,7 +9,7 @@ const PRELOAD = fileURLToPath(new URL('./loaded-modules.mjs', import.meta.url))
 
 /** Each bundled package, and the service, by words that only its own code has. */
 const BUNDLED: Readonly<Record<string, string>> = {
-  undici: 'UND_ERR_CONNECT_TIMEOUT',
+  undici: 'UND_ERR_BPL_MISSING_UPSTREAM',
   ora: 'cli-spinners',
   conf: 'Config schema violation',
   'the service': 'function createService(',

@@ -162,7 +162,7 @@ test('a data folder that cannot be used is the user’s to mend, and left as it 
   await expect(createTestService({ dataFolder })).rejects.toEqual(refused)
   expect(readFileSync(join(dataFolder, 'service.db'), 'utf8')).toBe(nonsense)
   await expect(createTestService({ dataFolder: join(dataFolder, 'service.db') })).rejects.toThrow(
-    /EEXIST|ENOTDIR/,
+    /the file exists|is not a directory/,
   )
 })
 

@@ -15,21 +15,14 @@ import type { Globals } from '../flags/globals.js'
 import type { Interrupts } from '../process/interrupts.js'
 import type { Io } from '../process/io.js'
 import type { Recorder } from '../runs/record.js'
-import { addressHint } from '../settings/address-hint.js'
 import { type ConfigFile, createConfigFile } from '../settings/config-file.js'
 import { foldersOf } from '../settings/folders.js'
-import { checkProfile, type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
+import { type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
 import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js'
-import {
-  CONFIG_KEYS,
-  findSetting,
-  isOn,
-  KEY_VARIABLES,
-  LOCAL_ADDRESS,
-  type SettingName,
-  variable,
-} from '../settings/table.js'
+import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
+import { createCommandSettings } from './command-settings.js'
+import { once } from './once.js'
 
 /** Parts that a test replaces. */
 export interface Parts {
@@ -136,10 +129,16 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
   if (globals.local && globals.baseUrl !== undefined)
     throw usageError('--local and --base-url cannot be combined.', 'Leave one of them out.')
 
-  const profile = once(async () => {
-    if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
-    return config.read(profileName)
+  const settings = createCommandSettings({
+    globals,
+    env,
+    out,
+    config,
+    profileName,
+    createsProfile,
+    reportsAddress,
   })
+  const { profile, setting, findBaseUrl, baseUrl, isLocalBySetting } = settings
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
@@ -149,25 +148,6 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     ])
     skipWasmOptimization()
     return createNetwork({ env, clock }).fetch
-  }
-
-  const setting: Context['setting'] = async (name, flag) =>
-    findSetting(name, { flag, env, file: settingsOf(await profile(), CONFIG_KEYS) })?.value
-
-  const findBaseUrl = once(async (): Promise<string | undefined> => {
-    const { parseBaseUrl } = await import('../../client/address.js')
-    const text = await setting('baseUrl', globals.baseUrl)
-    if (text === undefined) return undefined
-    const address = parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
-    const hint = addressHint(address)
-    if (hint !== undefined && !reportsAddress) out.warn(hint)
-    return address
-  })
-
-  async function baseUrl(): Promise<string> {
-    const found = await findBaseUrl()
-    if (found === undefined) throw missingError([NO_BASE_URL])
-    return found
   }
 
   const state = { folder: stateFolder, clock, warn: out.warn }
@@ -232,7 +212,8 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
 
   async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
     const address = await findBaseUrl()
-    if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await lacksAnyKey())])
+    if (address === undefined)
+      throw missingError([NO_BASE_URL, ...missing, ...(await settings.lacksAnyKey())])
     const { findKey } = await import('../settings/key.js')
     const apiKey = await findKey({
       env,
@@ -245,15 +226,6 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     if (apiKey === undefined) throw missingError([...missing, noKey(address)])
     if (missing.length > 0) throw missingError(missing)
     return { client: await clientFor(address, apiKey), fetch: await fetch() }
-  }
-
-  /** Without an address the key cannot be chosen; this says whether there is any. */
-  async function lacksAnyKey(): Promise<readonly Missing[]> {
-    const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
-    const raw = await profile()
-    const kept =
-      storedKeyOf(raw) !== undefined || settingsOf(raw, ['apiKeyCommand']).apiKeyCommand !== undefined
-    return given || kept ? [] : [noKey()]
   }
 
   async function connectLocal({ missing = [], render = false }: ConnectOptions): Promise<Connection> {
@@ -292,13 +264,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     clientFor,
     connect: (connectOptions = {}) =>
       globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),
-    async isLocalBySetting() {
-      if (globals.local || globals.baseUrl !== undefined) return false
-      const found = findSetting('local', { env, file: settingsOf(await profile(), CONFIG_KEYS) })
-      // The environment overrides the config file, also where it has an address.
-      const isOverridden = found?.from !== 'RUSHES_LOCAL' && variable(env, 'RUSHES_BASE_URL') !== undefined
-      return found !== undefined && isOn(found.value) && !isOverridden
-    },
+    isLocalBySetting,
     withLocal: once(() => {
       const { baseUrl: _, ...others } = globals
       return createContext({ ...options, globals: { ...others, local: true } }, { closers, journal })
@@ -324,12 +290,4 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     },
   }
   return ctx
-}
-
-function once<Result>(make: () => Result): () => Result {
-  let made: Result | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }

@@ -1,0 +1,85 @@
+/** The settings of one command: each is looked up when it is needed, so that `--help` reads no file. */
+import type { Globals } from '../flags/globals.js'
+import type { Env } from '../process/io.js'
+import { addressHint } from '../settings/address-hint.js'
+import type { ConfigFile } from '../settings/config-file.js'
+import { checkProfile, type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
+import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js'
+import {
+  CONFIG_KEYS,
+  findSetting,
+  isOn,
+  KEY_VARIABLES,
+  type SettingName,
+  variable,
+} from '../settings/table.js'
+import type { Output } from '../terminal/output.js'
+import { once } from './once.js'
+
+export interface CommandSettings {
+  profile(): Promise<RawProfile>
+  setting(name: SettingName, flag?: string): Promise<string | undefined>
+  /** The service's address; undefined where none is set. Throws `usage` or `insecure_url`. */
+  findBaseUrl(): Promise<string | undefined>
+  /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
+  baseUrl(): Promise<string>
+  isLocalBySetting(): Promise<boolean>
+  /** Without an address the key cannot be chosen; this says whether there is any. */
+  lacksAnyKey(): Promise<readonly Missing[]>
+}
+
+export interface CommandSettingsOptions {
+  readonly globals: Globals
+  readonly env: Env
+  readonly out: Pick<Output, 'warn'>
+  readonly config: Pick<ConfigFile, 'read' | 'profiles'>
+  readonly profileName: string
+  readonly createsProfile: boolean
+  readonly reportsAddress: boolean
+}
+
+export function createCommandSettings(options: CommandSettingsOptions): CommandSettings {
+  const { globals, env, out, config, profileName, createsProfile, reportsAddress } = options
+  const profile = once(async () => {
+    if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
+    return config.read(profileName)
+  })
+  const setting: CommandSettings['setting'] = async (name, flag) =>
+    findSetting(name, { flag, env, file: settingsOf(await profile(), CONFIG_KEYS) })?.value
+
+  const findBaseUrl = once(async (): Promise<string | undefined> => {
+    const { parseBaseUrl } = await import('../../client/address.js')
+    const text = await setting('baseUrl', globals.baseUrl)
+    if (text === undefined) return undefined
+    const address = parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
+    const hint = addressHint(address)
+    if (hint !== undefined && !reportsAddress) out.warn(hint)
+    return address
+  })
+
+  async function baseUrl(): Promise<string> {
+    const found = await findBaseUrl()
+    if (found === undefined) throw missingError([NO_BASE_URL])
+    return found
+  }
+
+  async function isLocalBySetting(): Promise<boolean> {
+    if (globals.local || globals.baseUrl !== undefined) return false
+    // A file that cannot be read is reported where a setting is needed; `doctor` continues without it.
+    const kept = await profile().catch(() => ({}))
+    const found = findSetting('local', { env, file: settingsOf(kept, CONFIG_KEYS) })
+    // The environment overrides the config file, also where it has an address.
+    const isOverridden = found?.from !== 'RUSHES_LOCAL' && variable(env, 'RUSHES_BASE_URL') !== undefined
+    return found !== undefined && isOn(found.value) && !isOverridden
+  }
+
+  async function lacksAnyKey(): Promise<readonly Missing[]> {
+    const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
+    const raw = await profile()
+    const kept =
+      storedKeyOf(raw) !== undefined || settingsOf(raw, ['apiKeyCommand']).apiKeyCommand !== undefined
+    return given || kept ? [] : [noKey()]
+  }
+
+  return { profile, setting, findBaseUrl, baseUrl, isLocalBySetting, lacksAnyKey }
+}

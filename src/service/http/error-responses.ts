@@ -22,11 +22,13 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
     .type('application/json; charset=utf-8')
     .send(errorBody(refusal))
 
+/** Locked, full, damaged: the request had no effect, and may succeed later. */
+const DATABASE_UNUSABLE = /^SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|LOCKED|NOTADB|READONLY)/
+
 /** The refusal to send for what was thrown. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  // Locked, full or damaged: the request had no effect, and may succeed later.
-  if (errorCode(error)?.startsWith('SQLITE_') === true) return new Refusal('not_ready')
+  if (DATABASE_UNUSABLE.test(errorCode(error) ?? '')) return new Refusal('not_ready')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')
   if (status === 412) return new Refusal('precondition_failed')

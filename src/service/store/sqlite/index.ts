@@ -4,12 +4,12 @@ import { statSync } from 'node:fs'
 import { usageError } from '../../../errors.js'
 import {
   type DatabaseOptions,
-  isEmpty,
   NewerFormat,
   type OpenDatabase,
   openDatabase,
   type Value,
 } from '../../../host/database.js'
+import { isEmpty } from '../../../host/database-file.js'
 import { Refusal } from '../../rules/refusal.js'
 import type { ClaimedRun, CrashLimit, Store } from '../contract.js'
 import { createAccountStore } from './account-queries.js'

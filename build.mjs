@@ -31,7 +31,13 @@ const bundledPackages = new Set()
 const target = join(root, `dist.${process.pid}`)
 fs.mkdirSync(target)
 try {
-  await bundle({ rushes: 'src/cli/process/start.ts', renderer: 'src/preview/renderer.ts' }, 'cjs')
+  const programs = {
+    rushes: 'src/cli/process/start.ts',
+    renderer: 'src/preview/renderer.ts',
+    intake: 'src/service/intake/thread.ts',
+    store: 'src/service/store/thread/thread.ts',
+  }
+  await bundle(programs, 'cjs')
   await bundle({ index: 'src/index.ts' }, 'esm')
   copyParts(join(target, 'parts'))
   fs.writeFileSync(join(target, 'third-party-licenses.txt'), licenses())

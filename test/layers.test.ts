@@ -224,7 +224,7 @@ describe('one place each', () => {
     ['ora', ['src/cli/terminal/progress.ts']],
     ['chalk', ['src/cli/terminal/style.ts']],
     ['conf', ['src/cli/settings/config-file.ts']],
-    ['libsql', ['src/host/database.ts']],
+    ['libsql', ['src/host/database-file.ts']],
     [
       'undici',
       [

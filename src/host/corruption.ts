@@ -17,12 +17,10 @@ import {
   createDatabase,
   createIfMissing,
   type DatabaseOptions,
-  exclusively,
-  inodeOf,
-  isEmpty,
   type OpenDatabase,
   openDatabase,
 } from './database.js'
+import { exclusively, inodeOf, isEmpty } from './database-file.js'
 import { errorCode } from './directories.js'
 
 export interface QuarantineOptions extends DatabaseOptions {

@@ -1,10 +1,17 @@
 /** SQLite: private files that several processes use at once, with numbered migrations. Knows nothing of what is stored. */
-import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
-import type Database from 'libsql'
-import { messageOf, usageError } from '../errors.js'
-import { errorCode, makeFolders } from './directories.js'
+import { existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  BUSY_TIMEOUT_MS,
+  type Connection,
+  connect,
+  createPrivately,
+  inodeOf,
+  isEmpty,
+  rollBack,
+  type Statement,
+  withDatabase,
+} from './database-file.js'
+import { errorCode } from './directories.js'
 
 export type Row = Readonly<Record<string, unknown>>
 export type Value = string | number | bigint | Uint8Array | null
@@ -16,7 +23,7 @@ export interface OpenDatabase {
   all(sql: string, ...values: readonly Value[]): readonly Row[]
   /**
    * All or nothing. Takes the write lock at once: a transaction that reads first and then writes can fail with
-   * SQLITE_BUSY whatever the busy timeout is.
+   * SQLITE_BUSY whatever the busy timeout is. Within another transaction it is a part of that one, which can fail alone.
    */
   transaction<Result>(work: () => Result): Result
   /** All reads in it see the same state; other processes may write meanwhile. */
@@ -78,14 +85,13 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
   }
 }
 
-const BUSY_TIMEOUT_MS = 10_000
 const BUSY_PAUSE_MS = 5
 
 /**
  * Switching a new file to WAL needs a lock for which SQLite ignores the busy timeout, so when several processes start at
  * once all but one fail. Retries here instead. For a file that is in WAL mode already this returns at once.
  */
-function enableWal(database: Database.Database, timeoutMs: number): void {
+function enableWal(database: Connection, timeoutMs: number): void {
   for (let waitedMs = 0; ; waitedMs += BUSY_PAUSE_MS) {
     try {
       database.exec('PRAGMA journal_mode = WAL')
@@ -98,7 +104,7 @@ function enableWal(database: Database.Database, timeoutMs: number): void {
 }
 
 /** A file in WAL mode stays so while another process has it open, such as an earlier version of the program. */
-function disableWal(database: Database.Database): void {
+function disableWal(database: Connection): void {
   try {
     database.exec('PRAGMA journal_mode = TRUNCATE')
   } catch (error) {
@@ -144,51 +150,14 @@ export function createIfMissing(options: DatabaseOptions, firstRows?: string): v
   }
 }
 
-const loadModule = createRequire(import.meta.url)
-
-/** Loads the native package at its first use, so that a command that can do without a database continues without it. */
-function connect(path: string): Database.Database {
-  let Driver: typeof Database
-  try {
-    Driver = loadModule('libsql')
-  } catch (error) {
-    throw usageError(
-      `The SQLite package for this system (${process.platform}-${process.arch}) cannot be loaded: ${messageOf(error).split('\n', 1)[0]}.`,
-      'Install rushes again on this machine, without --omit=optional: `npm install -g rushes`.',
-    )
-  }
-  return new Driver(path)
-}
-
-/** Opens a file as it is, without creating or migrating it, while `work` runs. */
-export function withDatabase<Result>(
-  path: string,
-  busyTimeoutMs: number,
-  work: (database: Database.Database) => Result,
-): Result {
-  const database = connect(path)
-  try {
-    database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
-    return work(database)
-  } finally {
-    database.close()
-  }
-}
-
-/** Mode 0600, which -wal and -shm inherit; libsql would create it 0644. */
-function createPrivately(path: string): void {
-  makeFolders(dirname(path), 0o700)
-  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
-}
-
 const WRITES = /^\s*(WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b/is
 
 interface Prepared {
-  readonly statement: Database.Statement
+  readonly statement: Statement
   readonly writes: boolean
 }
 
-function wrap(database: Database.Database, path: string, inode: number | undefined): OpenDatabase {
+function wrap(database: Connection, path: string, inode: number | undefined): OpenDatabase {
   const statements = new Map<string, Prepared>()
   const prepare = (sql: string): Prepared => {
     const prepared = statements.get(sql) ?? { statement: database.prepare(sql), writes: WRITES.test(sql) }
@@ -209,13 +178,42 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
     }
   }
 
-  const transaction = <Result>(work: () => Result): Result => inTransaction('BEGIN IMMEDIATE', work)
+  let isOpen = false
+
+  /** Within another transaction: a part of it, which can fail alone. */
+  function transaction<Result>(work: () => Result): Result {
+    if (!isOpen) {
+      try {
+        return inTransaction('BEGIN IMMEDIATE', () => {
+          isOpen = true
+          return work()
+        })
+      } finally {
+        isOpen = false
+      }
+    }
+    // A full disk ends the whole transaction. What came after it would be committed alone.
+    if (!database.inTransaction) throw new Error('the transaction was rolled back')
+    return inSavepoint(work)
+  }
+
+  function inSavepoint<Result>(work: () => Result): Result {
+    exec('SAVEPOINT part')
+    try {
+      const result = work()
+      exec('RELEASE part')
+      return result
+    } catch (error) {
+      if (database.inTransaction) exec('ROLLBACK TO part; RELEASE part')
+      throw error
+    }
+  }
 
   /**
    * A single write runs in a transaction too. libsql does not reset a statement that failed with SQLITE_BUSY, and until that
    * is reset this connection commits nothing, although further writes report success. A failed BEGIN has no such effect.
    */
-  function perform<Result>(sql: string, work: (statement: Database.Statement) => Result): Result {
+  function perform<Result>(sql: string, work: (statement: Statement) => Result): Result {
     const { statement, writes } = prepare(sql)
     return writes && !database.inTransaction ? transaction(() => work(statement)) : work(statement)
   }
@@ -248,16 +246,7 @@ function wrap(database: Database.Database, path: string, inode: number | undefin
   }
 }
 
-/** SQLite ends a transaction itself when the disk is full. The first error says what happened, so this one is ignored. */
-function rollBack(database: Database.Database): void {
-  try {
-    database.exec('ROLLBACK')
-  } catch {
-    // No transaction is active.
-  }
-}
-
-function migrate(open: OpenDatabase, database: Database.Database, migrations: readonly string[]): void {
+function migrate(open: OpenDatabase, database: Connection, migrations: readonly string[]): void {
   const version = () => Number(open.get('PRAGMA user_version')?.user_version ?? 0)
   if (version() === migrations.length) return
   open.transaction(() => {
@@ -269,29 +258,3 @@ function migrate(open: OpenDatabase, database: Database.Database, migrations: re
     database.exec(`PRAGMA user_version = ${migrations.length}`)
   })
 }
-
-/**
- * Runs `work` in one process at a time. SQLite holds an operating system's lock on an empty file, which is released when
- * the process ends in any way.
- */
-export function exclusively<Result>(
-  path: string,
-  busyTimeoutMs = BUSY_TIMEOUT_MS,
-  work: () => Result,
-): Result {
-  createPrivately(path)
-  return withDatabase(path, busyTimeoutMs, (database) => {
-    database.exec('BEGIN EXCLUSIVE')
-    try {
-      return work()
-    } finally {
-      rollBack(database)
-    }
-  })
-}
-
-/** Distinguishes a file from its replacement; undefined where there is none. */
-export const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
-
-/** SQLite takes a file of one byte for an empty one too. */
-export const isEmpty = ({ size }: { readonly size: number }): boolean => size <= 1

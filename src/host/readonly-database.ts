@@ -3,7 +3,8 @@ import { statSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { RushesError } from '../errors.js'
 import { reasonCorrupt } from './corruption.js'
-import { type Row, type Value, withDatabase } from './database.js'
+import type { Row, Value } from './database.js'
+import { withDatabase } from './database-file.js'
 import { describeReason } from './system-error.js'
 
 /** A process that ends holds the file for a moment while it writes the log back. */

@@ -19,6 +19,7 @@ import type {
   Verification,
 } from './store/account-store.js'
 import type { Store } from './store/contract.js'
+import { openSqliteStore } from './store/sqlite/index.js'
 
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
 
@@ -60,7 +61,7 @@ export async function openAdministration(options: AdministrationOptions): Promis
       `${dataFolder} contains no data of a local service.`,
       'Give the folder with --data. `rushes serve` creates one when it starts.',
     )
-  const { store } = await openData(dataFolder)
+  const { store } = await openData(dataFolder, openSqliteStore)
   return administrationOf(store, clock)
 }
 

@@ -8,16 +8,15 @@
  */
 import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
-import type { Kind } from '../protocol/models.js'
+import type { Intake } from './intake/index.js'
 import { storedKeyId } from './key-lookup.js'
-import { checkBudget, priceOf } from './rules/budget.js'
+import { priceOf } from './rules/budget.js'
 import { bearerKey, type Caller, callerOf, checkAccess, checkKey, type KeyRecord } from './rules/caller.js'
-import { readCreateRequest } from './rules/create-request.js'
-import { type EmbeddedImage, extractImages } from './rules/embedded-images.js'
+import type { EmbeddedImage } from './rules/embedded-images.js'
 import { createRateCounter } from './rules/rate-counter.js'
 import { Refusal } from './rules/refusal.js'
 import { hashOfKey, newRunId } from './secrets.js'
-import type { Store } from './store/contract.js'
+import type { ServiceStore } from './store/service-store.js'
 import type { StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
 import type { WorkerLease } from './worker/worker-lease.js'
@@ -32,8 +31,8 @@ export interface Endpoints {
 }
 
 export interface EndpointsOptions {
-  readonly store: Pick<Store, 'addRun' | 'findRun'>
-  readonly models: Readonly<Record<Kind, string>>
+  readonly store: Pick<ServiceStore, 'addRun' | 'findRun'>
+  readonly intake: Pick<Intake, 'read'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly lease: Pick<WorkerLease, 'id' | 'acquire'>
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
@@ -43,7 +42,7 @@ export interface EndpointsOptions {
 
 export function createEndpoints({
   store,
-  models,
+  intake,
   clock,
   lease,
   worker,
@@ -63,15 +62,14 @@ export function createEndpoints({
     },
 
     async create(caller, body) {
-      const request = readCreateRequest(body, models)
-      const { input, images } = extractImages(request.input)
+      const { model, kind, input, images } = await intake.read(body)
       for (const image of images) await saveImage(image)
       await lease.acquire()
       const run: StoredRun = {
         id: newRunId(),
         accountId: caller.accountId,
-        model: request.model,
-        kind: request.kind,
+        model,
+        kind,
         status: 'queued',
         input,
         outputs: [],
@@ -82,7 +80,7 @@ export function createEndpoints({
       }
       const keyId = storedKeyId(caller.keyId)
       const price = keyId === undefined ? 0 : priceOf(run.kind, input)
-      await store.addRun({ ...run, keyId, price, owner: lease.id }, (account) => checkBudget(account, price))
+      await store.addRun({ ...run, keyId, price, owner: lease.id })
       worker.wake()
       return run
     },

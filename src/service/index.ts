@@ -5,6 +5,7 @@
  *   http/         Fastify: routes and responses, no rules
  *   rules/        pure: keys, rate limit, request bodies, prices, addresses
  *   faults/       errors on demand (`serve --fault`)
+ *   intake/       request bodies, large ones in a thread of their own
  *   endpoints.ts  the two endpoints without HTTP
  *   store/        a small contract, and SQLite behind it
  *   worker/       leases, the queue, one render
@@ -24,10 +25,12 @@ import type { Engine } from './engines/engine.js'
 import { RendererCrashed } from './engines/renderer-crashed.js'
 import { createFaults, type Fault, type Faults } from './faults/index.js'
 import { createApp } from './http/app.js'
+import { createBodyBudget } from './http/body-budget.js'
 import { HTTP_LIMITS, type HttpLimits } from './http/connection-limits.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
 import { type Address, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import type { Logging } from './http/logging.js'
+import { createIntake } from './intake/index.js'
 import { openKeyLookup } from './key-lookup.js'
 import { LOCAL_MODELS } from './local-models.js'
 import { type Log, silentLog } from './log.js'
@@ -38,11 +41,20 @@ import { saveImage } from './references/save-image.js'
 import { createRetention } from './retention.js'
 import { settlesWithin } from './settles-within.js'
 import type { Claims } from './store/contract.js'
+import { withBudgetCheck } from './store/service-store.js'
+import { openSqliteStore } from './store/sqlite/index.js'
+import { openStoreThread } from './store/thread/index.js'
 import type { StoredOutput } from './stored-run.js'
 import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
 
 export const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
+
+/** The memory for bodies in flight, in bodies of the largest size. */
+const BODIES_IN_FLIGHT = 4
+
+/** A write to the database that takes longer means that it is locked. */
+const READY_LIMIT_MS = 1_000
 
 /** What output URLs begin with while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
@@ -79,6 +91,8 @@ export interface ServiceOptions {
   readonly logging?: Logging | undefined
   /** Addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted; by default none. */
   readonly trustedProxies?: readonly string[] | undefined
+  /** Run the database in a thread, so that waiting for it holds up no request: for a service with many clients. */
+  readonly databaseThread?: boolean | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
@@ -111,7 +125,7 @@ export interface Service {
 
 /** Throws `RushesError` (usage) when the data folder cannot be used, or is of a later version. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { engine, clock, concurrency, logging, log = () => {} } = options
+  const { engine, clock, concurrency, logging, trustedProxies = [], log = () => {} } = options
   const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   const onError = (error: unknown) => {
@@ -124,12 +138,15 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   let listening: Listening | undefined
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
-  const { folders, store } = await openData(options.dataFolder)
+  const { folders, store } = await openData(
+    options.dataFolder,
+    options.databaseThread ? openStoreThread : (path) => withBudgetCheck(openSqliteStore(path)),
+  )
   const keys = await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false)
 
   const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({
-    privateAllowed: () => !isOpenToOthers(listening?.host, publicUrl),
+    privateAllowed: () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies }),
     clock,
     env: options.env ?? {},
   })
@@ -145,9 +162,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     workFolder: join(folders.work, lease.id),
     outputsFolder: folders.outputs,
   })
+  const bodyLimitBytes = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES
+  const budget = createBodyBudget(BODIES_IN_FLIGHT * bodyLimitBytes)
+  const intake = createIntake({ ...LOCAL_MODELS, ...options.models })
   const endpoints = createEndpoints({
     store,
-    models: { ...LOCAL_MODELS, ...options.models },
+    intake,
     clock,
     lease,
     worker,
@@ -158,7 +178,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     runs: {
       endpoints,
       baseUrl,
-      bodyLimits: { maxBytes: options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES, pace: limits, clock },
+      bodyLimits: { maxBytes: bodyLimitBytes, pace: limits, budget, clock },
       logPrompts: logging?.prompts ?? false,
     },
     outputs: { folder: folders.outputs, findOutput: store.findOutput },
@@ -166,7 +186,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     operations: { isReady },
     logging,
     limits,
-    trustedProxies: options.trustedProxies,
+    clock,
+    trustedProxies,
     onError,
   })
   events = app.log
@@ -184,8 +205,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
         })
 
   async function isReady(): Promise<boolean> {
-    await store.listWorkers()
-    return closing === undefined
+    return closing === undefined && (await settlesWithin(READY_LIMIT_MS, lease.renew(), clock))
   }
 
   async function closeHttp(): Promise<void> {
@@ -201,6 +221,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       referenceFetch.close(),
       retention?.close(),
       engine.close?.(),
+      intake.close(),
     ])
     await store.close()
   }

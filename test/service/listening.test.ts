@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto'
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
-import { ask, createTestService, ended, type TestServiceOptions } from '../support/service.js'
+import { addAccount, ask, createTestService, ended, type TestServiceOptions } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = JSON.stringify({ model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })
@@ -16,11 +17,12 @@ async function createListening(options: TestServiceOptions = {}) {
 }
 
 /** A socket on which a test speaks HTTP itself. */
-async function dial(port: number) {
-  const socket: Socket = connect(port, '127.0.0.1')
+async function dial(port: number, { allowHalfOpen = false } = {}) {
+  const socket: Socket = connect({ port, host: '127.0.0.1', allowHalfOpen })
   onTestFinished(() => void socket.destroy())
   let heard = ''
   let closed = false
+  let ended = false
   socket.setEncoding('latin1')
   socket.on('data', (text: string) => {
     heard += text
@@ -28,6 +30,9 @@ async function dial(port: number) {
   socket.on('error', () => {})
   socket.on('close', () => {
     closed = true
+  })
+  socket.on('end', () => {
+    ended = true
   })
   const until = async (wanted: () => boolean) => {
     while (!wanted()) await new Promise((resolve) => setImmediate(resolve))
@@ -41,6 +46,8 @@ async function dial(port: number) {
       await until(() => found().length >= count || closed)
       return found()
     },
+    /** The other side sends no more. */
+    end: () => until(() => ended),
     hangUp: () => until(() => closed),
     get heard() {
       return heard
@@ -95,30 +102,116 @@ test('over a port it is the same service, and output URLs begin with its address
     expect(head.headers[name]).toBe(get.headers[name])
 })
 
-test('a refused caller is told before the body has come, and its connection is good for more', async () => {
+test('a caller without a key is told before its body has come, and its connection is closed', async () => {
   const service = await createListening()
   const line = await dial(service.port)
   line.say(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
   expect(await line.answers(1)).toEqual(['HTTP/1.1 401'])
+  expect(line.heard).toMatch(/connection: close/i)
   line.say(`${'x'.repeat(300_000 - 8)}GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n\r\n`)
-  expect(await line.answers(2)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 401'])
+  await line.hangUp()
+  expect(line.heard.match(/HTTP\/1\.1/g)).toHaveLength(1)
+})
+
+test('a refused caller that goes on sending is cut off after a second', async () => {
+  const service = await createListening()
+  const line = await dial(service.port, { allowHalfOpen: true })
+  line.say(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
+  await line.answers(1)
+  await line.end()
+  line.say('x')
+  expect(line.socket.destroyed).toBe(false)
+  await service.clock.advance(1_000)
+  // A client notices when what it sends is refused.
+  const isClosed = () => {
+    line.say('x')
+    return line.socket.destroyed
+  }
+  await expect.poll(isClosed).toBe(true)
 })
 
 test('a body that is too large is refused at once, declared or not', async () => {
   const service = await createListening({ bodyLimitBytes: 100_000 })
-  const line = await dial(service.port)
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
-  line.say(`${head}Content-Length: 100001\r\n\r\n`)
-  expect(await line.answers(1)).toEqual(['HTTP/1.1 413'])
-  expect(line.heard).toContain('payload_too_large')
-  line.say('x'.repeat(100_001))
-  line.say(`${head}Transfer-Encoding: chunked\r\n\r\n`)
-  line.say(`186a1\r\n${'x'.repeat(100_001)}\r\n`)
-  expect(await line.answers(2)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 413'])
-  line.say('0\r\n\r\n')
-  const padded = A_FOX.padEnd(100_000)
-  line.say(`${head}Content-Length: 100000\r\n\r\n${padded}`)
-  expect((await line.answers(3)).at(-1)).toBe('HTTP/1.1 201')
+  const declared = await dial(service.port)
+  declared.say(`${head}Content-Length: 100001\r\n\r\n`)
+  expect(await declared.answers(1)).toEqual(['HTTP/1.1 413'])
+  expect(declared.heard).toContain('payload_too_large')
+  await declared.hangUp()
+
+  const chunked = await dial(service.port)
+  chunked.say(`${head}Transfer-Encoding: chunked\r\n\r\n186a1\r\n${'x'.repeat(100_001)}\r\n`)
+  expect(await chunked.answers(1)).toEqual(['HTTP/1.1 413'])
+  await chunked.hangUp()
+
+  const fitting = await dial(service.port)
+  fitting.say(`${head}Content-Length: 100000\r\n\r\n${A_FOX.padEnd(100_000)}`)
+  expect(await fitting.answers(1)).toEqual(['HTTP/1.1 201'])
+})
+
+test('bodies in flight are bounded in total, half of it for one account, and small ones always fit', async () => {
+  const service = await createListening({ bodyLimitBytes: 1_000_000 })
+  const other = await addAccount(service, 'other')
+  const upload = async (apiKey: string, bytes: number) => {
+    const line = await dial(service.port)
+    line.say(
+      `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: 1000000\r\n\r\n`,
+    )
+    line.say('x'.repeat(bytes))
+    return line
+  }
+  const held = [await upload(service.apiKey, 999_999), await upload(service.apiKey, 999_999)]
+  const third = await upload(service.apiKey, 999_999)
+  expect(await third.answers(1)).toEqual(['HTTP/1.1 503'])
+  expect(third.heard).toMatch(/retry-after: 5/i)
+  expect(third.heard).toContain('overloaded')
+  const headers = { authorization: `Bearer ${service.apiKey}` }
+  const small = await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })
+  expect(small.status).toBe(201)
+  const large = await send(service.port, {
+    method: 'POST',
+    path: RUNS,
+    headers: { authorization: `Bearer ${other}` },
+    body: A_FOX.padEnd(1_000_000),
+  })
+  expect(large.status).toBe(201)
+  for (const line of held) line.socket.destroy()
+  await expect
+    .poll(async () => {
+      const again = await upload(service.apiKey, 999_999)
+      again.say('x')
+      return (await again.answers(1))[0]
+    })
+    .toBe('HTTP/1.1 400')
+})
+
+test('a large body is read in a thread, with its images and its refusals', async () => {
+  const service = await createListening()
+  const headers = { authorization: `Bearer ${service.apiKey}` }
+  const image = Buffer.alloc(3_000_000, 7)
+  const body = (quality: string) =>
+    JSON.stringify({
+      model: LOCAL_MODELS.image,
+      input: {
+        prompt: 'x',
+        quality,
+        image_urls: ['data:,tiny', `data:image/png;base64,${image.toString('base64')}`],
+      },
+    })
+  const [created, refused] = await Promise.all(
+    ['high', 'hihg'].map((quality) =>
+      send(service.port, { method: 'POST', path: RUNS, headers, body: body(quality) }),
+    ),
+  )
+  expect(created?.status).toBe(201)
+  expect(JSON.parse(created?.text ?? '').input.image_urls).toEqual([
+    { sha256: createHash('sha256').update('tiny').digest('hex'), bytes: 4, content_type: 'text/plain' },
+    { sha256: createHash('sha256').update(image).digest('hex'), bytes: 3_000_000, content_type: 'image/png' },
+  ])
+  expect([refused?.status, JSON.parse(refused?.text ?? '').error.message]).toEqual([
+    400,
+    expect.stringContaining('nearest: high'),
+  ])
 })
 
 test.each([undefined, 'application/json', 'text/plain', ';;;', 'application/x-www-form-urlencoded'])(
@@ -155,6 +248,19 @@ test('what is no HTTP gets an answer in the same shape', async () => {
   expect(await line.answers(1)).toEqual(['HTTP/1.1 400'])
   await line.hangUp()
   expect(line.heard).toContain('{"error":{"message":"The request is not valid HTTP.","code":"bad_request"}}')
+})
+
+test.each([
+  ['no Host', `GET ${RUNS}/x HTTP/1.1\r\n\r\n`, 400, 'The Host header is missing.'],
+  ['an expectation', `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nExpect: cake\r\n\r\n`, 417, 'expectation_failed'],
+  ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405, 'not a proxy'],
+])('what Node would answer by itself has the same shape: %s', async (_name, request, status, says) => {
+  const service = await createListening()
+  const line = await dial(service.port)
+  line.say(request)
+  expect(await line.answers(1)).toEqual([`HTTP/1.1 ${status}`])
+  await expect.poll(() => line.heard).toMatch(/\{"error":\{"message":".+","code":"\w+"\}\}/)
+  expect(line.heard).toContain(says)
 })
 
 test('a port that is taken is the user’s to change', async () => {

@@ -23,7 +23,7 @@ test('a run is accepted, made and shown', async () => {
     finished_at: null,
   })
   const path = `${RUNS}/${created.body.id}`
-  expect(created.header('location')).toBe(path)
+  expect(created.header('location')).toBe(`${service.baseUrl}${path}`)
 
   await service.clock.advance(1_500)
   expect((await ask(service, 'GET', path)).body).toMatchObject({

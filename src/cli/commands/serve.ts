@@ -149,6 +149,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     models: engines.models,
     clock,
     concurrency,
+    databaseThread: true,
     bodyLimitBytes,
     publicUrl,
     env,

@@ -1,7 +1,9 @@
 /** The service's HTTP. The rules come in as functions; what they throw is sent by `error-responses.ts`. */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
+import type { Clock } from '../../host/clock.js'
 import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
+import { closeAfter } from './close-connection.js'
 import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
 import { errorHeaders, refusalOf, sendNoRoute, sendRawRefusal, sendRefusal } from './error-responses.js'
 import { addFaultHooks } from './fault-hooks.js'
@@ -9,9 +11,12 @@ import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
 import { addOutputRoutes, type OutputRoutes } from './output-routes.js'
 import { addRunRoutes, type RunRoutes } from './run-routes.js'
+import { refuseUnsupported } from './unsupported-requests.js'
 
 /** Longer than Node's header limit, so that a long path is a plain 404 like any other. */
 const MAX_PARAMETER_LENGTH = 65_536
+
+const OVERLOADED_RETRY_S = 5
 
 export interface AppOptions {
   readonly runs: RunRoutes
@@ -23,11 +28,12 @@ export interface AppOptions {
   readonly trustedProxies?: readonly string[] | undefined
   /** Errors on demand. */
   readonly faults?: Faults | undefined
+  readonly clock: Pick<Clock, 'alarm'>
   onError(error: unknown): void
 }
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { runs, outputs, operations, faults, logging, limits = HTTP_LIMITS, onError } = options
+  const { runs, outputs, operations, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
   const { trustedProxies = [] } = options
   const app = fastify({
     logger: loggerOf(logging),
@@ -40,22 +46,26 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
+      // Node's own 400 has no body.
+      requireHostHeader: false,
     },
     // While the service closes, open connections get normal responses, not Fastify's 503 of another shape.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
-    frameworkErrors: (error, _request, reply) => {
-      sendRefusal(reply, refusalOf(error.code === 'FST_ERR_BAD_URL' ? { statusCode: 404 } : error))
-    },
+    // An id with a wrong percent sign is looked up like any other.
+    rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
+    frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     clientErrorHandler: sendRawRefusal,
   })
+  refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
-  app.setErrorHandler((error, _request, reply) => {
+  app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error)
-    if (refusal.code === 'internal_error') onError(error)
-    // Do not wait for the rest of a body that is sent too slowly.
-    if (refusal.code === 'request_timeout') reply.header('connection', 'close')
+    if (refusal !== error && refusal.status >= 500) onError(error)
+    // A caller without a key, or whose body is refused, does not keep a connection that others could use.
+    if (refusal.status === 401 || !request.raw.complete) closeAfter(reply, clock)
+    if (refusal.code === 'overloaded') reply.header('retry-after', OVERLOADED_RETRY_S)
     return sendRefusal(reply.headers(errorHeaders(error)), refusal)
   })
   app.setNotFoundHandler(sendNoRoute)
@@ -65,4 +75,12 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(addHealthRoutes, operations)
   await app.ready()
   return app
+}
+
+function isDecodable(url: string): boolean {
+  try {
+    return !url.includes('%') || decodeURIComponent(url) !== ''
+  } catch {
+    return false
+  }
 }

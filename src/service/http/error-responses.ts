@@ -1,7 +1,9 @@
 /** Turns refusals and errors into responses, all in the interface's shape (section 7). */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { errorCode } from '../../host/system-error.js'
 import { RUNS_PATH } from '../../protocol/routes.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
@@ -20,9 +22,13 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
     .type('application/json; charset=utf-8')
     .send(errorBody(refusal))
 
+/** Locked, full, damaged: the request had no effect, and may succeed later. */
+const DATABASE_UNUSABLE = /^SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|LOCKED|NOTADB|READONLY)/
+
 /** The refusal to send for what was thrown. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
+  if (DATABASE_UNUSABLE.test(errorCode(error) ?? '')) return new Refusal('not_ready')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')
   if (status === 412) return new Refusal('precondition_failed')
@@ -53,8 +59,12 @@ const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
 
 /** For bytes that are not HTTP: there is no request to respond to, only a socket. */
 export function sendRawRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const refusal = new Refusal(RAW_CODES[error.code ?? ''] ?? 'bad_request')
+  if (error.code === 'ECONNRESET') return void socket.destroy()
+  endWithRefusal(socket, new Refusal(RAW_CODES[error.code ?? ''] ?? 'bad_request'))
+}
+
+export function endWithRefusal(socket: Duplex, refusal: Refusal): void {
+  if (!socket.writable) return void socket.destroy()
   const body = JSON.stringify(errorBody(refusal))
   socket.end(
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

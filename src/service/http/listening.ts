@@ -28,10 +28,16 @@ export async function listenOn(app: FastifyInstance, { host, port }: Address): P
   return { host, url: `http://${reachable(host)}:${taken}` }
 }
 
-/** A service on loopback is private to this machine, unless a public URL says that a proxy forwards to it. */
-export const isOpenToOthers = (host: string | undefined, publicUrl: string | undefined): boolean =>
-  host !== undefined &&
-  (!isLoopback(host) || (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)))
+export interface Exposure {
+  /** Undefined: the service does not listen. */
+  readonly host: string | undefined
+  readonly publicUrl: string | undefined
+  readonly trustedProxies: readonly string[]
+}
+
+/** A service on loopback is private to this machine, unless an option says that a proxy forwards to it. */
+export const isOpenToOthers = ({ host, publicUrl, trustedProxies }: Exposure): boolean =>
+  host !== undefined && (!isLoopback(host) || publicUrl !== undefined || trustedProxies.length > 0)
 
 /** The host as part of a URL; for a wildcard address, loopback. */
 function reachable(host: string): string {

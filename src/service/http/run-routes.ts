@@ -4,13 +4,13 @@ import { RUNS_PATH } from '../../protocol/routes.js'
 import type { Endpoints } from '../endpoints.js'
 import type { Caller } from '../rules/caller.js'
 import { runObject } from '../stored-run.js'
-import { type BodyLimits, readBody } from './request-body.js'
+import { type BodyLimits, withBody } from './request-body.js'
 
 export interface RunRoutes {
   readonly endpoints: Endpoints
   readonly bodyLimits: BodyLimits
   readonly logPrompts: boolean
-  /** The start of output URLs, without a slash at the end. */
+  /** The start of all URLs of the service, without a slash at the end. */
   baseUrl(): string
 }
 
@@ -35,7 +35,9 @@ export async function addRunRoutes(
 
   app.post(RUNS_PATH, async (request, reply) => {
     const caller = request.getDecorator<Caller>('caller')
-    const run = await endpoints.create(caller, await readBody(request.raw, bodyLimits))
+    const run = await withBody(request.raw, bodyLimits, caller.accountId, (body) =>
+      endpoints.create(caller, body),
+    )
     app.log.info(
       {
         run: run.id,
@@ -46,7 +48,10 @@ export async function addRunRoutes(
       },
       'run accepted',
     )
-    reply.code(201).header('location', `${RUNS_PATH}/${run.id}`).header('cache-control', 'no-store')
+    reply
+      .code(201)
+      .header('location', `${baseUrl()}${RUNS_PATH}/${run.id}`)
+      .header('cache-control', 'no-store')
     return runObject(run, baseUrl())
   })
 

@@ -1,6 +1,6 @@
 /**
  * Reads and checks the body of a create, in the order of the interface (4.1): the model first, since its schema is
- * needed to check the input.
+ * needed to check the input. The structure was bounded before (body-structure.ts).
  */
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
@@ -14,8 +14,6 @@ export interface CreateRequest {
   readonly input: Readonly<Record<string, unknown>>
 }
 
-/** Checking or writing deeper JSON would exhaust the stack. */
-const MAX_DEPTH = 100
 const MAX_MESSAGE_LENGTH = 2_000
 
 /** Throws `Refusal`: invalid_json, missing_model, missing_input, model_not_found or invalid_input. */
@@ -27,8 +25,6 @@ export function readCreateRequest(body: Uint8Array, models: Readonly<Record<Kind
   if (!isObject(input)) throw new Refusal('missing_input')
   const kind = KINDS.find((each) => models[each] === model)
   if (kind === undefined) throw new Refusal('model_not_found', available(model, models))
-  if (isDeeperThan(input, MAX_DEPTH))
-    throw new Refusal('invalid_input', `Its nesting exceeds ${MAX_DEPTH} levels.`)
   const problems = inputProblems(kind, input)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))
   return { model, kind, input }
@@ -52,13 +48,3 @@ const sentenceOf = (problems: readonly InputProblem[]): string =>
       .join('; ')}.`,
     MAX_MESSAGE_LENGTH,
   )
-
-/** Level by level, since recursion would exhaust the stack. */
-function isDeeperThan(value: unknown, levels: number): boolean {
-  let level: unknown[] = [value]
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > levels) return true
-    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
-  }
-  return false
-}

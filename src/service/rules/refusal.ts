@@ -12,7 +12,12 @@ const FURTHER = {
   precondition_failed: { status: 412, cause: 'The file has changed.' },
   range_not_satisfiable: { status: 416, cause: 'The requested range is outside the file.' },
   payload_too_large: { status: 413, cause: 'The request body is larger than the service accepts.' },
+  expectation_failed: { status: 417, cause: 'The service supports no expectation but 100-continue.' },
   headers_too_large: { status: 431, cause: 'The headers are larger than the service accepts.' },
+  overloaded: {
+    status: 503,
+    cause: 'The service is receiving too many large requests. Try again later.',
+  },
   not_ready: { status: 503, cause: 'The service is not ready.' },
   internal_error: { status: 500, cause: 'Internal error of the service.' },
 } as const
@@ -28,6 +33,7 @@ export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
   readonly status: number
+  readonly detail: string | undefined
 
   /** `detail` follows the cause that the table gives. */
   constructor(code: RefusalCode, detail?: string) {
@@ -35,5 +41,6 @@ export class Refusal extends Error {
     super(detail === undefined ? cause : `${cause} ${detail}`)
     this.code = code
     this.status = status
+    this.detail = detail
   }
 }

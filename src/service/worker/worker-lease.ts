@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { processExists } from '../../host/processes.js'
 import { newWorkerId } from '../secrets.js'
-import type { CrashLimit, Store } from '../store/contract.js'
+import type { CrashLimit, Store, WorkerRecord } from '../store/contract.js'
 import { HEARTBEAT_MS, isExpired, type LocalProcess } from './lease-expiry.js'
 
 export const CRASH_LIMIT: CrashLimit = {
@@ -20,13 +20,15 @@ export interface WorkerLease {
   acquire(): Promise<void>
   /** Removes the workers whose lease has expired, so that their runs become orphans; their ids. */
   reapExpiredWorkers(): Promise<readonly string[]>
+  /** A write to the database, to see whether it is possible. */
+  renew(): Promise<void>
   /** Ends the lease; what is being rendered returns to the queue. */
   release(): Promise<void>
 }
 
 export interface WorkerLeaseOptions {
   readonly store: Pick<Store, 'renewLease' | 'listWorkers' | 'reapWorker' | 'releaseWorker'>
-  readonly clock: Pick<Clock, 'now' | 'alarm'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'alarm'>
   readonly here?: LocalProcess
   onError(error: unknown): void
 }
@@ -52,20 +54,43 @@ export function createWorkerLease({
     })
   }
 
+  const lastChanges = new Map<string, { readonly heartbeatAtMs: number; readonly atMs: number }>()
+
+  /** The other workers, each with the time since its heartbeat was seen to change. */
+  function watched(workers: readonly WorkerRecord[]) {
+    const nowMs = clock.monotonic()
+    const others = workers.filter((worker) => worker.id !== id)
+    for (const known of lastChanges.keys())
+      if (!others.some((worker) => worker.id === known)) lastChanges.delete(known)
+    return others.map((record) => {
+      const { heartbeatAtMs } = record
+      const last = lastChanges.get(record.id)
+      const change = last?.heartbeatAtMs === heartbeatAtMs ? last : { heartbeatAtMs, atMs: nowMs }
+      lastChanges.set(record.id, change)
+      return { record, unchangedMs: nowMs - change.atMs }
+    })
+  }
+
+  function acquire(): Promise<void> {
+    acquired ??= renew().then(scheduleHeartbeat, (error) => {
+      // A full disk, for example: the next call tries again.
+      acquired = undefined
+      throw error
+    })
+    return acquired
+  }
+
   return {
     id,
-    acquire() {
-      acquired ??= renew().then(scheduleHeartbeat)
-      return acquired
-    },
+    acquire,
     async reapExpiredWorkers() {
-      const nowMs = clock.now()
       const reaped: string[] = []
-      for (const worker of await store.listWorkers())
-        if (worker.id !== id && isExpired(worker, nowMs, here))
-          if (await store.reapWorker(worker, CRASH_LIMIT, nowMs)) reaped.push(worker.id)
+      for (const worker of watched(await store.listWorkers()))
+        if (isExpired(worker.record, worker.unchangedMs, here))
+          if (await store.reapWorker(worker.record, CRASH_LIMIT, clock.now())) reaped.push(worker.record.id)
       return reaped
     },
+    renew: () => acquire().then(renew),
     async release() {
       released = true
       disarm()

@@ -10,8 +10,10 @@
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { withTimeout } from '../../host/abort.js'
+import { stepOf } from '../../host/backoff.js'
 import type { Clock, Disarm } from '../../host/clock.js'
-import { isSystemError } from '../../host/system-error.js'
+import { retry } from '../../host/retry.js'
+import { errorCode, isSystemError } from '../../host/system-error.js'
 import { RendererCrashed } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
 import type { ClaimedRun, Claims, Store } from '../store/contract.js'
@@ -23,6 +25,12 @@ import type { WorkerLease } from './worker-lease.js'
 const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 const MAX_PREFERRED = 1_000
+const PERSIST_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
+
+/** The disk is full, or another process has locked the database. */
+const mayPass = (error: unknown): boolean => /^SQLITE_(BUSY|FULL|IOERR|LOCKED)/.test(errorCode(error) ?? '')
+
+type Attempt<Value> = { readonly value: Value } | { readonly error: unknown }
 
 export interface Worker {
   /** `requested`: only the runs of this process, and those that are polled. */
@@ -108,8 +116,30 @@ export function createWorker(options: WorkerOptions): Worker {
 
   const claimed = (run: StoredRun): ClaimedRun => ({ id: run.id, owner: lease.id, nowMs: clock.now() })
 
+  /**
+   * A database that is full or locked for a while must not leave the run in `processing`: tries until it is written. When
+   * the service closes first, the release of its lease returns the run to the queue.
+   */
+  const persist = <Value>(write: () => Promise<Value>): Promise<Value> =>
+    retry<Attempt<Value>, Value>({
+      clock,
+      signal: closing.signal,
+      attempt: () =>
+        write().then(
+          (value) => ({ value }),
+          (error: unknown) => ({ error }),
+        ),
+      decide: (outcome, number) =>
+        'value' in outcome
+          ? { done: outcome.value }
+          : mayPass(outcome.error)
+            ? { retryInMs: stepOf(PERSIST_STEPS_MS, number) }
+            : { fail: outcome.error },
+      onRetry: (outcome) => 'error' in outcome && onError(outcome.error),
+    })
+
   async function finish(run: StoredRun, outputs: readonly StoredOutput[]): Promise<void> {
-    if (await store.finishRun(claimed(run), outputs)) return
+    if (await persist(() => store.finishRun(claimed(run), outputs))) return
     // The lease had expired and another worker took the run over: its outputs count.
     for (const { token } of outputs)
       await rm(join(options.outputsFolder, token), { recursive: true, force: true })
@@ -118,12 +148,12 @@ export function createWorker(options: WorkerOptions): Worker {
   async function recordFailure(run: StoredRun, error: unknown): Promise<void> {
     if (error instanceof RendererCrashed) {
       onError(error)
-      await store.recordCrash(claimed(run), crashLimitFor(error))
+      await persist(() => store.recordCrash(claimed(run), crashLimitFor(error)))
       return
     }
     const failure = failureOf(error)
     // False when another worker has taken the run over, and its folder with it: the error then means nothing.
-    if (!(await store.failRun(claimed(run), failure))) return
+    if (!(await persist(() => store.failRun(claimed(run), failure)))) return
     log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
     if (isSystemError(error)) onError(error)
   }

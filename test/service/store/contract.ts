@@ -38,9 +38,9 @@ const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise
 }
 
 /** `open` gives an empty store; it is called within each test. */
-export function storeContract(open: () => Store): void {
+export function storeContract(open: () => Store | Promise<Store>): void {
   async function createStore() {
-    const store = open()
+    const store = await open()
     const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
     let created = 0
     const addRun = async (owner: string): Promise<string> => {

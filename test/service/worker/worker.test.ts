@@ -23,13 +23,15 @@ const RUN: StoredRun = {
 }
 
 /** A worker that renders one run; the store answers as said whether the run is still its own. */
-async function renderOnce(isOwn: boolean) {
+/** `failures`: what the database fails with before it takes the result. */
+async function renderOnce(isOwn: boolean, failures: readonly string[] = []) {
   const clock = createManualClock()
   const root = temporaryFolder()
   const outputsFolder = join(root, 'outputs')
   mkdirSync(outputsFolder)
   const errors: unknown[] = []
   const waiting = [RUN]
+  const codes = [...failures]
   let finish: (outputs: readonly StoredOutput[]) => void = () => {}
   const finished = new Promise<readonly StoredOutput[]>((resolve) => {
     finish = resolve
@@ -37,6 +39,8 @@ async function renderOnce(isOwn: boolean) {
   const store: Pick<Store, 'claimRun' | 'finishRun' | 'failRun' | 'recordCrash'> = {
     claimRun: async () => waiting.shift(),
     async finishRun(_run, outputs) {
+      const code = codes.shift()
+      if (code !== undefined) throw Object.assign(new Error(code), { code })
       finish(outputs)
       return isOwn
     },
@@ -48,6 +52,7 @@ async function renderOnce(isOwn: boolean) {
     lease: {
       id: 'worker_1',
       acquire: async () => {},
+      renew: async () => {},
       reapExpiredWorkers: async () => [],
       release: async () => {},
     },
@@ -61,7 +66,7 @@ async function renderOnce(isOwn: boolean) {
   })
   worker.start()
   worker.wake()
-  const outputs = await finished
+  const outputs = await clock.runUntil(finished)
   await clock.runUntil(worker.close())
   return { tokens: outputs.map(({ token }) => token), left: readdirSync(outputsFolder), errors }
 }
@@ -75,4 +80,10 @@ test('the outputs of a run that another worker took over are removed', async () 
 test('the outputs of its own run stay', async () => {
   const { tokens, left, errors } = await renderOnce(true)
   expect([left, errors]).toEqual([tokens, []])
+})
+
+test('a result that cannot be written is written when it can be', async () => {
+  const { tokens, left, errors } = await renderOnce(true, ['SQLITE_FULL', 'SQLITE_BUSY', 'SQLITE_FULL'])
+  expect(left).toEqual(tokens)
+  expect(errors).toMatchObject([{ code: 'SQLITE_FULL' }, { code: 'SQLITE_BUSY' }, { code: 'SQLITE_FULL' }])
 })

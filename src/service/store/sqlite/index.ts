@@ -1,7 +1,16 @@
 /** The contract on SQLite: each function is one statement or one transaction; the statements are in `*-statements.ts`. */
 
+import { statSync } from 'node:fs'
 import { usageError } from '../../../errors.js'
-import { NewerFormat, type OpenDatabase, openDatabase, type Value } from '../../../host/database.js'
+import {
+  type DatabaseOptions,
+  NewerFormat,
+  type OpenDatabase,
+  openDatabase,
+  type Value,
+} from '../../../host/database.js'
+import { isEmpty } from '../../../host/database-file.js'
+import { Refusal } from '../../rules/refusal.js'
 import type { ClaimedRun, CrashLimit, Store } from '../contract.js'
 import { createAccountStore } from './account-queries.js'
 import { createCreditLedger } from './credit-ledger.js'
@@ -11,12 +20,22 @@ import { SERVICE_MIGRATIONS } from './service-migrations.js'
 
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
 export function openSqliteStore(path: string): Store {
-  return createStore(openServiceDatabase(path))
+  return storeOf(openServiceDatabase(path))
 }
 
-function openServiceDatabase(path: string): OpenDatabase {
+/** Throws as `openSqliteStore` does. */
+export function openServiceDatabase(
+  path: string,
+  options: Pick<DatabaseOptions, 'busyTimeoutMs'> = {},
+): OpenDatabase {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found !== undefined && isEmpty(found))
+    throw usageError(
+      `${path} is empty: it no longer contains the accounts and runs of this service.`,
+      'Restore it from a backup. To start with new data, remove it, or use another data folder (--data).',
+    )
   try {
-    return openDatabase({ path, migrations: SERVICE_MIGRATIONS })
+    return openDatabase({ ...options, path, migrations: SERVICE_MIGRATIONS })
   } catch (error) {
     if (!(error instanceof NewerFormat)) throw error
     throw usageError(
@@ -26,10 +45,15 @@ function openServiceDatabase(path: string): OpenDatabase {
   }
 }
 
-function createStore(database: OpenDatabase): Store {
+export function storeOf(database: OpenDatabase): Store {
   const { run, get, all, transaction } = database
   const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
   const ledger = createCreditLedger(database)
+
+  /** What is written to a file that was removed or replaced is lost. */
+  function checkFile(): void {
+    if (!database.isCurrent()) throw new Refusal('not_ready', 'Its database was removed or replaced.')
+  }
 
   /** Runs a statement that moves runs, and refunds those that failed. Call it within a transaction. */
   function moveRuns(nowMs: number, sql: string, ...values: readonly Value[]): boolean {
@@ -46,6 +70,7 @@ function createStore(database: OpenDatabase): Store {
 
     addRun: async ({ id, accountId, keyId, model, kind, input, price, owner, createdAtMs }, check) =>
       transaction(() => {
+        checkFile()
         if (keyId !== undefined) check(ledger.accountState(keyId))
         const text = JSON.stringify(input)
         run(SQL.addRun, id, accountId, keyId ?? null, model, kind, text, price, owner, createdAtMs)
@@ -81,6 +106,7 @@ function createStore(database: OpenDatabase): Store {
     imagesInUse: async () => all(SQL.imagesInUse).map(({ sha256 }) => String(sha256)),
 
     async renewLease({ id, host, pid, bornAtMs, heartbeatAtMs }) {
+      checkFile()
       run(SQL.renewLease, id, host, pid, bornAtMs, heartbeatAtMs)
     },
     listWorkers: async () => all(SQL.listWorkers).map(workerOfRow),

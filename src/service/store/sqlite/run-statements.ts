@@ -14,23 +14,46 @@ export const SQL = {
 
   outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
 
-  // With LIMIT 1 the sort keeps one row, so a long queue costs one scan.
+  // A queue of any length costs one indexed look per account and owner: `queues` steps from one to the next in the index
+  // runs_queue, and `candidates` takes the oldest run of each, beside the preferred ones.
   claimRun: `
-    WITH busy AS MATERIALIZED (
+    WITH RECURSIVE queues (account_id, owner) AS (
+      SELECT * FROM (
+        SELECT account_id, owner FROM runs WHERE status = 'queued' ORDER BY account_id, owner LIMIT 1
+      )
+      UNION ALL
+      SELECT next.account_id, next.owner
+      FROM queues JOIN runs AS next ON next.sequence = coalesce(
+        (SELECT sequence FROM runs
+         WHERE status = 'queued' AND account_id = queues.account_id AND owner > queues.owner
+         ORDER BY owner, sequence LIMIT 1),
+        (SELECT sequence FROM runs
+         WHERE status = 'queued' AND account_id > queues.account_id
+         ORDER BY account_id, owner, sequence LIMIT 1)
+      )
+    ),
+    candidates AS (
+      SELECT account_id, owner, 0 AS preferred, (
+        SELECT min(sequence) FROM runs
+        WHERE status = 'queued' AND account_id = queues.account_id AND owner = queues.owner
+      ) AS sequence
+      FROM queues
+      WHERE owner = ?1 OR (?4 = 'all' AND owner NOT IN (SELECT id FROM workers))
+      UNION ALL
+      SELECT account_id, owner, 1, sequence FROM runs
+      WHERE id IN (SELECT value FROM json_each(?3)) AND status = 'queued'
+        AND owner <> ?1 AND owner NOT IN (SELECT id FROM workers)
+    ),
+    busy AS MATERIALIZED (
       SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
     )
     UPDATE runs SET status = 'processing', owner = ?1, started_at = ?2
     WHERE sequence = (
-      SELECT runs.sequence
-      FROM runs JOIN accounts ON accounts.id = runs.account_id
-      LEFT JOIN busy ON busy.account_id = runs.account_id
-      WHERE runs.status = 'queued'
-        AND (runs.owner = ?1 OR (
-          runs.owner NOT IN (SELECT id FROM workers)
-          AND (?4 = 'all' OR runs.id IN (SELECT value FROM json_each(?3)))
-        ))
-      ORDER BY runs.owner = ?1 DESC, coalesce(busy.runs, 0), accounts.served,
-        (runs.owner <> ?1 AND runs.id IN (SELECT value FROM json_each(?3))) DESC, runs.sequence
+      SELECT candidates.sequence
+      FROM candidates JOIN accounts ON accounts.id = candidates.account_id
+      LEFT JOIN busy ON busy.account_id = candidates.account_id
+      ORDER BY candidates.owner = ?1 DESC, coalesce(busy.runs, 0), accounts.served, candidates.preferred DESC,
+        candidates.sequence
       LIMIT 1
     )
     RETURNING *`,

@@ -110,4 +110,10 @@ UPDATE accounts SET balance = 10000 WHERE name = 'default';
 UPDATE keys SET used = (SELECT count(*) FROM runs WHERE runs.key_id = keys.id);
 `
 
-export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS]
+/** The oldest queued run of each account and owner is found without a scan. */
+const QUEUE = `
+DROP INDEX runs_waiting;
+CREATE INDEX runs_queue ON runs (account_id, owner, sequence) WHERE status = 'queued';
+`
+
+export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE]

@@ -1,0 +1,34 @@
+/**
+ * The service's own bounds of an input, beside the schemas: whatever is accepted is stored, and sent again with every
+ * status request.
+ */
+import { type Kind, MODEL_INPUTS } from '../../protocol/models.js'
+import { Refusal } from './refusal.js'
+
+const MAX_PROMPT_CHARACTERS = 100_000
+const MAX_UNKNOWN_BYTES = 65_536
+/** Of either model: the interface publishes this bound for images, and none for videos. */
+const MAX_IMAGES = 14
+const MAX_URL_CHARACTERS = 8_192
+
+/** Throws `Refusal` (invalid_input). The input matches its schema. */
+export function checkInputBounds(kind: Kind, input: Readonly<Record<string, unknown>>): void {
+  const refuse = (sentence: string) => {
+    throw new Refusal('invalid_input', sentence)
+  }
+  const { prompt, image_urls: images = [] } = input as { prompt: string; image_urls?: readonly string[] }
+  if (prompt.length > MAX_PROMPT_CHARACTERS)
+    refuse(`input.prompt has ${prompt.length} characters; the limit is ${MAX_PROMPT_CHARACTERS}.`)
+  if (images.length > MAX_IMAGES)
+    refuse(`input.image_urls has ${images.length} images; the limit is ${MAX_IMAGES}.`)
+  const long = images.findIndex((url) => !/^data:/i.test(url) && url.length > MAX_URL_CHARACTERS)
+  if (long >= 0) refuse(`input.image_urls/${long} is longer than ${MAX_URL_CHARACTERS} characters.`)
+  const unknown = Object.entries(input).filter(
+    ([name]) => !Object.hasOwn(MODEL_INPUTS[kind].properties, name),
+  )
+  const bytes = Buffer.byteLength(JSON.stringify(Object.fromEntries(unknown)))
+  if (bytes > MAX_UNKNOWN_BYTES)
+    refuse(
+      `The fields that the model does not define have ${bytes} bytes together; the limit is ${MAX_UNKNOWN_BYTES}.`,
+    )
+}

@@ -1,0 +1,49 @@
+/** What the service and its database thread send each other. */
+import type { RefusalCode } from '../../rules/refusal.js'
+import type { ServiceStore } from '../service-store.js'
+
+/** Reads are answered at once; changes that wait together share one commit. */
+export const METHODS = {
+  addRun: 'change',
+  findRun: 'read',
+  claimRun: 'change',
+  finishRun: 'change',
+  failRun: 'change',
+  recordCrash: 'change',
+  findOutput: 'read',
+  imagesInUse: 'read',
+  renewLease: 'change',
+  listWorkers: 'read',
+  reapWorker: 'change',
+  releaseWorker: 'change',
+  ensureAccount: 'change',
+  addAccount: 'change',
+  listAccounts: 'read',
+  setBanned: 'change',
+  addKey: 'change',
+  addFirstKey: 'change',
+  findKey: 'read',
+  listKeys: 'read',
+  changeKey: 'change',
+  listEntries: 'read',
+  verify: 'read',
+  close: 'change',
+} as const satisfies Record<keyof ServiceStore, 'read' | 'change'>
+
+export type Method = keyof typeof METHODS
+
+export interface ToStore {
+  readonly id: number
+  readonly method: Method
+  readonly args: readonly unknown[]
+}
+
+/** An error as data: what a thread sends loses its class and its own properties. */
+export type SentError =
+  | { readonly refusal: RefusalCode; readonly detail: string | undefined }
+  | { readonly message: string; readonly code: string | undefined }
+
+export type FromStore = { readonly id: number } & (
+  | { readonly result: unknown }
+  | { readonly error: SentError }
+)

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { isOpenToOthers } from '../../src/service/http/listening.js'
+
+test.each([
+  [undefined, undefined, [], false],
+  ['127.0.0.1', undefined, [], false],
+  ['localhost', undefined, [], false],
+  ['::1', undefined, [], false],
+  ['0.0.0.0', undefined, [], true],
+  ['192.168.1.5', undefined, [], true],
+  ['127.0.0.1', 'https://media.example.com', [], true],
+  ['127.0.0.1', 'http://localhost:7878', [], true],
+  ['127.0.0.1', undefined, ['127.0.0.1'], true],
+])(
+  'bound to %s, public URL %s, trusted proxies %j: open to others: %s',
+  (host, publicUrl, trustedProxies, open) => {
+    expect(isOpenToOthers({ host, publicUrl, trustedProxies })).toBe(open)
+  },
+)

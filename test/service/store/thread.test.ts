@@ -1,0 +1,109 @@
+import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'libsql'
+import { expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../../src/host/database.js'
+import type { NewRun, Store } from '../../../src/service/store/contract.js'
+import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
+import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
+import { openStoreThread } from '../../../src/service/store/thread/index.js'
+import { temporaryFolder } from '../../support/service.js'
+import { storeContract } from './contract.js'
+
+const newPath = () => join(temporaryFolder(), 'service.db')
+
+async function openStore(path = newPath()) {
+  const store = await openStoreThread(path)
+  onTestFinished(() => store.close())
+  return store
+}
+
+// The check of a budget is the thread's own.
+storeContract(async () => {
+  const store = await openStore()
+  return { ...store, addRun: (run) => store.addRun(run), addCredits: () => Promise.reject() } satisfies Store
+})
+
+const RUN = { model: 'm', kind: 'image', input: {}, price: 1, owner: 'me', createdAtMs: 1 } as const
+
+async function openWithKey(credits: number) {
+  const path = newPath()
+  const store = await openStore(path)
+  const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
+  const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
+  const newRun = (id: string): NewRun => ({ ...RUN, id, accountId, keyId })
+  return { path, store, accountId, newRun }
+}
+
+test('creates that arrive together are charged one by one, and those that cannot be paid are refused', async () => {
+  const { store, newRun } = await openWithKey(30)
+  const ids = Array.from({ length: 50 }, (_, index) => `run_${index}`)
+  const results = await Promise.allSettled(ids.map((id) => store.addRun(newRun(id))))
+  const refused = results.filter((result) => result.status === 'rejected')
+  expect(refused).toHaveLength(20)
+  expect(refused[0]?.reason).toMatchObject({ code: 'insufficient_balance', status: 402 })
+  expect(await store.listAccounts()).toMatchObject([{ balance: 0, runs: 30 }])
+  expect((await store.verify()).problems).toEqual([])
+})
+
+test('one that fails among others fails alone', async () => {
+  const { store, newRun } = await openWithKey(100)
+  const results = await Promise.allSettled(['a', 'b', 'a', 'c'].map((id) => store.addRun(newRun(id))))
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+  expect(await store.listAccounts()).toMatchObject([{ balance: 97, runs: 3 }])
+})
+
+test('while another process holds the lock, reads are answered and creates wait', async () => {
+  const { path, store, accountId, newRun } = await openWithKey(100)
+  await store.addRun(newRun('first'))
+  const other = new Database(path)
+  onTestFinished(() => void other.close())
+  other.exec('BEGIN IMMEDIATE')
+  let created = false
+  const creating = store.addRun(newRun('second')).then(() => {
+    created = true
+  })
+  // Several reads, so that the thread has tried the create meanwhile.
+  for (let count = 0; count < 20; count++)
+    expect(await store.findRun('first', accountId)).toMatchObject({ status: 'queued' })
+  expect(created).toBe(false)
+  other.exec('ROLLBACK')
+  await creating
+  expect(await store.findRun('second', accountId)).toMatchObject({ status: 'queued' })
+})
+
+test('a closed store has everything in the file itself', async () => {
+  const { path, store, newRun, accountId } = await openWithKey(100)
+  await store.addRun(newRun('kept'))
+  await store.close()
+  const copy = newPath()
+  copyFileSync(path, copy)
+  const again = openSqliteStore(copy)
+  onTestFinished(() => again.close())
+  expect(await again.findRun('kept', accountId)).toMatchObject({ id: 'kept' })
+  await expect(store.findRun('kept', accountId)).rejects.toThrow('has ended')
+})
+
+test('a file of a later version is refused, before there is a thread', async () => {
+  const path = newPath()
+  openDatabase({ path, migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x)'] }).close()
+  await expect(openStoreThread(path)).rejects.toMatchObject({ code: 'usage' })
+})
+
+test('nothing is accepted into a file that was removed or replaced', async () => {
+  const { path, store, newRun } = await openWithKey(100)
+  await store.addRun(newRun('kept'))
+  renameSync(path, `${path}.away`)
+  await expect(store.addRun(newRun('lost'))).rejects.toMatchObject({ status: 503, code: 'not_ready' })
+  writeFileSync(path, 'another file')
+  await expect(store.addRun(newRun('lost'))).rejects.toMatchObject({ status: 503 })
+})
+
+test('an empty file is refused: it was a service’s database', async () => {
+  const path = newPath()
+  writeFileSync(path, '')
+  await expect(openStoreThread(path)).rejects.toMatchObject({
+    code: 'usage',
+    message: expect.stringMatching(/is empty/),
+  })
+})

@@ -55,11 +55,23 @@ async function parse(program: Command, argv: readonly string[]): Promise<void> {
   // Before parsing: commander would answer `whoami --help` with the help of the program.
   const command = findCommand(program, plainWords(argv))
   try {
-    await program.parseAsync([...argv], { from: 'user' })
+    await program.parseAsync(withHelpLast(program, argv), { from: 'user' })
   } catch (thrown) {
     throw thrown instanceof CommanderError && thrown.exitCode !== 0 ? usageOf(thrown, command) : thrown
   }
 }
+
+/** `rushes --help run image` is the help of `run image`: commander would print that of the words before the flag. */
+function withHelpLast(program: Command, argv: readonly string[]): string[] {
+  const at = argv.findIndex((word) => ['-h', '--help', '--'].includes(word))
+  const before = argv.slice(0, Math.max(at, 0))
+  const isEarly = at !== -1 && argv[at] !== '--' && isCommandPath(program, before)
+  return isEarly ? [...before, ...argv.slice(at + 1), '--help'] : [...argv]
+}
+
+/** Whether the words are commands alone: a later `--help` may be the value of a flag. */
+const isCommandPath = (program: Command, words: readonly string[]): boolean =>
+  plainWords(words).length === words.length && findCommand(program, words).commands.length > 0
 
 async function outputFor(
   { stdout, stderr, env }: MainOptions,

@@ -1,6 +1,6 @@
 /** Turns error answers into `RushesError`s, by the table of codes, else by the HTTP status. */
 import { OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
-import { type HttpFailure, type HttpResponse, receiveText } from '../host/http.js'
+import { type HttpFailure, type HttpResponse, isLoopback, receiveText } from '../host/http.js'
 import { parseErrorBody } from '../protocol/parse.js'
 import { type Problem, problemByStatus, problemOf } from '../protocol/problems.js'
 import { printable, shortened } from '../protocol/text.js'
@@ -101,6 +101,8 @@ export const networkError = (failure: HttpFailure, host: string): RushesError =>
         cause: failure,
       })
     : new RushesError('network', `Could not reach ${host}: ${printable(failure.message)}.`, {
-        hint: 'Check the service URL and the network (the proxy is read from HTTPS_PROXY), then try again.',
+        hint: isLoopback(new URL(`http://${host}`).hostname)
+          ? 'Check the service URL, and that the service is running.'
+          : 'Check the service URL and the network (the proxy is read from HTTPS_PROXY), then try again.',
         cause: failure,
       })

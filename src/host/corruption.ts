@@ -8,11 +8,13 @@ import {
   existsSync,
   linkSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   rmSync,
   statSync,
 } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import {
   createDatabase,
   createIfMissing,
@@ -154,6 +156,16 @@ export function quarantine(
 
 const quarantineName = (path: string): string =>
   `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
+
+/** Whether the file with this inode is gone from `path`, and no process quarantined it. */
+export function wasRemoved(path: string, inode: number | undefined): boolean {
+  const found = inodeOf(path)
+  if (found === undefined || found === inode) return found === undefined
+  const start = `${basename(path)}.damaged-`
+  return !readdirSync(dirname(path)).some(
+    (name) => name.startsWith(start) && inodeOf(join(dirname(path), name)) === inode,
+  )
+}
 
 /** Waits for a process that may be quarantining the file; whether the file was replaced. */
 function isReplaced(options: DatabaseOptions, found: number | undefined): boolean {

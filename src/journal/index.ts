@@ -6,7 +6,7 @@
  * Limits: runs that were created elsewhere with the same key are not in it. It never contains the API key, and of data: URLs
  * only what identifies their content.
  */
-import { type OnQuarantine, openOrQuarantine, quarantine } from '../host/corruption.js'
+import { type OnQuarantine, openOrQuarantine, quarantine, wasRemoved } from '../host/corruption.js'
 import type { OpenDatabase, Row } from '../host/database.js'
 import {
   accept,
@@ -71,6 +71,8 @@ export interface Journal {
   integrity(): string
   /** False when its file was removed or quarantined: what is written is lost. */
   isCurrent(): boolean
+  /** Whether its file was removed, not quarantined. */
+  wasRemoved(): boolean
   /** Closes the journal and replaces its file by a new one, unless another process has done so. */
   quarantine(): void
   /** The rows that were written or looked up by id here, as they were last seen; they need no file. */
@@ -200,6 +202,7 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
         .map(({ integrity_check }) => String(integrity_check))
         .join('; '),
     isCurrent: () => db.isCurrent(),
+    wasRemoved: () => wasRemoved(path, db.inode),
     quarantine() {
       db.close()
       quarantine(file, db.inode, onQuarantine)

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { rowsOf } from '../support/journal.js'
+import { addRow, rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const RUN = ['run', 'image', 'a fox']
@@ -271,6 +271,17 @@ describe('-i run:<id>', () => {
     const { code, stderr } = await service.run(['run', 'video', 'it runs', '-i', source.replace('ID', id)])
     expect({ code, posts: posts(service) }).toEqual({ code: 2, posts: 1 })
     expect(stderr).toMatch(message)
+  })
+
+  it('an output of a run at another address names that address, and the ways out', async () => {
+    const service = await createCliService()
+    addRow(service.home, { id: 'run_there', address: 'https://other.example' })
+    const { code, stderr } = await service.run(['run', 'video', 'it runs', '-i', 'run:run_there'])
+    expect({ code, posts: posts(service) }).toEqual({ code: 2, posts: 0 })
+    expect(stderr).toContain('run_there was created at https://other.example')
+    expect(stderr).toContain(
+      'Use --base-url https://other.example. Or give the URL or the file of the output.',
+    )
   })
 
   it('a run that still goes on is exit 2', async () => {

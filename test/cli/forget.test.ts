@@ -133,7 +133,7 @@ describe('the rows that are removed', () => {
     expect(ran.stderr).toContain('~0000000 is not in the journal.')
   })
 
-  it.each([[[]], [['done_a', '--finished']], [['--older-than', '30']]])(
+  it.each([[[]], [['done_a', '--finished']], [['--older-than', '30']], [['--older-than', '0']]])(
     '%j is exit 2, and nothing is removed',
     async (words) => {
       const home = withRows()

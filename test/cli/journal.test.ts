@@ -331,6 +331,24 @@ describe('a state folder', () => {
     },
   )
 
+  it('whose journal is removed and created again by another command is told too', async () => {
+    const service = await createCliService()
+    let hasRemoved = false
+    const fetch: Fetch = async (request) => {
+      const response = await service.fetch(request)
+      if (request.method === 'GET' && !hasRemoved) {
+        hasRemoved = true
+        removed(service.home)
+        await service.run([...RUN, '--no-wait'])
+      }
+      return response
+    }
+    const { code, stderr } = await service.run(RUN, { fetch })
+    expect(code).toBe(0)
+    expect(stderr.match(/was removed while this command was running/g)).toHaveLength(1)
+    expect(rowsOf(service.home)).toHaveLength(2)
+  })
+
   it('whose journal is removed after the last write of a command has its runs again when the command ends', () => {
     const home = temporaryFolder()
     const warnings: string[] = []

@@ -88,6 +88,8 @@ describe('list', () => {
     const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns: 90 })
     const [header = '', ...rows] = stdout.trimEnd().split('\n')
     expect(header.split(/ +/)).toEqual(['RUN', 'STATUS', 'CREATED', 'WHERE', 'PROMPT'])
+    const narrow = await service.run(['list'], { tty: { stdout: true }, columns: 80 })
+    expect(narrow.stdout.split('\n')[0]?.split(/ +/)).toEqual(['RUN', 'STATUS', 'WHERE', 'PROMPT'])
     expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])
     expect((await service.run(['list', '--here'])).stdout).not.toContain('run_local')
     expect((await service.run(['list', '--local'])).stdout).toMatch(/^run_local\t.*\tlocal\n$/)

@@ -41,8 +41,8 @@ describe.concurrent('an engine', () => {
   })
 
   it.each([
-    [['--engine', 'sound=x'], /--engine: "sound=x" does not have the form/],
-    [['--engine', 'video='], /--engine: "video=" does not have the form/],
+    [['--engine', 'sound=x'], /--engine: "sound=x" must have the form/],
+    [['--engine', 'video='], /--engine: "video=" must have the form/],
     [['--engine', 'video=a', '--engine', 'video=b'], /given twice for video/],
     [['--engine-timeout', 'soon'], /not a valid duration/],
     [['--model-name', 'video=x'], /<provider>\/<name>/],

@@ -57,7 +57,7 @@ describe.concurrent('serve', () => {
     expect(await person.ended).toMatchObject({ code: 0, stdout: lines })
 
     const again = start(place, ['serve', '--port', '0', '--data', 'my data'], { stdin: 'ignore' })
-    await again.says('stderr', /rushes admin key create --account default --data 'my data'\n/)
+    await again.says('stderr', /rushes admin key create --account default --data 'my data'`\.\n/)
     const three = again.said.stdout
     expect(three.match(/^export \w+/gm)).toEqual([
       'export RUSHES_BASE_URL',

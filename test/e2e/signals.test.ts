@@ -24,7 +24,7 @@ describe.concurrent('a signal while waiting', () => {
     async (signal) => {
       const place = await serve(createPlace())
       const waiting = start(place, VIDEO)
-      const [, id] = await waiting.says('stderr', /run (run_\w+): (?:queued|processing)/)
+      const [, id] = await waiting.says('stderr', /(run_\w+): (?:queued|processing)/)
       waiting.kill(signal)
       const ended = await waiting.ended
       expect(ended).toMatchObject({ signal, code: null, stdout: '' })

@@ -49,6 +49,7 @@ function callEverything(): string {
     durations: () => journal.durations(ADDRESS, 'acme/still-1'),
     integrity: () => journal.integrity(),
     isCurrent: () => journal.isCurrent(),
+    wasRemoved: undefined,
     ownRows: () => journal.ownRows(),
     restore: () =>
       journal.restore(

@@ -210,7 +210,7 @@ test('a large body is read in a thread, with its images and its refusals', async
   ])
   expect([refused?.status, JSON.parse(refused?.text ?? '').error.message]).toEqual([
     400,
-    expect.stringContaining('nearest: high'),
+    expect.stringContaining('did you mean "high"'),
   ])
 })
 

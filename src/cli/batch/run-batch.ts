@@ -5,7 +5,7 @@ import { isWritten, removeLeftovers, writeLock } from '../../batch/lock/file.js'
 import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
 import { expectationOf } from '../../batch/plan/expected.js'
 import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
-import { EXIT, RushesError } from '../../errors.js'
+import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { describeError } from '../../host/system-error.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
@@ -39,11 +39,13 @@ export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): 
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
   await removeLeftovers(lockPath)
+  let isWritten = false
   const keeper = createLockKeeper(plan.lock, async (lock) => {
     await claim.check()
     await writeLock(lockPath, manifest.path, lock).catch((error) => {
-      throw unwritable(lockPath, error)
+      throw isWritten ? unwritable(lockPath, error) : neverWritable(lockPath, error)
     })
+    isWritten = true
   })
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
@@ -185,7 +187,14 @@ async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
   }
 }
 
-export const unwritable = (path: string, error: unknown): RushesError =>
+/** Every create is preceded by a write of the lock file. */
+export const neverWritable = (path: string, error: unknown): RushesError =>
+  usageError(
+    `Cannot write the lock file ${describeError(error, path)}. Nothing was sent.`,
+    'Check that the folder is writable and that the disk has space.',
+  )
+
+const unwritable = (path: string, error: unknown): RushesError =>
   new RushesError('download_failed', `Cannot write the lock file ${describeError(error, path)}.`, {
     hint: 'Nothing more is created without it. Accepted runs are in `rushes list`. When the folder is writable again, run the same command: it continues from there.',
     cause: error,

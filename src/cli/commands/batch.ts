@@ -7,7 +7,7 @@ import { isSystemError } from '../../host/system-error.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
-import { runBatch, unwritable } from '../batch/run-batch.js'
+import { neverWritable, runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, notesOf, stepCells, stepJson, stepWords, summaryLine } from '../batch/show.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
@@ -70,7 +70,7 @@ async function claimFor({ clock, out, interrupts }: Context, lockPath: string): 
     return await claimBatch({ lockPath, clock, signal: interrupts.first, onObserve: out.note })
   } catch (error) {
     if (!isSystemError(error)) throw error
-    const failed = unwritable(lockPath, error)
+    const failed = neverWritable(lockPath, error)
     return { check: () => Promise.reject(failed), lost: new AbortController().signal, async release() {} }
   }
 }

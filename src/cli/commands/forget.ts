@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import type { Context } from '../context/context.js'
-import { parseDuration } from '../flags/duration.js'
+import { parseAge } from '../flags/duration.js'
 import { exitCodeOf } from '../process/exit.js'
 import { readIds } from '../process/stdin.js'
 import { isFinished, nameOfRun, rowOf } from '../runs/journal-rows.js'
@@ -83,8 +83,7 @@ async function chosenRows(
       'Give ids or keys (`rushes list` shows them), or select runs with --finished, --older-than 30d or --local.',
     )
   const isHere = globals.local || globals.baseUrl !== undefined
-  const beforeMs =
-    olderThan === undefined ? undefined : clock.now() - parseDuration(olderThan, '--older-than')
+  const beforeMs = olderThan === undefined ? undefined : clock.now() - parseAge(olderThan, '--older-than')
   return journal
     .list({ address: isHere ? await ctx.address() : undefined, beforeMs })
     .filter((run) => run.phase !== 'sending' && (!finished || isFinished(run)))

@@ -1,5 +1,4 @@
 /** Opens the files of the state folder: the journal, and the ledger of the rate limit. */
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
@@ -78,9 +77,10 @@ export function openStateJournal(options: StateOptions): Journal {
   function replace(): void {
     const rows = journal.ownRows()
     journal.close()
-    if (!existsSync(path))
+    // Whoever quarantined it has warned.
+    if (journal.wasRemoved())
       options.warn(
-        `The journal ${path} was removed while this command was running. A new journal was created; it contains only the runs of this command.`,
+        `The journal ${path} was removed while this command was running. The new journal contains only the runs created since, and those of this command.`,
       )
     journal = open(options)
     journal.restore(rows)

@@ -3,7 +3,7 @@ import { usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { addressOr } from './where.js'
+import { addressOr, livesElsewhere } from './where.js'
 
 /** The id, or the key of a row that has none. */
 export const nameOfRun = ({ id, key }: JournalRun): string => id ?? key ?? ''
@@ -21,10 +21,13 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
   const run = here === undefined ? undefined : journal.find(here, name)
   if (run !== undefined) return run
   const isNamed = ctx.globals.local || ctx.globals.baseUrl !== undefined
-  const [elsewhere] = isNamed ? [] : journal.findAtEveryAddress(name)
-  if (elsewhere !== undefined) return elsewhere
+  const [elsewhere] = journal.findAtEveryAddress(name)
+  if (elsewhere !== undefined) {
+    if (isNamed) throw await livesElsewhere(ctx, name, elsewhere)
+    return elsewhere
+  }
   throw usageError(
-    `${shortened(name)} is not in the journal${isNamed ? ` at ${here === 'local' ? 'the local service' : here}` : ''}.`,
+    `${shortened(name)} is not in the journal.`,
     '`rushes list` shows the runs created on this machine.',
   )
 }

@@ -4,9 +4,9 @@ import { usageError } from '../../errors.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { LOCAL_ADDRESS } from '../settings/table.js'
 import { plural } from '../terminal/plural.js'
 import { resumeCommand } from './resume.js'
+import { livesElsewhere } from './where.js'
 
 const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 
@@ -33,12 +33,18 @@ export async function withRunOutputs(
 
 async function urlOf(ctx: Context, client: Pick<Client, 'get'>, source: string): Promise<string> {
   const [, id = '', number = '1'] = RUN_OUTPUT.exec(source) ?? []
-  const address = await ctx.address()
-  if ((await ctx.journal()).find(address, id) === undefined)
+  const journal = await ctx.journal()
+  if (journal.find(await ctx.address(), id) === undefined) {
+    const [elsewhere] = journal.findAtEveryAddress(id)
+    if (elsewhere !== undefined) {
+      const error = await livesElsewhere(ctx, id, elsewhere)
+      throw error.with({ hint: `${error.hint} Or give the URL or the file of the output.` })
+    }
     throw usageError(
-      `${shortened(source)}: this run was not created on this machine at ${address === LOCAL_ADDRESS ? 'the local service' : address}. Nothing was sent.`,
+      `${shortened(source)}: this run was not created on this machine. Nothing was sent.`,
       '`rushes list` shows the runs of this machine. The URL or the file of the output works too.',
     )
+  }
   const state = await client.get(id, ctx.interrupts.first)
   if (state.phase !== 'succeeded')
     throw usageError(

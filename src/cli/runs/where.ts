@@ -1,5 +1,5 @@
 /** Where a run lives, by the journal: here, in the local service, or at another address or under another profile. */
-import { usageError } from '../../errors.js'
+import { type RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import type { Context } from '../context/context.js'
 import { settingsOf } from '../settings/profile.js'
@@ -68,12 +68,18 @@ async function contextOf(
   const flags = await flagsFor(ctx, run)
   if (flags.length === 0) return ctx
   if (run.address === LOCAL_ADDRESS) return ctx.withLocal()
-  throw usageError(`${id} was created ${homeOf(run, here)}; nothing was sent.`, wayTo(ctx, flags))
+  throw await livesElsewhere(ctx, id, run)
+}
+
+/** The error for a run of the journal that this command does not reach: it names where the run is, and the flag to use. */
+export async function livesElsewhere(ctx: Context, id: string, run: Home): Promise<RushesError> {
+  const home = homeOf(run, await addressOr(ctx))
+  return usageError(`${id} was created ${home}. Nothing was sent.`, wayTo(ctx, await flagsFor(ctx, run)))
 }
 
 const homeOf = ({ address, profile }: Home, here: string | undefined): string => {
   if (address === here) return `with the profile ${profile}`
-  const there = `at ${address}`
+  const there = address === LOCAL_ADDRESS ? 'by the local service' : `at ${address}`
   return here === undefined
     ? there
     : `${there}, not ${here === LOCAL_ADDRESS ? 'by the local service' : `at ${here}`}`

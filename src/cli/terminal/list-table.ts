@@ -39,7 +39,7 @@ const [KIND, MODEL, CREATED, WHERE] = [2, 3, 4, 5]
 
 /** The columns that leave room for the prompt. */
 function shownOf(widths: readonly number[], columns: number, isOnePlace: boolean): readonly number[] {
-  const expendable = isOnePlace ? [WHERE, KIND, MODEL, CREATED] : [KIND, MODEL, WHERE, CREATED]
+  const expendable = isOnePlace ? [WHERE, KIND, MODEL, CREATED] : [KIND, MODEL, CREATED, WHERE]
   const room = (shown: readonly number[]) =>
     columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
   let shown = widths.map((_, at) => at)

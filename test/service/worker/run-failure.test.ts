@@ -26,7 +26,7 @@ test('a system error is told by its code, without the paths of its message', () 
   })
   expect(failureOf(error)).toEqual({
     code: 'render_failed',
-    message: 'The service Could not write the output files (ENOSPC).',
+    message: 'The service could not write the output files (ENOSPC).',
   })
 })
 

@@ -90,7 +90,7 @@ export const PROBLEMS = {
     cause: 'No run with this identifier exists for this account.',
     retryable: false,
     exit: EXIT.notFound,
-    hint: 'A run is visible only to the account that created it: check the id, the key and the service URL.',
+    hint: 'Check the id. A run is visible only to the account that created it: check the API key and the service URL too.',
   },
   RATE_LIMITED: {
     status: 429,

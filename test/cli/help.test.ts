@@ -214,6 +214,24 @@ describe('help of commands', () => {
     },
   )
 
+  it.each([
+    [['-h', 'list'], ['list']],
+    [
+      ['--help', 'run', 'image'],
+      ['run', 'image'],
+    ],
+    [
+      ['run', '--help', 'image'],
+      ['run', 'image'],
+    ],
+    [
+      ['run', 'image', '--help', '-d'],
+      ['run', 'image'],
+    ],
+  ])('%j is the help of the last command', async (line, words) => {
+    expect(await help(...line)).toBe(await help(...words, '--help'))
+  })
+
   it('by itself is the help of the program', async () => {
     expect(await help('help')).toBe(await help('--help'))
   })

@@ -1,6 +1,6 @@
 /** `--local`: the whole way from a prompt to a file, without a key, a network or a set-up. */
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -102,6 +102,21 @@ describe.concurrent('run image --local', () => {
     expect(stderr).toContain('error: Interrupted. 2 runs are queued.\n')
     expect((await rushes(place, ['list', '--status', 'queued'])).stdout.split('\n')).toHaveLength(3)
     expect((await rushes(place, ['status', ...ids.split(' ')])).stdout).toMatch(/^(run_\w+\tqueued\t\n){2}$/)
+  })
+
+  it('is interrupted in a batch: the same', async () => {
+    const place = createPlace()
+    const rows = ['a boat', 'a hen'].map(
+      (prompt, at) => `  - { name: r${at}, kind: video, prompt: ${prompt} }\n`,
+    )
+    writeFileSync(join(place.folder, 'shots.yaml'), `runs:\n${rows.join('')}`)
+    const command = start(place, ['batch', '--local', 'shots.yaml'])
+    await command.says('stderr', /processing/)
+    command.kill('SIGINT')
+    const { signal, stderr } = await command.ended
+    expect(signal).toBe('SIGINT')
+    expect(stderr).toContain('2 runs: 2 queued')
+    expect((await rushes(place, ['list', '--status', 'queued'])).stdout.split('\n')).toHaveLength(3)
   })
 
   it('works twice at once on one state folder, each process with its own runs', async () => {

@@ -60,12 +60,22 @@ export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): 
   }
   const stopped = await carryOutPlan(ctx, { prepared, plan, connection, keeper, claim, progress, onResult })
   progress.end()
+  if (ctx.globals.local) await recordQueued(ctx, active, keeper)
   const lockError = await finishLock(ctx, { prepared, plan, claim, keeper })
   const errors = report.end(plan, (name) => keeper.entry(name)?.pending?.state === 'accepted')
   for (const error of [lockError, stopped])
     if (error !== undefined && !isClosedStdout(ctx, error)) ctx.out.error(error)
   if (stopped?.code === 'interrupted') return stopped.exitCode
   return exitCodeOf([...errors, ...[lockError, stopped].filter((each) => each !== undefined)])
+}
+
+/** Nobody renders the rest of the local runs any longer. */
+async function recordQueued(ctx: Context, steps: readonly Step[], keeper: LockKeeper): Promise<void> {
+  const recorder = await ctx.recorder()
+  for (const { entry } of steps) {
+    const pending = keeper.entry(entry.name)?.pending
+    if (pending?.state === 'accepted') recorder.recordQueued(pending.run)
+  }
 }
 
 /** An earlier write may have failed: tries again. Writes nothing where nothing has changed. */

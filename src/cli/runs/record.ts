@@ -33,6 +33,8 @@ export interface CreateNote {
 export interface Recorder {
   note(intent: Omit<Intent, 'address' | 'profile'>): CreateNote
   recordStatus(update: StatusUpdate): void
+  /** Nobody renders this local run any longer: the journal shows it as what it is, unless it has ended. */
+  recordQueued(id: string): void
   /** The service says that it has no such run. */
   recordNotFound(error: RushesError, id: string): void
   recordFiles(id: string, files: readonly DownloadedFile[]): void
@@ -72,6 +74,13 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
   return {
     note: (intent) => createNote(attempt, { ...intent, address, profile }),
     recordStatus: (update) => attempt((open) => open.recordStatus(address, update)),
+    recordQueued: (id) =>
+      attempt((open) => {
+        if (open.find(address, id)?.phase !== 'going') return
+        const state = { id, phase: 'going', status: 'queued', urls: [], service: null } as const
+        const unknown = { failure: undefined, createdAt: undefined, finishedAt: undefined }
+        open.recordStatus(address, { state: { ...state, ...unknown } })
+      }),
     recordNotFound: (error, id) => attempt((open) => open.recordNotFound(address, id, doubtOf(error))),
     recordFiles: (id, files) =>
       attempt((open) =>

@@ -174,7 +174,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     const limit = limitPassed(timeoutMs ?? 0, [id], unfinished)
     const error = follower.errorAtLimit(limit)
     if (error === limit) left.expired.set(limit, id)
-    recordQueued(id)
+    if (unfinished.isLocal) recorder.recordQueued(id)
     finish(index, follower.stopped(error))
   }
 
@@ -200,15 +200,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     }
   }
 
-  /** Nobody renders a local run any longer: the journal shows it as what it is. */
-  function recordQueued(id: string): void {
-    const state = { phase: 'going', status: 'queued', urls: [], service: null } as const
-    const unknown = { failure: undefined, createdAt: undefined, finishedAt: undefined }
-    if (unfinished.isLocal) recorder.recordStatus({ state: { id, ...state, ...unknown } })
-  }
-
   function interruptedAt(id: string, reason: Interruption): RushesError {
-    recordQueued(id)
+    if (unfinished.isLocal) recorder.recordQueued(id)
     const error = wasInterrupted(reason, [id], unfinished)
     left.interrupted.set(error, id)
     return error

@@ -161,6 +161,8 @@ export interface SettingValue {
   readonly from: string
 }
 
+const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
 /** The value of a setting and its source; undefined when it is not set and has no default. */
 export function findSetting(
   name: SettingName,
@@ -178,7 +180,7 @@ export function findSetting(
   ]
   for (const [value, from] of candidates) {
     if (value === undefined) continue
-    setting.check?.(value, from === 'the command line' ? name : from)
+    setting.check?.(value, from === 'the command line' ? `--${kebab(name)}` : from)
     return { value, from }
   }
   return undefined

@@ -1,16 +1,11 @@
 /** What the service and its intake thread send each other. */
 import type { Kind } from '../../protocol/models.js'
-import type { RefusalCode } from '../rules/refusal.js'
+import type { SentError } from '../sent-error.js'
 import type { ReadCreate } from './read-create.js'
 
-export interface ToIntake {
-  readonly id: number
+export interface IntakeRequest {
   readonly body: Uint8Array
   readonly models: Readonly<Record<Kind, string>>
 }
 
-export type FromIntake = { readonly id: number } & (
-  | { readonly read: ReadCreate }
-  | { readonly refused: { readonly code: RefusalCode; readonly detail: string | undefined } }
-  | { readonly failed: string }
-)
+export type IntakeAnswer = { readonly read: ReadCreate } | { readonly error: SentError }

@@ -1,23 +1,22 @@
 /** The entry of the intake thread; built as `dist/intake.cjs`, and started by `createIntake`. */
 import { parentPort } from 'node:worker_threads'
-import { messageOf } from '../../errors.js'
-import { Refusal } from '../rules/refusal.js'
-import type { FromIntake, ToIntake } from './messages.js'
+import type { Numbered } from '../../host/thread.js'
+import { sentError } from '../sent-error.js'
+import type { IntakeAnswer, IntakeRequest } from './messages.js'
 import { readCreate } from './read-create.js'
 
-parentPort?.on('message', ({ id, body, models }: ToIntake) => {
-  const send = (message: FromIntake, moved: readonly ArrayBufferLike[] = []) =>
-    parentPort?.postMessage(message, moved as ArrayBuffer[])
+parentPort?.on('message', ({ id, message: { body, models } }: Numbered<IntakeRequest>) => {
+  const send = (message: IntakeAnswer, moved: readonly ArrayBuffer[] = []) =>
+    parentPort?.postMessage({ id, message } satisfies Numbered<IntakeAnswer>, moved)
   try {
     const read = readCreate(body, models)
     // Copied here, so that the service's own thread need not: what Node pools cannot be moved.
     const images = read.images.map((image) => ({ ...image, data: new Uint8Array(image.data) }))
     send(
-      { id, read: { ...read, images } },
+      { read: { ...read, images } },
       images.map(({ data }) => data.buffer),
     )
   } catch (error) {
-    if (error instanceof Refusal) send({ id, refused: { code: error.code, detail: error.detail } })
-    else send({ id, failed: messageOf(error) })
+    send({ error: sentError(error) })
   }
 })

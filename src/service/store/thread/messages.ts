@@ -1,5 +1,5 @@
 /** What the service and its database thread send each other. */
-import type { RefusalCode } from '../../rules/refusal.js'
+import type { SentError } from '../../sent-error.js'
 import type { ServiceStore } from '../service-store.js'
 
 /** Reads are answered at once; changes that wait together share one commit. */
@@ -32,18 +32,9 @@ export const METHODS = {
 
 export type Method = keyof typeof METHODS
 
-export interface ToStore {
-  readonly id: number
+export interface StoreRequest {
   readonly method: Method
   readonly args: readonly unknown[]
 }
 
-/** An error as data: what a thread sends loses its class and its own properties. */
-export type SentError =
-  | { readonly refusal: RefusalCode; readonly detail: string | undefined }
-  | { readonly message: string; readonly code: string | undefined }
-
-export type FromStore = { readonly id: number } & (
-  | { readonly result: unknown }
-  | { readonly error: SentError }
-)
+export type StoreAnswer = { readonly result: unknown } | { readonly error: SentError }

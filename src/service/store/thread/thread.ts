@@ -4,46 +4,42 @@
  * few milliseconds, and reads are answered meanwhile.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { messageOf } from '../../../errors.js'
-import { errorCode } from '../../../host/directories.js'
-import { Refusal } from '../../rules/refusal.js'
+import { errorCode } from '../../../host/system-error.js'
+import type { Numbered } from '../../../host/thread.js'
+import { sentError } from '../../sent-error.js'
 import { withBudgetCheck } from '../service-store.js'
 import { openServiceDatabase, storeOf } from '../sqlite/index.js'
-import { type FromStore, METHODS, type SentError, type ToStore } from './messages.js'
+import { METHODS, type StoreAnswer, type StoreRequest } from './messages.js'
 
+/** How long one statement waits for a lock, and reads wait behind it. */
+const BUSY_TIMEOUT_MS = 100
 const BUSY_PAUSE_MS = 25
 const MAX_BUSY_MS = 10_000
 
 const port = parentPort
 if (port === null) throw new Error('this file is the entry of a thread')
 
-const database = openServiceDatabase(workerData as string, { busyTimeoutMs: 0 })
+const database = openServiceDatabase(workerData as string, { busyTimeoutMs: BUSY_TIMEOUT_MS })
 const store = withBudgetCheck(storeOf(database))
 
 interface Change {
-  readonly message: ToStore
+  readonly request: Numbered<StoreRequest>
   readonly sinceMs: number
 }
 
 let changes: readonly Change[] = []
 let retrying = false
 
-const send = (message: FromStore) => port.postMessage(message)
-const call = ({ method, args }: ToStore): Promise<unknown> =>
+const send = (id: number, message: StoreAnswer) =>
+  port.postMessage({ id, message } satisfies Numbered<StoreAnswer>)
+const call = ({ message: { method, args } }: Numbered<StoreRequest>): Promise<unknown> =>
   (store[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args)
 
-async function outcomeOf(message: ToStore, result: Promise<unknown>): Promise<FromStore> {
-  const { id } = message
-  return result.then(
-    (value) => ({ id, result: value }),
-    (error: unknown) => ({ id, error: sentError(error) }),
+const sendOutcome = (id: number, result: Promise<unknown>): Promise<void> =>
+  result.then(
+    (value) => send(id, { result: value }),
+    (error: unknown) => send(id, { error: sentError(error) }),
   )
-}
-
-function sentError(error: unknown): SentError {
-  if (error instanceof Refusal) return { refusal: error.code, detail: error.detail }
-  return { message: messageOf(error), code: errorCode(error) }
-}
 
 const isBusy = (error: unknown): boolean => errorCode(error) === 'SQLITE_BUSY'
 
@@ -52,17 +48,17 @@ async function commit(batch: readonly Change[]): Promise<void> {
   let results: readonly Promise<unknown>[] = []
   try {
     database.transaction(() => {
-      results = batch.map(({ message }) => call(message))
+      results = batch.map(({ request }) => call(request))
       for (const result of results) result.catch(() => {})
     })
   } catch (error) {
     if (isBusy(error)) return retryLater(batch, error)
     const reason = (await firstFailure(results)) ?? error
-    for (const { message } of batch) send({ id: message.id, error: sentError(reason) })
+    for (const { request } of batch) send(request.id, { error: sentError(reason) })
     return
   }
-  for (const [index, { message }] of batch.entries())
-    send(await outcomeOf(message, results[index] ?? Promise.resolve()))
+  for (const [index, { request }] of batch.entries())
+    await sendOutcome(request.id, results[index] ?? Promise.resolve())
 }
 
 /** A full disk ends the whole transaction: the change that met it knows why the commit failed. */
@@ -75,7 +71,7 @@ async function firstFailure(results: readonly Promise<unknown>[]): Promise<unkno
 
 function retryLater(batch: readonly Change[], error: unknown): void {
   const isLate = ({ sinceMs }: Change) => performance.now() - sinceMs > MAX_BUSY_MS
-  for (const change of batch.filter(isLate)) send({ id: change.message.id, error: sentError(error) })
+  for (const { request } of batch.filter(isLate)) send(request.id, { error: sentError(error) })
   changes = [...batch.filter((change) => !isLate(change)), ...changes]
   retrying = true
   setTimeout(() => {
@@ -88,25 +84,23 @@ async function commitAll(): Promise<void> {
   if (retrying || changes.length === 0) return
   const batch = changes
   changes = []
-  const closing = batch.find(({ message }) => message.method === 'close')
+  const closing = batch.find(({ request }) => request.message.method === 'close')
   await commit(batch.filter((change) => change !== closing))
   if (closing === undefined) return
-  send(await outcomeOf(closing.message, call(closing.message)))
+  await sendOutcome(closing.request.id, call(closing.request))
   port?.close()
 }
 
-async function receive(first: ToStore): Promise<void> {
-  const messages = [first]
-  for (
-    let next = receiveMessageOnPort(port as never);
-    next !== undefined;
-    next = receiveMessageOnPort(port as never)
-  )
-    messages.push(next.message as ToStore)
-  for (const message of messages)
-    if (METHODS[message.method] === 'read') send(await outcomeOf(message, call(message)))
-    else changes = [...changes, { message, sinceMs: performance.now() }]
+async function receive(first: Numbered<StoreRequest>): Promise<void> {
+  const requests = [first]
+  for (let next = receiveNow(); next !== undefined; next = receiveNow()) requests.push(next)
+  for (const request of requests)
+    if (METHODS[request.message.method] === 'read') await sendOutcome(request.id, call(request))
+    else changes = [...changes, { request, sinceMs: performance.now() }]
   await commitAll()
 }
 
-port.on('message', (message: ToStore) => void receive(message))
+/** A request that is waiting already. */
+const receiveNow = (): Numbered<StoreRequest> | undefined => receiveMessageOnPort(port)?.message
+
+port.on('message', (request: Numbered<StoreRequest>) => void receive(request))

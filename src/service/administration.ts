@@ -61,7 +61,7 @@ export async function openAdministration(options: AdministrationOptions): Promis
       `${dataFolder} contains no data of a local service.`,
       'Give the folder with --data. `rushes serve` creates one when it starts.',
     )
-  const { store } = await openData(dataFolder, openSqliteStore)
+  const { opened: store } = await openData(dataFolder, openSqliteStore)
   return administrationOf(store, clock)
 }
 

@@ -138,11 +138,18 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   let listening: Listening | undefined
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
-  const { folders, store } = await openData(
-    options.dataFolder,
-    options.databaseThread ? openStoreThread : (path) => withBudgetCheck(openSqliteStore(path)),
-  )
-  const keys = await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false)
+  const { folders, opened } = await openData(options.dataFolder, async (path) => {
+    const store = options.databaseThread
+      ? await openStoreThread(path)
+      : withBudgetCheck(openSqliteStore(path))
+    try {
+      return { store, keys: await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false) }
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+  })
+  const { store, keys } = opened
 
   const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({
@@ -216,12 +223,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   async function closeAll(): Promise<void> {
     await Promise.all([
-      closeHttp(),
+      // The bodies of requests in progress are still read.
+      closeHttp().then(intake.close),
       worker.close().then(() => lease.release()),
       referenceFetch.close(),
       retention?.close(),
       engine.close?.(),
-      intake.close(),
     ])
     await store.close()
   }

@@ -5,16 +5,16 @@ import { describeReason } from '../host/system-error.js'
 import { type DataFolders, makeDataFolders } from './data-folders.js'
 
 /**
- * `open` gets the path of the database. Throws `RushesError` (usage) when the folder cannot be used: the user can fix it or
+ * `open` gets the path of the database, and may use it. Throws `RushesError` (usage) when the folder cannot be used: the user can fix it or
  * choose another.
  */
 export async function openData<Opened>(
   root: string,
   open: (path: string) => Opened | Promise<Opened>,
-): Promise<{ folders: DataFolders; store: Opened }> {
+): Promise<{ folders: DataFolders; opened: Opened }> {
   try {
     const folders = await makeDataFolders(root)
-    return { folders, store: await open(folders.database) }
+    return { folders, opened: await open(folders.database) }
   } catch (cause) {
     if (cause instanceof RushesError) throw cause
     throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}`, {

@@ -1,4 +1,6 @@
 /** `rushes serve` as its own process, asked by the program and by hand. */
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { bash, createPlace, rushes, serve, start } from '../support/binary.js'
 
@@ -72,6 +74,28 @@ describe.concurrent('serve', () => {
     expect(made).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^http\S+\n$/) })
     again.kill('SIGTERM')
     await again.ended
+  })
+
+  it('answers a large create whose body has just come when it is asked to stop', async () => {
+    const place = await serve(createPlace())
+    const image = Buffer.alloc(15_000_000, 7).toString('base64')
+    const input = { prompt: 'x', image_urls: [`data:image/png;base64,${image}`] }
+    const body = JSON.stringify({ model: 'rushes/preview-image', input })
+    const create = request(`${place.url}/api/v1/runs`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${place.apiKey}`,
+        'content-length': Buffer.byteLength(body),
+        expect: '100-continue',
+      },
+    })
+    create.flushHeaders()
+    await once(create, 'continue')
+    create.end(body, () => place.process.kill('SIGTERM'))
+    const [answer] = await once(create, 'response')
+    expect(answer.statusCode).toBe(201)
+    answer.resume()
+    expect(await place.process.ended).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('is killed, starts again without a key, and goes on with what it had accepted', async () => {

@@ -130,6 +130,18 @@ test('a refused caller that goes on sending is cut off after a second', async ()
   await expect.poll(isClosed).toBe(true)
 })
 
+test.each([
+  ['an unknown path', 'POST /nowhere', 404],
+  ['a method that is not allowed', `DELETE ${RUNS}`, 405],
+  ['a health check', 'GET /healthz', 200],
+])('%s that is answered while it still sends is closed', async (_name, request, status) => {
+  const service = await createListening()
+  const line = await dial(service.port)
+  line.say(`${request} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{`)
+  expect(await line.answers(1)).toEqual([`HTTP/1.1 ${status}`])
+  await line.hangUp()
+})
+
 test('a body that is too large is refused at once, declared or not', async () => {
   const service = await createListening({ bodyLimitBytes: 100_000 })
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`

@@ -55,6 +55,10 @@ export function createRenderer(
   })
   unrefAll(child)
 
+  /** Rejects the job that is being rendered. One listener for all jobs: each would stay until the process ends. */
+  let failJob = () => {}
+  void ended.then(() => failJob())
+
   return {
     get isAlive() {
       return alive && child.connected
@@ -65,6 +69,7 @@ export function createRenderer(
         child.ref()
         child.channel?.ref()
         const release = () => {
+          failJob = () => {}
           child.off('message', onMessage)
           unrefAll(child)
         }
@@ -76,10 +81,11 @@ export function createRenderer(
           else reject(new Error(message.message))
         }
         child.on('message', onMessage)
-        ended.then(() => {
+        failJob = () => {
           release()
           reject(crash)
-        })
+        }
+        if (!alive) failJob()
         const message: ToRenderer = { type: 'render', job }
         // A message cannot be sent to a process that has ended; its exit event rejects the job.
         child.send(message, () => {})

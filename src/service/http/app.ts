@@ -60,11 +60,13 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
-  app.setErrorHandler((error, request, reply) => {
+  // A caller without a key, or one that is answered while it still sends, does not keep a connection that others could use.
+  app.addHook('onSend', async ({ raw }, reply) => {
+    if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)
+  })
+  app.setErrorHandler((error, _request, reply) => {
     const refusal = refusalOf(error)
     if (refusal !== error && refusal.status >= 500) onError(error)
-    // A caller without a key, or whose body is refused, does not keep a connection that others could use.
-    if (refusal.status === 401 || !request.raw.complete) closeAfter(reply, clock)
     if (refusal.code === 'overloaded') reply.header('retry-after', OVERLOADED_RETRY_S)
     return sendRefusal(reply.headers(errorHeaders(error)), refusal)
   })

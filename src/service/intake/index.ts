@@ -4,6 +4,7 @@
  */
 import { startThread, type Thread } from '../../host/thread.js'
 import type { Kind } from '../../protocol/models.js'
+import { Refusal } from '../rules/refusal.js'
 import { receivedError } from '../sent-error.js'
 import type { IntakeAnswer, IntakeRequest } from './messages.js'
 import { type ReadCreate, readCreate } from './read-create.js'
@@ -19,16 +20,19 @@ const MAX_INLINE_BYTES = 65_536
 
 export function createIntake(models: Readonly<Record<Kind, string>>): Intake {
   let thread: Thread<IntakeRequest, IntakeAnswer> | undefined
+  let isClosed = false
 
   return {
     async read(body) {
       if (body.byteLength <= MAX_INLINE_BYTES) return readCreate(body, models)
+      if (isClosed) throw new Refusal('not_ready')
       if (thread === undefined || thread.hasEnded) thread = startThread('intake')
       const answer = await thread.ask({ body, models }, [body.buffer as ArrayBuffer])
       if ('error' in answer) throw receivedError(answer.error)
       return answer.read
     },
     async close() {
+      isClosed = true
       await thread?.close()
     },
   }

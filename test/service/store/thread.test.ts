@@ -99,11 +99,14 @@ test('nothing is accepted into a file that was removed or replaced', async () =>
   await expect(store.addRun(newRun('lost'))).rejects.toMatchObject({ status: 503 })
 })
 
-test('an empty file is refused: it was a service’s database', async () => {
+test.each([
+  ['an empty file', '', /is empty/],
+  ['a log without its database', '-wal', /is missing, and its log is there/],
+])('%s is refused: it was a service’s database', async (_name, ending, says) => {
   const path = newPath()
-  writeFileSync(path, '')
+  writeFileSync(path + ending, ending === '' ? '' : 'a log')
   await expect(openStoreThread(path)).rejects.toMatchObject({
     code: 'usage',
-    message: expect.stringMatching(/is empty/),
+    message: expect.stringMatching(says),
   })
 })

@@ -28,12 +28,7 @@ export function openServiceDatabase(
   path: string,
   options: Pick<DatabaseOptions, 'busyTimeoutMs'> = {},
 ): OpenDatabase {
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (found !== undefined && isEmpty(found))
-    throw usageError(
-      `${path} is empty: it no longer contains the accounts and runs of this service.`,
-      'Restore it from a backup. To start with new data, remove it, or use another data folder (--data).',
-    )
+  refuseLost(path)
   try {
     return openDatabase({ ...options, path, migrations: SERVICE_MIGRATIONS })
   } catch (error) {
@@ -43,6 +38,18 @@ export function openServiceDatabase(
       'Update rushes, or use another data folder (--data).',
     )
   }
+}
+
+/** A service that lost its database must not start with a new one, and a new first key. */
+function refuseLost(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false })
+  const log = statSync(`${path}-wal`, { throwIfNoEntry: false })
+  const isLost = found === undefined ? log !== undefined && log.size > 0 : isEmpty(found)
+  if (isLost)
+    throw usageError(
+      `${path} is ${found === undefined ? 'missing, and its log is there' : 'empty'}: the accounts and runs of this service are gone.`,
+      'Restore it from a backup. To start with new data, remove its files (service.db*), or use another data folder (--data).',
+    )
 }
 
 export function storeOf(database: OpenDatabase): Store {

@@ -18,7 +18,8 @@ import { row } from './table.js'
 
 const SECONDS = 4
 const ROUNDS = 3
-const CONNECTIONS = 16
+/** `npm run bench:service -- 100`: with a hundred connections. */
+const CONNECTIONS = Number(process.argv[2]) || 16
 const KEYS = 24_000
 const STEADY_PER_SECOND = 50
 const RUN = {

@@ -94,7 +94,7 @@ async function withContext(
   try {
     // Reports a profile that does not exist, also for a command that needs no setting.
     if (options.globals.profile !== undefined) await ctx.profile()
-    const isLocal = options.ignoresLocal !== true && (await ctx.isLocalBySetting())
+    const isLocal = !options.globals.local && options.ignoresLocal !== true && (await ctx.isLocal())
     return await work(isLocal ? ctx.withLocal() : ctx)
   } finally {
     await ctx.close()

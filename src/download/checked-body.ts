@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { errorCode } from '../host/directories.js'
 import type { HttpResponse } from '../host/http.js'
+import { errorCode } from '../host/system-error.js'
 import { AttemptFailed } from './attempt-failed.js'
 import { asAttemptFailed } from './output-request.js'
 

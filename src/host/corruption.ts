@@ -23,7 +23,7 @@ import {
   openDatabase,
 } from './database.js'
 import { exclusively, inodeOf, isEmpty } from './database-file.js'
-import { errorCode } from './directories.js'
+import { errorCode } from './system-error.js'
 
 export interface QuarantineOptions extends DatabaseOptions {
   /** SQL for the new file that replaces a corrupt or removed one. */

@@ -11,7 +11,7 @@ import {
   type Statement,
   withDatabase,
 } from './database-file.js'
-import { errorCode } from './directories.js'
+import { errorCode } from './system-error.js'
 
 export type Row = Readonly<Record<string, unknown>>
 export type Value = string | number | bigint | Uint8Array | null

@@ -4,8 +4,6 @@ import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { describeError, errorCode } from './system-error.js'
 
-export { errorCode } from './system-error.js'
-
 /** Whether `path` is a folder, or a link to one. False when it cannot be read. */
 export function isFolder(path: string): boolean {
   try {

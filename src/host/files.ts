@@ -6,7 +6,8 @@ import { randomBytes } from 'node:crypto'
 import { type FileHandle, link, mkdtemp, open, readFile, rename, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { errorCode, makeFolders } from './directories.js'
+import { makeFolders } from './directories.js'
+import { errorCode } from './system-error.js'
 
 /** The longest file name on common file systems (ext4, APFS, NTFS). */
 export const MAX_NAME_BYTES = 255

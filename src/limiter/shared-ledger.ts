@@ -81,15 +81,21 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
   const inFlight = new Set<InFlight>()
   let opened = openOrQuarantine(file, onQuarantine)
 
+  holdBackAfterReplacement()
+
+  /** Counted from here: others were granted slots in the old file until it was replaced. */
+  function holdBackAfterReplacement(): void {
+    if (isReplacedHere) holdBack(opened, EVERY_BUDGET, limit.windowMs, clock.monotonic())
+    isReplacedHere = false
+  }
+
   function replace(): void {
     opened.close()
     opened = reopenOrQuarantine(file, onQuarantine)
     opened.transaction(() => {
-      const nowMs = clock.monotonic()
-      // Counted from here, since others were granted slots in the old file until it was replaced. And a process that knew
-      // nothing of the old file may have created this one.
-      if (isReplacedHere || !isReplacement(opened)) holdBack(opened, EVERY_BUDGET, limit.windowMs, nowMs)
-      isReplacedHere = false
+      // A process that knew nothing of the old file may have created this one.
+      isReplacedHere ||= !isReplacement(opened)
+      holdBackAfterReplacement()
       for (const request of inFlight) request.slot = grant(opened, budget, ownMark(), request.grantedAtMs)
     })
   }

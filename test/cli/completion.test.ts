@@ -198,6 +198,17 @@ describe('runs', () => {
     ])
   })
 
+  it('are local ones where RUSHES_LOCAL says so', async () => {
+    const home = homeWith([
+      { id: 'run_here', phase: 'going' },
+      { id: 'run_local', phase: 'going', address: 'local' },
+    ])
+    const offered = async (words: readonly string[]) =>
+      (await complete(words, { home, env: { RUSHES_LOCAL: '1' } })).values
+    expect(await offered(['status', ''])).toEqual(['run_local'])
+    expect(await offered(['status', '--base-url', HERE, ''])).toEqual(['run_here'])
+  })
+
   it('are described in one printable line', async () => {
     expect((await complete(['download', ''], { home: known() })).abouts).toEqual([
       'succeeded image a red fox [31m',

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { openStateJournal } from '../../src/cli/context/state.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { rowsOf, stateBytes, withJournal } from '../support/journal.js'
@@ -277,6 +277,23 @@ describe('a state folder', () => {
       if (name.startsWith('journal.db')) rmSync(statePath(home, name))
   }
 
+  /** Removes the journal when the first status request is answered. */
+  function removingAtFirstPoll(
+    service: Pick<CliService, 'fetch' | 'home'>,
+    then: () => Promise<unknown> = async () => {},
+  ): Fetch {
+    let hasRemoved = false
+    return async (request) => {
+      const response = await service.fetch(request)
+      if (request.method === 'GET' && !hasRemoved) {
+        hasRemoved = true
+        removed(service.home)
+        await then()
+      }
+      return response
+    }
+  }
+
   it.each<[string, (home: string) => void, string]>([
     ['removed', removed, 'was removed while this command was running'],
     ['emptied', (home) => truncateSync(statePath(home, 'journal.db'), 0), 'is damaged'],
@@ -310,15 +327,7 @@ describe('a state folder', () => {
       const service = await createCliService()
       const folder = temporaryFolder()
       const created = command === 'wait' ? (await service.run([...RUN, '--no-wait'])).stdout.trim() : ''
-      let hasRemoved = false
-      const fetch: Fetch = async (request) => {
-        const response = await service.fetch(request)
-        if (request.method === 'GET' && !hasRemoved) {
-          hasRemoved = true
-          removed(service.home)
-        }
-        return response
-      }
+      const fetch = removingAtFirstPoll(service)
       const words = command === 'wait' ? ['wait', created] : RUN
       const { code, stdout, stderr } = await service.run([...words, '-o', `${folder}/fox.png`], { fetch })
       expect({ code, stdout }).toEqual({ code: 0, stdout: `${folder}/fox.png\n` })
@@ -333,16 +342,7 @@ describe('a state folder', () => {
 
   it('whose journal is removed and created again by another command is told too', async () => {
     const service = await createCliService()
-    let hasRemoved = false
-    const fetch: Fetch = async (request) => {
-      const response = await service.fetch(request)
-      if (request.method === 'GET' && !hasRemoved) {
-        hasRemoved = true
-        removed(service.home)
-        await service.run([...RUN, '--no-wait'])
-      }
-      return response
-    }
+    const fetch = removingAtFirstPoll(service, () => service.run([...RUN, '--no-wait']))
     const { code, stderr } = await service.run(RUN, { fetch })
     expect(code).toBe(0)
     expect(stderr.match(/was removed while this command was running/g)).toHaveLength(1)

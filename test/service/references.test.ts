@@ -78,7 +78,7 @@ test('a prompt stays text, whatever it looks like', async () => {
   expect((await ended(service, body.id)).input).toEqual(input)
 })
 
-test('what cannot be fetched is no image, and no failure', async () => {
+test('an image that cannot be fetched is left out, and the run succeeds', async () => {
   const { run, references } = await rendered(['not a URL', 'ftp://example.org/a.png', 'file:///etc/passwd'])
   expect(run.status).toBe('succeeded')
   expect(run.input.image_urls).toEqual(['not a URL', 'ftp://example.org/a.png', 'file:///etc/passwd'])

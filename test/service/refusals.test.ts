@@ -18,7 +18,7 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
   ['null', 'null', 'missing_model'],
   ['a string', '"model"', 'missing_model'],
   ['no model', { input: {} }, 'missing_model'],
-  ['a model that is no string', { model: 7, input: { prompt: 'x' } }, 'missing_model'],
+  ['a model that is not a string', { model: 7, input: { prompt: 'x' } }, 'missing_model'],
   ['a model in the prototype', '{"__proto__": {"model": "x", "input": {}}}', 'missing_model'],
   ['no input', { model: IMAGE }, 'missing_input'],
   ['no input for an unknown model', { model: 'acme/none' }, 'missing_input'],

@@ -1,7 +1,7 @@
 /** Resolves output paths: a manifest from elsewhere must not write outside its own folder, not even through a link. */
 import { realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { errorCode } from '../../host/directories.js'
+import { errorCode } from '../../host/system-error.js'
 
 export interface ManifestFolder {
   /** Absolute. */

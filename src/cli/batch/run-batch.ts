@@ -171,7 +171,7 @@ function expectRuns(recorder: Recorder, { plan, prepared, progress }: Work): voi
   if (expectedMs !== undefined) progress.expects(expectedMs)
 }
 
-/** With fewer rows done there is no estimate. */
+/** An estimate needs this many finished rows. */
 const MIN_DONE = 3
 
 /** Called as each row ends: how long the others will take, from the time per row so far. */

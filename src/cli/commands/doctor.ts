@@ -13,22 +13,20 @@ import { VERSION } from '../process/version.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
-  command.action(() => run(command, examine, { reportsAddress: true, ignoresLocal: true }))
+  command.action(() => run(command, examine, { reportsAddress: true }))
 }
 
 /** Prints each finding as soon as it is known. */
-export async function doctorCommand(given: Context): Promise<number> {
+export async function doctorCommand(ctx: Context): Promise<number> {
   const found: Finding[] = []
   const say = (...findings: readonly Finding[]) => {
     found.push(...findings)
-    for (const finding of findings) print(given, finding)
+    for (const finding of findings) print(ctx, finding)
   }
   say(ok('version', `rushes ${VERSION}, Node ${process.versions.node}`))
-  const config = await checkConfig(given)
+  const config = await checkConfig(ctx)
   say(...config)
   const isReadable = !config.some(({ status }) => status === 'failed')
-  // Not before: a config file that cannot be read is a finding.
-  const ctx = isReadable && (await given.isLocalBySetting()) ? given.withLocal() : given
   if (ctx.globals.local)
     say(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
   else if (isReadable) await examineService(ctx, say)

@@ -12,6 +12,7 @@ import { DATABASE_NAME } from '../../service/data-folders.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
+import { isLocal } from '../settings/local-setting.js'
 import { MODEL_SETTINGS } from '../settings/model-settings.js'
 import { profileIn, profilesIn, settingsOf } from '../settings/profile.js'
 import { CONFIG_KEYS, findSetting, LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
@@ -57,14 +58,16 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const configFile = (): Promise<unknown> =>
     readOr(undefined, () => JSON.parse(readFileSync(configPath(folders.config), 'utf8')))
 
-  const setting = async (name: SettingName, flag?: string): Promise<string | undefined> => {
+  const file = async (): Promise<Readonly<Record<string, string>>> => {
     const profile = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
-    const file = settingsOf(profileIn(await configFile(), profile), CONFIG_KEYS)
-    return readOr(undefined, () => findSetting(name, { flag, env, file })?.value)
+    return settingsOf(profileIn(await configFile(), profile), CONFIG_KEYS)
   }
 
+  const setting = (name: SettingName, flag?: string): Promise<string | undefined> =>
+    readOr(undefined, async () => findSetting(name, { flag, env, file: await file() })?.value)
+
   const address = async (): Promise<string | undefined> => {
-    if (globals.local) return LOCAL_ADDRESS
+    if (await readOr(false, () => isLocal({ globals, env, file }))) return LOCAL_ADDRESS
     const text = await setting('baseUrl', globals.baseUrl)
     return text === undefined ? undefined : readOr(undefined, () => parseBaseUrl(text, { allowHttp: true }))
   }

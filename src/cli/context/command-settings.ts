@@ -3,16 +3,10 @@ import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 import { addressHint } from '../settings/address-hint.js'
 import type { ConfigFile } from '../settings/config-file.js'
+import { isLocal } from '../settings/local-setting.js'
 import { checkProfile, type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
 import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js'
-import {
-  CONFIG_KEYS,
-  findSetting,
-  isOn,
-  KEY_VARIABLES,
-  type SettingName,
-  variable,
-} from '../settings/table.js'
+import { CONFIG_KEYS, findSetting, KEY_VARIABLES, type SettingName, variable } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 import { once } from './once.js'
 
@@ -23,7 +17,7 @@ export interface CommandSettings {
   findBaseUrl(): Promise<string | undefined>
   /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
   baseUrl(): Promise<string>
-  isLocalBySetting(): Promise<boolean>
+  isLocal(): Promise<boolean>
   /** Without an address the key cannot be chosen; this says whether there is any. */
   lacksAnyKey(): Promise<readonly Missing[]>
 }
@@ -63,15 +57,12 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     return found
   }
 
-  async function isLocalBySetting(): Promise<boolean> {
-    if (globals.local || globals.baseUrl !== undefined) return false
-    // A file that cannot be read is reported where a setting is needed; `doctor` continues without it.
-    const kept = await profile().catch(() => ({}))
-    const found = findSetting('local', { env, file: settingsOf(kept, CONFIG_KEYS) })
-    // The environment overrides the config file, also where it has an address.
-    const isOverridden = found?.from !== 'RUSHES_LOCAL' && variable(env, 'RUSHES_BASE_URL') !== undefined
-    return found !== undefined && isOn(found.value) && !isOverridden
-  }
+  // A file that cannot be read is reported where a setting is needed; `doctor` continues without it.
+  const fileOrNone = () =>
+    profile().then(
+      (kept) => settingsOf(kept, CONFIG_KEYS),
+      () => ({}),
+    )
 
   async function lacksAnyKey(): Promise<readonly Missing[]> {
     const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
@@ -81,5 +72,12 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     return given || kept ? [] : [noKey()]
   }
 
-  return { profile, setting, findBaseUrl, baseUrl, isLocalBySetting, lacksAnyKey }
+  return {
+    profile,
+    setting,
+    findBaseUrl,
+    baseUrl,
+    isLocal: () => isLocal({ globals, env, file: fileOrNone }),
+    lacksAnyKey,
+  }
 }

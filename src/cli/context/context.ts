@@ -70,8 +70,8 @@ export interface Context extends Io {
   /** The journal for commands that work without it; throws `usage` for a newer format alone. */
   recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
-  /** Whether RUSHES_LOCAL or the setting `local` says what `--local` would. */
-  isLocalBySetting(): Promise<boolean>
+  /** Whether `--local`, RUSHES_LOCAL or the setting `local` asks for the local service. */
+  isLocal(): Promise<boolean>
   /** This context with `--local`. Its streams, files and closing are shared. */
   withLocal(): Context
   /** The network, without a key. */
@@ -92,7 +92,7 @@ export interface CommandNeeds {
   readonly createsProfile?: boolean
   /** Whether the command itself reports a service address that includes the path of the API. */
   readonly reportsAddress?: boolean
-  /** Whether the command does not use RUSHES_LOCAL and the setting `local`, or reads them itself. */
+  /** Whether the command does not use RUSHES_LOCAL and the setting `local`. */
   readonly ignoresLocal?: boolean
 }
 
@@ -138,7 +138,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     createsProfile,
     reportsAddress,
   })
-  const { profile, setting, findBaseUrl, baseUrl, isLocalBySetting } = settings
+  const { profile, setting, findBaseUrl, baseUrl, isLocal } = settings
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
@@ -264,7 +264,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     clientFor,
     connect: (connectOptions = {}) =>
       globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),
-    isLocalBySetting,
+    isLocal,
     withLocal: once(() => {
       const { baseUrl: _, ...others } = globals
       return createContext({ ...options, globals: { ...others, local: true } }, { closers, journal })

@@ -1,7 +1,6 @@
 /** Opens a file or an address with the platform's opener. */
 import { once } from 'node:events'
-import { errorCode } from '../../host/directories.js'
-import { describeError } from '../../host/system-error.js'
+import { describeError, errorCode } from '../../host/system-error.js'
 
 /** Resolves once the opener runs; its exit code is not waited for. Throws with a sentence when it cannot be started. */
 export async function openFile(target: string): Promise<void> {

@@ -25,7 +25,9 @@ describe('docs/service-rules.md', () => {
   })
 
   test.each(named)('%s has the test %s', (file, title) => {
-    const path = [`./service/${file}`, `./${file}`].find((each) => existsSync(new URL(each, import.meta.url)))
+    const path = [`./service/${file}`, `./contract/${file}`, `./${file}`].find((each) =>
+      existsSync(new URL(each, import.meta.url)),
+    )
     expect(path, `${file} does not exist`).toBeDefined()
     if (title !== undefined) expect(read(path ?? '')).toContain(`'${title}`)
   })

@@ -10,16 +10,15 @@ import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { Intake } from './intake/index.js'
 import { storedKeyId } from './key-lookup.js'
+import type { RateLimiter } from './rate/contract.js'
 import { priceOf } from './rules/budget.js'
 import { bearerKey, type Caller, callerOf, checkAccess, checkKey, type KeyRecord } from './rules/caller.js'
 import type { EmbeddedImage } from './rules/embedded-images.js'
-import { createRateCounter } from './rules/rate-counter.js'
 import { Refusal } from './rules/refusal.js'
 import { hashOfKey, newRunId } from './secrets.js'
 import type { ServiceStore } from './store/service-store.js'
 import type { StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
-import type { WorkerLease } from './worker/worker-lease.js'
 
 export interface Endpoints {
   /** The caller of this request. `ip` is called only for a key with a whitelist. Throws `Refusal`: 401, 403, 429. */
@@ -33,8 +32,8 @@ export interface Endpoints {
 export interface EndpointsOptions {
   readonly store: Pick<ServiceStore, 'addRun' | 'findRun'>
   readonly intake: Pick<Intake, 'read'>
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly lease: Pick<WorkerLease, 'id' | 'acquire'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
   findKey(hash: string): Promise<KeyRecord | undefined>
   saveImage(image: EmbeddedImage): Promise<void>
@@ -44,27 +43,24 @@ export function createEndpoints({
   store,
   intake,
   clock,
-  lease,
+  rateLimiter,
   worker,
   findKey,
   saveImage,
 }: EndpointsOptions): Endpoints {
-  const rate = createRateCounter(RUNS_LIMIT)
-
   return {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
       const record = checkKey(key, await findKey(hashOfKey(key)), clock.now())
       checkAccess(record, ip)
-      const caller = callerOf(record)
-      if (!rate.take(String(caller.keyId), clock.monotonic())) throw new Refusal('RATE_LIMITED')
-      return caller
+      const isFree = await rateLimiter.take(String(record.id), record.rate ?? RUNS_LIMIT)
+      if (!isFree) throw new Refusal('RATE_LIMITED')
+      return callerOf(record)
     },
 
     async create(caller, body) {
       const { model, kind, input, images } = await intake.read(body)
       for (const image of images) await saveImage(image)
-      await lease.acquire()
       const run: StoredRun = {
         id: newRunId(),
         accountId: caller.accountId,
@@ -80,8 +76,8 @@ export function createEndpoints({
       }
       const keyId = storedKeyId(caller.keyId)
       const price = keyId === undefined ? 0 : priceOf(run.kind, input)
-      await store.addRun({ ...run, keyId, price, owner: lease.id })
-      worker.wake()
+      await store.addRun({ ...run, keyId, price })
+      worker.wake(run.id)
       return run
     },
 

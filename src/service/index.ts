@@ -8,11 +8,13 @@
  *   intake/       request bodies, large ones in a thread of their own
  *   endpoints.ts  the two endpoints without HTTP
  *   store/        a small contract, and SQLite behind it
+ *   files/        outputs and inputs: a contract, and folders behind it
+ *   rate/         the rate limiter: a contract, and one in memory
  *   worker/       leases, the queue, one render
  *   references/   the images that an input names
  *   engines/      what makes the outputs
  *
- * Limits: one machine. Requests are counted per process, credits and quotas across all processes on the data.
+ * Limits: one machine. The rate limiter in memory counts per process, credits and quotas across all processes on the data.
  */
 
 import { existsSync } from 'node:fs'
@@ -24,6 +26,7 @@ import { createEndpoints } from './endpoints.js'
 import type { Engine } from './engines/engine.js'
 import { RendererCrashed } from './engines/renderer-crashed.js'
 import { createFaults, type Fault, type Faults } from './faults/index.js'
+import { createLocalFiles } from './files/local-files.js'
 import { createApp } from './http/app.js'
 import { createBodyBudget } from './http/body-budget.js'
 import { HTTP_LIMITS, type HttpLimits } from './http/connection-limits.js'
@@ -35,16 +38,18 @@ import { openKeyLookup } from './key-lookup.js'
 import { LOCAL_MODELS } from './local-models.js'
 import { type Log, silentLog } from './log.js'
 import { openData } from './open-data.js'
+import type { RateLimiter } from './rate/contract.js'
+import { createMemoryRateLimiter } from './rate/memory.js'
+import { createReadiness } from './readiness.js'
 import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
-import { saveImage } from './references/save-image.js'
 import { createRetention } from './retention.js'
 import { settlesWithin } from './settles-within.js'
 import type { Claims } from './store/contract.js'
 import { withBudgetCheck } from './store/service-store.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 import { openStoreThread } from './store/thread/index.js'
-import type { StoredOutput } from './stored-run.js'
+import { outputKey, type StoredOutput } from './stored-run.js'
 import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
 
@@ -52,9 +57,6 @@ export const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
 
 /** The memory for bodies in flight, in bodies of the largest size. */
 const BODIES_IN_FLIGHT = 4
-
-/** A write to the database that takes longer means that it is locked. */
-const READY_LIMIT_MS = 1_000
 
 /** What output URLs begin with while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
@@ -93,6 +95,8 @@ export interface ServiceOptions {
   readonly trustedProxies?: readonly string[] | undefined
   /** Run the database in a thread, so that waiting for it holds up no request: for a service with many clients. */
   readonly databaseThread?: boolean | undefined
+  /** By default one in memory, which counts the requests of this process. */
+  readonly rateLimiter?: RateLimiter | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
@@ -151,6 +155,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const { store, keys } = opened
 
+  const outputs = createLocalFiles(folders.outputs, clock)
+  const inputs = createLocalFiles(folders.inputs, clock)
   const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({
     privateAllowed: () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies }),
@@ -165,10 +171,16 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     log: { info: (fields, message) => events.info(fields, message) },
     onError,
     engine,
-    references: createReferenceLoader({ folders, fetch: referenceFetch, findOutput: store.findOutput }),
+    references: createReferenceLoader({
+      inputs,
+      outputs,
+      fetch: referenceFetch,
+      findOutput: store.findOutput,
+    }),
     workFolder: join(folders.work, lease.id),
-    outputsFolder: folders.outputs,
+    outputs,
   })
+  const isWritable = createReadiness(store, clock)
   const bodyLimitBytes = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES
   const budget = createBodyBudget(BODIES_IN_FLIGHT * bodyLimitBytes)
   const intake = createIntake({ ...LOCAL_MODELS, ...options.models })
@@ -176,10 +188,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     store,
     intake,
     clock,
-    lease,
+    rateLimiter: options.rateLimiter ?? createMemoryRateLimiter(clock),
     worker,
     findKey: keys.find,
-    saveImage: (image) => saveImage(folders.inputs, image),
+    saveImage: ({ sha256, data }) => inputs.put(sha256, { bytes: data }),
   })
   const app = await createApp({
     runs: {
@@ -188,9 +200,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       bodyLimits: { maxBytes: bodyLimitBytes, pace: limits, budget, clock },
       logPrompts: logging?.prompts ?? false,
     },
-    outputs: { folder: folders.outputs, findOutput: store.findOutput },
+    outputs: { files: outputs, findOutput: store.findOutput },
     faults: faultsOf(options),
-    operations: { isReady },
+    operations: { isReady: async () => closing === undefined && (await isWritable()) },
     logging,
     limits,
     clock,
@@ -203,17 +215,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     options.retainMs === undefined
       ? undefined
       : createRetention({
-          folders,
+          outputs,
+          inputs,
           clock,
           retainMs: options.retainMs,
           imagesInUse: store.imagesInUse,
           log: events,
           onError,
         })
-
-  async function isReady(): Promise<boolean> {
-    return closing === undefined && (await settlesWithin(READY_LIMIT_MS, lease.renew(), clock))
-  }
 
   async function closeHttp(): Promise<void> {
     const closed = app.close()
@@ -254,8 +263,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       const [token = '', name = ''] = new URL(url).pathname.split('/').slice(-2).map(decodeURIComponent)
       const output = await store.findOutput(token, name)
       if (output === undefined) return undefined
-      const path = join(folders.outputs, token, name)
-      return existsSync(path) ? { ...output, path } : undefined
+      const path = outputs.pathOf?.(outputKey(output))
+      return path !== undefined && existsSync(path) ? { ...output, path } : undefined
     },
     async close() {
       closing ??= settlesWithin(MAX_CLOSE_MS, closeAll().catch(onError), clock).then(() => {})

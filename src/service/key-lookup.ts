@@ -34,6 +34,7 @@ export async function openKeyLookup(
     expiresAtMs: undefined,
     banned: false,
     allowedIps: undefined,
+    rate: undefined,
   }
   return { newKey: key, find: async (wanted) => (wanted === hash ? own : store.findKey(wanted)) }
 }

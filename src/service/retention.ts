@@ -3,10 +3,8 @@
  * URL of a removed output responds with 410. The age is that of the file, so that files which a crash left without a
  * row are removed too.
  */
-import { lstat, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Clock, Disarm } from '../host/clock.js'
-import type { DataFolders } from './data-folders.js'
+import type { FileStore } from './files/contract.js'
 import type { Log } from './log.js'
 
 const SWEEP_EVERY_MS = 3_600_000
@@ -14,14 +12,15 @@ const SWEEP_EVERY_MS = 3_600_000
 export interface Retention {
   /** Sweeps now and then every hour, or every `retainMs` when that is shorter. */
   start(): void
-  /** One sweep; the number of runs whose outputs it removed, and of images. */
+  /** One sweep; how many outputs and images it removed. */
   sweep(): Promise<{ readonly outputs: number; readonly images: number }>
   /** Starts no further sweep, and waits for one in progress. */
   close(): Promise<void>
 }
 
 export interface RetentionOptions {
-  readonly folders: Pick<DataFolders, 'inputs' | 'outputs'>
+  readonly outputs: FileStore
+  readonly inputs: FileStore
   readonly clock: Pick<Clock, 'now' | 'alarm'>
   readonly retainMs: number
   readonly log: Pick<Log, 'info'>
@@ -31,38 +30,36 @@ export interface RetentionOptions {
 }
 
 export function createRetention(options: RetentionOptions): Retention {
-  const { folders, clock, retainMs, log, imagesInUse, onError } = options
+  const { clock, retainMs, log, imagesInUse, onError } = options
   let closed = false
   let disarm: Disarm = () => {}
   let sweeping: Promise<void> = Promise.resolve()
 
-  const isOld = async (path: string): Promise<boolean> => {
-    const stats = await lstat(path).catch(() => undefined)
-    return stats !== undefined && clock.now() - stats.mtimeMs > retainMs
+  const isOld = async (files: FileStore, key: string): Promise<boolean> => {
+    const found = await files.find(key)
+    return found !== undefined && clock.now() - found.modifiedAtMs > retainMs
   }
 
-  /** Removes the old entries of a folder; their number. `spared` is called only when there are any. */
+  /** Removes the old files; their number. `spared` is called only when there are any. */
   async function removeOld(
-    folder: string,
+    files: FileStore,
     spared: () => Promise<ReadonlySet<string>> = async () => new Set(),
   ): Promise<number> {
-    const old: string[] = []
-    for (const name of await readdir(folder)) if (await isOld(join(folder, name))) old.push(name)
-    if (old.length === 0) return 0
-    const kept = await spared()
+    let kept: ReadonlySet<string> | undefined
     let removed = 0
-    for (const name of old) {
+    for await (const key of files.listOlder(retainMs)) {
+      kept ??= await spared()
       // Read the age again: a create may have renewed the image since.
-      if (closed || kept.has(name) || !(await isOld(join(folder, name)))) continue
-      await rm(join(folder, name), { recursive: true, force: true })
+      if (closed || kept.has(key) || !(await isOld(files, key))) continue
+      await files.remove(key)
       removed++
     }
     return removed
   }
 
   async function sweep() {
-    const outputs = await removeOld(folders.outputs)
-    const images = await removeOld(folders.inputs, async () => new Set(await imagesInUse()))
+    const outputs = await removeOld(options.outputs)
+    const images = await removeOld(options.inputs, async () => new Set(await imagesInUse()))
     if (outputs + images > 0) log.info({ outputs, images }, 'old files removed')
     return { outputs, images }
   }

@@ -43,6 +43,9 @@ export interface StoredRun {
 
 export const OUTPUTS_PATH = '/outputs'
 
+/** The key of an output in the store of files. */
+export const outputKey = ({ token, name }: Pick<StoredOutput, 'token' | 'name'>): string => `${token}/${name}`
+
 export const outputUrl = (baseUrl: string, { token, name }: Pick<StoredOutput, 'token' | 'name'>): string =>
   `${baseUrl}${OUTPUTS_PATH}/${token}/${encodeURIComponent(name)}`
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { type Polled, runSchedule, type Task } from '../../src/batch/schedule/index.js'
 import { createLimiter } from '../../src/limiter/index.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
-import { createRateCounter } from '../../src/service/rules/rate-counter.js'
+import { createMemoryRateLimiter } from '../../src/service/rate/memory.js'
 import { createManualClock } from '../support/clock.js'
 
 interface World {
@@ -31,7 +31,7 @@ async function play(world: World) {
   const beganMs = clock.monotonic()
   const since = () => clock.monotonic() - beganMs
   const limiter = createLimiter(RUNS_LIMIT, clock)
-  const counter = createRateCounter(RUNS_LIMIT)
+  const service = createMemoryRateLimiter(clock)
   const doneAt = new Map<number, number>()
   const noticedAt = new Map<number, number>()
   const looks: number[] = durations.map(() => 0)
@@ -41,7 +41,7 @@ async function play(world: World) {
   async function ask(purpose: 'create' | 'status'): Promise<boolean> {
     const grant = await limiter.acquire(purpose)
     await clock.sleep(latencyMs(since()) / 2)
-    if (!counter.take('key', clock.monotonic())) turnedAway.push(since())
+    if (!(await service.take('key', RUNS_LIMIT))) turnedAway.push(since())
     const isGood = !isBroken(since())
     await clock.sleep(latencyMs(since()) / 2)
     grant.settle()

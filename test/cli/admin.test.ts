@@ -68,6 +68,29 @@ describe('admin, beside a running service', () => {
     expect(await outcome()).toBe('created')
   })
 
+  it('gives a key a rate of its own', async () => {
+    const { admin, key } = await createAdmin()
+    await key('--account', 'default', '--rate', '100/10s')
+    const rateOf = async () =>
+      JSON.parse((await admin('key', 'list', '--json')).stdout.split('\n')[1] ?? '').rate
+    expect(await rateOf()).toBe('100/10s')
+    expect((await admin('key', 'list')).stdout).toMatch(/\t20\/10s\n2\t.*\t100\/10s\n$/)
+    await admin('key', 'set', '2', '--rate', '600/1m')
+    expect(await rateOf()).toBe('600/1m')
+    await admin('key', 'set', '2', '--rate', 'none')
+    expect(await rateOf()).toBe(null)
+    for (const [rate, says] of [
+      ['100', /"100" is not a valid rate/],
+      ['0/10s', /0\/10s is out of range/],
+      ['5/2h', /5\/2h is out of range/],
+      ['5/soon', /"soon" is not a valid duration/],
+    ] as const)
+      expect(await admin('key', 'set', '2', '--rate', rate)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(says),
+      })
+  })
+
   it('lets a key expire', async () => {
     const { service, admin, key, image } = await createAdmin()
     const ci = await key('--account', 'default', '--expires', '1m')
@@ -92,7 +115,7 @@ describe('admin, beside a running service', () => {
       '1\tdefault\t10000\tactive\t1\t0\tT\n2\tacme\t4\tactive\t1\t1\tT\n',
     )
     expect((await admin('key', 'list', '--account', 'acme')).stdout).toMatch(
-      /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\n$/,
+      /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\t20\/10s\n$/,
     )
     expect((await admin('credits', 'list', 'acme')).stdout).toMatch(
       /^3\t-1\tcharge\trun_\w+\t2\t\S+Z\n2\t\+5\tadded\t-\t-\t\S+Z\n$/,
@@ -124,6 +147,7 @@ describe('admin, beside a running service', () => {
       quota: 9,
       used: 1,
       allowed_ips: ['127.0.0.1'],
+      rate: null,
       expires_at: null,
       created_at: expect.stringContaining(now),
     })

@@ -203,7 +203,8 @@ test('headers that are too large are 431, and connections beyond the limit are c
 /** Makes every file below a folder as old as this. */
 function age({ clock, dataFolder }: TestService, folder: string, ms: number): void {
   const at = new Date(clock.now() - ms)
-  for (const name of readdirSync(join(dataFolder, folder))) utimesSync(join(dataFolder, folder, name), at, at)
+  for (const name of readdirSync(join(dataFolder, folder), { encoding: 'utf8', recursive: true }))
+    utimesSync(join(dataFolder, folder, name), at, at)
 }
 
 const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`

@@ -1,7 +1,10 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { fastify } from 'fastify'
 import { expect, test } from 'vitest'
 import { readText } from '../../src/host/http.js'
+import { addOutputRoutes } from '../../src/service/http/output-routes.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createInstantEngine } from '../support/engines.js'
 import { ask, createTestService, ended, type TestService } from '../support/service.js'
@@ -83,6 +86,31 @@ test.each<[name: string, headers: Record<string, string>, status: number, text: 
   if (status < 400) expect(answer.text).toBe(text)
   expect(answer.header('content-range')).toBe(range)
   if (status < 400) expect(answer.header('etag')).toBe(whole.header('etag'))
+})
+
+test('HEAD tells the size, and reads nothing', async () => {
+  const { service, url } = await createOutput()
+  const answer = await service.fetch({ method: 'HEAD' as 'GET', url, headers: {} })
+  expect([answer.status, await readText(answer, 1_000)]).toEqual([200, ''])
+  expect(answer.header('content-length')).toBe('10')
+  expect(answer.header('etag')).toMatch(ETAG)
+})
+
+test('outputs in a store with URLs of its own are redirected to, without a cache', async () => {
+  const app = fastify()
+  await app.register(addOutputRoutes, {
+    files: {
+      find: async () => ({ bytes: 10, modifiedAtMs: 0, read: () => Readable.from('x') }),
+      signedUrl: async (key, contentType) => `https://bucket.example/${key}?type=${contentType}`,
+    },
+    findOutput: async (token, name) => ({ token, name, contentType: 'video/mp4', bytes: 10, sha256: 'abc' }),
+  })
+  const { statusCode, headers } = await app.inject('/outputs/token/clip.mp4')
+  expect(statusCode).toBe(302)
+  expect(headers).toMatchObject({
+    location: 'https://bucket.example/token/clip.mp4?type=video/mp4',
+    'cache-control': 'no-store',
+  })
 })
 
 test('outputs count against no limit', async () => {

@@ -64,32 +64,50 @@ test('after a restart the service goes on with what was accepted, under the same
   for (const id of ids) expect((await ended(known, id)).status).toBe('succeeded')
 })
 
-test('a process renders its own runs, and leaves alone those of one that lives', async () => {
+test('any process renders a run that another one accepted', async () => {
   const [one, two] = await createNeighbours(createCommandedEngine(), createCommandedEngine())
-  const own = await create(one)
-  two?.service.startRendering()
-  await one.clock.advance(60_000)
-  expect((await look(one, own)).status).toBe('queued')
+  if (two === undefined) throw new Error('no neighbour')
+  const accepted = await create(one)
+  two.service.startRendering()
+  await two.clock.runUntil(two.clock.sleep(1_000))
+  expect((await look(one, accepted)).status).toBe('processing')
 })
 
-test('its own runs go first, then those it was asked about, then the oldest', async () => {
+test('runs that are polled go first, then the oldest', async () => {
   const engine = createCommandedEngine()
   const [gone, here] = await createNeighbours(createCommandedEngine(), engine)
   if (here === undefined) throw new Error('no neighbour')
-  await create(gone, 'orphan 1')
-  await create(gone, 'orphan 2')
-  const wanted = await create(gone, 'orphan that is waited for')
-  await gone.clock.runUntil(gone.service.close())
-  await create(here, 'own 1')
-  await create(here, 'own 2')
+  await create(gone, 'first')
+  await create(here, 'second')
+  const wanted = await create(gone, 'waited for')
   await look(here, wanted)
   here.service.startRendering()
-  for (let count = 0; count < 5; count++) {
+  for (let count = 0; count < 3; count++) {
     // Between two runs lie files and the store, which take real time.
     while (engine.waiting === 0) await here.clock.runUntil(here.clock.sleep(1_000))
     engine.finish()
   }
-  expect(pictured(engine)).toEqual(['own 1', 'own 2', 'orphan that is waited for', 'orphan 1', 'orphan 2'])
+  expect(pictured(engine)).toEqual(['waited for', 'first', 'second'])
+})
+
+test('with `requested` a process renders what it accepted and what is polled, and leaves the rest queued', async () => {
+  const engine = createCommandedEngine()
+  const [gone, here] = await createNeighbours(createCommandedEngine(), engine)
+  if (here === undefined) throw new Error('no neighbour')
+  const left = await create(gone, 'left')
+  const wanted = await create(gone, 'waited for')
+  here.service.startRendering('requested')
+  const own = [await create(here, 'own 1'), await create(here, 'own 2')]
+  await look(here, wanted)
+  for (let count = 0; count < 3; count++) {
+    while (engine.waiting === 0) await here.clock.runUntil(here.clock.sleep(1_000))
+    engine.finish()
+  }
+  expect(pictured(engine)).toEqual(['own 1', 'waited for', 'own 2'])
+  await here.clock.runUntil(here.clock.sleep(5_000))
+  for (const id of own) expect((await look(here, id)).status).toBe('succeeded')
+  // Not by `look`, which would ask for it.
+  expect((await look(gone, left)).status).toBe('queued')
 })
 
 test('a process that shows no sign of life loses its runs after 30 s, and its late result does not count', async () => {

@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
 import { type Asking, addAccount, ask, createTestService } from '../support/service.js'
 
@@ -208,6 +210,20 @@ test('checks run in order: key, rate, body', async () => {
   for (let count = 0; count < 20; count++) expect(await codes()).toBe('payload_too_large')
   expect(await codes()).toBe('RATE_LIMITED')
   expect(await codes({ key: 'rk_unknown' })).toBe('invalid_api_key')
+})
+
+test('a key with a rate of its own has that limit, from its next request on', async () => {
+  const service = await createTestService({ rendering: false })
+  const key = await addAccount(service, 'large', { rate: { requests: 50, windowMs: 1_000 } })
+  const look = async () => (await ask(service, 'GET', `${RUNS}/run_never`, undefined, { key })).status
+  for (let count = 0; count < 50; count++) expect(await look()).toBe(404)
+  expect(await look()).toBe(429)
+  await service.clock.advance(1_000)
+  expect(await look()).toBe(404)
+  const store = openSqliteStore(join(service.dataFolder, 'service.db'))
+  await store.changeKey(2, { rate: { requests: 2, windowMs: 1_000 } })
+  await store.close()
+  expect([await look(), await look()]).toEqual([404, 429])
 })
 
 test('20 requests in 10 s for each key, both endpoints together; what was refused does not count', async () => {

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { createLocalFiles } from '../../src/service/files/local-files.js'
 import { silentLog } from '../../src/service/log.js'
 import { createRetention } from '../../src/service/retention.js'
 import { createManualClock } from '../support/clock.js'
@@ -28,7 +29,8 @@ function createFolders(inputs: Record<string, number>, outputs: Record<string, n
     }
   const retention = (imagesInUse: () => Promise<readonly string[]> = async () => []) =>
     createRetention({
-      folders,
+      inputs: createLocalFiles(folders.inputs, clock),
+      outputs: createLocalFiles(folders.outputs, clock),
       clock,
       retainMs: RETAIN_MS,
       log: silentLog,

@@ -16,6 +16,7 @@ export interface AdminFlags {
   readonly limit?: string
   readonly name?: string
   readonly quota?: string
+  readonly rate?: string
   readonly spendLimit?: string
 }
 

@@ -1,6 +1,8 @@
 /** Accounts, keys and ledger entries as table rows and as JSON. */
+import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { printable } from '../../protocol/text.js'
 import type { AccountRecord, KeyDetails, LedgerEntry } from '../../service/administration.js'
+import { formatRate } from '../flags/rate.js'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 const NONE = '-'
@@ -39,11 +41,23 @@ export const keyJson = (key: KeyDetails) => ({
   quota: key.quota ?? null,
   used: key.used,
   allowed_ips: key.allowedIps ?? null,
+  rate: key.rate === undefined ? null : formatRate(key.rate),
   expires_at: key.expiresAtMs === undefined ? null : iso(key.expiresAtMs),
   created_at: iso(key.createdAtMs),
 })
 
-export const KEY_HEADER = ['ID', 'ACCOUNT', 'KEY', 'STATE', 'SPENT', 'RUNS', 'FROM', 'EXPIRES', 'CREATED']
+export const KEY_HEADER = [
+  'ID',
+  'ACCOUNT',
+  'KEY',
+  'STATE',
+  'SPENT',
+  'RUNS',
+  'FROM',
+  'EXPIRES',
+  'CREATED',
+  'RATE',
+]
 
 export const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
   String(key.id),
@@ -55,6 +69,8 @@ export const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
   key.allowedIps?.join(' ') ?? 'any',
   key.expiresAtMs === undefined ? 'never' : iso(key.expiresAtMs),
   iso(key.createdAtMs),
+  // The last column, so that scripts which read the others by their place go on working.
+  formatRate(key.rate ?? RUNS_LIMIT),
 ]
 
 function stateOf({ disabled, expiresAtMs }: KeyDetails, nowMs: number): string {

@@ -5,6 +5,7 @@ import type { KeyTerms } from '../../service/administration.js'
 import { MAX_CREDITS } from '../../service/store/account-store.js'
 import type { Context } from '../context/context.js'
 import { parseDuration } from '../flags/duration.js'
+import { parseRate } from '../flags/rate.js'
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import { printTable } from '../terminal/table.js'
@@ -23,6 +24,7 @@ const termOptions = (lifts: boolean): readonly Option[] => {
     new Option('--allow-ip <cidr>', `Allowed IP address or CIDR range${orNone} (repeatable)`).argParser(
       repeated,
     ),
+    new Option('--rate <rate>', `Requests in a time, for example 100/10s${orNone}`),
     new Option('--expires <duration>', `Lifetime, for example 30d${orNone}`),
   ]
 }
@@ -81,7 +83,7 @@ export const keyCommands: readonly AdminCommand[] = [
       if (Object.keys(terms).length === 0)
         throw usageError(
           'Nothing to change: no flag was given.',
-          'Flags: --name, --spend-limit, --quota, --allow-ip, --expires.',
+          'Flags: --name, --spend-limit, --quota, --allow-ip, --rate, --expires.',
         )
       await change(work, key, terms, 'was changed')
     },
@@ -101,12 +103,13 @@ async function change(
 
 /** The terms of the flags that were given; `none` removes a limit by setting it to undefined. */
 function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
-  const { name, spendLimit, quota, allowIp, expires } = flags
+  const { name, spendLimit, quota, allowIp, rate, expires } = flags
   return {
     ...(name !== undefined && { name }),
     ...(spendLimit !== undefined && { spendLimit: limitOf(spendLimit, '--spend-limit', MAX_CREDITS) }),
     ...(quota !== undefined && { quota: limitOf(quota, '--quota', MAX_QUOTA) }),
     ...(allowIp !== undefined && { allowedIps: allowedIpsOf(allowIp) }),
+    ...(rate !== undefined && { rate: rate === NONE ? undefined : parseRate(rate, '--rate') }),
     ...(expires !== undefined && {
       expiresAtMs: expires === NONE ? undefined : clock.now() + lifeOf(expires),
     }),

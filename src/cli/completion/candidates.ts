@@ -69,6 +69,7 @@ const VALUES: Readonly<Record<string, SuggestionSource>> = {
   text: nothing,
   json: inputs,
   n: nothing,
+  rate: nothing,
   duration: nothing,
   path: files,
   folder: () => FOLDERS,

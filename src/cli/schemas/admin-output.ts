@@ -24,6 +24,7 @@ const KEY = {
   quota: orNull(integer('Maximum number of runs')),
   used: integer('Number of runs created'),
   allowed_ips: orNull(list('IP addresses that may use the key', text('IP address or CIDR range'))),
+  rate: orNull(text('Rate limit of its own, as `100/10s`')),
   expires_at: orNull(time('Expiry time')),
   created_at: time('Creation time'),
 }

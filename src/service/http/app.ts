@@ -5,7 +5,7 @@ import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { closeAfter } from './close-connection.js'
 import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
-import { errorHeaders, refusalOf, sendNoRoute, sendRawRefusal, sendRefusal } from './error-responses.js'
+import { refusalOf, sendNoRoute, sendRawRefusal, sendRefusal } from './error-responses.js'
 import { addFaultHooks } from './fault-hooks.js'
 import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
@@ -68,7 +68,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     const refusal = refusalOf(error)
     if (refusal !== error && refusal.status >= 500) onError(error)
     if (refusal.code === 'overloaded') reply.header('retry-after', OVERLOADED_RETRY_S)
-    return sendRefusal(reply.headers(errorHeaders(error)), refusal)
+    return sendRefusal(reply, refusal)
   })
   app.setNotFoundHandler(sendNoRoute)
   if (faults !== undefined) addFaultHooks(app, faults)

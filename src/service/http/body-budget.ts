@@ -1,7 +1,8 @@
 /**
  * Bounds the memory of all request bodies together. Bytes count from their arrival until their create is answered, so a
  * client that declares much and sends nothing holds nothing. Small bodies are free: the number of connections bounds
- * them. No owner can hold more than half, so one account cannot keep out the others.
+ * them. No owner can hold more than is left free for the others: one alone gets half, and whoever comes next half of the
+ * rest (the dynamic thresholds of switches with a shared buffer).
  */
 export interface BodyBudget {
   /** Takes room for further bytes of a body that has `bodyBytes` already; false when there is none. */
@@ -29,7 +30,7 @@ export function createBodyBudget(totalBytes: number): BodyBudget {
     take(owner, bodyBytes, furtherBytes) {
       const bytes = counted(bodyBytes + furtherBytes) - counted(bodyBytes)
       const held = byOwner.get(owner) ?? 0
-      if (bytes > 0 && (total + bytes > totalBytes || held + bytes > totalBytes / 2)) return false
+      if (bytes > 0 && held + bytes > totalBytes - total - bytes) return false
       add(owner, bytes)
       return true
     },

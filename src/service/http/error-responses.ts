@@ -11,10 +11,6 @@ import { HEALTH_PATH, READY_PATH } from './health-routes.js'
 
 export const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
 
-/** The headers of an error: only a 416 has one, `Content-Range`. */
-export const errorHeaders = (error: unknown): Readonly<Record<string, string>> =>
-  (error as { headers?: Readonly<Record<string, string>> } | undefined)?.headers ?? {}
-
 export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
   reply
     .code(refusal.status)
@@ -32,8 +28,6 @@ export function refusalOf(error: unknown): Refusal {
   if (DISK_UNUSABLE.test(errorCode(error) ?? '')) return new Refusal('not_ready')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')
-  if (status === 412) return new Refusal('precondition_failed')
-  if (status === 416) return new Refusal('range_not_satisfiable')
   return new Refusal(typeof status === 'number' && status < 500 ? 'bad_request' : 'internal_error')
 }
 

@@ -1,8 +1,12 @@
-/** Loads the reference images of a run as bytes, from the data folder or over the network. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { DataFolders } from '../data-folders.js'
-import { OUTPUTS_PATH, type StoredImage, type StoredInput, type StoredOutput } from '../stored-run.js'
+/** Loads the reference images of a run as bytes, from the service's own files or over the network. */
+import { type FileStore, readStored } from '../files/contract.js'
+import {
+  OUTPUTS_PATH,
+  outputKey,
+  type StoredImage,
+  type StoredInput,
+  type StoredOutput,
+} from '../stored-run.js'
 import type { ReferenceFetch } from './reference-fetch.js'
 
 export interface ReferenceLoader {
@@ -11,7 +15,8 @@ export interface ReferenceLoader {
 }
 
 export interface ReferenceLoaderOptions {
-  readonly folders: Pick<DataFolders, 'inputs' | 'outputs'>
+  readonly inputs: Pick<FileStore, 'find'>
+  readonly outputs: Pick<FileStore, 'find'>
   readonly fetch: Pick<ReferenceFetch, 'get'>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
 }
@@ -22,7 +27,8 @@ const MAX_RUN_BYTES = 256 * 1_048_576
 const CONCURRENCY = 4
 
 export function createReferenceLoader({
-  folders,
+  inputs,
+  outputs,
   fetch,
   findOutput,
 }: ReferenceLoaderOptions): ReferenceLoader {
@@ -31,11 +37,11 @@ export function createReferenceLoader({
     maxBytes: number,
     signal: AbortSignal,
   ): Promise<Uint8Array | undefined> {
-    if (typeof source !== 'string') return readIfThere(join(folders.inputs, source.sha256))
+    if (typeof source !== 'string') return readStored(inputs, source.sha256, maxBytes)
     if (!URL.canParse(source)) return undefined
     const url = new URL(source)
     const output = await findOwnOutput(url)
-    if (output !== undefined) return readIfThere(join(folders.outputs, output.token, output.name))
+    if (output !== undefined) return readStored(outputs, outputKey(output), maxBytes)
     return await fetch.get(url, maxBytes, signal)
   }
 
@@ -65,8 +71,6 @@ export function createReferenceLoader({
     },
   }
 }
-
-const readIfThere = (path: string): Promise<Uint8Array | undefined> => readFile(path).catch(() => undefined)
 
 function decoded(segment: string): string {
   try {

@@ -1,5 +1,6 @@
 /** Checks the key of a request (CONTRACT 9). */
 import { shortened } from '../../protocol/text.js'
+import type { RateLimit } from '../rate/contract.js'
 import { hashOfKey, sameHash } from '../secrets.js'
 import { createNetworkMatcher } from './networks.js'
 import { Refusal } from './refusal.js'
@@ -15,6 +16,8 @@ export interface KeyRecord {
   readonly banned: boolean
   /** Undefined: from anywhere. */
   readonly allowedIps: readonly string[] | undefined
+  /** Undefined: the published limit. */
+  readonly rate: RateLimit | undefined
 }
 
 export interface Caller {

@@ -2,6 +2,7 @@
  * The store's contract for accounts, keys and credits. Credits are whole numbers. Every change of a balance is an entry
  * of an append-only ledger, written in the same transaction, so that an account's entries always sum to its balance.
  */
+import type { RateLimit } from '../rate/contract.js'
 import type { KeyRecord } from '../rules/caller.js'
 
 /** For one change. Thousands of these fit into a balance, which must stay an integer that a double holds exactly. */
@@ -24,7 +25,7 @@ export interface AccountRecord {
   readonly createdAtMs: number
 }
 
-/** What an administrator can set for a key. Undefined: no limit, from anywhere, no expiry. */
+/** What an administrator can set for a key. Undefined: no limit, from anywhere, no expiry, the published rate. */
 export interface KeyTerms {
   readonly name: string
   readonly disabled: boolean
@@ -35,6 +36,7 @@ export interface KeyTerms {
   /** Addresses and networks (CIDR) from which it may be used. */
   readonly allowedIps: readonly string[] | undefined
   readonly expiresAtMs: number | undefined
+  readonly rate: RateLimit | undefined
 }
 
 export interface NewKey extends Partial<KeyTerms> {

@@ -7,14 +7,13 @@ import type { AccountState } from '../rules/budget.js'
 import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 
-/** A process that creates or renders runs. Its row is its lease: until it expires, nobody else takes its runs. */
+/** A process that renders runs. Its row is its lease: until it expires, nobody else takes the runs that it claimed. */
 export interface WorkerRecord {
   readonly id: string
-  readonly host: string
-  readonly pid: number
-  /** Start of the process, in milliseconds since the epoch: a process id alone may be reused. */
-  readonly bornAtMs: number
+  /** By the database's clock. It changes with each heartbeat, and is not compared with another clock. */
   readonly heartbeatAtMs: number
+  /** Whether its process is known to have ended. If not, the lease runs to its end. */
+  readonly hasEnded: boolean
 }
 
 export interface NewRun {
@@ -27,8 +26,6 @@ export interface NewRun {
   readonly input: StoredInput
   /** In credits; charged to the account and counted against the key. */
   readonly price: number
-  /** The worker that renders it first of all. */
-  readonly owner: string
   readonly createdAtMs: number
 }
 
@@ -38,7 +35,7 @@ export interface CrashLimit {
   readonly failure: RunFailure
 }
 
-/** Which runs a worker takes: all that nobody else has, or only its own and those that somebody waits for. */
+/** Which runs a worker takes: all, or only those that it was asked for. */
 export type Claims = 'all' | 'requested'
 
 /** A run and the worker that claimed it. A change is refused (false) unless the run is processing and still this worker's. */
@@ -56,10 +53,9 @@ export interface Store extends AccountStore {
   addRun(run: NewRun, check: (account: AccountState) => void): Promise<void>
   findRun(id: string, accountId: number): Promise<StoredRun | undefined>
   /**
-   * Moves one queued run to processing, owned by the worker. Order: the worker's own runs, then orphans (runs whose owner
-   * is not among the workers); within these the account with the fewest runs in processing, then the account served
-   * longest ago; within an account preferred orphans, then the oldest run. With `requested`, orphans that are not
-   * preferred stay queued.
+   * Moves one queued run to processing, owned by the worker, which must have a lease. Order: the account with the fewest
+   * runs in processing, then the account served longest ago; within an account preferred runs, then the oldest. With
+   * `requested`, runs that are not preferred stay queued.
    */
   claimRun(
     worker: string,
@@ -76,16 +72,22 @@ export interface Store extends AccountStore {
   /** SHA-256 of the stored images that queued and processing runs use. */
   imagesInUse(): Promise<readonly string[]>
 
-  /** Adds the worker, or renews its lease. */
-  renewLease(worker: WorkerRecord): Promise<void>
+  /** Adds this process as a worker, or renews its lease. */
+  renewLease(id: string): Promise<void>
   listWorkers(): Promise<readonly WorkerRecord[]>
   /**
    * Removes a worker whose lease has expired, unless it has been renewed since; its renders return to the queue, counted
    * as crashes. Whether it was removed.
    */
-  reapWorker(worker: WorkerRecord, limit: CrashLimit, nowMs: number): Promise<boolean>
+  reapWorker(
+    worker: Pick<WorkerRecord, 'id' | 'heartbeatAtMs'>,
+    limit: CrashLimit,
+    nowMs: number,
+  ): Promise<boolean>
   /** Removes a worker that shuts down: its renders return to the queue, and no crash is counted. */
   releaseWorker(id: string): Promise<void>
 
+  /** Writes to the database, and changes nothing. Rejects when a change would. */
+  checkWritable(): Promise<void>
   close(): Promise<void>
 }

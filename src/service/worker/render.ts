@@ -1,14 +1,15 @@
 /** Renders one run: loads its references, calls the engine, and measures and stores its files. */
 import { createHash } from 'node:crypto'
-import { lstat, mkdir, mkdtemp, open, rename, rm, utimes } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, open, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
+import type { FileStore } from '../files/contract.js'
 import { LOCAL_DEFAULTS } from '../local-models.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../secrets.js'
-import type { StoredOutput, StoredRun } from '../stored-run.js'
+import { outputKey, type StoredOutput, type StoredRun } from '../stored-run.js'
 
 export interface RenderOptions {
   readonly engine: Engine
@@ -16,8 +17,8 @@ export interface RenderOptions {
   readonly clock: Pick<Clock, 'sleep'>
   /** The engine's folder is made here … */
   readonly workFolder: string
-  /** … and moves here when it is complete. */
-  readonly outputsFolder: string
+  /** … and its files are put here when they are complete. */
+  readonly outputs: Pick<FileStore, 'put' | 'remove'>
 }
 
 /** How long an aborted engine may take to stop. */
@@ -26,11 +27,12 @@ const ABORT_GRACE_MS = 3_000
 /** Rejects with the engine's error, or with the signal's reason. */
 export async function render(
   run: StoredRun,
-  { engine, references, clock, workFolder, outputsFolder }: RenderOptions,
+  { engine, references, clock, workFolder, outputs: stored }: RenderOptions,
   signal: AbortSignal,
 ): Promise<readonly StoredOutput[]> {
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await mkdtemp(join(workFolder, `${run.id}-`))
+  const outputs: StoredOutput[] = []
   try {
     const job: RenderJob = {
       kind: run.kind,
@@ -42,18 +44,24 @@ export async function render(
     }
     const files = await withGracePeriod(engine.render(job), signal, clock)
     const token = newToken()
-    const outputs: StoredOutput[] = []
     for (const file of files) outputs.push(await measureOutput(folder, file, token))
     if (outputs.length === 0) throw new Error('The renderer wrote no output file.')
     signal.throwIfAborted()
-    // `--retain` counts from here, whenever the engine wrote its last file.
-    await utimes(folder, new Date(), new Date())
-    await rename(folder, join(outputsFolder, token))
+    for (const output of outputs) await stored.put(outputKey(output), { path: join(folder, output.name) })
     return outputs
   } catch (error) {
-    await rm(folder, { recursive: true, force: true })
+    await removeOutputs(outputs, stored)
     throw error
+  } finally {
+    await rm(folder, { recursive: true, force: true })
   }
+}
+
+export async function removeOutputs(
+  outputs: readonly StoredOutput[],
+  stored: Pick<FileStore, 'remove'>,
+): Promise<void> {
+  for (const output of outputs) await stored.remove(outputKey(output))
 }
 
 /** With defaults applied, and image_urls as text: the bytes go to the engine as references. */

@@ -18,13 +18,15 @@ import { RendererCrashed } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
 import type { ClaimedRun, Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
-import { type RenderOptions, render } from './render.js'
+import { type RenderOptions, removeOutputs, render } from './render.js'
 import { crashLimitFor, DeadlinePassed, failureOf } from './run-failure.js'
 import type { WorkerLease } from './worker-lease.js'
 
 const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 const MAX_PREFERRED = 1_000
+/** How many of them one claim asks for. */
+const MAX_ASKED = 100
 const PERSIST_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
 /** The disk is full, or another process has locked the database. */
@@ -33,13 +35,13 @@ const mayPass = (error: unknown): boolean => /^SQLITE_(BUSY|FULL|IOERR|LOCKED)/.
 type Attempt<Value> = { readonly value: Value } | { readonly error: unknown }
 
 export interface Worker {
-  /** `requested`: only the runs of this process, and those that are polled. */
+  /** `requested`: only the runs that were created in this process, and those that are polled. */
   start(claims?: Claims): void
   /** Returns the renders of processes that have ended to the queue. `start` does so once a second. */
   reap(): Promise<void>
-  /** A run may have been queued. */
-  wake(): void
-  /** Somebody polls this run: it goes before other orphans. */
+  /** This run was queued. */
+  wake(id: string): void
+  /** Somebody polls this run: it goes before others of its account. */
   prefer(id: string): void
   /** Aborts what is being rendered, without counting a crash; resolves within a few seconds. */
   close(): Promise<void>
@@ -81,8 +83,14 @@ export function createWorker(options: WorkerOptions): Worker {
     claimAgain = false
     await lease.acquire()
     while (active.size < concurrency && !closing.signal.aborted) {
-      const run = await store.claimRun(lease.id, [...preferred], clock.now(), claims)
-      if (run === undefined) return
+      const asked = [...preferred].slice(0, MAX_ASKED)
+      const run = await store.claimRun(lease.id, asked, clock.now(), claims)
+      if (run === undefined) {
+        // None of them is queued any more.
+        for (const id of asked) preferred.delete(id)
+        if (preferred.size === 0) return
+        continue
+      }
       preferred.delete(run.id)
       const work = processRun(run)
         .catch(onError)
@@ -141,8 +149,7 @@ export function createWorker(options: WorkerOptions): Worker {
   async function finish(run: StoredRun, outputs: readonly StoredOutput[]): Promise<void> {
     if (await persist(() => store.finishRun(claimed(run), outputs))) return
     // The lease had expired and another worker took the run over: its outputs count.
-    for (const { token } of outputs)
-      await rm(join(options.outputsFolder, token), { recursive: true, force: true })
+    await removeOutputs(outputs, options.outputs)
   }
 
   async function recordFailure(run: StoredRun, error: unknown): Promise<void> {
@@ -179,9 +186,14 @@ export function createWorker(options: WorkerOptions): Worker {
       keepReaping()
     },
     reap: reapWorkers,
-    wake: fillSlots,
+    wake(id) {
+      if (claims === 'requested') preferred.add(id)
+      fillSlots()
+    },
     prefer(id) {
-      if (preferred.size >= MAX_PREFERRED) preferred.clear()
+      const [oldest] = preferred
+      if (claims !== 'requested' && preferred.size >= MAX_PREFERRED && oldest !== undefined)
+        preferred.delete(oldest)
       preferred.add(id)
       fillSlots()
     },

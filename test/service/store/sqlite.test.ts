@@ -3,9 +3,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
+import { accountContract } from '../../contract/account-store.js'
+import { storeContract } from '../../contract/store.js'
 import { temporaryFolder } from '../../support/service.js'
-import { accountContract } from './account-contract.js'
-import { storeContract } from './contract.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
 
@@ -40,6 +40,7 @@ test('what was made before there were credits was free, and the first account ge
     ['other', 0],
   ])
   expect(await store.listKeys()).toMatchObject([{ spent: 0, used: 3, allowedIps: undefined }])
+  await store.renewLease('me')
   expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'queued' })
   expect(await store.failRun({ id: 'queued', owner: 'me', nowMs: 6 }, { code: 'x', message: 'y' })).toBe(true)
   expect((await store.verify()).problems).toEqual([])
@@ -52,8 +53,9 @@ describe('the ledger', () => {
     const store = openSqliteStore(path)
     const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
     const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
-    const run = { model: 'm', kind: 'image', input: {}, price: 5, owner: 'me', createdAtMs: 1 } as const
+    const run = { model: 'm', kind: 'image', input: {}, price: 5, createdAtMs: 1 } as const
     for (const id of ['one', 'two']) await store.addRun({ ...run, id, accountId, keyId }, () => {})
+    await store.renewLease('me')
     await store.claimRun('me', [], 2)
     await store.failRun({ id: 'one', owner: 'me', nowMs: 3 }, { code: 'x', message: 'y' })
     const database = openDatabase({ path, migrations: SERVICE_MIGRATIONS })

@@ -7,8 +7,8 @@ import type { NewRun, Store } from '../../../src/service/store/contract.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
 import { openStoreThread } from '../../../src/service/store/thread/index.js'
+import { storeContract } from '../../contract/store.js'
 import { temporaryFolder } from '../../support/service.js'
-import { storeContract } from './contract.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
 
@@ -24,7 +24,7 @@ storeContract(async () => {
   return { ...store, addRun: (run) => store.addRun(run), addCredits: () => Promise.reject() } satisfies Store
 })
 
-const RUN = { model: 'm', kind: 'image', input: {}, price: 1, owner: 'me', createdAtMs: 1 } as const
+const RUN = { model: 'm', kind: 'image', input: {}, price: 1, createdAtMs: 1 } as const
 
 async function openWithKey(credits: number) {
   const path = newPath()

@@ -3,19 +3,19 @@ import type { WorkerRecord } from '../../../src/service/store/contract.js'
 import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
 import { createManualClock } from '../../support/clock.js'
 
-/** Services on one database, as rows. Each is on its own machine, so only heartbeats tell whether it lives. */
+/** Services on one database, as rows. Only heartbeats tell whether they live. */
 function createLeases() {
   const clock = createManualClock()
   const rows = new Map<string, WorkerRecord>()
   const reaped: string[] = []
   let isFull = false
   const store = {
-    async renewLease(worker: WorkerRecord) {
+    async renewLease(id: string) {
       if (isFull) throw Object.assign(new Error('full'), { code: 'SQLITE_FULL' })
-      rows.set(worker.id, worker)
+      rows.set(id, { id, heartbeatAtMs: clock.now(), hasEnded: false })
     },
     listWorkers: async () => [...rows.values()],
-    async reapWorker({ id }: WorkerRecord) {
+    async reapWorker({ id }: Pick<WorkerRecord, 'id'>) {
       reaped.push(id)
       return rows.delete(id)
     },
@@ -23,22 +23,16 @@ function createLeases() {
       rows.delete(id)
     },
   }
-  const lease = (host: string) =>
-    createWorkerLease({
-      store,
-      clock,
-      here: { host, pid: 1, bornAtMs: 0, processExists: () => true },
-      onError: () => {},
-    })
+  const createLease = () => createWorkerLease({ store, clock, onError: () => {} })
   const fill = (full: boolean) => {
     isFull = full
   }
-  return { clock, rows, reaped, lease, fill }
+  return { clock, rows, reaped, createLease, fill }
 }
 
 test('a clock that jumps an hour, forward or back, ends no lease', async () => {
-  const { clock, reaped, lease } = createLeases()
-  const [one, other] = [lease('one'), lease('other')]
+  const { clock, reaped, createLease } = createLeases()
+  const [one, other] = [createLease(), createLease()]
   await Promise.all([one.acquire(), other.acquire()])
   for (const hours of [1, -2, 1]) {
     await one.reapExpiredWorkers()
@@ -55,10 +49,10 @@ test('a clock that jumps an hour, forward or back, ends no lease', async () => {
 })
 
 test('a worker that sends no heartbeat for 30 s is reaped, whatever its clock says', async () => {
-  const { clock, rows, reaped, lease } = createLeases()
-  const one = lease('one')
+  const { clock, rows, reaped, createLease } = createLeases()
+  const one = createLease()
   await one.acquire()
-  rows.set('gone', { id: 'gone', host: 'far', pid: 2, bornAtMs: 0, heartbeatAtMs: clock.now() + 9e9 })
+  rows.set('gone', { id: 'gone', heartbeatAtMs: clock.now() + 9e9, hasEnded: false })
   for (let seconds = 0; seconds < 30; seconds += 5) {
     expect(await one.reapExpiredWorkers()).toEqual([])
     await clock.advance(5_000)
@@ -69,12 +63,20 @@ test('a worker that sends no heartbeat for 30 s is reaped, whatever its clock sa
   await one.release()
 })
 
+test('a worker whose process has ended is reaped at once', async () => {
+  const { clock, rows, createLease } = createLeases()
+  const one = createLease()
+  await one.acquire()
+  rows.set('gone', { id: 'gone', heartbeatAtMs: clock.now(), hasEnded: true })
+  expect(await one.reapExpiredWorkers()).toEqual(['gone'])
+  await one.release()
+})
+
 test('a lease that could not be written is acquired by the next call', async () => {
-  const { rows, lease, fill } = createLeases()
-  const one = lease('one')
+  const { rows, createLease, fill } = createLeases()
+  const one = createLease()
   fill(true)
   await expect(one.acquire()).rejects.toMatchObject({ code: 'SQLITE_FULL' })
-  await expect(one.renew()).rejects.toMatchObject({ code: 'SQLITE_FULL' })
   fill(false)
   await one.acquire()
   expect([...rows.keys()]).toEqual([one.id])

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import type { Store } from '../../../src/service/store/contract.js'
 import type { StoredOutput, StoredRun } from '../../../src/service/stored-run.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
@@ -52,7 +53,6 @@ async function renderOnce(isOwn: boolean, failures: readonly string[] = []) {
     lease: {
       id: 'worker_1',
       acquire: async () => {},
-      renew: async () => {},
       reapExpiredWorkers: async () => [],
       release: async () => {},
     },
@@ -61,11 +61,11 @@ async function renderOnce(isOwn: boolean, failures: readonly string[] = []) {
     engine: createInstantEngine(),
     references: { load: async () => [] },
     workFolder: join(root, 'work'),
-    outputsFolder,
+    outputs: createLocalFiles(outputsFolder, clock),
     onError: (error) => errors.push(error),
   })
   worker.start()
-  worker.wake()
+  worker.wake(RUN.id)
   const outputs = await clock.runUntil(finished)
   await clock.runUntil(worker.close())
   return { tokens: outputs.map(({ token }) => token), left: readdirSync(outputsFolder), errors }

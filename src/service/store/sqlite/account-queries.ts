@@ -12,15 +12,25 @@ const NO_TERMS: Terms = {
   spendLimit: undefined,
   quota: undefined,
   allowedIps: undefined,
+  rate: undefined,
 }
 
 /** In the order of the parameters of both statements. */
-const valuesOf = ({ disabled, expiresAtMs, spendLimit, quota, allowedIps }: Terms): readonly Value[] => [
+const valuesOf = ({
+  disabled,
+  expiresAtMs,
+  spendLimit,
+  quota,
+  allowedIps,
+  rate,
+}: Terms): readonly Value[] => [
   disabled ? 1 : 0,
   expiresAtMs ?? null,
   spendLimit ?? null,
   quota ?? null,
   allowedIps === undefined ? null : JSON.stringify(allowedIps),
+  rate?.requests ?? null,
+  rate?.windowMs ?? null,
 ]
 
 export function createAccountStore({ run, get, all, transaction, snapshot }: OpenDatabase): AccountStore {

@@ -21,15 +21,17 @@ export const ACCOUNT_SQL = {
   setBanned: `UPDATE accounts SET banned = ?2 WHERE name = ?1`,
 
   addKey: `
-    INSERT INTO keys (account_id, name, hash, disabled, expires_at, spend_limit, quota, allowed_ips, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+    INSERT INTO keys (account_id, name, hash, disabled, expires_at, spend_limit, quota, allowed_ips,
+      rate_requests, rate_window_ms, created_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
     RETURNING id`,
 
   anyKey: `SELECT id FROM keys LIMIT 1`,
 
   // Asked with every request, and libsql spends most of a read on its columns: only those that are needed.
   findKey: `
-    SELECT keys.id, keys.account_id, keys.hash, keys.disabled, keys.expires_at, keys.allowed_ips, accounts.banned
+    SELECT keys.id, keys.account_id, keys.hash, keys.disabled, keys.expires_at, keys.allowed_ips,
+      keys.rate_requests, keys.rate_window_ms, accounts.banned
     FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = ?1`,
 
   listKeys: `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id ORDER BY keys.id`,
@@ -37,7 +39,8 @@ export const ACCOUNT_SQL = {
   findKeyById: `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ?1`,
 
   changeKey: `
-    UPDATE keys SET name = ?2, disabled = ?3, expires_at = ?4, spend_limit = ?5, quota = ?6, allowed_ips = ?7
+    UPDATE keys SET name = ?2, disabled = ?3, expires_at = ?4, spend_limit = ?5, quota = ?6, allowed_ips = ?7,
+      rate_requests = ?8, rate_window_ms = ?9
     WHERE id = ?1`,
 
   accountState: `

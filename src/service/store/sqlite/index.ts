@@ -17,10 +17,11 @@ import { createCreditLedger } from './credit-ledger.js'
 import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
 import { SERVICE_MIGRATIONS } from './service-migrations.js'
+import { type ThisProcess, thisProcess } from './worker-process.js'
 
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
-export function openSqliteStore(path: string): Store {
-  return storeOf(openServiceDatabase(path))
+export function openSqliteStore(path: string, here?: ThisProcess): Store {
+  return storeOf(openServiceDatabase(path), here)
 }
 
 /** Throws as `openSqliteStore` does. */
@@ -52,7 +53,7 @@ function refuseLost(path: string): void {
     )
 }
 
-export function storeOf(database: OpenDatabase): Store {
+export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
   const { run, get, all, transaction } = database
   const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
   const ledger = createCreditLedger(database)
@@ -75,12 +76,12 @@ export function storeOf(database: OpenDatabase): Store {
   return {
     ...createAccountStore(database),
 
-    addRun: async ({ id, accountId, keyId, model, kind, input, price, owner, createdAtMs }, check) =>
+    addRun: async ({ id, accountId, keyId, model, kind, input, price, createdAtMs }, check) =>
       transaction(() => {
         checkFile()
         if (keyId !== undefined) check(ledger.accountState(keyId))
         const text = JSON.stringify(input)
-        run(SQL.addRun, id, accountId, keyId ?? null, model, kind, text, price, owner, createdAtMs)
+        run(SQL.addRun, id, accountId, keyId ?? null, model, kind, text, price, createdAtMs)
         ledger.charge({ id, accountId, keyId, price }, createdAtMs)
       }),
     async findRun(id, accountId) {
@@ -112,11 +113,11 @@ export function storeOf(database: OpenDatabase): Store {
     },
     imagesInUse: async () => all(SQL.imagesInUse).map(({ sha256 }) => String(sha256)),
 
-    async renewLease({ id, host, pid, bornAtMs, heartbeatAtMs }) {
+    async renewLease(id) {
       checkFile()
-      run(SQL.renewLease, id, host, pid, bornAtMs, heartbeatAtMs)
+      run(SQL.renewLease, id, here.host, here.pid, here.bornAtMs)
     },
-    listWorkers: async () => all(SQL.listWorkers).map(workerOfRow),
+    listWorkers: async () => all(SQL.listWorkers).map((row) => workerOfRow(row, here)),
     reapWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
       transaction(() => {
         if (!changed(SQL.removeExpiredWorker, id, heartbeatAtMs)) return false
@@ -128,6 +129,11 @@ export function storeOf(database: OpenDatabase): Store {
         run(SQL.requeueRuns, id)
         run(SQL.removeWorker, id)
       }),
+
+    async checkWritable() {
+      checkFile()
+      run(SQL.writeNothing)
+    },
 
     close: async () => database.close(),
   }

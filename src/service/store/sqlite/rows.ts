@@ -2,16 +2,21 @@
 import type { Row } from '../../../host/database.js'
 import type { Kind } from '../../../protocol/models.js'
 import type { LocalStatus } from '../../../protocol/run-state.js'
+import type { RateLimit } from '../../rate/contract.js'
 import type { AccountState } from '../../rules/budget.js'
 import type { KeyRecord } from '../../rules/caller.js'
 import type { StoredInput, StoredOutput, StoredRun } from '../../stored-run.js'
 import type { AccountRecord, KeyDetails, LedgerEntry, LedgerEntryKind } from '../account-store.js'
 import type { WorkerRecord } from '../contract.js'
+import { hasEnded, type ThisProcess } from './worker-process.js'
 
 const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
 
 const allowedIpsOf = ({ allowed_ips }: Row): readonly string[] | undefined =>
   allowed_ips === null ? undefined : (JSON.parse(String(allowed_ips)) as string[])
+
+const rateOf = ({ rate_requests, rate_window_ms }: Row): RateLimit | undefined =>
+  rate_requests === null ? undefined : { requests: Number(rate_requests), windowMs: Number(rate_window_ms) }
 
 export const keyOfRow = (row: Row): KeyRecord => ({
   id: Number(row.id),
@@ -21,6 +26,7 @@ export const keyOfRow = (row: Row): KeyRecord => ({
   expiresAtMs: numberOr(row.expires_at),
   banned: row.banned !== 0,
   allowedIps: allowedIpsOf(row),
+  rate: rateOf(row),
 })
 
 export const keyDetailsOfRow = (row: Row): KeyDetails => ({
@@ -34,6 +40,7 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   used: Number(row.used),
   allowedIps: allowedIpsOf(row),
   expiresAtMs: numberOr(row.expires_at),
+  rate: rateOf(row),
   createdAtMs: Number(row.created_at),
 })
 
@@ -73,12 +80,10 @@ export const outputOfRow = (row: Row): StoredOutput => ({
   sha256: String(row.sha256),
 })
 
-export const workerOfRow = (row: Row): WorkerRecord => ({
+export const workerOfRow = (row: Row, here: ThisProcess): WorkerRecord => ({
   id: String(row.id),
-  host: String(row.host),
-  pid: Number(row.pid),
-  bornAtMs: Number(row.born_at),
   heartbeatAtMs: Number(row.heartbeat_at),
+  hasEnded: hasEnded({ host: String(row.host), pid: Number(row.pid), bornAtMs: Number(row.born_at) }, here),
 })
 
 export const runOfRow = (row: Row, outputs: readonly Row[] = []): StoredRun => ({

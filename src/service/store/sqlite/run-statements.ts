@@ -5,7 +5,7 @@
 export const SQL = {
   addRun: `
     INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, owner, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', ?8, ?9)`,
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', '', ?8)`,
 
   // Asked with every status request: only the columns that are needed.
   findRun: `
@@ -14,35 +14,24 @@ export const SQL = {
 
   outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
 
-  // A queue of any length costs one indexed look per account and owner: `queues` steps from one to the next in the index
+  // A queue of any length costs one indexed look per account: `queues` steps from one account to the next in the index
   // runs_queue, and `candidates` takes the oldest run of each, beside the preferred ones.
   claimRun: `
-    WITH RECURSIVE queues (account_id, owner) AS (
-      SELECT * FROM (
-        SELECT account_id, owner FROM runs WHERE status = 'queued' ORDER BY account_id, owner LIMIT 1
-      )
+    WITH RECURSIVE queues (account_id) AS (
+      SELECT min(account_id) FROM runs WHERE status = 'queued'
       UNION ALL
-      SELECT next.account_id, next.owner
-      FROM queues JOIN runs AS next ON next.sequence = coalesce(
-        (SELECT sequence FROM runs
-         WHERE status = 'queued' AND account_id = queues.account_id AND owner > queues.owner
-         ORDER BY owner, sequence LIMIT 1),
-        (SELECT sequence FROM runs
-         WHERE status = 'queued' AND account_id > queues.account_id
-         ORDER BY account_id, owner, sequence LIMIT 1)
-      )
+      SELECT (SELECT min(account_id) FROM runs WHERE status = 'queued' AND account_id > queues.account_id)
+      FROM queues WHERE queues.account_id IS NOT NULL
     ),
     candidates AS (
-      SELECT account_id, owner, 0 AS preferred, (
-        SELECT min(sequence) FROM runs
-        WHERE status = 'queued' AND account_id = queues.account_id AND owner = queues.owner
+      SELECT account_id, 0 AS preferred, (
+        SELECT min(sequence) FROM runs WHERE status = 'queued' AND account_id = queues.account_id
       ) AS sequence
       FROM queues
-      WHERE owner = ?1 OR (?4 = 'all' AND owner NOT IN (SELECT id FROM workers))
+      WHERE ?4 = 'all' AND account_id IS NOT NULL
       UNION ALL
-      SELECT account_id, owner, 1, sequence FROM runs
+      SELECT account_id, 1, sequence FROM runs
       WHERE id IN (SELECT value FROM json_each(?3)) AND status = 'queued'
-        AND owner <> ?1 AND owner NOT IN (SELECT id FROM workers)
     ),
     busy AS MATERIALIZED (
       SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
@@ -52,10 +41,10 @@ export const SQL = {
       SELECT candidates.sequence
       FROM candidates JOIN accounts ON accounts.id = candidates.account_id
       LEFT JOIN busy ON busy.account_id = candidates.account_id
-      ORDER BY candidates.owner = ?1 DESC, coalesce(busy.runs, 0), accounts.served, candidates.preferred DESC,
-        candidates.sequence
+      ORDER BY coalesce(busy.runs, 0), accounts.served, candidates.preferred DESC, candidates.sequence
       LIMIT 1
     )
+    AND EXISTS (SELECT 1 FROM workers WHERE id = ?1)
     RETURNING *`,
 
   markServed: `UPDATE accounts SET served = (SELECT max(served) + 1 FROM accounts) WHERE id = ?1`,
@@ -78,6 +67,7 @@ export const SQL = {
     UPDATE runs SET
       attempts = attempts + 1,
       status = iif(attempts + 1 >= ?3, 'failed', 'queued'),
+      owner = iif(attempts + 1 >= ?3, owner, ''),
       error_code = iif(attempts + 1 >= ?3, ?4, NULL),
       error_message = iif(attempts + 1 >= ?3, ?5, NULL),
       started_at = iif(attempts + 1 >= ?3, started_at, NULL),
@@ -97,15 +87,18 @@ export const SQL = {
     WHERE runs.status = 'processing' AND image.type = 'object'`,
 
   renewLease: `
-    INSERT INTO workers (id, host, pid, born_at, heartbeat_at) VALUES (?1, ?2, ?3, ?4, ?5)
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = ?5`,
+    INSERT INTO workers (id, host, pid, born_at, heartbeat_at)
+    VALUES (?1, ?2, ?3, ?4, CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = max(heartbeat_at + 1, excluded.heartbeat_at)`,
 
   listWorkers: `SELECT * FROM workers`,
 
   removeExpiredWorker: `DELETE FROM workers WHERE id = ?1 AND heartbeat_at = ?2`,
 
   requeueRuns: `
-    UPDATE runs SET status = 'queued', started_at = NULL WHERE owner = ?1 AND status = 'processing'`,
+    UPDATE runs SET status = 'queued', owner = '', started_at = NULL WHERE owner = ?1 AND status = 'processing'`,
 
   removeWorker: `DELETE FROM workers WHERE id = ?1`,
+
+  writeNothing: `UPDATE accounts SET served = served WHERE id = (SELECT min(id) FROM accounts)`,
 } as const

@@ -116,4 +116,16 @@ DROP INDEX runs_waiting;
 CREATE INDEX runs_queue ON runs (account_id, owner, sequence) WHERE status = 'queued';
 `
 
-export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE]
+/** A queued run belongs to nobody, and a processing run to a worker with a lease. A key can have a rate of its own. */
+const CLAIMS = `
+UPDATE runs SET status = 'queued', started_at = NULL
+WHERE status = 'processing' AND owner NOT IN (SELECT id FROM workers);
+UPDATE runs SET owner = '' WHERE status = 'queued';
+DROP INDEX runs_queue;
+CREATE INDEX runs_queue ON runs (account_id, sequence) WHERE status = 'queued';
+
+ALTER TABLE keys ADD COLUMN rate_requests INTEGER;
+ALTER TABLE keys ADD COLUMN rate_window_ms INTEGER;
+`
+
+export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE, CLAIMS]

@@ -16,6 +16,7 @@ export const METHODS = {
   listWorkers: 'read',
   reapWorker: 'change',
   releaseWorker: 'change',
+  checkWritable: 'change',
   ensureAccount: 'change',
   addAccount: 'change',
   listAccounts: 'read',

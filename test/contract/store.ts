@@ -1,7 +1,7 @@
 /** What every implementation of the store's contract keeps to. */
 import { expect, test } from 'vitest'
-import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../../src/protocol/run-state.js'
-import type { ClaimedRun, CrashLimit, Store, WorkerRecord } from '../../../src/service/store/contract.js'
+import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
+import type { ClaimedRun, CrashLimit, Store } from '../../src/service/store/contract.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
@@ -19,14 +19,6 @@ const never = () => {
   throw new Error('asked')
 }
 
-const worker = (id: string, heartbeatAtMs = 0): WorkerRecord => ({
-  id,
-  host: 'here',
-  pid: 1,
-  bornAtMs: 0,
-  heartbeatAtMs,
-})
-
 const held = (id: string, owner = 'me'): ClaimedRun => ({ id, owner, nowMs: 9 })
 
 /** Every function that moves a run, by what it makes of it. */
@@ -39,13 +31,15 @@ const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise
 
 /** `open` gives an empty store; it is called within each test. */
 export function storeContract(open: () => Store | Promise<Store>): void {
+  /** With one worker, `me`. */
   async function createStore() {
     const store = await open()
+    await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
     let created = 0
-    const addRun = async (owner: string): Promise<string> => {
+    const addRun = async (): Promise<string> => {
       const id = `run_${++created}`
-      await store.addRun({ ...RUN, id, accountId, owner, createdAtMs: created }, never)
+      await store.addRun({ ...RUN, id, accountId, createdAtMs: created }, never)
       return id
     }
     const statusOf = async (id: string) => (await store.findRun(id, accountId))?.status
@@ -56,7 +50,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     'from %s to %s, if that is a legal move',
     async (from, to) => {
       const { store, addRun, statusOf, accountId } = await createStore()
-      const id = await addRun('me')
+      const id = await addRun()
       if (from !== 'queued') await MOVERS.processing(store, id)
       if (from === 'succeeded' || from === 'failed') await MOVERS[from](store, id)
       expect(await statusOf(id)).toBe(from)
@@ -72,7 +66,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
 
   test('only the owner finishes a run, once, and its outputs are then found', async () => {
     const { store, addRun, accountId } = await createStore()
-    const id = await addRun('me')
+    const id = await addRun()
     await store.claimRun('me', [], 5)
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
     expect(await store.failRun(held(id, 'other'), LIMIT.failure)).toBe(false)
@@ -90,26 +84,75 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.findRun(id, accountId + 1)).toBeUndefined()
   })
 
-  test('a worker found dead is buried with its death counted, unless it has come back', async () => {
+  test('a worker whose lease has expired is removed and a crash counted, unless its heartbeat has changed', async () => {
     const { store, addRun, statusOf } = await createStore()
-    const [rendering, waiting] = [await addRun('me'), await addRun('me')]
-    for (let deaths = 1; deaths <= 3; deaths++) {
-      await store.renewLease(worker('me', deaths))
+    const [rendering, waiting] = [await addRun(), await addRun()]
+    const recordOf = async (id: string) => (await store.listWorkers()).find((each) => each.id === id)
+    for (let crashes = 1; crashes <= 3; crashes++) {
+      await store.renewLease('me')
+      const before = await recordOf('me')
+      if (before === undefined) throw new Error('no worker')
+      expect(before.hasEnded).toBe(false)
       expect((await store.claimRun('me', [], 5))?.id).toBe(rendering)
-      expect(await store.reapWorker(worker('me', deaths - 1), LIMIT, 7)).toBe(false)
+      await store.renewLease('me')
+      expect(await store.reapWorker(before, LIMIT, 7)).toBe(false)
       expect(await statusOf(rendering)).toBe('processing')
-      expect(await store.reapWorker(worker('me', deaths), LIMIT, 7)).toBe(true)
-      expect(await statusOf(rendering)).toBe(deaths < 3 ? 'queued' : 'failed')
+      const now = await recordOf('me')
+      expect(now?.heartbeatAtMs).not.toBe(before.heartbeatAtMs)
+      expect(await store.reapWorker(now ?? before, LIMIT, 7)).toBe(true)
+      expect(await statusOf(rendering)).toBe(crashes < 3 ? 'queued' : 'failed')
       expect(await store.listWorkers()).toEqual([])
     }
+    await store.renewLease('other')
     expect((await store.claimRun('other', [], 5))?.id).toBe(waiting)
+  })
+
+  test('a worker without a lease gets no run', async () => {
+    const { store, addRun } = await createStore()
+    const id = await addRun()
+    expect(await store.claimRun('stranger', [id], 5)).toBeUndefined()
+    await store.releaseWorker('me')
+    expect(await store.claimRun('me', [id], 5)).toBeUndefined()
+    await store.renewLease('me')
+    expect(await store.claimRun('me', [id], 5)).toMatchObject({ id })
+  })
+
+  test('preferred runs go first; with `requested` they are the only ones', async () => {
+    const { store, addRun } = await createStore()
+    const [first, second, third] = [await addRun(), await addRun(), await addRun()]
+    expect(await store.claimRun('me', ['unknown'], 5, 'requested')).toBeUndefined()
+    expect(await store.claimRun('me', [third], 5, 'requested')).toMatchObject({ id: third })
+    expect(await store.claimRun('me', [third], 5, 'requested')).toBeUndefined()
+    expect(await store.claimRun('me', [second], 5)).toMatchObject({ id: second })
+    expect(await store.claimRun('me', [second], 5)).toMatchObject({ id: first })
+  })
+
+  test('a run belongs to the worker that claimed it, and to nobody once it is queued again', async () => {
+    const { store, addRun, accountId } = await createStore()
+    const id = await addRun()
+    await store.renewLease('other')
+    await store.claimRun('other', [], 5)
+    expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
+    await store.releaseWorker('other')
+    expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
+    expect(await store.claimRun('me', [], 6)).toMatchObject({ id })
+    expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
+    expect(await store.finishRun(held(id), [OUTPUT])).toBe(true)
+    expect(await store.findRun(id, accountId)).toMatchObject({ status: 'succeeded' })
+  })
+
+  test('a check whether it can be written changes nothing', async () => {
+    const { store } = await createStore()
+    const before = await store.listAccounts()
+    await store.checkWritable()
+    expect(await store.listAccounts()).toEqual(before)
   })
 
   test('a worker that leaves gives back its runs, and nothing is counted', async () => {
     const { store, addRun, accountId } = await createStore()
-    const id = await addRun('me')
+    const id = await addRun()
     for (let times = 0; times < 5; times++) {
-      await store.renewLease(worker('me'))
+      await store.renewLease('me')
       await store.claimRun('me', [], 5)
       await store.releaseWorker('me')
     }

@@ -1,7 +1,7 @@
 /** What every implementation of the store keeps to about accounts, keys and credits. */
 import { describe, expect, test } from 'vitest'
-import type { NewKey } from '../../../src/service/store/account-store.js'
-import type { CrashLimit, Store } from '../../../src/service/store/contract.js'
+import type { NewKey } from '../../src/service/store/account-store.js'
+import type { CrashLimit, Store } from '../../src/service/store/contract.js'
 
 const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
@@ -10,6 +10,7 @@ const FAILURE = { code: 'render_failed', message: 'no' }
 export function accountContract(open: () => Store): void {
   async function createStore(credits = 100) {
     const store = open()
+    await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
     const addKey = (more: Partial<NewKey> = {}) =>
       store.addKey({ accountId, hash: `hash ${Math.random()}`, name: 'ci', nowMs: 0, ...more })
@@ -19,10 +20,7 @@ export function accountContract(open: () => Store): void {
       const id = `run_${++created}`
       const input = { prompt: 'a fox' }
       const model = { model: 'rushes/preview-image', kind: 'image' } as const
-      await store.addRun(
-        { id, accountId, keyId: key, ...model, input, price, owner: 'me', createdAtMs: created },
-        may,
-      )
+      await store.addRun({ id, accountId, keyId: key, ...model, input, price, createdAtMs: created }, may)
       return id
     }
     const claim = async () => (await store.claimRun('me', [], 5))?.id ?? ''
@@ -72,9 +70,8 @@ export function accountContract(open: () => Store): void {
       [
         'dies with its process',
         async (store) => {
-          const me = { id: 'me', host: 'here', pid: 1, bornAtMs: 0, heartbeatAtMs: 1 }
-          await store.renewLease(me)
-          await store.reapWorker(me, GIVEN_UP, 9)
+          const me = (await store.listWorkers()).find(({ id }) => id === 'me')
+          if (me !== undefined) await store.reapWorker(me, GIVEN_UP, 9)
         },
       ],
     ]
@@ -101,6 +98,7 @@ export function accountContract(open: () => Store): void {
       await store.recordCrash({ id, owner: 'me', nowMs: 9 }, { ...GIVEN_UP, crashes: 2 })
       await claim()
       await store.releaseWorker('me')
+      await store.renewLease('me')
       await claim()
       await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
       expect(await balance()).toBe(95)
@@ -186,13 +184,24 @@ export function accountContract(open: () => Store): void {
       quota: 7,
       allowedIps: ['10.0.0.0/8', '::1'],
       expiresAtMs: 99,
+      rate: { requests: 100, windowMs: 10_000 },
     }
     const id = await addKey({ ...whole, hash: 'h1' })
     expect(await key(id)).toMatchObject({ ...whole, account: 'acme' })
     expect(await store.changeKey(id, { disabled: false, quota: undefined })).toBe(true)
     expect(await key(id)).toMatchObject({ ...whole, disabled: false, quota: undefined })
-    expect(await store.findKey('h1')).toMatchObject({ disabled: false, allowedIps: ['10.0.0.0/8', '::1'] })
-    await store.changeKey(id, { allowedIps: undefined, spendLimit: 3, expiresAtMs: undefined, name: 'x' })
+    expect(await store.findKey('h1')).toMatchObject({
+      disabled: false,
+      allowedIps: ['10.0.0.0/8', '::1'],
+      rate: { requests: 100, windowMs: 10_000 },
+    })
+    await store.changeKey(id, {
+      allowedIps: undefined,
+      spendLimit: 3,
+      expiresAtMs: undefined,
+      rate: undefined,
+      name: 'x',
+    })
     expect(await key(id)).toMatchObject({
       name: 'x',
       disabled: false,
@@ -200,6 +209,7 @@ export function accountContract(open: () => Store): void {
       quota: undefined,
       allowedIps: undefined,
       expiresAtMs: undefined,
+      rate: undefined,
     })
     expect(await store.changeKey(999, { disabled: true })).toBe(false)
   })
@@ -222,7 +232,6 @@ export function accountContract(open: () => Store): void {
             kind: 'image',
             input: {},
             price: 0,
-            owner: 'me',
             createdAtMs: 100,
           },
           () => {},
@@ -255,7 +264,6 @@ export function accountContract(open: () => Store): void {
             kind: 'image',
             input: {},
             price: 0,
-            owner: 'me',
             createdAtMs: 100,
           },
           () => {},

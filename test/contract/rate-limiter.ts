@@ -1,0 +1,54 @@
+/** What every implementation of the rate limiter keeps to. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { RateLimiter } from '../../src/service/rate/contract.js'
+
+const LIMIT = { requests: 3, windowMs: 100 }
+
+export interface RateLimiterOnClock {
+  readonly limiter: RateLimiter
+  advance(ms: number): void
+}
+
+/** `open` gives a limiter that has seen no request. */
+export function rateLimiterContract(open: () => RateLimiterOnClock): void {
+  test('in no window of its length are there more than the limit, and nobody is refused below it', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(60), { maxLength: 60 }), async (pauses) => {
+        const { limiter, advance } = open()
+        const granted: number[] = []
+        let nowMs = 0
+        for (const pause of pauses) {
+          nowMs += pause
+          advance(pause)
+          const recent = granted.filter((at) => nowMs - at < LIMIT.windowMs).length
+          const isFree = await limiter.take('key', LIMIT)
+          expect(isFree).toBe(recent < LIMIT.requests)
+          if (isFree) granted.push(nowMs)
+        }
+      }),
+    )
+  })
+
+  test('keys do not count against each other', async () => {
+    const { limiter } = open()
+    for (const key of ['one', 'other'])
+      for (const isFree of [true, true, true, false]) expect(await limiter.take(key, LIMIT)).toBe(isFree)
+  })
+
+  test('requests at the same moment are counted one by one', async () => {
+    const { limiter } = open()
+    const taken = await Promise.all(Array.from({ length: 50 }, () => limiter.take('key', LIMIT)))
+    expect(taken.filter((isFree) => isFree)).toHaveLength(3)
+  })
+
+  test('a limit that is changed applies from the next request on', async () => {
+    const { limiter, advance } = open()
+    for (let count = 0; count < 3; count++) await limiter.take('key', LIMIT)
+    expect(await limiter.take('key', LIMIT)).toBe(false)
+    expect(await limiter.take('key', { ...LIMIT, requests: 4 })).toBe(true)
+    expect(await limiter.take('key', { ...LIMIT, requests: 2 })).toBe(false)
+    advance(100)
+    expect(await limiter.take('key', { ...LIMIT, requests: 2 })).toBe(true)
+  })
+}

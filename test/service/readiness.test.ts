@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { createReadiness } from '../../src/service/readiness.js'
+import { createManualClock } from '../support/clock.js'
+
+function createCheck() {
+  const clock = createManualClock()
+  let checks = 0
+  let result: () => Promise<void> = async () => {}
+  const store = {
+    checkWritable: () => {
+      checks++
+      return result()
+    },
+  }
+  const become = (next: () => Promise<void>) => {
+    result = next
+  }
+  return { clock, isReady: createReadiness(store, clock), become, checks: () => checks }
+}
+
+test('however many ask, the database is written once a second', async () => {
+  const { clock, isReady, checks } = createCheck()
+  for (let count = 0; count < 100; count++) expect(await isReady()).toBe(true)
+  expect(checks()).toBe(1)
+  await clock.advance(1_000)
+  expect(await isReady()).toBe(true)
+  expect(checks()).toBe(2)
+})
+
+test('it is not ready when a write fails or takes longer than a second, and ready again by itself', async () => {
+  const { clock, isReady, become } = createCheck()
+  become(async () => {
+    throw new Error('full')
+  })
+  expect(await isReady()).toBe(false)
+  become(() => new Promise(() => {}))
+  await clock.advance(1_000)
+  expect(await clock.runUntil(isReady())).toBe(false)
+  become(async () => {})
+  await clock.advance(1_000)
+  expect(await isReady()).toBe(true)
+})

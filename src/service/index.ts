@@ -7,6 +7,7 @@
  *   faults/       errors on demand (`serve --fault`)
  *   intake/       request bodies, large ones in a thread of their own
  *   endpoints.ts  the two endpoints without HTTP
+ *   openapi/      the description of the interface, for clients and their tools
  *   store/        a small contract, and SQLite behind it
  *   worker/       leases, the queue, one render
  *   references/   the images that an input names
@@ -171,7 +172,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const bodyLimitBytes = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES
   const budget = createBodyBudget(BODIES_IN_FLIGHT * bodyLimitBytes)
-  const intake = createIntake({ ...LOCAL_MODELS, ...options.models })
+  const models = { ...LOCAL_MODELS, ...options.models }
+  const intake = createIntake(models)
   const endpoints = createEndpoints({
     store,
     intake,
@@ -191,6 +193,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     outputs: { folder: folders.outputs, findOutput: store.findOutput },
     faults: faultsOf(options),
     operations: { isReady },
+    openapi: { models, baseUrl },
     logging,
     limits,
     clock,

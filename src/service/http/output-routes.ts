@@ -75,5 +75,6 @@ function evaluateEtags(request: FastifyRequest, etag: string): 'unchanged' | 'co
   return 'continue'
 }
 
-const namesTag = (header: string, etag: string): boolean =>
+/** Whether an `If-Match` or `If-None-Match` names this ETag. */
+export const namesTag = (header: string, etag: string): boolean =>
   header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag)

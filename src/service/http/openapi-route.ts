@@ -1,0 +1,44 @@
+/** The OpenAPI document: without a key and without a rate limit, as it contains nothing about accounts or runs. */
+import { createHash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import type { Kind } from '../../protocol/models.js'
+import { OPENAPI_PATH } from '../../protocol/routes.js'
+import { namesTag } from './output-routes.js'
+
+export interface OpenapiRoute {
+  readonly models: Readonly<Record<Kind, string>>
+  /** The start of all URLs of the service; it does not change once requests arrive over a port. */
+  baseUrl(): string
+}
+
+interface Sent {
+  readonly baseUrl: string
+  readonly text: string
+  readonly etag: string
+}
+
+export async function addOpenapiRoute(
+  app: FastifyInstance,
+  { models, baseUrl }: OpenapiRoute,
+): Promise<void> {
+  let sent: Sent | undefined
+
+  async function current(): Promise<Sent> {
+    if (sent?.baseUrl === baseUrl()) return sent
+    // Loaded at the first request: most services are never asked for it.
+    const { openapiText } = await import('../openapi/index.js')
+    const text = openapiText({ models, baseUrl: baseUrl() })
+    const etag = `"${createHash('sha256').update(text).digest('hex')}"`
+    sent = { baseUrl: baseUrl(), text, etag }
+    return sent
+  }
+
+  app.get(OPENAPI_PATH, async (request, reply) => {
+    const { text, etag } = await current()
+    reply.headers({ etag, 'cache-control': 'no-cache' })
+    const known = request.headers['if-none-match']
+    if (known !== undefined && (namesTag(known, etag) || namesTag(known, `W/${etag}`)))
+      return reply.code(304).send()
+    return reply.type('application/json; charset=utf-8').send(text)
+  })
+}

@@ -13,7 +13,7 @@ export interface OpenapiRoute {
 
 interface Sent {
   readonly baseUrl: string
-  readonly text: string
+  readonly bytes: Buffer
   readonly etag: string
 }
 
@@ -27,18 +27,18 @@ export async function addOpenapiRoute(
     if (sent?.baseUrl === baseUrl()) return sent
     // Loaded at the first request: most services are never asked for it.
     const { openapiText } = await import('../openapi/index.js')
-    const text = openapiText({ models, baseUrl: baseUrl() })
-    const etag = `"${createHash('sha256').update(text).digest('hex')}"`
-    sent = { baseUrl: baseUrl(), text, etag }
+    const bytes = Buffer.from(openapiText({ models, baseUrl: baseUrl() }))
+    const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
+    sent = { baseUrl: baseUrl(), bytes, etag }
     return sent
   }
 
   app.get(OPENAPI_PATH, async (request, reply) => {
-    const { text, etag } = await current()
+    const { bytes, etag } = await current()
     reply.headers({ etag, 'cache-control': 'no-cache' })
     const known = request.headers['if-none-match']
     if (known !== undefined && (namesTag(known, etag) || namesTag(known, `W/${etag}`)))
       return reply.code(304).send()
-    return reply.type('application/json; charset=utf-8').send(text)
+    return reply.type('application/json; charset=utf-8').send(bytes)
   })
 }

@@ -15,6 +15,8 @@ import { createProgram } from '../src/cli/program.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../src/errors.js'
 import { PROBLEMS } from '../src/protocol/problems.js'
+import { LOCAL_MODELS } from '../src/service/local-models.js'
+import { openapiText } from '../src/service/openapi/index.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
@@ -247,6 +249,13 @@ describe('docs/scripting.md', () => {
     )
     expect(written).toContain(SCRIPTING)
     await expect(written).toMatchFileSnapshot('../docs/scripting.md')
+  })
+})
+
+describe('docs/openapi.json', () => {
+  test('is generated from the schemas, the error table, the routes and the limits', async () => {
+    const text = openapiText({ models: LOCAL_MODELS, baseUrl: 'http://127.0.0.1:7878' })
+    await expect(text).toMatchFileSnapshot('../docs/openapi.json')
   })
 })
 

@@ -7,6 +7,7 @@
  *   faults/       errors on demand (`serve --fault`)
  *   intake/       request bodies, large ones in a thread of their own
  *   endpoints.ts  the two endpoints without HTTP
+ *   openapi/      the description of the interface, for clients and their tools
  *   store/        a small contract, and SQLite behind it
  *   files/        outputs and inputs: a contract, and folders behind it
  *   rate/         the rate limiter: a contract, and one in memory
@@ -183,7 +184,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const isWritable = createReadiness(store, clock)
   const bodyLimitBytes = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES
   const budget = createBodyBudget(BODIES_IN_FLIGHT * bodyLimitBytes)
-  const intake = createIntake({ ...LOCAL_MODELS, ...options.models })
+  const models = { ...LOCAL_MODELS, ...options.models }
+  const intake = createIntake(models)
   const endpoints = createEndpoints({
     store,
     intake,
@@ -203,6 +205,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     outputs: { files: outputs, findOutput: store.findOutput },
     faults: faultsOf(options),
     operations: { isReady: async () => closing === undefined && (await isWritable()) },
+    openapi: { models, baseUrl },
     logging,
     limits,
     clock,

@@ -13,6 +13,7 @@ const BUNDLED: Readonly<Record<string, string>> = {
   ora: 'cli-spinners',
   conf: 'Config schema violation',
   'the service': 'function createService(',
+  'the OpenAPI document': 'BeforeOperations',
   'the downloader': 'function createDownloader(',
 }
 /** Packages that stay outside of the bundle. */

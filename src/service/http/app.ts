@@ -9,6 +9,7 @@ import { refusalOf, sendNoRoute, sendRawRefusal, sendRefusal } from './error-res
 import { addFaultHooks } from './fault-hooks.js'
 import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
+import { addOpenapiRoute, type OpenapiRoute } from './openapi-route.js'
 import { addOutputRoutes, type OutputRoutes } from './output-routes.js'
 import { addRunRoutes, type RunRoutes } from './run-routes.js'
 import { refuseUnsupported } from './unsupported-requests.js'
@@ -22,6 +23,7 @@ export interface AppOptions {
   readonly runs: RunRoutes
   readonly outputs: OutputRoutes
   readonly operations: HealthRoutes
+  readonly openapi: OpenapiRoute
   readonly logging?: Logging | undefined
   readonly limits?: HttpLimits
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
@@ -34,7 +36,7 @@ export interface AppOptions {
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { runs, outputs, operations, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
-  const { trustedProxies = [] } = options
+  const { openapi, trustedProxies = [] } = options
   const app = fastify({
     logger: loggerOf(logging),
     // Fastify's own lines about requests contain URLs.
@@ -75,6 +77,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(addRunRoutes, runs)
   await app.register(addOutputRoutes, outputs)
   await app.register(addHealthRoutes, operations)
+  await app.register(addOpenapiRoute, openapi)
   await app.ready()
   return app
 }

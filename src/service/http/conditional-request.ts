@@ -34,7 +34,7 @@ export function answerFor(headers: IncomingHttpHeaders, file: FileState): FileAn
   const isKnown =
     ifNoneMatch === undefined
       ? isUnmodifiedSince(ifModifiedSince, file) === true
-      : namesTag(ifNoneMatch.replaceAll('W/', ''), file.etag)
+      : isKnownTag(ifNoneMatch, file.etag)
   if (isKnown) return { status: 304 }
   return range === undefined || !isSameFile(ifRange, file) ? { status: 200 } : rangeAnswer(range, file.bytes)
 }
@@ -52,6 +52,10 @@ function isSameFile(ifRange: string | string[] | undefined, file: FileState): bo
   if (typeof ifRange !== 'string') return true
   return ifRange.includes('"') ? ifRange.trim() === file.etag : isUnmodifiedSince(ifRange, file) === true
 }
+
+/** Whether an `If-None-Match` names this ETag, as a weak one too. */
+export const isKnownTag = (ifNoneMatch: string, etag: string): boolean =>
+  namesTag(ifNoneMatch.replaceAll('W/', ''), etag)
 
 const namesTag = (header: string, etag: string): boolean =>
   header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag)

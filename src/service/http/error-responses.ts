@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../../host/system-error.js'
-import { RUNS_PATH } from '../../protocol/routes.js'
+import { OPENAPI_PATH, RUNS_PATH } from '../../protocol/routes.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
 import { HEALTH_PATH, READY_PATH } from './health-routes.js'
@@ -35,7 +35,7 @@ const METHODS_OF: readonly (readonly [path: RegExp, allow: string])[] = [
   [new RegExp(`^${RUNS_PATH}$`), 'POST'],
   [new RegExp(`^${RUNS_PATH}/[^/]+$`), 'GET, HEAD'],
   [new RegExp(`^${OUTPUTS_PATH}/[^/]+/[^/]+$`), 'GET, HEAD'],
-  [new RegExp(`^(${HEALTH_PATH}|${READY_PATH})$`), 'GET, HEAD'],
+  [new RegExp(`^(${HEALTH_PATH}|${READY_PATH}|${OPENAPI_PATH.replace('.', '\\.')})$`), 'GET, HEAD'],
 ]
 
 /** For a request without a route: the path is unknown (404), or does not take this method (405). */

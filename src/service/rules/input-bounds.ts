@@ -5,11 +5,11 @@
 import { type Kind, MODEL_INPUTS } from '../../protocol/models.js'
 import { Refusal } from './refusal.js'
 
-const MAX_PROMPT_CHARACTERS = 100_000
-const MAX_UNKNOWN_BYTES = 65_536
+export const MAX_PROMPT_CHARACTERS = 100_000
+export const MAX_UNKNOWN_BYTES = 65_536
 /** Of either model: the interface publishes this bound for images, and none for videos. */
-const MAX_IMAGES = 14
-const MAX_URL_CHARACTERS = 8_192
+export const MAX_IMAGES = 14
+export const MAX_URL_CHARACTERS = 8_192
 
 /** Throws `Refusal` (invalid_input). The input matches its schema. */
 export function checkInputBounds(kind: Kind, input: Readonly<Record<string, unknown>>): void {

@@ -24,7 +24,8 @@ const FURTHER = {
 
 export type RefusalCode = ProblemCode | keyof typeof FURTHER
 
-const TABLE: Readonly<Record<RefusalCode, { readonly status: number; readonly cause: string }>> = {
+/** Every error code that the service sends, with its HTTP status and the start of its message. */
+export const REFUSALS: Readonly<Record<RefusalCode, { readonly status: number; readonly cause: string }>> = {
   ...PROBLEMS,
   ...FURTHER,
 }
@@ -37,7 +38,7 @@ export class Refusal extends Error {
 
   /** `detail` follows the cause that the table gives. */
   constructor(code: RefusalCode, detail?: string) {
-    const { status, cause } = TABLE[code]
+    const { status, cause } = REFUSALS[code]
     super(detail === undefined ? cause : `${cause} ${detail}`)
     this.code = code
     this.status = status

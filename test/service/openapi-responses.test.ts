@@ -1,0 +1,246 @@
+/** Every response that the OpenAPI document has is provoked here from the real service, and must match its schema. */
+import { rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/host/database.js'
+import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/routes.js'
+import { openAdministration } from '../../src/service/administration.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import type { KeyTerms } from '../../src/service/store/account-store.js'
+import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
+import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { createDocumentCheck, type Exchange } from '../support/openapi.js'
+import {
+  type Answer,
+  type Asking,
+  ask,
+  createTestService,
+  ended,
+  TEST_BASE_URL,
+  type TestService,
+} from '../support/service.js'
+
+const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
+const BOAT = {
+  model: LOCAL_MODELS.video,
+  input: {
+    prompt: 'a boat',
+    duration: '10',
+    image_urls: ['http://127.0.0.1:1/a.png', `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`],
+    mood: { calm: true },
+  },
+}
+
+type Ask = (
+  service: TestService,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: unknown,
+  asking?: Asking,
+) => Promise<Answer>
+
+test('every response is as documented, and every documented response is real', async () => {
+  const check = createDocumentCheck({ models: LOCAL_MODELS, baseUrl: TEST_BASE_URL })
+  const problems: string[] = []
+  const see = (exchange: Exchange) => problems.push(...check.problemsOf(exchange))
+  const checkedAsk: Ask = async (service, method, path, body, asking) => {
+    const answer = await ask(service, method, path, body, asking)
+    see({ method, path: new URL(path, TEST_BASE_URL).pathname, ...answer })
+    return answer
+  }
+  await meetRuns(checkedAsk)
+  await meetOutputs(checkedAsk)
+  await meetRefusedBodies(checkedAsk)
+  await meetRefusedCallers(checkedAsk)
+  await meetBrokenDatabases(checkedAsk)
+  await meetBrokenConnections(see)
+  await meetTooManyBodies(see)
+  expect(problems).toEqual([])
+  expect(check.unmet()).toEqual([])
+})
+
+test('a response that the document does not have is noticed', () => {
+  const { problemsOf } = createDocumentCheck({ models: LOCAL_MODELS, baseUrl: TEST_BASE_URL })
+  const said = (status: number, body: unknown, path = `${RUNS_PATH}/run_x`) =>
+    problemsOf({ method: 'GET', path, status, body })
+  const error = (code: string) => ({ error: { message: 'x', code } })
+  expect(said(404, error('run_not_found'))).toEqual([])
+  for (const [status, body] of [
+    [404, error('gone')],
+    [402, error('insufficient_balance')],
+    [404, error('method_not_allowed')],
+    [404, { error: { message: 'x', code: 'run_not_found', more: 1 } }],
+    [404, { message: 'x' }],
+    [404, '<h1>'],
+    [200, { id: 'run_x', status: 'succeeded' }],
+    [201, error('run_not_found')],
+  ] as const)
+    expect(said(status, body), JSON.stringify(body)).not.toEqual([])
+})
+
+async function meetRuns(ask: Ask): Promise<void> {
+  const engine = createCommandedEngine()
+  const service = await createTestService({ engine, concurrency: 1 })
+  const [image, video] = [
+    await ask(service, 'POST', RUNS_PATH, FOX),
+    await ask(service, 'POST', RUNS_PATH, BOAT),
+  ]
+  expect(video.body.input.image_urls[1]).toMatchObject({ bytes: ONE_PIXEL_PNG.byteLength })
+  const met = new Set<string>()
+  const look = async () => {
+    for (const { body } of [image, video]) {
+      await service.clock.advance(1_000)
+      met.add((await ask(service, 'GET', `${RUNS_PATH}/${body.id}`)).body.status)
+    }
+  }
+  await look()
+  engine.finish()
+  await ended(service, image.body.id)
+  while (engine.waiting === 0) await service.clock.advance(10)
+  engine.fail(new Error('no paint left'))
+  await ended(service, video.body.id)
+  await look()
+  expect([...met].sort()).toEqual(['failed', 'processing', 'queued', 'succeeded'])
+
+  for (const path of ['/healthz', '/readyz', OPENAPI_PATH]) await ask(service, 'GET', path)
+  const { header } = await ask(service, 'GET', OPENAPI_PATH)
+  await ask(service, 'GET', OPENAPI_PATH, undefined, { headers: { 'if-none-match': header('etag') ?? '' } })
+  await ask(service, 'GET', '/nowhere')
+  for (const path of ['/healthz', OPENAPI_PATH, `${RUNS_PATH}/run_x`]) await ask(service, 'POST', path)
+  await ask(service, 'GET', RUNS_PATH)
+}
+
+/** A service with one output; its path. */
+async function withOutput(service: TestService): Promise<string> {
+  const { body } = await ask(service, 'POST', RUNS_PATH, FOX)
+  return new URL((await ended(service, body.id)).output.urls[0]).pathname
+}
+
+async function meetOutputs(ask: Ask): Promise<void> {
+  const service = await createTestService()
+  const path = await withOutput(service)
+  const get = async (headers: Readonly<Record<string, string>> = {}) =>
+    (await ask(service, 'GET', path, undefined, { authorization: '', headers })).status
+  expect(await get()).toBe(200)
+  expect(await get({ range: 'bytes=1-' })).toBe(206)
+  expect(await get({ 'if-none-match': '*' })).toBe(304)
+  expect(await get({ 'if-match': '"x"' })).toBe(412)
+  expect(await get({ range: 'bytes=1000-' })).toBe(416)
+  rmSync(join(service.dataFolder, path))
+  expect(await get()).toBe(410)
+  expect((await ask(service, 'GET', '/outputs/a/b')).status).toBe(404)
+}
+
+async function meetRefusedBodies(ask: Ask): Promise<void> {
+  const service = await createTestService({ rendering: false, bodyLimitBytes: 1_000 })
+  const bodies = [
+    '{',
+    [],
+    { model: FOX.model },
+    { ...FOX, model: 'acme/none' },
+    { ...FOX, input: {} },
+    { ...FOX, input: { prompt: 7, quality: 'hihg' } },
+    'x'.repeat(1_001),
+  ]
+  for (const body of bodies) await ask(service, 'POST', RUNS_PATH, body)
+}
+
+async function meetRefusedCallers(ask: Ask): Promise<void> {
+  const service = await createTestService({ rendering: false })
+  const admin = await openAdministration({ ...service, make: false })
+  onTestFinished(() => admin.close())
+  const both = async (asking: Asking) => {
+    await ask(service, 'POST', RUNS_PATH, FOX, asking)
+    await ask(service, 'GET', `${RUNS_PATH}/run_x`, undefined, asking)
+  }
+  await admin.createAccount('acme', 1)
+  const keyWith = async (terms: Partial<KeyTerms>) => ({
+    key: (await admin.createKey('acme', terms)).apiKey,
+  })
+
+  await both({ authorization: '' })
+  await both({ key: 'rk_unknown' })
+  await both(await keyWith({ allowedIps: ['192.0.2.1'] }))
+  for (const terms of [{ spendLimit: 0 }, { quota: 0 }, {}, {}]) await both(await keyWith(terms))
+  const [busy, banned] = [await keyWith({}), await keyWith({})]
+  for (let count = 0; count < 11; count++) await both(busy)
+  await admin.setBanned('acme', true)
+  await both(banned)
+}
+
+async function meetBrokenDatabases(ask: Ask): Promise<void> {
+  const odd = await createTestService({ rendering: false })
+  const database = openDatabase({ path: join(odd.dataFolder, 'service.db'), migrations: SERVICE_MIGRATIONS })
+  for (const table of ['runs', 'outputs']) database.run(`ALTER TABLE ${table} RENAME TO lost_${table}`)
+  database.close()
+  await ask(odd, 'POST', RUNS_PATH, FOX)
+  for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b']) await ask(odd, 'GET', path)
+
+  const first = await createTestService()
+  const path = await withOutput(first)
+  await first.clock.runUntil(first.service.close())
+  // Started again, so that the pages of the database are not in memory.
+  const { apiKey, dataFolder } = first
+  const damaged = { ...(await createTestService({ dataFolder, rendering: false })), apiKey }
+  for (const name of ['service.db', 'service.db-wal']) writeFileSync(join(dataFolder, name), '')
+  await ask(damaged, 'POST', RUNS_PATH, FOX)
+  for (const each of [`${RUNS_PATH}/run_x`, path, '/readyz']) await ask(damaged, 'GET', each)
+}
+
+/** Sends bytes, and reads until the service hangs up. */
+async function heardAfter(
+  port: number,
+  text: string,
+  half = false,
+): Promise<Pick<Exchange, 'status' | 'body'>> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  onTestFinished(() => void socket.destroy())
+  let heard = ''
+  socket.setEncoding('utf8').on('data', (more: string) => {
+    heard += more
+  })
+  socket.on('error', () => {})
+  if (half) socket.end(text)
+  else socket.write(text)
+  await new Promise((resolve) => socket.once('end', resolve).once('close', resolve))
+  socket.destroy()
+  const [, status, body = ''] = /^HTTP\/1\.1 (\d+) [\s\S]*?\r\n\r\n([\s\S]*)$/.exec(heard) ?? []
+  return { status: Number(status), body: JSON.parse(body) }
+}
+
+async function createListening(options: Parameters<typeof createTestService>[0]) {
+  const service = await createTestService({ rendering: false, ...options, publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  const head = `POST ${RUNS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
+  return { service, port: Number(new URL(url).port), head }
+}
+
+async function meetBrokenConnections(see: (exchange: Exchange) => void): Promise<void> {
+  const { service, port, head } = await createListening({
+    httpLimits: { headersMs: 200, checkIntervalMs: 50 },
+  })
+  const get = 'GET /healthz HTTP/1.1\r\nHost: x\r\n'
+  const met = async (method: string, path: string, text: string, half = false) =>
+    see({ method, path, ...(await heardAfter(port, text, half)) })
+  await met('GET', '/healthz', 'GARBAGE\r\n\r\n')
+  await met('GET', '/healthz', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')
+  await met('GET', '/healthz', `${get}Expect: cake\r\n\r\n`)
+  await met('GET', '/healthz', `${get}X-A: ${'x'.repeat(20_000)}\r\n\r\n`)
+  await met('GET', '/healthz', get)
+  await met('POST', RUNS_PATH, `${head}Content-Length: 10\r\n\r\n{`, true)
+  let isOver = false
+  const slow = met('POST', RUNS_PATH, `${head}Content-Length: 10\r\n\r\n{`).finally(() => {
+    isOver = true
+  })
+  while (!isOver) await service.clock.advance(1_000)
+  await slow
+}
+
+async function meetTooManyBodies(see: (exchange: Exchange) => void): Promise<void> {
+  const { port, head } = await createListening({ bodyLimitBytes: 1_000_000 })
+  const text = `${head}Content-Length: 1000000\r\n\r\n${'x'.repeat(999_999)}`
+  // Two of them fit; the third is refused.
+  const refused = await Promise.race(Array.from({ length: 3 }, () => heardAfter(port, text)))
+  see({ method: 'POST', path: RUNS_PATH, ...refused })
+}

@@ -1,0 +1,148 @@
+/** The OpenAPI document: whether it is valid, whether it is served, and whether it says what the service does. */
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { expect, test } from 'vitest'
+import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
+import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/routes.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { REFUSALS } from '../../src/service/rules/refusal.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { createDocumentCheck } from '../support/openapi.js'
+import { ask, createTestService, TEST_BASE_URL } from '../support/service.js'
+
+const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
+const BOAT = {
+  model: LOCAL_MODELS.video,
+  input: { prompt: 'a boat', duration: '10', image_urls: ['http://x.test/a.png', DATA_URL], mood: 'calm' },
+}
+
+const check = createDocumentCheck({ models: LOCAL_MODELS, baseUrl: TEST_BASE_URL })
+const { document } = check
+
+test('it is valid OpenAPI 3.1, and all its references resolve', async () => {
+  const validator = new Validator()
+  expect(await validator.validate(structuredClone(document) as never)).toEqual({ valid: true })
+  expect(validator.version).toBe('3.1')
+  expect(validator.resolveRefs()).toHaveProperty(['paths', RUNS_PATH, 'post', 'responses', '201'])
+})
+
+test('it has every error code', () => {
+  const codes = check.codes()
+  expect(Object.keys(REFUSALS).filter((code) => !codes.has(code))).toEqual([])
+})
+
+test('its examples match its schemas', () => {
+  const contents = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { responses }]) =>
+      Object.entries(responses).map(([status, response]) => ({ path, method, status, response })),
+    ),
+  )
+  const problems = contents.flatMap(({ path, method, status, response }) =>
+    examplesOf(response).flatMap((body) =>
+      check.problemsOf({ method: method.toUpperCase(), path, status: Number(status), body }),
+    ),
+  )
+  expect(problems).toEqual([])
+  const body = document.paths[RUNS_PATH]?.post?.requestBody?.content['application/json'] ?? {}
+  const creates = examplesOf({ content: { 'application/json': body } })
+  expect(creates.map((each) => check.accepts(RUNS_PATH, each))).toEqual([true, true, true])
+})
+
+function examplesOf({ content = {} }: { readonly content?: object }): readonly unknown[] {
+  const { 'application/json': json } = content as {
+    'application/json'?: { examples?: Record<string, { value: unknown }> }
+  }
+  return Object.values(json?.examples ?? {}).map(({ value }) => value)
+}
+
+test('it is served without a key and without a limit, with the names and the URL of the service', async () => {
+  const service = await createTestService({
+    publicUrl: 'https://media.example/rushes/',
+    models: { image: 'acme/still-1' },
+  })
+  const get = (headers = {}) => ask(service, 'GET', OPENAPI_PATH, undefined, { authorization: '', headers })
+  const { status, body, header } = await get()
+  expect([status, header('content-type'), header('cache-control')]).toEqual([
+    200,
+    'application/json; charset=utf-8',
+    'no-cache',
+  ])
+  expect(body.servers).toEqual([{ url: 'https://media.example/rushes' }])
+  expect(body.components.schemas.CreateImageRun.properties.model.const).toBe('acme/still-1')
+  expect(body.components.schemas.CreateVideoRun.properties.model.const).toBe(LOCAL_MODELS.video)
+  const etag = header('etag') ?? ''
+  expect(etag).toMatch(/^"[0-9a-f]{64}"$/)
+  for (const known of [etag, `"x", W/${etag}`, '*'])
+    expect([(await get({ 'if-none-match': known })).status, known]).toEqual([304, known])
+  for (let count = 0; count < 30; count++) expect((await get({ 'if-none-match': '"x"' })).status).toBe(200)
+  const head = await service.fetch({
+    method: 'HEAD' as 'GET',
+    url: new URL(OPENAPI_PATH, TEST_BASE_URL),
+    headers: {},
+  })
+  expect([head.status, head.header('etag')]).toEqual([200, etag])
+  const refused = await ask(service, 'POST', OPENAPI_PATH, {})
+  expect([refused.status, refused.header('allow')]).toEqual([405, 'GET, HEAD'])
+})
+
+const image = (input: object) => ({ ...FOX, input: { prompt: 'x', ...input } })
+const urls = (count: number) => Array.from({ length: count }, (_, at) => `http://x.test/${at}`)
+
+test.each<[name: string, body: unknown, accepted: boolean]>([
+  ['an image', FOX, true],
+  ['a video with everything', BOAT, true],
+  ['a field beside model and input', { ...FOX, note: 1 }, true],
+  ['an unknown field', image({ seed: 7, more: { a: [null] } }), true],
+  ['an empty prompt', image({ prompt: '' }), true],
+  ['14 images', image({ image_urls: urls(14) }), true],
+  ['no images', image({ image_urls: [] }), true],
+  ['a long data: URL', image({ image_urls: [`DATA:,${'x'.repeat(9_000)}`] }), true],
+  ['the longest URL', image({ image_urls: [`http://x/${'y'.repeat(8_183)}`] }), true],
+  ['the longest prompt', image({ prompt: 'x'.repeat(100_000) }), true],
+  ['15 images', image({ image_urls: urls(15) }), false],
+  ['15 images for a video', { ...BOAT, input: { prompt: 'x', image_urls: urls(15) } }, false],
+  ['a longer URL', image({ image_urls: [`http://x/${'y'.repeat(8_184)}`] }), false],
+  ['a longer prompt', image({ prompt: 'x'.repeat(100_001) }), false],
+  ['an image that is not a string', image({ image_urls: [7] }), false],
+  ['images that are not a list', image({ image_urls: 'http://x.test' }), false],
+  ['null for a parameter', image({ quality: null }), false],
+  ['no prompt', { ...FOX, input: {} }, false],
+  ['a number for a prompt', image({ prompt: 7 }), false],
+  ['another quality', image({ quality: 'hihg' }), false],
+  ['a parameter of the other model', image({ resolution: 7 }), true],
+  ['a number for a duration', { ...BOAT, input: { prompt: 'x', duration: 5 } }, false],
+  ['an unknown model', { ...FOX, model: 'acme/none' }, false],
+  ['no model', { input: FOX.input }, false],
+  ['no input', { model: FOX.model }, false],
+  ['a list for an input', { ...FOX, input: [] }, false],
+  ['a list', [FOX], false],
+  ['null', null, false],
+])('the document and the service agree on %s', async (_name, body, accepted) => {
+  const service = await createTestService({ rendering: false })
+  const { status } = await ask(service, 'POST', RUNS_PATH, JSON.stringify(body))
+  expect([status === 201, check.accepts(RUNS_PATH, body)]).toEqual([accepted, accepted])
+})
+
+test('the document and the service agree on every listed value', async () => {
+  const service = await createTestService({ rendering: false })
+  for (const kind of KINDS)
+    for (const [name, schema] of Object.entries(MODEL_INPUTS[kind].properties))
+      for (const value of 'enum' in schema ? schema.enum : []) {
+        await service.clock.advance(1_000)
+        const body = { model: LOCAL_MODELS[kind], input: { prompt: 'x', [name]: value } }
+        const { status } = await ask(service, 'POST', RUNS_PATH, body)
+        expect([name, value, status, check.accepts(RUNS_PATH, body)]).toEqual([name, value, 201, true])
+      }
+})
+
+test.each<[name: string, body: object, words: RegExp]>([
+  ['unknown fields', image({ more: 'x'.repeat(66_000) }), /at most 65,536 bytes of JSON together/],
+  ['values', image({ more: Array(10_000).fill(0) }), /at most 100 levels of nesting and 10,000 values/],
+  ['data: URLs', image({ image_urls: ['data:image/png;base64,?'] }), /a data: URL with an image/],
+  ['UTF-16', image({ prompt: '🦊'.repeat(50_001) }), /UTF-16/],
+])('what a schema cannot say is in words: %s', async (_name, body, words) => {
+  const service = await createTestService({ rendering: false })
+  const { status } = await ask(service, 'POST', RUNS_PATH, body)
+  expect([status, check.accepts(RUNS_PATH, body)]).toEqual([400, true])
+  expect(JSON.stringify(document)).toMatch(words)
+})

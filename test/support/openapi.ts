@@ -1,0 +1,151 @@
+/**
+ * Real requests and responses against the service's OpenAPI document. A status or a code that the document does not
+ * have is a problem, and so is a further key in an object whose keys are all required.
+ */
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { Described } from '../../src/service/openapi/index.js'
+import { openapiDocument } from '../../src/service/openapi/index.js'
+import { REFUSALS, type RefusalCode } from '../../src/service/rules/refusal.js'
+
+interface DocumentedResponse {
+  readonly $ref?: string
+  readonly content?: Readonly<Record<string, { readonly schema?: object }>>
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: object } } }
+  readonly responses: Readonly<Record<string, DocumentedResponse>>
+}
+
+export interface OpenapiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: {
+    readonly responses: Readonly<Record<string, DocumentedResponse>>
+    readonly schemas: Readonly<Record<string, object>>
+  }
+}
+
+export interface Exchange {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  /** Parsed, where it is JSON. */
+  readonly body: unknown
+}
+
+const DOCUMENT = 'https://document.test/'
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
+
+/** Objects whose keys are all required take no further ones. */
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed)
+  if (typeof value !== 'object' || value === null) return value
+  const inner: Record<string, unknown> = Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, closed(each)]),
+  )
+  const keys = Object.keys(inner.properties ?? {})
+  const isRecord = keys.length > 0 && keys.length === (inner.required as unknown[] | undefined)?.length
+  return isRecord ? { ...inner, additionalProperties: false } : inner
+}
+
+const pointer = (...words: readonly string[]): string =>
+  `${DOCUMENT}#/${words.map((word) => encodeURIComponent(word.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
+
+const createAjv = (document: object) =>
+  new Ajv2020({ strict: false, formats: { 'date-time': DATE_TIME, uri: URL.canParse } }).addSchema(
+    document,
+    DOCUMENT,
+  )
+
+export function createDocumentCheck(described: Described) {
+  const document = openapiDocument(described) as unknown as OpenapiDocument
+  const [open, strict] = [createAjv(document), createAjv(closed(document) as object)]
+  const met = new Set<string>()
+
+  /** The operation behind a path, and where the document has it. */
+  function operationOf(method: string, path: string) {
+    const word = method === 'HEAD' ? 'get' : method.toLowerCase()
+    const [template, operations] =
+      Object.entries(document.paths).find(([each]) =>
+        new RegExp(`^${each.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
+      ) ?? []
+    const operation = operations?.[word]
+    return operation && { operation, at: ['paths', template ?? '', word, 'responses'] }
+  }
+
+  /** The documented response, and where the document has it; the default where it has none. */
+  function responseOf(method: string, path: string, status: number) {
+    const found = operationOf(method, path)
+    const own = found?.operation.responses[status]
+    if (own !== undefined) return { response: own, at: [...(found?.at ?? []), String(status)] }
+    const { BeforeOperations: response } = document.components.responses
+    return { response, at: ['components', 'responses', 'BeforeOperations'] }
+  }
+
+  return {
+    document,
+
+    /** What is wrong with a response; empty when the document has it. */
+    problemsOf({ method, path, status, body }: Exchange): readonly string[] {
+      const { response, at } = responseOf(method, path.replace(/\?.*$/, ''), status)
+      const code = (body as { error?: { code?: RefusalCode } } | undefined)?.error?.code
+      const isJson = typeof body === 'object'
+      met.add([...at, ...(isJson && code !== undefined ? [code] : [])].join(' '))
+      const name = `${method} ${path} ${status}`
+      if (code !== undefined && status >= 400 && REFUSALS[code]?.status !== status)
+        return [`${name}: ${code} has another status`]
+      const types = Object.keys(response?.content ?? {})
+      if (!isJson) return types.includes('application/json') ? [`${name}: not JSON`] : []
+      if (!types.includes('application/json')) return [`${name}: JSON is not documented`]
+      const validate = strict.getSchema(pointer(...at, 'content', 'application/json', 'schema'))
+      if (validate?.(body) === true) return []
+      return [`${name}: ${JSON.stringify(body)} ${strict.errorsText(validate?.errors)}`]
+    },
+
+    /** Whether the document accepts this request body of an operation. */
+    accepts(path: string, body: unknown): boolean {
+      const at = ['paths', path, 'post', 'requestBody', 'content', 'application/json', 'schema']
+      return open.getSchema(pointer(...at))?.(body) === true
+    },
+
+    /** The documented responses that no request has met, each with its code. */
+    unmet(): readonly string[] {
+      const entries = Object.entries(document.paths).flatMap(([path, operations]) =>
+        Object.entries(operations).flatMap(([method, { responses }]) =>
+          Object.entries(responses).map(
+            ([status, response]) => [['paths', path, method, 'responses', status], response] as const,
+          ),
+        ),
+      )
+      const shared = Object.entries(document.components.responses).map(
+        ([name, response]) => [['components', 'responses', name], response] as const,
+      )
+      return [...entries, ...shared]
+        .filter(([, { $ref }]) => $ref === undefined)
+        .flatMap(([at, response]) => {
+          const codes = codesOf(response)
+          return codes.length === 0 ? [at.join(' ')] : codes.map((code) => [...at, code].join(' '))
+        })
+        .filter((each) => !met.has(each))
+    },
+
+    /** Every error code of the document. */
+    codes: (): ReadonlySet<string> =>
+      new Set(
+        [
+          ...Object.values(document.components.responses),
+          ...Object.values(document.paths).flatMap((operations) =>
+            Object.values(operations).flatMap(({ responses }) => Object.values(responses)),
+          ),
+        ].flatMap(codesOf),
+      ),
+  }
+}
+
+function codesOf({ content }: DocumentedResponse): readonly string[] {
+  const schema = content?.['application/json']?.schema as
+    | { properties?: { error?: { properties?: { code?: { enum?: string[] } } } } }
+    | undefined
+  return schema?.properties?.error?.properties?.code?.enum ?? []
+}

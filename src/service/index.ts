@@ -11,6 +11,7 @@
  *   worker/       leases, the queue, one render
  *   references/   the images that an input names
  *   engines/      what makes the outputs
+ *   metrics/      Prometheus metrics, on a port of their own
  *
  * Limits: one machine. Requests are counted per process, credits and quotas across all processes on the data.
  */
@@ -34,6 +35,7 @@ import { createIntake } from './intake/index.js'
 import { openKeyLookup } from './key-lookup.js'
 import { LOCAL_MODELS } from './local-models.js'
 import { type Log, silentLog } from './log.js'
+import type { Metrics } from './metrics/index.js'
 import { openData } from './open-data.js'
 import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
@@ -94,6 +96,8 @@ export interface ServiceOptions {
   /** Run the database in a thread, so that waiting for it holds up no request: for a service with many clients. */
   readonly databaseThread?: boolean | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
+  /** Told what happens, and closed with the service. */
+  readonly metrics?: Metrics | undefined
 }
 
 const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
@@ -149,7 +153,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       throw error
     }
   })
-  const { store, keys } = opened
+  const { keys } = opened
+  const { metrics } = options
+  const store = metrics?.observeStore(opened.store) ?? opened.store
 
   const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({
@@ -162,6 +168,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     lease,
     clock,
     concurrency,
+    timeRender: metrics?.timeRender,
     log: { info: (fields, message) => events.info(fields, message) },
     onError,
     engine,
@@ -195,6 +202,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     limits,
     clock,
     trustedProxies,
+    metrics,
     onError,
   })
   events = app.log
@@ -229,6 +237,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       referenceFetch.close(),
       retention?.close(),
       engine.close?.(),
+      metrics?.close(),
     ])
     await store.close()
   }

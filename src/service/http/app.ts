@@ -2,6 +2,7 @@
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Clock } from '../../host/clock.js'
 import type { Faults } from '../faults/index.js'
+import type { Metrics } from '../metrics/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { closeAfter } from './close-connection.js'
 import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
@@ -28,13 +29,14 @@ export interface AppOptions {
   readonly trustedProxies?: readonly string[] | undefined
   /** Errors on demand. */
   readonly faults?: Faults | undefined
+  readonly metrics?: Pick<Metrics, 'observeRequests' | 'countRefusal'> | undefined
   readonly clock: Pick<Clock, 'alarm'>
   onError(error: unknown): void
 }
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { runs, outputs, operations, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
-  const { trustedProxies = [] } = options
+  const { trustedProxies = [], metrics } = options
   const app = fastify({
     logger: loggerOf(logging),
     // Fastify's own lines about requests contain URLs.
@@ -60,6 +62,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
+  metrics?.observeRequests(app, runs.bodyLimits.budget)
   // A caller without a key, or one that is answered while it still sends, does not keep a connection that others could use.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)
@@ -67,6 +70,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.setErrorHandler((error, _request, reply) => {
     const refusal = refusalOf(error)
     if (refusal !== error && refusal.status >= 500) onError(error)
+    metrics?.countRefusal(refusal.code)
     if (refusal.code === 'overloaded') reply.header('retry-after', OVERLOADED_RETRY_S)
     return sendRefusal(reply.headers(errorHeaders(error)), refusal)
   })

@@ -8,6 +8,8 @@ export interface BodyBudget {
   take(owner: number, bodyBytes: number, furtherBytes: number): boolean
   /** Gives back all that a body took. */
   release(owner: number, bodyBytes: number): void
+  /** The bytes that count. */
+  heldBytes(): number
 }
 
 export const FREE_BYTES = 65_536
@@ -34,5 +36,6 @@ export function createBodyBudget(totalBytes: number): BodyBudget {
       return true
     },
     release: (owner, bodyBytes) => add(owner, -counted(bodyBytes)),
+    heldBytes: () => total,
   }
 }

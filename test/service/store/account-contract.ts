@@ -74,7 +74,7 @@ export function accountContract(open: () => Store): void {
         async (store) => {
           const me = { id: 'me', host: 'here', pid: 1, bornAtMs: 0, heartbeatAtMs: 1 }
           await store.renewLease(me)
-          await store.reapWorker(me, GIVEN_UP, 9)
+          return await store.reapWorker(me, GIVEN_UP, 9)
         },
       ],
     ]
@@ -82,8 +82,9 @@ export function accountContract(open: () => Store): void {
       const { store, addRun, claim, balance, key, entries, problems } = await createStore()
       await addRun(5)
       const id = await claim()
-      await end(store, id)
-      for (const [, again] of ENDS) await again(store, id)
+      expect(await end(store, id)).toEqual({ runs: 1, refunded: 5 })
+      for (const [, again] of ENDS)
+        expect([undefined, { runs: 0, refunded: 0 }]).toContainEqual(await again(store, id))
       expect(await balance()).toBe(100)
       expect(await key()).toMatchObject({ spent: 0, used: 1 })
       expect(await entries()).toEqual([

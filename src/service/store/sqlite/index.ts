@@ -10,8 +10,9 @@ import {
   type Value,
 } from '../../../host/database.js'
 import { isEmpty } from '../../../host/database-file.js'
+import { KINDS, type Kind } from '../../../protocol/models.js'
 import { Refusal } from '../../rules/refusal.js'
-import type { ClaimedRun, CrashLimit, Store } from '../contract.js'
+import type { ClaimedRun, CrashLimit, FailedRuns, Store } from '../contract.js'
 import { createAccountStore } from './account-queries.js'
 import { createCreditLedger } from './credit-ledger.js'
 import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
@@ -52,6 +53,8 @@ function refuseLost(path: string): void {
     )
 }
 
+const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }
+
 export function storeOf(database: OpenDatabase): Store {
   const { run, get, all, transaction } = database
   const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
@@ -63,10 +66,12 @@ export function storeOf(database: OpenDatabase): Store {
   }
 
   /** Runs a statement that moves runs, and refunds those that failed. Call it within a transaction. */
-  function moveRuns(nowMs: number, sql: string, ...values: readonly Value[]): boolean {
+  function moveRuns(nowMs: number, sql: string, ...values: readonly Value[]): FailedRuns | undefined {
     const rows = all(sql, ...values)
-    for (const row of rows) if (row.status === 'failed') ledger.refund(row, nowMs)
-    return rows.length > 0
+    if (rows.length === 0) return undefined
+    const failed = rows.filter(({ status }) => status === 'failed')
+    const refunds = failed.map((row) => ledger.refund(row, nowMs))
+    return { runs: failed.length, refunded: refunds.reduce((sum, credits) => sum + credits, 0) }
   }
 
   const applyCrash = ({ crashes, failure }: CrashLimit, owner: string, id: string | null, nowMs: number) =>
@@ -111,6 +116,10 @@ export function storeOf(database: OpenDatabase): Store {
       return row && outputOfRow(row)
     },
     imagesInUse: async () => all(SQL.imagesInUse).map(({ sha256 }) => String(sha256)),
+    async queueLengths() {
+      const row = get(SQL.queueLengths)
+      return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
+    },
 
     async renewLease({ id, host, pid, bornAtMs, heartbeatAtMs }) {
       checkFile()
@@ -119,9 +128,8 @@ export function storeOf(database: OpenDatabase): Store {
     listWorkers: async () => all(SQL.listWorkers).map(workerOfRow),
     reapWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
       transaction(() => {
-        if (!changed(SQL.removeExpiredWorker, id, heartbeatAtMs)) return false
-        applyCrash(limit, id, null, nowMs)
-        return true
+        if (!changed(SQL.removeExpiredWorker, id, heartbeatAtMs)) return undefined
+        return applyCrash(limit, id, null, nowMs) ?? NO_FAILED_RUNS
       }),
     releaseWorker: async (id) =>
       transaction(() => {

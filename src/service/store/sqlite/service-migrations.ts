@@ -116,4 +116,10 @@ DROP INDEX runs_waiting;
 CREATE INDEX runs_queue ON runs (account_id, owner, sequence) WHERE status = 'queued';
 `
 
-export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE]
+/** The queued runs of each kind are counted in the index alone: without the kind in it, counting 100,000 took up to 0.3 s. */
+const QUEUE_LENGTHS = `
+DROP INDEX runs_queue;
+CREATE INDEX runs_queue ON runs (account_id, owner, sequence, kind) WHERE status = 'queued';
+`
+
+export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE, QUEUE_LENGTHS]

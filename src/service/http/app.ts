@@ -2,7 +2,6 @@
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Clock } from '../../host/clock.js'
 import type { Faults } from '../faults/index.js'
-import type { Metrics } from '../metrics/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { closeAfter } from './close-connection.js'
 import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
@@ -10,6 +9,7 @@ import { errorHeaders, refusalOf, sendNoRoute, sendRawRefusal, sendRefusal } fro
 import { addFaultHooks } from './fault-hooks.js'
 import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
+import { type HttpMetrics, observeRequests } from './observe-requests.js'
 import { addOutputRoutes, type OutputRoutes } from './output-routes.js'
 import { addRunRoutes, type RunRoutes } from './run-routes.js'
 import { refuseUnsupported } from './unsupported-requests.js'
@@ -29,7 +29,7 @@ export interface AppOptions {
   readonly trustedProxies?: readonly string[] | undefined
   /** Errors on demand. */
   readonly faults?: Faults | undefined
-  readonly metrics?: Pick<Metrics, 'observeRequests' | 'countRefusal'> | undefined
+  readonly metrics?: HttpMetrics | undefined
   readonly clock: Pick<Clock, 'alarm'>
   onError(error: unknown): void
 }
@@ -62,7 +62,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
-  metrics?.observeRequests(app, runs.bodyLimits.budget)
+  if (metrics !== undefined) observeRequests(app, runs.bodyLimits.budget, metrics)
   // A caller without a key, or one that is answered while it still sends, does not keep a connection that others could use.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)

@@ -3,10 +3,9 @@
  * `Metrics`, and does without them when it has none; only this folder imports prom-client, and only `serve` with the flag
  * loads it.
  *
- *   instruments.ts       names, labels and help texts
- *   observe-requests.ts  responses, connections, bodies in memory
- *   observe-store.ts     credits, ended runs, the length of the queue
- *   metrics-app.ts       the port
+ *   instruments.ts      names, labels and help texts
+ *   request-metrics.ts  requests, connections, bodies in memory, refusals
+ *   store-metrics.ts    credits, ended runs, the length of the queue
  *
  * Labels are routes, statuses and other closed lists: never an id, a key, a token or a URL.
  */
@@ -15,17 +14,15 @@ import type { Clock } from '../../host/clock.js'
 import type { Kind } from '../../protocol/models.js'
 import { RendererCrashed } from '../engines/renderer-crashed.js'
 import { type Address, listenOn } from '../http/listening.js'
-import type { RefusalCode } from '../rules/refusal.js'
+import { createMetricsApp, METRICS_PATH } from '../http/metrics-app.js'
+import type { HttpMetrics } from '../http/observe-requests.js'
 import { createInstruments, type RenderOutcome } from './instruments.js'
-import { createMetricsApp, METRICS_PATH } from './metrics-app.js'
-import { createRequestObserver, type RequestObserver } from './observe-requests.js'
-import { createStoreObserver, type StoreObserver } from './observe-store.js'
+import { createRequestMetrics } from './request-metrics.js'
+import { createStoreMetrics, type StoreMetrics } from './store-metrics.js'
 
-export interface Metrics extends RequestObserver, StoreObserver {
+export interface Metrics extends HttpMetrics, StoreMetrics {
   /** Measures the render of one run. */
   timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value>
-  /** Counts a refusal if it is one of a limit. */
-  countRefusal(code: RefusalCode): void
   /** All metrics as text. Takes about a second at most, whatever state the database is in. */
   text(): Promise<string>
   /** Throws `RushesError` (usage) when it cannot listen. */
@@ -36,7 +33,7 @@ export interface Metrics extends RequestObserver, StoreObserver {
 export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metrics {
   const registry = new Registry()
   const instruments = createInstruments(registry)
-  const { rendering, renderSeconds, refusals } = instruments
+  const { rendering, renderSeconds } = instruments
   const all = Registry.merge([registry, processMetrics()])
   const reads: (() => Promise<void>)[] = []
   const onScrape = (read: () => Promise<void>) => void reads.push(read)
@@ -49,8 +46,8 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
   const app = createMetricsApp({ text, contentType: all.contentType })
 
   return {
-    ...createRequestObserver(instruments, onScrape),
-    ...createStoreObserver(instruments, onScrape, clock),
+    ...createRequestMetrics(instruments, onScrape),
+    ...createStoreMetrics(instruments, onScrape, clock),
     async timeRender(kind, render) {
       const startedAtMs = clock.monotonic()
       const observe = (outcome: RenderOutcome) =>
@@ -67,10 +64,6 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
         rendering.dec({ kind })
       }
     },
-    countRefusal(code) {
-      const limit = LIMITS[code]
-      if (limit !== undefined) refusals.inc({ limit })
-    },
     text,
     async listen(address) {
       const { url } = await listenOn(app, address, '--metrics-port')
@@ -78,15 +71,6 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
     },
     close: () => app.close(),
   }
-}
-
-/** Which limit a refusal is of. */
-const LIMITS: Partial<Readonly<Record<RefusalCode, string>>> = {
-  RATE_LIMITED: 'rate',
-  USAGE_EXCEEDED: 'quota',
-  api_key_spend_limit_exceeded: 'spend_limit',
-  insufficient_balance: 'balance',
-  overloaded: 'bodies',
 }
 
 let ofProcess: Registry | undefined

@@ -6,7 +6,7 @@ import type { FailedRuns } from '../store/contract.js'
 import type { ServiceStore } from '../store/service-store.js'
 import type { Instruments, OnScrape } from './instruments.js'
 
-export interface StoreObserver {
+export interface StoreMetrics {
   /** The same store, which counts what it does. */
   observeStore(store: ServiceStore): ServiceStore
 }
@@ -14,7 +14,7 @@ export interface StoreObserver {
 /** A scrape waits no longer for the length of the queue. Prometheus gives up after 10 s. */
 const QUEUE_LIMIT_MS = 1_000
 
-export const createStoreObserver = (
+export const createStoreMetrics = (
   {
     creditsCharged,
     creditsRefunded,
@@ -23,7 +23,7 @@ export const createStoreObserver = (
   }: Pick<Instruments, 'creditsCharged' | 'creditsRefunded' | 'runsFinished' | 'queueLength'>,
   onScrape: OnScrape,
   clock: Pick<Clock, 'sleep'>,
-): StoreObserver => ({
+): StoreMetrics => ({
   observeStore(store) {
     function countFailures(failures: FailedRuns | undefined): FailedRuns | undefined {
       if (failures === undefined) return undefined

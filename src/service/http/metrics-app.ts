@@ -1,7 +1,7 @@
 /** `GET /metrics` on a port of its own. It needs no key, so the port must be private. */
 import { type FastifyInstance, fastify } from 'fastify'
-import { refusalOf, sendRefusal } from '../http/error-responses.js'
 import { Refusal } from '../rules/refusal.js'
+import { refusalOf, sendRefusal } from './error-responses.js'
 
 export const METRICS_PATH = '/metrics'
 

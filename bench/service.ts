@@ -3,10 +3,11 @@
  * route that parses and answers JSON, on the same machine in the same run; then creates while a film is rendered.
  * The servers are processes of their own; the load is spoken over raw sockets, since a real client costs more than
  * most answers. Every key has its limit of 20 requests in 10 s, so there are many keys. Prints Markdown tables.
+ * `npm run bench:service -- 16 metrics` measures what `--metrics-port` costs, with a scrape every second.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -14,12 +15,14 @@ import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
 import { hashOfKey, newKey } from '../src/service/secrets.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
-import { row } from './table.js'
+import { median, row } from './table.js'
 
 const SECONDS = 4
 const ROUNDS = 3
+const PAIRS = 16
 /** `npm run bench:service -- 100`: with a hundred connections. */
 const CONNECTIONS = Number(process.argv[2]) || 16
+const WITH_METRICS = process.argv[3] === 'metrics'
 const KEYS = 24_000
 const STEADY_PER_SECOND = 50
 const RUN = {
@@ -53,15 +56,19 @@ async function beBare(): Promise<void> {
 
 interface Server {
   readonly port: number
+  readonly pid: number
+  readonly metricsUrl: string | undefined
   end(): Promise<void>
 }
 
 async function started(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<Server> {
   const child: ChildProcess = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = child.stdout === null ? [''] : await once(child.stdout, 'data')
-  const { url } = JSON.parse(String(line))
+  const { url, metrics_url: metricsUrl } = JSON.parse(String(line))
   return {
     port: Number(new URL(url).port),
+    pid: child.pid ?? 0,
+    metricsUrl,
     async end() {
       child.kill('SIGTERM')
       await once(child, 'exit')
@@ -127,11 +134,11 @@ function expectStatus(wanted: number, { status, body }: { status: number; body: 
 }
 
 /** As fast as it goes: every connection asks again as soon as it was answered. */
-async function flood(port: number, wanted: number, next: () => string): Promise<Figures> {
+async function flood(port: number, wanted: number, next: () => string, seconds = SECONDS): Promise<Figures> {
   const lines = await Promise.all(Array.from({ length: CONNECTIONS }, () => dial(port)))
   const ms: number[] = []
   const began = performance.now()
-  const endAt = began + SECONDS * 1_000
+  const endAt = began + seconds * 1_000
   await Promise.all(
     lines.map(async (line) => {
       while (performance.now() < endAt) {
@@ -204,7 +211,13 @@ async function main(): Promise<void> {
   ]
   // Nothing is drawn while the answers alone are measured.
   const keys = await addKeys(data)
-  const service = await started([...serve, '--engine', 'image=sleep 600', '--engine', 'video=sleep 600'], env)
+  const idle = ['--engine', 'image=sleep 600', '--engine', 'video=sleep 600']
+  const service = await started([...serve, ...idle], env)
+  if (WITH_METRICS) {
+    await withMetrics(service, keys, [...serve, ...idle, '--metrics-port', '0'], env)
+    await service.end()
+    return rmSync(folder, { recursive: true, force: true })
+  }
   const bare = await started([fileURLToPath(import.meta.url), 'bare'], env)
   let turn = 0
   const key = () => keys[turn++ % keys.length] ?? ''
@@ -238,6 +251,71 @@ async function main(): Promise<void> {
   await service.end()
   await whileRendering(serve, env)
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** CPU time of a process and all its threads, on Linux. A tick is 10 ms. */
+const cpuMs = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
+/**
+ * The same requests to two services in turn, second by second, of which one has metrics that are scraped. What counts is CPU
+ * time per request: other processes of the machine change it less than the requests per second.
+ */
+async function withMetrics(
+  plain: Server,
+  keys: readonly string[],
+  serve: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const data = join(env.HOME ?? '', 'measured')
+  const ownKeys = await addKeys(data)
+  const measured = await started(serve.with(serve.indexOf('--data') + 1, data), env)
+  const scrapes: number[] = []
+  const scraping = setInterval(async () => {
+    const began = performance.now()
+    await (await fetch(measured.metricsUrl ?? '')).text()
+    scrapes.push(performance.now() - began)
+  }, 1_000)
+  let turn = 0
+  const client = async ({ port, pid }: Server, own: readonly string[]) => {
+    const key = () => own[turn++ % own.length] ?? ''
+    const line = await dial(port)
+    const { id } = JSON.parse((await line.ask(createText(key()))).body)
+    line.end()
+    const totals = { status: { ms: 0, requests: 0 }, create: { ms: 0, requests: 0 } }
+    return {
+      totals,
+      async second(name: 'status' | 'create', isCounted: boolean) {
+        const next = name === 'status' ? () => statusText(key(), id) : () => createText(key())
+        const before = cpuMs(pid)
+        const { perSecond } = await flood(port, name === 'status' ? 200 : 201, next, 1)
+        if (!isCounted) return
+        totals[name].ms += cpuMs(pid) - before
+        totals[name].requests += perSecond
+      },
+    }
+  }
+  const [without, having] = [await client(plain, keys), await client(measured, ownKeys)]
+  row('CPU time of a request', 'without, µs', 'with metrics, µs', 'ratio')
+  row('---', '--:', '--:', '--:')
+  for (const name of ['status', 'create'] as const) {
+    for (let pair = 0; pair < PAIRS; pair++)
+      // The first pairs warm the machine code.
+      for (const each of pair % 2 === 0 ? [without, having] : [having, without])
+        await each.second(name, pair >= 4)
+    const [plainUs, measuredUs] = [without, having].map(({ totals }) => {
+      const { ms, requests } = totals[name]
+      return (ms / requests) * 1_000
+    }) as [number, number]
+    row(name, plainUs.toFixed(0), measuredUs.toFixed(0), (measuredUs / plainUs).toFixed(2))
+  }
+  clearInterval(scraping)
+  console.log(`\nA scrape: ${median(scrapes).toFixed(1)} ms, at most ${Math.max(...scrapes).toFixed(1)} ms`)
+  await measured.end()
 }
 
 /** Creates of pictures while one film of 1080p is rendered: the film is the only thing that fits. */

@@ -241,6 +241,7 @@ describe('one place each', () => {
     ['commander', 'src/cli/'],
     ['@inquirer/password', 'src/cli/'],
     ['open', 'src/cli/'],
+    ['prom-client', 'src/service/metrics/'],
     ['fastify', 'src/service/http/'],
     ['sharp', 'src/preview/'],
   ])('%s below %s', (name, folder) => {

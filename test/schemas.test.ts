@@ -123,13 +123,14 @@ const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unk
     ...valuesOf((await run(['doctor', '--json', '--local'])).stdout),
   ],
   serve: async ({ home }) => {
-    const started = async () => {
+    const started = async (...words: readonly string[]) => {
       const interrupts = createInterrupts()
       interrupts.interrupt('SIGTERM')
-      return valuesOf((await runCli(['serve', '--port', '0', '--json'], { home, interrupts })).stdout)
+      const { stdout } = await runCli(['serve', '--port', '0', '--json', ...words], { home, interrupts })
+      return valuesOf(stdout)
     }
     // The key is shown on the first start alone.
-    return [...(await started()), ...(await started())]
+    return [...(await started()), ...(await started('--metrics-port', '0'))]
   },
   'config-list': async ({ run }) => {
     await run(['config', 'set', 'models.image', 'acme/still-1'])
@@ -195,7 +196,7 @@ describe('what was met', () => {
     const [first, second] = (await MET.serve(await createPlace())) as readonly object[]
     expect([Object.keys(first ?? {}), Object.keys(second ?? {})]).toEqual([
       ['url', 'data', 'api_key', 'models'],
-      ['url', 'data', 'models'],
+      ['url', 'data', 'models', 'metrics_url'],
     ])
     const locks = (await MET.lock(await createPlace())) as readonly {
       runs: Record<string, { pending?: { state: string } }>

@@ -14,6 +14,7 @@
  *   worker/       leases, the queue, one render
  *   references/   the images that an input names
  *   engines/      what makes the outputs
+ *   metrics/      Prometheus metrics, on a port of their own
  *
  * Limits: one machine. The rate limiter in memory counts per process, credits and quotas across all processes on the data.
  */
@@ -38,6 +39,7 @@ import { createIntake } from './intake/index.js'
 import { openKeyLookup } from './key-lookup.js'
 import { LOCAL_MODELS } from './local-models.js'
 import { type Log, silentLog } from './log.js'
+import type { Metrics } from './metrics/index.js'
 import { openData } from './open-data.js'
 import type { RateLimiter } from './rate/contract.js'
 import { createMemoryRateLimiter } from './rate/memory.js'
@@ -99,6 +101,8 @@ export interface ServiceOptions {
   /** By default one in memory, which counts the requests of this process. */
   readonly rateLimiter?: RateLimiter | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
+  /** Told what happens, and closed with the service. */
+  readonly metrics?: Metrics | undefined
 }
 
 const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
@@ -154,7 +158,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       throw error
     }
   })
-  const { store, keys } = opened
+  const { keys } = opened
+  const { metrics } = options
+  const store = metrics?.observeStore(opened.store) ?? opened.store
 
   const outputs = createLocalFiles(folders.outputs, clock)
   const inputs = createLocalFiles(folders.inputs, clock)
@@ -169,6 +175,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     lease,
     clock,
     concurrency,
+    timeRender: metrics?.timeRender,
     log: { info: (fields, message) => events.info(fields, message) },
     onError,
     engine,
@@ -210,6 +217,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     limits,
     clock,
     trustedProxies,
+    metrics,
     onError,
   })
   events = app.log
@@ -241,6 +249,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       referenceFetch.close(),
       retention?.close(),
       engine.close?.(),
+      metrics?.close(),
     ])
     await store.close()
   }

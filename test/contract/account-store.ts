@@ -71,7 +71,7 @@ export function accountContract(open: () => Store): void {
         'dies with its process',
         async (store) => {
           const me = (await store.listWorkers()).find(({ id }) => id === 'me')
-          if (me !== undefined) await store.reapWorker(me, GIVEN_UP, 9)
+          return me && (await store.reapWorker(me, GIVEN_UP, 9))
         },
       ],
     ]
@@ -79,8 +79,9 @@ export function accountContract(open: () => Store): void {
       const { store, addRun, claim, balance, key, entries, problems } = await createStore()
       await addRun(5)
       const id = await claim()
-      await end(store, id)
-      for (const [, again] of ENDS) await again(store, id)
+      expect(await end(store, id)).toEqual({ runs: 1, refunded: 5 })
+      for (const [, again] of ENDS)
+        expect([undefined, { runs: 0, refunded: 0 }]).toContainEqual(await again(store, id))
       expect(await balance()).toBe(100)
       expect(await key()).toMatchObject({ spent: 0, used: 1 })
       expect(await entries()).toEqual([

@@ -1,5 +1,6 @@
 /** What every implementation of the store's contract keeps to. */
 import { expect, test } from 'vitest'
+import { KINDS } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
 import type { ClaimedRun, CrashLimit, Store } from '../../src/service/store/contract.js'
 
@@ -69,8 +70,8 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const id = await addRun()
     await store.claimRun('me', [], 5)
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
-    expect(await store.failRun(held(id, 'other'), LIMIT.failure)).toBe(false)
-    expect(await store.recordCrash(held(id, 'other'), LIMIT)).toBe(false)
+    expect(await store.failRun(held(id, 'other'), LIMIT.failure)).toBeUndefined()
+    expect(await store.recordCrash(held(id, 'other'), LIMIT)).toBeUndefined()
     expect(await store.findOutput('t', 'a.png')).toBeUndefined()
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(true)
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
@@ -95,11 +96,12 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(before.hasEnded).toBe(false)
       expect((await store.claimRun('me', [], 5))?.id).toBe(rendering)
       await store.renewLease('me')
-      expect(await store.reapWorker(before, LIMIT, 7)).toBe(false)
+      expect(await store.reapWorker(before, LIMIT, 7)).toBeUndefined()
       expect(await statusOf(rendering)).toBe('processing')
       const now = await recordOf('me')
       expect(now?.heartbeatAtMs).not.toBe(before.heartbeatAtMs)
-      expect(await store.reapWorker(now ?? before, LIMIT, 7)).toBe(true)
+      const runs = crashes < 3 ? 0 : 1
+      expect(await store.reapWorker(now ?? before, LIMIT, 7)).toEqual({ runs, refunded: 0 })
       expect(await statusOf(rendering)).toBe(crashes < 3 ? 'queued' : 'failed')
       expect(await store.listWorkers()).toEqual([])
     }
@@ -157,6 +159,26 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       await store.releaseWorker('me')
     }
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
+  })
+
+  test('the queued runs of each kind are counted, and no others', async () => {
+    const { store, accountId } = await createStore()
+    const none = Object.fromEntries(KINDS.map((kind) => [kind, 0]))
+    expect(await store.queueLengths()).toEqual(none)
+    for (const [at, kind] of KINDS.entries())
+      for (let n = 0; n < 2 * at + 3; n++)
+        await store.addRun({ ...RUN, kind, id: `${kind}_${n}`, accountId, createdAtMs: 0 }, never)
+    const all = Object.fromEntries(KINDS.map((kind, at) => [kind, 2 * at + 3]))
+    expect(await store.queueLengths()).toEqual(all)
+    const moved = await Promise.all([1, 2, 3].map(() => store.claimRun('me', [], 5)))
+    const [first, second, third] = moved.map((run) => run?.id ?? '')
+    await store.finishRun(held(first ?? ''), [])
+    await store.failRun(held(second ?? ''), LIMIT.failure)
+    const kindOf = moved[0]?.kind ?? ''
+    expect(moved.map((run) => run?.kind)).toEqual([kindOf, kindOf, kindOf])
+    expect(await store.queueLengths()).toEqual({ ...all, [kindOf]: Number(all[kindOf]) - 3 })
+    await store.recordCrash(held(third ?? ''), LIMIT)
+    expect(await store.queueLengths()).toEqual({ ...all, [kindOf]: Number(all[kindOf]) - 2 })
   })
 
   test('a key is found by its hash alone, and the first one is made once', async () => {

@@ -120,6 +120,19 @@ describe.concurrent('serve', () => {
     for (const url of urls) expect(url).toMatch(new RegExp(`^${second.url}/outputs/`))
   })
 
+  it('has metrics on a port of their own, until it ends', async () => {
+    const place = await serve(createPlace(), ['--metrics-port', '0'])
+    const { metrics_url: url } = JSON.parse(place.process.said.stdout)
+    expect((await fetch(`${place.url}/healthz`)).status).toBe(200)
+    const text = await (await fetch(url)).text()
+    expect(text).toContain('rushes_http_requests_total{method="GET",route="/healthz",status="200"} 1\n')
+    expect(text).toContain('rushes_queue_length{kind="image"} 0\n')
+    expect((await fetch(`${place.url}/metrics`)).status).toBe(404)
+    place.process.kill('SIGTERM')
+    expect(await place.process.ended).toMatchObject({ code: 0 })
+    await expect(fetch(url)).rejects.toThrow()
+  })
+
   it('says that a port is taken, and keeps nothing open', async () => {
     const place = await serve(createPlace())
     const port = new URL(place.url).port

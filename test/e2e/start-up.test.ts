@@ -1,5 +1,7 @@
 /** What a command does not need, it does not load: held by the list of the modules that were loaded. */
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -15,6 +17,7 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the service': 'function createService(',
   'the OpenAPI document': 'BeforeOperations',
   'the downloader': 'function createDownloader(',
+  'prom-client': 'Missing mandatory help parameter',
 }
 /** Packages that stay outside of the bundle. */
 const OUTSIDE = ['@libsql', 'sharp'] as const
@@ -89,5 +92,18 @@ describe.concurrent('what is loaded', () => {
     expect(remote).toMatchObject({ code: 9, packages: ['undici', '@libsql'] })
     const local = await loadedBy(['status', '--local', 'run_1'])
     expect(local.packages).toEqual(['undici', 'the service', '@libsql'])
+  })
+
+  it('serve loads the metrics only with --metrics-port', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const without = await loadedBy(['serve', '--port', String(port)])
+    const metrics = await loadedBy(['serve', '--port', '0', '--metrics-port', String(port)])
+    taken.close()
+    expect(without.code).toBe(2)
+    expect(without.packages).not.toContain('prom-client')
+    expect(metrics.code).toBe(2)
+    expect(metrics.packages).toContain('prom-client')
   })
 })

@@ -3,7 +3,9 @@ import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
 import { parseFault } from '../../service/faults/grammar.js'
+import type { Metrics } from '../../service/metrics/index.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
 import { choiceOption } from '../flags/choice.js'
@@ -33,6 +35,7 @@ export interface ServeOptions extends EngineFlags {
   readonly trustProxy?: readonly string[]
   readonly logLevel: LogLevel
   readonly logPrompts?: boolean
+  readonly metricsPort?: string
 }
 
 export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
@@ -76,6 +79,12 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       ).argParser(repeated),
     )
     .addOption(new Option('--log-prompts', 'Log prompts too, at level info'))
+    .addOption(
+      new Option(
+        '--metrics-port <port>',
+        'Port for Prometheus metrics at /metrics; 0 for any free port (default: no metrics)',
+      ),
+    )
   addEngineFlags(command).action((flags: ServeOptions) =>
     run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }),
   )
@@ -99,6 +108,8 @@ function sizeOf(text: string): number {
   if (amount !== '' && bytes >= 1) return bytes
   throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 500kB, 1048576.')
 }
+
+const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)
 
 function publicUrlOf(text: string | undefined): string | undefined {
   if (text === undefined || (/^https?:\/\//i.test(text) && URL.canParse(text))) return text
@@ -129,7 +140,9 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { out, interrupts, clock, env, stateFolder } = ctx
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
     throw usageError('`rushes serve` cannot be used with --local or --base-url.')
-  const port = wholeNumber(options.port, '--port', 0, 65_535)
+  const port = portOf(options.port, '--port')
+  const metricsPort =
+    options.metricsPort === undefined ? undefined : portOf(options.metricsPort, '--metrics-port')
   const bodyLimitBytes = sizeOf(options.bodyLimit)
   const publicUrl = publicUrlOf(options.publicUrl)
   const faults = (options.fault ?? []).map(parseFault)
@@ -143,6 +156,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
       : wholeNumber(options.concurrency, '--concurrency', 1, 64)
   const data = resolve(options.data ?? join(stateFolder, SERVICE_FOLDER))
   const { createService } = await import('../../service/index.js')
+  const metrics = metricsPort === undefined ? undefined : await createMetrics(clock)
   const service = await createService({
     dataFolder: data,
     engine: withCommands(await ctx.engine(), engines, { env, clock }),
@@ -157,6 +171,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     onFault: (words) => sayFault(ctx, words),
     retainMs,
     trustedProxies,
+    metrics,
     logging: {
       level: options.logLevel,
       prompts: options.logPrompts ?? false,
@@ -164,15 +179,31 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     },
   })
   try {
-    const { url } = await service.listen({ host: options.host, port })
+    const { host } = options
+    const listening =
+      metricsPort === undefined ? undefined : await metrics?.listen({ host, port: metricsPort })
+    const { url } = await service.listen({ host, port })
     service.startRendering()
-    announce(ctx, { url, data, apiKey: service.apiKey, models: engines.models, dataFlag: options.data })
+    announce(ctx, {
+      url,
+      data,
+      apiKey: service.apiKey,
+      models: engines.models,
+      dataFlag: options.data,
+      metricsUrl: listening?.url,
+    })
     await untilAborted(interrupts.first)
     out.note('Shutting down: finishing requests, returning unfinished renders to the queue.')
   } finally {
     await service.close()
   }
   return EXIT.ok
+}
+
+/** Loaded here, so that a service without metrics starts without prom-client. */
+async function createMetrics(clock: Clock): Promise<Metrics> {
+  const metrics = await import('../../service/metrics/index.js')
+  return metrics.createMetrics(clock)
 }
 
 /** Under `--json` standard error has JSON lines, so the note is one of them. */
@@ -189,16 +220,24 @@ interface Announcement {
   readonly models: Engines['models']
   /** As it was given. */
   readonly dataFlag: string | undefined
+  readonly metricsUrl: string | undefined
 }
 
 /** Standard output has the lines that make `rushes run` in another terminal use this service. */
-function announce({ out }: Context, { url, data, apiKey, models, dataFlag }: Announcement): void {
+function announce({ out }: Context, { url, data, apiKey, models, dataFlag, metricsUrl }: Announcement): void {
   if (out.mode.json) {
     const { image, video } = models
-    out.json({ url, data, ...(apiKey !== undefined && { api_key: apiKey }), models: { image, video } })
+    out.json({
+      url,
+      data,
+      ...(apiKey !== undefined && { api_key: apiKey }),
+      models: { image, video },
+      ...(metricsUrl !== undefined && { metrics_url: metricsUrl }),
+    })
     return
   }
   out.note(`Listening on ${url}, data in ${data}. Press Ctrl-C to stop.`)
+  if (metricsUrl !== undefined) out.note(`Metrics on ${metricsUrl}`)
   out.note('To use it, run these lines in another terminal:')
   const variables = {
     RUSHES_BASE_URL: url,

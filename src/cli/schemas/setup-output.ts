@@ -24,6 +24,7 @@ export const SERVE_SCHEMA: Schema = {
         KINDS.map((kind) => [kind, text(`The ${kind} model, for RUSHES_${kind.toUpperCase()}_MODEL`)]),
       ),
     ),
+    metrics_url: text('URL of the Prometheus metrics; only with --metrics-port'),
   },
 }
 

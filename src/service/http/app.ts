@@ -9,6 +9,7 @@ import { refusalOf, sendNoRoute, sendRawRefusal, sendRefusal } from './error-res
 import { addFaultHooks } from './fault-hooks.js'
 import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
+import { type HttpMetrics, observeRequests } from './observe-requests.js'
 import { addOpenapiRoute, type OpenapiRoute } from './openapi-route.js'
 import { addOutputRoutes, type OutputRoutes } from './output-routes.js'
 import { addRunRoutes, type RunRoutes } from './run-routes.js'
@@ -30,13 +31,14 @@ export interface AppOptions {
   readonly trustedProxies?: readonly string[] | undefined
   /** Errors on demand. */
   readonly faults?: Faults | undefined
+  readonly metrics?: HttpMetrics | undefined
   readonly clock: Pick<Clock, 'alarm'>
   onError(error: unknown): void
 }
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { runs, outputs, operations, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
-  const { openapi, trustedProxies = [] } = options
+  const { openapi, trustedProxies = [], metrics } = options
   const app = fastify({
     logger: loggerOf(logging),
     // Fastify's own lines about requests contain URLs.
@@ -62,6 +64,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
+  if (metrics !== undefined) observeRequests(app, runs.bodyLimits.budget, metrics)
   // A caller without a key, or one that is answered while it still sends, does not keep a connection that others could use.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)
@@ -69,6 +72,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.setErrorHandler((error, _request, reply) => {
     const refusal = refusalOf(error)
     if (refusal !== error && refusal.status >= 500) onError(error)
+    metrics?.countRefusal(refusal.code)
     if (refusal.code === 'overloaded') reply.header('retry-after', OVERLOADED_RETRY_S)
     return sendRefusal(reply, refusal)
   })

@@ -9,6 +9,8 @@ export interface BodyBudget {
   take(owner: number, bodyBytes: number, furtherBytes: number): boolean
   /** Gives back all that a body took. */
   release(owner: number, bodyBytes: number): void
+  /** The bytes that count. */
+  heldBytes(): number
 }
 
 export const FREE_BYTES = 65_536
@@ -35,5 +37,6 @@ export function createBodyBudget(totalBytes: number): BodyBudget {
       return true
     },
     release: (owner, bodyBytes) => add(owner, -counted(bodyBytes)),
+    heldBytes: () => total,
   }
 }

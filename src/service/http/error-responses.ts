@@ -52,10 +52,15 @@ const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-/** For bytes that are not HTTP: there is no request to respond to, only a socket. */
+/** For bytes that are not HTTP; undefined when the client has closed the connection. */
+export const rawRefusalOf = ({ code = '' }: NodeJS.ErrnoException): Refusal | undefined =>
+  code === 'ECONNRESET' ? undefined : new Refusal(RAW_CODES[code] ?? 'bad_request')
+
+/** There is no request to respond to, only a socket. */
 export function sendRawRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET') return void socket.destroy()
-  endWithRefusal(socket, new Refusal(RAW_CODES[error.code ?? ''] ?? 'bad_request'))
+  const refusal = rawRefusalOf(error)
+  if (refusal === undefined) socket.destroy()
+  else endWithRefusal(socket, refusal)
 }
 
 export function endWithRefusal(socket: Duplex, refusal: Refusal): void {

@@ -17,12 +17,16 @@ export interface Listening {
   readonly url: string
 }
 
-/** Port 0: a free port. Throws `RushesError` (usage) when it cannot listen. */
-export async function listenOn(app: FastifyInstance, { host, port }: Address): Promise<Listening> {
+/** Port 0: a free port. Throws `RushesError` (usage) when it cannot listen; it names the flag of the port. */
+export async function listenOn(
+  app: FastifyInstance,
+  { host, port }: Address,
+  flag = '--port',
+): Promise<Listening> {
   try {
     await app.listen({ host, port })
   } catch (error) {
-    throw cannotListen(host, port, error)
+    throw cannotListen({ host, port }, flag, error)
   }
   const { port: taken } = app.server.address() as AddressInfo
   return { host, url: `http://${reachable(host)}:${taken}` }
@@ -46,14 +50,14 @@ function reachable(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-function cannotListen(host: string, port: number, error: unknown): RushesError {
+function cannotListen({ host, port }: Address, flag: string, error: unknown): RushesError {
   if (errorCode(error) === 'EADDRINUSE')
     return usageError(
       `Port ${port} on ${host} is in use.`,
-      'Choose another one with --port, or use --port 0 for a free port.',
+      `Choose another one with ${flag}, or use ${flag} 0 for a free port.`,
     )
   return usageError(
     `The service cannot listen on ${host}, port ${port}: ${describeReason(error)}.`,
-    'Choose another address with --host and --port.',
+    `Choose another address with --host and ${flag}.`,
   )
 }

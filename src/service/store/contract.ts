@@ -45,6 +45,12 @@ export interface ClaimedRun {
   readonly nowMs: number
 }
 
+/** What a change of runs ended: how many failed, and the credits that were refunded for them. */
+export interface FailedRuns {
+  readonly runs: number
+  readonly refunded: number
+}
+
 export interface Store extends AccountStore {
   /**
    * Adds the run, charges its price and counts it against its key, all or nothing. `check` gets the state of key and
@@ -64,26 +70,28 @@ export interface Store extends AccountStore {
     claims?: Claims,
   ): Promise<StoredRun | undefined>
   finishRun(held: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
-  /** Here and below, the price of a run that fails is refunded in the same step. */
-  failRun(held: ClaimedRun, failure: RunFailure): Promise<boolean>
+  /** Here and below, the price of a run that fails is refunded in the same step. Undefined when the change is refused. */
+  failRun(held: ClaimedRun, failure: RunFailure): Promise<FailedRuns | undefined>
   /** After a crash of its renderer: back to the queue, or failed at the limit. */
-  recordCrash(held: ClaimedRun, limit: CrashLimit): Promise<boolean>
+  recordCrash(held: ClaimedRun, limit: CrashLimit): Promise<FailedRuns | undefined>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
   /** SHA-256 of the stored images that queued and processing runs use. */
   imagesInUse(): Promise<readonly string[]>
+  /** The number of queued runs of each kind. Read often, so it must be fast for any length. */
+  queueLengths(): Promise<Readonly<Record<Kind, number>>>
 
   /** Adds this process as a worker, or renews its lease. */
   renewLease(id: string): Promise<void>
   listWorkers(): Promise<readonly WorkerRecord[]>
   /**
    * Removes a worker whose lease has expired, unless it has been renewed since; its renders return to the queue, counted
-   * as crashes. Whether it was removed.
+   * as crashes. Undefined when it was not removed.
    */
   reapWorker(
     worker: Pick<WorkerRecord, 'id' | 'heartbeatAtMs'>,
     limit: CrashLimit,
     nowMs: number,
-  ): Promise<boolean>
+  ): Promise<FailedRuns | undefined>
   /** Removes a worker that shuts down: its renders return to the queue, and no crash is counted. */
   releaseWorker(id: string): Promise<void>
 

@@ -16,6 +16,7 @@ import { retry } from '../../host/retry.js'
 import { errorCode, isSystemError } from '../../host/system-error.js'
 import { RendererCrashed } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
+import type { Metrics } from '../metrics/index.js'
 import type { ClaimedRun, Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
 import { type RenderOptions, removeOutputs, render } from './render.js'
@@ -52,12 +53,14 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock'> {
   readonly lease: WorkerLease
   readonly clock: Clock
   readonly concurrency: number
+  readonly timeRender?: Metrics['timeRender'] | undefined
   readonly log?: Pick<Log, 'info'>
   onError(error: unknown): void
 }
 
 export function createWorker(options: WorkerOptions): Worker {
   const { store, lease, clock, concurrency, onError, log = silentLog } = options
+  const { timeRender = (_kind, rendering) => rendering } = options
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
   const preferred = new Set<string>()
@@ -114,7 +117,8 @@ export function createWorker(options: WorkerOptions): Worker {
     const fields = { run: run.id, kind: run.kind, model: run.model }
     log.info(fields, 'run started')
     try {
-      await finish(run, await withTimeout((signal) => render(run, options, signal), limit))
+      const rendering = withTimeout((signal) => render(run, options, signal), limit)
+      await finish(run, await timeRender(run.kind, rendering))
       log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
     } catch (error) {
       // On closing, the release of the lease returns all runs to the queue at once.

@@ -42,7 +42,10 @@ test('what was made before there were credits was free, and the first account ge
   expect(await store.listKeys()).toMatchObject([{ spent: 0, used: 3, allowedIps: undefined }])
   await store.renewLease('me')
   expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'queued' })
-  expect(await store.failRun({ id: 'queued', owner: 'me', nowMs: 6 }, { code: 'x', message: 'y' })).toBe(true)
+  expect(await store.failRun({ id: 'queued', owner: 'me', nowMs: 6 }, { code: 'x', message: 'y' })).toEqual({
+    runs: 1,
+    refunded: 0,
+  })
   expect((await store.verify()).problems).toEqual([])
   await store.close()
 })

@@ -17,7 +17,7 @@ function createLeases() {
     listWorkers: async () => [...rows.values()],
     async reapWorker({ id }: Pick<WorkerRecord, 'id'>) {
       reaped.push(id)
-      return rows.delete(id)
+      return rows.delete(id) ? { runs: 0, refunded: 0 } : undefined
     },
     async releaseWorker(id: string) {
       rows.delete(id)

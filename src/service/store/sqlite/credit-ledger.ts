@@ -12,8 +12,8 @@ export interface CreditLedger {
   /** Throws when the key does not exist. */
   accountState(keyId: number): AccountState
   charge(run: Pick<NewRun, 'id' | 'accountId' | 'keyId' | 'price'>, nowMs: number): void
-  /** `run` is a row of the table. */
-  refund(run: Row, nowMs: number): void
+  /** `run` is a row of the table. The credits. */
+  refund(run: Row, nowMs: number): number
 }
 
 export function createCreditLedger({ run, get }: Pick<OpenDatabase, 'run' | 'get'>): CreditLedger {
@@ -30,11 +30,12 @@ export function createCreditLedger({ run, get }: Pick<OpenDatabase, 'run' | 'get
       run(SQL.addEntry, accountId, 'charge', -price, id, keyId ?? null, nowMs)
     },
     refund({ id, account_id, key_id, price }, nowMs) {
-      if (Number(price) === 0) return
+      if (Number(price) === 0) return 0
       const [accountId, keyId] = [Number(account_id), key_id === null ? null : Number(key_id)]
       if (keyId !== null) run(SQL.moveSpend, keyId, -Number(price), 0)
       run(SQL.moveBalance, accountId, Number(price))
       run(SQL.addEntry, accountId, 'refund', Number(price), String(id), keyId, nowMs)
+      return Number(price)
     },
   }
 }

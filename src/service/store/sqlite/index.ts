@@ -10,8 +10,9 @@ import {
   type Value,
 } from '../../../host/database.js'
 import { isEmpty } from '../../../host/database-file.js'
+import { KINDS, type Kind } from '../../../protocol/models.js'
 import { Refusal } from '../../rules/refusal.js'
-import type { ClaimedRun, CrashLimit, Store } from '../contract.js'
+import type { ClaimedRun, CrashLimit, FailedRuns, Store } from '../contract.js'
 import { createAccountStore } from './account-queries.js'
 import { createCreditLedger } from './credit-ledger.js'
 import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
@@ -53,6 +54,8 @@ function refuseLost(path: string): void {
     )
 }
 
+const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }
+
 export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
   const { run, get, all, transaction } = database
   const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
@@ -64,10 +67,12 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
   }
 
   /** Runs a statement that moves runs, and refunds those that failed. Call it within a transaction. */
-  function moveRuns(nowMs: number, sql: string, ...values: readonly Value[]): boolean {
+  function moveRuns(nowMs: number, sql: string, ...values: readonly Value[]): FailedRuns | undefined {
     const rows = all(sql, ...values)
-    for (const row of rows) if (row.status === 'failed') ledger.refund(row, nowMs)
-    return rows.length > 0
+    if (rows.length === 0) return undefined
+    const failed = rows.filter(({ status }) => status === 'failed')
+    const refunds = failed.map((row) => ledger.refund(row, nowMs))
+    return { runs: failed.length, refunded: refunds.reduce((sum, credits) => sum + credits, 0) }
   }
 
   const applyCrash = ({ crashes, failure }: CrashLimit, owner: string, id: string | null, nowMs: number) =>
@@ -112,6 +117,10 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
       return row && outputOfRow(row)
     },
     imagesInUse: async () => all(SQL.imagesInUse).map(({ sha256 }) => String(sha256)),
+    async queueLengths() {
+      const row = get(SQL.queueLengths)
+      return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
+    },
 
     async renewLease(id) {
       checkFile()
@@ -120,9 +129,8 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
     listWorkers: async () => all(SQL.listWorkers).map((row) => workerOfRow(row, here)),
     reapWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
       transaction(() => {
-        if (!changed(SQL.removeExpiredWorker, id, heartbeatAtMs)) return false
-        applyCrash(limit, id, null, nowMs)
-        return true
+        if (!changed(SQL.removeExpiredWorker, id, heartbeatAtMs)) return undefined
+        return applyCrash(limit, id, null, nowMs) ?? NO_FAILED_RUNS
       }),
     releaseWorker: async (id) =>
       transaction(() => {

@@ -122,7 +122,8 @@ UPDATE runs SET status = 'queued', started_at = NULL
 WHERE status = 'processing' AND owner NOT IN (SELECT id FROM workers);
 UPDATE runs SET owner = '' WHERE status = 'queued';
 DROP INDEX runs_queue;
-CREATE INDEX runs_queue ON runs (account_id, sequence) WHERE status = 'queued';
+-- With the kind, so that the queued runs of each kind are counted in the index alone.
+CREATE INDEX runs_queue ON runs (account_id, sequence, kind) WHERE status = 'queued';
 
 ALTER TABLE keys ADD COLUMN rate_requests INTEGER;
 ALTER TABLE keys ADD COLUMN rate_window_ms INTEGER;

@@ -12,6 +12,7 @@ export const METHODS = {
   recordCrash: 'change',
   findOutput: 'read',
   imagesInUse: 'read',
+  queueLengths: 'read',
   renewLease: 'change',
   listWorkers: 'read',
   reapWorker: 'change',

@@ -1,0 +1,75 @@
+/** The port of the metrics. */
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { createMetrics } from '../../../src/service/metrics/index.js'
+import { createManualClock } from '../../support/clock.js'
+import { parseMetrics } from '../../support/metrics.js'
+import { ask, createTestService } from '../../support/service.js'
+
+const FREE = { host: '127.0.0.1', port: 0 }
+
+async function createListening() {
+  const clock = createManualClock()
+  const metrics = createMetrics(clock)
+  const service = await createTestService({ clock, metrics })
+  return { ...service, ...(await metrics.listen(FREE)), metrics }
+}
+
+test('it has the metrics at one path, without a key, and nothing else', async () => {
+  const { url } = await createListening()
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/)
+  const answer = await fetch(url)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+  expect([...parseMetrics(await answer.text()).keys()]).toContain('rushes_queue_length')
+  expect((await fetch(url, { method: 'HEAD' })).status).toBe(200)
+  for (const path of ['/', '/metrics/x', '/healthz', '/api/v1/runs']) {
+    const other = await fetch(new URL(path, url))
+    expect([other.status, await other.json()]).toEqual([
+      404,
+      { error: { code: 'not_found', message: 'Not found.' } },
+    ])
+  }
+  expect((await fetch(url, { method: 'POST' })).status).toBe(404)
+})
+
+test('the port of the service has no metrics', async () => {
+  const service = await createListening()
+  expect((await ask(service, 'GET', '/metrics')).status).toBe(404)
+})
+
+test('it closes with the service, whoever still holds a connection', async () => {
+  const { url, service, clock } = await createListening()
+  const { port } = new URL(url)
+  const socket = connect(Number(port), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  socket.on('error', () => {}).resume()
+  socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\n')
+  await new Promise((resolve) => socket.once('connect', resolve))
+  expect((await fetch(url)).status).toBe(200)
+  await clock.runUntil(service.close())
+  await closed
+  await expect(fetch(url)).rejects.toThrow()
+})
+
+test('a port that is in use is a usage error that names the flag', async () => {
+  const { url } = await createListening()
+  const port = Number(new URL(url).port)
+  const metrics = createMetrics(createManualClock())
+  onTestFinished(() => metrics.close())
+  await expect(metrics.listen({ ...FREE, port })).rejects.toMatchObject({
+    code: 'usage',
+    exitCode: 2,
+    message: `Port ${port} on 127.0.0.1 is in use.`,
+    hint: 'Choose another one with --metrics-port, or use --metrics-port 0 for a free port.',
+  })
+})
+
+test('services of one process have counters of their own', async () => {
+  const [one, other] = [await createListening(), await createListening()]
+  await ask(one, 'GET', '/healthz')
+  const requests = async (url: string) =>
+    parseMetrics(await (await fetch(url)).text()).get('rushes_http_requests_total')?.samples.length
+  expect([await requests(one.url), await requests(other.url)]).toEqual([1, 0])
+})

@@ -1,0 +1,332 @@
+/** The metrics of the real service: they agree with what was done, and tell nobody's secrets. */
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Kind } from '../../../src/protocol/models.js'
+import { openAdministration } from '../../../src/service/administration.js'
+import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
+import { LOCAL_MODELS } from '../../../src/service/local-models.js'
+import { createMetrics } from '../../../src/service/metrics/index.js'
+import { withBudgetCheck } from '../../../src/service/store/service-store.js'
+import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
+import { thisProcess } from '../../../src/service/store/sqlite/worker-process.js'
+import { createManualClock } from '../../support/clock.js'
+import { createCommandedEngine } from '../../support/engines.js'
+import { parseMetrics, sumOf } from '../../support/metrics.js'
+import {
+  addAccount,
+  ask,
+  createTestService,
+  ended,
+  type TestService,
+  type TestServiceOptions,
+  temporaryFolder,
+} from '../../support/service.js'
+
+const RUNS = '/api/v1/runs'
+const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
+const FILM = { model: LOCAL_MODELS.video, input: { prompt: 'a secret fox', duration: '5' } }
+
+async function createMeasured(options: TestServiceOptions = {}) {
+  const clock = createManualClock()
+  const metrics = createMetrics(clock)
+  const service = await createTestService({ ...options, clock, metrics })
+  const count = async (name: string, labels: Readonly<Record<string, string>> = {}) =>
+    sumOf(await metrics.text(), name, labels)
+  return { ...service, metrics, count }
+}
+
+type Measured = Awaited<ReturnType<typeof createMeasured>>
+
+/** A new account with a key of these terms. */
+async function addKey({ dataFolder, clock }: TestService, credits: number, terms = {}): Promise<string> {
+  const admin = await openAdministration({ dataFolder, clock, make: false })
+  onTestFinished(() => admin.close())
+  await admin.createAccount('acme', credits)
+  return (await admin.createKey('acme', terms)).apiKey
+}
+
+async function queued(service: Measured): Promise<Record<string, number>> {
+  const samples = parseMetrics(await service.metrics.text()).get('rushes_queue_length')?.samples ?? []
+  return Object.fromEntries(samples.map(({ labels, value }) => [labels.kind, value]))
+}
+
+test('requests are counted by method, route and status', async () => {
+  const service = await createMeasured({ rendering: false })
+  const requests = (method: string, route: string, status: number) =>
+    service.count('rushes_http_requests_total', { method, route, status: String(status) })
+  for (let n = 0; n < 3; n++) expect((await ask(service, 'POST', RUNS, FOX)).status).toBe(201)
+  const { body } = await ask(service, 'POST', RUNS, FILM)
+  for (let n = 0; n < 5; n++) await ask(service, 'GET', `${RUNS}/${body.id}`)
+  await ask(service, 'GET', `${RUNS}/run_none`)
+  await ask(service, 'POST', RUNS, '{')
+  await ask(service, 'POST', RUNS, FOX, { key: 'wrong' })
+  await ask(service, 'GET', '/healthz')
+  await ask(service, 'GET', '/no/such/route')
+  await ask(service, 'POST', '/healthz', {})
+  expect(await requests('POST', RUNS, 201)).toBe(4)
+  expect(await requests('GET', `${RUNS}/:id`, 200)).toBe(5)
+  expect(await requests('GET', `${RUNS}/:id`, 404)).toBe(1)
+  expect(await requests('POST', RUNS, 400)).toBe(1)
+  expect(await requests('POST', RUNS, 401)).toBe(1)
+  expect(await requests('GET', '/healthz', 200)).toBe(1)
+  expect(await requests('GET', 'none', 404)).toBe(1)
+  expect(await requests('POST', 'none', 405)).toBe(1)
+  expect(await service.count('rushes_http_requests_total')).toBe(15)
+  expect(await service.count('rushes_http_request_duration_seconds_count', { route: RUNS })).toBe(6)
+  expect(await service.count('rushes_http_request_duration_seconds_count')).toBe(15)
+})
+
+test('credits, ends of runs and renders agree with what was done', async () => {
+  const engine = createCommandedEngine()
+  const service = await createMeasured({ engine, concurrency: 1 })
+  const ids: string[] = []
+  for (const body of [FOX, FILM, FOX]) ids.push((await ask(service, 'POST', RUNS, body)).body.id)
+  const begun = (jobs: number) =>
+    service.clock.runUntil(
+      (async () => {
+        while (engine.jobs.length < jobs || engine.waiting === 0) await service.clock.sleep(10)
+      })(),
+    )
+  await begun(1)
+  expect(await service.count('rushes_credits_charged_total')).toBe(7)
+  expect(await queued(service)).toEqual({ image: 1, video: 1 })
+  expect(await service.count('rushes_runs_rendering', { kind: 'image' })).toBe(1)
+  expect(await service.count('rushes_runs_rendering', { kind: 'video' })).toBe(0)
+
+  await service.clock.advance(4_000)
+  engine.finish()
+  await begun(2)
+  expect(await service.count('rushes_runs_rendering', { kind: 'video' })).toBe(1)
+  engine.fail(new Error('no film'))
+  for (let crashes = 0; crashes < 3; crashes++) {
+    await begun(3 + crashes)
+    expect(await service.count('rushes_runs_finished_total', { status: 'failed' })).toBe(1)
+    engine.fail(new RendererCrashed('SIGSEGV', ''))
+  }
+  for (const id of ids) await ended(service, id)
+  expect(await service.count('rushes_credits_refunded_total')).toBe(6)
+  expect(await service.count('rushes_runs_finished_total', { status: 'succeeded' })).toBe(1)
+  expect(await service.count('rushes_runs_finished_total', { status: 'failed' })).toBe(2)
+  expect(await queued(service)).toEqual({ image: 0, video: 0 })
+  expect(await service.count('rushes_runs_rendering')).toBe(0)
+
+  const renders = (kind: string, outcome: string) =>
+    service.count('rushes_render_duration_seconds_count', { kind, outcome })
+  expect(await renders('image', 'succeeded')).toBe(1)
+  expect(await renders('video', 'failed')).toBe(1)
+  expect(await renders('image', 'crashed')).toBe(3)
+  expect(await service.count('rushes_render_duration_seconds_count')).toBe(5)
+  const seconds = { kind: 'image', outcome: 'succeeded' }
+  expect(await service.count('rushes_render_duration_seconds_sum', seconds)).toBeGreaterThanOrEqual(4)
+  expect(await service.count('rushes_render_duration_seconds_bucket', { ...seconds, le: '2.5' })).toBe(0)
+  expect(await service.count('rushes_render_duration_seconds_bucket', { ...seconds, le: '10' })).toBe(1)
+})
+
+test('a run that fails because its process ended is counted by the one that notices', async () => {
+  const service = await createMeasured({ engine: createCommandedEngine() })
+  const store = openSqliteStore(join(service.dataFolder, 'service.db'), {
+    ...thisProcess(),
+    host: 'elsewhere',
+  })
+  onTestFinished(() => store.close())
+  const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
+  const keyId = await store.addKey({ accountId, hash: 'h', name: 'other', nowMs: 0 })
+  await store.addRun(
+    {
+      id: 'run_x',
+      accountId,
+      keyId,
+      model: 'm',
+      kind: 'image',
+      input: {},
+      price: 5,
+      createdAtMs: 0,
+    },
+    () => {},
+  )
+  await store.renewLease('dead')
+  for (let times = 0; times < 2; times++) {
+    await store.claimRun('dead', [], 0)
+    await store.recordCrash(
+      { id: 'run_x', owner: 'dead', nowMs: 0 },
+      { crashes: 3, failure: { code: 'c', message: 'm' } },
+    )
+  }
+  await store.claimRun('dead', [], 0)
+  await service.clock.advance(40_000)
+  expect(await store.findRun('run_x', accountId)).toMatchObject({ status: 'failed' })
+  expect(await service.count('rushes_runs_finished_total', { status: 'failed' })).toBe(1)
+  expect(await service.count('rushes_credits_refunded_total')).toBe(5)
+})
+
+test('each limit counts what it refused', async () => {
+  const service = await createMeasured({ rendering: false })
+  const refusals = (limit: string) => service.count('rushes_limit_refusals_total', { limit })
+  for (const limit of ['rate', 'quota', 'spend_limit', 'balance', 'bodies', 'connections'])
+    expect(await refusals(limit)).toBe(0)
+  const key = await addKey(service, 1)
+  const create = async (body: object, asking = {}) => (await ask(service, 'POST', RUNS, body, asking)).status
+  expect(await create(FOX, { key })).toBe(201)
+  expect(await create(FOX, { key })).toBe(402)
+  for (let n = 0; n < 22; n++) await ask(service, 'GET', `${RUNS}/run_x`)
+  expect(await refusals('rate')).toBe(2)
+  expect(await refusals('balance')).toBe(1)
+  expect(await service.count('rushes_credits_charged_total')).toBe(1)
+
+  const admin = await openAdministration({
+    dataFolder: service.dataFolder,
+    clock: service.clock,
+    make: false,
+  })
+  onTestFinished(() => admin.close())
+  const used = await admin.createKey('acme', { quota: 0 })
+  const spent = await admin.createKey('acme', { spendLimit: 0 })
+  expect(await create(FOX, { key: used.apiKey })).toBe(429)
+  expect(await create(FOX, { key: spent.apiKey })).toBe(403)
+  expect(await refusals('quota')).toBe(1)
+  expect(await refusals('spend_limit')).toBe(1)
+  // Other refusals are not of a limit.
+  expect(await create(FOX, { key: 'wrong' })).toBe(401)
+  expect(await service.count('rushes_limit_refusals_total')).toBe(5)
+})
+
+test('bodies in flight are measured, and those beyond the limit counted', async () => {
+  const MiB = 1_048_576
+  const service = await createMeasured({ rendering: false, bodyLimitBytes: MiB, publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: ${MiB}\r\n\r\n`
+  const sockets = Array.from({ length: 3 }, () => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.on('error', () => {}).resume()
+    socket.write(head + 'x'.repeat(MiB - 1))
+    return socket
+  })
+  const until = async (name: string, wanted: (value: number) => boolean, labels = {}) => {
+    while (!wanted(await service.count(name, labels))) await new Promise((next) => setImmediate(next))
+  }
+  // Four times the largest body, and half of that for one account.
+  await until('rushes_limit_refusals_total', (value) => value === 1, { limit: 'bodies' })
+  await until('rushes_http_request_body_bytes', (value) => value === 2 * (MiB - 1 - 65_536))
+  for (const socket of sockets) socket.destroy()
+  await until('rushes_http_request_body_bytes', (value) => value === 0)
+  await until('rushes_http_connections', (value) => value === 0)
+})
+
+test('connections are counted, also those that are refused, and what is not HTTP', async () => {
+  const service = await createMeasured({ httpLimits: { connections: 2 }, publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  const dial = (text = '') => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.on('error', () => {}).resume()
+    if (text !== '') socket.write(text)
+    return new Promise<void>((resolve) => socket.once(text === '' ? 'connect' : 'close', () => resolve()))
+  }
+  await dial('GARBAGE\r\n\r\n')
+  await dial(`GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'x'.repeat(20_000)}\r\n\r\n`)
+  for (const status of ['400', '431'])
+    expect(
+      await service.count('rushes_http_requests_total', { method: 'other', route: 'none', status }),
+    ).toBe(1)
+  await dial()
+  await dial()
+  await dial('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  expect(await service.count('rushes_http_connections')).toBe(2)
+  expect(await service.count('rushes_limit_refusals_total', { limit: 'connections' })).toBe(1)
+})
+
+test('labels never contain an id, a token, a key, a prompt or a URL, whatever is asked', async () => {
+  const service = await createMeasured()
+  const { body } = await ask(service, 'POST', RUNS, FOX)
+  const run = await ended(service, body.id)
+  const output = new URL(run.output.urls[0]).pathname
+  expect((await ask(service, 'GET', output)).status).toBe(200)
+  const secrets = [body.id, output.split('/')[2] ?? '', service.apiKey, 'secret', 'rk_', 'canary']
+  const path = fc.webPath().map((text) => `/${text.replace(/^\/+/, '')}/canary`)
+  const prefix = fc.constantFrom('', RUNS, '/outputs', `/outputs/${secrets[1]}`, '/healthz', '/api')
+  await fc.assert(
+    fc.asyncProperty(prefix, path, fc.webQueryParameters(), async (start, end, query) => {
+      await ask(service, 'GET', `${start}${end}?key=canary&${query}`)
+    }),
+    { numRuns: 100 },
+  )
+  for (const method of ['PUT', 'DELETE', 'PROPFIND', 'M-SEARCH'])
+    await service.fetch({ method: method as 'GET', url: new URL('/canary', service.baseUrl), headers: {} })
+  const text = await service.metrics.text()
+  for (const secret of secrets) expect(text).not.toContain(secret)
+  const requests = parseMetrics(text).get('rushes_http_requests_total')?.samples ?? []
+  const routes = new Set(requests.map(({ labels }) => labels.route))
+  expect([...routes].sort()).toEqual([RUNS, `${RUNS}/:id`, '/outputs/:token/:name', 'none'].sort())
+  expect(new Set(requests.map(({ labels }) => labels.method))).toEqual(new Set(['GET', 'POST', 'other']))
+  expect(requests.length).toBeLessThan(15)
+})
+
+test('every metric has a help text and a name by the conventions, and is in the docs', async () => {
+  const service = await createMeasured()
+  await addAccount(service, 'acme')
+  const { body } = await ask(service, 'POST', RUNS, FOX)
+  await ended(service, body.id)
+  const families = parseMetrics(await service.metrics.text())
+  const docs = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
+  const own = [...families].filter(([name]) => name.startsWith('rushes_'))
+  expect(own.length).toBeGreaterThan(9)
+  for (const [name, { type, help, samples }] of own) {
+    expect(help, name).toMatch(/^[A-Z].*\.$/)
+    expect(name.endsWith('_total'), name).toBe(type === 'counter')
+    if (type === 'histogram') expect(name).toMatch(/_seconds$/)
+    const labels = Object.keys(samples[0]?.labels ?? {}).filter((label) => label !== 'le')
+    const cell = labels.map((label) => `\`${label}\``).join(', ')
+    expect(docs).toContain(`| \`${name}\` | ${type} | ${cell} |`.replace('|  |', '| |'))
+  }
+  for (const name of [
+    'nodejs_eventloop_lag_p99_seconds',
+    'process_resident_memory_bytes',
+    'process_cpu_seconds_total',
+  ])
+    expect(families.has(name), name).toBe(true)
+})
+
+test('without the length of the queue, the other metrics are there in time', async () => {
+  const clock = createManualClock()
+  const metrics = createMetrics(clock)
+  const store = withBudgetCheck(openSqliteStore(join(temporaryFolder(), 'service.db')))
+  onTestFinished(() => store.close())
+  const answers: (() => Promise<Readonly<Record<Kind, number>>>)[] = []
+  let asked = 0
+  metrics.observeStore({
+    ...store,
+    queueLengths: () => {
+      asked += 1
+      return answers.shift()?.() ?? store.queueLengths()
+    },
+  })
+  const lengths = async (scrape: Promise<string>) => {
+    const text = await clock.runUntil(scrape)
+    expect(sumOf(text, 'rushes_runs_finished_total')).toBe(0)
+    return parseMetrics(text)
+      .get('rushes_queue_length')
+      ?.samples.map(({ value }) => value)
+  }
+  expect(await lengths(metrics.text())).toEqual([0, 0])
+
+  answers.push(() => Promise.reject(new Error('the disk failed')))
+  expect(await lengths(metrics.text())).toEqual([])
+  expect(await lengths(metrics.text())).toEqual([0, 0])
+
+  // A database that hangs is asked once, however many scrapes wait for it.
+  let wake: (lengths: Readonly<Record<Kind, number>>) => void = () => {}
+  answers.push(() => new Promise((resolve) => (wake = resolve)))
+  const began = clock.monotonic()
+  const [one, other] = [metrics.text(), metrics.text()]
+  expect(await lengths(one)).toEqual([])
+  expect(await lengths(other)).toEqual([])
+  expect(clock.monotonic() - began).toBeLessThanOrEqual(1_000)
+  expect(asked).toBe(4)
+  wake({ image: 9, video: 9 })
+  await Promise.resolve()
+  expect(await lengths(metrics.text())).toEqual([0, 0])
+})

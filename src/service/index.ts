@@ -19,6 +19,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
+import { errorCode } from '../host/system-error.js'
 import type { Kind } from '../protocol/models.js'
 import { createEndpoints } from './endpoints.js'
 import type { Engine } from './engines/engine.js'
@@ -55,6 +56,9 @@ const BODIES_IN_FLIGHT = 4
 
 /** A write to the database that takes longer means that it is locked. */
 const READY_LIMIT_MS = 1_000
+
+const DATABASE_GONE =
+  'the database was removed, replaced or overwritten: creates are refused. Stop the service, restore a backup (docs/backup.md), and start it'
 
 /** What output URLs begin with while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
@@ -129,9 +133,18 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   const onError = (error: unknown) => {
+    if (errorCode(error) === 'SQLITE_READONLY_DBMOVED') return reportGone()
     log(error instanceof Error ? error : String(error))
     if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer crashed')
     else events.error({ err: error }, 'internal error')
+  }
+  let isGoneReported = false
+  /** Once: every heartbeat meets it again. */
+  const reportGone = () => {
+    if (isGoneReported) return
+    isGoneReported = true
+    log(DATABASE_GONE)
+    events.error({}, DATABASE_GONE)
   }
   /** Set once Fastify, which has the logger, exists; the worker is created before it. */
   let events: Log = silentLog
@@ -225,7 +238,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await Promise.all([
       // The bodies of requests in progress are still read.
       closeHttp().then(intake.close),
-      worker.close().then(() => lease.release()),
+      worker.close().then(lease.release).catch(onError),
       referenceFetch.close(),
       retention?.close(),
       engine.close?.(),

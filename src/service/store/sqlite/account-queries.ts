@@ -1,7 +1,8 @@
 /** Accounts, keys and credits on SQLite. */
 import type { OpenDatabase, Value } from '../../../host/database.js'
-import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../account-store.js'
-import { CHECKS, ACCOUNT_SQL as SQL } from './account-statements.js'
+import type { AccountStore, KeyTerms, NewAccount, NewKey, Verification } from '../account-store.js'
+import { ACCOUNT_SQL as SQL } from './account-statements.js'
+import { LEDGER_STATEMENTS, verificationOf } from './ledger-check.js'
 import { accountOfRow, keyDetailsOfRow, keyOfRow, ledgerEntryOfRow } from './rows.js'
 
 type Terms = Omit<KeyTerms, 'name'>
@@ -40,6 +41,16 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
 
   const insertKey = ({ accountId, name, hash, nowMs, ...terms }: NewKey): number =>
     Number(get(SQL.addKey, accountId, name, hash, ...valuesOf({ ...NO_TERMS, ...terms }), nowMs)?.id)
+
+  function verifyLedger(isDamaged: boolean): Verification {
+    try {
+      return verificationOf(LEDGER_STATEMENTS.map((sql) => all(sql)))
+    } catch (error) {
+      // The damage is reported already.
+      if (!isDamaged) throw error
+      return verificationOf([])
+    }
+  }
 
   const accounts = () => all(SQL.listAccounts).map(accountOfRow)
 
@@ -87,13 +98,13 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
     listEntries: async (account, limit) => all(SQL.listEntries, account, limit).map(ledgerEntryOfRow),
     verify: async () =>
       snapshot(() => {
-        const totals = get(SQL.totals)
+        const damage = all('PRAGMA integrity_check(20)')
+          .map(({ integrity_check }) => String(integrity_check))
+          .filter((line) => line !== 'ok')
+        const ledger = verifyLedger(damage.length > 0)
         return {
-          accounts: Number(totals?.accounts),
-          entries: Number(totals?.entries),
-          runs: Number(totals?.runs),
-          credits: Number(totals?.credits),
-          problems: CHECKS.flatMap((sql) => all(sql).map(({ problem }) => String(problem))),
+          ...ledger,
+          problems: [...damage.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
         }
       }),
   }

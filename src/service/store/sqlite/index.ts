@@ -34,7 +34,7 @@ export function openServiceDatabase(
 ): OpenDatabase {
   refuseLost(path)
   try {
-    if (existsSync(path)) refuseForeign(path)
+    if (existsSync(path)) refuseForeign(path, options.busyTimeoutMs)
     return openDatabase({ ...options, path, migrations: SERVICE_MIGRATIONS })
   } catch (error) {
     throw refusalToOpen(path, error) ?? error
@@ -64,9 +64,9 @@ const RESTORE =
   'Keep a copy of it, stop the service, and restore a backup made with `rushes admin backup` (docs/backup.md).'
 
 /** Nothing is created or changed in a database of another program. */
-function refuseForeign(path: string): void {
+function refuseForeign(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
   quarantineForeignLog(path)
-  const [found] = withDatabase(path, BUSY_TIMEOUT_MS, (database) =>
+  const [found] = withDatabase(path, busyTimeoutMs, (database) =>
     database
       .prepare(
         `SELECT count(*) AS tables, coalesce(sum(name IN ('accounts', 'keys', 'runs')), 0) AS ours

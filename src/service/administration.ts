@@ -6,7 +6,6 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { isCorruption } from '../host/corruption.js'
 import { type Backup, writeBackup } from './backup.js'
 import { DATABASE_NAME } from './data-folders.js'
 import { openData } from './open-data.js'
@@ -21,7 +20,8 @@ import type {
   Verification,
 } from './store/account-store.js'
 import type { Store } from './store/contract.js'
-import { damaged, openSqliteStore } from './store/sqlite/index.js'
+import { explainDatabaseError } from './store/sqlite/database-errors.js'
+import { openSqliteStore } from './store/sqlite/index.js'
 
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
@@ -69,24 +69,24 @@ export async function openAdministration(options: AdministrationOptions): Promis
     )
   const { folders, opened: store } = await openData(dataFolder, openSqliteStore)
   const { database } = folders
-  return reportDamage(database, {
+  return explainErrors(database, {
     ...administrationOf(store, clock),
     backup: (path, signal) => writeBackup({ database, path, signal }),
   })
 }
 
-/** A damaged page may be found long after the file was opened. */
-function reportDamage(database: string, administration: Administration): Administration {
-  const reporting =
+/** A damaged page or a lock may be met long after the file was opened. */
+function explainErrors(database: string, administration: Administration): Administration {
+  const explaining =
     (work: (...args: readonly never[]) => Promise<unknown>) =>
     async (...args: readonly never[]) => {
       try {
         return await work(...args)
       } catch (error) {
-        throw isCorruption(error) ? damaged(database, error) : error
+        throw explainDatabaseError(database, error) ?? error
       }
     }
-  const methods = Object.entries(administration).map(([name, work]) => [name, reporting(work)])
+  const methods = Object.entries(administration).map(([name, work]) => [name, explaining(work)])
   return Object.fromEntries(methods) as Administration
 }
 

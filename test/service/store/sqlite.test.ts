@@ -32,7 +32,10 @@ test('a database of a later version is refused and left as it is', async () => {
 
 test('a database that another process has locked is refused with a sentence', async () => {
   const path = newPath()
-  await openSqliteStore(path).close()
+  const original = newPath()
+  await openSqliteStore(original).close()
+  // Not in WAL mode, where readers do not wait.
+  await copyDatabase(original, writeEmpty(path))
   const other = new Database(path)
   onTestFinished(() => void other.close())
   other.exec('BEGIN EXCLUSIVE')

@@ -42,6 +42,12 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
   const insertKey = ({ accountId, name, hash, nowMs, ...terms }: NewKey): number =>
     Number(get(SQL.addKey, accountId, name, hash, ...valuesOf({ ...NO_TERMS, ...terms }), nowMs)?.id)
 
+  /** SQLite fails after its first row when a page cannot be read, so no more are asked for. */
+  const findDamage = (): readonly string[] =>
+    String(get('PRAGMA integrity_check(1)')?.integrity_check)
+      .split('\n')
+      .filter((line) => line !== 'ok' && !line.startsWith('***'))
+
   function verifyLedger(isDamaged: boolean): Verification {
     try {
       return verificationOf(LEDGER_STATEMENTS.map((sql) => all(sql)))
@@ -98,9 +104,7 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
     listEntries: async (account, limit) => all(SQL.listEntries, account, limit).map(ledgerEntryOfRow),
     verify: async () =>
       snapshot(() => {
-        const damage = all('PRAGMA integrity_check(20)')
-          .map(({ integrity_check }) => String(integrity_check))
-          .filter((line) => line !== 'ok')
+        const damage = findDamage()
         const ledger = verifyLedger(damage.length > 0)
         return {
           ...ledger,

@@ -1,11 +1,9 @@
 /** The contract on SQLite: each function is one statement or one transaction; the statements are in `*-statements.ts`. */
 
 import { existsSync, statSync } from 'node:fs'
-import { RushesError, usageError } from '../../../errors.js'
-import { isCorruption } from '../../../host/corruption.js'
+import { usageError } from '../../../errors.js'
 import {
   type DatabaseOptions,
-  NewerFormat,
   type OpenDatabase,
   openDatabase,
   ReplacedFile,
@@ -14,10 +12,10 @@ import {
 } from '../../../host/database.js'
 import { BUSY_TIMEOUT_MS, isEmpty, withDatabase } from '../../../host/database-file.js'
 import { quarantineForeignLog } from '../../../host/database-log.js'
-import { isBusy } from '../../../host/system-error.js'
 import type { ClaimedRun, CrashLimit, Store } from '../contract.js'
 import { createAccountStore } from './account-queries.js'
 import { createCreditLedger } from './credit-ledger.js'
+import { explainDatabaseError } from './database-errors.js'
 import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
 import { SERVICE_MIGRATIONS } from './service-migrations.js'
@@ -37,31 +35,9 @@ export function openServiceDatabase(
     if (existsSync(path)) refuseForeign(path, options.busyTimeoutMs)
     return openDatabase({ ...options, path, migrations: SERVICE_MIGRATIONS })
   } catch (error) {
-    throw refusalToOpen(path, error) ?? error
+    throw explainDatabaseError(path, error) ?? error
   }
 }
-
-/** Undefined for errors of the folder, which the caller describes. */
-function refusalToOpen(path: string, error: unknown): RushesError | undefined {
-  if (error instanceof NewerFormat)
-    return usageError(
-      `${path} was written by a newer version of rushes: it has ${error.message}.`,
-      'Update rushes, or use another data folder (--data).',
-    )
-  if (isCorruption(error)) return damaged(path, error)
-  if (isBusy(error))
-    return usageError(
-      `${path} is locked by another process.`,
-      'End the program that holds it (`fuser -v` or `lsof` with the path shows which), and try again.',
-    )
-  return undefined
-}
-
-export const damaged = (path: string, cause: unknown): RushesError =>
-  new RushesError('usage', `${path} is damaged, or not a database.`, { hint: RESTORE, cause })
-
-const RESTORE =
-  'Keep a copy of it, stop the service, and restore a backup made with `rushes admin backup` (docs/backup.md).'
 
 /** Nothing is created or changed in a database of another program. */
 function refuseForeign(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {

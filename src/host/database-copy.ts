@@ -3,6 +3,7 @@
  * signals are handled.
  */
 import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 import type { Row } from './database.js'
 import { BUSY_TIMEOUT_MS } from './database-file.js'
 import { newApplicationId } from './database-identity.js'
@@ -18,9 +19,12 @@ const loadModule = createRequire(import.meta.url)
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
+/** Not created: a copy that was given up, and removed, must not come back. */
+const existing = (path: string): string => `${pathToFileURL(path).href}?mode=rw`
+
 async function connected<Result>(path: string, work: (database: AsyncConnection) => Promise<Result>) {
   const AsyncDatabase: new (path: string, options: object) => AsyncConnection = loadModule('libsql/promise')
-  const database = new AsyncDatabase(path, {})
+  const database = new AsyncDatabase(existing(path), {})
   try {
     await database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     return await work(database)
@@ -35,7 +39,7 @@ async function connected<Result>(path: string, work: (database: AsyncConnection)
  * file, and gets an application id of its own: put in the place of the open original, it is recognized as another file.
  */
 export async function copyDatabase(from: string, to: string): Promise<void> {
-  await connected(from, (database) => database.exec(`VACUUM INTO ${quoted(to)}`))
+  await connected(from, (database) => database.exec(`VACUUM INTO ${quoted(existing(to))}`))
   await connected(to, (database) => database.exec(newApplicationId()))
 }
 

@@ -50,7 +50,7 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
 
   function verifyLedger(isDamaged: boolean): Verification {
     try {
-      return verificationOf(LEDGER_STATEMENTS.map((sql) => all(sql)))
+      return snapshot(() => verificationOf(LEDGER_STATEMENTS.map((sql) => all(sql))))
     } catch (error) {
       // The damage is reported already.
       if (!isDamaged) throw error
@@ -102,14 +102,13 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
         return balance
       }),
     listEntries: async (account, limit) => all(SQL.listEntries, account, limit).map(ledgerEntryOfRow),
-    verify: async () =>
-      snapshot(() => {
-        const damage = findDamage()
-        const ledger = verifyLedger(damage.length > 0)
-        return {
-          ...ledger,
-          problems: [...damage.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
-        }
-      }),
+    async verify() {
+      const damage = findDamage()
+      const ledger = verifyLedger(damage.length > 0)
+      return {
+        ...ledger,
+        problems: [...damage.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
+      }
+    },
   }
 }

@@ -31,6 +31,9 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncreate_patiently', why: 'e2e/faults.test.ts' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nfetch', why: 'e2e/faults.test.ts' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncode=0\nrushes batch', why: 'docs-batch.test.ts' },
+  { begins: 'data=./service backup=./backup', why: 'docs-backup.test.ts: on the data of a service' },
+  { begins: 'backup=./backup restored=./restored', why: 'docs-backup.test.ts' },
+  { begins: 'mkdir -m 700 ./moved', why: 'docs-backup.test.ts' },
   { begins: '#!/bin/sh\n# still.sh', why: 'a file for the service: service/engines/examples.test.ts' },
   { begins: '#!/bin/sh\n# comfy.sh', why: 'a file for the service: service/engines/examples.test.ts' },
 ]
@@ -94,7 +97,7 @@ const GIVEN: Readonly<Record<string, Given>> = {
       'key enable',
       'key set',
     ]
-      .concat('credits add', 'credits list', 'verify')
+      .concat('credits add', 'credits list', 'backup', 'verify')
       .map((name) => [`docs/commands.md: rushes admin ${name}`, { before: AN_ACCOUNT }]),
   ),
   'docs/scripting.md: Create now, wait later': { files: { 'prompts.txt': 'dusk\ndawn\n' } },

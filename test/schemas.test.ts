@@ -155,6 +155,7 @@ const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unk
     await place.run([...IMAGE, '--no-wait'])
     return await administered(place, 'credits', 'list', 'default')
   },
+  'admin-backup': (place) => administered(place, 'backup', join(place.folder, 'backup.db')),
   'admin-verify': (place) => administered(place, 'verify'),
   forget: async ({ run, loses }) => {
     await run(IMAGE, { fetch: loses })

@@ -2,18 +2,7 @@
  * Recovery from a corrupt database that several processes use: one of them quarantines the file under another name, and all
  * continue with a new one. Nothing is deleted, since parts of the file may still be readable.
  */
-import {
-  closeSync,
-  copyFileSync,
-  existsSync,
-  linkSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { copyFileSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import {
   createDatabase,
@@ -23,6 +12,7 @@ import {
   openDatabase,
 } from './database.js'
 import { exclusively, inodeOf, isEmpty } from './database-file.js'
+import { LOGS, moveIfThere, quarantineForeignLog, quarantineName } from './database-log.js'
 import { errorCode } from './system-error.js'
 
 export interface QuarantineOptions extends DatabaseOptions {
@@ -79,38 +69,16 @@ export function reopenOrQuarantine(options: QuarantineOptions, onQuarantine: OnQ
 function checkFile({ path, journalMode }: DatabaseOptions, onQuarantine: OnQuarantine): void {
   const reason = reasonCorrupt(path)
   if (reason !== undefined) throw new CorruptFile(reason)
-  if (journalMode === 'TRUNCATE') quarantineForeignLog(path, onQuarantine)
+  if (journalMode === 'TRUNCATE') {
+    const to = quarantineForeignLog(path)
+    if (to !== undefined) onQuarantine(to, `${path}-wal`)
+  }
 }
 
 /** Undefined when SQLite must tell. */
 export function reasonCorrupt(path: string): string | undefined {
   const file = statSync(path, { throwIfNoEntry: false })
   return file !== undefined && isEmpty(file) ? 'the file is empty' : undefined
-}
-
-/**
- * SQLite finds a log by its name alone, and would read one of another database. A file that was never in WAL mode, or was
- * switched from it, has none of its own.
- */
-function quarantineForeignLog(path: string, onQuarantine: OnQuarantine): void {
-  const log = `${path}-wal`
-  if (!existsSync(log) || isInWalMode(path)) return
-  const to = quarantineName(log)
-  moveIfThere(log, to)
-  rmSync(`${path}-shm`, { force: true })
-  onQuarantine(to, log)
-}
-
-/** Byte 18 of the header: 1 for a rollback journal, 2 for a write-ahead log. */
-function isInWalMode(path: string): boolean {
-  const header = Buffer.alloc(19)
-  const file = openSync(path, 'r')
-  try {
-    readSync(file, header, 0, header.length, 0)
-  } finally {
-    closeSync(file)
-  }
-  return header[18] !== 1
 }
 
 /**
@@ -154,9 +122,6 @@ export function quarantine(
   if (isOurs) onQuarantine(to, path)
 }
 
-const quarantineName = (path: string): string =>
-  `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
-
 /** Whether the file with this inode is gone from `path`, and no process quarantined it. */
 export function wasRemoved(path: string, inode: number | undefined): boolean {
   const found = inodeOf(path)
@@ -180,8 +145,6 @@ function isReplaced(options: DatabaseOptions, found: number | undefined): boolea
 const whileReplacing = <Result>({ path, busyTimeoutMs }: DatabaseOptions, work: () => Result): Result =>
   exclusively(`${path}.lock`, busyTimeoutMs, work)
 
-const LOGS = ['-journal', '-wal', '-shm'] as const
-
 function removeAll(path: string): void {
   for (const each of ['', ...LOGS]) rmSync(path + each, { force: true })
 }
@@ -192,14 +155,5 @@ function addName(path: string, name: string): void {
     linkSync(path, name)
   } catch {
     copyFileSync(path, name)
-  }
-}
-
-function moveIfThere(from: string, to: string): void {
-  try {
-    if (statSync(from).size === 0) rmSync(from)
-    else renameSync(from, to)
-  } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error
   }
 }

@@ -1,16 +1,17 @@
 /** SQLite: private files that several processes use at once, with numbered migrations. Knows nothing of what is stored. */
-import { existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import {
   BUSY_TIMEOUT_MS,
   type Connection,
   connect,
   createPrivately,
   inodeOf,
-  isEmpty,
   rollBack,
   type Statement,
   withDatabase,
 } from './database-file.js'
+import { type Identity, identify, newApplicationId } from './database-identity.js'
+import { setAsideLog } from './database-log.js'
 import { errorCode } from './system-error.js'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -24,11 +25,12 @@ export interface OpenDatabase {
   /**
    * All or nothing. Takes the write lock at once: a transaction that reads first and then writes can fail with
    * SQLITE_BUSY whatever the busy timeout is. Within another transaction it is a part of that one, which can fail alone.
+   * Throws `ReplacedFile` when the file is not current: nothing is written into another database.
    */
   transaction<Result>(work: () => Result): Result
   /** All reads in it see the same state; other processes may write meanwhile. */
   snapshot<Result>(work: () => Result): Result
-  /** False when the file was removed, emptied or replaced: what is written here is lost. */
+  /** False when the file was removed, emptied, replaced or overwritten: what is written here is lost. */
   isCurrent(): boolean
   /** Identifies the file, also after it was renamed. */
   readonly inode: number | undefined
@@ -38,6 +40,15 @@ export interface OpenDatabase {
 /** The file was written by a newer version of the program. */
 export class NewerFormat extends Error {
   override readonly name = 'NewerFormat'
+}
+
+/** The file was removed, replaced or overwritten while it was open. The code is SQLite's own for this. */
+export class ReplacedFile extends Error {
+  override readonly name = 'ReplacedFile'
+  readonly code = 'SQLITE_READONLY_DBMOVED'
+  constructor() {
+    super('the database file was removed, replaced or overwritten while it was open')
+  }
 }
 
 export interface DatabaseOptions {
@@ -92,12 +103,13 @@ const BUSY_PAUSE_MS = 5
  * once all but one fail. Retries here instead. For a file that is in WAL mode already this returns at once.
  */
 function enableWal(database: Connection, timeoutMs: number): void {
-  for (let waitedMs = 0; ; waitedMs += BUSY_PAUSE_MS) {
+  const startedMs = performance.now()
+  for (;;) {
     try {
       database.exec('PRAGMA journal_mode = WAL')
       return
     } catch (error) {
-      if (errorCode(error) !== 'SQLITE_BUSY' || waitedMs > timeoutMs) throw error
+      if (errorCode(error) !== 'SQLITE_BUSY' || performance.now() - startedMs > timeoutMs) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_PAUSE_MS)
     }
   }
@@ -120,7 +132,7 @@ export function createDatabase({ path, migrations }: DatabaseOptions, firstRows 
   createPrivately(path)
   withDatabase(path, BUSY_TIMEOUT_MS, (database) =>
     database.exec(
-      `BEGIN; ${[...migrations, firstRows].join(';')}; PRAGMA user_version = ${migrations.length}; COMMIT`,
+      `BEGIN; ${[...migrations, firstRows].join(';')}; PRAGMA user_version = ${migrations.length}; ${newApplicationId()}; COMMIT`,
     ),
   )
 }
@@ -158,6 +170,7 @@ interface Prepared {
 }
 
 function wrap(database: Connection, path: string, inode: number | undefined): OpenDatabase {
+  const identity = identify(path, inode)
   const statements = new Map<string, Prepared>()
   const prepare = (sql: string): Prepared => {
     const prepared = statements.get(sql) ?? { statement: database.prepare(sql), writes: WRITES.test(sql) }
@@ -186,6 +199,7 @@ function wrap(database: Connection, path: string, inode: number | undefined): Op
       try {
         return inTransaction('BEGIN IMMEDIATE', () => {
           isOpen = true
+          if (!identity.isCurrent()) throw new ReplacedFile()
           return work()
         })
       } finally {
@@ -226,23 +240,29 @@ function wrap(database: Connection, path: string, inode: number | undefined): Op
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
     transaction,
     snapshot: (work) => inTransaction('BEGIN', work),
-    isCurrent: () => {
-      const file = statSync(path, { throwIfNoEntry: false })
-      return file !== undefined && file.ino === inode && !isEmpty(file)
-    },
+    isCurrent: identity.isCurrent,
     inode,
     close: () => {
       if (isClosed) return
       isClosed = true
       statements.clear()
-      try {
-        // In WAL mode: into the main file, so that nothing is lost with the log. Waits for no other process.
-        exec('PRAGMA wal_checkpoint(PASSIVE)')
-      } catch {
-        // The next process that opens the file reads the log.
-      }
+      closeLog(database, path, identity)
       database.close()
     },
+  }
+}
+
+/**
+ * In WAL mode: moves everything into the main file, so that nothing is lost with the log, and empties the log, so that it cannot be read
+ * as that of a file that is put in its place. Waits for no other process.
+ */
+function closeLog(database: Connection, path: string, identity: Identity): void {
+  try {
+    if (identity.isCurrent()) database.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)')
+    // SQLite writes the log into the file when it closes, unless that was moved.
+    else if (!identity.wasMoved()) setAsideLog(path)
+  } catch {
+    // The next process that opens the file reads the log.
   }
 }
 
@@ -256,5 +276,6 @@ function migrate(open: OpenDatabase, database: Connection, migrations: readonly 
       throw new NewerFormat(`format ${from}, this version knows formats up to ${migrations.length}`)
     for (const script of migrations.slice(from)) database.exec(script)
     database.exec(`PRAGMA user_version = ${migrations.length}`)
+    if (open.get('PRAGMA application_id')?.application_id === 0) database.exec(newApplicationId())
   })
 }

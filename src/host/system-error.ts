@@ -38,6 +38,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'the address does not belong to this machine',
   SQLITE_FULL: 'no space left on the disk',
   SQLITE_READONLY: 'read-only file or folder',
+  SQLITE_READONLY_DBMOVED: 'removed, replaced or overwritten while it was open',
   SQLITE_BUSY: 'locked by another process',
   SQLITE_CANTOPEN: 'the file or its folder cannot be opened',
   SQLITE_IOERR: 'disk I/O error',
@@ -49,12 +50,16 @@ const WORDS: Readonly<Record<string, string>> = {
 const basicCode = (code: string): string => /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code
 
 function systemReason(thrown: unknown): string | undefined {
-  const code = basicCode(errorCode(thrown) ?? '')
+  const whole = errorCode(thrown) ?? ''
+  const code = Object.hasOwn(WORDS, whole) ? whole : basicCode(whole)
   if (!Object.hasOwn(WORDS, code)) return undefined
   // The parent is missing, or the file system (such as /proc) does not allow new directories.
   if (code === 'ENOENT' && textOf(thrown, 'syscall') === 'mkdir') return 'the folder cannot be created'
   return WORDS[code]
 }
+
+/** Another process held the lock for longer than the timeout. */
+export const isBusy = (error: unknown): boolean => /^SQLITE_BUSY/.test(errorCode(error) ?? '')
 
 /** In plain words, without a path: `no such file`. */
 export const describeReason = (thrown: unknown): string => systemReason(thrown) ?? messageOf(thrown)

@@ -27,7 +27,8 @@ export function startThread<Request, Answer>(name: string, workerData?: unknown)
   const waiting = new Map<number, Waiting<Answer>>()
   let lastId = 0
   let ended: Error | undefined
-  const worker = new Worker(builtFile(`${name}.cjs`), { workerData })
+  // Descriptors of databases stay open after the thread (see database-identity.ts).
+  const worker = new Worker(builtFile(`${name}.cjs`), { workerData, trackUnmanagedFds: false })
   worker.unref()
   worker.on('message', ({ id, message }: Numbered<Answer>) => {
     waiting.get(id)?.resolve(message)

@@ -18,6 +18,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
 import { isCorruption, openOrQuarantine, quarantine, reopenOrQuarantine } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
+import { inodeOf } from '../host/database-file.js'
 import { isAlive, ownMark, type ProcessMark } from '../host/processes.js'
 import type { Ledger, NoSlotYet, Purpose } from './limit-ledger.js'
 import { LEDGER_MIGRATIONS } from './migrations.js'
@@ -91,6 +92,8 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
 
   function replace(): void {
     opened.close()
+    // A file that was overwritten in place would be read with the log of the old one.
+    if (inodeOf(file.path) === opened.inode) quarantine(file, opened.inode, onQuarantine)
     opened = reopenOrQuarantine(file, onQuarantine)
     opened.transaction(() => {
       // A process that knew nothing of the old file may have created this one.

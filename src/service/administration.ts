@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
+import { type Backup, writeBackup } from './backup.js'
 import { DATABASE_NAME } from './data-folders.js'
 import { openData } from './open-data.js'
 import { parseNetwork } from './rules/networks.js'
@@ -19,8 +20,10 @@ import type {
   Verification,
 } from './store/account-store.js'
 import type { Store } from './store/contract.js'
+import { explainDatabaseError } from './store/sqlite/database-errors.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 
+export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
 
 const MAX_NAME_LENGTH = 100
@@ -43,7 +46,10 @@ export interface Administration {
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** The newest first. */
   entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
+  /** Throws also when the database is too damaged to be read. */
   verify(): Promise<Verification>
+  /** Copies the database into a new file, which is complete when it has its name. */
+  backup(path: string, signal?: AbortSignal): Promise<Backup>
   close(): Promise<void>
 }
 
@@ -61,11 +67,30 @@ export async function openAdministration(options: AdministrationOptions): Promis
       `${dataFolder} contains no data of a local service.`,
       'Give the folder with --data. `rushes serve` creates one when it starts.',
     )
-  const { opened: store } = await openData(dataFolder, openSqliteStore)
-  return administrationOf(store, clock)
+  const { folders, opened: store } = await openData(dataFolder, openSqliteStore)
+  const { database } = folders
+  return explainErrors(database, {
+    ...administrationOf(store, clock),
+    backup: (path, signal) => writeBackup({ database, path, signal }),
+  })
 }
 
-function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Administration {
+/** A damaged page or a lock may be met long after the file was opened. */
+function explainErrors(database: string, administration: Administration): Administration {
+  const explaining =
+    (work: (...args: readonly never[]) => Promise<unknown>) =>
+    async (...args: readonly never[]) => {
+      try {
+        return await work(...args)
+      } catch (error) {
+        throw explainDatabaseError(database, error) ?? error
+      }
+    }
+  const methods = Object.entries(administration).map(([name, work]) => [name, explaining(work)])
+  return Object.fromEntries(methods) as Administration
+}
+
+function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Administration, 'backup'> {
   async function accountOf(name: string): Promise<AccountRecord> {
     const accounts = await store.listAccounts()
     const found = accounts.find((each) => each.name === name)

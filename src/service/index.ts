@@ -21,38 +21,31 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock } from '../host/clock.js'
-import type { Fetch } from '../host/http.js'
-import type { Kind } from '../protocol/models.js'
 import { createEndpoints } from './endpoints.js'
-import type { Engine } from './engines/engine.js'
-import { RendererCrashed } from './engines/renderer-crashed.js'
-import { createFaults, type Fault, type Faults } from './faults/index.js'
+import { createErrorLog } from './error-log.js'
+import { createFaults, type Faults } from './faults/index.js'
 import { createLocalFiles } from './files/local-files.js'
 import { createApp } from './http/app.js'
 import { createBodyBudget } from './http/body-budget.js'
-import { HTTP_LIMITS, type HttpLimits } from './http/connection-limits.js'
+import { HTTP_LIMITS } from './http/connection-limits.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
-import { type Address, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
-import type { Logging } from './http/logging.js'
+import { isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import { createIntake } from './intake/index.js'
 import { openKeyLookup } from './key-lookup.js'
 import { LOCAL_MODELS } from './local-models.js'
 import { type Log, silentLog } from './log.js'
-import type { Metrics } from './metrics/index.js'
 import { openData } from './open-data.js'
-import type { RateLimiter } from './rate/contract.js'
 import { createMemoryRateLimiter } from './rate/memory.js'
 import { createReadiness } from './readiness.js'
 import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
 import { createRetention } from './retention.js'
+import type { Service, ServiceOptions } from './service.js'
 import { settlesWithin } from './settles-within.js'
-import type { Claims } from './store/contract.js'
 import { withBudgetCheck } from './store/service-store.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 import { openStoreThread } from './store/thread/index.js'
-import { outputKey, type StoredOutput } from './stored-run.js'
+import { outputKey } from './stored-run.js'
 import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
 
@@ -68,80 +61,15 @@ const PLACEHOLDER_URL = 'http://localhost'
 const RESPONSE_GRACE_MS = 3_000
 const MAX_CLOSE_MS = 4_500
 
-export interface ServiceOptions {
-  /** Holds the database, inputs and outputs; created, and private, when it does not exist. */
-  readonly dataFolder: string
-  readonly engine: Engine
-  readonly clock: Clock
-  /** How many runs are rendered at once. */
-  readonly concurrency: number
-  readonly bodyLimitBytes?: number | undefined
-  /** What output URLs begin with, in place of the address that the service listens on. */
-  readonly publicUrl?: string | undefined
-  /** A key for the account `default` that lives in memory only: for a service inside one command. */
-  readonly ephemeralKey?: boolean | undefined
-  /** Read for the proxy through which references are fetched. */
-  readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Errors on demand, for requests over the port. */
-  readonly faults?: readonly Fault[] | undefined
-  /** Called for each fault that is applied, with text such as `create answered 429`. */
-  readonly onFault?: ((words: string) => void) | undefined
-  /** Called with internal errors; they contain no keys or prompts. */
-  readonly log?: ((line: object | string) => void) | undefined
-  /** Older outputs are removed, and reference images that no unfinished run needs. Undefined: nothing is removed. */
-  readonly retainMs?: number | undefined
-  /** Names of the two models; by default `LOCAL_MODELS`. */
-  readonly models?: Partial<Readonly<Record<Kind, string>>> | undefined
-  /** The structured log. */
-  readonly logging?: Logging | undefined
-  /** Addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted; by default none. */
-  readonly trustedProxies?: readonly string[] | undefined
-  /** Run the database in a thread, so that waiting for it holds up no request: for a service with many clients. */
-  readonly databaseThread?: boolean | undefined
-  /** By default one in memory, which counts the requests of this process. */
-  readonly rateLimiter?: RateLimiter | undefined
-  readonly httpLimits?: Partial<HttpLimits> | undefined
-  /** Told what happens, and closed with the service. */
-  readonly metrics?: Metrics | undefined
-}
-
 const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
   faults.length === 0 ? undefined : createFaults({ faults, clock, ...(onFault && { onStrike: onFault }) })
-
-export interface OutputFile extends StoredOutput {
-  readonly path: string
-}
-
-export interface Service {
-  /** The ephemeral key, or the first key on the first start of a data folder; otherwise undefined. */
-  readonly apiKey: string | undefined
-  /** Calls the service without a port. */
-  readonly fetch: Fetch
-  /** Resolves with the URL once it accepts connections. Throws `RushesError` (usage) when it cannot listen. */
-  listen(address: Address): Promise<{ readonly url: string }>
-  /**
-   * Starts to render queued runs, and to remove old files. With `requested` it renders only the runs that were created
-   * here and those that are polled, and leaves the others queued.
-   */
-  startRendering(claims?: Claims): void
-  /** Returns the renders of processes that have ended to the queue. */
-  returnAbandonedRuns(): Promise<void>
-  /** The file behind an output URL; undefined when it is not there. */
-  findOutputFile(url: string): Promise<OutputFile | undefined>
-  /** Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. */
-  close(): Promise<void>
-}
 
 /** Throws `RushesError` (usage) when the data folder cannot be used, or is of a later version. */
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { engine, clock, concurrency, logging, trustedProxies = [], log = () => {} } = options
   const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
-  const onError = (error: unknown) => {
-    log(error instanceof Error ? error : String(error))
-    if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer crashed')
-    else events.error({ err: error }, 'internal error')
-  }
+  const onError = createErrorLog(log, () => events)
   /** Set once Fastify, which has the logger, exists; the worker is created before it. */
   let events: Log = silentLog
   let listening: Listening | undefined
@@ -245,7 +173,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await Promise.all([
       // The bodies of requests in progress are still read.
       closeHttp().then(intake.close),
-      worker.close().then(() => lease.release()),
+      worker.close().then(lease.release).catch(onError),
       referenceFetch.close(),
       retention?.close(),
       engine.close?.(),
@@ -284,3 +212,5 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     },
   }
 }
+
+export type { OutputFile, Service, ServiceOptions } from './service.js'

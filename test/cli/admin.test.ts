@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
@@ -196,7 +196,7 @@ describe('admin, beside a running service', () => {
       code: 8,
       stdout: 'Account default has a balance of 7, and its entries sum to 10000.\n',
     })
-    expect(found.stderr).toContain('1 balance does not match the ledger')
+    expect(found.stderr).toContain('1 problem found in the database')
     const json = await admin('verify', '--json')
     expect(json.code).toBe(8)
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [expect.any(String)] })
@@ -272,5 +272,120 @@ describe('admin, wrongly used', () => {
     expect((await runCli(['admin', 'account', 'list', '--data', data], { home })).stdout).toMatch(
       /^1\tacme\t0\t/,
     )
+  })
+})
+
+describe('admin backup, beside a running service', () => {
+  it('writes a private copy with everything, and prints its name', async () => {
+    const { service, admin, image } = await createAdmin()
+    await image(service.apiKey)
+    const file = join(temporaryFolder(), "it's a backup.db")
+    expect(await admin('backup', file)).toMatchObject({ code: 0, stdout: `${file}\n` })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readdirSync(dirname(file))).toEqual([basename(file)])
+    const json = await admin('backup', `${file}.2`, '--json')
+    expect(JSON.parse(json.stdout)).toEqual({
+      path: `${file}.2`,
+      bytes: statSync(`${file}.2`).size,
+      accounts: 1,
+      entries: 2,
+      runs: 1,
+      credits: 9_999,
+      problems: [],
+    })
+  })
+
+  it.each<[name: string, target: (folder: string) => string, says: RegExp]>([
+    ['standard output', () => '-', /cannot be written to standard output/],
+    ['a file that exists', (folder) => join(folder, 'there.db'), /there\.db already exists\./],
+    ['a folder', (folder) => folder, /is a folder\.\n.*\/service\.db/],
+    ['no folder', (folder) => join(folder, 'no', 'b.db'), /\/no: no such folder/],
+    ['an empty name', () => '', /name of the backup is empty/],
+  ])('refuses %s, and leaves nothing', async (_name, target, says) => {
+    const { admin } = await createAdmin()
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'there.db'), 'kept')
+    const { code, stdout, stderr } = await admin('backup', target(folder))
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(says)
+    expect(readdirSync(folder)).toEqual(['there.db'])
+    expect(readFileSync(join(folder, 'there.db'), 'utf8')).toBe('kept')
+  })
+
+  it('is complete with balances that are wrong, and says so', async () => {
+    const { service, admin } = await createAdmin()
+    const database = openDatabase({
+      path: join(service.dataFolder, 'service.db'),
+      migrations: SERVICE_MIGRATIONS,
+    })
+    database.run('UPDATE accounts SET balance = 7')
+    database.close()
+    const file = join(temporaryFolder(), 'b.db')
+    const { code, stderr } = await admin('backup', file)
+    expect(code).toBe(0)
+    expect(stderr).toContain('warning: The copy is complete, but 1 balance does not match the ledger.')
+    expect(existsSync(file)).toBe(true)
+  })
+})
+
+describe('admin on a file that is no database of a service', () => {
+  const damages: [name: string, damage: (path: string) => void, says: RegExp][] = [
+    [
+      'text',
+      (path) => writeFileSync(path, 'this is no database '.repeat(100)),
+      /is damaged, or not a database/,
+    ],
+    ['zeros', (path) => writeFileSync(path, Buffer.alloc(8_192)), /is damaged, or not a database/],
+    ['an empty file', (path) => writeFileSync(path, ''), /is empty: the accounts and runs/],
+    [
+      'another database',
+      (path) => openDatabase({ path, migrations: ['CREATE TABLE notes (text)'] }).close(),
+      /is the database of another program/,
+    ],
+  ]
+  it.each(damages)('%s is exit 2, says what to do, and stays as it is', async (_name, damage, says) => {
+    const data = temporaryFolder()
+    const path = join(data, 'service.db')
+    damage(path)
+    const before = readFileSync(path)
+    for (const words of [['verify'], ['account', 'list'], ['backup', join(data, 'b.db')]]) {
+      const { code, stdout, stderr } = await runCli(['admin', ...words, '--data', data])
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toMatch(says)
+      expect(stderr).toMatch(/docs\/backup\.md/)
+    }
+    expect(readFileSync(path).equals(before)).toBe(true)
+    expect(existsSync(join(data, 'b.db'))).toBe(false)
+  })
+
+  /** A stopped service whose table of runs, or one of its indexes, is overwritten. */
+  async function damagedAt(name: string) {
+    const data = temporaryFolder()
+    await runCli(['admin', 'account', 'create', 'acme', '--balance', '5', '--data', data])
+    const path = join(data, 'service.db')
+    const database = openDatabase({ path, migrations: SERVICE_MIGRATIONS })
+    const root = Number(database.get('SELECT rootpage FROM sqlite_schema WHERE name = ?', name)?.rootpage)
+    const pageBytes = Number(database.get('PRAGMA page_size')?.page_size)
+    database.close()
+    const bytes = readFileSync(path)
+    bytes.fill(0x5a, (root - 1) * pageBytes, root * pageBytes)
+    writeFileSync(path, bytes)
+    return (...words: string[]) => runCli(['admin', ...words, '--data', data])
+  }
+
+  it('verify reports what SQLite finds, as sentences', async () => {
+    const admin = await damagedAt('credits')
+    const { code, stdout, stderr } = await admin('verify')
+    expect(code).toBe(8)
+    expect(stdout).toMatch(/^The database is damaged: /)
+    expect(stderr).toMatch(/problems? found in the database/)
+    expect(stderr).toContain('docs/backup.md')
+  })
+
+  it('a page that a command meets is exit 2', async () => {
+    const admin = await damagedAt('accounts')
+    const { code, stdout, stderr } = await admin('account', 'list')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/service\.db is damaged/)
   })
 })

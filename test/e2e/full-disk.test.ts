@@ -28,6 +28,20 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     expect(stderr).toMatch(/is paid for.*rushes download --local -o .*fox\.png run_\w+/)
   })
 
+  it('under a backup, and a disk that is read-only, is exit 2 and leaves nothing', async () => {
+    const { code, stdout, stderr } = await withSmallDisk(
+      createPlace(),
+      16,
+      `rushes admin account create acme --data data
+       rushes admin backup "$small/b.db" --data data; echo "exit $?"; ls -A "$small"
+       mount -o remount,ro "$small"
+       rushes admin backup "$small/b.db" --data data; echo "exit $?"; ls -A "$small"`,
+    )
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'acme\nexit 2\nexit 2\n' })
+    expect(stderr).toMatch(/Cannot write the backup .*b\.db: no space left on the disk\./)
+    expect(stderr).toMatch(/Cannot write the backup .*b\.db: read-only file system\./)
+  })
+
   it('under the state folder is said once, and the command goes on', async () => {
     const place = await serve(createPlace())
     const { stdout, stderr } = await withSmallDisk(

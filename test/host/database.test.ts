@@ -1,7 +1,10 @@
 import {
+  closeSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -9,12 +12,15 @@ import {
   statSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import Database from 'libsql'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
+import { checkCopy, copyDatabase } from '../../src/host/database-copy.js'
 
 const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
 const SECOND = "ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT 'plain'"
@@ -35,6 +41,23 @@ const add = (database: OpenDatabase, text: string) =>
   database.run('INSERT INTO notes (text) VALUES (?)', text).changes
 const texts = (database: OpenDatabase) =>
   database.all('SELECT text FROM notes ORDER BY id').map(({ text }) => text)
+const bytesOf = (path: string) => (existsSync(path) ? readFileSync(path).toString('base64') : undefined)
+
+/** Keeps the rest of the file. */
+function overwrite(path: string, bytes: Buffer, position = 0): void {
+  const file = openSync(path, 'r+')
+  writeSync(file, bytes, 0, bytes.length, position)
+  closeSync(file)
+}
+
+function bytesOfAnother(): Buffer {
+  const path = newPath()
+  const database = open(path)
+  add(database, 'foreign')
+  database.close()
+  return readFileSync(path)
+}
+
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
 describe('a database', () => {
@@ -136,12 +159,95 @@ describe('a file', () => {
         renameSync(`${path}.copy`, path)
       },
     ],
+    ['overwritten with zeros', (path: string) => overwrite(path, Buffer.alloc(4_096))],
+    ['overwritten with text', (path: string) => writeFileSync(path, 'this is no database '.repeat(100))],
+    ['overwritten with another database', (path: string) => writeFileSync(path, bytesOfAnother())],
   ])('that was %s is no longer current', (_, change) => {
     const path = newPath()
     const database = open(path)
     expect(database.isCurrent()).toBe(true)
+    add(database, 'a')
     change(path)
     expect(database.isCurrent()).toBe(false)
+    const found = bytesOf(path)
+    for (const work of [() => add(database, 'b'), () => database.transaction(() => {})])
+      expect(work).toThrow(expect.objectContaining({ name: 'ReplacedFile', code: 'SQLITE_READONLY_DBMOVED' }))
+    database.close()
+    expect(bytesOf(path)).toEqual(found)
+  })
+
+  it('that was overwritten in place leaves its log aside, empty under its old name', () => {
+    const path = newPath()
+    const database = open(path)
+    add(database, 'a')
+    writeFileSync(path, bytesOfAnother())
+    database.close()
+    expect(statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0)
+    const [kept = ''] = readdirSync(dirname(path)).filter((name) => name.includes('-wal.damaged-'))
+    expect(statSync(join(dirname(path), kept)).size).toBeGreaterThan(0)
+  })
+
+  it('stays current while others write, migrate and shrink it', () => {
+    const path = newPath()
+    const [database, other] = [open(path), open(path)]
+    for (let n = 0; n < 50; n++) add(other, 'x'.repeat(10_000))
+    other.run('DELETE FROM notes')
+    other.get('PRAGMA wal_checkpoint(TRUNCATE)')
+    const vacuum = new Database(path)
+    vacuum.exec('VACUUM')
+    vacuum.close()
+    expect(database.isCurrent()).toBe(true)
+    open(path, [FIRST, SECOND])
+    expect(database.isCurrent()).toBe(true)
+    expect(add(database, 'a')).toBe(1)
+  })
+
+  it('of an earlier version has no number: it works, and gets one with the next migration', () => {
+    const path = newPath()
+    mkdirSync(dirname(path), { recursive: true })
+    const earlier = new Database(path)
+    earlier.exec(`${FIRST}; PRAGMA user_version = 1`)
+    earlier.close()
+    const database = open(path)
+    expect(add(database, 'a')).toBe(1)
+    const idOf = (of: OpenDatabase) => Number(of.get('PRAGMA application_id')?.application_id)
+    expect(idOf(database)).toBe(0)
+    const migrated = open(path, [FIRST, SECOND])
+    expect(idOf(migrated)).toBeGreaterThan(0)
+    migrated.close()
+    expect([add(database, 'b'), database.isCurrent()]).toEqual([1, true])
+    writeFileSync(path, bytesOfAnother())
+    expect(database.isCurrent()).toBe(false)
+  })
+})
+
+describe('a copy', () => {
+  it('has everything that was committed, in one file, and is another database', async () => {
+    const path = newPath()
+    const database = open(path)
+    add(database, 'a')
+    const copy = `${path}.it's a copy`
+    writeFileSync(copy, '', { mode: 0o600 })
+    await copyDatabase(path, copy)
+    add(database, 'b')
+    expect(await checkCopy(copy, ['SELECT text FROM notes'])).toMatchObject([[{ text: 'a' }]])
+    expect(modeOf(copy)).toBe('600')
+    expect(readdirSync(dirname(path)).filter((name) => name.startsWith(basename(copy)))).toEqual([
+      basename(copy),
+    ])
+    copyFileSync(copy, path)
+    expect(database.isCurrent()).toBe(false)
+  })
+
+  it('that is damaged is not accepted', async () => {
+    const path = newPath()
+    const database = open(path)
+    for (let n = 0; n < 50; n++) add(database, 'x'.repeat(1_000))
+    database.close()
+    overwrite(path, Buffer.alloc(4_096, 0x5a), 8_192)
+    await expect(checkCopy(path, [])).rejects.toMatchObject({
+      code: expect.stringMatching(/^SQLITE_CORRUPT/),
+    })
   })
 })
 

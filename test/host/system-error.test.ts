@@ -52,7 +52,7 @@ describe('an error of the system', () => {
     ['EMFILE', 'too many open files'],
     ['SQLITE_FULL', 'no space left on the disk'],
     ['SQLITE_IOERR_WRITE', 'disk I/O error'],
-    ['SQLITE_READONLY_DBMOVED', 'read-only file or folder'],
+    ['SQLITE_READONLY_DBMOVED', 'removed, replaced or overwritten while it was open'],
     ['SQLITE_BUSY', 'locked by another process'],
   ])('%s: %s', (code, words) => {
     expect(describeReason(withCode(code))).toBe(words)

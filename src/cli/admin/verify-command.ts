@@ -1,11 +1,11 @@
-/** `rushes admin verify`: recomputes every balance from the ledger. */
+/** `rushes admin verify`: checks the database file, and recomputes every balance from the ledger. */
 import { RushesError } from '../../errors.js'
 import { plural } from '../terminal/plural.js'
 import type { AdminCommand, Work } from './admin-command.js'
 
 export const verifyCommand: AdminCommand = {
   usage: 'verify',
-  about: 'Recompute every balance and report differences',
+  about: 'Check the database, recompute every balance and report differences',
   work: verify,
 }
 
@@ -23,9 +23,9 @@ async function verify({ ctx: { out }, admin }: Work): Promise<void> {
   if (problems.length === 0) return out.note(`All balances are correct: ${what}.`)
   throw new RushesError(
     'service_error',
-    `${plural(problems.length, 'balance does', 'balances do')} not match the ledger (${what}).`,
+    `${plural(problems.length, 'problem')} found in the database (${what}).`,
     {
-      hint: 'Copy the data folder first: another program may have changed it.',
+      hint: 'Copy the data folder first: another program or a faulty disk may have changed it. Then compare it with a backup (docs/backup.md).',
     },
   )
 }

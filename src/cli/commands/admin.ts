@@ -1,10 +1,11 @@
 /**
- * `rushes admin`: accounts, keys and credits of a local service, beside a running one or without. It works on the data
+ * `rushes admin`: accounts, keys, credits and backups of a local service, beside a running one or without. It works on the data
  * folder and not through the port, so whoever may write there is the administrator.
  */
 import { type Command, Option } from 'commander'
 import { accountCommands } from '../admin/account-commands.js'
 import { type AdminCommand, type AdminFlags, perform } from '../admin/admin-command.js'
+import { backupCommand } from '../admin/backup-command.js'
 import { creditsCommands } from '../admin/credit-commands.js'
 import { keyCommands } from '../admin/key-commands.js'
 import { verifyCommand } from '../admin/verify-command.js'
@@ -33,5 +34,6 @@ export function register(command: Command, { run }: CommandEnvironment, work = p
     const group = command.command(name).description(about)
     for (const row of rows) add(group, row)
   }
+  add(command, backupCommand)
   add(command, verifyCommand)
 }

@@ -115,6 +115,7 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'admin credits add account': accounts,
   'admin credits add n': nothing,
   'admin credits list account': accounts,
+  'admin backup file': files,
 }
 
 const settings = (): Suggestions =>

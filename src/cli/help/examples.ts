@@ -122,6 +122,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin credits list studio'],
     ['rushes admin credits list studio --limit 0 --json'],
   ],
+  'rushes admin backup': [
+    ['rushes admin backup service-backup.db'],
+    ['rushes admin backup /backups/service.db --data ./service --json'],
+  ],
   'rushes admin verify': [['rushes admin verify'], ['rushes admin verify --data ./service --json']],
   'rushes completion': [
     ['source <(rushes completion bash)', 'in ~/.bashrc'],

@@ -46,11 +46,24 @@ export const CREDITS_SCHEMA = record('An entry of the ledger.', {
   created_at: time('Time of the entry'),
 })
 
-export const VERIFY_SCHEMA = record('The result of recalculating every balance.', {
-  ok: flag('Whether all balances match the ledger'),
+const LEDGER = {
   accounts: integer('Number of accounts'),
   entries: integer('Number of ledger entries'),
   runs: integer('Number of runs'),
   credits: credits('Sum of all balances'),
-  problems: list('Differences, one sentence each', text('Text for people; may change')),
+}
+
+const problems = (description: string): Schema => list(description, text('Text for people; may change'))
+
+export const VERIFY_SCHEMA = record('The result of checking the database and every balance.', {
+  ok: flag('Whether the file is intact and all balances match the ledger'),
+  ...LEDGER,
+  problems: problems('Damage and differences, one sentence each'),
+})
+
+export const BACKUP_SCHEMA = record('A complete copy of the database.', {
+  path: text('The file, as it was given'),
+  bytes: integer('Size of the file'),
+  ...LEDGER,
+  problems: problems('Balances that do not match the ledger, one sentence each; the copy is complete'),
 })

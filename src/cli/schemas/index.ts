@@ -3,7 +3,14 @@
  * tests check real output against it. No command loads it.
  */
 import { MANIFEST_SCHEMA } from '../../batch/manifest/manifest-schema.js'
-import { ACCOUNT_SCHEMA, CREDITS_SCHEMA, KEY_SCHEMA, NEW_KEY_SCHEMA, VERIFY_SCHEMA } from './admin-output.js'
+import {
+  ACCOUNT_SCHEMA,
+  BACKUP_SCHEMA,
+  CREDITS_SCHEMA,
+  KEY_SCHEMA,
+  NEW_KEY_SCHEMA,
+  VERIFY_SCHEMA,
+} from './admin-output.js'
 import {
   BATCH_PLAN_SCHEMA,
   BATCH_PLAN_SUMMARY_SCHEMA,
@@ -60,6 +67,7 @@ export const PUBLISHED = [
   { name: 'admin-key', of: '`admin key list|disable|enable|set --json`', schema: KEY_SCHEMA },
   { name: 'admin-new-key', of: '`admin key create --json`', schema: NEW_KEY_SCHEMA },
   { name: 'admin-credits', of: '`admin credits list --json`', schema: CREDITS_SCHEMA },
+  { name: 'admin-backup', of: '`admin backup --json`', schema: BACKUP_SCHEMA },
   { name: 'admin-verify', of: '`admin verify --json`', schema: VERIFY_SCHEMA },
   { name: 'config-list', of: '`config list --json`', schema: CONFIG_LIST_SCHEMA },
   { name: 'config-get', of: '`config get --json`', schema: CONFIG_GET_SCHEMA },

@@ -25,6 +25,8 @@ const DISK_UNUSABLE =
 /** The refusal to send for what was thrown. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
+  if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
+    return new Refusal('not_ready', 'Its database was removed, replaced or overwritten.')
   if (DISK_UNUSABLE.test(errorCode(error) ?? '')) return new Refusal('not_ready')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')

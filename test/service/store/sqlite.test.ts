@@ -1,13 +1,21 @@
-import { join } from 'node:path'
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import Database from 'libsql'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
-import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
+import { copyDatabase } from '../../../src/host/database-copy.js'
+import { openServiceDatabase, openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
 import { accountContract } from '../../contract/account-store.js'
 import { storeContract } from '../../contract/store.js'
 import { temporaryFolder } from '../../support/service.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
+
+function writeEmpty(path: string): string {
+  writeFileSync(path, '')
+  return path
+}
 
 storeContract(() => openSqliteStore(newPath()))
 accountContract(() => openSqliteStore(newPath()))
@@ -20,6 +28,40 @@ test('a database of a later version is refused and left as it is', async () => {
   later.close()
   expect(() => openSqliteStore(path)).toThrow(/newer version of rushes/)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
+})
+
+test('a database that another process has locked is refused with a sentence', async () => {
+  const path = newPath()
+  const original = newPath()
+  await openSqliteStore(original).close()
+  // Not in WAL mode, where readers do not wait.
+  await copyDatabase(original, writeEmpty(path))
+  const other = new Database(path)
+  onTestFinished(() => void other.close())
+  other.exec('BEGIN EXCLUSIVE')
+  expect(() => openServiceDatabase(path, { busyTimeoutMs: 50 })).toThrow(
+    expect.objectContaining({ code: 'usage', message: `${path} is locked by another process.` }),
+  )
+  other.exec('ROLLBACK')
+  openServiceDatabase(path).close()
+})
+
+test('a backup that was put beside the log of the old database is used, and the log is kept aside', async () => {
+  const path = newPath()
+  const backup = `${path}.backup`
+  const old = openSqliteStore(path)
+  await old.ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
+  await copyDatabase(path, writeEmpty(backup))
+  await old.ensureAccount({ name: 'lost', credits: 5, nowMs: 0 })
+  const log = readFileSync(`${path}-wal`)
+  await old.close()
+  renameSync(backup, path)
+  writeFileSync(`${path}-wal`, log)
+  const store = openSqliteStore(path)
+  expect((await store.listAccounts()).map(({ name }) => name)).toEqual(['kept'])
+  expect((await store.verify()).problems).toEqual([])
+  await store.close()
+  expect(readdirSync(dirname(path)).filter((name) => name.includes('-wal.damaged-'))).toHaveLength(1)
 })
 
 test('what was made before there were credits was free, and the first account gets its credits', async () => {

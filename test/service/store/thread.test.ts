@@ -94,9 +94,13 @@ test('nothing is accepted into a file that was removed or replaced', async () =>
   const { path, store, newRun } = await openWithKey(100)
   await store.addRun(newRun('kept'))
   renameSync(path, `${path}.away`)
-  await expect(store.addRun(newRun('lost'))).rejects.toMatchObject({ status: 503, code: 'not_ready' })
+  const refused = { code: 'SQLITE_READONLY_DBMOVED' }
+  await expect(store.addRun(newRun('lost'))).rejects.toMatchObject(refused)
   writeFileSync(path, 'another file')
-  await expect(store.addRun(newRun('lost'))).rejects.toMatchObject({ status: 503 })
+  await expect(store.addRun(newRun('lost'))).rejects.toMatchObject(refused)
+  await expect(store.findRun('run_x', 1)).rejects.toMatchObject(refused)
+  await expect(store.findKey('another')).rejects.toMatchObject(refused)
+  expect(await store.findRun('kept', 1)).toMatchObject({ status: 'queued' })
 })
 
 test.each([

@@ -1,7 +1,8 @@
 /** Accounts, keys and credits on SQLite. */
 import type { OpenDatabase, Value } from '../../../host/database.js'
-import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../account-store.js'
-import { CHECKS, ACCOUNT_SQL as SQL } from './account-statements.js'
+import type { AccountStore, KeyTerms, NewAccount, NewKey, Verification } from '../account-store.js'
+import { ACCOUNT_SQL as SQL } from './account-statements.js'
+import { LEDGER_STATEMENTS, verificationOf } from './ledger-check.js'
 import { accountOfRow, keyDetailsOfRow, keyOfRow, ledgerEntryOfRow } from './rows.js'
 
 type Terms = Omit<KeyTerms, 'name'>
@@ -51,6 +52,22 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
   const insertKey = ({ accountId, name, hash, nowMs, ...terms }: NewKey): number =>
     Number(get(SQL.addKey, accountId, name, hash, ...valuesOf({ ...NO_TERMS, ...terms }), nowMs)?.id)
 
+  /** SQLite fails after its first row when a page cannot be read, so no more are asked for. */
+  const findDamage = (): readonly string[] =>
+    String(get('PRAGMA integrity_check(1)')?.integrity_check)
+      .split('\n')
+      .filter((line) => line !== 'ok' && !line.startsWith('***'))
+
+  function verifyLedger(isDamaged: boolean): Verification {
+    try {
+      return snapshot(() => verificationOf(LEDGER_STATEMENTS.map((sql) => all(sql))))
+    } catch (error) {
+      // The damage is reported already.
+      if (!isDamaged) throw error
+      return verificationOf([])
+    }
+  }
+
   const accounts = () => all(SQL.listAccounts).map(accountOfRow)
 
   return {
@@ -95,16 +112,13 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
         return balance
       }),
     listEntries: async (account, limit) => all(SQL.listEntries, account, limit).map(ledgerEntryOfRow),
-    verify: async () =>
-      snapshot(() => {
-        const totals = get(SQL.totals)
-        return {
-          accounts: Number(totals?.accounts),
-          entries: Number(totals?.entries),
-          runs: Number(totals?.runs),
-          credits: Number(totals?.credits),
-          problems: CHECKS.flatMap((sql) => all(sql).map(({ problem }) => String(problem))),
-        }
-      }),
+    async verify() {
+      const damage = findDamage()
+      const ledger = verifyLedger(damage.length > 0)
+      return {
+        ...ledger,
+        problems: [...damage.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
+      }
+    },
   }
 }

@@ -1,20 +1,22 @@
 /** The contract on SQLite: each function is one statement or one transaction; the statements are in `*-statements.ts`. */
 
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { usageError } from '../../../errors.js'
 import {
   type DatabaseOptions,
-  NewerFormat,
   type OpenDatabase,
   openDatabase,
+  ReplacedFile,
+  type Row,
   type Value,
 } from '../../../host/database.js'
-import { isEmpty } from '../../../host/database-file.js'
+import { BUSY_TIMEOUT_MS, isEmpty, withDatabase } from '../../../host/database-file.js'
+import { quarantineForeignLog } from '../../../host/database-log.js'
 import { KINDS, type Kind } from '../../../protocol/models.js'
-import { Refusal } from '../../rules/refusal.js'
 import type { ClaimedRun, CrashLimit, FailedRuns, Store } from '../contract.js'
 import { createAccountStore } from './account-queries.js'
 import { createCreditLedger } from './credit-ledger.js'
+import { explainDatabaseError } from './database-errors.js'
 import { outputOfRow, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
 import { SERVICE_MIGRATIONS } from './service-migrations.js'
@@ -32,14 +34,29 @@ export function openServiceDatabase(
 ): OpenDatabase {
   refuseLost(path)
   try {
+    if (existsSync(path)) refuseForeign(path, options.busyTimeoutMs)
     return openDatabase({ ...options, path, migrations: SERVICE_MIGRATIONS })
   } catch (error) {
-    if (!(error instanceof NewerFormat)) throw error
-    throw usageError(
-      `${path} was written by a newer version of rushes: it has ${error.message}.`,
-      'Update rushes, or use another data folder (--data).',
-    )
+    throw explainDatabaseError(path, error) ?? error
   }
+}
+
+/** Nothing is created or changed in a database of another program. */
+function refuseForeign(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
+  quarantineForeignLog(path)
+  const [found] = withDatabase(path, busyTimeoutMs, (database) =>
+    database
+      .prepare(
+        `SELECT count(*) AS tables, coalesce(sum(name IN ('accounts', 'keys', 'runs')), 0) AS ours
+         FROM sqlite_schema WHERE type = 'table'`,
+      )
+      .all(),
+  ) as readonly Row[]
+  if (Number(found?.tables) > 0 && Number(found?.ours) < 3)
+    throw usageError(
+      `${path} is the database of another program, not of a service.`,
+      'Use the data folder of a service (--data), or restore a backup (docs/backup.md).',
+    )
 }
 
 /** A service that lost its database must not start with a new one, and a new first key. */
@@ -50,7 +67,7 @@ function refuseLost(path: string): void {
   if (isLost)
     throw usageError(
       `${path} is ${found === undefined ? 'missing, and its log is there' : 'empty'}: the accounts and runs of this service are gone.`,
-      'Restore it from a backup. To start with new data, remove its files (service.db*), or use another data folder (--data).',
+      'Restore a backup (docs/backup.md). To start with new data, remove its files (service.db*), or use another data folder (--data).',
     )
 }
 
@@ -61,9 +78,10 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
   const changed = (sql: string, ...values: readonly Value[]) => run(sql, ...values).changes > 0
   const ledger = createCreditLedger(database)
 
-  /** What is written to a file that was removed or replaced is lost. */
-  function checkFile(): void {
-    if (!database.isCurrent()) throw new Refusal('not_ready', 'Its database was removed or replaced.')
+  /** What is missing from a file that was removed or replaced may exist. */
+  function orReplaced<Found>(found: Found | undefined): Found | undefined {
+    if (found === undefined && !database.isCurrent()) throw new ReplacedFile()
+    return found
   }
 
   /** Runs a statement that moves runs, and refunds those that failed. Call it within a transaction. */
@@ -78,19 +96,20 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
   const applyCrash = ({ crashes, failure }: CrashLimit, owner: string, id: string | null, nowMs: number) =>
     moveRuns(nowMs, SQL.recordCrash, owner, id, crashes, failure.code, failure.message, nowMs)
 
+  const accountStore = createAccountStore(database)
   return {
-    ...createAccountStore(database),
+    ...accountStore,
+    findKey: async (hash) => orReplaced(await accountStore.findKey(hash)),
 
     addRun: async ({ id, accountId, keyId, model, kind, input, price, createdAtMs }, check) =>
       transaction(() => {
-        checkFile()
         if (keyId !== undefined) check(ledger.accountState(keyId))
         const text = JSON.stringify(input)
         run(SQL.addRun, id, accountId, keyId ?? null, model, kind, text, price, createdAtMs)
         ledger.charge({ id, accountId, keyId, price }, createdAtMs)
       }),
     async findRun(id, accountId) {
-      const row = get(SQL.findRun, id, accountId)
+      const row = orReplaced(get(SQL.findRun, id, accountId))
       if (row === undefined) return undefined
       return runOfRow(row, row.status === 'succeeded' ? all(SQL.outputsOfRun, id) : [])
     },
@@ -113,7 +132,7 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
     recordCrash: async ({ id, owner, nowMs }, limit) =>
       transaction(() => applyCrash(limit, owner, id, nowMs)),
     async findOutput(token, name) {
-      const row = get(SQL.findOutput, token, name)
+      const row = orReplaced(get(SQL.findOutput, token, name))
       return row && outputOfRow(row)
     },
     imagesInUse: async () => all(SQL.imagesInUse).map(({ sha256 }) => String(sha256)),
@@ -123,7 +142,6 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
     },
 
     async renewLease(id) {
-      checkFile()
       run(SQL.renewLease, id, here.host, here.pid, here.bornAtMs)
     },
     listWorkers: async () => all(SQL.listWorkers).map((row) => workerOfRow(row, here)),
@@ -138,10 +156,7 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
         run(SQL.removeWorker, id)
       }),
 
-    async checkWritable() {
-      checkFile()
-      run(SQL.writeNothing)
-    },
+    checkWritable: async () => void run(SQL.writeNothing),
 
     close: async () => database.close(),
   }

@@ -4,7 +4,7 @@
  * few milliseconds, and reads are answered meanwhile.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { errorCode } from '../../../host/system-error.js'
+import { errorCode, isBusy } from '../../../host/system-error.js'
 import type { Numbered } from '../../../host/thread.js'
 import { sentError } from '../../sent-error.js'
 import { withBudgetCheck } from '../service-store.js'
@@ -40,8 +40,6 @@ const sendOutcome = (id: number, result: Promise<unknown>): Promise<void> =>
     (value) => send(id, { result: value }),
     (error: unknown) => send(id, { error: sentError(error) }),
   )
-
-const isBusy = (error: unknown): boolean => errorCode(error) === 'SQLITE_BUSY'
 
 /** Every statement of the store runs before its function returns, so all of them are part of the transaction. */
 async function commit(batch: readonly Change[]): Promise<void> {

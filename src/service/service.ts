@@ -1,0 +1,74 @@
+/** What a local service is given, and what it can do. */
+import type { Clock } from '../host/clock.js'
+import type { Fetch } from '../host/http.js'
+import type { Kind } from '../protocol/models.js'
+import type { Engine } from './engines/engine.js'
+import type { Fault } from './faults/index.js'
+import type { HttpLimits } from './http/connection-limits.js'
+import type { Address } from './http/listening.js'
+import type { Logging } from './http/logging.js'
+import type { Metrics } from './metrics/index.js'
+import type { RateLimiter } from './rate/contract.js'
+import type { Claims } from './store/contract.js'
+import type { StoredOutput } from './stored-run.js'
+
+export interface ServiceOptions {
+  /** Holds the database, inputs and outputs; created, and private, when it does not exist. */
+  readonly dataFolder: string
+  readonly engine: Engine
+  readonly clock: Clock
+  /** How many runs are rendered at once. */
+  readonly concurrency: number
+  readonly bodyLimitBytes?: number | undefined
+  /** What output URLs begin with, in place of the address that the service listens on. */
+  readonly publicUrl?: string | undefined
+  /** A key for the account `default` that lives in memory only: for a service inside one command. */
+  readonly ephemeralKey?: boolean | undefined
+  /** Read for the proxy through which references are fetched. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** Errors on demand, for requests over the port. */
+  readonly faults?: readonly Fault[] | undefined
+  /** Called for each fault that is applied, with text such as `create answered 429`. */
+  readonly onFault?: ((words: string) => void) | undefined
+  /** Called with internal errors; they contain no keys or prompts. */
+  readonly log?: ((line: object | string) => void) | undefined
+  /** Older outputs are removed, and reference images that no unfinished run needs. Undefined: nothing is removed. */
+  readonly retainMs?: number | undefined
+  /** Names of the two models; by default `LOCAL_MODELS`. */
+  readonly models?: Partial<Readonly<Record<Kind, string>>> | undefined
+  /** The structured log. */
+  readonly logging?: Logging | undefined
+  /** Addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted; by default none. */
+  readonly trustedProxies?: readonly string[] | undefined
+  /** Run the database in a thread, so that waiting for it holds up no request: for a service with many clients. */
+  readonly databaseThread?: boolean | undefined
+  /** By default one in memory, which counts the requests of this process. */
+  readonly rateLimiter?: RateLimiter | undefined
+  readonly httpLimits?: Partial<HttpLimits> | undefined
+  /** Told what happens, and closed with the service. */
+  readonly metrics?: Metrics | undefined
+}
+
+export interface OutputFile extends StoredOutput {
+  readonly path: string
+}
+
+export interface Service {
+  /** The ephemeral key, or the first key on the first start of a data folder; otherwise undefined. */
+  readonly apiKey: string | undefined
+  /** Calls the service without a port. */
+  readonly fetch: Fetch
+  /** Resolves with the URL once it accepts connections. Throws `RushesError` (usage) when it cannot listen. */
+  listen(address: Address): Promise<{ readonly url: string }>
+  /**
+   * Starts to render queued runs, and to remove old files. With `requested` it renders only the runs that were created
+   * here and those that are polled, and leaves the others queued.
+   */
+  startRendering(claims?: Claims): void
+  /** Returns the renders of processes that have ended to the queue. */
+  returnAbandonedRuns(): Promise<void>
+  /** The file behind an output URL; undefined when it is not there. */
+  findOutputFile(url: string): Promise<OutputFile | undefined>
+  /** Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. */
+  close(): Promise<void>
+}

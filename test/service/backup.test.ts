@@ -1,0 +1,111 @@
+/** The backup of a service that is at work: consistent, complete under its name, or not there. */
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openAdministration } from '../../src/service/administration.js'
+import { openStoreThread } from '../../src/service/store/thread/index.js'
+import { addAccount, ask, createTestService, ended, temporaryFolder } from '../support/service.js'
+
+const RUNS = '/api/v1/runs'
+const A_FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
+
+async function administer(dataFolder: string) {
+  const admin = await openAdministration({ dataFolder, clock: { now: () => 0 }, make: false })
+  onTestFinished(() => admin.close())
+  return admin
+}
+
+test('taken while runs are accepted, it has every run that was accepted before it, each with its charge', async () => {
+  const data = temporaryFolder()
+  const store = await openStoreThread(join(data, 'service.db'))
+  onTestFinished(() => store.close())
+  const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000_000, nowMs: 0 })
+  const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
+  let accepted = 0
+  let isOver = false
+  const add = async () => {
+    while (!isOver) {
+      const id = `run_${Math.random()}`
+      const run = { id, accountId, keyId, model: 'm', kind: 'image', input: {}, price: 1 } as const
+      await store.addRun({ ...run, createdAtMs: 1 })
+      accepted++
+    }
+  }
+  const adding = [add(), add(), add()]
+  const admin = await administer(data)
+  for (let n = 0; n < 5; n++) {
+    const before = accepted
+    const path = join(data, `backup-${n}.db`)
+    const { runs, entries, credits, problems } = await admin.backup(path)
+    expect(runs).toBeGreaterThanOrEqual(before)
+    expect(runs).toBeLessThanOrEqual(accepted + adding.length)
+    expect({ entries, credits, problems }).toEqual({
+      entries: runs + 1,
+      credits: 1_000_000 - runs,
+      problems: [],
+    })
+  }
+  isOver = true
+  await Promise.all(adding)
+})
+
+test('restored into a new folder, it is a service with the same accounts, keys and runs', async () => {
+  const service = await createTestService()
+  const key = await addAccount(service, 'acme')
+  const { body } = await ask(service, 'POST', RUNS, A_FOX, { key })
+  await ended(service, body.id, { key })
+  const restored = temporaryFolder()
+  await (await administer(service.dataFolder)).backup(join(restored, 'service.db'))
+  expect((await ask(service, 'POST', RUNS, A_FOX, { key })).status).toBe(201)
+  const other = await createTestService({ dataFolder: restored, rendering: false })
+  expect(other.apiKey).toBe('')
+  expect((await ask(other, 'GET', `${RUNS}/${body.id}`, undefined, { key })).body.status).toBe('succeeded')
+  expect(await (await administer(restored)).accounts()).toMatchObject([
+    { name: 'default' },
+    { name: 'acme', runs: 1 },
+  ])
+})
+
+test('interrupted, it leaves nothing', async () => {
+  const service = await createTestService()
+  const folder = temporaryFolder()
+  const admin = await administer(service.dataFolder)
+  const interrupt = new AbortController()
+  const backup = admin.backup(join(folder, 'b.db'), interrupt.signal)
+  while (readdirSync(folder).length === 0) await new Promise(setImmediate)
+  interrupt.abort(new Error('stop'))
+  await expect(backup).rejects.toThrow('stop')
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('a file that another process puts there meanwhile stays', async () => {
+  const service = await createTestService()
+  const path = join(temporaryFolder(), 'b.db')
+  const backup = (await administer(service.dataFolder)).backup(path)
+  writeFileSync(path, 'another')
+  await expect(backup).rejects.toMatchObject({ code: 'usage', message: `${path} already exists.` })
+})
+
+test('put in the place of the database while the service runs, it is not written to, and the service says so', async () => {
+  const service = await createTestService({ rendering: false })
+  const path = join(service.dataFolder, 'service.db')
+  const backup = `${path}.backup`
+  await (await administer(service.dataFolder)).backup(backup)
+  expect((await ask(service, 'POST', RUNS, A_FOX)).status).toBe(201)
+  renameSync(path, `${path}.old`)
+  renameSync(backup, path)
+  for (const [method, at] of [
+    ['POST', RUNS],
+    ['GET', '/readyz'],
+    ['GET', `${RUNS}/run_x`],
+  ] as const) {
+    const { status, body } = await ask(service, method, at, method === 'POST' ? A_FOX : undefined)
+    expect([status, body.error.code]).toEqual([503, 'not_ready'])
+  }
+  await service.clock.advance(20_000)
+  expect(service.complaints).toEqual([expect.stringContaining('restore a backup')])
+  await service.clock.runUntil(service.service.close())
+  rmSync(`${path}.old`)
+  expect(existsSync(path)).toBe(true)
+  expect(await (await administer(service.dataFolder)).accounts()).toMatchObject([{ runs: 0 }])
+})

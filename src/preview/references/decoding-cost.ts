@@ -22,7 +22,7 @@ export function decodingCost(
   const size = width * height
   if (size > MAX_PIXELS) return Number.POSITIVE_INFINITY
   if (format === 'heif') return 4 * size
-  if (format === 'png') return size * (isProgressive ? 2 : 1) * (depth === 'ushort' ? 2 : 1)
+  if (format === 'png') return size * (isProgressive ? 3 : 1) * (depth === 'ushort' ? 2 : 1)
   return format === 'jpeg' ? size * Math.max(1, countScans(bytes) / USUAL_SCANS) : size
 }
 

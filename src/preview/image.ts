@@ -24,7 +24,7 @@ export async function renderImage(request: ImageRequest, job: RenderJob): Promis
   const setting = settingFor(request.prompt, job.run?.id)
   const framing: Framing = FRAMINGS[setting.reading.view ?? 'none']
   const lettering = await loadLettering()
-  const references = await raceAbort(openReferences(job.references), job.signal)
+  const references = await raceAbort(openReferences(job.references, size), job.signal)
   // Prints would half hide the actors, so they are laid on the place alone.
   const cast = references.length > 0 ? [] : setting.actors
   const scene = composeScene({ ...setting, actors: cast }, { size, framing, number: 0 })

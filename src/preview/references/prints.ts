@@ -36,8 +36,8 @@ export async function layPrints(
     if (reference === undefined) continue
     const width = Math.max(1, Math.round(card.width))
     const height = Math.max(1, Math.round(card.height))
-    if (reference.fill === undefined) {
-      drawing += drawPlaceholder(reference.number, card, palette, label)
+    if (typeof reference.fill === 'string') {
+      drawing += drawPlaceholder(reference.number, reference.fill, card, palette, label)
       continue
     }
     const input = await reference.fill(width, height)
@@ -49,11 +49,12 @@ export async function layPrints(
 
 function drawPlaceholder(
   number: number,
+  problem: string,
   card: { x: number; y: number; width: number; height: number },
   palette: Palette,
   label: Font,
 ): string {
-  const lines = [`reference ${number}`, 'could not be read']
+  const lines = [`reference ${number}`, problem]
   const size = Math.min(card.width / 10, card.height / 5)
   const text = lines.map((line, index) => {
     const x = card.x + (card.width - label.width(line, size)) / 2

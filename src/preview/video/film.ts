@@ -15,7 +15,7 @@ import { type Encoder, EncoderFailed } from './encoder.js'
 import { findFfmpeg, openFfmpeg } from './ffmpeg-encoder.js'
 import type { Track } from './mp4/encoder-mp4.js'
 import { fastStart } from './mp4/faststart.js'
-import { drawShotLayers, type Film, type LayerOptions, type ShotLayer } from './shot-layers.js'
+import { closestSize, drawShotLayers, type Film, type LayerOptions, type ShotLayer } from './shot-layers.js'
 import { FRAMES_PER_SECOND, planShots, type Shot } from './shots.js'
 import { openWasmEncoder } from './wasm-encoder.js'
 
@@ -38,11 +38,12 @@ export async function renderVideo(
 
 export async function prepareFilm(request: VideoRequest, job: RenderJob): Promise<Film> {
   const { prompt, seconds } = request
-  const references = await raceAbort(openReferences(job.references), job.signal)
+  const size = videoSize(request)
+  const references = await raceAbort(openReferences(job.references, closestSize(size)), job.signal)
   const setting = settingFor(prompt, job.run?.id)
   const shots = planShots(setting.seed, seconds, references.length)
   const lettering = await loadLettering()
-  return { setting, size: videoSize(request), lettering, references, shots }
+  return { setting, size, lettering, references, shots }
 }
 
 /** With ffmpeg if it is found and works, otherwise from the first frame on with the bundled encoder. */

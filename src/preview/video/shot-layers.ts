@@ -24,6 +24,12 @@ export interface Film {
 const PRINT_SIDE = 0.12
 const CLOSENESS: Readonly<Record<Framing, number>> = { wide: 1, middle: 1.35, close: 1.9 }
 
+/** The size at which a reference that fills a film of `size` is seen in the closest shot. */
+export function closestSize(size: Size): Size {
+  const stage = stageSize(size)
+  return { width: stage.width * CLOSENESS.close, height: stage.height * CLOSENESS.close }
+}
+
 /** The furthest and the nearest plane are out of focus: drawn at half the size, for a quarter of the work. */
 const SOFT: ReadonlySet<string> = new Set(['sky', 'front'])
 const halfOf = ({ width, height }: Size): Size => ({ width: width / 2, height: height / 2 })

@@ -39,7 +39,7 @@ export function createProcessEngine({
   function take(): Renderer {
     for (let kept = idle.pop(); kept !== undefined; kept = idle.pop()) {
       kept.disarm()
-      if (kept.renderer.isAlive) return kept.renderer
+      if (kept.renderer.isUsable) return kept.renderer
     }
     const renderer = createRenderer(script, env, clock)
     all.add(renderer)
@@ -48,7 +48,7 @@ export function createProcessEngine({
   }
 
   function putBack(renderer: Renderer): void {
-    if (!renderer.isAlive) return
+    if (!renderer.isUsable) return
     if (closed) return void renderer.end()
     const disarm = clock.alarm(MAX_IDLE_MS, () => {
       idle.splice(idle.indexOf(kept), 1)

@@ -9,3 +9,12 @@ export class RendererCrashed extends Error {
     this.stderrTail = stderrTail
   }
 }
+
+/** The service ended the renderer. The run fails at once: the same input would need as much memory again. */
+export class TooMuchMemory extends Error {
+  override readonly name = 'TooMuchMemory'
+
+  constructor(maxBytes: number) {
+    super(`The renderer needed more than ${Math.round(maxBytes / 1_048_576)} MiB of memory.`)
+  }
+}

@@ -6,14 +6,15 @@ import { describeError } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
 import type { FromRenderer, ToRenderer } from './channel.js'
 import type { RenderedFile, RenderJob } from './engine.js'
-import { RendererCrashed } from './renderer-crashed.js'
+import { RendererCrashed, TooMuchMemory } from './renderer-crashed.js'
 import { readStderrTail } from './stderr-tail.js'
 
 export interface Renderer {
-  readonly isAlive: boolean
+  /** Whether it may be given a job. */
+  readonly isUsable: boolean
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>
-  /** One job at a time. Rejects with `RendererCrashed` when the process ends before the job. */
+  /** One job at a time. Rejects with `RendererCrashed` or `TooMuchMemory` when the process ends before the job. */
   work(job: RenderJob): Promise<readonly RenderedFile[]>
   /** Sends SIGTERM, and SIGKILL a little later. */
   end(): Promise<void>
@@ -36,13 +37,16 @@ export function createRenderer(
   })
   const stderr = readStderrTail(child.stderr)
   let alive = true
-  let crash = new RendererCrashed('the renderer exited')
+  let isReusable = true
+  let crash: Error = new RendererCrashed('the renderer exited')
+  let tooMuch: TooMuchMemory | undefined
   const ended = new Promise<void>((resolve) => {
     const onEnd = (reason: string) => {
       if (!alive) return
       alive = false
       const tail = printable(stderr.text)
-      crash = new RendererCrashed(`the renderer crashed (${reason})${tail === '' ? '' : `: ${tail}`}`)
+      crash =
+        tooMuch ?? new RendererCrashed(`the renderer crashed (${reason})${tail === '' ? '' : `: ${tail}`}`)
       resolve()
     }
     child.once('error', (error) => child.pid === undefined && onEnd(describeError(error)))
@@ -59,9 +63,18 @@ export function createRenderer(
   let failJob = () => {}
   void ended.then(() => failJob())
 
+  async function end(): Promise<void> {
+    if (!alive) return
+    child.kill('SIGTERM')
+    const disarm = clock.alarm(KILL_AFTER_MS, () => child.kill('SIGKILL'))
+    child.ref()
+    await ended
+    disarm()
+  }
+
   return {
-    get isAlive() {
-      return alive && child.connected
+    get isUsable() {
+      return alive && isReusable && child.connected
     },
     ended,
     work: ({ signal: _signal, onProgress, ...job }) =>
@@ -76,7 +89,15 @@ export function createRenderer(
         const onMessage = (received: unknown) => {
           const message = received as FromRenderer
           if (message.type === 'progress') return onProgress?.(message.fraction)
+          if (message.type === 'too-much-memory') {
+            // Rejected when it has ended. SIGKILL at once, since it takes more memory until then.
+            tooMuch = new TooMuchMemory(message.maxBytes)
+            child.off('message', onMessage)
+            return void child.kill('SIGKILL')
+          }
           release()
+          isReusable = message.isReusable
+          if (!isReusable) void end()
           if (message.type === 'done') resolve(message.files)
           else reject(new Error(message.message))
         }
@@ -90,14 +111,7 @@ export function createRenderer(
         // A message cannot be sent to a process that has ended; its exit event rejects the job.
         child.send(message, () => {})
       }),
-    async end() {
-      if (!alive) return
-      child.kill('SIGTERM')
-      const disarm = clock.alarm(KILL_AFTER_MS, () => child.kill('SIGKILL'))
-      child.ref()
-      await ended
-      disarm()
-    },
+    end,
   }
 }
 

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { createProcessEngine } from '../../../src/service/engines/process.js'
-import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
+import { RendererCrashed, TooMuchMemory } from '../../../src/service/engines/renderer-crashed.js'
+import { LOCAL_MODELS } from '../../../src/service/local-models.js'
 import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'
-import { temporaryFolder } from '../../support/service.js'
+import { ask, createTestService, ended, temporaryFolder } from '../../support/service.js'
 
 let script: string
 beforeAll(async () => {
@@ -97,6 +98,38 @@ test.each([
   await expect(died).rejects.toBeInstanceOf(RendererCrashed)
   await expect(died).rejects.toThrow(words)
   await engine.render(job('pid'))
+})
+
+test('a process that takes too much memory is ended, which is no crash, and the next job gets a new one', async () => {
+  const engine = createEngine()
+  const greedy = job('memory')
+  const ended = engine.render(greedy)
+  await expect(ended).rejects.toBeInstanceOf(TooMuchMemory)
+  await expect(ended).rejects.toThrow('The renderer needed more than 480 MiB of memory.')
+  expect(exists(Number(made(greedy)))).toBe(false)
+  await engine.render(job('pid'))
+})
+
+test('a process that keeps much memory after its job is not given another one', async () => {
+  const engine = createEngine()
+  const [large, next] = [job('large'), job('pid')]
+  await engine.render(large)
+  await engine.render(next)
+  expect(made(next)).not.toBe(made(large))
+})
+
+test('too much memory fails the run at the first attempt, and the service goes on', async () => {
+  const service = await createTestService({ engine: createEngine() })
+  const create = async (prompt: string) => {
+    const body = { model: LOCAL_MODELS.image, input: { prompt } }
+    return (await ask(service, 'POST', '/api/v1/runs', body)).body.id
+  }
+  expect(await ended(service, await create('memory'))).toMatchObject({
+    status: 'failed',
+    error: { code: 'render_failed', message: 'The renderer needed more than 480 MiB of memory.' },
+  })
+  expect((await ended(service, await create('pid'))).status).toBe('succeeded')
+  expect(service.complaints).toEqual([])
 })
 
 test('a script that is not there is a death with a reason', async () => {

@@ -10,6 +10,7 @@ import { addFaultHooks } from './fault-hooks.js'
 import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
 import { addOutputRoutes, type OutputRoutes } from './output-routes.js'
+import { limitPipelining } from './pipelining.js'
 import { addRunRoutes, type RunRoutes } from './run-routes.js'
 import { refuseUnsupported } from './unsupported-requests.js'
 
@@ -57,6 +58,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     clientErrorHandler: sendRawRefusal,
   })
+  limitPipelining(app)
   refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)

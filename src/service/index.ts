@@ -19,6 +19,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
+import { describeReason } from '../host/system-error.js'
 import type { Kind } from '../protocol/models.js'
 import { createEndpoints } from './endpoints.js'
 import type { Engine } from './engines/engine.js'
@@ -27,6 +28,7 @@ import { createFaults, type Fault, type Faults } from './faults/index.js'
 import { createApp } from './http/app.js'
 import { createBodyBudget } from './http/body-budget.js'
 import { HTTP_LIMITS, type HttpLimits } from './http/connection-limits.js'
+import { isDiskUnusable } from './http/error-responses.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
 import { type Address, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import type { Logging } from './http/logging.js'
@@ -131,8 +133,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const onError = (error: unknown) => {
     log(error instanceof Error ? error : String(error))
     if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer crashed')
-    else events.error({ err: error }, 'internal error')
+    else if (!isDiskUnusable(error)) events.error({ err: error }, 'internal error')
+    else if (!saidUnusable) {
+      // On closing, each write that is given up would say the same.
+      saidUnusable = closing !== undefined
+      events.error({ reason: describeReason(error) }, 'the database or the disk cannot be written')
+    }
   }
+  let saidUnusable = false
   /** Set once Fastify, which has the logger, exists; the worker is created before it. */
   let events: Log = silentLog
   let listening: Listening | undefined
@@ -141,7 +149,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { folders, opened } = await openData(options.dataFolder, async (path) => {
     const store = options.databaseThread
       ? await openStoreThread(path)
-      : withBudgetCheck(openSqliteStore(path))
+      : { ...withBudgetCheck(openSqliteStore(path)), stopWaiting() {} }
     try {
       return { store, keys: await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false) }
     } catch (error) {
@@ -222,10 +230,11 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   }
 
   async function closeAll(): Promise<void> {
+    store.stopWaiting()
     await Promise.all([
       // The bodies of requests in progress are still read.
       closeHttp().then(intake.close),
-      worker.close().then(() => lease.release()),
+      worker.close().then(() => lease.release().catch(onError)),
       referenceFetch.close(),
       retention?.close(),
       engine.close?.(),

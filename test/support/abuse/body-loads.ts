@@ -48,7 +48,7 @@ export const emptyObjects = (target: Target): Promise<Figures> =>
 export async function manyValues(target: Target): Promise<Figures> {
   const [key = '', second = '', third = ''] = target.keys
   const accepted = await Promise.all(
-    Array.from({ length: 8 }, () => create(target, key, inInput(29_000, '[1', ',1', ']'))),
+    Array.from({ length: 8 }, () => create(target, key, inInput(19_900, '[1', ',1', ']'))),
   )
   const prompt = 'x'.repeat(100_000)
   const largest = createBody(IMAGE_MODEL, { prompt, x: 'y'.repeat(65_000) })

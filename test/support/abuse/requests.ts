@@ -102,7 +102,7 @@ export async function createMany(
 }
 
 /** Polls a run once a second until it has ended; its status, or what kept it from being read. */
-export async function ended(target: Target, key: string, id: string, limitMs = 90_000): Promise<string> {
+export async function ended(target: Target, key: string, id: string, limitMs = 45_000): Promise<string> {
   const endAt = performance.now() + limitMs
   for (;;) {
     const { outcome, body } = await send(target, key, `/api/v1/runs/${id}`)

@@ -131,7 +131,7 @@ describe.skipIf(!canMount)('a full disk', () => {
       await until(
         'the end of a render',
         async () => (await ask(client, `${RUNS}/${first}`)).body.status !== 'processing',
-        20_000,
+        90_000,
       ).catch(() => {})
       disk.free()
       const freedAt = performance.now()

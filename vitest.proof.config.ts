@@ -7,6 +7,7 @@ export default defineConfig({
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['./test/support/global-setup.ts'],
     testTimeout: 600_000,
+    hookTimeout: 180_000,
     fileParallelism: false,
   },
 })

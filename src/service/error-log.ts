@@ -1,16 +1,25 @@
 /** Internal errors: to the caller of the service, and to its structured log. */
-import { errorCode } from '../host/system-error.js'
+import { describeReason, errorCode } from '../host/system-error.js'
+import { isDiskUnusable } from './disk-unusable.js'
 import { RendererCrashed } from './engines/renderer-crashed.js'
 import type { Log } from './log.js'
 
 const DATABASE_GONE =
   'the database was removed, replaced or overwritten: creates are refused. Stop the service, restore a backup (docs/backup.md), and start it'
 
+const UNUSABLE = 'the database or the disk cannot be written'
+
+interface Circumstances {
+  events(): Log
+  isClosing(): boolean
+}
+
 export function createErrorLog(
   log: (line: object | string) => void,
-  events: () => Log,
+  { events, isClosing }: Circumstances,
 ): (error: unknown) => void {
   let isGoneReported = false
+  let isUnusableReported = false
 
   /** Once: every heartbeat meets it again. */
   function reportGone(): void {
@@ -24,6 +33,11 @@ export function createErrorLog(
     if (errorCode(error) === 'SQLITE_READONLY_DBMOVED') return reportGone()
     log(error instanceof Error ? error : String(error))
     if (error instanceof RendererCrashed) events().warn({ reason: error.message }, 'renderer crashed')
-    else events().error({ err: error }, 'internal error')
+    else if (isDiskUnusable(error)) {
+      if (isUnusableReported) return
+      // On closing, each write that is given up would say the same.
+      isUnusableReported = isClosing()
+      events().error({ reason: describeReason(error) }, UNUSABLE)
+    } else events().error({ err: error }, 'internal error')
   }
 }

@@ -69,7 +69,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { engine, clock, concurrency, logging, trustedProxies = [], log = () => {} } = options
   const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
-  const onError = createErrorLog(log, () => events)
+  const onError = createErrorLog(log, { events: () => events, isClosing: () => closing !== undefined })
   /** Set once Fastify, which has the logger, exists; the worker is created before it. */
   let events: Log = silentLog
   let listening: Listening | undefined
@@ -78,7 +78,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { folders, opened } = await openData(options.dataFolder, async (path) => {
     const store = options.databaseThread
       ? await openStoreThread(path)
-      : withBudgetCheck(openSqliteStore(path))
+      : { ...withBudgetCheck(openSqliteStore(path)), stopWaiting() {} }
     try {
       return { store, keys: await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false) }
     } catch (error) {
@@ -170,6 +170,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   }
 
   async function closeAll(): Promise<void> {
+    opened.store.stopWaiting()
     await Promise.all([
       // The bodies of requests in progress are still read.
       closeHttp().then(intake.close),

@@ -326,3 +326,23 @@ test('a stuck render, an open connection, and still an end', async () => {
   expect(service.clock.now() - before).toBeLessThanOrEqual(5_000)
   await line.hangUp()
 })
+
+test('requests that are sent ahead are answered in turn, and too many of them end the connection', async () => {
+  const service = await createTestService({ publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  const exchange = async (requests: number) => {
+    const line = connect(Number(new URL(url).port), '127.0.0.1')
+    onTestFinished(() => void line.destroy())
+    let heard = ''
+    line.setEncoding('latin1').on('data', (text: string) => {
+      heard += text
+    })
+    line.on('error', () => {})
+    line.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests))
+    line.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    await new Promise((resolve) => line.once('close', resolve))
+    return heard.split('HTTP/1.1 200').length - 1
+  }
+  expect(await exchange(99)).toBe(100)
+  expect(await exchange(5_000)).toBeLessThan(100)
+})

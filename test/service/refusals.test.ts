@@ -105,6 +105,18 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
     'invalid_input',
     /image_urls\/1 is longer than 8192/,
   ],
+  [
+    'a huge number',
+    `{"model":"${IMAGE}","input":{"prompt":"x","a":1e999}}`,
+    'invalid_input',
+    /input\.a is a number outside the range of ±1\.79\d+e\+308/,
+  ],
+  [
+    'a huge number deep inside',
+    `{"model":"${IMAGE}","input":{"prompt":"x","a":{"b":[1,-${'9'.repeat(400)}]}}}`,
+    'invalid_input',
+    /input\.a\/b\/1 is a number outside the range/,
+  ],
 ])('400: %s', async (_name, body, code, says = /./) => {
   const service = await createTestService()
   const answer = await ask(service, 'POST', RUNS, body)

@@ -8,6 +8,7 @@ import { parseFault } from '../../service/faults/grammar.js'
 import type { Metrics } from '../../service/metrics/index.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
+import { createWhenDiskHasSpace } from '../context/wait-for-space.js'
 import { choiceOption } from '../flags/choice.js'
 import { parseDuration } from '../flags/duration.js'
 import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../flags/engines.js'
@@ -157,7 +158,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const data = resolve(options.data ?? join(stateFolder, SERVICE_FOLDER))
   const { createService } = await import('../../service/index.js')
   const metrics = metricsPort === undefined ? undefined : await createMetrics(clock)
-  const service = await createService({
+  const service = await createWhenDiskHasSpace(ctx, createService, {
     dataFolder: data,
     engine: withCommands(await ctx.engine(), engines, { env, clock }),
     models: engines.models,

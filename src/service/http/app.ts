@@ -12,6 +12,7 @@ import { type Logging, loggerOf, logRequests } from './logging.js'
 import { type HttpMetrics, observeRequests } from './observe-requests.js'
 import { addOpenapiRoute, type OpenapiRoute } from './openapi-route.js'
 import { addOutputRoutes, type OutputRoutes } from './output-routes.js'
+import { limitPipelining } from './pipelining.js'
 import { addRunRoutes, type RunRoutes } from './run-routes.js'
 import { refuseUnsupported } from './unsupported-requests.js'
 
@@ -61,6 +62,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     clientErrorHandler: sendRawRefusal,
   })
+  limitPipelining(app)
   refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../../host/system-error.js'
 import { OPENAPI_PATH, RUNS_PATH } from '../../protocol/routes.js'
+import { isDiskUnusable } from '../disk-unusable.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
 import { HEALTH_PATH, READY_PATH } from './health-routes.js'
@@ -18,16 +19,12 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
     .type('application/json; charset=utf-8')
     .send(errorBody(refusal))
 
-/** Locked, full, damaged: the request had no effect, and may succeed later. */
-const DISK_UNUSABLE =
-  /^(SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|LOCKED|NOTADB|READONLY)|ENOSPC$|EDQUOT$|EROFS$)/
-
 /** The refusal to send for what was thrown. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
     return new Refusal('not_ready', 'Its database was removed, replaced or overwritten.')
-  if (DISK_UNUSABLE.test(errorCode(error) ?? '')) return new Refusal('not_ready')
+  if (isDiskUnusable(error)) return new Refusal('not_ready')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')
   return new Refusal(typeof status === 'number' && status < 500 ? 'bad_request' : 'internal_error')

@@ -114,3 +114,19 @@ test.each([
     message: expect.stringMatching(says),
   })
 })
+
+test('when the service closes, a change waits for a lock only a little longer', async () => {
+  const { path, store, newRun, accountId } = await openWithKey(100)
+  const other = new Database(path)
+  onTestFinished(() => void other.close())
+  other.exec('BEGIN IMMEDIATE')
+  const startedAt = performance.now()
+  const creating = store.addRun(newRun('late'))
+  store.stopWaiting()
+  await expect(creating).rejects.toMatchObject({ code: 'SQLITE_BUSY' })
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
+  // Reads, and changes once the lock is free, are as before.
+  expect(await store.findRun('late', accountId)).toBeUndefined()
+  other.exec('ROLLBACK')
+  await store.addRun(newRun('later'))
+})

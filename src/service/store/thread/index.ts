@@ -5,8 +5,13 @@ import type { ServiceStore } from '../service-store.js'
 import { openSqliteStore } from '../sqlite/index.js'
 import { METHODS, type Method, type StoreAnswer, type StoreRequest } from './messages.js'
 
+export interface ThreadStore extends ServiceStore {
+  /** From now on a change that waits for the lock of another process gives up in time for the service to close. */
+  stopWaiting(): void
+}
+
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
-export async function openStoreThread(path: string): Promise<ServiceStore> {
+export async function openStoreThread(path: string): Promise<ThreadStore> {
   // Creates and migrates the file, and throws what is wrong with it, before there is a thread.
   await openSqliteStore(path).close()
   const thread = startThread<StoreRequest, StoreAnswer>('store', path)
@@ -22,6 +27,10 @@ export async function openStoreThread(path: string): Promise<ServiceStore> {
   const store = Object.fromEntries(methods.map((method) => [method, call(method)])) as unknown as ServiceStore
   return {
     ...store,
+    stopWaiting() {
+      // A thread that has ended waits for nothing.
+      thread.ask({ method: 'stop waiting' }).catch(() => {})
+    },
     async close() {
       if (!thread.hasEnded) await store.close()
       await thread.close()

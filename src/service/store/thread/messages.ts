@@ -34,9 +34,12 @@ export const METHODS = {
 
 export type Method = keyof typeof METHODS
 
-export interface StoreRequest {
+export interface StoreCall {
   readonly method: Method
   readonly args: readonly unknown[]
 }
+
+/** `stop waiting`: the service closes, so a change waits for a lock only a little longer. */
+export type StoreRequest = StoreCall | { readonly method: 'stop waiting' }
 
 export type StoreAnswer = { readonly result: unknown } | { readonly error: SentError }

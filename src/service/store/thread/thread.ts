@@ -9,12 +9,14 @@ import type { Numbered } from '../../../host/thread.js'
 import { sentError } from '../../sent-error.js'
 import { withBudgetCheck } from '../service-store.js'
 import { openServiceDatabase, storeOf } from '../sqlite/index.js'
-import { METHODS, type StoreAnswer, type StoreRequest } from './messages.js'
+import { METHODS, type StoreAnswer, type StoreCall, type StoreRequest } from './messages.js'
 
 /** How long one statement waits for a lock, and reads wait behind it. */
 const BUSY_TIMEOUT_MS = 100
 const BUSY_PAUSE_MS = 25
 const MAX_BUSY_MS = 10_000
+/** When the service closes: it waits 3 s for its responses. */
+const MAX_CLOSING_BUSY_MS = 1_500
 
 const port = parentPort
 if (port === null) throw new Error('this file is the entry of a thread')
@@ -23,16 +25,17 @@ const database = openServiceDatabase(workerData as string, { busyTimeoutMs: BUSY
 const store = withBudgetCheck(storeOf(database))
 
 interface Change {
-  readonly request: Numbered<StoreRequest>
+  readonly request: Numbered<StoreCall>
   readonly sinceMs: number
 }
 
 let changes: readonly Change[] = []
 let retrying = false
+let closingSinceMs: number | undefined
 
 const send = (id: number, message: StoreAnswer) =>
   port.postMessage({ id, message } satisfies Numbered<StoreAnswer>)
-const call = ({ message: { method, args } }: Numbered<StoreRequest>): Promise<unknown> =>
+const call = ({ message: { method, args } }: Numbered<StoreCall>): Promise<unknown> =>
   (store[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args)
 
 const sendOutcome = (id: number, result: Promise<unknown>): Promise<void> =>
@@ -67,8 +70,14 @@ async function firstFailure(results: readonly Promise<unknown>[]): Promise<unkno
     .find(({ reason }) => errorCode(reason) !== undefined)?.reason
 }
 
+function isLate({ sinceMs }: Change): boolean {
+  const nowMs = performance.now()
+  const isLateToClose =
+    closingSinceMs !== undefined && nowMs - Math.max(sinceMs, closingSinceMs) > MAX_CLOSING_BUSY_MS
+  return isLateToClose || nowMs - sinceMs > MAX_BUSY_MS
+}
+
 function retryLater(batch: readonly Change[], error: unknown): void {
-  const isLate = ({ sinceMs }: Change) => performance.now() - sinceMs > MAX_BUSY_MS
   for (const { request } of batch.filter(isLate)) send(request.id, { error: sentError(error) })
   changes = [...batch.filter((change) => !isLate(change)), ...changes]
   retrying = true
@@ -92,9 +101,13 @@ async function commitAll(): Promise<void> {
 async function receive(first: Numbered<StoreRequest>): Promise<void> {
   const requests = [first]
   for (let next = receiveNow(); next !== undefined; next = receiveNow()) requests.push(next)
-  for (const request of requests)
-    if (METHODS[request.message.method] === 'read') await sendOutcome(request.id, call(request))
-    else changes = [...changes, { request, sinceMs: performance.now() }]
+  for (const { id, message } of requests) {
+    if (message.method === 'stop waiting') {
+      closingSinceMs = performance.now()
+      send(id, { result: undefined })
+    } else if (METHODS[message.method] === 'read') await sendOutcome(id, call({ id, message }))
+    else changes = [...changes, { request: { id, message }, sinceMs: performance.now() }]
+  }
   await commitAll()
 }
 

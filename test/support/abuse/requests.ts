@@ -1,0 +1,156 @@
+/** What the loads send: bodies, raw connections, and counts of what came back. */
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export const MIB = 1_048_576
+export const IMAGE_MODEL = 'rushes/preview-image'
+export const VIDEO_MODEL = 'rushes/preview-video'
+
+/** Whom a load goes to, and with which keys: those of `keys` belong to one account, those of `others` to another. */
+export interface Target {
+  readonly url: string
+  readonly keys: readonly string[]
+  readonly others: readonly string[]
+}
+
+/** How often each outcome was seen, and further figures. */
+export type Figures = Readonly<Record<string, number>>
+
+export interface Reply {
+  /** `201`, `400 invalid_input`, `ECONNRESET`. */
+  readonly outcome: string
+  // biome-ignore lint/suspicious/noExplicitAny: responses of every shape
+  readonly body: any
+}
+
+export function tally(outcomes: readonly string[]): Figures {
+  const counts: Record<string, number> = {}
+  for (const outcome of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1
+  return counts
+}
+
+const jsonOf = (text: string) => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export const outcomeOf = (status: number | undefined, text: string): string =>
+  [status, jsonOf(text)?.error?.code].filter((part) => part !== undefined).join(' ')
+
+const newConnections = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY })
+
+/** One request with a connection of its own, or one of the agent's. */
+export function send(
+  { url }: Pick<Target, 'url'>,
+  key: string,
+  path: string,
+  body?: Uint8Array,
+  agent = newConnections,
+): Promise<Reply> {
+  return new Promise((resolve) => {
+    const sent = request(`${url}${path}`, {
+      agent,
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body && { 'content-type': 'application/json', 'content-length': body.byteLength }),
+      },
+    })
+    sent.once('response', (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part
+      })
+      response.once('close', () =>
+        resolve({ outcome: outcomeOf(response.statusCode, text), body: jsonOf(text) }),
+      )
+    })
+    sent.on('error', (error: NodeJS.ErrnoException) =>
+      resolve({ outcome: error.code ?? 'error', body: undefined }),
+    )
+    sent.end(body)
+  })
+}
+
+export const create = (target: Target, key: string, body: Uint8Array | string): Promise<Reply> =>
+  send(target, key, '/api/v1/runs', typeof body === 'string' ? Buffer.from(body) : body)
+
+export const createBody = (model: string, input: object): string => JSON.stringify({ model, input })
+
+/** The same body `count` times, so many at once. */
+export async function createMany(
+  target: Target,
+  keys: readonly string[],
+  body: Uint8Array,
+  { count, atOnce }: { readonly count: number; readonly atOnce: number },
+): Promise<Figures> {
+  const outcomes: string[] = []
+  let sent = 0
+  const sendOn = async () => {
+    while (sent < count) {
+      const key = keys[sent++ % keys.length] ?? ''
+      outcomes.push((await create(target, key, body)).outcome)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, sendOn))
+  return tally(outcomes)
+}
+
+/** Polls a run once a second until it has ended; its status, or what kept it from being read. */
+export async function ended(target: Target, key: string, id: string, limitMs = 45_000): Promise<string> {
+  const endAt = performance.now() + limitMs
+  for (;;) {
+    const { outcome, body } = await send(target, key, `/api/v1/runs/${id}`)
+    if (outcome === '200' && ['succeeded', 'failed'].includes(body.status))
+      return body.error === null ? body.status : `failed ${body.error.code}`
+    if (performance.now() > endAt) return `no end after ${limitMs / 1_000} s`
+    await sleep(1_000)
+  }
+}
+
+export interface Line {
+  readonly socket: Socket
+  /** The beginning of what came back. */
+  readonly heard: () => string
+  readonly closed: Promise<void>
+  isOpen(): boolean
+}
+
+/** A connection for bytes of one's own choice. */
+export async function openLine({ url }: Pick<Target, 'url'>): Promise<Line> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port) })
+  let heard = ''
+  let open = true
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    if (heard.length < 2_000) heard += text
+  })
+  socket.on('error', () => {})
+  const closed = new Promise<void>((resolve) =>
+    socket.once('close', () => {
+      open = false
+      resolve()
+    }),
+  )
+  await Promise.race([once(socket, 'connect').catch(() => {}), closed])
+  return { socket, heard: () => heard, closed, isOpen: () => open }
+}
+
+export const openLines = (target: Target, count: number): Promise<readonly Line[]> =>
+  Promise.all(Array.from({ length: count }, () => openLine(target)))
+
+/** The status of the first response, or what happened to the connection. */
+export const outcomeOfLine = (line: Line): string => {
+  const status = /^HTTP\/1\.1 (\d+)/.exec(line.heard())?.[1]
+  const code = /"code":"(\w+)"/.exec(line.heard())?.[1]
+  if (status !== undefined) return [status, code].filter((part) => part !== undefined).join(' ')
+  return line.isOpen() ? 'open, no response' : 'closed, no response'
+}
+
+export const createHead = (key: string, bytes: number): string =>
+  `POST /api/v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${bytes}\r\n\r\n`

@@ -1,0 +1,31 @@
+/** The largest memory that a process had, as Linux counts it; elsewhere nothing. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+
+const read = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    // The process has ended.
+    return ''
+  }
+}
+
+/** The peak since the last `resetPeak`, in MiB. */
+export const peakMiB = (pid: number): number =>
+  Math.round(Number(/^VmHWM:\s+(\d+) kB/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1024)
+
+export function resetPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5')
+}
+
+/** The processes that this one has started and that are running, whatever thread of it did. */
+export function childrenOf(pid: number): readonly number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+      .flatMap((thread) => read(`/proc/${pid}/task/${thread}/children`).trim().split(' '))
+      .filter((child) => child !== '')
+      .map(Number)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,40 @@
+/** The processes of a proof that are not the service: the probe of `/healthz`, and loads. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { onTestFinished } from 'vitest'
+import type { ProbeReport } from '../abuse/health-probe.js'
+
+/** Ends with the test. */
+export function forked(script: string, ...words: string[]): ChildProcess {
+  const child = fork(script, words)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+/** The next message of a process; rejects when it ends without one. */
+export const messageOf = (child: ChildProcess): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    const onExit = (code: number | null, signal: NodeJS.Signals | null) =>
+      reject(new Error(`a process of the proof ended: ${code ?? signal}`))
+    child.once('exit', onExit)
+    child.once('message', (told) => {
+      child.off('exit', onExit)
+      resolve(told)
+    })
+  })
+
+export interface HealthProbe {
+  /** What was measured since the probe started. */
+  report(): Promise<ProbeReport>
+}
+
+/** `script` is `health-probe.ts`, built. */
+export async function probeHealth(script: string, url: string): Promise<HealthProbe> {
+  const child = forked(script, `${url}/healthz`)
+  await messageOf(child)
+  return {
+    async report() {
+      child.send('report')
+      return (await messageOf(child)) as ProbeReport
+    },
+  }
+}

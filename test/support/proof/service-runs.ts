@@ -1,0 +1,113 @@
+/** A service that a proof starts, stops and asks, and the runs that it accepted. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { type Place, processesOf, type Running, start, until } from '../binary.js'
+import { ask, type Client, endOf, IMAGE_OF_A_FOX, RUNS } from './clients.js'
+
+export const countOf = (values: readonly (string | number)[]): string => {
+  const counts = new Map<string | number, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return [...counts].map(([value, count]) => `${count} x ${value}`).join(', ')
+}
+
+const ENGINE = /renderer\.cjs|rushes-engine/
+
+/** The renderers and engines of a place. */
+export const enginesOf = (place: Place): readonly number[] => processesOf(place, ENGINE)
+
+export const noEngineLeft = (place: Place): Promise<unknown> =>
+  until('the end of every renderer', () => enginesOf(place).length === 0)
+
+export const serveWords = (data: string, port: string | number, ...more: string[]) => [
+  ...['serve', '--json', '--data', data, '--port', String(port), '--concurrency', '2'],
+  ...more,
+]
+
+export async function urlOf(service: Running): Promise<string> {
+  const [line] = await service.says('stdout', /^\{.*\}$/m)
+  return (JSON.parse(line) as { url: string }).url
+}
+
+export const isReady = async (url: string): Promise<boolean> =>
+  (await ask({ url, apiKey: '' }, '/readyz').catch(() => undefined))?.status === 200
+
+export async function startService(place: Place, words: readonly string[]) {
+  const service = start(place, words, { stdin: 'ignore' })
+  return { service, url: await urlOf(service) }
+}
+
+export async function stop(service: Running, place: Place): Promise<void> {
+  service.kill('SIGTERM')
+  expect((await service.ended).code).toBe(0)
+  await noEngineLeft(place)
+}
+
+export interface Creates {
+  readonly accepted: readonly { readonly id: string; readonly client: Client }[]
+  /** `201`, `503 not_ready`, `no response`. */
+  readonly outcomes: readonly string[]
+  /** Sends one more, without waiting for its response. */
+  send(order: object): void
+  /** Resolves when all are answered. */
+  settled(): Promise<void>
+}
+
+/** Creates with these keys in turn. */
+export function createsAt(url: string, keys: readonly string[]): Creates {
+  const accepted: { readonly id: string; readonly client: Client }[] = []
+  const outcomes: string[] = []
+  const open = new Set<Promise<void>>()
+  let sent = 0
+  const create = async (client: Client, order: object) => {
+    const answer = await ask(client, RUNS, order).catch(() => undefined)
+    outcomes.push([answer?.status ?? 'no response', answer?.body?.error?.code].filter(Boolean).join(' '))
+    if (answer?.status === 201) accepted.push({ id: answer.body.id, client })
+  }
+  return {
+    accepted,
+    outcomes,
+    send(order) {
+      const client = { url, apiKey: keys[sent++ % keys.length] ?? '' }
+      const one = create(client, order).finally(() => open.delete(one))
+      open.add(one)
+    },
+    async settled() {
+      await Promise.all(open)
+    },
+  }
+}
+
+/** One create after the other, until it is stopped. */
+export function createSteadily(
+  url: string,
+  keys: readonly string[],
+  everyMs: number,
+  order: object = IMAGE_OF_A_FOX,
+) {
+  const creates = createsAt(url, keys)
+  let going = true
+  const all = (async () => {
+    while (going) {
+      creates.send(order)
+      await sleep(everyMs)
+    }
+    await creates.settled()
+  })()
+  return {
+    ...creates,
+    async stop() {
+      going = false
+      await all
+    },
+  }
+}
+
+/** How all accepted runs ended. */
+export const endsOf = async ({ accepted }: Pick<Creates, 'accepted'>): Promise<readonly string[]> => {
+  const ends: string[] = []
+  for (const { id, client } of accepted) {
+    const run = await endOf(client, id)
+    ends.push(run.error === null ? run.status : `${run.status} ${run.error.code}`)
+  }
+  return ends
+}

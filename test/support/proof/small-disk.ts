@@ -1,0 +1,75 @@
+/** A disk of a few MiB in memory, which is filled and emptied while the program runs on it. */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Place, type Running, start, until } from '../binary.js'
+
+/** Whether this machine lets us mount one, in a namespace of its own. */
+export const canMount =
+  process.platform === 'linux' &&
+  spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs -o size=64k tmpfs /mnt']).status === 0 &&
+  spawnSync('nsenter', ['--version']).status === 0
+
+export interface SmallDisk {
+  /** As the program sees it. */
+  readonly path: string
+  /** As this process sees it. */
+  readonly outside: string
+  /** Starts a command in which the disk is mounted. */
+  start(place: Place, words: readonly string[]): Running
+  /** Leaves no byte. */
+  fill(): void
+  free(): void
+}
+
+export async function mountSmallDisk(place: Place, mebibytes: number): Promise<SmallDisk> {
+  const path = join(place.home, 'disk')
+  mkdirSync(path)
+  const script = `mount -t tmpfs -o size=${mebibytes}m tmpfs "$0" && exec sleep 600`
+  const holder = spawn('unshare', ['-rm', 'sh', '-c', script, path], { stdio: 'ignore' })
+  onTestFinished(() => void holder.kill('SIGKILL'))
+  const outside = `/proc/${holder.pid}/root${path}`
+  const filler = join(outside, 'filler')
+  await until('a small disk', () => statfsOf(outside)?.blocks === mebibytes * 256)
+  return {
+    path,
+    outside,
+    start: (of, words) =>
+      start(
+        of,
+        [
+          '-t',
+          String(holder.pid),
+          '-U',
+          '-m',
+          '--preserve-credentials',
+          join(of.home, '../bin/rushes'),
+          ...words,
+        ],
+        { command: 'nsenter', stdin: 'ignore' },
+      ),
+    fill() {
+      for (let left = freeBytes(outside); left > 0; left = freeBytes(outside))
+        try {
+          writeFileSync(filler, Buffer.alloc(left), { flag: 'a' })
+        } catch {
+          // Another writer was faster.
+        }
+    },
+    free: () => rmSync(filler, { force: true }),
+  }
+}
+
+function statfsOf(path: string) {
+  try {
+    return statfsSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+function freeBytes(path: string): number {
+  const { bavail, bsize } = statfsSync(path)
+  return bavail * bsize
+}

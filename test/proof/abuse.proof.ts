@@ -21,6 +21,8 @@ import { prepareData } from '../support/proof/service-data.js'
 const MAX_HEALTH_MS = 250
 /** The budget of docs/operations.md, "Limits". */
 const MAX_PEAK_MIB = 1_024
+/** It is ended above 2 GiB, and allocates on until then. */
+const MAX_RENDERER_MIB = 2_304
 const CASE_LIMIT_MS = 150_000
 /** Refused connections that hold every place are closed by then. */
 const LOCK_OUT_MS = 3_000
@@ -103,12 +105,14 @@ const CASES: readonly Case[] = [
   {
     name: 'AVIF of 8192 x 8192 in one color',
     load: 'avifBombs',
-    outcomes: /^(failed \w+|succeeded|400 \w+)$/,
+    outcomes: /^succeeded$/,
+    least: { succeeded: 3 },
   },
   {
     name: 'fourteen interlaced 16-bit PNGs',
     load: 'interlacedPngs',
-    outcomes: /^(failed \w+|succeeded|400 \w+)$/,
+    outcomes: /^succeeded$/,
+    least: { succeeded: 1 },
   },
   {
     name: 'huge numbers',
@@ -145,8 +149,7 @@ afterAll(() => {
 })
 
 describe.skipIf(process.platform !== 'linux')('one client cannot stop the others', () => {
-  // Repeated once: other work on the machine delays a response too, but seldom twice.
-  it.each(CASES)('$name', { timeout: CASE_LIMIT_MS, retry: 1 }, async (tried) => {
+  it.each(CASES)('$name', { timeout: CASE_LIMIT_MS }, async (tried) => {
     const service = await startService()
     const target: Target = { url: service.url, keys, others }
     await makePicture(service)
@@ -165,6 +168,7 @@ describe.skipIf(process.platform !== 'linux')('one client cannot stop the others
     expect.soft(health.failed, 'failed requests of /healthz').toBe(0)
     expect.soft(health.maxMs, 'slowest /healthz').toBeLessThan(MAX_HEALTH_MS + health.bareMaxMs)
     expect.soft(peaks.service, 'peak memory in MiB').toBeLessThan(MAX_PEAK_MIB)
+    expect.soft(peaks.renderer, 'peak memory of a renderer in MiB').toBeLessThan(MAX_RENDERER_MIB)
     expect.soft(visited.failedAfter, 'failed requests of another client').toEqual([])
     const outcomes = Object.keys(figures).filter((name) =>
       /^(status )?(\d{3}\b|E[A-Z]|open|closed, |failed|succ)/.test(name),

@@ -13,6 +13,7 @@ import { readStdin } from '../process/stdin.js'
 import { imageTypeOf, MAX_BODY_BYTES } from '../runs/references.js'
 import { plural } from '../terminal/plural.js'
 import { formatBytes } from '../terminal/progress-lines.js'
+import { annotate, MAX_LINE_ANNOTATIONS } from './annotations.js'
 
 /** The name of a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
@@ -40,7 +41,11 @@ export async function loadManifest(ctx: Context, word: string, allowOutside: boo
       [claimPathOf(lockPath), 'the claim file'],
     ]),
   })
-  if (!read.ok) throw manifestError(word === '-' ? 'standard input' : word, read.problems)
+  if (!read.ok) {
+    for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
+      annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
+    throw manifestError(word === '-' ? 'standard input' : word, read.problems)
+  }
   return { manifest: read.manifest, lockPath }
 }
 

@@ -16,6 +16,7 @@ export interface BatchFlags {
   readonly allowOutside?: boolean
   readonly overwrite?: boolean
   readonly timeout?: string
+  readonly report?: string
 }
 
 export interface BatchOptions {

@@ -2,15 +2,20 @@
 import { type Command, Option } from 'commander'
 import type { Claim } from '../../batch/lock/claim.js'
 import type { Expectation } from '../../batch/plan/expected.js'
+import type { Step } from '../../batch/plan/index.js'
 import { EXIT } from '../../errors.js'
 import { isSystemError } from '../../host/system-error.js'
+import { annotate, annotateExit, MAX_LINE_ANNOTATIONS } from '../batch/annotations.js'
+import { type SummaryRow, writeJobSummary } from '../batch/job-summary.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
+import { beginReport, createJsonOutput } from '../batch/report-file.js'
 import { neverWritable, runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, notesOf, stepCells, stepJson, stepWords, summaryLine } from '../batch/show.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
+import { asRushesError } from '../process/exit.js'
 import { missingError } from '../settings/missing.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
 import type { CommandEnvironment } from './command-environment.js'
@@ -32,24 +37,39 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--resubmit-unconfirmed', 'Send creates with an unknown outcome again; may pay twice'],
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
+  ['--report <path>', 'Also write the lines of --json to this file'],
   ['--timeout <duration>', 'How long to wait for each run: 90s, 15m, 0 for no limit (default 30m)'],
 ]
 
-export function register(command: Command, { run }: CommandEnvironment, doBatch = batchCommand): void {
+export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {
   command.argument('<manifest>', 'YAML, JSON, JSON Lines or CSV file; - reads standard input')
   for (const [flags, about] of ROWS) {
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
   }
   command.action((manifest: string, flags: BatchFlags) =>
-    run(command, (ctx) => doBatch(ctx, { manifest, flags })),
+    run(command, (ctx) => batch(ctx, { manifest, flags })),
   )
 }
 
-export async function batchCommand(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
+export async function batchCommand(ctx: Context, request: BatchRequest): Promise<number> {
+  const isCheck = request.flags.check === true
+  try {
+    const code = await doBatch(ctx, request)
+    await annotateExit(ctx, { code, isCheck })
+    return code
+  } catch (thrown) {
+    const error = asRushesError(thrown)
+    await annotateExit(ctx, { code: error.exitCode, isCheck, error })
+    throw thrown
+  }
+}
+
+async function doBatch(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
   const words = { word: manifest, flags }
   const options = await batchOptionsOf(ctx, flags)
   const loaded = await loadManifest(ctx, manifest, options.allowOutside)
+  beginReport(flags.report, loaded)
   if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   if (options.mode === 'dry run') return await dryRun(ctx, await prepare(ctx, loaded, options, words))
   // Before the lock file is read: another batch may be about to write into it, and its runs must not be paid again.
@@ -75,29 +95,53 @@ async function claimFor({ clock, out, interrupts }: Context, lockPath: string): 
   }
 }
 
-function check(ctx: Context, { plan }: Prepared): number {
-  showPlan(ctx, plan)
+function check(ctx: Context, prepared: Prepared): number {
+  const { plan, manifest } = prepared
+  showPlan(ctx, prepared)
+  const missing = plan.steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')
+  for (const step of missing.slice(0, MAX_LINE_ANNOTATIONS)) {
+    const [action, name = '', file, reason] = stepWords(step)
+    annotate(ctx, {
+      title: name,
+      message: `${file}: ${action}${reason ? ` (${reason})` : ''}`,
+      at: { path: manifest.path, line: step.entry.at.line },
+    })
+  }
   return isAllUpToDate(plan) ? EXIT.ok : EXIT.runFailed
 }
 
 async function dryRun(ctx: Context, prepared: Prepared): Promise<number> {
   const { expect } = await import('../batch/expect.js')
-  showPlan(ctx, prepared.plan, await expect(ctx, prepared))
+  showPlan(ctx, prepared, await expect(ctx, prepared))
   refuseImpossible(prepared)
   if (prepared.missing.length > 0) throw missingError(prepared.missing)
   return EXIT.ok
 }
 
-function showPlan({ out }: Context, plan: Prepared['plan'], expectation?: Expectation): void {
-  if (out.mode.json) {
-    for (const step of plan.steps) out.json(stepJson(step))
-    const { leastMs = null, expectedMs = null } = expectation ?? {}
-    out.json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs } })
-    return
-  }
+function showPlan(ctx: Context, { plan, manifest, flags }: Prepared, expectation?: Expectation): void {
+  const { out } = ctx
+  const json = createJsonOutput(ctx, flags.report)
+  for (const step of plan.steps) json(stepJson(step))
+  const { leastMs = null, expectedMs = null } = expectation ?? {}
+  json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs } })
+  if (out.mode.json) return
   const rows = plan.steps.map(out.stdoutIsTerminal ? stepWords : stepCells)
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
-  out.note(summaryLine(plan, expectation))
+  const line = summaryLine(plan, expectation)
+  out.note(line)
+  const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
+  writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
+}
+
+function planRow(step: Step): SummaryRow {
+  const [action = '', name = '', file = '', reason = ''] = stepWords(step)
+  const isUpToDate = step.action.do === 'up_to_date'
+  return {
+    cells: [name, action, reason, file],
+    state: action,
+    importance: isUpToDate ? 'up to date' : 'active',
+    file: isUpToDate ? file : undefined,
+  }
 }

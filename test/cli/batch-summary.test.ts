@@ -204,10 +204,11 @@ describe('--report', () => {
     expect(readFileSync(path, 'utf8')).toBe(checked.stdout)
   })
 
-  it('does not replace the manifest or the lock file, and cannot be a folder', async () => {
+  it('does not replace a file of the batch, and needs a path that can be written', async () => {
     const batch = await createBatch()
     const before = readFileSync(batch.manifest, 'utf8')
-    for (const path of [batch.manifest, batch.manifest.replace('.json', '.lock.json'), batch.folder])
+    const names = ['shots.json', 'shots.lock.json', 'icons/fox one.png', '..', 'none/report.jsonl']
+    for (const path of names.map((name) => join(batch.folder, 'art', name)))
       expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(batch.manifest, 'utf8')).toBe(before)
     expect(batch.service.requests).toEqual([])

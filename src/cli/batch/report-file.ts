@@ -10,7 +10,8 @@ import type { Loaded } from './load.js'
 /** Empties the file. Throws `usage` when it cannot be written, or is one that the batch needs. */
 export function beginReport(path: string | undefined, { manifest, lockPath }: Loaded): void {
   if (path === undefined) return
-  if ([manifest.path, lockPath].some((each) => resolve(each) === resolve(path)))
+  const outputs = manifest.entries.map(({ output }) => resolve(manifest.folder, output))
+  if ([resolve(manifest.path), resolve(lockPath), ...outputs].includes(resolve(path)))
     throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
   try {
     writeFileSync(path, '')

@@ -1,7 +1,11 @@
 /** `matrix` and `exclude`: the rows that come out, and every mistake with its line and column. */
+import { performance } from 'node:perf_hooks'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { identityOf } from '../../src/journal/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
+import { entriesOf, folderWith, NAMING, problemsOf, read } from './folder.js'
 
 /** A row of images in a list of its own; the lines begin in line 3. */
 const row = (...lines: string[]) => `defaults: { kind: image }\nruns:\n  - ${lines.join('\n    ')}\n`
@@ -289,6 +293,13 @@ describe('a mistake in a matrix', () => {
       [N, 'prompt: x', M, 'exclude: [{animal: fox}, {animal: bear}]'],
       '6:5 exclude leaves out every combination',
     ],
+    [
+      [N, 'prompt: "a {anmal}"', M, 'exclude: [{animal: beer}]'],
+      [
+        '4:13 unknown placeholder {anmal}. Did you mean {animal}?',
+        '6:24 "beer" is not a value of animal. Did you mean "bear"?',
+      ],
+    ],
     [[N, 'prompt: "a {anmal}"', M], '4:13 unknown placeholder {anmal}. Did you mean {animal}?'],
     [
       [N, 'prompt: "a { animal } {Animal} {animal:03}"', M],
@@ -432,4 +443,201 @@ describe('a mistake in a matrix', () => {
       expect(problems[0]).toMatch(expected)
     } else expect(problems).toEqual([expected].flat())
   })
+})
+
+it('a matrix never ends in anything but rows or problems, wherever they are', async () => {
+  const folder = folderWith()
+  const text = fc.constantFrom(
+    '{a}',
+    '{a.b}',
+    '{',
+    '}',
+    '{a',
+    'x',
+    '{ a }',
+    '{name}',
+    '{ext}',
+    '/',
+    '..',
+    '\u0000',
+    '{A:}',
+  )
+  const texts = fc.array(text, { maxLength: 4 }).map((parts) => parts.join(''))
+  const json = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constant({ a: ['x', { b: 1 }] }), texts)
+  const run = fc.record({
+    name: texts,
+    prompt: json,
+    output: texts,
+    matrix: json,
+    exclude: json,
+    image_urls: json,
+  })
+  await fc.assert(
+    fc.asyncProperty(run, async (made) => {
+      const given = JSON.stringify([{ kind: 'image', ...made }], null, 1)
+      const result = await read(given, { name: 'a.json', folder })
+      const lines = given.split('\n')
+      for (const { line, column } of result.ok ? [] : result.problems)
+        expect(column).toBeLessThanOrEqual((lines[line - 1] ?? '').length)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+describe('the limit of combinations', () => {
+  const numbers = (count: number) => `[${Array.from({ length: count }, (_, at) => at).join(', ')}]`
+  const rows = (...counts: number[]) =>
+    `defaults: { kind: image, prompt: x }\nruns:\n${counts
+      .map(
+        (count, at) =>
+          `  - name: r${at}-{a}-{b}\n    matrix: {a: ${numbers(count / 10)}, b: ${numbers(10)}}\n`,
+      )
+      .join('')}`
+
+  it.each<[readonly number[], number | undefined, readonly string[]]>([
+    [[1_000], undefined, []],
+    [[500, 500], undefined, []],
+    [
+      [600, 410],
+      20,
+      [
+        '6:5 the matrices of the manifest have 1010 combinations; the limit is 1000 (--max-runs 1010 allows them)',
+      ],
+    ],
+    [[600, 410], 1_010, []],
+    [
+      [1_010],
+      1_009,
+      [
+        '4:5 the matrices of the manifest have 1010 combinations; the limit is 1009 (--max-runs 1010 allows them)',
+      ],
+    ],
+    [[10_000], 10_000, []],
+    [[10_010], 20_000, ['4:5 the matrices of the manifest have more than 10000 combinations']],
+    [[100_010], undefined, ['4:5 the matrix has 100010 combinations before exclude; the limit is 100000']],
+  ])('%j with --max-runs %s', async (counts, maxRuns, expected) => {
+    expect(await problemsOf(rows(...counts), maxRuns === undefined ? {} : { maxRuns })).toEqual(expected)
+  })
+
+  it('counts what exclude has left', async () => {
+    const text = row(
+      'name: "{a}-{b}"',
+      'prompt: x',
+      `matrix: {a: ${numbers(200)}, b: ${numbers(10)}}`,
+      `exclude: [${Array.from({ length: 100 }, (_, at) => `{a: ${at}}`).join(', ')}]`,
+    )
+    expect(await entriesOf(text)).toHaveLength(1_000)
+  })
+
+  it('does not replace the limit of runs', async () => {
+    const text = row('name: "{a}"', 'prompt: x', 'count: 5000', 'matrix: {a: [1, 2, 3]}')
+    expect(await problemsOf(text)).toEqual(['5:12 the manifest has more than 10000 runs'])
+  })
+
+  it('is one problem for a row, whatever is wrong with all of its combinations', async () => {
+    const text = row('name: a', 'prompt: x', `image_urls: ["{a}.png"]`, `matrix: {a: ${numbers(1_000)}}`)
+    expect(await problemsOf(text)).toEqual([
+      '3:11 the name "a" is the same for several combinations: add {a} to name',
+      '5:18 0.png: no such file (a: 0, and 999 more)',
+    ])
+  })
+})
+
+describe('what is created again', () => {
+  const word = fc.stringMatching(/^[a-z][a-z0-9 .:-]{0,8}$/)
+  const value = fc.oneof(
+    word,
+    fc.integer({ min: 0, max: 99 }),
+    fc.boolean(),
+    fc.record({ name: word, text: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 }) }),
+  )
+  const nameOf = (each: unknown): string =>
+    String(typeof each === 'object' && each !== null && 'name' in each ? each.name : each)
+  /** Names that differ in file names too. */
+  const values = fc.uniqueArray(value, {
+    minLength: 1,
+    maxLength: 4,
+    selector: (each) => fileNameOf(nameOf(each)),
+  })
+  const fileNameOf = (text: string): string => NAMING.safePart(text).toLowerCase()
+  const matrix = fc.record({ a: values, b: values, quality: fc.constantFrom(['high'], ['basic', 'high']) })
+  type Values = typeof matrix extends fc.Arbitrary<infer Value> ? Value : never
+
+  const rowOf = (of: Values) => ({
+    name: '{a}/{b}/{quality}',
+    kind: 'image',
+    prompt: '{a}, {b}; {c}',
+    image_urls: ['https://a.example/{a}.png'],
+    matrix: of,
+  })
+  const hashesOf = async (text: string, name: string): Promise<Record<string, string>> =>
+    Object.fromEntries(
+      (await entriesOf(text, { name })).map((each) => [each.name, identityOf('acme/x', each.meaning)]),
+    )
+  const reversed = (each: object) => Object.fromEntries(Object.entries(each).reverse())
+
+  it('is nothing after the keys, the layout or the format have changed, or when the rows are written out', async () => {
+    await fc.assert(
+      fc.asyncProperty(matrix, async (of) => {
+        const hashes = await hashesOf(JSON.stringify([rowOf(of)]), 'a.json')
+        const { a, b, quality } = of
+        expect(Object.keys(hashes)).toHaveLength(a.length * b.length * quality.length)
+        const others = [
+          [JSON.stringify([reversed({ ...rowOf(of), matrix: reversed(of) })], null, 3), 'a.json'],
+          [JSON.stringify(rowOf({ ...of, a: [...a].reverse() })), 'a.jsonl'],
+          [stringify({ runs: [rowOf(of)] }), 'a.yaml'],
+          [stringify([rowOf(of)], { defaultStringType: 'QUOTE_DOUBLE', collectionStyle: 'flow' }), 'a.yaml'],
+          [JSON.stringify(writtenOut(of)), 'a.json'],
+        ] as const
+        for (const [text, name] of others) expect(await hashesOf(text, name)).toEqual(hashes)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  const writtenOut = ({ a, b, quality }: Values) =>
+    a.flatMap((one) =>
+      b.flatMap((other) =>
+        quality.map((each) => ({
+          name: `${nameOf(one)}/${nameOf(other)}/${each}`,
+          kind: 'image',
+          prompt: `${nameOf(one)}, ${nameOf(other)}; {c}`,
+          image_urls: [`https://a.example/${nameOf(one)}.png`],
+          quality: each,
+        })),
+      ),
+    )
+
+  it('is exactly what has a value that changed', async () => {
+    await fc.assert(
+      fc.asyncProperty(matrix, word, fc.nat(), async (of, other, at) => {
+        const changed = of.a[at % of.a.length]
+        fc.pre(!of.a.some((each) => fileNameOf(nameOf(each)) === fileNameOf(other)))
+        const next = { ...of, a: of.a.map((each) => (each === changed ? other : each)) }
+        const before = new Set(Object.values(await hashesOf(JSON.stringify([rowOf(of)]), 'a.json')))
+        const after = await hashesOf(JSON.stringify([rowOf(next)]), 'a.json')
+        for (const [name, hash] of Object.entries(after))
+          expect(before.has(hash), name).toBe(!name.startsWith(`${other}/`))
+      }),
+      { numRuns: 40 },
+    )
+  })
+})
+
+it('a thousand combinations are read in well under a second', async () => {
+  const list = (name: string, count: number) =>
+    Array.from({ length: count }, (_, at) => ({ name: `${name}${at}`, text: `text ${at} of ${name}` }))
+  const text = JSON.stringify([
+    {
+      name: '{a}-{b}-{c}',
+      kind: 'image',
+      prompt: '{a.text}, {b.text}, {c.text}',
+      output: 'out/{a}/{b}/{c}.png',
+      matrix: { a: list('a', 10), b: list('b', 10), c: list('c', 10) },
+    },
+  ])
+  await entriesOf(text, { name: 'a.json' })
+  const started = performance.now()
+  expect(await entriesOf(text, { name: 'a.json' })).toHaveLength(1_000)
+  expect(performance.now() - started).toBeLessThan(900)
 })

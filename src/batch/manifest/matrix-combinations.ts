@@ -19,7 +19,10 @@ export interface Matrix {
 /** Counted before `exclude`, which looks at each combination. */
 const MAX_PRODUCT = 10 * MAX_RUNS
 
-/** Undefined when something is wrong, which has been reported. */
+/**
+ * Undefined when the keys or values are wrong, which has been reported. Without combinations when `exclude` is: then the
+ * placeholders can still be checked.
+ */
 export function readMatrix(
   { at, value }: Field,
   exclude: Field | undefined,
@@ -34,11 +37,12 @@ export function readMatrix(
   const product = [...keys.values()].reduce((count, { length }) => count * length, 1)
   if (product > MAX_PRODUCT)
     refuse(at, `the matrix has ${product} combinations before exclude; the limit is ${MAX_PRODUCT}`)
-  const excludes = exclude === undefined || isRefused ? [] : readExclude(exclude.value, keys, refuse)
   if (isRefused) return undefined
+  const excludes = exclude === undefined ? [] : readExclude(exclude.value, keys, refuse)
+  if (isRefused) return { keys, combinations: [] }
   const combinations = remaining(combine(keys), excludes, refuse)
   if (combinations.length === 0) refuse(exclude?.at ?? at, 'exclude leaves out every combination')
-  return isRefused ? undefined : { keys, combinations }
+  return { keys, combinations: isRefused ? [] : combinations }
 }
 
 function combine(keys: MatrixKeys): readonly Combination[] {

@@ -86,7 +86,7 @@ async function selectorFor(
   const means = (
     { name, rowName, template, output }: ManifestEntry,
     matches: (text: string) => boolean,
-  ): boolean => [name, rowName, template ?? name, output].some(matches)
+  ): boolean => [name, rowName, template ?? name, output].some((text) => matches(text))
   for (const { glob, matches } of matchers)
     if (!entries.some((entry) => means(entry, matches))) {
       const near =

@@ -82,10 +82,13 @@ const ROW: Schema = {
   ],
 }
 
-/** What a row needs when the defaults lack it. */
-const NEEDS_KIND: Schema = { anyOf: [hasOrSets('kind'), hasOrSets('model')] }
-const NEEDS_PROMPT: Schema = { anyOf: [hasOrSets('prompt'), hasOrSets('input')] }
-const NEEDS_MODEL: Schema = when(hasOrSets('input'), hasOrSets('model'))
+/** What a row needs when the defaults lack it; `takesKind`: rows that take their kind from the defaults. */
+const NEEDS = {
+  needsKind: { anyOf: [hasOrSets('kind'), hasOrSets('model')] },
+  needsPrompt: { anyOf: [hasOrSets('prompt'), hasOrSets('input')] },
+  needsModel: when(hasOrSets('input'), hasOrSets('model')),
+  takesKind: { not: { anyOf: [hasOrSets('kind'), hasOrSets('model'), hasOrSets('input')] } },
+}
 
 const inDefaults = (name: string, schema: Schema = isSet): Schema =>
   has('defaults', { type: 'object', ...has(name, schema) })
@@ -96,19 +99,20 @@ const rowsWhen = (condition: Schema, row: Schema): Schema =>
 const unlessInDefaults = (names: readonly string[], row: Schema): Schema =>
   rowsWhen({ not: { anyOf: names.map((name) => inDefaults(name)) } }, row)
 
-/** Rows that take their kind from the defaults. */
-const takesKind: Schema = { not: { anyOf: [hasOrSets('kind'), hasOrSets('model'), hasOrSets('input')] } }
-
 export const MANIFEST_SCHEMA: Schema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'A manifest of rushes batch',
   description: 'A list of runs to create; see docs/batch.md.',
   definitions: {
     row: ROW,
+    ...NEEDS,
     ...Object.fromEntries(KINDS.map((kind) => [kind, kindSchema(kind)])),
   },
   anyOf: [
-    { type: 'array', items: { allOf: [ref('row'), NEEDS_KIND, NEEDS_PROMPT, NEEDS_MODEL] } },
+    {
+      type: 'array',
+      items: { allOf: [ref('row'), ref('needsKind'), ref('needsPrompt'), ref('needsModel')] },
+    },
     {
       type: 'object',
       required: ['runs'],
@@ -131,10 +135,12 @@ export const MANIFEST_SCHEMA: Schema = {
         runs: { description: 'Runs to create', type: 'array', items: ref('row') },
       },
       allOf: [
-        ...KINDS.map((kind) => rowsWhen(inDefaults('kind', { const: kind }), when(takesKind, ref(kind)))),
-        unlessInDefaults(['kind', 'model'], NEEDS_KIND),
-        unlessInDefaults(['prompt', 'input'], NEEDS_PROMPT),
-        unlessInDefaults(['model'], NEEDS_MODEL),
+        ...KINDS.map((kind) =>
+          rowsWhen(inDefaults('kind', { const: kind }), when(ref('takesKind'), ref(kind))),
+        ),
+        unlessInDefaults(['kind', 'model'], ref('needsKind')),
+        unlessInDefaults(['prompt', 'input'], ref('needsPrompt')),
+        unlessInDefaults(['model'], ref('needsModel')),
       ],
     },
   ],

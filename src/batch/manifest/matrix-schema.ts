@@ -20,11 +20,9 @@ import {
 
 const values = (item: Schema): Schema => ({ type: 'array', minItems: 1, uniqueItems: true, items: item })
 
-const schemasOf = (name: string, kinds: readonly Kind[] = KINDS) =>
-  kinds.flatMap((kind) => parametersOf(kind)[name] ?? [])
+const schemasOf = (name: string) => KINDS.flatMap((kind) => parametersOf(kind)[name] ?? [])
 
-const valuesOf = (name: string, kinds?: readonly Kind[]): Schema =>
-  values(anyOf(schemasOf(name, kinds).map(parameterSchema)))
+const valuesOf = (name: string): Schema => values(anyOf(schemasOf(name).map(parameterSchema)))
 
 const SCALAR: Schema = { type: ['string', 'number', 'boolean'] }
 
@@ -44,26 +42,19 @@ export const MATRIX: Schema = orNull({
 export const EXCLUDE: Schema = orNull({ type: 'array', items: { type: 'object', minProperties: 1 } })
 
 /** The matrix has this key. */
-const sets = (name: string): Schema => has('matrix', { type: 'object', ...has(name) })
+const sets = (name: string): Schema => has('matrix', { type: 'object', required: [name] })
 
 /** A field of the row, or a key of its matrix. */
 export const hasOrSets = (name: string): Schema => ({ anyOf: [has(name), sets(name)] })
 
+/** For the properties of a row. */
 const cannotSet = (names: readonly string[]): Schema => ({
   matrix: { properties: Object.fromEntries(names.map((name) => [name, false])) },
 })
 
-/** For the properties of a row of this kind. */
-export const keysOfKind = (kind: Kind): Schema => {
-  const isOwn = (name: string) => Object.hasOwn(parametersOf(kind), name)
-  return {
-    matrix: {
-      properties: Object.fromEntries(
-        PARAMETER_NAMES.map((name) => [name, isOwn(name) ? valuesOf(name, [kind]) : false]),
-      ),
-    },
-  }
-}
+/** For the properties of a row of this kind: the keys of the other kind are not its fields. */
+export const keysOfKind = (kind: Kind): Schema =>
+  cannotSet(PARAMETER_NAMES.filter((name) => !Object.hasOwn(parametersOf(kind), name)))
 
 const SETTABLE: readonly string[] = ['kind', 'model', 'input', ...PARAMETER_NAMES]
 

@@ -636,8 +636,12 @@ it('a thousand combinations are read in well under a second', async () => {
       matrix: { a: list('a', 10), b: list('b', 10), c: list('c', 10) },
     },
   ])
-  await entriesOf(text, { name: 'a.json' })
-  const started = performance.now()
-  expect(await entriesOf(text, { name: 'a.json' })).toHaveLength(1_000)
-  expect(performance.now() - started).toBeLessThan(900)
+  const times: number[] = []
+  // The shortest, since other processes may use the machine.
+  for (let round = 0; round < 4; round++) {
+    const started = performance.now()
+    expect(await entriesOf(text, { name: 'a.json' })).toHaveLength(1_000)
+    times.push(performance.now() - started)
+  }
+  expect(Math.min(...times)).toBeLessThan(500)
 })

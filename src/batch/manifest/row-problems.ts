@@ -27,6 +27,13 @@ interface Place {
 
 export function createRowProblems(combinations: readonly Combination[], report: ReportProblem): RowProblems {
   const places = new Map<string, Place>()
+  /** Different values of each key. */
+  const counts = new Map<string, number>()
+  const countOf = (key: string): number => {
+    const count = counts.get(key) ?? valuesOf(key, combinations)
+    counts.set(key, count)
+    return count
+  }
 
   function messagesAt({ at, byMessage }: Place): readonly string[] {
     const all = [...byMessage.values()]
@@ -43,7 +50,7 @@ export function createRowProblems(combinations: readonly Combination[], report: 
     const [shown = new Map<string, Node>()] = own
     const keys = [...shown.keys()].filter((key) => {
       const value = shown.get(key)
-      return value !== undefined && !contains(value, at) && valuesOf(key, own) < valuesOf(key, combinations)
+      return value !== undefined && !contains(value, at) && valuesOf(key, own) < countOf(key)
     })
     const others = [...having].filter((each) => keys.some((key) => each.get(key) !== shown.get(key))).length
     if (keys.length === 0) return ''

@@ -66,6 +66,12 @@ const GIVEN: Readonly<Record<string, Given>> = {
   'README.md: Use a service': { isNewUser: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
   'docs/agents.md': { files: { 'prompt.txt': 'a fox\n' } },
   'docs/batch.md: Batches': { files: { 'shots.yaml': SHOTS } },
+  'docs/batch.md: Matrix': {
+    files: {
+      'icons.yaml':
+        'runs: [{ name: "icon-{animal}-{size}", kind: image, prompt: "{animal}", matrix: { animal: [fox], size: [1] } }]\n',
+    },
+  },
   'docs/engines.md: Your own model': {
     files: { 'sketch.png': ONE_PIXEL_PNG },
     asks: 'rushes run image "a fox" -i sketch.png -o made.png && cmp sketch.png made.png',

@@ -238,6 +238,18 @@ describe('JSON and CSV', () => {
     ],
     ['a.csv', 'name,promt\na,b', '1:6 unknown field "promt". Did you mean "prompt"?'],
     ['a.csv', 'name,prompt,name\na,b,c', '1:13 the column "name" occurs twice'],
+    ['a.csv', 'name,prompt,matrix\na,b,c', '1:13 CSV has no matrix: write the manifest in YAML or JSON'],
+    ['a.csv', 'name,prompt,exclude\na,b,c', '1:13 CSV has no exclude: write the manifest in YAML or JSON'],
+    [
+      'a.jsonl',
+      '{"name": "a", "kind": "image", "prompt": "x"}\n{"name": "{n}", "kind": "image", "prompt": "x", "matrix": {"n": [1, 1]}}',
+      '2:69 "1" occurs twice in n',
+    ],
+    [
+      'a.json',
+      '{"defaults": {"matrix": {"n": [1]}}, "runs": []}',
+      '1:15 defaults cannot set matrix: put it in a run',
+    ],
     ['a.csv', 'name,kind,prompt\na,image,"x', /^3?2?:1 is not valid CSV|^\d:1 invalid CSV: Quote Not Closed/],
     ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2:15 this cell is in a column without a name/],
     [

@@ -16,8 +16,14 @@ import {
 import type { ImageReference, Manifest, ManifestEntry } from './manifest-entry.js'
 import { createManifestFolder, type ManifestFolder } from './manifest-folder.js'
 import { type ManifestRow, readRow } from './manifest-row.js'
+import { expandRows, type Origin } from './matrix.js'
 import { type NamedOutput, type Naming, outputsOfRow } from './output-paths.js'
-import { createProblemCollector, type ManifestProblem, type ProblemCollector } from './position.js'
+import {
+  createProblemCollector,
+  type ManifestProblem,
+  type ProblemCollector,
+  type ReportProblem,
+} from './position.js'
 import { MAX_RUNS } from './row-fields.js'
 import { readSections } from './sections.js'
 
@@ -27,6 +33,8 @@ export interface ManifestOptions extends ImageRules {
   readonly bytes: Uint8Array
   readonly naming: Naming
   readonly allowOutside: boolean
+  /** `--max-runs`: matrices may have this many combinations, where it is more than their own limit. */
+  readonly maxRuns?: number | undefined
   /** Files that no output may replace, with a description of each: the lock file. */
   readonly reserved?: ReadonlyMap<string, string>
 }
@@ -34,6 +42,12 @@ export interface ManifestOptions extends ImageRules {
 export type ManifestResult =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly ManifestProblem[] }
+
+/** A row of the manifest, or one that a matrix has made. */
+interface Row extends ManifestRow {
+  readonly origin: Origin | undefined
+  readonly report: ReportProblem
+}
 
 interface Work {
   readonly options: ManifestOptions
@@ -53,8 +67,11 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
     folder: createManifestFolder(folder),
     images: imageReaderIn(folder, options),
   }
-  const rows = sections?.rows.map((node) => readRow(node, sections, problems.report)) ?? []
+  const expanded = sections === undefined ? undefined : expandRows(sections, options, problems.report)
+  const rows =
+    expanded?.rows.map((each) => ({ ...each, ...readRow(each.node, each.sections, each.report) })) ?? []
   const entries = areTooMany(rows, problems) ? [] : await entriesOf(rows, work)
+  expanded?.flush()
   const found = problems.list()
   if (found.length > 0) return { ok: false, problems: found }
   return { ok: true, manifest: { path: options.path, folder, models: sections?.models ?? {}, entries } }
@@ -72,14 +89,14 @@ function areTooMany(rows: readonly ManifestRow[], { report }: ProblemCollector):
   return false
 }
 
-async function entriesOf(rows: readonly ManifestRow[], work: Work): Promise<readonly ManifestEntry[]> {
+async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly ManifestEntry[]> {
   const { folder, images, options, problems } = work
   const entries: ManifestEntry[] = []
   const claims: OutputClaim[] = []
   for (const row of rows) {
-    const references = await images.referencesOf(row, problems.report)
+    const references = await images.referencesOf(row, row.report)
     checkSize(row, references, work)
-    for (const named of outputsOfRow(row, options.naming, problems.report)) {
+    for (const named of outputsOfRow(row, options.naming, row.report)) {
       if (!isAllowed(row, named, work)) continue
       entries.push(entryOf(row, named, references))
       claims.push({
@@ -87,7 +104,10 @@ async function entriesOf(rows: readonly ManifestRow[], work: Work): Promise<read
         isNamed: row.name !== undefined,
         kind: row.kind,
         realPath: folder.realPathOf(named.output),
+        origin: row.origin,
+        report: row.report,
         at: row.at,
+        nameAt: row.positionOf('name'),
         outputAt: row.positionOf(row.output === undefined ? 'name' : 'output'),
       })
     }
@@ -96,23 +116,19 @@ async function entriesOf(rows: readonly ManifestRow[], work: Work): Promise<read
   return entries
 }
 
-function isAllowed(row: ManifestRow, { output }: NamedOutput, { options, folder, problems }: Work): boolean {
+function isAllowed(row: Row, { output }: NamedOutput, { options, folder }: Work): boolean {
   if (options.allowOutside || folder.isInside(output)) return true
-  problems.report(
+  row.report(
     row.positionOf(row.output === undefined ? 'name' : 'output'),
     `the output "${output}" is outside the folder of the manifest (--allow-outside allows that)`,
   )
   return false
 }
 
-function checkSize(
-  row: ManifestRow,
-  references: readonly ImageReference[],
-  { options, problems }: Work,
-): void {
+function checkSize(row: Row, references: readonly ImageReference[], { options }: Work): void {
   const bytes = bytesToSend(row.input, references)
   if (bytes > options.maxBodyBytes)
-    problems.report(
+    row.report(
       row.positionOf('image_urls'),
       tooLargeMessage(`the images need a request of ${bytes} bytes`, options.maxBodyBytes),
     )
@@ -129,12 +145,13 @@ function reservedBy({ options, folder }: Work): ReadonlyMap<string, string> {
 }
 
 const entryOf = (
-  row: ManifestRow,
+  row: Row,
   { name, output }: NamedOutput,
   references: readonly ImageReference[],
 ): ManifestEntry => ({
   name,
   rowName: row.name ?? name,
+  template: row.origin?.template.name ?? row.origin?.template.output,
   at: row.at,
   kind: row.kind,
   model: row.model,

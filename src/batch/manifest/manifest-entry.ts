@@ -24,6 +24,8 @@ export interface ManifestEntry {
   readonly name: string
   /** The row's name, without the number that `count` adds. */
   readonly rowName: string
+  /** The name of a row with a matrix, else its output, as written: `icon-{animal}`. */
+  readonly template: string | undefined
   /** Position of the row. */
   readonly at: Position
   /** Undefined for a model of neither kind. */

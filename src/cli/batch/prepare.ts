@@ -75,7 +75,7 @@ function missingFor(steps: readonly Step[]): readonly Missing[] {
   )
 }
 
-/** A glob matches the name of a run, the name of its row, or its output. */
+/** A glob matches the name of a run, the name of its row, that name before its matrix filled it in, or its output. */
 async function selectorFor(
   only: readonly string[],
   entries: readonly ManifestEntry[],
@@ -83,18 +83,29 @@ async function selectorFor(
   if (only.length === 0) return () => true
   const { default: picomatch } = await import('picomatch')
   const matchers = only.map((glob) => ({ glob, matches: picomatch(glob, { dot: true }) }))
-  const means = ({ name, rowName, output }: ManifestEntry, matches: (text: string) => boolean) =>
-    [name, rowName, output].some((text) => matches(text))
+  const means = (
+    { name, rowName, template, output }: ManifestEntry,
+    matches: (text: string) => boolean,
+  ): boolean => [name, rowName, template ?? name, output].some((text) => matches(text))
   for (const { glob, matches } of matchers)
     if (!entries.some((entry) => means(entry, matches))) {
-      const near = nearest(
-        glob,
-        entries.flatMap(({ name, output }) => [name, output]),
-      )
+      const near =
+        groupOf(glob, entries) ??
+        nearest(
+          glob,
+          entries.flatMap(({ name, output }) => [name, output]),
+        )
       throw usageError(
         `--only ${glob} does not match the name or output of any run.${near === undefined ? '' : ` Did you mean "${printable(near)}"?`}`,
         '* matches within one folder, ** across folders.',
       )
     }
   return (entry) => matchers.some(({ matches }) => means(entry, matches))
+}
+
+/** `icon*` for the beginning of several names. */
+function groupOf(word: string, entries: readonly ManifestEntry[]): string | undefined {
+  const longer = entries.filter(({ name }) => word !== '' && name.startsWith(word))
+  if (longer.length < 2) return undefined
+  return `${word}${longer.some(({ name }) => name.includes('/', word.length)) ? '**' : '*'}`
 }

@@ -49,7 +49,7 @@ export function register(command: Command, { run }: CommandEnvironment, doBatch 
 export async function batchCommand(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
   const words = { word: manifest, flags }
   const options = await batchOptionsOf(ctx, flags)
-  const loaded = await loadManifest(ctx, manifest, options.allowOutside)
+  const loaded = await loadManifest(ctx, manifest, options)
   if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   if (options.mode === 'dry run') return await dryRun(ctx, await prepare(ctx, loaded, options, words))
   // Before the lock file is read: another batch may be about to write into it, and its runs must not be paid again.

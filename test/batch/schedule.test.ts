@@ -13,6 +13,7 @@ const flying = (more: Partial<InFlight> = {}): InFlight => ({
   dueAtMs: 0,
   isPolled: false,
   durationsMs: [],
+  behind: 0,
   ...more,
 })
 
@@ -20,6 +21,8 @@ const next = (more: Partial<ScheduleState>) =>
   nextOf(
     {
       toCreate: 0,
+      behindNext: 0,
+      isExpecting: false,
       unanswered: 0,
       isAnswered: true,
       inFlight: [],

@@ -19,6 +19,7 @@ import { type ManifestRow, readRow } from './manifest-row.js'
 import { type NamedOutput, type Naming, outputsOfRow } from './output-paths.js'
 import { createProblemCollector, type ManifestProblem, type ProblemCollector } from './position.js'
 import { MAX_RUNS } from './row-fields.js'
+import { type RowUse, resolveRows } from './row-references.js'
 import { readSections } from './sections.js'
 
 export interface ManifestOptions extends ImageRules {
@@ -76,12 +77,16 @@ async function entriesOf(rows: readonly ManifestRow[], work: Work): Promise<read
   const { folder, images, options, problems } = work
   const entries: ManifestEntry[] = []
   const claims: OutputClaim[] = []
+  const uses: RowUse[] = []
   for (const row of rows) {
     const references = await images.referencesOf(row, problems.report)
     checkSize(row, references, work)
+    const positionOf = (item: number) => row.positionOf('image_urls', item)
     for (const named of outputsOfRow(row, options.naming, problems.report)) {
       if (!isAllowed(row, named, work)) continue
-      entries.push(entryOf(row, named, references))
+      const entry = entryOf(row, named, references)
+      entries.push(entry)
+      uses.push({ entry, positionOf })
       claims.push({
         ...named,
         isNamed: row.name !== undefined,
@@ -93,7 +98,7 @@ async function entriesOf(rows: readonly ManifestRow[], work: Work): Promise<read
     }
   }
   findCollisions(claims, reservedBy(work), problems.report)
-  return entries
+  return resolveRows(uses, problems.report)
 }
 
 function isAllowed(row: ManifestRow, { output }: NamedOutput, { options, folder, problems }: Work): boolean {
@@ -145,7 +150,7 @@ const entryOf = (
 })
 
 export { inputToSend } from './local-images.js'
-export type { ImageReference, ImageSummary, Manifest, ManifestEntry } from './manifest-entry.js'
+export type { ImageReference, ImageSummary, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
 export type { Naming } from './output-paths.js'
 export type { ManifestProblem, Position } from './position.js'
 export type { Models } from './sections.js'

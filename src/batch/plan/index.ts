@@ -136,15 +136,19 @@ interface PairedRow extends Paired, Pick<Step, 'sources' | 'waitsFor' | 'meaning
 function pairRow({ entry, sources }: Row, { pairing, steps }: Work): PairedRow {
   const sourceSteps = sources.flatMap((name) => steps.get(name) ?? [])
   const blocking = sourceSteps.find(({ action }) => BLOCKING[action.do] !== undefined)
-  const waitsFor = sourceSteps.filter(isChanging).map((step) => step.entry.name)
-  const isUnknown = blocking !== undefined || waitsFor.length > 0
+  const changing = sourceSteps.filter(isChanging)
+  const isUnknown = blocking !== undefined || changing.length > 0
   const found = isUnknown ? undefined : meaningOfEntry(entry, (name) => steps.get(name)?.locked?.made)
   const meaning = found?.ok === true ? found.meaning : undefined
+  // Lock files of older versions know one output of a run; a download finds the others.
+  const downloading = sourceSteps.filter(({ action }) => action.do === 'download')
+  const waitsFor = (found?.ok === false ? downloading : changing).map((step) => step.entry.name)
   let blocked: BlockedAction | undefined
   if (blocking !== undefined) {
     const by = blocking.entry.name
     blocked = { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by }
-  } else if (found?.ok === false) blocked = { do: 'blocked', why: found.why, by: undefined }
+  } else if (found?.ok === false && waitsFor.length === 0)
+    blocked = { do: 'blocked', why: found.why, by: undefined }
   return { ...pairing.pair(entry, meaning), sources, waitsFor, meaning, blocked }
 }
 

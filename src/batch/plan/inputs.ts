@@ -31,7 +31,9 @@ export function meaningOfEntry(entry: Entry, madeOf: (name: string) => Made | un
 const missingOutput = ({ text, source, output }: RowReference, made: Made | undefined): string =>
   made?.inputs === undefined
     ? `the lock file does not have output ${output} of "${source}"; delete the file of "${source}" to download its outputs again`
-    : `${text}: the run of "${source}" has ${(made.outputs?.length ?? 0) + 1} output(s)`
+    : `${text}: the run of "${source}" has ${outputCount((made.outputs?.length ?? 0) + 1)}`
+
+const outputCount = (count: number): string => (count === 1 ? 'one output' : `${count} outputs`)
 
 const usesRows = ({ references }: Pick<Entry, 'references'>): boolean =>
   references.some(({ from }) => from === 'row')

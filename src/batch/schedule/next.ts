@@ -107,9 +107,17 @@ function nextPoll(situation: ScheduleState, { requests, windowMs }: Budget): Nex
   const { likeliest, soonestDueMs } = rank(situation)
   if (likeliest === undefined) return { do: 'wait', ms: soonestDueMs - nowMs }
   const isFree = likeliest.odds >= SURE || situation.load <= MAX_FREE_LOAD
+  if (!isFree && situation.load > 1 - reservedFor(inFlight)) return { do: 'wait', ms: windowMs / requests }
   const spreadMs = isFree ? 0 : lastPollAtMs + windowMs / requests - nowMs
   return spreadMs > 0 ? { do: 'wait', ms: spreadMs } : { do: 'poll', at: likeliest.at, isUrgent: false }
 }
+
+/**
+ * The share of the budget that is kept for the creates of runs that wait for these: status requests that find nothing
+ * would delay them.
+ */
+const reservedFor = (inFlight: readonly InFlight[]): number =>
+  inFlight.filter((run) => run.behind > 0).length / (2 * inFlight.length)
 
 interface Candidate {
   readonly at: number

@@ -25,6 +25,7 @@ import {
   type ReportProblem,
 } from './position.js'
 import { MAX_RUNS } from './row-fields.js'
+import { type RowUse, resolveRows } from './row-references.js'
 import { readSections } from './sections.js'
 
 export interface ManifestOptions extends ImageRules {
@@ -54,6 +55,8 @@ interface Work {
   readonly folder: ManifestFolder
   readonly images: ImageReader
   readonly problems: ProblemCollector
+  /** False when the rows of a matrix with mistakes are missing. */
+  readonly isComplete: boolean
 }
 
 export async function readManifest(options: ManifestOptions): Promise<ManifestResult> {
@@ -61,13 +64,14 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
   const folder = resolve(dirname(options.path))
   const tree = parseManifest(options.path, options.bytes, problems.report)
   const sections = tree === undefined ? undefined : readSections(tree, problems.report)
+  const expanded = sections === undefined ? undefined : expandRows(sections, options, problems.report)
   const work: Work = {
     options,
     problems,
     folder: createManifestFolder(folder),
     images: imageReaderIn(folder, options),
+    isComplete: problems.list().length === 0,
   }
-  const expanded = sections === undefined ? undefined : expandRows(sections, options, problems.report)
   const rows =
     expanded?.rows.map((each) => ({ ...each, ...readRow(each.node, each.sections, each.report) })) ?? []
   const entries = areTooMany(rows, problems) ? [] : await entriesOf(rows, work)
@@ -93,12 +97,16 @@ async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly Man
   const { folder, images, options, problems } = work
   const entries: ManifestEntry[] = []
   const claims: OutputClaim[] = []
+  const uses: RowUse[] = []
   for (const row of rows) {
     const references = await images.referencesOf(row, row.report)
     checkSize(row, references, work)
+    const positionOf = (item: number) => row.positionOf('image_urls', item)
     for (const named of outputsOfRow(row, options.naming, row.report)) {
       if (!isAllowed(row, named, work)) continue
-      entries.push(entryOf(row, named, references))
+      const entry = entryOf(row, named, references)
+      entries.push(entry)
+      uses.push({ entry, positionOf, report: row.report })
       claims.push({
         ...named,
         isNamed: row.name !== undefined,
@@ -113,7 +121,7 @@ async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly Man
     }
   }
   findCollisions(claims, reservedBy(work), problems.report)
-  return entries
+  return work.isComplete ? resolveRows(uses) : entries
 }
 
 function isAllowed(row: Row, { output }: NamedOutput, { options, folder }: Work): boolean {
@@ -162,7 +170,7 @@ const entryOf = (
 })
 
 export { inputToSend } from './local-images.js'
-export type { ImageReference, ImageSummary, Manifest, ManifestEntry } from './manifest-entry.js'
+export type { ImageReference, ImageSummary, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
 export type { Naming } from './output-paths.js'
 export type { ManifestProblem, Position } from './position.js'
 export type { Models } from './sections.js'

@@ -6,9 +6,18 @@ import { EXIT } from '../../errors.js'
 import { isSystemError } from '../../host/system-error.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
+import { treeRows } from '../batch/plan-tree.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
 import { neverWritable, runBatch } from '../batch/run-batch.js'
-import { isAllUpToDate, notesOf, stepCells, stepJson, stepWords, summaryLine } from '../batch/show.js'
+import {
+  isAllUpToDate,
+  modelsNote,
+  notesOf,
+  runsByModel,
+  stepCells,
+  stepJson,
+  summaryLine,
+} from '../batch/show.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
 import { missingError } from '../settings/missing.js'
@@ -92,12 +101,15 @@ function showPlan({ out }: Context, plan: Prepared['plan'], expectation?: Expect
   if (out.mode.json) {
     for (const step of plan.steps) out.json(stepJson(step))
     const { leastMs = null, expectedMs = null } = expectation ?? {}
-    out.json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs } })
+    const models = Object.fromEntries(runsByModel(plan))
+    out.json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs, models } })
     return
   }
-  const rows = plan.steps.map(out.stdoutIsTerminal ? stepWords : stepCells)
+  const rows = out.stdoutIsTerminal ? treeRows(plan.steps) : plan.steps.map(stepCells)
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
+  const models = modelsNote(plan)
+  if (models !== undefined) out.note(models)
   out.note(summaryLine(plan, expectation))
 }

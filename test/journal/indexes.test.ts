@@ -31,6 +31,7 @@ function callEverything(): string {
     find: () => journal.find(ADDRESS, 'a'),
     findByKey: () => journal.findByKey('~0000'),
     filesOf: () => journal.filesOf(journal.find(ADDRESS, 'a') ?? expect.unreachable()),
+    everyFile: () => journal.everyFile(),
     last: () => journal.last(ADDRESS),
     unfinished: () => journal.unfinished(ADDRESS),
     unconfirmed: () => journal.unconfirmed(ADDRESS),

@@ -91,11 +91,11 @@ export function tileOf(item, { index, count, onOpen, onRatio }) {
     if (Number.isFinite(shown.duration)) length.textContent = lengthText(shown.duration)
   })
   const date = SHORT_TIME.format(run.time)
-  const label = [MEDIA_WORDS[media], partText(item), run.prompt, run.model, FULL_TIME.format(run.time)]
   const button = element(
     'button',
-    { type: 'button', class: 'tile', tabindex: '-1', 'aria-label': label.filter(Boolean).join(', ') },
+    { type: 'button', class: 'tile', tabindex: '-1' },
     element('span', { class: `frame ${media}` }, shown, ...(media === 'video' ? [length] : [])),
+    element('span', { class: 'unseen' }, `${MEDIA_WORDS[media]}: `),
     element('span', { class: 'prompt', dir: 'auto' }, run.prompt === '' ? item.name : run.prompt),
     element('span', { class: 'facts' }, [partText(item), date, run.model].filter(Boolean).join(' · ')),
   )

@@ -2,19 +2,9 @@
  * A real Chromium for tests of pages: the one of the system, driven by playwright-core, which downloads nothing. Where
  * there is none, `describePages` skips its tests and prints a line that says so.
  */
-import { existsSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
-
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-
-/** CHROME_PATH, else the first one on PATH. */
-export function findChromium(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  if (env.CHROME_PATH !== undefined && env.CHROME_PATH !== '') return env.CHROME_PATH
-  const folders = ['/usr/bin', ...(env.PATH ?? '').split(delimiter)]
-  return folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((path) => existsSync(path))
-}
+import { findChromium } from './find-chromium.js'
 
 export interface OpenedPage {
   readonly page: Page

@@ -216,7 +216,7 @@ describe('gallery', () => {
     const desk = createDesk()
     const { code, stdout, stderr } = await desk.gallery('--status', 'suceeded')
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${desk.page}\n` })
-    expect(stderr).toBe('The page is empty: no run has a file on this machine.\n')
+    expect(stderr).toBe('The page is empty: no run with a file on this machine was found.\n')
     expect(desk.shown()).toEqual([])
   })
 

@@ -55,7 +55,7 @@ export async function galleryCommand(ctx: Context, options: GalleryOptions): Pro
     notes: [`Written ${new Date(ctx.clock.now()).toISOString().slice(0, 10)}.`, ...notes],
   })
   for (const note of [
-    ...(runs.length === 0 ? ['The page is empty: no run has a file on this machine.'] : []),
+    ...(runs.length === 0 ? ['The page is empty: no run with a file on this machine was found.'] : []),
     ...notes,
   ])
     out.note(note)

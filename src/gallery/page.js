@@ -201,6 +201,14 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault()
 })
 
+// One at a time. This event does not bubble.
+grid.addEventListener(
+  'play',
+  (event) => {
+    for (const video of grid.querySelectorAll('video')) if (video !== event.target) video.pause()
+  },
+  true,
+)
 grid.addEventListener('focusin', (event) => {
   for (const [index, tile] of shown) {
     const isFocused = tile.contains(event.target)

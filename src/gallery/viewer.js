@@ -59,7 +59,8 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
     clearStage()
     const media = mediaOf(item, { isLarge: true })
     if (item.media === 'image') media.alt = run.prompt === '' ? item.name : run.prompt
-    else media.setAttribute('aria-label', run.prompt === '' ? item.name : run.prompt)
+    else if (item.media !== 'file')
+      media.setAttribute('aria-label', run.prompt === '' ? item.name : run.prompt)
     stage.append(media)
     media.addEventListener('loadedmetadata', () => {
       if (!(media.videoWidth > 0)) return
@@ -119,6 +120,7 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
 
   return {
     open(index) {
+      for (const media of document.querySelectorAll('video')) media.pause()
       show(index)
       dialog.showModal()
       dialog.focus()

@@ -77,7 +77,7 @@ describe('gallery', () => {
     const page = join(folder, 'pages', 'index.html')
     const { code, stdout, stderr } = await run(['gallery', '-o', page])
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${page}\n` })
-    expect(stderr).toBe('Left out 1 run without a downloaded file. To download: rushes download <id>.\n')
+    expect(stderr).toBe('Left out 1 run without a downloaded file. To download it: `rushes download <id>`.\n')
     const [boat, fox, ...others] = runsOf(readFileSync(page, 'utf8'))
     expect(others).toEqual([])
     expect(boat).toMatchObject({

@@ -227,6 +227,9 @@ describePages('the page of rushes gallery', (pages) => {
     await press('Space')
     expect(await isPaused()).toBe(true)
     expect(await dialog.isVisible()).toBe(false)
+    await press('Space', 'Enter')
+    expect(await isPaused()).toBe(true)
+    await press('Escape')
     // Tab leads into the grid once, and out of it.
     await press('/', 'Escape', 'Escape')
     expect(await page.locator('.tile[tabindex="0"]').count()).toBe(1)

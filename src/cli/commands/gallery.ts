@@ -106,7 +106,7 @@ function notesOf({ leftOut: { missing, notDownloaded } }: Collected): readonly s
     )
   if (notDownloaded > 0)
     notes.push(
-      `Left out ${plural(notDownloaded, 'run')} without a downloaded file. To download: rushes download <id>.`,
+      `Left out ${plural(notDownloaded, 'run')} without a downloaded file. To download ${notDownloaded === 1 ? 'it' : 'them'}: \`rushes download <id>\`.`,
     )
   return notes
 }

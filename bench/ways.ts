@@ -4,6 +4,7 @@
  * (a) the floor: 2N requests at 20 in 10 s, or the last run's own time; (b) ten in flight, each asked about every 1.5 s; (c) a
  * plain queue before the limiter: every run is asked about again as soon as it was answered, in turn.
  */
+import { chainsBehind, dependentsOf, levelsOf } from '../src/batch/plan/row-order.js'
 import { runSchedule, type Task } from '../src/batch/schedule/index.js'
 import type { Clock } from '../src/host/clock.js'
 import { RUNS_LIMIT } from '../src/protocol/limits.js'
@@ -61,6 +62,64 @@ export const ours =
       mayCreate: () => true,
       signal: new AbortController().signal,
     })
+
+/** Runs that use the outputs of others, by their numbers: the sources of each run. */
+export type Graph = readonly (readonly number[])[]
+
+const nodesOf = (graph: Graph) =>
+  graph.map((sources, run) => ({ run, name: String(run), sources: sources.map(String) }))
+
+/** A run begins when its sources have ended. */
+export const oursWithGraph =
+  (graph: Graph, known: readonly number[] = []): Way =>
+  (world) => {
+    const nodes = nodesOf(graph)
+    const behind = chainsBehind(nodes)
+    const dependents = dependentsOf(nodes)
+    const open = graph.map((sources) => sources.length)
+    const taskOf = (run: number): Task => ({
+      group: 'one',
+      behind: behind.get(String(run)) ?? 0,
+      create: async () => {
+        await world.create(run)
+        return world.clock.monotonic()
+      },
+      poll: async ({ isUrgent }) => {
+        if (!(await world.poll(run, isUrgent))) return { is: 'running', next: NEXT }
+        const ready = (dependents.get(String(run)) ?? []).filter((each) => {
+          const left = (open[each.run] ?? 0) - 1
+          open[each.run] = left
+          return left === 0
+        })
+        return {
+          is: 'over',
+          durationMs: world.durationMs(run),
+          next: Promise.resolve(ready.map((each) => taskOf(each.run))),
+        }
+      },
+    })
+    return runSchedule({
+      tasks: nodes.filter(({ sources }) => sources.length === 0).map(({ run }) => taskOf(run)),
+      clock: world.clock,
+      budget: RUNS_LIMIT,
+      load: world.load,
+      durationsOf: () => known,
+      random,
+      mayCreate: () => true,
+      signal: new AbortController().signal,
+    })
+  }
+
+/** No client can end before 2N requests fit, nor before the longest chain of runs has ended; `sum` adds the two. */
+export function floorsOfGraph(graph: Graph, durations: readonly number[]): { least: number; sum: number } {
+  const endsMs: number[] = []
+  for (const { run } of levelsOf(nodesOf(graph)).flat())
+    endsMs[run] =
+      Math.max(0, ...(graph[run] ?? []).map((source) => endsMs[source] ?? 0)) + (durations[run] ?? 0)
+  const requests = (Math.ceil((2 * graph.length) / RUNS_LIMIT.requests) - 1) * 10
+  const chain = Math.max(...endsMs) / 1_000
+  return { least: Math.max(requests, chain), sum: requests + chain }
+}
 
 /** Ten at a time, every one asked about after a fixed pause. */
 export const tenInFlight: Way = async (world, runs) => {

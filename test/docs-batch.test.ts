@@ -19,7 +19,10 @@ runs:
 const hasMake = spawnSync('make', ['--version']).status === 0
 
 describe.concurrent('docs/batch.md', () => {
-  const [manifest = '', github = '', gitlab = ''] = blocks('yaml')
+  const yamlWith = (part: string) => blocks('yaml').find((text) => text.includes(part)) ?? ''
+  const [manifest = ''] = blocks('yaml')
+  const github = yamlWith('jobs:\n')
+  const gitlab = yamlWith('image: node')
 
   it('has a valid manifest', async () => {
     expect((await entriesOf(manifest)).map(({ name, output }) => [name, output])).toEqual([
@@ -28,6 +31,27 @@ describe.concurrent('docs/batch.md', () => {
       ['trees', 'trees.{ext}'],
       ['trees-2', 'trees-2.{ext}'],
       ['trees-3', 'trees-3.{ext}'],
+    ])
+  })
+
+  it('has a matrix that is the same as the rows it names', async () => {
+    expect(
+      (await entriesOf(yamlWith('# icons.yaml'))).map(({ name, output, input }) => [name, output, input]),
+    ).toEqual([
+      ...['square', 'wide'].map((size) => [
+        `icon-fox-${size}`,
+        `icons/fox/${size}.png`,
+        {
+          prompt: 'a red fox with a white tail, flat icon',
+          aspect_ratio: size === 'wide' ? '16:9' : '1:1',
+          quality: 'high',
+        },
+      ]),
+      [
+        'icon-bear-square',
+        'icons/bear/square.png',
+        { prompt: 'a brown bear, flat icon', aspect_ratio: '1:1', quality: 'high' },
+      ],
     ])
   })
 

@@ -66,6 +66,12 @@ const GIVEN: Readonly<Record<string, Given>> = {
   'README.md: Use a service': { isNewUser: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
   'docs/agents.md': { files: { 'prompt.txt': 'a fox\n' } },
   'docs/batch.md: Batches': { files: { 'shots.yaml': SHOTS } },
+  'docs/batch.md: Matrix': {
+    files: {
+      'icons.yaml':
+        'runs: [{ name: "icon-{animal}-{size}", kind: image, prompt: "{animal}", matrix: { animal: [fox], size: [1] } }]\n',
+    },
+  },
   'docs/engines.md: Your own model': {
     files: { 'sketch.png': ONE_PIXEL_PNG },
     asks: 'rushes run image "a fox" -i sketch.png -o made.png && cmp sketch.png made.png',
@@ -85,6 +91,8 @@ const GIVEN: Readonly<Record<string, Given>> = {
   },
   'docs/commands.md: rushes config path': { before: 'rushes config set timeout 45m' },
   'docs/commands.md: rushes show': { before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1` },
+  'docs/commands.md: rushes gallery': { before: 'rushes run image "a fox" -d' },
+  'docs/gallery.md': { before: 'rushes run image "a fox" -d' },
   'docs/commands.md: rushes forget': { before: 'rushes run image --local "a fox"' },
   ...Object.fromEntries(
     [

@@ -10,7 +10,16 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RANKS: readonly (readonly string[])[] = [
   ['bin'],
   ['src/cli', 'src/index.ts'],
-  ['src/client', 'src/limiter', 'src/journal', 'src/download', 'src/batch', 'src/service', 'src/preview'],
+  [
+    'src/client',
+    'src/limiter',
+    'src/journal',
+    'src/download',
+    'src/batch',
+    'src/service',
+    'src/preview',
+    'src/gallery',
+  ],
   ['src/host'],
   ['src/protocol', 'src/errors.ts'],
 ]

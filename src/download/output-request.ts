@@ -17,6 +17,8 @@ export interface OutputRequest {
   readonly nowMs: number
   /** Request only the rest of the file, if it is unchanged. */
   readonly from?: { readonly bytes: number; readonly ifRange: string } | undefined
+  /** Request a single byte, to see whether the host has the file. */
+  readonly isProbe?: boolean
 }
 
 export interface OutputResponse {
@@ -25,14 +27,15 @@ export interface OutputResponse {
   readonly url: URL
 }
 
-/** Throws `AttemptFailed` for any final status but 200, or, with `from`, 206 and 416. */
+/** Throws `AttemptFailed` for any final status but 200, or, with a range, 206, or, with `from`, 416. */
 export async function sendRequest(request: OutputRequest): Promise<OutputResponse> {
   let { url } = request
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     const response = await sendOnce(request, url)
     const { status } = response
-    if (status === 200 || (request.from !== undefined && (status === 206 || status === 416)))
-      return { response, url }
+    const { from, isProbe } = request
+    const isPart = status === 206 && (from !== undefined || isProbe === true)
+    if (status === 200 || isPart || (from !== undefined && status === 416)) return { response, url }
     const location = REDIRECTS.has(status) ? response.header('location') : undefined
     response.discard()
     if (location === undefined)
@@ -53,13 +56,30 @@ export async function sendRequest(request: OutputRequest): Promise<OutputRespons
   throw new AttemptFailed(`the host redirects more than ${MAX_REDIRECTS} times`, { isRetryable: false })
 }
 
-async function sendOnce({ fetch, userAgent, signal, from }: OutputRequest, url: URL): Promise<HttpResponse> {
+/** Whether the host still serves the output. Reads nothing of it. Rejects with the signal's reason alone. */
+export async function isServed(request: Omit<OutputRequest, 'from'>): Promise<boolean> {
+  try {
+    const { response } = await sendRequest({ ...request, isProbe: true })
+    response.discard()
+    return true
+  } catch (error) {
+    request.signal?.throwIfAborted()
+    if (error instanceof AttemptFailed) return false
+    throw error
+  }
+}
+
+async function sendOnce(
+  { fetch, userAgent, signal, from, isProbe }: OutputRequest,
+  url: URL,
+): Promise<HttpResponse> {
   const headers = {
     accept: '*/*',
     // So that Content-Length is the length of the file.
     'accept-encoding': 'identity',
     ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
     ...(from === undefined ? {} : { range: `bytes=${from.bytes}-`, 'if-range': from.ifRange }),
+    ...(isProbe === true && { range: 'bytes=0-0' }),
   }
   try {
     return await fetch({ method: 'GET', url, headers, signal })

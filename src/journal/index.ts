@@ -19,7 +19,7 @@ import {
   retract,
   type UnknownOutcome,
 } from './creates.js'
-import { findAtEveryAddress, findByOutput, pathsWithContent } from './find-anywhere.js'
+import { everyFile, findAtEveryAddress, findByOutput, pathsWithContent } from './find-anywhere.js'
 import { identityOf } from './identity.js'
 import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
 import { type ListFilter, listRuns } from './list-runs.js'
@@ -44,6 +44,8 @@ export interface Journal {
   find(address: string, id: string): JournalRun | undefined
   findByKey(key: string): JournalRun | undefined
   filesOf(run: JournalRun): readonly JournalFile[]
+  /** The files of all runs, by row: one query, where `filesOf` is one for each run. */
+  everyFile(): ReadonlyMap<number, readonly JournalFile[]>
   /** The last row, whatever the clock said. */
   last(address: string): JournalRun | undefined
   /** Oldest first; at every address when none is given. */
@@ -147,6 +149,7 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
       return one(db.get('SELECT * FROM runs WHERE key = ?', key))
     },
     filesOf: ({ row }) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', row).map(fileOfRow),
+    everyFile: () => everyFile(db),
     last(address) {
       markOrphansUnconfirmed(db)
       return one(db.get('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address))

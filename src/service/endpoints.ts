@@ -24,7 +24,7 @@ export interface Endpoints {
   /** The caller of this request. `ip` is called only for a key with a whitelist. Throws `Refusal`: 401, 403, 429. */
   admit(authorization: string | undefined, ip: () => string): Promise<Caller>
   /** Accepts a run, and charges it. Throws `Refusal`: 400, 403, 429, 402. */
-  create(caller: Caller, body: Uint8Array): Promise<StoredRun>
+  create(caller: Caller, body: readonly Uint8Array[]): Promise<StoredRun>
   /** Throws `Refusal`: 404. */
   findRun(caller: Caller, id: string): Promise<StoredRun>
 }

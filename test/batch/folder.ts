@@ -25,17 +25,19 @@ export interface ReadOptions {
   readonly name?: string
   readonly folder?: string
   readonly allowOutside?: boolean
+  readonly maxRuns?: number
 }
 
 export const read = (
   text: string | Uint8Array,
-  { name = 'shots.yaml', folder = folderWith(), allowOutside = false }: ReadOptions = {},
+  { name = 'shots.yaml', folder = folderWith(), allowOutside = false, maxRuns }: ReadOptions = {},
 ): Promise<ManifestResult> =>
   readManifest({
     path: join(folder, name),
     bytes: Buffer.from(text),
     naming: NAMING,
     allowOutside,
+    maxRuns,
     imageTypeOf,
     maxBodyBytes: MAX_BODY_BYTES,
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),

@@ -1,9 +1,10 @@
 /** The published schema against the validator. */
 import { Ajv } from 'ajv'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MANIFEST_SCHEMA } from '../../src/batch/manifest/manifest-schema.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
-import { problemsOf } from './folder.js'
+import { folderWith, problemsOf, read } from './folder.js'
 
 const accepts = new Ajv({ strict: false }).compile(MANIFEST_SCHEMA)
 
@@ -44,6 +45,31 @@ const RIGHT: readonly unknown[] = [
   withDefaults({ model: 'acme/other' }, { name: 'a', input: {} }),
   withDefaults({ model: 'acme/other', input: { a: 1 } }, { name: 'a' }),
   withDefaults({ kind: 'image' }, { name: 'a', model: 'acme/other', input: {} }),
+  row({ matrix: null, exclude: null }),
+  row({ name: '{animal}', matrix: { animal: ['fox', 1.5, true, { name: 'bear', text: 'a bear' }] } }),
+  row({
+    name: '{animal}',
+    prompt: '{animal}',
+    matrix: { animal: ['fox', 'bear'] },
+    exclude: [{ animal: 'fox' }],
+  }),
+  row({ name: '{n}', matrix: { n: [1] }, exclude: [] }),
+  row({ name: '{größe}', matrix: { größe: ['klein'] } }),
+  row({ name: '{quality}', quality: null, matrix: { quality: ['basic', 'high'] } }),
+  row({ name: '{look}', quality: '{look.quality}', matrix: { look: [{ name: 'a', quality: 'high' }] } }),
+  row({ name: '{look}', model: '{look.model}', matrix: { look: [{ name: 'a', model: 'acme/x' }] } }),
+  row({ name: '{n}', matrix: { n: [1], image_urls: [['https://a.example/x.png']] } }),
+  [{ name: '{kind}', prompt: 'x', matrix: { kind: ['image', 'video'] } }],
+  [{ name: '{k}', prompt: 'x', kind: '{k}', matrix: { k: ['image', 'video'] } }],
+  [{ name: '{duration}', prompt: 'x', kind: 'video', matrix: { duration: [5, '10'] } }],
+  [{ name: '{n}', kind: 'image', matrix: { n: [1], prompt: ['x {n}'] } }],
+  [{ name: '{n}', matrix: { n: [1], model: ['acme/x'], input: [{ seed: 1 }] } }],
+  [{ name: '{n}', model: 'acme/x', input: { seed: '{n}' }, matrix: { n: [1, 2] } }],
+  withDefaults({ kind: 'image', quality: '{q}' }, { name: '{q}', prompt: 'x', matrix: { q: ['high'] } }),
+  withDefaults(
+    { kind: 'image' },
+    { name: '{kind}', prompt: 'x', matrix: { kind: ['video'] }, duration: '5' },
+  ),
 ]
 
 const WRONG: readonly unknown[] = [
@@ -104,6 +130,39 @@ const WRONG: readonly unknown[] = [
   withDefaults({ kind: 'image' }, { name: 'a' }),
   withDefaults({ quality: 'high' }, { name: 'a', prompt: 'x' }),
   withDefaults({ kind: 'image' }, { name: 'a', input: {} }),
+  row({ matrix: {} }),
+  row({ matrix: ['a'] }),
+  row({ matrix: 'a' }),
+  row({ matrix: { a: [] } }),
+  row({ matrix: { a: 'b' } }),
+  row({ matrix: { a: [null] } }),
+  row({ matrix: { a: ['b', 'b'] } }),
+  row({ matrix: { a: [['b']] } }),
+  row({ matrix: { a: [{ b: ['c'] }] } }),
+  row({ matrix: { a: [{ b: null }] } }),
+  row({ matrix: { 'a b': ['c'] } }),
+  row({ matrix: { '1': ['c'] } }),
+  ...['name', 'output', 'count', 'matrix', 'exclude', 'include', 'index', 'ext', 'id'].map((key) =>
+    row({ matrix: { [key]: ['a'] } }),
+  ),
+  row({ name: '{quality}', matrix: { quality: ['hihg'] } }),
+  row({ name: '{quality}', quality: 'high', matrix: { quality: ['high'] } }),
+  row({ name: '{duration}', matrix: { duration: ['5'] } }),
+  row({ name: '{n}', duration: '5', matrix: { n: [1] } }),
+  row({ matrix: { image_urls: ['a.png'] } }),
+  row({ matrix: { prompt: [{ name: 'a' }] }, prompt: null }),
+  row({ matrix: { n: [1] }, exclude: { n: 1 } }),
+  row({ matrix: { n: [1] }, exclude: [1] }),
+  row({ matrix: { n: [1] }, exclude: [{}] }),
+  row({ exclude: [{ n: 1 }] }),
+  row({ exclude: [] }),
+  row({ include: [] }),
+  row({ quality: '{q}' }),
+  row({ model: '{m}' }),
+  [{ name: 'a', model: 'acme/x', input: {}, matrix: { quality: ['high'] } }],
+  [{ name: 'a', model: 'acme/x', matrix: { input: ['a'] } }],
+  withDefaults({ matrix: { a: ['b'] } }, { name: 'a', kind: 'image', prompt: 'x' }),
+  withDefaults({ exclude: [] }, { name: 'a', kind: 'image', prompt: 'x' }),
 ]
 
 describe('the schema of the manifest', () => {
@@ -122,4 +181,88 @@ describe('the schema of the manifest', () => {
       expect(accepts(manifest)).toBe(false)
     },
   )
+
+  it('accepts each matrix that the validator accepts, and neither ever throws', async () => {
+    const folder = folderWith()
+    const list = (...values: unknown[]) =>
+      fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 2 })
+    const free = list(
+      'high',
+      'image',
+      '5',
+      5,
+      1.5,
+      true,
+      ' ',
+      'x/y',
+      { name: 'a', b: 1 },
+      { b: 'high' },
+      null,
+      ['a'],
+    )
+    const row = fc.record(
+      {
+        prompt: fc.constantFrom('x', '{a}', '{a.b}', '{A}', null, 5),
+        quality: fc.constantFrom('high', '{a}', '{a.b}', null),
+        kind: fc.constantFrom('image', 'video', '{a}', null),
+        model: fc.constantFrom('acme/x', 'acme/{a}', '{a}'),
+        duration: fc.constantFrom('5', 5, '{a}'),
+        input: fc.constantFrom({ x: '{a}' }, null),
+        image_urls: fc.constantFrom([], ['https://a.example/{a}'], null),
+      },
+      { requiredKeys: ['prompt'] },
+    )
+    const matrix = fc.record(
+      {
+        a: free,
+        b: free,
+        quality: list('high', 'basic', '{a}'),
+        kind: list('image', 'video', '{a}'),
+        prompt: list('x', 'x {a}', 5),
+        model: list('acme/x', 'acme/{a}', '{a}'),
+        duration: list('5', 5, '{a}'),
+        input: list({ x: '{a}' }, { y: 1 }, {}),
+        image_urls: list([], ['https://a.example/{a}']),
+        name: free,
+      },
+      { requiredKeys: ['a'] },
+    )
+    const few = fc.dictionary(fc.constantFrom('a', 'b', 'quality', 'c'), fc.constantFrom('high', 5, null), {
+      maxKeys: 2,
+    })
+    const some = (from: object, keys: readonly string[]) =>
+      Object.fromEntries(Object.entries(from).filter(([key]) => keys.includes(key)))
+    const keys = fc.subarray(
+      ['quality', 'kind', 'prompt', 'model', 'duration', 'input', 'image_urls', 'b', 'name'],
+      { maxLength: 2 },
+    )
+    const run = fc
+      .record({
+        row,
+        matrix,
+        own: keys,
+        keys,
+        exclude: fc.option(fc.array(few, { maxLength: 2 }), { freq: 2 }),
+      })
+      .map((made) => ({
+        name: '{a}-{b}-{quality}-{kind}-{prompt}',
+        prompt: made.row.prompt,
+        ...some(made.row, made.own),
+        matrix: { a: made.matrix.a, ...some(made.matrix, made.keys) },
+        exclude: made.exclude,
+      }))
+    let accepted = 0
+    await fc.assert(
+      fc.asyncProperty(run, fc.boolean(), async (made, hasDefaults) => {
+        const runs = [hasDefaults ? made : { kind: 'image', ...made }]
+        const manifest = hasDefaults ? { defaults: { kind: 'image', quality: 'high' }, runs } : runs
+        const result = await read(JSON.stringify(manifest), { name: 'm.json', folder })
+        if (!result.ok) return
+        accepted += 1
+        expect(accepts(manifest), JSON.stringify(accepts.errors)).toBe(true)
+      }),
+      { numRuns: 1_000 },
+    )
+    expect(accepted).toBeGreaterThan(50)
+  })
 })

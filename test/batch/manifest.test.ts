@@ -238,6 +238,18 @@ describe('JSON and CSV', () => {
     ],
     ['a.csv', 'name,promt\na,b', '1:6 unknown field "promt". Did you mean "prompt"?'],
     ['a.csv', 'name,prompt,name\na,b,c', '1:13 the column "name" occurs twice'],
+    ['a.csv', 'name,prompt,matrix\na,b,c', '1:13 CSV has no matrix: write the manifest in YAML or JSON'],
+    ['a.csv', 'name,prompt,exclude\na,b,c', '1:13 CSV has no exclude: write the manifest in YAML or JSON'],
+    [
+      'a.jsonl',
+      '{"name": "a", "kind": "image", "prompt": "x"}\n{"name": "{n}", "kind": "image", "prompt": "x", "matrix": {"n": [1, 1]}}',
+      '2:69 "1" occurs twice in n',
+    ],
+    [
+      'a.json',
+      '{"defaults": {"matrix": {"n": [1]}}, "runs": []}',
+      '1:15 defaults cannot set matrix: put it in a run',
+    ],
     ['a.csv', 'name,kind,prompt\na,image,"x', /^3?2?:1 is not valid CSV|^\d:1 invalid CSV: Quote Not Closed/],
     ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2:15 this cell is in a column without a name/],
     [
@@ -383,6 +395,7 @@ runs:
 })
 
 describe('reference images', () => {
+  const noRows = () => Promise.reject(new Error('no row is used'))
   const text =
     '- {name: a, kind: image, prompt: x, image_urls: [refs/a.png, "https://a.example/b.png", "run:r1#2"]}'
 
@@ -390,7 +403,7 @@ describe('reference images', () => {
     const folder = folderWith({ 'refs/a.png': ONE_PIXEL_PNG })
     const [entry] = await entriesOf(text, { folder })
     if (entry === undefined) throw new Error('no entry')
-    const sent = await inputToSend(entry)
+    const sent = await inputToSend(entry, noRows)
     expect(sent.image_urls).toEqual([
       `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`,
       'https://a.example/b.png',
@@ -400,7 +413,7 @@ describe('reference images', () => {
     writeFileSync(join(folder, 'refs/a.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('x')]))
     const [changed] = await entriesOf(text, { folder })
     expect(identityOf('acme/x', changed?.meaning)).not.toBe(identityOf('acme/x', entry.meaning))
-    await expect(inputToSend(entry)).rejects.toThrow('changed while the batch was running')
+    await expect(inputToSend(entry, noRows)).rejects.toThrow('changed while the batch was running')
   })
 
   it('that cannot be sent are named where they stand', async () => {

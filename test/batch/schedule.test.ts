@@ -13,6 +13,7 @@ const flying = (more: Partial<InFlight> = {}): InFlight => ({
   dueAtMs: 0,
   isPolled: false,
   durationsMs: [],
+  behind: 0,
   ...more,
 })
 
@@ -20,6 +21,8 @@ const next = (more: Partial<ScheduleState>) =>
   nextOf(
     {
       toCreate: 0,
+      behindNext: 0,
+      isExpecting: false,
       unanswered: 0,
       isAnswered: true,
       inFlight: [],
@@ -41,6 +44,47 @@ const old = (count: number): readonly InFlight[] =>
 describe('what is next', () => {
   it.each<[string, Partial<ScheduleState>, object]>([
     ['nothing is left', {}, { do: 'end' }],
+    ['further runs may come', { isExpecting: true }, { do: 'wait', ms: Number.POSITIVE_INFINITY }],
+    [
+      'a run with a longer chain behind it than the next create goes before it',
+      { ...CREATING, behindNext: 1, inFlight: [...old(1), ...old(1).map((run) => ({ ...run, behind: 2 }))] },
+      { do: 'poll', at: 1, isUrgent: true },
+    ],
+    [
+      'with an equal one it does not',
+      { ...CREATING, behindNext: 2, inFlight: old(1).map((run) => ({ ...run, behind: 2 })) },
+      { do: 'create' },
+    ],
+    [
+      'nor while it has hardly ended',
+      {
+        ...CREATING,
+        inFlight: [flying({ behind: 5, polledAtMs: 19_000, durationsMs: [90_000, 90_000, 90_000] })],
+      },
+      { do: 'create' },
+    ],
+    [
+      'of those that have probably ended, the longest chain',
+      { inFlight: [...old(1), ...old(1).map((run) => ({ ...run, behind: 1 }))] },
+      { do: 'poll', at: 1, isUrgent: false },
+    ],
+    [
+      'looks that would delay the creates of a chain wait',
+      { load: 0.8, inFlight: [flying({ behind: 1, polledAtMs: 19_000 })] },
+      { do: 'wait', ms: 500 },
+    ],
+    [
+      'others do not',
+      {
+        load: 0.8,
+        inFlight: [
+          flying({ polledAtMs: 10_000 }),
+          flying({ isPolled: true, behind: 1 }),
+          flying({ isPolled: true }),
+        ],
+      },
+      { do: 'poll', at: 0, isUrgent: false },
+    ],
     ['the first create goes alone', { toCreate: 9, isAnswered: false }, { do: 'create' }],
     [
       'and is waited for',
@@ -212,6 +256,86 @@ describe('the loop', () => {
     expect(seen.filter((each) => each.startsWith('over')).sort()).toEqual(['over a', 'over b'])
     expect(seen.filter((each) => each.includes('refused'))).toHaveLength(1)
     expect(seen.length).toBeLessThan(12)
+  })
+
+  it('waits for tasks that come later, and creates the longest chain first', async () => {
+    const clock = createManualClock()
+    const seen: string[] = []
+    const task = (name: string, behind: number, next?: () => Promise<readonly Task[]>): Task => ({
+      group: 'one',
+      behind,
+      async create() {
+        seen.push(name)
+        return clock.monotonic()
+      },
+      poll: async () => (next === undefined ? { is: 'over' } : { is: 'over', next: next() }),
+    })
+    const delayed = async (ms: number, ...tasks: readonly Task[]) => {
+      await clock.sleep(ms)
+      return tasks
+    }
+    const chain = task('chain', 2, () =>
+      delayed(
+        60_000,
+        task('link', 1, () => delayed(5_000, task('end', 0))),
+      ),
+    )
+    await clock.runUntil(
+      runSchedule({
+        tasks: [task('single', 0), task('other', 0), chain],
+        later: delayed(
+          1,
+          task('copied', 3, async () => []),
+        ),
+        clock,
+        budget: BUDGET,
+        load: () => 1,
+        durationsOf: () => [],
+        random: () => 0,
+        mayCreate: () => true,
+        signal: new AbortController().signal,
+      }),
+    )
+    expect(seen[0]).toBe('chain')
+    expect(seen.slice(-2)).toEqual(['link', 'end'])
+    expect([...seen].sort()).toEqual(['chain', 'copied', 'end', 'link', 'other', 'single'])
+  })
+
+  it('ends without the tasks that its signal kept back, and fails when they cannot be known', async () => {
+    const clock = createManualClock()
+    const stop = new AbortController()
+    const options = {
+      clock,
+      budget: BUDGET,
+      load: () => 1,
+      durationsOf: () => [],
+      random: () => 0,
+      mayCreate: () => true,
+      timeoutMs: 5_000,
+    }
+    const isBegun = { poll: 0 }
+    const late: Task = { group: 'one', poll: async () => ({ is: 'over', durationMs: isBegun.poll++ }) }
+    const ended = expect(
+      runSchedule({
+        ...options,
+        tasks: [],
+        later: clock.sleep(2_000).then(() => [late]),
+        signal: stop.signal,
+      }),
+    ).rejects.toThrow('enough')
+    await clock.advance(1_000)
+    stop.abort(new Error('enough'))
+    await clock.advance(10_000)
+    await ended
+    expect(isBegun.poll).toBe(0)
+    await expect(
+      runSchedule({
+        ...options,
+        tasks: [],
+        later: Promise.reject(new Error('broken')),
+        signal: new AbortController().signal,
+      }),
+    ).rejects.toThrow('broken')
   })
 
   it('ends by its signal, and creates nothing that it may not', async () => {

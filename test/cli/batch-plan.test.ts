@@ -151,10 +151,12 @@ describe('--check', () => {
           download: 0,
           unconfirmed: 0,
           conflict: 0,
+          blocked: 0,
           skip: 0,
           requests: 2,
           least_ms: null,
           expected_ms: null,
+          models: { 'rushes/preview-image': 1 },
         },
       },
     ])

@@ -7,7 +7,7 @@ import { createCliService, scripted } from '../support/cli.js'
 import { temporaryFolder } from '../support/service.js'
 
 const row = (name: string, more: Partial<SummaryRow> = {}): SummaryRow => ({
-  cells: [name, 'create', 'missing', `${name}.png`],
+  cells: [name, 'create', 'never created', `${name}.png`],
   state: 'create',
   importance: 'active',
   ...more,
@@ -32,7 +32,7 @@ describe('the text of a summary', () => {
         '',
         '| row | action | reason | file |',
         '| --- | --- | --- | --- |',
-        '| fox | create | missing | fox.png |',
+        '| fox | create | never created | fox.png |',
         '',
         '',
       ].join('\n'),
@@ -71,7 +71,7 @@ describe('the text of a summary', () => {
     expect(line).toContain(
       '\\</td\\>\\<img src=x onerror=1\\> \\`a\\` \\| \\!\\[i\\](https://x) \\<\\!-- \\&lt;  \\# h',
     )
-    expect(line).not.toMatch(/(?<!\\)[<>|`](?! )/)
+    expect(line).not.toMatch(/(?<!\\)[<>|`](?! |$)/)
   })
 
   it('has images where they are published, and no data: URLs', () => {
@@ -121,7 +121,7 @@ describe('in GitHub Actions', () => {
   it('--dry-run and --check write the plan, and --check names the rows', async () => {
     const batch = await createBatch()
     expect((await batch.run(['--dry-run'])).code).toBe(0)
-    expect(rowsOf(batch.summary())[2]).toBe('| fox | create | missing | icons/fox one.png |')
+    expect(rowsOf(batch.summary())[2]).toBe('| fox | create | never created | icons/fox one.png |')
     const { code, stderr } = await batch.run(['--check'])
     expect(code).toBe(10)
     expect(annotations(stderr)).toEqual([
@@ -141,8 +141,18 @@ describe('in GitHub Actions', () => {
       '|  | row | action | reason | file | result | run | error |',
       '| --- | --- | --- | --- | --- | --- | --- | --- |',
       expect.stringMatching(
-        /^\| <img src="https:\/\/github\.test\/acme\/game\/raw\/main\/art\/icons\/fox%20one\.png" width="96" alt=""> \| fox \| create \| missing \| icons\/fox one\.png \| created \| \S+ \| {2}\|$/,
+        /^\| <img src="https:\/\/github\.test\/acme\/game\/raw\/main\/art\/icons\/fox%20one\.png" width="96" alt=""> \| fox \| create \| never created \| icons\/fox one\.png \| created \| \S+ \| {2}\|$/,
       ),
+    ])
+  })
+
+  it('rows that need a row that failed say so', async () => {
+    const batch = await createBatch([FOX, { ...HEN, image_urls: ['row:fox'] }])
+    const fetch = scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no' } } }).fetch
+    await batch.run([], { fetch })
+    expect(rowsOf(batch.summary()).slice(2)).toEqual([
+      expect.stringMatching(/^\| fox \| create \| .* \| failed \|/),
+      expect.stringMatching(/^\| hen \| create \| .* \| blocked \| {2}\| needs fox \|$/),
     ])
   })
 

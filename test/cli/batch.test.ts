@@ -146,6 +146,7 @@ describe('a batch', () => {
       'sha256',
       'content_type',
       'error',
+      'blocked_by',
       'line',
     ])
     expect(objects[2]).toEqual({
@@ -155,6 +156,7 @@ describe('a batch', () => {
         created: 2,
         downloaded: 0,
         failed: 0,
+        blocked: 0,
         unconfirmed: 0,
         still_running: 0,
         not_started: 0,

@@ -31,6 +31,7 @@ function callEverything(): string {
     find: () => journal.find(ADDRESS, 'a'),
     findByKey: () => journal.findByKey('~0000'),
     filesOf: () => journal.filesOf(journal.find(ADDRESS, 'a') ?? expect.unreachable()),
+    everyFile: () => journal.everyFile(),
     last: () => journal.last(ADDRESS),
     unfinished: () => journal.unfinished(ADDRESS),
     unconfirmed: () => journal.unconfirmed(ADDRESS),
@@ -139,8 +140,9 @@ describe('the indexes of the journal', () => {
   })
 
   it('leave no statement that scans a table', () => {
-    expect(
-      queryPlans().plans.filter(({ plan }) => /SCAN (runs|files)(?! USING (COVERING )?INDEX)/.test(plan)),
-    ).toEqual([])
+    const isScan = (plan: string) => /SCAN (runs|files)(?! USING (COVERING )?INDEX)/.test(plan)
+    // The gallery reads all files: a search for each run takes longer.
+    const readsAll = 'SELECT * FROM files ORDER BY file'
+    expect(queryPlans().plans.filter(({ sql, plan }) => isScan(plan) && sql !== readsAll)).toEqual([])
   })
 })

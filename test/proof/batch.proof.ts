@@ -1,21 +1,28 @@
-/** `kill -9` at 50 instants of a batch of four pictures, each followed by a second batch; two services at a time. */
+/** `kill -9` at 50 instants of a batch, each followed by a second batch; two services at a time. */
 import { expect, it } from 'vitest'
-import { sweepBatches } from '../support/batch-sweep.js'
+import { type Family, FOUR_PICTURES, sweepBatches, THREE_LEVELS } from '../support/batch-sweep.js'
 
 const KILLS = 50
-const STEP_MS = 50
 
-it(`loses nothing and pays nothing twice in ${KILLS} kills`, async () => {
-  const instants = Array.from({ length: KILLS }, (_, at) => 100 + at * STEP_MS)
+it.each<[string, Family, number]>([
+  ['four pictures', FOUR_PICTURES, 50],
+  ['pictures that use each other in three levels', THREE_LEVELS, 160],
+])(`loses nothing and pays nothing twice in ${KILLS} kills of %s`, async (name, family, stepMs) => {
+  const instants = Array.from({ length: KILLS }, (_, at) => 100 + at * stepMs)
   const halves = await Promise.all(
-    [0, 1].map((half) => sweepBatches(instants.filter((_, at) => at % 2 === half))),
+    [0, 1].map((half) =>
+      sweepBatches(
+        instants.filter((_, at) => at % 2 === half),
+        family,
+      ),
+    ),
   )
-  const sum = (of: 'kills' | 'whole' | 'unconfirmed' | 'late') =>
+  const sum = (of: 'kills' | 'whole' | 'unconfirmed' | 'blocked' | 'late') =>
     halves.reduce((total, each) => total + each[of], 0)
   const wrong = halves.flatMap((each) => each.wrong)
   process.stdout.write(
-    `${sum('kills')} batches killed (${sum('late')} were done): ${sum('whole')} rows whole after the second one, ` +
-      `${sum('unconfirmed')} named as unconfirmed, ${wrong.length} lost, paid twice or broken\n`,
+    `${name}: ${sum('kills')} batches killed (${sum('late')} were done): ${sum('whole')} rows whole after the second one, ` +
+      `${sum('unconfirmed')} named as unconfirmed, ${sum('blocked')} as blocked by one, ${wrong.length} lost, paid twice or broken\n`,
   )
   expect(wrong).toEqual([])
   expect(sum('late')).toBeLessThan(KILLS / 2)

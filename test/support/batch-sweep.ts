@@ -5,7 +5,13 @@ import { setTimeout as after } from 'node:timers/promises'
 import Database from 'libsql'
 import { createPlace, filesBelow, rushes, type Service, serve, start } from './binary.js'
 
-const ROWS = 4
+/** For each row the row that it uses. */
+export type Family = readonly (number | undefined)[]
+
+export const FOUR_PICTURES: Family = [undefined, undefined, undefined, undefined]
+/** A picture, two made from it, and one from each of those. */
+export const THREE_LEVELS: Family = [undefined, 0, 0, 1, 2]
+
 const PNG_END = Buffer.from('IEND')
 
 export interface BatchTally {
@@ -14,27 +20,38 @@ export interface BatchTally {
   whole: number
   /** Rows that were named as unconfirmed instead. */
   unconfirmed: number
+  /** Rows that were named as blocked by an unconfirmed one. */
+  blocked: number
   /** Killed batches that had made everything by then. */
   late: number
   readonly wrong: string[]
 }
 
-export async function sweepBatches(instantsMs: readonly number[]): Promise<BatchTally> {
-  const tally: BatchTally = { kills: 0, whole: 0, unconfirmed: 0, late: 0, wrong: [] }
+export async function sweepBatches(
+  instantsMs: readonly number[],
+  family: Family = FOUR_PICTURES,
+): Promise<BatchTally> {
+  const tally: BatchTally = { kills: 0, whole: 0, unconfirmed: 0, blocked: 0, late: 0, wrong: [] }
   const service = await serve(createPlace())
-  for (const instantMs of instantsMs) await killOne(service, instantMs, tally)
+  for (const instantMs of instantsMs) await killOne(service, instantMs, family, tally)
   return tally
 }
 
-async function killOne(service: Service, instantMs: number, tally: BatchTally): Promise<void> {
+async function killOne(
+  service: Service,
+  instantMs: number,
+  family: Family,
+  tally: BatchTally,
+): Promise<void> {
   const at = `killed after ${instantMs} ms`
   const name = `kill-${instantMs}`
   const folder = join(service.folder, name)
   mkdirSync(folder)
-  const runs = Array.from({ length: ROWS }, (_, row) => ({
+  const runs = family.map((source, row) => ({
     name: `row-${row}`,
     prompt: `${name} ${row}`,
     output: `out/${row}.png`,
+    ...(source !== undefined && { image_urls: [`row:row-${source}`] }),
   }))
   writeFileSync(join(folder, 'shots.json'), JSON.stringify({ defaults: { kind: 'image' }, runs }))
   const place = { ...service, folder }
@@ -52,7 +69,7 @@ async function killOne(service: Service, instantMs: number, tally: BatchTally): 
   const lock = existsSync(join(folder, 'shots.lock.json'))
     ? JSON.parse(readFileSync(join(folder, 'shots.lock.json'), 'utf8')).runs
     : {}
-  for (let row = 0; row < ROWS; row++) {
+  for (const [row, source] of family.entries()) {
     const entry = lock[`row-${row}`] ?? {}
     const path = join(folder, 'out', `${row}.png`)
     const paid = acceptedFor(service, `${name} ${row}`)
@@ -61,7 +78,12 @@ async function killOne(service: Service, instantMs: number, tally: BatchTally): 
       tally.unconfirmed++
       if (!second.stderr.includes(`row-${row} `))
         tally.wrong.push(`${at}: row ${row} is unconfirmed and was not named`)
-    } else if (existsSync(path) && isWhole(path) && entry.sha256 !== undefined) tally.whole++
+    } else if (existsSync(path) && isWhole(path) && entry.sha256 !== undefined) {
+      tally.whole++
+      const used = source === undefined ? undefined : lock[`row-${source}`]?.sha256
+      if (used !== undefined && entry.inputs?.[`row:row-${source}`] !== used.slice(0, 8))
+        tally.wrong.push(`${at}: row ${row} was made from another output than the one of row ${source}`)
+    } else if (second.code === 13 && paid === 0 && second.stderr.includes(`row-${row}`)) tally.blocked++
     else
       tally.wrong.push(
         `${at}: row ${row} is neither there nor unconfirmed: exit ${second.code}: ${second.stderr}`,

@@ -136,7 +136,7 @@ export function createManualClock(startMs = START_MS): ManualClock {
   }
 }
 
-const FILE_WORK = /^(FSReq|FileHandleCloseReq|DirHandle)/
+const FILE_WORK = /^(FSReq|(FileHandle)?CloseReq|DirHandle)/
 const WIRE_WORK = /^(GetAddrInfo|TCPConnectWrap|WriteWrap|ShutdownWrap)/
 
 /** Waits while such work is under way; whether there was any. */

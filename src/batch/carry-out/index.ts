@@ -1,14 +1,17 @@
 /**
  * Carries a plan out: runs are created and followed by the schedule, their files are put in place, and the lock file
- * knows at each moment what was paid for. What it needs of the service, the journal and the downloader it is given.
+ * knows at each moment what was paid for. A row that uses other rows begins when their files are in place. What it needs
+ * of the service, the journal and the downloader it is given.
  */
-import type { RushesError } from '../../errors.js'
+import { type RushesError, usageError } from '../../errors.js'
 import type { LockKeeper } from '../lock/keeper.js'
-import type { Plan, Step } from '../plan/index.js'
-import { runSchedule, type ScheduleOptions } from '../schedule/index.js'
+import { decideAgain, type Plan, type PlanOptions, type Step } from '../plan/index.js'
+import { inputHashes } from '../plan/inputs.js'
+import { runSchedule, type ScheduleOptions, type Task } from '../schedule/index.js'
 import { copyRow } from './copy.js'
-import { createRow, type RowParts } from './row.js'
-import type { Active, BatchService, RowResult } from './row-result.js'
+import { createRow, type RowParts, type RowTask } from './row.js'
+import { type Active, type BatchService, LEFT_ALONE, type RowResult } from './row-result.js'
+import { createWaitingRows } from './waiting-rows.js'
 
 export interface CarryOutOptions
   extends Pick<
@@ -22,6 +25,7 @@ export interface CarryOutOptions
   /** Undefined where no row needs the service. */
   readonly service: BatchService | undefined
   readonly clock: RowParts['clock'] & ScheduleOptions['clock']
+  readonly identity: PlanOptions['identity']
   /** Whether no further runs are created after this error. */
   stopsCreating(error: RushesError): boolean
   onStatus: RowParts['onStatus']
@@ -31,52 +35,102 @@ export interface CarryOutOptions
 
 /** Resolves when every row has ended or will not be begun. Rejects with the signal's reason, when all work has ended. */
 export async function carryOut(options: CarryOutOptions): Promise<void> {
-  const { keeper, folder, service, onResult } = options
-  const rows = activeSteps(options.plan)
-  const copies = rows
-    .filter((step) => !needsService(step))
-    .map((step) => copyRow({ keeper, folder }, step).then(onResult))
-  try {
-    if (service !== undefined) await followAll(options, service, rows.filter(needsService))
-  } finally {
-    await Promise.all(copies)
-  }
-}
-
-async function followAll(
-  options: CarryOutOptions,
-  service: BatchService,
-  steps: readonly Active[],
-): Promise<void> {
-  const { signal } = options
+  const { keeper, folder, service, signal, identity } = options
+  const lockOf = keeper.entry
+  const steps = activeSteps(options.plan)
+  const waiting = createWaitingRows(steps)
+  const rows: RowTask[] = []
+  const ended = createQueue(settle)
   let isStopped = false
-  const rows = steps.map((step) =>
-    createRow(
-      {
-        ...options,
-        service,
-        onLockTrouble() {
-          isStopped = true
-        },
-      },
-      step,
-      (result) => {
-        if (result.error !== undefined && options.stopsCreating(result.error)) isStopped = true
-        options.onResult(result)
-      },
-    ),
-  )
+  let ready: Task[] = []
+  let copies: Promise<void>[] = []
+
+  const parts = {
+    ...options,
+    inputsOf: ({ entry, meaning = entry.meaning }: Active) =>
+      inputHashes({ ...entry, meaning }, (name) => lockOf(name)?.made, identity),
+    behind: ({ entry }: Active) => waiting.behind(entry.name),
+    arrivals,
+    onLockTrouble() {
+      isStopped = true
+    },
+  }
+
+  function begin(step: Active): void {
+    if (!needsService(step)) copies.push(copyRow({ keeper, folder }, step).then(ended))
+    else if (service !== undefined) {
+      const row = createRow({ ...parts, service }, step, ended)
+      rows.push(row)
+      ready.push(row.task)
+    }
+  }
+
+  function settle(result: RowResult): void {
+    if (result.error !== undefined && options.stopsCreating(result.error)) isStopped = true
+    options.onResult(result)
+    const { name } = result.step.entry
+    if (result.made !== undefined || result.result === 'up_to_date') waiting.release(name).forEach(resume)
+    else
+      for (const step of waiting.block(name)) options.onResult({ step, result: 'blocked', blockedBy: name })
+  }
+
+  /** A row that has waited: what is to be done for it is decided by the outputs that it uses. */
+  function resume(waited: Active): void {
+    const step = decideAgain(waited, { lockOf, identity })
+    if (isActive(step)) begin(step)
+    else ended(resultOf(step))
+  }
+
+  /** Those that can begin by now, when the files that are being copied are in place too. */
+  async function arrivals(): Promise<readonly Task[]> {
+    const tasks = ready
+    const copying = copies
+    ready = []
+    copies = []
+    if (copying.length === 0) return tasks
+    await Promise.all(copying)
+    return [...tasks, ...(await arrivals())]
+  }
+
+  waiting.free.forEach(begin)
+  const tasks = ready
+  ready = []
+  const copied = arrivals()
   try {
-    await runSchedule({
-      ...options,
-      tasks: rows.map(({ task }) => task),
-      mayCreate: () => !isStopped,
-    })
+    if (service !== undefined)
+      await runSchedule({ ...options, tasks, later: copied, mayCreate: () => !isStopped })
   } finally {
+    await copied
     await Promise.all(rows.map(({ settled }) => settled()))
   }
   // A signal that came during the last downloads.
-  signal.throwIfAborted()
+  if (service !== undefined) signal.throwIfAborted()
+}
+
+/** Calls `work` for each item in turn. An item that is added by `work` waits for its turn, however many there are. */
+function createQueue<Item>(work: (item: Item) => void): (item: Item) => void {
+  const items: Item[] = []
+  let isWorking = false
+  return (added) => {
+    items.push(added)
+    if (isWorking) return
+    isWorking = true
+    try {
+      for (let item = items.shift(); item !== undefined; item = items.shift()) work(item)
+    } finally {
+      isWorking = false
+    }
+  }
+}
+
+/** Of a row for which there is nothing to be done after all. */
+function resultOf(step: Step): RowResult {
+  const { action, file } = step
+  if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', error: LEFT_ALONE }
+  if (action.do === 'conflict')
+    return { step, result: 'failed', error: usageError(`${file}: ${action.why}.`) }
+  if (action.do === 'blocked') return { step, result: 'failed', error: usageError(`${action.why}.`) }
+  return { step, result: 'up_to_date' }
 }
 
 /** The rows that something is done for. */
@@ -88,4 +142,4 @@ const isActive = (step: Step): step is Active => step.action.do === 'create' || 
 export const needsService = ({ action }: Active): boolean =>
   action.do === 'create' || action.copyFrom === undefined
 
-export type { Active, BatchService, RowResult } from './row-result.js'
+export { type Active, type BatchService, LEFT_ALONE, type RowResult } from './row-result.js'

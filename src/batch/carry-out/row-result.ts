@@ -1,5 +1,5 @@
 /** What a batch needs of the service for one row, and what comes of the row. */
-import type { RushesError } from '../../errors.js'
+import { EXIT, RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { Made, Placing } from '../lock/lock.js'
 import type { CreateAction, DownloadAction, Step } from '../plan/index.js'
@@ -9,13 +9,26 @@ import type { Polled, PollOptions } from '../schedule/index.js'
 export type Active = Step & { readonly action: DownloadAction | CreateAction }
 
 export interface RowResult {
-  readonly step: Active
-  readonly result: 'created' | 'downloaded' | 'failed' | 'unconfirmed'
+  readonly step: Step
+  /** `up_to_date`: its sources were created again with the same bytes. `blocked`: one of its sources failed. */
+  readonly result: 'created' | 'downloaded' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
   readonly made?: Made | undefined
   readonly run?: string | undefined
   readonly error?: RushesError | undefined
+  /** Name of the row that failed. */
+  readonly blockedBy?: string | undefined
   readonly warnings?: readonly string[]
 }
+
+/** The same for each row, so that it is printed once. */
+export const LEFT_ALONE = new RushesError(
+  'submission_unknown',
+  'The outcome of its last create is unknown, so it was not sent again. A run may exist and cost money.',
+  {
+    exitCode: EXIT.outcomeUnknown,
+    hint: 'Check the runs of your account first. If the run does not exist, send it again with --resubmit-unconfirmed.',
+  },
+)
 
 export interface BatchService {
   /** The address, as the lock file names it. */
@@ -60,10 +73,14 @@ export type RowStep =
       readonly durationMs?: number | undefined
     }
 
+export type OutputFile = Pick<Made, 'url' | 'sha256' | 'bytes' | 'content_type'> & { readonly path: string }
+
 export type Downloaded =
   | {
       readonly ok: true
-      readonly file: Pick<Made, 'url' | 'sha256' | 'bytes' | 'content_type'> & { readonly path: string }
+      readonly file: OutputFile
+      /** Of a run with several outputs. */
+      readonly further: readonly OutputFile[]
       readonly warnings: readonly string[]
     }
   | { readonly ok: false; readonly error: RushesError }

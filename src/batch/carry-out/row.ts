@@ -7,9 +7,16 @@ import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { LockKeeper } from '../lock/keeper.js'
-import { type LockEntry, type Made, type Pending, publicUrl } from '../lock/lock.js'
-import type { Polled, PollOptions, Task } from '../schedule/index.js'
-import type { Active, BatchService, Followed, RowResult, Submitted } from './row-result.js'
+import {
+  type FurtherOutput,
+  type InputHashes,
+  type LockEntry,
+  type Made,
+  type Pending,
+  publicUrl,
+} from '../lock/lock.js'
+import type { Arrivals, Polled, PollOptions, Task } from '../schedule/index.js'
+import type { Active, BatchService, Followed, OutputFile, RowResult, Submitted } from './row-result.js'
 
 export interface RowParts {
   readonly service: BatchService
@@ -17,6 +24,11 @@ export interface RowParts {
   readonly clock: Pick<Clock, 'now'>
   /** Absolute: the manifest's. */
   readonly folder: string
+  inputsOf(step: Active): InputHashes
+  /** Length of the longest chain of rows that waits for this one. */
+  behind(step: Active): number
+  /** The rows that can begin now that others have ended. */
+  arrivals(): Arrivals
   /** Stops the batch. */
   readonly signal: AbortSignal
   onStatus(step: Active, run: string, status: string): void
@@ -40,6 +52,7 @@ interface Journey {
 export function createRow(parts: RowParts, step: Active, onResult: (result: RowResult) => void): RowTask {
   const { service, signal, onStatus } = parts
   const { action, model = '' } = step
+  const behind = parts.behind(step)
   const lock = createRowLock(parts, step)
   let journey: Journey | undefined
   let delivery: Promise<void> = Promise.resolve()
@@ -82,7 +95,7 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
     if (followed.is !== 'over') return followed
     if (followed.error === undefined && state !== undefined) delivery = deliver(state)
     else delivery = giveUp(state, followed.error)
-    return followed
+    return behind === 0 ? followed : { ...followed, next: delivery.then(parts.arrivals) }
   }
 
   /** It ended without success: what was made before stays what it is. */
@@ -98,23 +111,29 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
       if (!signal.aborted) end({ result: 'failed', error: downloaded.error })
       return
     }
-    const { path, url, bytes, sha256, content_type } = downloaded.file
+    const further = downloaded.further.map((each): FurtherOutput => ({ run: state.id, ...placed(each) }))
     const made: Made = {
       hash: step.hash ?? '',
       model,
       kind: step.entry.kind,
       run: state.id,
       service: service.address,
-      url: publicUrl(url),
-      file: relative(parts.folder, path).replaceAll('\\', '/'),
-      sha256,
-      bytes,
-      content_type,
+      ...placed(downloaded.file),
       made_at: new Date(parts.clock.now()).toISOString(),
+      inputs: parts.inputsOf(step),
+      ...(further.length > 0 && { outputs: further }),
     }
     await lock.made(made)
     end({ result: action.do === 'download' ? 'downloaded' : 'created', made, warnings: downloaded.warnings })
   }
+
+  const placed = ({ path, url, bytes, sha256, content_type }: OutputFile) => ({
+    url: publicUrl(url),
+    file: relative(parts.folder, path).replaceAll('\\', '/'),
+    sha256,
+    bytes,
+    content_type,
+  })
 
   function expire(): void {
     if (journey === undefined) return
@@ -127,13 +146,13 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
   }
 
   return {
-    task: { group: model, poll, expire, ...(action.do === 'create' && { create }) },
+    task: { group: model, behind, poll, expire, ...(action.do === 'create' && { create }) },
     settled: () => delivery,
   }
 }
 
 /** What the lock file is told of one row. */
-function createRowLock({ keeper, service, clock, onLockTrouble }: RowParts, step: Active) {
+function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowParts, step: Active) {
   const { entry, hash = '', model = '' } = step
   const before = keeper.entry(entry.name)
   const further = before?.further ?? {}
@@ -144,6 +163,7 @@ function createRowLock({ keeper, service, clock, onLockTrouble }: RowParts, step
     kind: entry.kind,
     service: service.address,
     sent_at: keeper.entry(entry.name)?.pending?.sent_at ?? new Date(clock.now()).toISOString(),
+    inputs: inputsOf(step),
   })
   const keep = (pending: Pending | undefined): Promise<void> =>
     keeper.set(entry.name, entryWith(before, pending))

@@ -2,7 +2,7 @@
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import type { Lock, LockEntry, Made, Pending, Placing } from './lock.js'
+import type { FurtherOutput, InputHashes, Lock, LockEntry, Made, Pending, Placing } from './lock.js'
 
 export const LOCK_VERSION = 1
 
@@ -56,6 +56,8 @@ const MADE = [
   'bytes',
   'content_type',
   'made_at',
+  'inputs',
+  'outputs',
 ] as const
 const PENDING = ['state', 'key', 'sent_at', 'placing'] as const
 
@@ -141,8 +143,27 @@ function madeOf(fields: Fields): Made | undefined {
     bytes: Number(bytes),
     content_type: text(fields.content_type),
     made_at: text(fields.made_at),
+    inputs: inputsOf(fields.inputs),
+    outputs: outputsOf(fields.outputs),
   }
 }
+
+function inputsOf(value: unknown): InputHashes | undefined {
+  if (!isObject(value)) return undefined
+  return Object.fromEntries(Object.entries(value).map(([name, hash]) => [name, text(hash)]))
+}
+
+const outputsOf = (value: unknown): readonly FurtherOutput[] | undefined =>
+  Array.isArray(value) ? value.map((each) => furtherOutputOf(isObject(each) ? each : {})) : undefined
+
+const furtherOutputOf = (fields: Fields): FurtherOutput => ({
+  run: text(fields.run),
+  url: text(fields.url),
+  file: text(fields.file),
+  sha256: text(fields.sha256),
+  bytes: Number(fields.bytes) || 0,
+  content_type: text(fields.content_type),
+})
 
 const placingOf = (value: unknown): Placing | undefined =>
   isObject(value) && isHash(value.sha256) && Number.isSafeInteger(value.bytes)
@@ -157,6 +178,7 @@ function pendingOf(value: unknown): Pending | undefined {
     kind: kindOf(value.kind),
     service: optional(value.service),
     sent_at: text(value.sent_at),
+    inputs: inputsOf(value.inputs),
   }
   if (value.state === 'unconfirmed') return { ...common, state: 'unconfirmed', key: optional(value.key) }
   if (value.state !== 'accepted' || typeof value.run !== 'string' || value.run === '') return undefined

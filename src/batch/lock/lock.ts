@@ -5,6 +5,21 @@
 import { basename, dirname, join } from 'node:path'
 import type { Kind } from '../../protocol/models.js'
 
+/** A short hash of each input that a run was created from: tells which of them has changed. */
+export type InputHashes = Readonly<Record<string, string>>
+
+/** An output of a run after its first one: `row:hero#2`. */
+export interface FurtherOutput {
+  /** Older versions keep the field when they create the row again: outputs of another run do not count. */
+  readonly run: string
+  readonly url: string
+  /** Relative to the manifest, with `/`. */
+  readonly file: string
+  readonly sha256: string
+  readonly bytes: number
+  readonly content_type: string
+}
+
 /** Fields that this version does not know are kept for the version that wrote them. */
 type Further = Readonly<Record<string, unknown>>
 
@@ -26,6 +41,9 @@ export interface Made {
   readonly content_type: string
   /** ISO 8601 in UTC. */
   readonly made_at: string
+  /** Undefined in lock files of older versions. */
+  readonly inputs?: InputHashes | undefined
+  readonly outputs?: readonly FurtherOutput[] | undefined
 }
 
 interface PendingCreate {
@@ -35,6 +53,7 @@ interface PendingCreate {
   readonly service: string | undefined
   /** ISO 8601 in UTC: when the create was sent. */
   readonly sent_at: string
+  readonly inputs?: InputHashes | undefined
 }
 
 export interface Placing {
@@ -82,6 +101,13 @@ export const claimPathOf = (lockPath: string): string =>
 export function publicUrl(url: string): string {
   const parsed = new URL(url)
   return `${parsed.origin}${parsed.pathname}`
+}
+
+/** An output of a row, counted from 1; undefined where the lock file does not know it. */
+export function outputOf(made: Made | undefined, number: number): Omit<FurtherOutput, 'run'> | undefined {
+  if (made === undefined || number === 1) return made
+  const output = made.outputs?.[number - 2]
+  return output?.run === made.run ? output : undefined
 }
 
 /** The lock with one entry set or removed. */

@@ -1,6 +1,8 @@
 /** Finds runs with the same name or file, and files where another run needs a folder. Pure. */
 import { posix } from 'node:path'
 import type { Kind } from '../../protocol/models.js'
+import type { Origin } from './matrix.js'
+import { createMatrixCollisions } from './matrix-collisions.js'
 import type { Position, ReportProblem } from './position.js'
 
 export interface OutputClaim {
@@ -11,7 +13,11 @@ export interface OutputClaim {
   /** Absolute path of the file, with links in its folders resolved. */
   readonly realPath: string
   readonly kind: Kind | undefined
+  readonly origin: Origin | undefined
+  /** Reports a problem of this row. */
+  readonly report: ReportProblem
   readonly at: Position
+  readonly nameAt: Position
   readonly outputAt: Position
 }
 
@@ -53,13 +59,15 @@ export function findCollisions(
   report: ReportProblem,
 ): void {
   const names = new Map<string, OutputClaim>()
+  const inMatrices = createMatrixCollisions(report)
   const files = new Map<string, OutputClaim[]>()
   const byKey = (path: string) => sameFileKey(path.replace(OPEN_EXTENSION, ''))
   for (const claim of claims) {
     const namesake = names.get(claim.name)
     if (namesake === undefined) names.set(claim.name, claim)
     else if (claim.isNamed || namesake.isNamed) {
-      report(claim.at, `the name "${claim.name}" is already used in line ${namesake.at.line}`)
+      if (!inMatrices.add('name', namesake, claim))
+        claim.report(claim.at, `the name "${claim.name}" is already used in line ${namesake.at.line}`)
       // Equal outputs follow from equal names: report one problem.
       if (namesake.realPath === claim.realPath) continue
     }
@@ -67,12 +75,14 @@ export function findCollisions(
     const stem = byKey(stemOf(claim.realPath))
     const others = files.get(stem) ?? []
     const other = others.find((each) => areOneFile(each, claim))
-    if (other !== undefined) report(claim.outputAt, sharedMessage(claim, other))
+    if (other !== undefined && !inMatrices.add('output', other, claim))
+      claim.report(claim.outputAt, sharedMessage(claim, other))
     files.set(stem, [...others, claim])
     const what = reserved.get(sameFileKey(claim.realPath))
-    if (what !== undefined) report(claim.outputAt, `the output "${claim.output}" is ${what}`)
+    if (what !== undefined) claim.report(claim.outputAt, `the output "${claim.output}" is ${what}`)
   }
-  findFoldersInTheWay(claims, report)
+  inMatrices.flush()
+  findFoldersInTheWay(claims)
 }
 
 const sharedMessage = (claim: OutputClaim, other: OutputClaim): string =>
@@ -90,7 +100,7 @@ function areOneFile(a: OutputClaim, b: OutputClaim): boolean {
   return mayBecome(open.kind, posix.extname(closed.realPath).slice(1))
 }
 
-function findFoldersInTheWay(claims: readonly OutputClaim[], report: ReportProblem): void {
+function findFoldersInTheWay(claims: readonly OutputClaim[]): void {
   const files = new Map(claims.map((claim) => [sameFileKey(claim.realPath), claim]))
   const seen = new Map<string, OutputClaim | undefined>()
   const fileAbove = (folder: string): OutputClaim | undefined => {
@@ -103,7 +113,7 @@ function findFoldersInTheWay(claims: readonly OutputClaim[], report: ReportProbl
   for (const claim of claims) {
     const above = fileAbove(posix.dirname(sameFileKey(claim.realPath)))
     if (above !== undefined)
-      report(
+      claim.report(
         claim.outputAt,
         `the output "${claim.output}" is inside "${above.output}", but line ${above.at.line} writes a file of that name`,
       )

@@ -8,7 +8,7 @@ import { kindsWith, parametersOf, valueOfText } from '../../protocol/parameters.
 import { parseJsonManifest } from './json.js'
 import { type Field, type List, type Node, scalar } from './nodes.js'
 import { type Position, positionsIn, type ReportProblem } from './position.js'
-import { LIST_FIELDS, ROW_FIELDS } from './row-fields.js'
+import { CSV_FIELDS, LIST_FIELDS } from './row-fields.js'
 
 interface CsvRecord {
   readonly record: readonly string[]
@@ -83,7 +83,9 @@ function namesOf(
     const name = cell.trim()
     const at = cells[column] ?? { line: 1, column: 1 }
     if (name === '') return undefined
-    if (!ROW_FIELDS.includes(name)) report(at, `unknown field "${name}"${didYouMean(name)}`)
+    if (name === 'matrix' || name === 'exclude')
+      report(at, `CSV has no ${name}: write the manifest in YAML or JSON`)
+    else if (!CSV_FIELDS.includes(name)) report(at, `unknown field "${name}"${didYouMean(name)}`)
     else if (seen.has(name)) report(at, `the column "${name}" occurs twice`)
     else {
       seen.add(name)
@@ -94,7 +96,7 @@ function namesOf(
 }
 
 const didYouMean = (name: string): string => {
-  const near = nearest(name, ROW_FIELDS)
+  const near = nearest(name, CSV_FIELDS)
   return near === undefined ? '' : `. Did you mean "${near}"?`
 }
 

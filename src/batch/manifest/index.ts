@@ -16,9 +16,16 @@ import {
 import type { ImageReference, Manifest, ManifestEntry } from './manifest-entry.js'
 import { createManifestFolder, type ManifestFolder } from './manifest-folder.js'
 import { type ManifestRow, readRow } from './manifest-row.js'
+import { expandRows, type Origin } from './matrix.js'
 import { type NamedOutput, type Naming, outputsOfRow } from './output-paths.js'
-import { createProblemCollector, type ManifestProblem, type ProblemCollector } from './position.js'
+import {
+  createProblemCollector,
+  type ManifestProblem,
+  type ProblemCollector,
+  type ReportProblem,
+} from './position.js'
 import { MAX_RUNS } from './row-fields.js'
+import { type RowUse, resolveRows } from './row-references.js'
 import { readSections } from './sections.js'
 
 export interface ManifestOptions extends ImageRules {
@@ -27,6 +34,8 @@ export interface ManifestOptions extends ImageRules {
   readonly bytes: Uint8Array
   readonly naming: Naming
   readonly allowOutside: boolean
+  /** `--max-runs`: matrices may have this many combinations, where it is more than their own limit. */
+  readonly maxRuns?: number | undefined
   /** Files that no output may replace, with a description of each: the lock file. */
   readonly reserved?: ReadonlyMap<string, string>
 }
@@ -35,11 +44,19 @@ export type ManifestResult =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly ManifestProblem[] }
 
+/** A row of the manifest, or one that a matrix has made. */
+interface Row extends ManifestRow {
+  readonly origin: Origin | undefined
+  readonly report: ReportProblem
+}
+
 interface Work {
   readonly options: ManifestOptions
   readonly folder: ManifestFolder
   readonly images: ImageReader
   readonly problems: ProblemCollector
+  /** False when the rows of a matrix with mistakes are missing. */
+  readonly isComplete: boolean
 }
 
 export async function readManifest(options: ManifestOptions): Promise<ManifestResult> {
@@ -47,14 +64,18 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
   const folder = resolve(dirname(options.path))
   const tree = parseManifest(options.path, options.bytes, problems.report)
   const sections = tree === undefined ? undefined : readSections(tree, problems.report)
+  const expanded = sections === undefined ? undefined : expandRows(sections, options, problems.report)
   const work: Work = {
     options,
     problems,
     folder: createManifestFolder(folder),
     images: imageReaderIn(folder, options),
+    isComplete: problems.list().length === 0,
   }
-  const rows = sections?.rows.map((node) => readRow(node, sections, problems.report)) ?? []
+  const rows =
+    expanded?.rows.map((each) => ({ ...each, ...readRow(each.node, each.sections, each.report) })) ?? []
   const entries = areTooMany(rows, problems) ? [] : await entriesOf(rows, work)
+  expanded?.flush()
   const found = problems.list()
   if (found.length > 0) return { ok: false, problems: found }
   return { ok: true, manifest: { path: options.path, folder, models: sections?.models ?? {}, entries } }
@@ -72,47 +93,50 @@ function areTooMany(rows: readonly ManifestRow[], { report }: ProblemCollector):
   return false
 }
 
-async function entriesOf(rows: readonly ManifestRow[], work: Work): Promise<readonly ManifestEntry[]> {
+async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly ManifestEntry[]> {
   const { folder, images, options, problems } = work
   const entries: ManifestEntry[] = []
   const claims: OutputClaim[] = []
+  const uses: RowUse[] = []
   for (const row of rows) {
-    const references = await images.referencesOf(row, problems.report)
+    const references = await images.referencesOf(row, row.report)
     checkSize(row, references, work)
-    for (const named of outputsOfRow(row, options.naming, problems.report)) {
+    const positionOf = (item: number) => row.positionOf('image_urls', item)
+    for (const named of outputsOfRow(row, options.naming, row.report)) {
       if (!isAllowed(row, named, work)) continue
-      entries.push(entryOf(row, named, references))
+      const entry = entryOf(row, named, references)
+      entries.push(entry)
+      uses.push({ entry, positionOf, report: row.report })
       claims.push({
         ...named,
         isNamed: row.name !== undefined,
         kind: row.kind,
         realPath: folder.realPathOf(named.output),
+        origin: row.origin,
+        report: row.report,
         at: row.at,
+        nameAt: row.positionOf('name'),
         outputAt: row.positionOf(row.output === undefined ? 'name' : 'output'),
       })
     }
   }
   findCollisions(claims, reservedBy(work), problems.report)
-  return entries
+  return work.isComplete ? resolveRows(uses) : entries
 }
 
-function isAllowed(row: ManifestRow, { output }: NamedOutput, { options, folder, problems }: Work): boolean {
+function isAllowed(row: Row, { output }: NamedOutput, { options, folder }: Work): boolean {
   if (options.allowOutside || folder.isInside(output)) return true
-  problems.report(
+  row.report(
     row.positionOf(row.output === undefined ? 'name' : 'output'),
     `the output "${output}" is outside the folder of the manifest (--allow-outside allows that)`,
   )
   return false
 }
 
-function checkSize(
-  row: ManifestRow,
-  references: readonly ImageReference[],
-  { options, problems }: Work,
-): void {
+function checkSize(row: Row, references: readonly ImageReference[], { options }: Work): void {
   const bytes = bytesToSend(row.input, references)
   if (bytes > options.maxBodyBytes)
-    problems.report(
+    row.report(
       row.positionOf('image_urls'),
       tooLargeMessage(`the images need a request of ${bytes} bytes`, options.maxBodyBytes),
     )
@@ -129,12 +153,13 @@ function reservedBy({ options, folder }: Work): ReadonlyMap<string, string> {
 }
 
 const entryOf = (
-  row: ManifestRow,
+  row: Row,
   { name, output }: NamedOutput,
   references: readonly ImageReference[],
 ): ManifestEntry => ({
   name,
   rowName: row.name ?? name,
+  template: row.origin?.template.name ?? row.origin?.template.output,
   at: row.at,
   kind: row.kind,
   model: row.model,
@@ -145,7 +170,7 @@ const entryOf = (
 })
 
 export { inputToSend } from './local-images.js'
-export type { ImageReference, ImageSummary, Manifest, ManifestEntry } from './manifest-entry.js'
+export type { ImageReference, ImageSummary, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
 export type { Naming } from './output-paths.js'
 export type { ManifestProblem, Position } from './position.js'
 export type { Models } from './sections.js'

@@ -8,9 +8,10 @@ import { describeError } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
-import type { ImageReference, ImageSummary, ManifestEntry } from './manifest-entry.js'
+import type { ImageReference, ImageSummary, ManifestEntry, RowReference } from './manifest-entry.js'
 import type { ManifestRow } from './manifest-row.js'
 import type { ReportProblem } from './position.js'
+import { isRowReference, unresolvedRow } from './row-references.js'
 
 export interface ImageRules {
   /** The content type by the first bytes; undefined for files that are not images. */
@@ -57,6 +58,7 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
         ? { from: 'url', text: source }
         : `"${shortened(source, 100)}" is not a valid image URL`
     if (/^run:./i.test(source)) return { from: 'run', text: source }
+    if (isRowReference(source)) return unresolvedRow(source)
     if (source === '-') return 'a manifest cannot read an image from standard input'
     const path = resolve(folder, source)
     const found = await readOnce(path)
@@ -98,6 +100,18 @@ export const meaningOf = (input: ModelInput, references: readonly ImageReference
       }
     : input
 
+/** The same for an entry that uses other rows, with the outputs that it uses. */
+export const meaningWith = (
+  { input, references }: Pick<ManifestEntry, 'input' | 'references'>,
+  summaryOf: (reference: RowReference) => ImageSummary,
+): ModelInput => ({
+  ...input,
+  image_urls: references.map((each) => {
+    if (each.from === 'row') return summaryOf(each)
+    return each.from === 'file' ? each.summary : each.text
+  }),
+})
+
 /** Approximate size of the request body: base64 turns 3 bytes into 4. */
 export const bytesToSend = (input: ModelInput, references: readonly ImageReference[]): number =>
   references.reduce(
@@ -107,12 +121,18 @@ export const bytesToSend = (input: ModelInput, references: readonly ImageReferen
 
 /**
  * The input that is sent for an entry. Local images are read only now, since those of a whole manifest may not fit into
- * memory. Throws `usage` when one has changed since the plan was made.
+ * memory. `urlOf` finds the URL of another row's output. Throws `usage` when an image has changed since the plan was made.
  */
-export async function inputToSend({ name, input, references }: ManifestEntry): Promise<ModelInput> {
-  if (!references.some(({ from }) => from === 'file')) return input
+export async function inputToSend(
+  { name, input, references }: ManifestEntry,
+  urlOf: (reference: RowReference) => Promise<string>,
+): Promise<ModelInput> {
+  if (!references.some(({ from }) => from === 'file' || from === 'row')) return input
   const urls: string[] = []
-  for (const each of references) urls.push(each.from === 'file' ? await dataUrl(name, each) : each.text)
+  for (const each of references) {
+    if (each.from === 'row') urls.push(await urlOf(each))
+    else urls.push(each.from === 'file' ? await dataUrl(name, each) : each.text)
+  }
   return { ...input, image_urls: urls }
 }
 

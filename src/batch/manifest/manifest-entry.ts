@@ -10,6 +10,18 @@ export type ImageReference =
   /** `run:<id>`, looked up when the run is created. */
   | { readonly from: 'run'; readonly text: string }
   | { readonly from: 'file'; readonly path: string; readonly summary: ImageSummary }
+  | RowReference
+
+/** `row:<name>` or `row:<name>#<n>`: an output of another run of the manifest. */
+export interface RowReference {
+  readonly from: 'row'
+  /** As written. */
+  readonly text: string
+  /** Name of the entry that makes it. */
+  readonly source: string
+  /** Counted from 1. */
+  readonly output: number
+}
 
 /** Identifies the content of an image, in the shape that the journal stores. */
 export interface ImageSummary {
@@ -24,15 +36,20 @@ export interface ManifestEntry {
   readonly name: string
   /** The row's name, without the number that `count` adds. */
   readonly rowName: string
+  /** The name of a row with a matrix, else its output, as written: `icon-{animal}`. */
+  readonly template: string | undefined
   /** Position of the row. */
   readonly at: Position
   /** Undefined for a model of neither kind. */
   readonly kind: Kind | undefined
   /** Undefined when the manifest names none; then the settings or the lock file do. */
   readonly model: string | undefined
-  /** As written in the manifest, with local images by path; `inputToSend` makes what is sent. */
+  /** As written in the manifest, with local images by path and rows by name; `inputToSend` makes what is sent. */
   readonly input: ModelInput
-  /** The input with each local image replaced by its summary: equal meanings are the same request. */
+  /**
+   * The input with each local image replaced by its summary: equal meanings are the same request. An entry that uses
+   * other rows has its meaning once their outputs are known: see `meaningWith`.
+   */
   readonly meaning: ModelInput
   readonly references: readonly ImageReference[]
   /** Relative to the manifest, with `/`; ends in `.{ext}` when the extension depends on the output. */

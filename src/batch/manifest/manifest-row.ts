@@ -3,6 +3,7 @@ import type { Kind, ModelInput, ParameterSchema } from '../../protocol/models.js
 import { kindsWith, listedValues, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
+import { NO_INCLUDE } from './matrix-values.js'
 import { type Field, type Fields, isNull, type Node, plainValue } from './nodes.js'
 import type { Position, ReportProblem } from './position.js'
 import { MAX_RUNS, ROW_FIELDS } from './row-fields.js'
@@ -28,7 +29,8 @@ export interface ManifestRow extends RowModel {
 export function readRow(node: Fields, sections: Sections, report: ReportProblem): ManifestRow {
   const own = new Map([...node.fields].filter(([, { value }]) => !isNull(value)))
   for (const [name, { at }] of own)
-    if (!ROW_FIELDS.includes(name)) report(at, unknownMessage('unknown field', name, ROW_FIELDS))
+    if (!ROW_FIELDS.includes(name))
+      report(at, name === 'include' ? NO_INCLUDE : unknownMessage('unknown field', name, ROW_FIELDS))
   const subject = modelOfRow(own, sections, node.at, report)
   const fields = subject.kind === undefined ? own : withDefaults(own, node, subject.kind, sections)
   const output = own.get('output') ?? defaultUnlessGiven(node, 'output', sections)

@@ -82,6 +82,8 @@ function defaultsOf(field: Field | undefined, report: ReportProblem): ReadonlyMa
   }
   for (const [name, { at }] of field.value.fields)
     if (name === 'name') report(at, 'defaults cannot set a name: each run needs its own')
+    else if (name === 'matrix' || name === 'exclude')
+      report(at, `defaults cannot set ${name}: put it in a run`)
     else if (!DEFAULTS_FIELDS.includes(name))
       report(at, unknownMessage('unknown field', name, DEFAULTS_FIELDS))
   return field.value.fields

@@ -32,6 +32,15 @@ export type Action =
   | { readonly do: 'unconfirmed'; readonly key: string | undefined }
   /** Something that must not be replaced is in the way. */
   | { readonly do: 'conflict'; readonly why: string }
+  | BlockedAction
+
+/** An output that it uses will not be there. */
+export interface BlockedAction {
+  readonly do: 'blocked'
+  readonly why: string
+  /** Name of the row that keeps it back; undefined where the reference itself cannot be used. */
+  readonly by: string | undefined
+}
 
 /** The run exists: it is followed if it has not ended, and its output is downloaded. Costs nothing. */
 export interface DownloadAction {
@@ -48,11 +57,13 @@ export interface DownloadAction {
 export interface CreateAction {
   readonly do: 'create'
   readonly why: 'missing' | 'out_of_date' | 'forced' | 'unconfirmed'
+  /** The inputs that differ from those that the file was made from; empty where the lock file does not say. */
+  readonly changed?: readonly string[]
   readonly replaces: boolean
 }
 
 export interface RowSituation {
-  /** Of model and input; undefined while no model is known. */
+  /** Of model and input; undefined while no model is known, or an output that it uses does not exist yet. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
   readonly file: FileFact

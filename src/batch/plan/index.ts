@@ -1,23 +1,40 @@
 /** The plan of a batch: every run of the manifest with what is to be done for it. Planning changes nothing. */
 import { resolve } from 'node:path'
+import type { ModelInput } from '../../protocol/models.js'
 import type { Lock, LockEntry } from '../lock/lock.js'
 import type { Manifest, ManifestEntry } from '../manifest/manifest-entry.js'
+import { sourcesOf } from '../manifest/row-references.js'
 import type { Models } from '../manifest/sections.js'
-import { type Action, decide, type Flags } from './decide.js'
+import { type Action, type BlockedAction, decide, type FileFact, type Flags } from './decide.js'
 import { type Disk, diskOf } from './facts.js'
-import { type Paired, pair } from './pair.js'
+import { changedInputs, inputHashes, meaningOfEntry } from './inputs.js'
+import { createPairing, type Paired, type Pairing } from './pair.js'
+import { levelsOf, type RowNode, withSources } from './row-order.js'
 
 export interface Step {
   readonly entry: ManifestEntry
+  /** Names of the rows that it uses, each once. */
+  readonly sources: readonly string[]
+  /**
+   * Those that get another output first. While there are any, hash and meaning are not known, and `create` is what happens
+   * unless the output has the same bytes again.
+   */
+  readonly waitsFor: readonly string[]
   /** Undefined when neither manifest nor settings nor lock file name one: then the run cannot be made. */
   readonly model: string | undefined
-  /** Of model and input; undefined without a model. */
+  /** The input with local images and outputs of other rows replaced by their summaries. */
+  readonly meaning: ModelInput | undefined
+  /** Of model and meaning; undefined without one of them. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
   /** Relative to the manifest, with `/`; ends in `.{ext}` where the extension waits for the output. */
   readonly file: string
   /** The same, absolute. */
   readonly path: string
+  /** What existed there when the plan was made. */
+  readonly fact: FileFact
+  /** As they apply to this row. */
+  readonly flags: Flags
   readonly action: Action
 }
 
@@ -63,11 +80,26 @@ export interface PlanOptions {
 const AT_ONCE = 8
 
 export async function makePlan(options: PlanOptions): Promise<Plan> {
-  const { manifest, lock, models, identity } = options
-  const disk = diskOf(manifest.folder)
-  const { pairs, leftover, renamed } = pair({ entries: manifest.entries, lock, models, identity })
-  const steps = await mapInOrder(pairs, (paired) => stepFor(paired, disk, options))
-  const kept = await stillThere(leftover, disk)
+  const { manifest, lock, selects } = options
+  const rows = manifest.entries.map((entry): Row => ({ entry, name: entry.name, sources: sourcesOf(entry) }))
+  const matched = new Set(rows.filter(({ entry }) => selects(entry)).map(({ name }) => name))
+  const work: Work = {
+    options,
+    disk: diskOf(manifest.folder),
+    pairing: createPairing({ ...options, entries: manifest.entries }),
+    matched,
+    selected: withSources(rows, matched),
+    steps: new Map(),
+  }
+  // The hash of a row is known once the rows that it uses have been decided.
+  for (const level of levelsOf(rows)) {
+    const paired = level.map((row) => pairRow(row, work))
+    for (const step of await mapInOrder(paired, (each) => stepFor(each, work)))
+      work.steps.set(step.entry.name, step)
+  }
+  const steps = rows.map(({ name }) => work.steps.get(name) as Step)
+  const { leftover, renamed } = work.pairing
+  const kept = await stillThere(leftover, work.disk)
   const entries = new Map([
     ...steps.flatMap(({ entry, locked }) => (locked === undefined ? [] : [[entry.name, locked] as const])),
     ...kept,
@@ -81,18 +113,97 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   }
 }
 
-async function stepFor(paired: Paired, disk: Disk, { manifest, flags, selects }: PlanOptions): Promise<Step> {
-  const { entry, locked, hash } = paired
-  const isSelected = selects(entry)
+interface Row extends RowNode {
+  readonly entry: ManifestEntry
+}
+
+interface Work {
+  readonly options: PlanOptions
+  readonly disk: Disk
+  readonly pairing: Pairing
+  /** Names of the rows that `--only` matches. */
+  readonly matched: ReadonlySet<string>
+  /** The same, with the rows that they need. */
+  readonly selected: ReadonlySet<string>
+  /** Of the levels before. */
+  readonly steps: Map<string, Step>
+}
+
+interface PairedRow extends Paired, Pick<Step, 'sources' | 'waitsFor' | 'meaning'> {
+  readonly blocked: BlockedAction | undefined
+}
+
+function pairRow({ entry, sources }: Row, { pairing, steps }: Work): PairedRow {
+  const sourceSteps = sources.flatMap((name) => steps.get(name) ?? [])
+  const blocking = sourceSteps.find(({ action }) => BLOCKING[action.do] !== undefined)
+  const changing = sourceSteps.filter(isChanging)
+  const isUnknown = blocking !== undefined || changing.length > 0
+  const found = isUnknown ? undefined : meaningOfEntry(entry, (name) => steps.get(name)?.locked?.made)
+  const meaning = found?.ok === true ? found.meaning : undefined
+  // Lock files of older versions know one output of a run; a download finds the others.
+  const downloading = sourceSteps.filter(({ action }) => action.do === 'download')
+  const waitsFor = (found?.ok === false ? downloading : changing).map((step) => step.entry.name)
+  let blocked: BlockedAction | undefined
+  if (blocking !== undefined) {
+    const by = blocking.entry.name
+    blocked = { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by }
+  } else if (found?.ok === false && waitsFor.length === 0)
+    blocked = { do: 'blocked', why: found.why, by: undefined }
+  return { ...pairing.pair(entry, meaning), sources, waitsFor, meaning, blocked }
+}
+
+/** Why the output of a row will not be there. */
+const BLOCKING: Readonly<Partial<Record<Action['do'], string>>> = {
+  unconfirmed: 'is unconfirmed',
+  conflict: 'has a conflicting file',
+  blocked: 'is blocked',
+}
+
+/** Whether the row gets another output than the one that the lock file knows. */
+const isChanging = ({ action }: Step): boolean =>
+  action.do === 'create' || (action.do === 'download' && action.why === 'unfinished')
+
+async function stepFor(paired: PairedRow, work: Work): Promise<Step> {
+  const { options, disk, matched, selected } = work
+  const { blocked, ...row } = paired
+  const { entry, locked, hash } = row
+  const flags = { ...options.flags, force: options.flags.force && matched.has(entry.name) }
+  const isSelected = selected.has(entry.name)
   const { file, fact } = isSelected
     ? await disk.lookAt(entry, locked)
     : { file: entry.output, fact: { is: 'missing' } as const }
-  return {
-    ...paired,
-    file,
-    path: resolve(manifest.folder, file),
-    action: isSelected ? decide({ hash, locked, file: fact, flags }) : { do: 'skip' },
-  }
+  const path = resolve(options.manifest.folder, file)
+  const decided = isSelected ? (blocked ?? decide({ hash, locked, file: fact, flags })) : SKIP
+  return { ...row, file, path, fact, flags, action: withChanges(decided, paired, work) }
+}
+
+/** The step of a row that waited for others, now that their outputs are there. */
+export function decideAgain(
+  step: Step,
+  { lockOf, identity }: { lockOf(name: string): LockEntry | undefined } & Pick<PlanOptions, 'identity'>,
+): Step {
+  const { entry, model, fact, flags } = step
+  const found = meaningOfEntry(entry, (name) => lockOf(name)?.made)
+  if (!found.ok) return { ...step, action: { do: 'blocked', why: found.why, by: undefined } }
+  const { meaning } = found
+  const hash = model === undefined ? undefined : identity(model, meaning)
+  const locked = lockOf(entry.name)
+  return { ...step, waitsFor: [], meaning, hash, locked, action: decide({ hash, locked, file: fact, flags }) }
+}
+
+const SKIP: Action = { do: 'skip' }
+
+function withChanges(
+  action: Action,
+  { entry, model, meaning, locked, waitsFor }: PairedRow,
+  work: Work,
+): Action {
+  const made = locked?.made
+  if (action.do !== 'create' || action.why !== 'out_of_date' || made === undefined) return action
+  const known = { ...entry, meaning: meaning ?? entry.meaning }
+  const madeOf = (name: string) => work.steps.get(name)?.locked?.made
+  const now = { model, inputs: inputHashes(known, madeOf, work.options.identity) }
+  return { ...action, changed: changedInputs(made, now, waitsFor) }
 }
 
 /** A create under way is kept in any case: there may be a run that was paid for. */
@@ -110,7 +221,7 @@ async function stillThere(
 
 /** Pure. */
 export function countsOf(steps: readonly Pick<Step, 'action'>[]): Counts {
-  const counts = { up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, skip: 0 }
+  const counts = { up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0 }
   let requests = 0
   for (const { action } of steps) {
     counts[action.do] += 1
@@ -136,4 +247,4 @@ async function mapInOrder<Item, Result>(
   return results
 }
 
-export type { Action, CreateAction, DownloadAction, Flags } from './decide.js'
+export type { Action, BlockedAction, CreateAction, DownloadAction, FileFact, Flags } from './decide.js'

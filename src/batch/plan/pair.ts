@@ -1,4 +1,6 @@
 /** Pairs entries of the lock file with runs of the manifest, and finds the model of each run. Pure. */
+
+import type { ModelInput } from '../../protocol/models.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { Lock, LockEntry } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
@@ -8,11 +10,13 @@ export interface Paired {
   readonly entry: ManifestEntry
   readonly locked: LockEntry | undefined
   readonly model: string | undefined
+  /** Undefined where the model or the meaning is not known. */
   readonly hash: string | undefined
 }
 
 export interface Pairing {
-  readonly pairs: readonly Paired[]
+  /** In the order of the rows that use each other. `meaning`: undefined where it is not known yet. */
+  pair(entry: ManifestEntry, meaning: ModelInput | undefined): Paired
   /** Entries that no run of the manifest has any more. */
   readonly leftover: ReadonlyMap<string, LockEntry>
   readonly renamed: readonly { readonly from: string; readonly to: string }[]
@@ -31,7 +35,7 @@ export interface PairOptions {
  * By name. A run without an entry takes the one of a run of the same model and input that has left the manifest: it was
  * renamed, and is not paid for again. (A run without a name is named by its output, so moving a file renames it.)
  */
-export function pair({ entries, lock, models, identity }: PairOptions): Pairing {
+export function createPairing({ entries, lock, models, identity }: PairOptions): Pairing {
   const names = new Set(entries.map(({ name }) => name))
   const leftover = new Map([...lock.entries].filter(([name]) => !names.has(name)))
   const recorded = recordedModels(lock)
@@ -48,10 +52,10 @@ export function pair({ entries, lock, models, identity }: PairOptions): Pairing 
     for (const hash of new Set([made?.hash, pending?.hash]))
       if (hash !== undefined) byHash.set(hash, [...(byHash.get(hash) ?? []), name])
 
-  const pairs = entries.map((entry): Paired => {
+  function pair(entry: ManifestEntry, meaning: ModelInput | undefined): Paired {
     const own = lock.entries.get(entry.name)
     const model = entry.model ?? modelFor(entry.kind, { models, own, recorded })
-    const hash = model === undefined ? undefined : hashOf(model, entry.meaning)
+    const hash = model === undefined || meaning === undefined ? undefined : hashOf(model, meaning)
     if (own !== undefined || hash === undefined) return { entry, locked: own, model, hash }
     const from = byHash.get(hash)?.find((name) => leftover.has(name))
     const locked = from === undefined ? undefined : leftover.get(from)
@@ -60,8 +64,8 @@ export function pair({ entries, lock, models, identity }: PairOptions): Pairing 
       renamed.push({ from, to: entry.name })
     }
     return { entry, locked, model, hash }
-  })
-  return { pairs, leftover, renamed }
+  }
+  return { pair, leftover, renamed }
 }
 
 interface Sources {

@@ -20,6 +20,8 @@ export interface Task {
   expire?(): void
   /** Runs of the same group take about as long as each other. */
   readonly group: string
+  /** Length of the longest chain of runs that waits for its output; default 0. */
+  readonly behind?: number
 }
 
 export interface PollOptions {
@@ -32,12 +34,17 @@ export type Polled =
   /** The next request is due between these, in milliseconds from now. */
   | { readonly is: 'running'; readonly next: { readonly soonestMs: number; readonly latestMs: number } }
   /** `durationMs`: how long the run took, where that is known. */
-  | { readonly is: 'over'; readonly durationMs?: number | undefined }
+  | { readonly is: 'over'; readonly durationMs?: number | undefined; readonly next?: Arrivals }
   /** No usable answer; not again before that. */
   | { readonly is: 'trouble'; readonly againInMs: number }
 
+/** Tasks that can begin now that others are done. Never rejects. */
+export type Arrivals = Promise<readonly Task[]>
+
 export interface ScheduleOptions {
   readonly tasks: readonly Task[]
+  /** Tasks that wait for something else than a task. */
+  readonly later?: Arrivals | undefined
   readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'alarm'>
   /** In [0, 1). */
   random(): number
@@ -76,8 +83,10 @@ const LONG_AGO_MS = 3_600_000
 /** Resolves when every task is over, has expired, or will not be begun. Rejects with the signal's reason. */
 export async function runSchedule(options: ScheduleOptions): Promise<void> {
   const { clock, budget, signal, timeoutMs } = options
-  const toCreate = options.tasks.filter(({ create }) => create !== undefined)
+  const toCreate: Task[] = []
   const runs: Run[] = []
+  let expected = 0
+  let isOver = false
   const underWay = new Set<Promise<void>>()
   const learned = new Map<string, number[]>()
   let unanswered = 0
@@ -126,6 +135,26 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     run.ending.abort()
   }
 
+  /** Creates wait in the order of the chains behind them; of equal ones, the first goes first. */
+  function add(tasks: readonly Task[]): void {
+    if (isOver) return
+    const nowMs = clock.monotonic()
+    for (const task of tasks) {
+      if (task.create === undefined) begin(task, nowMs - LONG_AGO_MS, nowMs, nowMs)
+      else toCreate.splice(toCreate.findLastIndex((each) => behind(each) >= behind(task)) + 1, 0, task)
+    }
+  }
+
+  function expect(arrivals: Arrivals | undefined): void {
+    if (arrivals === undefined) return
+    expected++
+    start(
+      arrivals.then(add).finally(() => {
+        expected--
+      }),
+    )
+  }
+
   async function create(task: Task): Promise<void> {
     unanswered++
     createsSincePoll++
@@ -155,6 +184,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     else if (polled.is === 'running') run.dueAtMs = dueAfter(run, polled.next, nowMs)
     else {
       end(run)
+      expect(polled.next)
       if (polled.durationMs === undefined) return
       const durations = durationsOf(run.task.group)
       durations.push(polled.durationMs)
@@ -175,9 +205,8 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     return nowMs + jittered({ min: next.soonestMs, max: next.latestMs }, options.random())
   }
 
-  const beganMs = clock.monotonic()
-  for (const task of options.tasks)
-    if (task.create === undefined) begin(task, beganMs - LONG_AGO_MS, beganMs, beganMs)
+  add(options.tasks)
+  expect(options.later)
   try {
     for (;;) {
       signal.throwIfAborted()
@@ -188,9 +217,17 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
       const next = nextOf(
         {
           toCreate: options.mayCreate() ? toCreate.length : 0,
+          behindNext: behind(toCreate[0]),
+          isExpecting: expected > 0,
           unanswered,
           isAnswered,
-          inFlight: runs.map((run): InFlight => ({ ...run, durationsMs: durationsOf(run.task.group) })),
+          inFlight: runs.map(
+            (run): InFlight => ({
+              ...run,
+              durationsMs: durationsOf(run.task.group),
+              behind: behind(run.task),
+            }),
+          ),
           concurrency: options.concurrency,
           lastPollAtMs,
           createsSincePoll,
@@ -205,11 +242,14 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
       else await pause(clock, next.ms, happened, signal)
     }
   } finally {
+    isOver = true
     // The alarms of runs that nobody waits for any more.
     for (const { ending } of runs) ending.abort()
     await Promise.all(underWay)
   }
 }
+
+const behind = (task: Task | undefined): number => task?.behind ?? 0
 
 /** Until something has happened, at most for `ms`. Rejects with the signal's reason. */
 async function pause(

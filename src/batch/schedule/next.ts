@@ -7,6 +7,8 @@
  * * Between creates a run that has probably ended is asked about, so that results arrive meanwhile; but only while more runs
  *   wait for their status request than fit into the time that the last run to be created will take. That costs nothing.
  * * Status requests go to the run that has most likely ended; where that is equal, to the one not asked about for longest.
+ * * Runs may wait for the outputs of others. The longest chain decides when the last run ends: of the creates, and of the runs
+ *   that have probably ended, the one with the longest chain behind it goes first.
  * * Where a status request will almost certainly pay, only the limit decides when. Otherwise, once half of the budget is in
  *   use, they are spread evenly over the window: twenty at once and then none for ten seconds would find a run five seconds late on average.
  */
@@ -23,11 +25,17 @@ export interface InFlight {
   readonly isPolled: boolean
   /** How long others of its model took. */
   readonly durationsMs: readonly number[]
+  /** Length of the longest chain of runs that waits for it. */
+  readonly behind: number
 }
 
 export interface ScheduleState {
   /** Creates that are still to be sent. */
   readonly toCreate: number
+  /** Length of the longest chain of runs that waits for the next one to be created. */
+  readonly behindNext: number
+  /** Whether further runs may come: their sources have ended, and are being delivered. */
+  readonly isExpecting: boolean
   readonly unanswered: number
   /** Whether any create of this command was answered. */
   readonly isAnswered: boolean
@@ -68,7 +76,8 @@ const WAIT_FOR_ANSWER: Next = { do: 'wait', ms: Number.POSITIVE_INFINITY }
 
 export function nextOf(situation: ScheduleState, budget: Budget): Next {
   const { toCreate, unanswered, isAnswered, inFlight, concurrency = Number.POSITIVE_INFINITY } = situation
-  if (toCreate === 0 && unanswered === 0 && inFlight.length === 0) return { do: 'end' }
+  if (toCreate === 0 && unanswered === 0 && inFlight.length === 0)
+    return situation.isExpecting ? WAIT_FOR_ANSWER : { do: 'end' }
   const isCreating = toCreate > 0 && inFlight.length + unanswered < concurrency
   if (!isCreating) return nextPoll(situation, budget)
   if (unanswered >= (isAnswered ? MAX_UNANSWERED : 1)) return WAIT_FOR_ANSWER
@@ -82,12 +91,14 @@ const pollsUnderWay = (inFlight: readonly InFlight[]): number =>
 function pollBetweenCreates(situation: ScheduleState, { requests, windowMs }: Budget): Next | undefined {
   const { inFlight, createsSincePoll } = situation
   if (createsSincePoll === 0 || pollsUnderWay(inFlight) >= MAX_POLLS) return undefined
-  const lastTakesMs = Math.max(...inFlight.map(({ durationsMs }) => longDurationMs(durationsMs)))
-  if (inFlight.length * windowMs <= 2 * lastTakesMs * requests) return undefined
   const { likeliest } = rank(situation)
-  return likeliest === undefined || likeliest.odds < LIKELY
-    ? undefined
-    : { do: 'poll', at: likeliest.at, isUrgent: true }
+  if (likeliest === undefined || likeliest.odds < LIKELY) return undefined
+  const isChained = likeliest.behind > situation.behindNext
+  if (!isChained) {
+    const lastTakesMs = Math.max(...inFlight.map(({ durationsMs }) => longDurationMs(durationsMs)))
+    if (inFlight.length * windowMs <= 2 * lastTakesMs * requests) return undefined
+  }
+  return { do: 'poll', at: likeliest.at, isUrgent: true }
 }
 
 function nextPoll(situation: ScheduleState, { requests, windowMs }: Budget): Next {
@@ -96,13 +107,28 @@ function nextPoll(situation: ScheduleState, { requests, windowMs }: Budget): Nex
   const { likeliest, soonestDueMs } = rank(situation)
   if (likeliest === undefined) return { do: 'wait', ms: soonestDueMs - nowMs }
   const isFree = likeliest.odds >= SURE || situation.load <= MAX_FREE_LOAD
+  if (!isFree && situation.load > 1 - reservedFor(inFlight)) return { do: 'wait', ms: windowMs / requests }
   const spreadMs = isFree ? 0 : lastPollAtMs + windowMs / requests - nowMs
   return spreadMs > 0 ? { do: 'wait', ms: spreadMs } : { do: 'poll', at: likeliest.at, isUrgent: false }
 }
 
+/**
+ * The share of the budget that is kept for the creates of runs that wait for these: status requests that find nothing
+ * would delay them.
+ */
+const reservedFor = (inFlight: readonly InFlight[]): number =>
+  inFlight.filter((run) => run.behind > 0).length / (2 * inFlight.length)
+
+interface Candidate {
+  readonly at: number
+  readonly odds: number
+  readonly behind: number
+  readonly polledAtMs: number
+}
+
 interface Ranking {
   /** Of the runs that are due. */
-  readonly likeliest: { readonly at: number; readonly odds: number; readonly polledAtMs: number } | undefined
+  readonly likeliest: Candidate | undefined
   /** When the first of the others is due. */
   readonly soonestDueMs: number
 }
@@ -119,12 +145,13 @@ function rank({ inFlight, nowMs }: ScheduleState): Ranking {
       continue
     }
     const odds = chance(durationsMs, polledAtMs - createdAtMs, nowMs - createdAtMs)
-    if (
-      likeliest === undefined ||
-      odds > likeliest.odds ||
-      (odds === likeliest.odds && polledAtMs < likeliest.polledAtMs)
-    )
-      likeliest = { at, odds, polledAtMs }
+    const candidate = { at, odds, behind: odds < LIKELY ? 0 : run.behind, polledAtMs }
+    if (likeliest === undefined || goesBefore(candidate, likeliest)) likeliest = candidate
   }
   return { likeliest, soonestDueMs }
+}
+
+function goesBefore(a: Candidate, b: Candidate): boolean {
+  if (a.behind !== b.behind) return a.behind > b.behind
+  return a.odds === b.odds ? a.polledAtMs < b.polledAtMs : a.odds > b.odds
 }

@@ -14,6 +14,7 @@ import { imageTypeOf, MAX_BODY_BYTES } from '../runs/references.js'
 import { plural } from '../terminal/plural.js'
 import { formatBytes } from '../terminal/progress-lines.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './annotations.js'
+import type { BatchOptions } from './options.js'
 
 /** The name of a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
@@ -24,7 +25,11 @@ export interface Loaded {
 }
 
 /** Throws `usage` with every problem as `file:line:column: message`. */
-export async function loadManifest(ctx: Context, word: string, allowOutside: boolean): Promise<Loaded> {
+export async function loadManifest(
+  ctx: Context,
+  word: string,
+  { allowOutside, maxRuns }: Pick<BatchOptions, 'allowOutside' | 'maxRuns'>,
+): Promise<Loaded> {
   const path = word === '-' ? STDIN_NAME : word
   const bytes =
     word === '-' ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first) : readFile(word)
@@ -33,6 +38,7 @@ export async function loadManifest(ctx: Context, word: string, allowOutside: boo
     path,
     bytes,
     allowOutside,
+    maxRuns,
     naming: { checkPlaceholders, fill, safePart, unreserved },
     imageTypeOf,
     maxBodyBytes: MAX_BODY_BYTES,

@@ -1,5 +1,6 @@
 /** Makes the plan from the manifest and the lock file, and refuses plans that cannot be carried out. No network, no key. */
 import { readLock } from '../../batch/lock/file.js'
+import type { Lock } from '../../batch/lock/lock.js'
 import type { Manifest, ManifestEntry } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type Step } from '../../batch/plan/index.js'
 import { usageError } from '../../errors.js'
@@ -20,6 +21,8 @@ export interface Prepared extends BatchWords {
   readonly manifest: Manifest
   readonly lockPath: string
   readonly plan: Plan
+  /** The plan with another lock. */
+  planWith(lock: Lock): Promise<Plan>
   readonly options: BatchOptions
   /** Models that are not set; `ctx.connect` reports them with everything else that is missing. */
   readonly missing: readonly Missing[]
@@ -32,19 +35,23 @@ export async function prepare(
   options: BatchOptions,
   words: BatchWords,
 ): Promise<Prepared> {
-  const plan = await makePlan({
+  const common = {
     manifest,
-    lock: readLock(lockPath, manifest.path),
     flags: options,
     models: await modelsByKind(ctx),
     identity: identityOf,
     selects: await selectorFor(options.only, manifest.entries),
-  })
-  return { ...words, manifest, lockPath, plan, options, missing: missingFor(plan.steps) }
+  }
+  const planWith = (lock: Lock) => makePlan({ ...common, lock })
+  const plan = await planWith(readLock(lockPath, manifest.path))
+  return { ...words, manifest, lockPath, plan, planWith, options, missing: missingFor(plan.steps) }
 }
 
 /** Throws `usage` for files in the way, and for more runs than `--max-runs` allows. */
-export function refuseImpossible({ plan: { steps, counts }, options }: Prepared): void {
+export function refuseImpossible({
+  plan: { steps, counts },
+  options,
+}: Pick<Prepared, 'plan' | 'options'>): void {
   const refused = steps.flatMap(({ file, action, entry }) =>
     action.do === 'conflict' ? [`${file} (${entry.name}, line ${entry.at.line}): ${action.why}`] : [],
   )
@@ -75,7 +82,7 @@ function missingFor(steps: readonly Step[]): readonly Missing[] {
   )
 }
 
-/** A glob matches the name of a run, the name of its row, or its output. */
+/** A glob matches the name of a run, the name of its row, that name before its matrix filled it in, or its output. */
 async function selectorFor(
   only: readonly string[],
   entries: readonly ManifestEntry[],
@@ -83,18 +90,29 @@ async function selectorFor(
   if (only.length === 0) return () => true
   const { default: picomatch } = await import('picomatch')
   const matchers = only.map((glob) => ({ glob, matches: picomatch(glob, { dot: true }) }))
-  const means = ({ name, rowName, output }: ManifestEntry, matches: (text: string) => boolean) =>
-    [name, rowName, output].some((text) => matches(text))
+  const means = (
+    { name, rowName, template, output }: ManifestEntry,
+    matches: (text: string) => boolean,
+  ): boolean => [name, rowName, template ?? name, output].some((text) => matches(text))
   for (const { glob, matches } of matchers)
     if (!entries.some((entry) => means(entry, matches))) {
-      const near = nearest(
-        glob,
-        entries.flatMap(({ name, output }) => [name, output]),
-      )
+      const near =
+        groupOf(glob, entries) ??
+        nearest(
+          glob,
+          entries.flatMap(({ name, output }) => [name, output]),
+        )
       throw usageError(
         `--only ${glob} does not match the name or output of any run.${near === undefined ? '' : ` Did you mean "${printable(near)}"?`}`,
         '* matches within one folder, ** across folders.',
       )
     }
   return (entry) => matchers.some(({ matches }) => means(entry, matches))
+}
+
+/** `icon*` for the beginning of several names. */
+function groupOf(word: string, entries: readonly ManifestEntry[]): string | undefined {
+  const longer = entries.filter(({ name }) => word !== '' && name.startsWith(word))
+  if (longer.length < 2) return undefined
+  return `${word}${longer.some(({ name }) => name.includes('/', word.length)) ? '**' : '*'}`
 }

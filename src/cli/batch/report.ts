@@ -1,17 +1,17 @@
 /** The output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub Actions. */
 import { relative } from 'node:path'
-import { activeSteps, type RowResult } from '../../batch/carry-out/index.js'
+import { activeSteps, LEFT_ALONE, type RowResult } from '../../batch/carry-out/index.js'
 import type { Plan, Step } from '../../batch/plan/index.js'
-import { EXIT, RushesError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { formatDuration } from '../flags/duration.js'
 import { plural } from '../terminal/plural.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './annotations.js'
-import { type SummaryRow, writeJobSummary } from './job-summary.js'
+import { writeJobSummary } from './job-summary.js'
 import type { Prepared } from './prepare.js'
 import { createJsonOutput } from './report-file.js'
-import { stepWords } from './show.js'
+import { resultRow } from './summary-rows.js'
 
 export interface Report {
   row(result: RowResult): void
@@ -43,10 +43,35 @@ export function createReport(ctx: Context, { manifest, flags }: Prepared): Repor
       })
   }
 
+  /** Rows that a row keeps back, by its name. */
+  const blocked = new Map<string, string[]>()
+  function block(source: string, { entry }: Step): void {
+    const names = blocked.get(source)
+    if (names === undefined) blocked.set(source, [entry.name])
+    else names.push(entry.name)
+  }
+
+  /** The errors of references that cannot be used; a row that another one blocks has none of its own. */
+  function complainOfBlocked({ steps }: Plan): readonly RushesError[] {
+    return steps.flatMap((step) => {
+      if (step.action.do !== 'blocked') return []
+      const { by, why } = step.action
+      const error = by === undefined ? usageError(`${why}.`) : undefined
+      json(rowJson({ step, result: 'blocked', error, blockedBy: by }))
+      if (by !== undefined) block(by, step)
+      if (error === undefined) return []
+      complain(step, error)
+      return [error]
+    })
+  }
+
   return {
     row(result) {
-      const { step, made, error, warnings = [] } = result
+      const { step, made, error, blockedBy, warnings = [] } = result
       results.set(step.entry.name, result)
+      // Nothing was done for it: as for the rows that were up to date from the start, nothing is printed.
+      if (result.result === 'up_to_date') return
+      if (blockedBy !== undefined) block(blockedBy, step)
       for (const warning of warnings) out.warn(warning)
       json(rowJson(result))
       if (!out.mode.json && made !== undefined) out.line(printable(shown(manifest.folder, made.file)))
@@ -55,18 +80,21 @@ export function createReport(ctx: Context, { manifest, flags }: Prepared): Repor
     end(plan, exists) {
       const left = plan.steps.filter(({ action }) => action.do === 'unconfirmed')
       for (const step of left) complain(step, LEFT_ALONE)
+      const unusable = complainOfBlocked(plan)
       for (const { error, names } of repeated.values())
         if (names.length > 0) out.error(sameError(error, names))
+      for (const [source, names] of blocked) out.note(blockedNote(source, names))
       const open = activeSteps(plan).filter(({ entry }) => !results.has(entry.name))
       const stillRunning = open.filter(({ entry }) => exists(entry.name)).length
       const of = (result: RowResult['result']) =>
         [...results.values()].filter((each) => each.result === result).length
       const counts = {
         total: plan.counts.total,
-        up_to_date: plan.counts.up_to_date,
+        up_to_date: plan.counts.up_to_date + of('up_to_date'),
         created: of('created'),
         downloaded: of('downloaded'),
         failed: of('failed'),
+        blocked: of('blocked') + plan.counts.blocked,
         unconfirmed: of('unconfirmed') + left.length,
         still_running: stillRunning,
         not_started: open.length - stillRunning,
@@ -85,11 +113,12 @@ export function createReport(ctx: Context, { manifest, flags }: Prepared): Repor
         hasResults: true,
         rows: plan.steps
           .filter(({ action }) => action.do !== 'skip')
-          .map((step) => summaryRow(step, results.get(step.entry.name), openState(step))),
+          .map((step) => resultRow(step, results.get(step.entry.name), openState(step))),
       })
       return [
         ...[...results.values()].flatMap(({ error }) => (error === undefined ? [] : [error])),
         ...left.map(() => LEFT_ALONE),
+        ...unusable,
       ]
     },
   }
@@ -102,6 +131,7 @@ const WORDS = [
   ['downloaded', 'downloaded'],
   ['up_to_date', 'up to date'],
   ['failed', 'failed'],
+  ['blocked', 'blocked'],
   ['unconfirmed', 'unconfirmed'],
   ['still_running', 'still running'],
   ['not_started', 'not started'],
@@ -118,10 +148,16 @@ function said(counts: Tally, isLocal: boolean): string {
 
 const MAX_NAMES = 10
 
-function sameError({ code, exitCode }: RushesError, names: readonly string[]): RushesError {
-  const shown = names.slice(0, MAX_NAMES).join(', ')
+function someOf(names: readonly string[]): string {
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
-  return new RushesError(code, `${plural(names.length, 'more row')} with the same error: ${shown}${more}.`, {
+  return `${names.slice(0, MAX_NAMES).map(printable).join(', ')}${more}`
+}
+
+const blockedNote = (source: string, names: readonly string[]): string =>
+  `not created, because ${names.length === 1 ? 'it needs' : 'they need'} the output of ${printable(source)}: ${someOf(names)}`
+
+function sameError({ code, exitCode }: RushesError, names: readonly string[]): RushesError {
+  return new RushesError(code, `${plural(names.length, 'more row')} with the same error: ${someOf(names)}.`, {
     exitCode,
   })
 }
@@ -133,18 +169,8 @@ function about({ entry, action }: Step, error: RushesError): RushesError {
   return error.with({ message: `${entry.name} (line ${entry.at.line}${key}): ${error.message}` })
 }
 
-/** The same for each row, so that it is printed once. */
-const LEFT_ALONE = new RushesError(
-  'submission_unknown',
-  'The outcome of its last create is unknown, so it was not sent again. A run may exist and cost money.',
-  {
-    exitCode: EXIT.outcomeUnknown,
-    hint: 'Check the runs of your account first. If the run does not exist, send it again with --resubmit-unconfirmed.',
-  },
-)
-
 /** Every key always there, unknown ones null. */
-const rowJson = ({ step, result, made, run, error }: RowResult) => ({
+const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
   name: step.entry.name,
   result,
   kind: step.entry.kind ?? null,
@@ -155,28 +181,6 @@ const rowJson = ({ step, result, made, run, error }: RowResult) => ({
   sha256: made?.sha256 ?? null,
   content_type: made?.content_type ?? null,
   error: error === undefined ? null : { code: error.code, message: error.message },
+  blocked_by: blockedBy ?? null,
   line: step.entry.at.line,
 })
-
-/** `open`: the state of a row that is neither up to date nor finished. */
-function summaryRow(
-  step: Step,
-  { result, run, made, error }: Partial<RowResult> = {},
-  open: string,
-): SummaryRow {
-  const isActive = step.action.do === 'create' || step.action.do === 'download'
-  const state = result ?? (isActive ? open : step.action.do.replaceAll('_', ' '))
-  const [action = '', name = '', file = '', reason = ''] = stepWords(step)
-  const message = error?.message ?? (step.action.do === 'unconfirmed' ? LEFT_ALONE.message : '')
-  return {
-    cells: [name, action, reason, made?.file ?? file, state, run ?? '', message],
-    state,
-    importance: importanceOf(state, message),
-    file: made?.file ?? (step.action.do === 'up_to_date' ? step.file : undefined),
-  }
-}
-
-function importanceOf(state: string, message: string): SummaryRow['importance'] {
-  if (message !== '') return 'failed'
-  return state === 'up to date' ? 'up to date' : 'active'
-}

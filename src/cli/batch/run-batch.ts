@@ -8,6 +8,7 @@ import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { describeError } from '../../host/system-error.js'
+import { identityOf } from '../../journal/identity.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context/context.js'
 import { formatDuration } from '../flags/duration.js'
@@ -15,9 +16,9 @@ import { asRushesError, exitCodeOf, interrupted, stopsCreating } from '../proces
 import { Interruption } from '../process/interrupts.js'
 import type { Recorder } from '../runs/record.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
-import { adopted } from './adopt.js'
+import { adoptedLock } from './adopt.js'
 import { batchCommandLine } from './command-line.js'
-import type { Prepared } from './prepare.js'
+import { type Prepared, refuseImpossible } from './prepare.js'
 import { createReport } from './report.js'
 import { createBatchService } from './service.js'
 import { notesOf } from './show.js'
@@ -32,7 +33,7 @@ const stopsBatch = (error: RushesError): boolean => {
 /** The exit code of the command. */
 export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): Promise<number> {
   const { manifest, lockPath } = prepared
-  const plan = await adoptedPlan(ctx, prepared.plan)
+  const plan = await adoptedPlan(ctx, prepared)
   const active = activeSteps(plan)
   if (active.length > 0) await claim.check()
   const connection = active.some(needsService)
@@ -134,12 +135,15 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<RushesError | und
         connection &&
         (await createBatchService(ctx, connection, {
           overwrite: options.overwrite,
+          folder: manifest.folder,
+          madeOf: (name) => work.keeper.entry(name)?.made,
           claim,
           signal: stop.signal,
           onGrace,
         })),
       clock,
       random: ctx.random,
+      identity: identityOf,
       budget: RUNS_LIMIT,
       load: () => connection?.client.load() ?? 0,
       concurrency: options.concurrency,
@@ -187,13 +191,18 @@ function createTimeLeft({ clock }: Context, rows: number): () => string | undefi
 }
 
 /** Without an address the journal cannot be searched, and unconfirmed rows stay so. */
-async function adoptedPlan(ctx: Context, plan: Plan): Promise<Plan> {
+async function adoptedPlan(ctx: Context, { plan, planWith, options }: Prepared): Promise<Plan> {
   if (plan.counts.unconfirmed === 0) return plan
-  try {
-    return adopted(plan, await ctx.recorder())
-  } catch (error) {
+  const recorder = await ctx.recorder().catch((error: unknown) => {
     if (asRushesError(error).code !== 'no_base_url') throw error
-    return plan
+  })
+  let current = plan
+  for (;;) {
+    const lock = recorder && adoptedLock(current, recorder)
+    if (lock === undefined) return current
+    // Rows that were blocked by an unconfirmed one may be created now.
+    current = await planWith(lock)
+    refuseImpossible({ plan: current, options })
   }
 }
 

@@ -1,6 +1,7 @@
 /** What a batch needs of the service, joined with the journal and the downloader. */
 import type { Active, BatchService } from '../../batch/carry-out/index.js'
 import type { Claim } from '../../batch/lock/claim.js'
+import type { Made } from '../../batch/lock/lock.js'
 import { inputToSend } from '../../batch/manifest/index.js'
 import { createNamer } from '../../download/index.js'
 import type { Connection, Context } from '../context/context.js'
@@ -10,9 +11,14 @@ import { createRunFollower } from '../runs/follow-run.js'
 import { encodeRequest } from '../runs/request.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
 import { mayExist, submit } from '../runs/submit.js'
+import { createSourceUrls } from './source-urls.js'
 
 export interface BatchServiceOptions {
   readonly overwrite: boolean
+  /** Absolute: the manifest's. */
+  readonly folder: string
+  /** The output of a row, by the lock file. */
+  madeOf(name: string): Made | undefined
   readonly claim: Claim
   /** Stops the downloads. */
   readonly signal: AbortSignal
@@ -23,19 +29,29 @@ export interface BatchServiceOptions {
 export async function createBatchService(
   ctx: Context,
   { client, fetch }: Connection,
-  { overwrite, claim, signal, onGrace }: BatchServiceOptions,
+  { overwrite, folder, madeOf, claim, signal, onGrace }: BatchServiceOptions,
 ): Promise<BatchService> {
   const { clock, interrupts } = ctx
   const recorder = await ctx.recorder()
   const downloader = await ctx.downloader(fetch)
+  const address = await ctx.address()
+  const sources = createSourceUrls({
+    client,
+    fetch,
+    clock,
+    address,
+    folder,
+    madeOf,
+    signal: interrupts.first,
+  })
 
   async function submitRow(
-    { entry, model = '' }: Active,
+    { entry, model = '', meaning = entry.meaning }: Active,
     beforeSend: () => Promise<void>,
     onUnconfirmed: (key: string | undefined) => void,
   ) {
-    const input = await withRunOutputs(ctx, client, await inputToSend(entry))
-    const kept = recorder.note({ kind: entry.kind, model, input, meaning: entry.meaning })
+    const input = await withRunOutputs(ctx, client, await inputToSend(entry, sources.urlOf))
+    const kept = recorder.note({ kind: entry.kind, model, input, meaning })
     const unknown: typeof kept.unknown = (error) => {
       const key = kept.unknown(error)
       onUnconfirmed(key)
@@ -58,7 +74,7 @@ export async function createBatchService(
   }
 
   return {
-    address: await ctx.address(),
+    address,
     async submit(step, beforeSend) {
       let key: string | undefined
       const onUnconfirmed = (kept: string | undefined) => {
@@ -108,10 +124,16 @@ export async function createBatchService(
         })
         const files = results.flatMap((each) => (each.ok ? [each.file] : []))
         recorder.recordFiles(state.id, files)
+        sources.learn(state)
         for (const each of results) if (!each.ok) return each
-        const [file] = files
+        const [file, ...further] = files
         if (file === undefined) throw new Error('a succeeded run has an output')
-        return { ok: true, file, warnings: results.flatMap((each) => (each.ok ? each.warnings : [])) }
+        return {
+          ok: true,
+          file,
+          further,
+          warnings: results.flatMap((each) => (each.ok ? each.warnings : [])),
+        }
       } catch (thrown) {
         return { ok: false, error: asRushesError(thrown).with({ runId: state.id }) }
       }

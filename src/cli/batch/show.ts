@@ -1,14 +1,24 @@
 /** A plan as lines and as JSON, pure. */
 
 import type { Expectation } from '../../batch/plan/expected.js'
-import type { Action, Plan, Step } from '../../batch/plan/index.js'
+import type { Action, CreateAction, Plan, Step } from '../../batch/plan/index.js'
 import { printable } from '../../protocol/text.js'
 import { formatDuration } from '../flags/duration.js'
 import { plural } from '../terminal/plural.js'
 
 export const reasonOf = (action: Action): string | undefined => {
-  if (action.do === 'conflict' || action.do === 'download' || action.do === 'create') return action.why
-  return action.do === 'unconfirmed' ? action.key : undefined
+  if (action.do === 'up_to_date' || action.do === 'skip') return undefined
+  if (action.do === 'unconfirmed') return action.key
+  return action.do === 'create' && action.why === 'out_of_date' ? changeOf(action) : action.why
+}
+
+const MAX_CHANGES = 4
+
+/** `prompt, row:hero changed`. Lock files of older versions do not say which of the inputs. */
+function changeOf({ changed = [] }: CreateAction): string {
+  const more = changed.length - MAX_CHANGES
+  const names = changed.slice(0, MAX_CHANGES).join(', ') || 'input'
+  return `${names}${more > 0 ? ` and ${more} more` : ''} changed`
 }
 
 /** Action, name, file, reason: the values of the JSON form. */
@@ -16,13 +26,17 @@ export const stepCells = ({ entry, file, action }: Step): readonly string[] =>
   [action.do, entry.name, file, reasonOf(action) ?? ''].map(printable)
 
 /** The same for people. */
-export const stepWords = (step: Step): readonly string[] => {
-  const [action = '', name = '', file = '', reason = ''] = stepCells(step)
-  return [action.replaceAll('_', ' '), name, file, reason.replaceAll('_', ' ')]
+export const stepWords = ({ entry, file, action }: Step): readonly string[] =>
+  [action.do.replaceAll('_', ' '), entry.name, file, sayReason(action)].map(printable)
+
+function sayReason(action: Action): string {
+  if (action.do === 'create' && action.why === 'missing') return 'never created'
+  if (action.do === 'download' && action.why === 'missing') return 'file missing'
+  return reasonOf(action) ?? ''
 }
 
 /** Every key always there, unknown ones null. */
-export const stepJson = ({ entry, model, hash, file, action }: Step) => ({
+export const stepJson = ({ entry, model, hash, file, action, sources }: Step) => ({
   name: entry.name,
   action: action.do,
   reason: reasonOf(action) ?? null,
@@ -31,6 +45,7 @@ export const stepJson = ({ entry, model, hash, file, action }: Step) => ({
   hash: hash ?? null,
   file,
   run: action.do === 'download' ? action.run : null,
+  uses: sources,
   line: entry.at.line,
 })
 
@@ -40,6 +55,7 @@ const WORDS: readonly (readonly [Action['do'], string])[] = [
   ['create', 'to create'],
   ['unconfirmed', 'unconfirmed'],
   ['conflict', 'with a conflicting file'],
+  ['blocked', 'blocked'],
   ['skip', 'skipped'],
 ]
 
@@ -49,6 +65,22 @@ export function summaryLine({ counts }: Plan, expectation?: Expectation): string
   const time = expectation === undefined ? '' : timeOf(expectation)
   const requests = counts.requests === 0 ? '' : `; at least ${plural(counts.requests, 'request')}${time}`
   return `${plural(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
+}
+
+/** Number of runs to create, by model. */
+export function runsByModel({ steps }: Plan): ReadonlyMap<string, number> {
+  const runs = new Map<string, number>()
+  for (const { action, model } of steps)
+    if (action.do === 'create' && model !== undefined) runs.set(model, (runs.get(model) ?? 0) + 1)
+  return runs
+}
+
+/** `2 with acme/still-1, 1 with acme/cinema-1`; nothing to say of a single model. */
+export function modelsNote(plan: Plan): string | undefined {
+  const runs = [...runsByModel(plan)]
+  return runs.length < 2
+    ? undefined
+    : `to create: ${runs.map(([model, count]) => `${count} with ${printable(model)}`).join(', ')}`
 }
 
 /** Empty when nothing is known and the limit takes no time. */

@@ -2,17 +2,27 @@
 import { type Command, Option } from 'commander'
 import type { Claim } from '../../batch/lock/claim.js'
 import type { Expectation } from '../../batch/plan/expected.js'
-import type { Step } from '../../batch/plan/index.js'
 import { EXIT } from '../../errors.js'
 import { isSystemError } from '../../host/system-error.js'
 import { annotate, annotateExit, MAX_LINE_ANNOTATIONS } from '../batch/annotations.js'
-import { type SummaryRow, writeJobSummary } from '../batch/job-summary.js'
+import { writeJobSummary } from '../batch/job-summary.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
+import { treeRows } from '../batch/plan-tree.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
 import { beginReport, createJsonOutput } from '../batch/report-file.js'
 import { neverWritable, runBatch } from '../batch/run-batch.js'
-import { isAllUpToDate, notesOf, stepCells, stepJson, stepWords, summaryLine } from '../batch/show.js'
+import {
+  isAllUpToDate,
+  modelsNote,
+  notesOf,
+  runsByModel,
+  stepCells,
+  stepJson,
+  stepWords,
+  summaryLine,
+} from '../batch/show.js'
+import { planRow } from '../batch/summary-rows.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
 import { asRushesError } from '../process/exit.js'
@@ -68,7 +78,7 @@ export async function batchCommand(ctx: Context, request: BatchRequest): Promise
 async function doBatch(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
   const words = { word: manifest, flags }
   const options = await batchOptionsOf(ctx, flags)
-  const loaded = await loadManifest(ctx, manifest, options.allowOutside)
+  const loaded = await loadManifest(ctx, manifest, options)
   beginReport(flags.report, loaded)
   if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   if (options.mode === 'dry run') return await dryRun(ctx, await prepare(ctx, loaded, options, words))
@@ -123,25 +133,17 @@ function showPlan(ctx: Context, { plan, manifest, flags }: Prepared, expectation
   const json = createJsonOutput(ctx, flags.report)
   for (const step of plan.steps) json(stepJson(step))
   const { leastMs = null, expectedMs = null } = expectation ?? {}
-  json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs } })
+  const runs = Object.fromEntries(runsByModel(plan))
+  json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs, models: runs } })
   if (out.mode.json) return
-  const rows = plan.steps.map(out.stdoutIsTerminal ? stepWords : stepCells)
+  const rows = out.stdoutIsTerminal ? treeRows(plan.steps) : plan.steps.map(stepCells)
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
+  const models = modelsNote(plan)
+  if (models !== undefined) out.note(models)
   const line = summaryLine(plan, expectation)
   out.note(line)
   const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
-}
-
-function planRow(step: Step): SummaryRow {
-  const [action = '', name = '', file = '', reason = ''] = stepWords(step)
-  const isUpToDate = step.action.do === 'up_to_date'
-  return {
-    cells: [name, action, reason, file],
-    state: action,
-    importance: isUpToDate ? 'up to date' : 'active',
-    file: isUpToDate ? file : undefined,
-  }
 }

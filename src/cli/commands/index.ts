@@ -24,6 +24,11 @@ export const COMMANDS: readonly CommandRow[] = [
   },
   { name: 'list', about: 'List the runs created on this machine', load: () => import('./list.js') },
   { name: 'show', about: 'Show everything known about one run', load: () => import('./show.js') },
+  {
+    name: 'gallery',
+    about: 'Write a page with the results on this machine',
+    load: () => import('./gallery.js'),
+  },
   { name: 'forget', about: 'Remove runs from the journal', load: () => import('./forget.js') },
   {
     name: 'batch',

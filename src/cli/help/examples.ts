@@ -43,6 +43,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes show run_1a2b3c'],
     ['rushes show run_1a2b3c --again', 'print the command that repeats it'],
   ],
+  'rushes gallery': [
+    ['rushes gallery --open', 'write gallery.html and look at it'],
+    ['rushes gallery --kind image --since 7d -o fox/index.html'],
+  ],
   'rushes forget': [['rushes forget run_1a2b3c'], ['rushes forget ~1a2b', 'an unconfirmed run']],
   'rushes batch': [
     ['rushes batch shots.yaml --dry-run', 'show what would be created'],

@@ -12,14 +12,21 @@ const LINE = integer('Line of the row in the manifest, counted from 1')
 export const BATCH_PLAN_SCHEMA = record('With --check or --dry-run: one line for each row of the manifest.', {
   name: NAME,
   action: text('What the batch would do', {
-    enum: ['up_to_date', 'create', 'download', 'unconfirmed', 'conflict', 'skip'],
+    enum: ['up_to_date', 'create', 'download', 'unconfirmed', 'conflict', 'blocked', 'skip'],
   }),
-  reason: orNull(text('Reason; for unconfirmed, the key of the row in the journal')),
+  reason: orNull(
+    text(
+      'Reason, such as missing, "prompt changed" or "row:hero changed"; for unconfirmed, the key of the row in the journal',
+    ),
+  ),
   kind: orNull(KIND),
   model: orNull(MODEL),
-  hash: orNull(HASH),
+  hash: orNull(
+    sha256('of model and input; null if the model, or an output that the row uses, is not known yet'),
+  ),
   file: text('Path relative to the folder of the manifest'),
   run: orNull(text('Run whose output would be downloaded')),
+  uses: { description: 'Names of the rows whose outputs it uses', type: 'array', items: NAME },
   line: LINE,
 })
 
@@ -31,18 +38,24 @@ export const BATCH_PLAN_SUMMARY_SCHEMA = record('With --check or --dry-run: the 
     download: integer('Rows that would be downloaded; already paid for'),
     unconfirmed: integer('Rows whose last create has an unknown outcome'),
     conflict: integer('Rows whose output is another file'),
+    blocked: integer('Rows that use the output of a row that will not be created'),
     skip: integer('Rows that --only does not select'),
     requests: integer('Minimum number of requests'),
     least_ms: orNull(milliseconds('With --dry-run: minimum time that the rate limit allows')),
     expected_ms: orNull(
       milliseconds('With --dry-run: expected time; null if the typical duration of a model is unknown'),
     ),
+    models: {
+      description: 'Number of runs that would be created, by model',
+      type: 'object',
+      additionalProperties: integer('Number of runs'),
+    },
   }),
 })
 
 export const BATCH_ROW_SCHEMA = record('One line for each row, as soon as it has ended.', {
   name: NAME,
-  result: text('Result', { enum: ['created', 'downloaded', 'failed', 'unconfirmed'] }),
+  result: text('Result', { enum: ['created', 'downloaded', 'failed', 'blocked', 'unconfirmed'] }),
   kind: orNull(KIND),
   model: orNull(MODEL),
   run: orNull(text('Run id')),
@@ -51,6 +64,7 @@ export const BATCH_ROW_SCHEMA = record('One line for each row, as soon as it has
   sha256: orNull(sha256('of the file')),
   content_type: orNull(text('Content type detected from the first bytes, for example image/png')),
   error: orNull(SHORT_ERROR),
+  blocked_by: orNull(text('For blocked: name of the row whose output is missing')),
   line: LINE,
 })
 
@@ -61,6 +75,7 @@ export const BATCH_SUMMARY_SCHEMA = record('The last line.', {
     created: integer('Rows created and paid for'),
     downloaded: integer('Rows downloaded; already paid for'),
     failed: integer('Rows that failed'),
+    blocked: integer('Rows not created, because a row whose output they use failed'),
     unconfirmed: integer('Rows whose create has an unknown outcome'),
     still_running: integer('Rows created and not finished when the batch ended'),
     not_started: integer('Rows not created, because the batch ended first'),
@@ -81,6 +96,21 @@ const fields = (
   properties,
 })
 
+const INPUTS = {
+  description: 'A short hash of each input; row:hero is the output of the row hero',
+  type: 'object',
+  additionalProperties: text('The first digits of a SHA-256'),
+}
+
+const OUTPUT = fields('Output of a run after its first one', ['run', 'file', 'sha256'], {
+  run: text('Run id'),
+  url: text('URL of the output, without query and credentials'),
+  file: text('Path relative to the folder of the manifest'),
+  sha256: sha256('of the file'),
+  bytes: bytes('Size of the file'),
+  content_type: text('Content type detected from the first bytes, for example image/png'),
+})
+
 const PENDING = fields('A create whose file does not exist yet', ['hash', 'model', 'sent_at', 'state'], {
   hash: HASH,
   kind: KIND,
@@ -92,6 +122,7 @@ const PENDING = fields('A create whose file does not exist yet', ['hash', 'model
   }),
   key: text('Key of the row in the journal of the machine that sent it, for example ~3f2a'),
   sent_at: time('Time of the create'),
+  inputs: INPUTS,
   placing: record('File that is about to be renamed', {
     sha256: sha256('of the file'),
     bytes: bytes('Its size'),
@@ -119,6 +150,8 @@ export const LOCK_SCHEMA = fields(
         bytes: bytes('Size of the file'),
         content_type: text('Content type detected from the first bytes, for example image/png'),
         made_at: time('Time of the download'),
+        inputs: INPUTS,
+        outputs: { description: 'The second output and those after it', type: 'array', items: OUTPUT },
         pending: PENDING,
       }),
     },

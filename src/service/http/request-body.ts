@@ -13,14 +13,14 @@ export interface BodyLimits {
 }
 
 /**
- * Reads the whole body, whatever its content type, and works with it; both count in the budget, under `owner`. What
- * still arrives after a refusal is dropped.
+ * Reads the whole body, whatever its content type, and works with it; both count in the budget, under `owner`. It stays in
+ * pieces, since joining 64 MiB holds up the event loop for 50 ms. What still arrives after a refusal is dropped.
  */
 export async function withBody<Result>(
   request: IncomingMessage,
   limits: BodyLimits,
   owner: number,
-  work: (body: Uint8Array) => Promise<Result>,
+  work: (body: readonly Uint8Array[]) => Promise<Result>,
 ): Promise<Result> {
   let held = 0
   const take = (bytes: number) => {
@@ -38,11 +38,11 @@ function readBody(
   request: IncomingMessage,
   { maxBytes, pace, clock }: BodyLimits,
   take: (bytes: number) => void,
-): Promise<Uint8Array> {
+): Promise<readonly Uint8Array[]> {
   const tooLarge = () => new Refusal('payload_too_large', `The limit is ${maxBytes} bytes.`)
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge())
   return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = []
+    let chunks: Uint8Array[] = []
     let bytes = 0
     let seenBytes = 0
     let disarm = () => {}
@@ -70,14 +70,14 @@ function readBody(
     }
     function refuse(error: unknown): void {
       stop()
-      chunks.length = 0
+      chunks = []
       reject(error)
     }
     watch()
     request.on('data', receive)
     request.once('end', () => {
       stop()
-      resolve(Buffer.concat(chunks))
+      resolve(chunks)
     })
     request.once('error', cutShort)
     request.once('close', cutShort)

@@ -10,8 +10,8 @@ import type { IntakeAnswer, IntakeRequest } from './messages.js'
 import { type ReadCreate, readCreate } from './read-create.js'
 
 export interface Intake {
-  /** Throws `Refusal`: 400. Takes the body over: the caller must not use it afterwards. */
-  read(body: Uint8Array): Promise<ReadCreate>
+  /** Throws `Refusal`: 400. Takes the pieces of the body over: the caller must not use them afterwards. */
+  read(body: readonly Uint8Array[]): Promise<ReadCreate>
   close(): Promise<void>
 }
 
@@ -24,10 +24,11 @@ export function createIntake(models: Readonly<Record<Kind, string>>): Intake {
 
   return {
     async read(body) {
-      if (body.byteLength <= MAX_INLINE_BYTES) return readCreate(body, models)
+      const bytes = body.reduce((sum, piece) => sum + piece.byteLength, 0)
+      if (bytes <= MAX_INLINE_BYTES) return readCreate(Buffer.concat(body), models)
       if (isClosed) throw new Refusal('not_ready')
       if (thread === undefined || thread.hasEnded) thread = startThread('intake')
-      const answer = await thread.ask({ body, models }, [body.buffer as ArrayBuffer])
+      const answer = await thread.ask({ body, models }, movable(body))
       if ('error' in answer) throw receivedError(answer.error)
       return answer.read
     },
@@ -37,3 +38,9 @@ export function createIntake(models: Readonly<Record<Kind, string>>): Intake {
     },
   }
 }
+
+/** The memory of the pieces that have their own; a small piece may share it with other data, and is copied. */
+const movable = (body: readonly Uint8Array[]): readonly ArrayBuffer[] =>
+  body.flatMap(({ buffer, byteLength }) =>
+    buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [],
+  )

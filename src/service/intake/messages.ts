@@ -4,7 +4,8 @@ import type { SentError } from '../sent-error.js'
 import type { ReadCreate } from './read-create.js'
 
 export interface IntakeRequest {
-  readonly body: Uint8Array
+  /** In pieces. */
+  readonly body: readonly Uint8Array[]
   readonly models: Readonly<Record<Kind, string>>
 }
 

@@ -9,7 +9,7 @@ parentPort?.on('message', ({ id, message: { body, models } }: Numbered<IntakeReq
   const send = (message: IntakeAnswer, moved: readonly ArrayBuffer[] = []) =>
     parentPort?.postMessage({ id, message } satisfies Numbered<IntakeAnswer>, moved)
   try {
-    const read = readCreate(body, models)
+    const read = readCreate(Buffer.concat(body), models)
     // Copied here, so that the service's own thread need not: what Node pools cannot be moved.
     const images = read.images.map((image) => ({ ...image, data: new Uint8Array(image.data) }))
     send(

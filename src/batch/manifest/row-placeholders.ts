@@ -1,0 +1,224 @@
+/**
+ * Placeholders of a matrix in the texts of a row: `{animal}`, and `{animal.text}` for a field of a value. A name in
+ * braces that is almost a key is a problem, since the text would be paid for with the braces in it; others stay.
+ */
+import leven from 'leven'
+import { nearest } from '../../protocol/nearest.js'
+import { shortened } from '../../protocol/text.js'
+import type { Combination } from './matrix-combinations.js'
+import { type MatrixKeys, namedBy, OUTPUT_PLACEHOLDERS } from './matrix-values.js'
+import { type Field, isNull, type Node, type Scalar, scalar } from './nodes.js'
+import type { Naming } from './output-paths.js'
+import type { Position, ReportProblem } from './position.js'
+import { LIST_FIELDS } from './row-fields.js'
+
+const BRACES = /\{([^{}\n]+)\}/g
+/** A key, and perhaps a field of its values. */
+const EXACT = /^([^.]+)(?:\.(.+))?$/
+/** What a mistyped placeholder looks like: `{ animal }`, `{Aspect ratio}`, `{animal:03}`; not `{animal: fox}`. */
+const MISTYPED = /^\s*([\p{L}_][\p{L}\p{M}\p{N}_ -]*?)\s*([.:][\p{L}\p{M}\p{N}_-]*)?\s*$/u
+/** The comparison with the keys is quadratic. */
+const MAX_WORD_LENGTH = 200
+
+interface Placeholder {
+  readonly key: string
+  /** Of values that are maps. */
+  readonly field: string | undefined
+  /** It was read as this, but is written in another way. */
+  readonly isMistyped: boolean
+}
+
+export interface CheckedPlaceholders {
+  /** The keys that are used. */
+  readonly keys: ReadonlySet<string>
+  /** A mistyped placeholder is filled in as what it means, so that the row can be read. */
+  readonly canBeFilled: boolean
+}
+
+export interface Placeholders {
+  check(field: string, node: Node, report: ReportProblem): CheckedPlaceholders
+  /** The node itself when nothing is to be filled in. */
+  fill(field: string, node: Node, combination: Combination): Node
+}
+
+export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholders {
+  const known = new Map<string, Placeholder | undefined>()
+  const isOwn = (field: string, word: string) => field === 'output' && OUTPUT_PLACEHOLDERS.includes(word)
+
+  function placeholderOf(field: string, word: string): Placeholder | undefined {
+    if (isOwn(field, word) && !keys.has(word)) return undefined
+    if (!known.has(word)) known.set(word, read(word, keys))
+    return known.get(word)
+  }
+
+  type Write = (value: Scalar | undefined, isInside: boolean) => string
+
+  /** `isInside`: the placeholder is not at the beginning of the text. */
+  const fillText = (field: string, text: string, combination: Combination, write: Write): string =>
+    text.replace(BRACES, (whole, word: string, at: number) => {
+      const placeholder = placeholderOf(field, word)
+      return placeholder === undefined ? whole : write(chosenValue(placeholder, combination), at > 0)
+    })
+
+  /** Each component on its own, since a value may make it the name of a device. */
+  const fillPath = (text: string, combination: Combination): string =>
+    text.replace(/[^/]+/g, (component) => {
+      const filled = fillText('output', component, combination, (value, isInside) =>
+        partOf(textOf(value), isInside, naming),
+      )
+      return filled === component ? component : naming.unreserved(filled)
+    })
+
+  /** A placeholder alone stands for the value with its type: `seed: "{seed}"` in the input of another model. */
+  function wholeValue(field: string, text: string, combination: Combination): Scalar | undefined {
+    const [, word] = /^\{([^{}\n]+)\}$/.exec(text) ?? []
+    const placeholder = word === undefined ? undefined : placeholderOf(field, word)
+    return placeholder === undefined ? undefined : chosenValue(placeholder, combination)
+  }
+
+  function fillScalar(field: string, node: Scalar, combination: Combination): Scalar {
+    if (typeof node.value !== 'string' || !node.value.includes('{')) return node
+    if (field === 'output') return scalar(fillPath(node.value, combination), node.at)
+    const value = LIST_FIELDS.includes(field) ? undefined : wholeValue(field, node.value, combination)
+    if (value !== undefined && typeof value.value !== 'string') return { ...value, at: node.at }
+    const filled = fillText(field, node.value, combination, textOf)
+    return filled === node.value ? node : scalar(filled, node.at)
+  }
+
+  return {
+    check(field, node, report) {
+      const used = new Set<string>()
+      const checked = new Set<string>()
+      let canBeFilled = true
+      const bare = field === 'input' ? undefined : bareKeyIn(node, keys)
+      if (bare !== undefined) {
+        report(bare.at, `write "{${bare.key}}" in quotes: without them it is a map in YAML`)
+        canBeFilled = false
+      }
+      for (const text of textsOf(node))
+        for (const [whole, word = ''] of String(text.value).matchAll(BRACES)) {
+          const placeholder = placeholderOf(field, word)
+          if (placeholder === undefined) continue
+          used.add(placeholder.key)
+          const id = `${text.at.line}:${text.at.column}:${whole}`
+          if (checked.has(id)) continue
+          checked.add(id)
+          const problems = problemsOf(placeholder, whole, text.at, keys.get(placeholder.key) ?? [])
+          if (problems.length > 0 && !placeholder.isMistyped) canBeFilled = false
+          for (const { at, message } of problems) report(at, message)
+        }
+      return { keys: used, canBeFilled }
+    },
+
+    fill: function fill(field, node, combination): Node {
+      if (node.type === 'scalar') return fillScalar(field, node, combination)
+      if (node.type === 'list') {
+        const items = node.items.map((item) => fill(field, item, combination))
+        return items.every((item, at) => item === node.items[at]) ? node : { ...node, items }
+      }
+      const fields = new Map<string, Field>()
+      let isChanged = false
+      for (const [name, { at, value }] of node.fields) {
+        const filled = fill(field, value, combination)
+        isChanged ||= filled !== value
+        fields.set(name, { at, value: filled })
+      }
+      return isChanged ? { ...node, fields } : node
+    },
+  }
+}
+
+function read(word: string, keys: MatrixKeys): Placeholder | undefined {
+  const [, key = '', field] = EXACT.exec(word) ?? []
+  if (keys.has(key)) return { key, field, isMistyped: false }
+  const [, meant = '', rest = ''] = (word.length <= MAX_WORD_LENGTH && MISTYPED.exec(word)) || []
+  const near = meant === '' ? undefined : nearest(meant, [...keys.keys()])
+  if (near === undefined || !isNear(meant, near)) return undefined
+  return { key: near, field: /^\.(.+)/.exec(rest)?.[1], isMistyped: true }
+}
+
+/** Stricter than for names that must be known: `{b}` in a prompt does not mean the key `a`. */
+export const isNear = (word: string, key: string): boolean =>
+  leven(word.toLowerCase(), key.toLowerCase()) <= Math.floor(Math.min(word.length, key.length) / 3)
+
+/** `name: {animal}` is a map with an empty field. */
+function bareKeyIn(
+  node: Node,
+  keys: MatrixKeys,
+): { readonly at: Position; readonly key: string } | undefined {
+  if (node.type === 'list') return node.items.map((item) => bareKeyIn(item, keys)).find(Boolean)
+  if (node.type === 'scalar' || node.fields.size !== 1) return undefined
+  const [[key, field] = []] = node.fields
+  return key !== undefined && field !== undefined && keys.has(key) && isNull(field.value)
+    ? { at: node.at, key }
+    : undefined
+}
+
+interface Problem {
+  readonly at: Position
+  readonly message: string
+}
+
+function problemsOf(
+  placeholder: Placeholder,
+  whole: string,
+  at: Position,
+  values: readonly Node[],
+): readonly Problem[] {
+  const { key, field } = placeholder
+  if (placeholder.isMistyped)
+    return [{ at, message: unknownPlaceholder(whole, `{${key}${field === undefined ? '' : `.${field}`}}`) }]
+  const lacking = values.filter((value) => valueIn(placeholder, value) === undefined)
+  if (lacking.some(({ type }) => type === 'list'))
+    return [{ at, message: `${whole} is a list, which cannot be part of a text` }]
+  if (field !== undefined && lacking.length === values.length)
+    return [{ at, message: unknownField(key, field, whole, values) }]
+  return lacking.map((value) => ({ at: value.at, message: lackingMessage(placeholder, value) }))
+}
+
+function valueIn({ field }: Placeholder, value: Node): Scalar | undefined {
+  if (field === undefined) return namedBy(value)
+  const found = value.type === 'fields' ? value.fields.get(field)?.value : undefined
+  return found?.type === 'scalar' && !isNull(found) ? found : undefined
+}
+
+const chosenValue = (placeholder: Placeholder, combination: Combination): Scalar | undefined => {
+  const value = combination.get(placeholder.key)
+  return value === undefined ? undefined : valueIn(placeholder, value)
+}
+
+/** A block of YAML ends with a line end that is not meant. */
+const textOf = (value: Scalar | undefined): string => value?.text.replace(/\r?\n$/, '') ?? ''
+
+/** Only at the beginning of a component is a dot or a dash unsafe: `fox{suffix}.png` may become `fox-night.png`. */
+function partOf(text: string, isInside: boolean, { safePart }: Naming): string {
+  if (text === '') return ''
+  return isInside ? safePart(`_${text}`).slice(1) : safePart(text)
+}
+
+function* textsOf(node: Node): Generator<Scalar> {
+  if (node.type === 'scalar') {
+    if (typeof node.value === 'string') yield node
+  } else if (node.type === 'list') for (const item of node.items) yield* textsOf(item)
+  else for (const { value } of node.fields.values()) yield* textsOf(value)
+}
+
+const unknownPlaceholder = (whole: string, meant: string): string =>
+  `unknown placeholder ${shortened(whole, 60)}. Did you mean ${meant}?`
+
+function unknownField(key: string, field: string, whole: string, values: readonly Node[]): string {
+  const fields = [
+    ...new Set(values.flatMap((value) => (value.type === 'fields' ? [...value.fields.keys()] : []))),
+  ]
+  const near = nearest(field, fields)
+  if (near !== undefined) return unknownPlaceholder(whole, `{${key}.${near}}`)
+  return fields.length === 0
+    ? `unknown placeholder ${shortened(whole, 60)}: the values of ${key} are not maps`
+    : `unknown placeholder ${shortened(whole, 60)}: the values of ${key} have ${fields.join(', ')}`
+}
+
+function lackingMessage({ key, field }: Placeholder, value: Node): string {
+  if (field !== undefined) return `this value of ${key} has no "${field}", and {${key}.${field}} is used`
+  const [other] = value.type === 'fields' ? value.fields.keys() : []
+  return `this value of ${key} has no name, and {${key}} is used: add a name${other === undefined ? '' : `, or use {${key}.${other}}`}`
+}

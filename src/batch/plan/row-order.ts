@@ -1,0 +1,60 @@
+/** The order of rows that use other rows. Pure, and without recursion: a chain may have thousands of rows. */
+
+export interface RowNode {
+  readonly name: string
+  /** Names of the rows that it uses; those that are not in the list do not count. */
+  readonly sources: readonly string[]
+}
+
+/** Every row is in a later level than those that it uses. Within a level, the order is kept. */
+export function levelsOf<Row extends RowNode>(rows: readonly Row[]): readonly (readonly Row[])[] {
+  const dependents = dependentsOf(rows)
+  const names = new Set(rows.map(({ name }) => name))
+  const open = new Map(
+    rows.map(({ name, sources }) => [name, sources.filter((each) => names.has(each)).length]),
+  )
+  const levels: Row[][] = []
+  let level = rows.filter(({ name }) => open.get(name) === 0)
+  while (level.length > 0) {
+    levels.push(level)
+    const next: Row[] = []
+    for (const { name } of level)
+      for (const dependent of dependents.get(name) ?? []) {
+        const left = (open.get(dependent.name) ?? 0) - 1
+        open.set(dependent.name, left)
+        if (left === 0) next.push(dependent)
+      }
+    level = next
+  }
+  return levels
+}
+
+/** The rows that use each row. */
+export function dependentsOf<Row extends RowNode>(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]> {
+  const dependents = new Map<string, Row[]>()
+  for (const row of rows)
+    for (const source of row.sources) {
+      const known = dependents.get(source)
+      if (known === undefined) dependents.set(source, [row])
+      else known.push(row)
+    }
+  return dependents
+}
+
+/** For each row the length of the longest chain of rows that waits for it; 0 where none does. */
+export function chainsBehind(rows: readonly RowNode[]): ReadonlyMap<string, number> {
+  const behind = new Map<string, number>()
+  for (const level of [...levelsOf(rows)].reverse())
+    for (const { name, sources } of level)
+      for (const source of sources)
+        behind.set(source, Math.max(behind.get(source) ?? 0, (behind.get(name) ?? 0) + 1))
+  return behind
+}
+
+/** The rows with these names and all rows that they need. */
+export function withSources(rows: readonly RowNode[], names: Iterable<string>): ReadonlySet<string> {
+  const byName = new Map(rows.map((row) => [row.name, row]))
+  const found = new Set(names)
+  for (const name of found) for (const source of byName.get(name)?.sources ?? []) found.add(source)
+  return found
+}

@@ -1,0 +1,118 @@
+/**
+ * What is sent for an output of another row: its URL while the service still has it, else a data: URL of its file. The URL
+ * is tried just before it is sent, since it may expire while the batch runs.
+ */
+import { createHash } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { type Made, outputOf } from '../../batch/lock/lock.js'
+import type { RowReference } from '../../batch/manifest/index.js'
+import type { Client } from '../../client/index.js'
+import { isServed } from '../../download/output-request.js'
+import { parseOutputUrl } from '../../download/output-url.js'
+import { usageError } from '../../errors.js'
+import type { Clock } from '../../host/clock.js'
+import type { Fetch } from '../../host/http.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
+import type { RunState } from '../../protocol/run-state.js'
+import { MAX_BODY_BYTES, tooLarge } from '../runs/references.js'
+
+export interface SourceUrls {
+  /** The URLs of a run that this batch has followed. */
+  learn(state: Pick<RunState, 'id' | 'urls'>): void
+  /** Throws `usage` when neither the service nor the disk has the output, and the signal's reason. */
+  urlOf(reference: RowReference): Promise<string>
+}
+
+export interface SourceUrlsOptions {
+  readonly client: Pick<Client, 'get'>
+  /** Without the key. */
+  readonly fetch: Fetch
+  readonly clock: Pick<Clock, 'now'>
+  /** Of the service. */
+  readonly address: string
+  /** Absolute: the manifest's. */
+  readonly folder: string
+  madeOf(name: string): Made | undefined
+  readonly signal: AbortSignal
+}
+
+type Urls = readonly string[]
+
+export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
+  const { client, fetch, clock, address, folder, madeOf, signal } = options
+  const known = new Map<string, Urls>()
+  const asked = new Map<string, Promise<Urls>>()
+
+  /** The status of a run is requested once in a batch. */
+  function ask(run: string): Promise<Urls> {
+    const answer = asked.get(run) ?? client.get(run, signal).then(({ urls }) => urls, noUrls)
+    asked.set(run, answer)
+    return answer
+  }
+
+  function noUrls(): Urls {
+    signal.throwIfAborted()
+    return []
+  }
+
+  async function isAvailable(text: string | undefined): Promise<boolean> {
+    const url = text === undefined ? undefined : parseOutputUrl(text)
+    return (
+      url !== undefined && (await isServed({ fetch, url, userAgent: undefined, signal, nowMs: clock.now() }))
+    )
+  }
+
+  async function servedUrl({ run, service }: Made, at: number): Promise<string | undefined> {
+    if (service !== address) return undefined
+    const first = known.get(run)?.[at]
+    if (await isAvailable(first)) return first
+    // Links that have expired are renewed by the status of the run.
+    const fresh = (await ask(run))[at]
+    return fresh !== first && (await isAvailable(fresh)) ? fresh : undefined
+  }
+
+  return {
+    learn: ({ id, urls }) => void known.set(id, urls),
+    async urlOf({ text, source, output }) {
+      const made = madeOf(source)
+      const found = outputOf(made, output)
+      if (made === undefined || found === undefined)
+        throw new Error('a row begins when its sources are there')
+      return (
+        (await servedUrl(made, output - 1)) ??
+        dataUrl({ ...found, path: resolve(folder, found.file), text, source })
+      )
+    },
+  }
+}
+
+interface SourceFile {
+  readonly path: string
+  readonly file: string
+  readonly sha256: string
+  readonly content_type: string
+  /** The reference, as written. */
+  readonly text: string
+  readonly source: string
+}
+
+async function dataUrl({ path, file, sha256, content_type, text, source }: SourceFile): Promise<string> {
+  const gone = (why: string) =>
+    usageError(
+      `${text}: the service does not have this output any more, and ${why}.`,
+      `Create it again with --only ${source} --force.`,
+    )
+  const bytes = await readSmall(path, `${text} (${file})`).catch((error: unknown) => {
+    throw isSystemError(error) ? gone(describeError(error, file)) : error
+  })
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256)
+    throw gone(`${file} was changed after it was downloaded`)
+  return `data:${content_type};base64,${bytes.toString('base64')}`
+}
+
+async function readSmall(path: string, name: string): Promise<Buffer> {
+  const { size } = await stat(path)
+  if (size > MAX_BODY_BYTES) throw tooLarge(`${name} has ${size} bytes and must be sent with the request`)
+  return await readFile(path)
+}

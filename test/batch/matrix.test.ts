@@ -1,0 +1,647 @@
+/** `matrix` and `exclude`: the rows that come out, and every mistake with its line and column. */
+import { performance } from 'node:perf_hooks'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { identityOf } from '../../src/journal/identity.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { entriesOf, folderWith, NAMING, problemsOf, read } from './folder.js'
+
+/** A row of images in a list of its own; the lines begin in line 3. */
+const row = (...lines: string[]) => `defaults: { kind: image }\nruns:\n  - ${lines.join('\n    ')}\n`
+
+const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
+  (await entriesOf(text, options)).map(
+    ({ name, output, input }) => `${name} → ${output}: ${input.prompt ?? JSON.stringify(input)}`,
+  )
+
+describe('a matrix', () => {
+  it('is a row for each combination, the last key fastest, and sets the fields that are keys', async () => {
+    const text = row(
+      'name: icon-{animal}-{quality}',
+      'prompt: "{animal}, flat icon"',
+      'matrix: {animal: [fox, bear], quality: [basic, high]}',
+    )
+    expect((await entriesOf(text)).map(({ name, input, at }) => [name, input, at.line])).toEqual([
+      ['icon-fox-basic', { prompt: 'fox, flat icon', quality: 'basic' }, 3],
+      ['icon-fox-high', { prompt: 'fox, flat icon', quality: 'high' }, 3],
+      ['icon-bear-basic', { prompt: 'bear, flat icon', quality: 'basic' }, 3],
+      ['icon-bear-high', { prompt: 'bear, flat icon', quality: 'high' }, 3],
+    ])
+  })
+
+  it.each<[string, string[], string[]]>([
+    [
+      'fills in the output, safe as part of a file name',
+      [
+        'name: "{ratio} {animal}"',
+        'prompt: "{animal}"',
+        'output: "a/{animal}/{ratio}.png"',
+        'matrix: {animal: [con, "../x"], ratio: ["1:1"]}',
+      ],
+      ['1:1 con → a/_con/1_1.png: con', '1:1 ../x → a/_x/1_1.png: ../x'],
+    ],
+    [
+      'keeps a dash inside a part of a file name, and leaves an empty value out',
+      ['prompt: x', 'output: "fox{suffix}.png"', 'matrix: {suffix: ["", "-night", "/.."]}'],
+      ['fox.png → fox.png: x', 'fox-night.png → fox-night.png: x', 'fox_.png → fox_.png: x'],
+    ],
+    [
+      'leaves the placeholders of the output to the output',
+      ['name: "{n}"', 'prompt: x', 'count: 2', 'output: "{name}/{kind}-{index}.{ext}"', 'matrix: {n: [a]}'],
+      ['a → a/image-1.{ext}: x', 'a-2 → a/image-2.{ext}: x'],
+    ],
+    [
+      'does not fill in a value again',
+      ['name: n{a}', 'prompt: "{a} {b}"', 'output: "{a}.png"', 'matrix: {a: ["{b}", "{index}"], b: [x]}'],
+      ['n{b} → _b_.png: {b} x', 'n{index} → _index_.png: {index} x'],
+    ],
+    [
+      'keeps numbers and booleans as written',
+      ['name: v{v}', 'prompt: "{v}"', 'matrix: {v: [1.0, 1.50, 0x10, true, "007"]}'],
+      ['v1.0 → v1.0.{ext}: 1.0', 'v1.50 → v1.50.{ext}: 1.50', 'v0x10 → v0x10.{ext}: 0x10'].concat([
+        'vtrue → vtrue.{ext}: true',
+        'v007 → v007.{ext}: 007',
+      ]),
+    ],
+    [
+      'has maps as values, known by their name',
+      [
+        'name: icon-{animal}',
+        'prompt: "{animal.text}, {animal}, {animal.legs} legs"',
+        'matrix: {animal: [{name: fox, text: "a red fox, white tail", legs: 4}, {name: hen, text: a hen, legs: 2}]}',
+      ],
+      [
+        'icon-fox → icon-fox.{ext}: a red fox, white tail, fox, 4 legs',
+        'icon-hen → icon-hen.{ext}: a hen, hen, 2 legs',
+      ],
+    ],
+    [
+      'drops the line end of a block',
+      [
+        'name: "{a.name}"',
+        'prompt: "{a.text}, icon"',
+        'matrix:',
+        '  a:',
+        '    - name: fox',
+        '      text: |',
+        '        a red',
+        '        fox',
+      ],
+      ['fox → fox.{ext}: a red\nfox, icon'],
+    ],
+    [
+      'leaves other braces as they are',
+      [
+        'name: "{animal}"',
+        'prompt: "{} {b} {1} {not a key} {animal: x} {\\"animal\\": 1} { {{animal}}"',
+        'matrix: {animal: [fox]}',
+      ],
+      ['fox → fox.{ext}: {} {b} {1} {not a key} {animal: x} {"animal": 1} { {fox}'],
+    ],
+    [
+      'fills in prompts that are values',
+      [
+        'name: "{animal}-{look}"',
+        'matrix:',
+        '  animal: [fox]',
+        '  look: [day, night]',
+        '  prompt: ["a {animal} by {look}"]',
+      ],
+      ['fox-day → fox-day.{ext}: a fox by day', 'fox-night → fox-night.{ext}: a fox by night'],
+    ],
+    [
+      'leaves combinations out',
+      [
+        'name: "{a}{b}{c}"',
+        'prompt: x',
+        'matrix: {a: [1, 2], b: [{name: x, y: z}, w], c: [1.0]}',
+        'exclude: [{a: 1, b: x}, {b: w, c: 1.0, a: "2"}]',
+      ],
+      ['1w1.0 → 1w1.0.{ext}: x', '2x1.0 → 2x1.0.{ext}: x'],
+    ],
+    [
+      'may be null',
+      ['name: "{a}"', 'prompt: "{a}"', 'matrix: null', 'exclude: null'],
+      ['{a} → _a_.{ext}: {a}'],
+    ],
+  ])('%s', async (_, lines, expected) => {
+    expect(await outline(row(...lines))).toEqual(expected)
+  })
+
+  it('fills in lists, parameters and the defaults, and sets the kind', async () => {
+    const folder = folderWith({ 'refs/fox.png': ONE_PIXEL_PNG })
+    const text = `models: { image: acme/still, video: acme/film }
+defaults: { prompt: "{animal}, {shot.text}", output: "{animal}/{name}.{ext}", aspect_ratio: "{shot.ratio}" }
+runs:
+  - name: "{shot}"
+    image_urls: ["refs/{animal}.png", "run:{animal.run}", "https://a.example/{animal}.png"]
+    matrix:
+      kind: [image, video]
+      shot: [{ name: wide, text: from afar, ratio: "16:9" }]
+      animal: [{ name: fox, run: r1 }]
+    exclude: [{ kind: video }]
+  - { name: plain, output: null, kind: image, prompt: "{shot}", aspect_ratio: null }
+`
+    const [entry, plain] = await entriesOf(text, { folder })
+    expect(entry).toMatchObject({
+      name: 'wide',
+      rowName: 'wide',
+      template: '{shot}',
+      kind: 'image',
+      model: 'acme/still',
+      output: 'fox/wide.{ext}',
+      input: {
+        prompt: 'fox, from afar',
+        aspect_ratio: '16:9',
+        image_urls: ['refs/fox.png', 'run:r1', 'https://a.example/fox.png'],
+      },
+    })
+    expect(plain).toMatchObject({ name: 'plain', template: undefined, input: { prompt: '{shot}' } })
+  })
+
+  it('sets lists and whole inputs, and gives another model numbers', async () => {
+    const text = `- name: "{n}"
+  kind: image
+  prompt: x
+  matrix: { n: [1], image_urls: [["https://a.example/a.png", "https://a.example/{n}.png"]] }
+- name: s{seed}
+  model: acme/other
+  input: { seed: "{seed}", text: "seed {seed}", deep: [{ flag: "{flag}" }], "{seed}": 1 }
+  matrix: { seed: [7, "8"], flag: [true] }
+- name: i{n}
+  model: acme/other
+  matrix: { n: [1, 2], input: [{ name: a, n: "{n}" }] }
+`
+    expect((await entriesOf(text)).map(({ input }) => input)).toEqual([
+      { prompt: 'x', image_urls: ['https://a.example/a.png', 'https://a.example/1.png'] },
+      { seed: 7, text: 'seed 7', deep: [{ flag: true }], '{seed}': 1 },
+      { seed: '8', text: 'seed 8', deep: [{ flag: true }], '{seed}': 1 },
+      { name: 'a', n: 1 },
+      { name: 'a', n: 2 },
+    ])
+  })
+
+  it.each(['shots.json', 'shots.jsonl'])('can be written in %s', async (name) => {
+    const value = {
+      name: '{n}',
+      kind: 'image',
+      prompt: 'x {n}',
+      matrix: { n: [1, 'b'] },
+      exclude: [{ n: 1 }],
+    }
+    const text = name.endsWith('l') ? JSON.stringify(value) : JSON.stringify([value], null, 2)
+    expect(await outline(text, { name })).toEqual(['b → b.{ext}: x b'])
+  })
+})
+
+describe('a mistake in a matrix', () => {
+  const M = 'matrix: {animal: [fox, bear], aspect_ratio: ["1:1", "16:9"]}'
+  const N = 'name: "{animal}-{aspect_ratio}"'
+  it.each<[string[], string | RegExp | readonly string[]]>([
+    [
+      ['name: a', 'prompt: x', 'matrix: [a]'],
+      '5:13 matrix must be a map of lists, such as {animal: [fox, bear]}',
+    ],
+    [
+      ['name: a', 'prompt: x', 'matrix: {}'],
+      '5:13 matrix is empty: add a key with its values, such as animal: [fox, bear]',
+    ],
+    [['name: a', 'prompt: x', 'matrix: {a: []}'], '5:17 a has no values'],
+    [['name: a', 'prompt: x', 'matrix: {a: b}'], '5:17 a must be a list of values'],
+    [['name: a', 'prompt: x', 'matrix: {a: [b, c, b]}'], '5:24 "b" occurs twice in a'],
+    [['name: a', 'prompt: x', 'matrix: {a: [1, "1"]}'], '5:21 "1" occurs twice in a'],
+    [['name: a', 'prompt: x', 'matrix: {a: [b, {name: b, text: c}]}'], '5:21 "b" occurs twice in a'],
+    [
+      ['name: a', 'prompt: x', 'matrix: {a: [{b: c, d: e}, {d: e, b: c}]}'],
+      '5:32 this value occurs twice in a',
+    ],
+    [['name: a', 'prompt: x', 'matrix: {a: [b, ~]}'], '5:21 a contains an empty value'],
+    [['name: a', 'prompt: x', 'matrix: {a: [[b]]}'], '5:18 a value of a cannot be a list'],
+    [['name: a', 'prompt: x', 'matrix: {a: [{b: [c]}]}'], '5:22 b must be a text, a number or a boolean'],
+    [['name: a', 'prompt: x', 'matrix: {"a b": [c]}'], /^5:14 "a b" is not a valid key/],
+    [['name: a', 'prompt: x', 'matrix: {name: [c]}'], /^5:14 matrix cannot set name: choose another key/],
+    [['name: a', 'prompt: x', 'matrix: {output: [c]}'], /^5:14 matrix cannot set output: choose another key/],
+    [['name: a', 'prompt: x', 'matrix: {count: [1]}'], '5:14 matrix cannot set count'],
+    [['name: a', 'prompt: x', 'matrix: {matrix: [1]}'], '5:14 matrix cannot set matrix'],
+    [
+      ['name: a', 'prompt: x', 'matrix: {index: [1]}'],
+      '5:14 {index} already has a meaning in output: choose another key',
+    ],
+    [['name: a', 'prompt: x', 'matrix: {ext: [1]}'], /^5:14 \{ext\} already/],
+    [['name: a', 'prompt: x', 'matrix: {id: [1]}'], /^5:14 \{id\} already/],
+    [
+      ['name: a', 'prompt: x', 'matrix: {a: [1], include: []}'],
+      '5:22 include is not supported: add a further row instead',
+    ],
+    [
+      ['name: a', 'prompt: x', 'include: [{a: 1}]'],
+      '5:5 include is not supported: add a further row instead',
+    ],
+    [
+      ['name: a', 'prompt: x', 'matrix: {a: [1], exclude: []}'],
+      '5:22 exclude belongs in the row, beside matrix',
+    ],
+    [['name: a', 'prompt: x', 'exclude: [{a: 1}]'], '5:5 exclude needs a matrix in the same row'],
+    [['name: a', 'prompt: x', 'matrx: {a: [1]}'], '5:5 unknown field "matrx". Did you mean "matrix"?'],
+    [
+      ['name: "{image_urls}"', 'prompt: x', 'matrix: {image_urls: [[a.png]]}'],
+      '3:11 {image_urls} is a list, which cannot be part of a text',
+    ],
+    [
+      ['name: a', 'prompt: x', 'matrix: {image_urls: [a.png]}'],
+      '5:27 each value of image_urls must be a list, such as [[a.png], [b.png]]',
+    ],
+    [
+      ['name: a', 'matrix: {prompt: [{name: a, text: b}]}'],
+      /^4:23 the values of prompt set this field of the row and cannot be maps: choose another key/,
+    ],
+    [['name: a', 'model: a/b', 'matrix: {input: [a]}'], '5:22 each value of input must be a map'],
+    [
+      [N, 'prompt: x', 'aspect_ratio: "1:1"', M],
+      '5:5 aspect_ratio is also a key of the matrix: remove one of them',
+    ],
+    [
+      [N, 'prompt: x', M, 'exclude: {animal: fox}'],
+      '6:14 exclude must be a list of maps, such as [{animal: bear}]',
+    ],
+    [
+      [N, 'prompt: x', M, 'exclude: [fox, {}]'],
+      [
+        '6:15 each entry of exclude must be a map with keys of the matrix, such as {animal: bear}',
+        '6:20 each entry of exclude must be a map with keys of the matrix, such as {animal: bear}',
+      ],
+    ],
+    [[N, 'prompt: x', M, 'exclude: [{anmal: fox}]'], '6:16 unknown key "anmal". Did you mean "animal"?'],
+    [
+      [N, 'prompt: x', M, 'exclude: [{animal: beer}]'],
+      '6:24 "beer" is not a value of animal. Did you mean "bear"?',
+    ],
+    [
+      [N, 'prompt: x', M, 'exclude: [{animal: elephant}]'],
+      '6:24 "elephant" is not a value of animal: fox, bear',
+    ],
+    [
+      [N, 'prompt: x', M, 'exclude: [{animal: [fox]}]'],
+      '6:24 an entry of exclude has one value for each key: add an entry for each value of animal',
+    ],
+    [
+      [N, 'prompt: x', M, 'exclude: [{animal: fox}, {animal: fox, aspect_ratio: "1:1"}]'],
+      '6:30 this entry of exclude matches nothing that the entries before it have not left out',
+    ],
+    [
+      [N, 'prompt: x', M, 'exclude: [{animal: fox}, {animal: bear}]'],
+      '6:5 exclude leaves out every combination',
+    ],
+    [
+      [N, 'prompt: "a {anmal}"', M, 'exclude: [{animal: beer}]'],
+      [
+        '4:13 unknown placeholder {anmal}. Did you mean {animal}?',
+        '6:24 "beer" is not a value of animal. Did you mean "bear"?',
+      ],
+    ],
+    [[N, 'prompt: "a {anmal}"', M], '4:13 unknown placeholder {anmal}. Did you mean {animal}?'],
+    [
+      [N, 'prompt: "a { animal } {Animal} {animal:03}"', M],
+      [
+        '4:13 unknown placeholder { animal }. Did you mean {animal}?',
+        '4:13 unknown placeholder {Animal}. Did you mean {animal}?',
+        '4:13 unknown placeholder {animal:03}. Did you mean {animal}?',
+      ],
+    ],
+    [
+      ['name: "{anmal}-{aspect ratio}"', 'prompt: x', M],
+      [
+        '3:11 unknown placeholder {anmal}. Did you mean {animal}?',
+        '3:11 unknown placeholder {aspect ratio}. Did you mean {aspect_ratio}?',
+      ],
+    ],
+    [
+      [N, 'prompt: x', 'output: "{animal}-{aspect_ratio}-{nmae}.png"', M],
+      /^5:13 Unknown placeholder \{nmae\} in the output path\. .*Did you mean \{name\}\?$/,
+    ],
+    [
+      [N, 'prompt: x', 'output: "{anmal}-{aspect_ratio}.png"', M],
+      '5:13 unknown placeholder {anmal}. Did you mean {animal}?',
+    ],
+    [
+      [N, 'prompt: x', 'image_urls: ["https://a.example/{animals}.png"]', M],
+      '5:18 unknown placeholder {animals}. Did you mean {animal}?',
+    ],
+    [[N, 'prompt: {animal}', M], '4:13 write "{animal}" in quotes: without them it is a map in YAML'],
+    [
+      [N, 'prompt: x', 'image_urls: [{animal}]', M],
+      '5:18 write "{animal}" in quotes: without them it is a map in YAML',
+    ],
+    [
+      ['name: "{a}"', 'prompt: x', 'matrix: {a: [b, {text: c}]}'],
+      '5:21 this value of a has no name, and {a} is used: add a name, or use {a.text}',
+    ],
+    [
+      ['name: "{a.text}"', 'prompt: x', 'matrix: {a: [b, {text: c}]}'],
+      '5:18 this value of a has no "text", and {a.text} is used',
+    ],
+    [
+      ['name: "{a.txt}"', 'prompt: x', 'matrix: {a: [{text: c}]}'],
+      '3:11 unknown placeholder {a.txt}. Did you mean {a.text}?',
+    ],
+    [
+      ['name: "{a.colour}"', 'prompt: x', 'matrix: {a: [{text: c}]}'],
+      '3:11 unknown placeholder {a.colour}: the values of a have text',
+    ],
+    [
+      ['name: "{a.colour}"', 'prompt: x', 'matrix: {a: [c]}'],
+      '3:11 unknown placeholder {a.colour}: the values of a are not maps',
+    ],
+    [
+      ['name: a', 'prompt: x', M],
+      '3:11 the name "a" is the same for several combinations: add {animal} and {aspect_ratio} to name',
+    ],
+    [
+      ['name: "{animal}"', 'prompt: x', M],
+      '3:11 the name "fox" is the same for several combinations: add {aspect_ratio} to name',
+    ],
+    [
+      ['output: a.png', 'prompt: x', M],
+      '3:13 the output "a.png" is the same for several combinations: add {animal} and {aspect_ratio} to output',
+    ],
+    [
+      [N, 'prompt: x', 'output: "{animal}.png"', M],
+      '5:13 the output "fox.png" is the same for several combinations: add {aspect_ratio} to output',
+    ],
+    [
+      ['output: "{a}.png"', 'prompt: x', 'matrix: {a: ["x:y", "x/y"]}'],
+      '3:13 the output "x_y.png" is the same for (a: x:y) and (a: x/y)',
+    ],
+    [
+      ['name: a', 'prompt: x', 'matrix: {a: [{text: b}, {text: c}]}'],
+      '3:11 the name "a" is the same for several combinations: add {a.text} to name',
+    ],
+    [
+      ['name: a', 'prompt: x', 'matrix: {image_urls: [["https://a.example/a.png"], []]}'],
+      /^3:11 the name "a" is the same for several combinations, since image_urls cannot be part of it: use a key with maps instead/,
+    ],
+    [
+      ['name: "{a}"', 'prompt: x', 'matrix: {a: [Fox, fox]}'],
+      '3:11 the output "fox.{ext}" is the same for (a: Fox) and (a: fox)',
+    ],
+    [
+      [N, 'prompt: x', 'matrix: {animal: [fox], aspect_ratio: ["1:1", "2:1", "3:1"]}'],
+      [
+        '5:51 aspect_ratio of an image must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "2:1" (did you mean "1:1"?)',
+        '5:58 aspect_ratio of an image must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "3:1" (did you mean "1:1"?)',
+      ],
+    ],
+    [
+      [N, 'prompt: x', 'quality: hihg', M],
+      '5:14 quality of an image must be one of basic, high, not "hihg" (did you mean "high"?)',
+    ],
+    [[N, 'prompt: x', 'colour: red', M], /^5:5 unknown field "colour"/],
+    [[N, M], '3:5 prompt is missing'],
+    [
+      [N, 'prompt: x', 'duration: "5"', M],
+      '5:5 the image model has no parameter "duration"; the video model has',
+    ],
+    [
+      ['name: "{kind}"', 'prompt: x', 'duration: "5"', 'matrix: {kind: [video, image]}'],
+      '5:5 the image model has no parameter "duration"; the video model has (kind: image)',
+    ],
+    [
+      [N, 'prompt: x', 'image_urls: ["{animal}.png"]', M],
+      '5:18 fox.png: no such file (animal: fox, and 2 more)',
+    ],
+    [
+      [
+        'name: "{a}"',
+        'prompt: "{b}"',
+        'matrix: {a: [1, 2, 3], b: [x, " "]}',
+        'exclude: [{a: 1, b: x}, {a: 2, b: x}, {a: 3}]',
+      ],
+      '4:13 prompt is blank',
+    ],
+    [
+      ['name: "{a}{b}"', 'prompt: "{b}"', 'matrix: {a: [1, 2, 3], b: [x, " "]}'],
+      '4:13 prompt is blank (b:  )',
+    ],
+    [
+      ['name: "{a}"', 'prompt: x', 'matrix: {a: [b, ../c, ../../d]}'],
+      '3:11 the output "../c.{ext}" is outside the folder of the manifest (--allow-outside allows that) (a: ../c, and 1 more)',
+    ],
+    [
+      ['name: "{aspect_ratoi}"', 'prompt: x', 'matrix: {aspect_ratoi: ["1:1", "16:9"]}'],
+      '5:14 no text of the row uses {aspect_ratoi}. Did you mean "aspect_ratio"?',
+    ],
+    [
+      ['{name: b-2, prompt: x}', '', '- {name: "{a}-{b}", prompt: x, matrix: {a: [a, b, c], b: [1, 2]}}'],
+      '5:5 the name "b-2" is already used in line 3 (a: b, b: 2)',
+    ],
+  ])('%j', async (lines, expected) => {
+    const text = row(...lines).replace(/\n {4}- /, '\n  - ')
+    const problems = await problemsOf(text)
+    if (expected instanceof RegExp) {
+      expect(problems).toHaveLength(1)
+      expect(problems[0]).toMatch(expected)
+    } else expect(problems).toEqual([expected].flat())
+  })
+})
+
+it('a matrix never ends in anything but rows or problems, wherever they are', async () => {
+  const folder = folderWith()
+  const text = fc.constantFrom(
+    '{a}',
+    '{a.b}',
+    '{',
+    '}',
+    '{a',
+    'x',
+    '{ a }',
+    '{name}',
+    '{ext}',
+    '/',
+    '..',
+    '\u0000',
+    '{A:}',
+  )
+  const texts = fc.array(text, { maxLength: 4 }).map((parts) => parts.join(''))
+  const json = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constant({ a: ['x', { b: 1 }] }), texts)
+  const run = fc.record({
+    name: texts,
+    prompt: json,
+    output: texts,
+    matrix: json,
+    exclude: json,
+    image_urls: json,
+  })
+  await fc.assert(
+    fc.asyncProperty(run, async (made) => {
+      const given = JSON.stringify([{ kind: 'image', ...made }], null, 1)
+      const result = await read(given, { name: 'a.json', folder })
+      const lines = given.split('\n')
+      for (const { line, column } of result.ok ? [] : result.problems)
+        expect(column).toBeLessThanOrEqual((lines[line - 1] ?? '').length)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+describe('the limit of combinations', () => {
+  const numbers = (count: number) => `[${Array.from({ length: count }, (_, at) => at).join(', ')}]`
+  const rows = (...counts: number[]) =>
+    `defaults: { kind: image, prompt: x }\nruns:\n${counts
+      .map(
+        (count, at) =>
+          `  - name: r${at}-{a}-{b}\n    matrix: {a: ${numbers(count / 10)}, b: ${numbers(10)}}\n`,
+      )
+      .join('')}`
+
+  it.each<[readonly number[], number | undefined, readonly string[]]>([
+    [[1_000], undefined, []],
+    [[500, 500], undefined, []],
+    [
+      [600, 410],
+      20,
+      [
+        '6:5 the matrices of the manifest have 1010 combinations; the limit is 1000 (--max-runs 1010 allows them)',
+      ],
+    ],
+    [[600, 410], 1_010, []],
+    [
+      [1_010],
+      1_009,
+      [
+        '4:5 the matrices of the manifest have 1010 combinations; the limit is 1009 (--max-runs 1010 allows them)',
+      ],
+    ],
+    [[10_000], 10_000, []],
+    [[10_010], 20_000, ['4:5 the matrices of the manifest have more than 10000 combinations']],
+    [[100_010], undefined, ['4:5 the matrix has 100010 combinations before exclude; the limit is 100000']],
+  ])('%j with --max-runs %s', async (counts, maxRuns, expected) => {
+    expect(await problemsOf(rows(...counts), maxRuns === undefined ? {} : { maxRuns })).toEqual(expected)
+  })
+
+  it('counts what exclude has left', async () => {
+    const text = row(
+      'name: "{a}-{b}"',
+      'prompt: x',
+      `matrix: {a: ${numbers(200)}, b: ${numbers(10)}}`,
+      `exclude: [${Array.from({ length: 100 }, (_, at) => `{a: ${at}}`).join(', ')}]`,
+    )
+    expect(await entriesOf(text)).toHaveLength(1_000)
+  })
+
+  it('does not replace the limit of runs', async () => {
+    const text = row('name: "{a}"', 'prompt: x', 'count: 5000', 'matrix: {a: [1, 2, 3]}')
+    expect(await problemsOf(text)).toEqual(['5:12 the manifest has more than 10000 runs'])
+  })
+
+  it('is one problem for a row, whatever is wrong with all of its combinations', async () => {
+    const text = row('name: a', 'prompt: x', `image_urls: ["{a}.png"]`, `matrix: {a: ${numbers(1_000)}}`)
+    expect(await problemsOf(text)).toEqual([
+      '3:11 the name "a" is the same for several combinations: add {a} to name',
+      '5:18 0.png: no such file (a: 0, and 999 more)',
+    ])
+  })
+})
+
+describe('what is created again', () => {
+  const word = fc.stringMatching(/^[a-z][a-z0-9 .:-]{0,8}$/)
+  const value = fc.oneof(
+    word,
+    fc.integer({ min: 0, max: 99 }),
+    fc.boolean(),
+    fc.record({ name: word, text: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 }) }),
+  )
+  const nameOf = (each: unknown): string =>
+    String(typeof each === 'object' && each !== null && 'name' in each ? each.name : each)
+  /** Names that differ in file names too. */
+  const values = fc.uniqueArray(value, {
+    minLength: 1,
+    maxLength: 4,
+    selector: (each) => fileNameOf(nameOf(each)),
+  })
+  const fileNameOf = (text: string): string => NAMING.safePart(text).toLowerCase()
+  const matrix = fc.record({ a: values, b: values, quality: fc.constantFrom(['high'], ['basic', 'high']) })
+  type Values = typeof matrix extends fc.Arbitrary<infer Value> ? Value : never
+
+  const rowOf = (of: Values) => ({
+    name: '{a}/{b}/{quality}',
+    kind: 'image',
+    prompt: '{a}, {b}; {c}',
+    image_urls: ['https://a.example/{a}.png'],
+    matrix: of,
+  })
+  const hashesOf = async (text: string, name: string): Promise<Record<string, string>> =>
+    Object.fromEntries(
+      (await entriesOf(text, { name })).map((each) => [each.name, identityOf('acme/x', each.meaning)]),
+    )
+  const reversed = (each: object) => Object.fromEntries(Object.entries(each).reverse())
+
+  it('is nothing after the keys, the layout or the format have changed, or when the rows are written out', async () => {
+    await fc.assert(
+      fc.asyncProperty(matrix, async (of) => {
+        const hashes = await hashesOf(JSON.stringify([rowOf(of)]), 'a.json')
+        const { a, b, quality } = of
+        expect(Object.keys(hashes)).toHaveLength(a.length * b.length * quality.length)
+        const others = [
+          [JSON.stringify([reversed({ ...rowOf(of), matrix: reversed(of) })], null, 3), 'a.json'],
+          [JSON.stringify(rowOf({ ...of, a: [...a].reverse() })), 'a.jsonl'],
+          [stringify({ runs: [rowOf(of)] }), 'a.yaml'],
+          [stringify([rowOf(of)], { defaultStringType: 'QUOTE_DOUBLE', collectionStyle: 'flow' }), 'a.yaml'],
+          [JSON.stringify(writtenOut(of)), 'a.json'],
+        ] as const
+        for (const [text, name] of others) expect(await hashesOf(text, name)).toEqual(hashes)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  const writtenOut = ({ a, b, quality }: Values) =>
+    a.flatMap((one) =>
+      b.flatMap((other) =>
+        quality.map((each) => ({
+          name: `${nameOf(one)}/${nameOf(other)}/${each}`,
+          kind: 'image',
+          prompt: `${nameOf(one)}, ${nameOf(other)}; {c}`,
+          image_urls: [`https://a.example/${nameOf(one)}.png`],
+          quality: each,
+        })),
+      ),
+    )
+
+  it('is exactly what has a value that changed', async () => {
+    await fc.assert(
+      fc.asyncProperty(matrix, word, fc.nat(), async (of, other, at) => {
+        const changed = of.a[at % of.a.length]
+        fc.pre(!of.a.some((each) => fileNameOf(nameOf(each)) === fileNameOf(other)))
+        const next = { ...of, a: of.a.map((each) => (each === changed ? other : each)) }
+        const before = new Set(Object.values(await hashesOf(JSON.stringify([rowOf(of)]), 'a.json')))
+        const after = await hashesOf(JSON.stringify([rowOf(next)]), 'a.json')
+        for (const [name, hash] of Object.entries(after))
+          expect(before.has(hash), name).toBe(!name.startsWith(`${other}/`))
+      }),
+      { numRuns: 40 },
+    )
+  })
+})
+
+it('a thousand combinations are read in well under a second', async () => {
+  const list = (name: string, count: number) =>
+    Array.from({ length: count }, (_, at) => ({ name: `${name}${at}`, text: `text ${at} of ${name}` }))
+  const text = JSON.stringify([
+    {
+      name: '{a}-{b}-{c}',
+      kind: 'image',
+      prompt: '{a.text}, {b.text}, {c.text}',
+      output: 'out/{a}/{b}/{c}.png',
+      matrix: { a: list('a', 10), b: list('b', 10), c: list('c', 10) },
+    },
+  ])
+  const times: number[] = []
+  // The shortest, since other processes may use the machine.
+  for (let round = 0; round < 4; round++) {
+    const started = performance.now()
+    expect(await entriesOf(text, { name: 'a.json' })).toHaveLength(1_000)
+    times.push(performance.now() - started)
+  }
+  expect(Math.min(...times)).toBeLessThan(500)
+})

@@ -1,0 +1,298 @@
+/** Rows that use other rows: how they are read, in what order they come, and what the plan says of random graphs of them. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Lock, type Made, NO_LOCK } from '../../src/batch/lock/lock.js'
+import type { Manifest, ManifestEntry } from '../../src/batch/manifest/manifest-entry.js'
+import { makePlan } from '../../src/batch/plan/index.js'
+import { meaningOfEntry } from '../../src/batch/plan/inputs.js'
+import { chainsBehind, levelsOf, withSources } from '../../src/batch/plan/row-order.js'
+import { identityOf } from '../../src/journal/identity.js'
+import { entriesOf, folderWith, problemsOf, read } from './folder.js'
+
+const referencesOf = ({ references }: ManifestEntry) =>
+  references.map((each) => (each.from === 'row' ? [each.source, each.output] : each.from))
+
+describe('a reference to a row', () => {
+  it.each<[string, string, string]>([
+    [
+      'YAML',
+      'shots.yaml',
+      `- {name: b, kind: image, prompt: x, image_urls: ["https://a.example/x.png", "row:a", "row:a#2"]}
+- {name: a, kind: image, prompt: x}`,
+    ],
+    [
+      'JSON',
+      'shots.json',
+      `[{"name":"b","kind":"image","prompt":"x","image_urls":["https://a.example/x.png","row:a","row:a#2"]},
+        {"name":"a","kind":"image","prompt":"x"}]`,
+    ],
+    [
+      'JSON Lines',
+      'shots.jsonl',
+      `{"name":"b","kind":"image","prompt":"x","image_urls":["https://a.example/x.png","row:a","row:a#2"]}
+{"name":"a","kind":"image","prompt":"x"}`,
+    ],
+    [
+      'CSV',
+      'shots.csv',
+      'name,kind,prompt,image_urls\nb,image,x,https://a.example/x.png row:a row:a#2\na,image,x,\n',
+    ],
+  ])('is read from %s', async (_, name, text) => {
+    const [b] = await entriesOf(text, { name })
+    expect(b && referencesOf(b)).toEqual(['url', ['a', 1], ['a', 2]])
+  })
+
+  it('can name each run of a row, a row without a name by its output, and a name with #', async () => {
+    const entries = await entriesOf(`
+- {name: hero, kind: image, prompt: x, count: 3}
+- {output: icons/fox.png, kind: image, prompt: x}
+- {name: "take #2", kind: image, prompt: x}
+- {name: all, kind: image, prompt: x, image_urls: ["row:hero-3", "row:icons/fox.png", "row:take #2", "row:take #2#3"]}`)
+    const last = entries.at(-1)
+    expect(last && referencesOf(last)).toEqual([
+      ['hero-3', 1],
+      ['icons/fox.png', 1],
+      ['take #2', 1],
+      ['take #2', 3],
+    ])
+  })
+
+  it.each<[string, string, readonly string[]]>([
+    [
+      'an unknown name, with the nearest one',
+      `- {name: hero, kind: image, prompt: x}
+- name: pose
+  kind: image
+  prompt: x
+  image_urls:
+    - https://a.example/x.png
+    - row:hreo`,
+      ['7:7 "row:hreo": the manifest has no row named "hreo". Did you mean "row:hero"?'],
+    ],
+    [
+      'no name',
+      '- {name: a, kind: image, prompt: x, image_urls: ["row:"]}',
+      ['1:50 "row:" needs the name of a row: row:hero'],
+    ],
+    ...['0', 'x', '', '1.5', '-1', '99999'].map((number): [string, string, readonly string[]] => [
+      `the output #${number}`,
+      `- {name: a, kind: image, prompt: x}
+- {name: b, kind: image, prompt: x, image_urls: ["row:a#${number}"]}`,
+      [`2:50 "row:a#${number}": the number after # must be a whole number, counted from 1`],
+    ]),
+    [
+      'a video',
+      `- {name: clip, kind: video, prompt: x}
+- {name: b, kind: image, prompt: x, image_urls: ["row:clip"]}`,
+      ['2:50 "row:clip" is a video; image_urls takes images'],
+    ],
+    [
+      'itself',
+      '- {name: a, kind: image, prompt: x, image_urls: ["row:a"]}',
+      ['1:50 the row "a" uses its own output'],
+    ],
+    [
+      'a row that uses it',
+      `- {name: a, kind: image, prompt: x, image_urls: ["row:b"]}
+- {name: b, kind: image, prompt: x, image_urls: ["row:a"]}`,
+      ['2:50 these rows use each other in a cycle: a → b → a'],
+    ],
+    [
+      'a longer cycle, beside rows that are not in it, once',
+      `- {name: in, kind: image, prompt: x, image_urls: ["row:a"]}
+- {name: a, kind: image, prompt: x, image_urls: ["row:b", "row:out"]}
+- {name: b, kind: image, prompt: x, image_urls: ["row:c", "row:out"]}
+- {name: c, kind: image, prompt: x, image_urls: ["row:out", "row:a", "row:b"]}
+- {name: out, kind: image, prompt: x}`,
+      ['4:61 these rows use each other in a cycle: a → b → c → a'],
+    ],
+    [
+      'two cycles, each once',
+      `- {name: a, kind: image, prompt: x, image_urls: ["row:a"]}
+- {name: b, kind: image, prompt: x, image_urls: ["row:b"]}`,
+      ['1:50 the row "a" uses its own output', '2:50 the row "b" uses its own output'],
+    ],
+  ])('cannot be %s', async (_, text, problems) => {
+    expect(await problemsOf(text)).toEqual(problems)
+  })
+
+  it('has its place in CSV and JSON Lines too', async () => {
+    expect(await problemsOf('name,kind,prompt,image_urls\na,image,x,row:b\n', { name: 'shots.csv' })).toEqual(
+      ['2:11 "row:b": the manifest has no row named "b". Did you mean "row:a"?'],
+    )
+    expect(
+      await problemsOf('{"name":"a","kind":"image","prompt":"x","image_urls":["row:nothing"]}', {
+        name: 'shots.jsonl',
+      }),
+    ).toEqual(['1:55 "row:nothing": the manifest has no row named "nothing"'])
+  })
+
+  it('of the defaults can be left out by a row', async () => {
+    const text = `
+defaults: {kind: image, image_urls: ["row:style"]}
+runs:
+  - {name: style, prompt: x, image_urls: null}
+  - {name: a, prompt: x}`
+    expect((await entriesOf(text)).map(referencesOf)).toEqual([[], [['style', 1]]])
+  })
+
+  it('names a long cycle by its ends', async () => {
+    const rows = Array.from({ length: 40 }, (_, at) => ({
+      name: `r${at}`,
+      kind: 'image',
+      prompt: 'x',
+      image_urls: [`row:r${(at + 1) % 40}`],
+    }))
+    const [problem] = await problemsOf(JSON.stringify(rows), { name: 'shots.json' })
+    expect(problem).toContain('r0 → r1 → r2 → r3 → r4 → r5 → r6 → r7 → r8 → … 31 more … → r0')
+  })
+})
+
+describe('the order of rows', () => {
+  const graph = fc.array(fc.array(fc.nat(1_000), { maxLength: 4 }), { maxLength: 60 }).map((rows) =>
+    rows.map((uses, at) => ({
+      name: `r${at}`,
+      sources: at === 0 ? [] : [...new Set(uses.map((each) => `r${each % at}`))],
+    })),
+  )
+
+  it('has every row once, after those that it uses', () => {
+    fc.assert(
+      fc.property(graph, fc.nat(), (rows, seed) => {
+        const mixed = [...rows].sort((a, b) => hash(a.name, seed) - hash(b.name, seed))
+        const levels = levelsOf(mixed)
+        const level = new Map(levels.flatMap((each, at) => each.map(({ name }) => [name, at] as const)))
+        expect(levels.flat()).toHaveLength(rows.length)
+        const behind = chainsBehind(rows)
+        for (const { name, sources } of rows)
+          for (const source of sources) {
+            expect(level.get(source)).toBeLessThan(level.get(name) ?? -1)
+            expect(behind.get(source)).toBeGreaterThan(behind.get(name) ?? 0)
+          }
+        const longest = Math.max(-1, ...rows.map(({ name }) => behind.get(name) ?? 0))
+        expect(longest).toBe(levels.length - 1)
+      }),
+    )
+  })
+
+  it('has with a row all that it needs', () => {
+    fc.assert(
+      fc.property(graph, (rows) => {
+        const needed = withSources(rows, ['r0', `r${rows.length - 1}`])
+        for (const { name, sources } of rows)
+          if (needed.has(name)) for (const source of sources) expect(needed).toContain(source)
+      }),
+    )
+  })
+})
+
+const hash = (text: string, seed: number): number =>
+  [...text].reduce((sum, each) => (sum * 31 + each.charCodeAt(0) + seed) % 9973, 7)
+
+describe('a plan of random rows', () => {
+  const FLAGS = { force: false, overwrite: true, resubmitUnconfirmed: false }
+  const sha = (text: string) => identityOf('', text)
+
+  /** As if a batch had created everything. */
+  function lockOf(entries: readonly ManifestEntry[]): Lock {
+    const made = new Map<string, Made>()
+    for (const { name } of levelsOf(
+      entries.map((entry) => ({ name: entry.name, sources: sources(entry) })),
+    ).flat()) {
+      const entry = entries.find((each) => each.name === name) as ManifestEntry
+      const found = meaningOfEntry(entry, (source) => made.get(source))
+      const identity = identityOf('acme/still-1', found.ok ? found.meaning : undefined)
+      made.set(name, {
+        hash: identity,
+        model: 'acme/still-1',
+        kind: 'image',
+        run: `run_${name}`,
+        service: undefined,
+        url: 'https://a.example/x.png',
+        file: `${name}.png`,
+        sha256: sha(identity),
+        bytes: 1,
+        content_type: 'image/png',
+        made_at: '2026-01-01T00:00:00.000Z',
+      })
+    }
+    const locked = [...made].map(
+      ([name, each]) => [name, { made: each, pending: undefined, further: {} }] as const,
+    )
+    return { ...NO_LOCK, entries: new Map(locked) }
+  }
+
+  const sources = ({ references }: ManifestEntry) =>
+    references.flatMap((each) => (each.from === 'row' ? [each.source] : []))
+
+  const plan = (manifest: Manifest, lock: Lock, only?: ReadonlySet<string>) =>
+    makePlan({
+      manifest,
+      lock,
+      flags: FLAGS,
+      models: { image: 'acme/still-1' },
+      identity: identityOf,
+      selects: ({ name }) => only?.has(name) ?? true,
+    })
+
+  const manifestOf = async (rows: readonly (readonly number[])[], edited: readonly number[] = []) => {
+    const text = rows.map((uses, at) =>
+      JSON.stringify({
+        name: `r${at}`,
+        kind: 'image',
+        prompt: `${at}${edited.includes(at) ? ' edited' : ''}`,
+        ...(at > 0 &&
+          uses.length > 0 && { image_urls: [...new Set(uses.map((each) => `row:r${each % at}`))] }),
+      }),
+    )
+    const result = await read(text.join('\n'), { name: 'shots.jsonl', folder: FOLDER })
+    if (!result.ok) throw new Error(JSON.stringify(result.problems))
+    return result.manifest
+  }
+  let FOLDER = ''
+
+  it('creates exactly what was edited and what depends on it; the others are downloaded', async () => {
+    FOLDER = folderWith()
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.nat(1_000), { maxLength: 3 }), { minLength: 1, maxLength: 25 }),
+        fc.array(fc.nat(24), { maxLength: 3 }),
+        fc.nat(24),
+        async (rows, edited, picked) => {
+          const lock = lockOf((await manifestOf(rows)).entries)
+          const changed = await manifestOf(rows, edited)
+          const { steps, counts } = await plan(changed, lock)
+          const affected = new Set<string>()
+          for (const { entry } of steps)
+            if (
+              /edited/.test(String(entry.input.prompt)) ||
+              sources(entry).some((each) => affected.has(each))
+            )
+              affected.add(entry.name)
+          for (const { entry, action } of steps)
+            expect(action.do).toBe(affected.has(entry.name) ? 'create' : 'download')
+          expect(counts.create).toBe(affected.size)
+          // With --only nothing is decided otherwise than without.
+          const only = await plan(changed, lock, new Set([`r${picked % rows.length}`]))
+          for (const [at, { action }] of only.steps.entries())
+            if (action.do !== 'skip') expect(action).toEqual(steps[at]?.action)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  it('of 5,000 rows with 4,000 references is quick, also where they are one chain', async () => {
+    FOLDER = folderWith()
+    const wide = Array.from({ length: 5_000 }, (_, at) => (at < 1_000 ? [] : [at % 1_000]))
+    const chain = Array.from({ length: 5_000 }, (_, at) => (at < 1_000 ? [] : [at - 1]))
+    for (const rows of [wide, chain]) {
+      const before = process.cpuUsage()
+      const { counts } = await plan(await manifestOf(rows), NO_LOCK)
+      const { user, system } = process.cpuUsage(before)
+      expect(counts.create).toBe(5_000)
+      // `bench:plan` measures it: less than a second. Other tests of this process may run meanwhile.
+      expect((user + system) / 1_000).toBeLessThan(3_000)
+    }
+  })
+})

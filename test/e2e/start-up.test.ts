@@ -15,6 +15,7 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the service': 'function createService(',
   'the OpenAPI document': 'BeforeOperations',
   'the downloader': 'function createDownloader(',
+  'the MCP SDK': 'StdioServerTransport already started',
 }
 /** Packages that stay outside of the bundle. */
 const OUTSIDE = ['@libsql', 'sharp'] as const
@@ -74,6 +75,7 @@ describe.concurrent('what is loaded', () => {
     ['models', ['models', 'image', '--json'], 0],
     ['config path', ['config', 'path'], 0],
     ['help exit-codes', ['help', 'exit-codes'], 0],
+    ['mcp --help', ['mcp', '--help'], 0],
     ['completion bash', ['completion', 'bash'], 0],
     ['completion of a flag', ['__complete', 'run', 'image', '--qua'], 0],
     ['completion of an id, without a journal', ['__complete', 'wait', ''], 0],

@@ -30,6 +30,7 @@ function callEverything(): string {
       journal.recordFiles(ADDRESS, 'a', [{ path: '/a', bytes: 1, sha256: '', url: '', content_type: '' }]),
     find: () => journal.find(ADDRESS, 'a'),
     findByKey: () => journal.findByKey('~0000'),
+    findByRequest: () => journal.findByRequest(ADDRESS, 'request'),
     filesOf: () => journal.filesOf(journal.find(ADDRESS, 'a') ?? expect.unreachable()),
     last: () => journal.last(ADDRESS),
     unfinished: () => journal.unfinished(ADDRESS),

@@ -1,12 +1,15 @@
 /** `rushes mcp`, the real binary, with the SDK's client over stdio and the real local service. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { BINARY, createPlace, type Place, rushes, serve, start, until } from '../support/binary.js'
 import { resultOf } from '../support/mcp.js'
+
+const clients: Client[] = []
+afterAll(() => Promise.all(clients.map((client) => client.close())))
 
 const VIDEO_THAT_TAKES_LONG = ['--engine', 'video=sleep 60']
 
@@ -27,7 +30,7 @@ async function connect(place: Place, words: readonly string[] = []) {
   const client = new Client({ name: 'test', version: '1' })
   await client.connect(transport)
   await client.listTools()
-  onTestFinished(() => client.close())
+  clients.push(client)
   const call = async (name: string, args: Readonly<Record<string, unknown>> = {}) =>
     resultOf((await client.callTool({ name, arguments: args })) as CallToolResult)
   return { client, call, pid: transport.pid ?? 0, stderr: () => said }
@@ -50,6 +53,14 @@ describe.concurrent('rushes mcp', () => {
     expect(again.structured.runs[0].id).toBe(created.structured.runs[0].id)
     const { structured } = await call('list_runs')
     expect(structured.runs).toMatchObject([{ address: 'local', request_id: 'fox', status: 'succeeded' }])
+    writeFileSync(
+      join(place.folder, 'shots.yaml'),
+      'runs:\n  - { name: a, kind: image, prompt: a bear, output: out/a.png }\n',
+    )
+    const batch = await call('run_batch', { manifest: 'shots.yaml' })
+    expect(batch.structured.rows).toMatchObject([
+      { result: 'created', file: join(place.folder, 'out/a.png') },
+    ])
     const left = await call('create_video', { prompt: 'a boat', wait: false })
     await client.close()
     await until('the last words', () => stderr().includes('is queued') || undefined)

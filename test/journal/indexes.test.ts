@@ -118,6 +118,7 @@ describe('the indexes of the journal', () => {
         "runs_by_identity ← SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ? ORDER BY row DESC LIMIT ?",
         "runs_by_key ← SELECT * FROM runs WHERE key = ?",
         "runs_by_key ← SELECT 1 FROM runs WHERE key = ?",
+        "runs_by_request ← SELECT * FROM runs WHERE address = ? AND request_id = ? ORDER BY row DESC LIMIT 1",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time ORDER BY created_at DESC, row DESC LIMIT ?",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND instr(urls, ?) > 0 ORDER BY created_at DESC L",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND status = ? ORDER BY created_at DESC, row DESC",

@@ -27,7 +27,9 @@ export interface NamedRequest {
 /** The journal has a row with this request id already: sending it again would pay twice. */
 export class RepeatedRequest extends RushesError {
   constructor(requestId: string) {
-    super('usage', `A create with the request id "${requestId}" was sent before. Nothing was sent.`)
+    super('usage', `A create with the request id "${requestId}" was sent before. Nothing was sent.`, {
+      hint: 'Repeat the call with the same request id to get its run.',
+    })
   }
 }
 

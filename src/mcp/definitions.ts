@@ -180,7 +180,7 @@ export function definitionsFor(
         kind: text('Only runs of this kind', { enum: KINDS }),
         model: text('Only runs of this model'),
         since: text('Only runs created within this time, such as 2d, 12h or 30m'),
-        here: flag('Only runs of the current service. Default true'),
+        here: flag('Only runs of the current service. Default false'),
       }),
       outputSchema: LIST_OUTPUT,
       annotations: READS,

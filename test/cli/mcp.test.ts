@@ -184,6 +184,34 @@ describe('a create', () => {
   })
 })
 
+describe('without a journal', () => {
+  it('nothing is created, because a repeated create could not be recognized', async () => {
+    const service = await createCliService()
+    writeFileSync(join(service.home, 'file'), '')
+    const mcp = await openMcp(service, { env: { RUSHES_STATE_DIR: join(service.home, 'file', 'state') } })
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox' })
+    expect(structured.error.message).toMatch(/^Cannot use the journal/)
+    expect(service.requests).toEqual([])
+  })
+})
+
+describe('a service that does not answer', () => {
+  it('get_run returns after 45 s, and says that the run is not affected', async () => {
+    const service = await createCliService({ engine: createCommandedEngine() })
+    let isSilent = false
+    const fetch: Fetch = (request) =>
+      isSilent ? raceAbort(new Promise(() => {}), request.signal) : service.counting(request)
+    const mcp = await openMcp(service, { fetch })
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
+    isSilent = true
+    const asked = mcp.begin('get_run', { ids: [structured.runs[0].id] })
+    await service.clock.advance(46_000)
+    const { structured: got, isError } = await service.clock.runUntil(asked)
+    expect(isError).toBe(true)
+    expect(got.error).toMatchObject({ code: 'network', exit_code: 9, run_id: structured.runs[0].id })
+  })
+})
+
 describe('the limit of 45 s', () => {
   it('returns the id, goes on, and wait_run delivers to the output of the create', async () => {
     const engine = createCommandedEngine()
@@ -551,15 +579,23 @@ describe('the end of a session', () => {
     expect(mcp.stderr()).toMatch(/a run may exist and cost money[\s\S]*rushes show ~[0-9a-f]{4}/)
   })
 
-  it('a local session leaves its unfinished runs queued', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service, {
-      words: ['--local'],
-      env: { RUSHES_BASE_URL: '' },
-      fetch: service.counting,
-    })
-    const { structured } = await mcp.call('list_models')
-    expect(structured.configured).toEqual({ video: 'rushes/preview-video', image: 'rushes/preview-image' })
+  it('names a known run at once, before it waits for an unanswered create; a signal ends that', async () => {
+    const service = await createCliService({ engine: createCommandedEngine() })
+    const { slow } = slowCreates(service.counting)
+    let isSlow = false
+    const fetch: Fetch = (request) => (isSlow ? slow(request) : service.counting(request))
+    const mcp = await openMcp(service, { fetch })
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
+    isSlow = true
+    mcp.begin('create_image', { prompt: 'a bear' }).catch(() => {})
+    await service.clock.advance(1_000)
+    mcp.stdin.end()
+    await service.clock.advance(1_000)
+    expect(mcp.stderr()).toContain(`warning: ${structured.runs[0].id} is still running.`)
+    expect(mcp.stderr()).not.toContain('may exist')
+    mcp.interrupts.interrupt('SIGTERM')
+    await service.clock.runUntil(mcp.ended)
+    expect(mcp.stderr()).toContain('a run may exist and cost money')
   })
 })
 

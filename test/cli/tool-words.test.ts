@@ -13,6 +13,10 @@ it.each([
   ],
   ['Give a file. See `rushes batch --help`.', 'Give a file.'],
   ['Example: `rushes run image "a red fox"`', 'Example: {"prompt": "a red fox in fresh snow"}'],
+  [
+    '--aspect-ratio must be one of 1:1. --image-url takes at most 14.',
+    'aspect_ratio must be one of 1:1. image_urls takes at most 14.',
+  ],
   // For the user.
   ['Store it with `rushes login`.', 'Store it with `rushes login`.'],
   ['Remove it with `rushes forget ~3f2a --yes`.', 'Remove it with `rushes forget ~3f2a --yes`.'],

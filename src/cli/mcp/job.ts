@@ -42,6 +42,8 @@ export interface Job {
   readonly created: readonly string[]
   readonly collected: Collected
   readonly isDone: boolean
+  /** A create was sent and has no answer yet. */
+  readonly isUnanswered: boolean
   /** Never rejects. */
   readonly done: Promise<Outcome>
   /** Resolves when there is a run, or when the job is done. */
@@ -74,6 +76,7 @@ export function startJob(options: JobOptions, work: Work): Job {
     id: options.id,
     created: [] as string[],
     isDone: false,
+    isUnanswered: false,
     waiters: 0,
     onChange: undefined as (() => void) | undefined,
   }
@@ -116,6 +119,7 @@ export function startJob(options: JobOptions, work: Work): Job {
     const setUnanswered = (is: boolean) => {
       unanswered += Number(is) - Number(isUnanswered)
       isUnanswered = is
+      state.isUnanswered = unanswered > 0
       stopIfAbandoned()
     }
     return {

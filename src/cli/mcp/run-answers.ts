@@ -106,7 +106,7 @@ function lineOf({ id, state, status, urls, files, request_id, error }: RunResult
   if (error !== null) return JSON.stringify({ error })
   if (id === null)
     return `The service has not answered the create yet. Call ${creator} again with the same arguments and request_id "${request_id}" to get the run id; nothing is paid twice.`
-  if (state === 'running') return `${id} is still running (${status ?? 'accepted'}).`
+  if (state === 'running') return `${id} is still running (${status ?? 'no status yet'}).`
   const saved = files.map(
     ({ path, bytes, content_type }) => `${path} (${content_type}, ${formatBytes(bytes)})`,
   )

@@ -1,5 +1,5 @@
 /** The tools for runs that exist: wait, status, download, and what the journal knows. */
-import { usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import type { Answer, Call } from '../../mcp/tool.js'
 import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
@@ -12,7 +12,7 @@ import { checkIds } from '../process/stdin.js'
 import { revisit } from '../runs/revisit.js'
 import { contextOfAll } from '../runs/where.js'
 import { modelFor } from '../settings/model-settings.js'
-import type { Outcome } from './job.js'
+import type { Job, Outcome } from './job.js'
 import { errorAnswer, runResult, runsAnswer } from './run-answers.js'
 import type { SavedDelivery, Session, Task } from './session.js'
 
@@ -96,9 +96,17 @@ export async function getRuns(session: Session, call: Call): Promise<Answer> {
   })
   if (waited === 'late') for (const job of jobs) job.abandon()
   const results = await Promise.all(
-    jobs.map(async (job) => runResult(job, job.isDone ? await job.done : undefined, {})),
+    jobs.map(async (job) => runResult(job, waited === 'done' ? await job.done : withoutAnswer(job), {})),
   )
   return runsAnswer(results, { warnings: jobs.flatMap(({ collected }) => collected.warnings) })
+}
+
+function withoutAnswer({ id, collected }: Job): Outcome {
+  const error = new RushesError('network', 'The service has not answered within 45 s.', {
+    runId: id,
+    hint: 'The run is not affected. Call get_run again.',
+  })
+  return { ...collected, errors: [error] }
 }
 
 /** Commands that ask nobody, and end at once. */
@@ -118,7 +126,7 @@ async function local(
 }
 
 export async function listRuns(session: Session, call: Call): Promise<Answer> {
-  const { limit = DEFAULT_LIST, status, kind, model, since, here = true } = call.args
+  const { limit = DEFAULT_LIST, status, kind, model, since, here = false } = call.args
   const word = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const filters = { status: word(status), kind: word(kind), model: word(model), since: word(since) }
   const given = Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined))

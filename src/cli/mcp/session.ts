@@ -3,6 +3,8 @@
  * orderly end that names the runs it leaves.
  */
 import { Readable, Writable } from 'node:stream'
+import type { RushesError } from '../../errors.js'
+import { onAbort } from '../../host/abort.js'
 import { MAX_WAIT_MS } from '../../mcp/definitions.js'
 import type { Call } from '../../mcp/tool.js'
 import { type Waited, waitAtMost } from '../../mcp/wait.js'
@@ -152,21 +154,20 @@ export function openSession(base: Context, options: SessionOptions): Session {
   }
 
   async function close(by: SignalName | 'stdout closed'): Promise<void> {
-    const left = [...running]
-    for (const { job } of left) job.interrupt(by)
-    const again = () => {
-      for (const { job } of left) job.interrupt(by)
-    }
-    interrupts.second.addEventListener('abort', again, { once: true })
-    if (left.some(({ job }) => job.id === undefined))
+    const left = [...running].map(({ job }) => job)
+    for (const job of left) job.interrupt(by)
+    // The next signal ends the waiting for answers.
+    const next = interrupts.first.aborted ? interrupts.second : interrupts.first
+    const forget = onAbort(next, () => {
+      for (const job of left) job.interrupt(by)
+    })
+    // Said at once: a client may kill the server while it waits.
+    await sayOpen()
+    if (left.some(({ isUnanswered }) => isUnanswered))
       out.note('Waiting up to 10 s for the responses to creates that were sent.')
-    const outcomes = await Promise.all(left.map(({ job }) => job.done))
-    interrupts.second.removeEventListener('abort', again)
-    // The runs are named below; what is left are creates whose outcome is unknown, and batches.
-    for (const { errors } of outcomes)
-      for (const error of errors)
-        if (error.code !== 'wait_timeout' && (error.code !== 'interrupted' || error.runId === undefined))
-          if (!isPlainInterruption(error)) out.error(error)
+    const outcomes = await Promise.all(left.map(({ done }) => done))
+    forget()
+    for (const { errors } of outcomes) for (const error of errors) if (isNews(error)) out.error(error)
     await sayOpen()
   }
 
@@ -179,6 +180,7 @@ export function openSession(base: Context, options: SessionOptions): Session {
       if (isLocal) for (const id of ids) (await at.recorder()).recordQueued(id)
       const resume = resumeCommand({ globals: at.globals, delivery: ['-d'] }, 'wait', ids)
       const state = `${ids.length === 1 ? 'is' : 'are'} ${isLocal ? 'queued' : 'still running'}`
+      for (const id of ids) open.delete(id)
       out.warn(
         `${ids.length === 1 ? first : `${plural(ids.length, 'run')} (${ids.join(', ')})`} ${state}. Resume with \`${resume}\`.`,
       )
@@ -198,8 +200,8 @@ export function openSession(base: Context, options: SessionOptions): Session {
   }
 }
 
-/** The interruption itself, of work that left nothing behind. */
-const isPlainInterruption = ({ message }: { readonly message: string; readonly cause?: unknown }): boolean =>
-  message === 'Interrupted.'
+/** Runs that continue are named together; what remains are unconfirmed creates, batches and real failures. */
+const isNews = ({ code, message, runId }: RushesError): boolean =>
+  !(code === 'interrupted' && (runId !== undefined || message === 'Interrupted.'))
 
 const discarding = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() })

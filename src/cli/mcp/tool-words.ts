@@ -1,5 +1,8 @@
 /** Hints name commands and flags; an agent that calls tools needs the names of tools and parameters. Pure. */
 
+import { PARAMETER_NAMES } from '../../protocol/parameters.js'
+import { flagOf } from '../flags/model-flags.js'
+
 const COMMANDS: Readonly<Record<string, string>> = {
   wait: 'wait_run',
   download: 'download_run',
@@ -21,7 +24,7 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/--dry-run\b/g, 'plan_batch'],
   [/--only <glob>/g, 'only'],
   [/--max-runs allows/g, 'max_runs allows'],
-  [/--prompt\b(?!-)/g, 'prompt'],
+  ...PARAMETER_NAMES.map((name) => [new RegExp(`${flagOf(name)}(?![\\w-])`, 'g'), name] as const),
 ]
 
 /** A message or hint in the words of the tools. Commands that no tool has stay: they are for the user. */

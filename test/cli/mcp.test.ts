@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { createCliService } from '../support/cli.js'
+import { createCliService, LOOPBACK_URL } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { openMcp } from '../support/mcp.js'
 import { temporaryFolder } from '../support/service.js'
@@ -163,6 +163,13 @@ describe('a create', () => {
     expect(structured.error.hint ?? '').not.toMatch(/--overwrite|rushes run/)
     expect(service.requests).toEqual([])
     expect(readFileSync(join(mcp.folder, 'there.png'), 'utf8')).toBe('mine')
+  })
+
+  it('uses the global flags', async () => {
+    const service = await createCliService()
+    const env = { RUSHES_BASE_URL: '' }
+    const mcp = await openMcp(service, { env, words: ['--base-url', LOOPBACK_URL, '--profile', 'default'] })
+    expect((await mcp.call('create_image', { prompt: 'a fox' })).isError).toBe(false)
   })
 
   it('replaces a file, and writes outside, where it is allowed', async () => {
@@ -503,6 +510,49 @@ describe('cancellation', () => {
     expect(service.requests.length).toBe(length)
     engine.finish()
     expect((await mcp.call('wait_run', { ids: [id] })).structured.runs[0].state).toBe('succeeded')
+  })
+
+  it('of an unanswered create is undone by a repeated call, which gets the run', async () => {
+    const service = await createCliService()
+    const { slow, release } = slowCreates(service.counting)
+    const mcp = await openMcp(service, { fetch: slow })
+    const controller = new AbortController()
+    const args = { prompt: 'a fox', request_id: 'x' }
+    const failed = mcp
+      .begin('create_image', args, { signal: controller.signal })
+      .catch((error: Error) => error.message)
+    await service.clock.advance(2_000)
+    controller.abort('stop')
+    await service.clock.runUntil(failed)
+    const again = mcp.begin('create_image', args)
+    await service.clock.advance(1_000)
+    release()
+    expect((await service.clock.runUntil(again)).structured.runs[0].files).toHaveLength(1)
+    expect(creates(service.requests)).toBe(1)
+  })
+
+  it('of a create that is not sent yet sends nothing', async () => {
+    const service = await createCliService({ engine: createCommandedEngine() })
+    const { slow, release } = slowCreates(service.counting)
+    const mcp = await openMcp(service, { fetch: slow, words: ['--max-runs', '50'] })
+    // The 20 requests of a window are in use by unanswered creates.
+    const others = Array.from({ length: 20 }, (_, at) =>
+      mcp.begin('create_image', { prompt: `fox ${at}`, wait: false }),
+    )
+    await service.clock.advance(1_000)
+    const before = creates(service.requests)
+    const controller = new AbortController()
+    const failed = mcp
+      .begin('create_video', { prompt: 'never' }, { signal: controller.signal })
+      .catch((error: Error) => error.message)
+    await service.clock.advance(1_000)
+    controller.abort('stop')
+    await service.clock.runUntil(failed)
+    release()
+    await service.clock.advance(60_000)
+    await Promise.all(others)
+    expect(creates(service.requests)).toBe(before)
+    expect(service.requests.some(({ body }) => Buffer.from(body ?? []).includes('never'))).toBe(false)
   })
 
   it('of an unanswered create waits for the answer, so that the id is known', async () => {

@@ -48,12 +48,16 @@ export interface Job {
   readonly done: Promise<Outcome>
   /** Resolves when there is a run, or when the job is done. */
   readonly known: Promise<void>
+  /** Whether it was interrupted: it ends soon, and no call can join it. */
+  readonly isStopped: boolean
   /** Calls that wait for it. */
   waiters: number
   /** Called at each change that is worth a progress notification. */
   onChange: (() => void) | undefined
   /** Nobody waits any longer. What was not sent is not sent; an unanswered create is waited for first. */
   abandon(): void
+  /** A call waits for it again. */
+  join(): void
   interrupt(by: Parameters<InterruptSource['interrupt']>[0]): void
 }
 
@@ -77,11 +81,16 @@ export function startJob(options: JobOptions, work: Work): Job {
     created: [] as string[],
     isDone: false,
     isUnanswered: false,
+    isStopped: false,
     waiters: 0,
     onChange: undefined as (() => void) | undefined,
   }
+  const interrupt: Job['interrupt'] = (by) => {
+    state.isStopped = true
+    interrupts.interrupt(by)
+  }
   const stopIfAbandoned = () => {
-    if (isAbandoned && unanswered === 0) interrupts.interrupt('SIGTERM')
+    if (isAbandoned && unanswered === 0) interrupt('SIGTERM')
   }
   const childOf = (base: Context): Context => ({
     ...base,
@@ -174,6 +183,9 @@ export function startJob(options: JobOptions, work: Work): Job {
       isAbandoned = true
       stopIfAbandoned()
     },
-    interrupt: interrupts.interrupt,
+    join() {
+      isAbandoned = false
+    },
+    interrupt,
   })
 }

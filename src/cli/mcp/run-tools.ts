@@ -69,7 +69,7 @@ function taskFor(session: Session, id: string, wanted: Wanted, isDownload: boole
   const active = session.tasks().find(({ job, delivery }) => job.id === id && delivery !== undefined)
   const saved = wanted.isNamed ? wanted : (session.deliveryOf(id) ?? wanted)
   const delivery = { output: saved.output, overwrite: wanted.overwrite || saved.overwrite }
-  if (active !== undefined && !isDownload) {
+  if (active !== undefined && !isDownload && !active.job.isStopped) {
     const isSame =
       active.delivery?.output === delivery.output && active.delivery.overwrite === delivery.overwrite
     if (isSame) return active

@@ -124,6 +124,7 @@ export function openSession(base: Context, options: SessionOptions): Session {
     const say = () => call.progress(describe())
     for (const job of jobs) {
       job.waiters++
+      job.join()
       job.onChange = say
     }
     const waited = await waitAtMost(work, {

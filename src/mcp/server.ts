@@ -41,7 +41,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   const closed = new Promise<void>((resolve) => {
     server.onclose = resolve
   })
-  server.onerror = (error) => log(`Ignored a message that is not valid: ${shortened(error.message, 200)}`)
+  server.onerror = (error) => log(`Protocol error, message ignored: ${shortened(error.message, 200)}`)
 
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: tools.map(({ definition }) => ({ ...definition })) as never,

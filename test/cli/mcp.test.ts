@@ -5,13 +5,23 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { createCliService, LOOPBACK_URL } from '../support/cli.js'
+import { type CliService, createCliService, LOOPBACK_URL } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { openMcp } from '../support/mcp.js'
+import { PATIENCE_MS } from '../support/patience.js'
 import { temporaryFolder } from '../support/service.js'
 
 const creates = (requests: readonly { readonly method: string }[]) =>
   requests.filter(({ method }) => method === 'POST').length
+
+/** Until that number of creates was sent. No time passes: what is loaded first takes real time. */
+async function untilCreated({ clock, requests }: CliService, number = 1): Promise<void> {
+  const guardAt = performance.now() + PATIENCE_MS
+  while (creates(requests) < number) {
+    if (performance.now() > guardAt) throw new Error(`${creates(requests)} creates were sent, not ${number}`)
+    await clock.advance(0)
+  }
+}
 
 describe('the list of tools', () => {
   it('names each tool, what it costs, and truthful hints', async () => {
@@ -338,6 +348,7 @@ describe('one request_id', () => {
     const mcp = await openMcp(service, { fetch: slow })
     const args = { prompt: 'a fox', request_id: 'slow' }
     const [first, second] = [mcp.begin('create_image', args), mcp.begin('create_image', args)]
+    await untilCreated(service)
     await service.clock.advance(46_000)
     for (const { text, isError, structured } of [await first, await second]) {
       expect(text).toBe(
@@ -497,6 +508,7 @@ describe('cancellation', () => {
     const controller = new AbortController()
     const call = mcp.begin('create_image', { prompt: 'a fox' }, { signal: controller.signal })
     const failed = call.catch((error: Error) => error.message)
+    await untilCreated(service)
     await service.clock.advance(5_000)
     controller.abort('stop')
     await service.clock.runUntil(failed)
@@ -521,10 +533,12 @@ describe('cancellation', () => {
     const failed = mcp
       .begin('create_image', args, { signal: controller.signal })
       .catch((error: Error) => error.message)
+    await untilCreated(service)
     await service.clock.advance(2_000)
     controller.abort('stop')
     await service.clock.runUntil(failed)
     const again = mcp.begin('create_image', args)
+    await untilCreated(service)
     await service.clock.advance(1_000)
     release()
     expect((await service.clock.runUntil(again)).structured.runs[0].files).toHaveLength(1)
@@ -539,6 +553,7 @@ describe('cancellation', () => {
     const others = Array.from({ length: 20 }, (_, at) =>
       mcp.begin('create_image', { prompt: `fox ${at}`, wait: false }),
     )
+    await untilCreated(service, 20)
     await service.clock.advance(1_000)
     const before = creates(service.requests)
     const controller = new AbortController()
@@ -563,6 +578,7 @@ describe('cancellation', () => {
     const failed = mcp
       .begin('create_image', { prompt: 'a fox' }, { signal: controller.signal })
       .catch((error: Error) => error.message)
+    await untilCreated(service)
     await service.clock.advance(2_000)
     controller.abort('stop')
     await service.clock.runUntil(failed)
@@ -581,6 +597,7 @@ describe('the end of a session', () => {
     const service = await createCliService({ engine })
     const mcp = await openMcp(service)
     mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
+    await untilCreated(service)
     await service.clock.advance(3_000)
     expect(await mcp.end()).toBe(0)
     const [id = ''] = /run_\w+/.exec(mcp.stderr()) ?? []
@@ -596,6 +613,7 @@ describe('the end of a session', () => {
     const { slow, release } = slowCreates(service.counting)
     const mcp = await openMcp(service, { fetch: slow })
     mcp.begin('create_image', { prompt: 'a fox', request_id: 'late' }).catch(() => {})
+    await untilCreated(service)
     await service.clock.advance(1_000)
     mcp.stdin.end()
     await service.clock.advance(4_000)
@@ -611,6 +629,7 @@ describe('the end of a session', () => {
     const service = await createCliService({ engine: createCommandedEngine() })
     const mcp = await openMcp(service)
     mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
+    await untilCreated(service)
     await service.clock.advance(3_000)
     mcp.interrupts.interrupt(signal)
     expect(await service.clock.runUntil(mcp.ended)).toBe(code)
@@ -622,6 +641,7 @@ describe('the end of a session', () => {
     const { slow } = slowCreates(service.counting)
     const mcp = await openMcp(service, { fetch: slow })
     mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
+    await untilCreated(service)
     await service.clock.advance(1_000)
     mcp.stdin.end()
     await service.clock.advance(11_000)
@@ -638,6 +658,7 @@ describe('the end of a session', () => {
     const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
     isSlow = true
     mcp.begin('create_image', { prompt: 'a bear' }).catch(() => {})
+    await untilCreated(service, 2)
     await service.clock.advance(1_000)
     mcp.stdin.end()
     await service.clock.advance(1_000)
@@ -656,7 +677,7 @@ describe('a client that does not keep to the protocol', () => {
     mcp.stdin.write('[1,2]\n\n')
     mcp.stdin.write('{"jsonrpc":"2.0","id":7}\n')
     expect((await mcp.call('list_runs')).text).toBe('No runs found.')
-    expect(mcp.stderr()).toContain('Ignored a message that is not valid')
+    expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
   })
 
   it('an unknown tool is named with the nearest one', async () => {

@@ -83,6 +83,21 @@ describe.concurrent('rushes mcp', () => {
     expect((await rowsOf(place)).length).toBe(1)
   }, 60_000)
 
+  it('four servers that get the same request_id at once pay for one run', async () => {
+    const place = await serve(createPlace(), VIDEO_THAT_TAKES_LONG)
+    const servers = await Promise.all([1, 2, 3, 4].map(() => connect(place)))
+    const args = { prompt: 'a boat', request_id: 'boat', wait: false }
+    const answers = await Promise.all(servers.map(({ call }) => call('create_video', args)))
+    const [row, ...others] = await rowsOf(place)
+    expect(others).toEqual([])
+    for (const { isError, structured } of answers)
+      if (isError) expect(['usage', 'submission_unknown']).toContain(structured.error.code)
+      else expect(structured.runs[0].id).toBe(row.id)
+    // Who came too early asks again, and gets the run.
+    for (const { call } of servers)
+      expect((await call('create_video', args)).structured.runs[0].id).toBe(row.id)
+  }, 60_000)
+
   it.each([
     ['the end of its input', undefined, 0, null],
     ['SIGTERM', 'SIGTERM', null, 'SIGTERM'],

@@ -33,7 +33,7 @@ function manifestOf({ paths, allowOutside }: Session, { args }: Call): Manifest 
 
 /** A manifest must not send images that the agent itself could not name. */
 async function checkReferences(ctx: Context, { paths, allowOutside }: Session, path: string): Promise<void> {
-  const { manifest } = await loadManifest(ctx, path, allowOutside)
+  const { manifest } = await loadManifest(ctx, path, { allowOutside, maxRuns: undefined })
   for (const { references } of manifest.entries)
     for (const each of references) if (each.from === 'file') paths.file(each.path, 'image_urls')
 }

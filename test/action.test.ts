@@ -150,7 +150,27 @@ describe.concurrent('with the local service', () => {
     expect(repository.caches).toEqual([])
   })
 
-  it('installs once in a job, and uses the version of the project or of the action', async () => {
+  it('two steps of a job share the program and the state', async () => {
+    const second = 'runs: [{ name: owl, kind: image, prompt: an owl }]\n'
+    const repository = createRepository({ 'rushes.yaml': ONE, 'more.yaml': second })
+    const manifests = ['rushes.yaml', 'more.yaml']
+    const run = async () => [
+      await repository.job({ local: 'true', manifest: 'rushes.yaml' }),
+      await repository.step({ local: 'true', manifest: 'more.yaml' }),
+    ]
+    for (const { outputs: said } of await run()) expect(said).toMatchObject({ created: '1' })
+    expect(repository.arguments().match(/^npm install/gm)).toHaveLength(1)
+    expect(new Set(repository.caches).size).toBe(2)
+    repository.discard()
+    const [first, last] = await run()
+    expect(first?.ran).toContain('Restore the state folder')
+    expect(last?.ran).not.toContain('Restore the state folder')
+    for (const each of [first, last])
+      expect(each?.outputs).toMatchObject({ created: '0', 'up-to-date': '1', 'exit-code': '0' })
+    expect(manifests.every((name) => repository.has(name.replace('.yaml', '.lock.json')))).toBe(true)
+  })
+
+  it('uses the version of the project or of the action', async () => {
     const { version } = JSON.parse(readFileSync(join(ACTION_FOLDER, 'package.json'), 'utf8'))
     const repository = createRepository()
     await repository.job({ check: 'true' })

@@ -129,9 +129,11 @@ interface Section {
   readonly scripts: readonly string[]
 }
 
-const PAGES = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter((path) =>
-  path.endsWith('.md'),
-)
+const PAGES = [
+  'README.md',
+  'docs/skill/SKILL.md',
+  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+].filter((path) => path.endsWith('.md'))
 const SECTIONS = PAGES.flatMap(sectionsOf)
 const hasJq = spawnSync('jq', ['--version']).status === 0
 const isHere = (script: string): boolean =>

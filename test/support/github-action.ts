@@ -106,6 +106,8 @@ export interface Runner {
   readonly running: Running | undefined
   /** A job with one step that uses the action; `env`: of the job. */
   job(inputs: Values, env?: Environment): Promise<JobResult>
+  /** Another step of the last job. */
+  step(inputs: Values, env?: Environment): Promise<JobResult>
 }
 
 /** A repository whose checkout is the folder of the place. Jobs run one after another on the same machine. */
@@ -161,15 +163,18 @@ export function createRunner(place: Place): Runner {
     get running() {
       return running
     },
-    async job(given, env = {}) {
+    job(given, env) {
       rmSync(temp, { recursive: true, force: true })
       mkdirSync(temp)
+      runId++
+      return this.step(given, env)
+    },
+    async step(given, env = {}) {
       const defaults = Object.entries(ACTION.inputs).map(([name, { default: value = '' }]) => [name, value])
       const inputs: Values = { ...Object.fromEntries(defaults), ...given }
       const steps: Record<string, Values> = {}
       const ran: string[] = []
       let [log, summary, hasFailed] = ['', '', false]
-      runId++
       const variables = {
         CI: 'true',
         GITHUB_ACTIONS: 'true',

@@ -39,7 +39,7 @@ export interface BatchRequest {
 const ROWS: readonly (readonly [string, string])[] = [
   ['--check', 'Change nothing; exit with 10 if a file is missing or out of date; needs no key'],
   ['--dry-run', 'Print the plan and change nothing'],
-  ['--only <glob>', 'Only runs whose name or output matches (repeatable)'],
+  ['--only <glob>', 'Only runs whose name or output matches, and the runs that they use (repeatable)'],
   ['--force', 'Create runs again even if they are up to date'],
   ['--max-runs <n>', 'Exit with 2 if more than n runs would be created'],
   ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],

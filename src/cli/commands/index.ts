@@ -44,6 +44,11 @@ export const COMMANDS: readonly CommandRow[] = [
     about: 'Check settings, models, network, API key, disk and journal',
     load: () => import('./doctor.js'),
   },
+  {
+    name: 'mcp',
+    about: 'Run a Model Context Protocol server for agents, on standard input and output',
+    load: () => import('./mcp.js'),
+  },
   { name: 'serve', about: 'Run the local service', load: () => import('./serve.js') },
   {
     name: 'admin',

@@ -78,6 +78,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes serve --port 0 --data ./service --json'],
     ['rushes serve --fault create:429:RATE_LIMITED:2', 'the next two creates fail'],
   ],
+  'rushes mcp': [
+    ['rushes mcp --max-runs 5', 'in the configuration of an MCP client'],
+    ['rushes mcp --local', 'try it without key or cost'],
+  ],
   'rushes admin': [
     ['rushes admin account create studio --balance 500'],
     ['rushes admin key create --account studio --expires 30d'],

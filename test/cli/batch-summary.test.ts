@@ -183,6 +183,12 @@ describe('in GitHub Actions', () => {
     expect(annotations(stderr).at(-1)).toMatch(/Exit code 3: the service refused the request/)
   })
 
+  it('the rows that a plan leaves out are counted in its words', async () => {
+    const batch = await createBatch(Array.from({ length: 502 }, (_, at) => ({ ...HEN, name: `hen-${at}` })))
+    expect((await batch.run(['--dry-run'])).code).toBe(0)
+    expect(batch.summary()).toContain('\n2 more rows are not shown: 2 to create.\n')
+  })
+
   it('under --json standard error has JSON only', async () => {
     const batch = await createBatch()
     const { code, stderr } = await batch.run(['--check', '--json'])

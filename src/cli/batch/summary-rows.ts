@@ -9,7 +9,7 @@ export function planRow(step: Step): SummaryRow {
   const isUpToDate = step.action.do === 'up_to_date'
   return {
     cells: [name, action, reason, file],
-    state: action,
+    state: action === 'create' || action === 'download' ? `to ${action}` : action,
     importance: isUpToDate ? 'up to date' : 'active',
     file: isUpToDate ? file : undefined,
   }

@@ -4,8 +4,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import sharp from 'sharp'
 import { createPreviewEngine } from '../src/preview/index.js'
+import { type Tile, writeContactSheet } from './contact-sheet.js'
 
 /** From real life: the first twelve are the sheet. */
 const PROMPTS: readonly string[] = [
@@ -66,30 +66,11 @@ const aspect = ASPECT.test(which) ? which : '16:9'
 const [across = 16, down = 9] = aspect.split(':').map(Number)
 const prompts = which === 'all' ? PROMPTS : PROMPTS.slice(Number(first), Number(first) + 12)
 const columns = across < down ? 6 : 3
-const width = Math.round((across < down ? 240 : 480) / 2) * 2
-const height = Math.round((width * down) / across)
-const gap = 8
+const height = across < down ? Math.round((240 * down) / across) : Math.round((480 * down) / across)
 
-const tiles = []
-for (const [index, prompt] of prompts.entries()) {
-  const input = await sharp(await draw(prompt, aspect))
-    .resize(width, height, { fit: 'fill' })
-    .toBuffer()
-  tiles.push({
-    input,
-    left: gap + (index % columns) * (width + gap),
-    top: gap + Math.floor(index / columns) * (height + gap),
-  })
-}
-const rows = Math.ceil(prompts.length / columns)
-await sharp({
-  create: {
-    width: gap + columns * (width + gap),
-    height: gap + rows * (height + gap),
-    channels: 3,
-    background: '#ffffff',
-  },
-})
-  .composite(tiles)
-  .jpeg({ quality: 82, mozjpeg: true })
-  .toFile(target)
+const tiles: Tile[] = []
+for (const prompt of prompts) tiles.push({ image: await draw(prompt, aspect) })
+const lines = Array.from({ length: Math.ceil(tiles.length / columns) }, (_, line) =>
+  tiles.slice(line * columns, (line + 1) * columns),
+)
+await writeContactSheet(target, lines, { height, ratio: across / down })

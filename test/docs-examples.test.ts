@@ -34,6 +34,7 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'data=./service backup=./backup', why: 'docs-backup.test.ts: on the data of a service' },
   { begins: 'backup=./backup restored=./restored', why: 'docs-backup.test.ts' },
   { begins: 'mkdir -m 700 ./moved', why: 'docs-backup.test.ts' },
+  { begins: 'rushes batch examples/', why: 'examples.test.ts: on a copy of the examples' },
   { begins: '#!/bin/sh\n# still.sh', why: 'a file for the service: service/engines/examples.test.ts' },
   { begins: '#!/bin/sh\n# comfy.sh', why: 'a file for the service: service/engines/examples.test.ts' },
 ]

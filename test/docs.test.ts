@@ -347,7 +347,9 @@ describe('every file that is written by hand', () => {
     ...readdirSync(ROOT, { withFileTypes: true })
       .filter((entry) => entry.isFile() && /\.(md|json|ts|mjs)$/.test(entry.name))
       .map(({ name }) => name),
-    ...['bin', 'src', 'test', 'bench', 'docs', '.ci', '.github'].flatMap((folder) => sources(folder)),
+    ...['bin', 'src', 'test', 'bench', 'docs', 'examples', '.ci', '.github'].flatMap((folder) =>
+      sources(folder),
+    ),
   ]
 
   test('contains no path of a machine and no registry', () => {

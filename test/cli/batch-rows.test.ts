@@ -1,43 +1,17 @@
 /** `rushes batch` with rows that use other rows, against the service: what is created again, and what is sent for an output. */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import type { Engine, RenderJob } from '../../src/service/engines/engine.js'
 import { type CliService, createCliService, type RunOptions, scripted } from '../support/cli.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { createFamilyEngine } from '../support/engines.js'
 import { temporaryFolder } from '../support/service.js'
 
 interface Row {
   readonly name: string
   readonly prompt: string
   readonly [field: string]: unknown
-}
-
-const MP4 = Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom', 'latin1')
-
-/** Its output is made of the prompt, without exclamation marks, and of the references. */
-function createFamilyEngine({ outputs = 1 } = {}): Engine & { readonly jobs: RenderJob[] } {
-  const jobs: RenderJob[] = []
-  return {
-    jobs,
-    async render(job) {
-      jobs.push(job)
-      const prompt = String(job.input.prompt)
-      if (prompt.includes('FAIL')) throw new Error(`cannot draw ${prompt}`)
-      const sum = createHash('sha256').update(prompt.replaceAll('!', ''))
-      for (const reference of job.references) sum.update(reference ?? 'missing')
-      const [head, name, contentType] =
-        job.kind === 'video' ? [MP4, 'video.mp4', 'video/mp4'] : [ONE_PIXEL_PNG, 'image.png', 'image/png']
-      const files = Array.from({ length: outputs }, (_, at) => ({ name: `${at}-${name}`, contentType }))
-      const digest = sum.digest('hex')
-      for (const [at, file] of files.entries())
-        await writeFile(join(job.folder, file.name), Buffer.concat([head, Buffer.from(`${digest}${at}`)]))
-      return files
-    },
-  }
 }
 
 const SHEET = { name: 'sheet', prompt: 'a fox, character sheet' }

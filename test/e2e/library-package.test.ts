@@ -50,7 +50,7 @@ const node = (words: readonly string[]) =>
   start({ ...service, folder: project }, words, { command: process.execPath, stdin: 'ignore' }).ended
 
 describe('the package', () => {
-  it('holds what is needed to run, the types, the docs, and nothing else', () => {
+  it('holds what is needed to run, the types, the docs, the examples, and nothing else', () => {
     const top = new Set(packed.map((path) => path.split('/')[0]))
     expect([...top].sort()).toEqual([
       'CHANGELOG.md',
@@ -59,11 +59,12 @@ describe('the package', () => {
       'bin',
       'dist',
       'docs',
+      'examples',
       'package.json',
     ])
     const odd = packed.filter(
       (path) =>
-        !/^(LICENSE|package\.json|bin\/rushes\.cjs|[A-Z]+\.md|docs\/.*\.(md|json)|dist\/[\w-]+\.c?js|dist\/parts\/[\w-]+\.(woff|cjs)|dist\/third-party-licenses\.txt|dist\/types\/.*\.d\.ts)$/.test(
+        !/^(LICENSE|package\.json|bin\/rushes\.cjs|[A-Z]+\.md|docs\/.*\.(md|json)|examples\/\w+\/[\w-]+\.(yaml|csv|png)|dist\/[\w-]+\.c?js|dist\/parts\/[\w-]+\.(woff|cjs)|dist\/third-party-licenses\.txt|dist\/types\/.*\.d\.ts)$/.test(
           path,
         ),
     )

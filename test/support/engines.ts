@@ -1,4 +1,5 @@
 /** Engines that do what a test needs and draw nothing. */
+import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Engine, RenderJob } from '../../src/service/engines/engine.js'
@@ -33,6 +34,32 @@ export function createInstantEngine({
       jobs.push(job)
       for (const name of files) await writeFile(join(job.folder, name), bytes)
       return files.map((name) => ({ name, contentType }))
+    },
+  }
+}
+
+const MP4_HEAD = Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom', 'latin1')
+
+/** Its output is made of the prompt, without exclamation marks, and of the references. */
+export function createFamilyEngine({ outputs = 1 } = {}): RecordingEngine {
+  const jobs: RenderJob[] = []
+  return {
+    jobs,
+    async render(job) {
+      jobs.push(job)
+      const prompt = String(job.input.prompt)
+      if (prompt.includes('FAIL')) throw new Error(`cannot draw ${prompt}`)
+      const sum = createHash('sha256').update(prompt.replaceAll('!', ''))
+      for (const reference of job.references) sum.update(reference ?? 'missing')
+      const [head, name, contentType] =
+        job.kind === 'video'
+          ? [MP4_HEAD, 'video.mp4', 'video/mp4']
+          : [ONE_PIXEL_PNG, 'image.png', 'image/png']
+      const files = Array.from({ length: outputs }, (_, at) => ({ name: `${at}-${name}`, contentType }))
+      const digest = sum.digest('hex')
+      for (const [at, file] of files.entries())
+        await writeFile(join(job.folder, file.name), Buffer.concat([head, Buffer.from(`${digest}${at}`)]))
+      return files
     },
   }
 }

@@ -1,0 +1,227 @@
+/**
+ * The manifests of examples/ and their page: all rows in process with an instant engine, a few rows with the real renderer,
+ * and what the page says is created again after an edit.
+ */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import picomatch from 'picomatch'
+import sharp from 'sharp'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { entriesOf } from './batch/folder.js'
+import { bash, createPlace } from './support/binary.js'
+import { createCliService } from './support/cli.js'
+import { createFamilyEngine, ONE_PIXEL_PNG } from './support/engines.js'
+import { temporaryFolder } from './support/service.js'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const PAGE = readFileSync(join(ROOT, 'docs', 'examples.md'), 'utf8')
+
+interface Edit {
+  /** The first cell of its row on the page. */
+  readonly what: string
+  /** A text of the manifest, or another file of the folder. */
+  readonly from: string
+  readonly to: string | Uint8Array
+  /** Globs of the names that are created again. */
+  readonly created: readonly string[]
+}
+
+const EDITS: Readonly<Record<string, readonly Edit[]>> = {
+  'examples/sprites/sprites.yaml': [
+    { what: 'the text of the fox', from: 'green hood', to: 'blue hood', created: ['fox-*'] },
+    { what: 'the text of `walk`', from: 'middle of a step', to: 'end of a step', created: ['*-walk-*'] },
+    { what: 'the text of `back`', from: 'seen from behind', to: 'from the back', created: ['*-back'] },
+    { what: 'the prompt of the sheets', from: 'relaxed pose', to: 'proud pose', created: ['*'] },
+  ],
+  'examples/shop/shop.yaml': [
+    {
+      what: 'the photo, `backpack.png`',
+      from: 'backpack.png',
+      to: ONE_PIXEL_PNG,
+      created: ['{pack,street,trail}-*'],
+    },
+    {
+      what: 'the text of the trail',
+      from: 'mossy rock',
+      to: 'fallen tree',
+      created: ['set-trail', 'trail-*'],
+    },
+    {
+      what: 'the text of `quarter`',
+      from: '45 degrees',
+      to: '30 degrees',
+      created: ['pack-quarter', '*-quarter-*'],
+    },
+    { what: 'the text of `story`', from: 'the lower half', to: 'the upper half', created: ['*-story'] },
+  ],
+  'examples/shop/catalogue.csv': [
+    { what: 'the prompt of `set`', from: 'Oak table', to: 'Pine table', created: ['*'] },
+    {
+      what: 'the prompt of `honey`',
+      from: 'wooden dipper',
+      to: 'steel spoon',
+      created: ['honey', 'together'],
+    },
+  ],
+  'examples/trailer/trailer.yaml': [
+    {
+      what: 'the prompt of the keeper',
+      from: 'grey braid',
+      to: 'white braid',
+      created: ['keeper', '*-{stairs,lamp}-*'],
+    },
+    { what: 'the text of `coast`', from: 'storm clouds', to: 'dark clouds', created: ['*-coast-*'] },
+    { what: 'the movement of `coast`', from: 'flies slowly', to: 'rushes', created: ['clip-coast-*'] },
+    { what: '`resolution`', from: 'resolution: 720p', to: 'resolution: 1080p', created: ['clip-*'] },
+  ],
+}
+const MANIFESTS = Object.keys(EDITS)
+
+/** The command blocks of the page, by the manifest that they name. */
+const blocksOf = (manifest: string): readonly string[] =>
+  [...PAGE.matchAll(/^```bash\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
+    block.includes(manifest) ? [block] : [],
+  )
+
+/** A copy of the examples, without what was created in them. */
+function copyTo(folder: string): string {
+  const isSource = (path: string) => basename(path) !== 'assets' && !path.endsWith('.lock.json')
+  cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true, filter: isSource })
+  return folder
+}
+
+const objectsIn = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+
+describe.each(MANIFESTS)('%s', (manifest) => {
+  const text = readFileSync(join(ROOT, manifest), 'utf8')
+
+  it('has ten to thirty rows, and uses every placeholder', async () => {
+    const folder = join(ROOT, dirname(manifest))
+    const entries = await entriesOf(text, { folder, name: `shots${extname(manifest)}` })
+    expect(entries.length).toBeGreaterThanOrEqual(10)
+    expect(entries.length).toBeLessThanOrEqual(30)
+    expect(entries.filter(({ input }) => /[{}]/.test(JSON.stringify(input.prompt)))).toEqual([])
+    expect(unusedPlaceholders(manifest, text)).toEqual([])
+  })
+
+  it('is created as a whole, is up to date then, and an edit creates what the page says', async () => {
+    const folder = copyTo(temporaryFolder())
+    const path = join(folder, manifest)
+    const service = await createCliService({ engine: createFamilyEngine() })
+    const run = async (...flags: readonly string[]) => {
+      const { code, stdout, stderr } = await service.run(['batch', path, '--json', ...flags])
+      expect(code, stderr).toBe(0)
+      return objectsIn(stdout)
+    }
+    const created = (objects: readonly { result?: string; name: string }[]) =>
+      objects.flatMap(({ result, name }) => (result === 'created' ? [name] : [])).sort()
+    const names = (await run('--local', '--dry-run')).flatMap(({ name }) => name ?? []).sort()
+    const [, maxRuns = ''] = /--max-runs (\d+)$/m.exec(blocksOf(manifest)[0] ?? '') ?? []
+    expect(Number(maxRuns)).toBe(names.length)
+    const [, only] = /--only '(.*)'$/m.exec(blocksOf(manifest)[0] ?? '') ?? []
+    expect(names).toContain(only)
+
+    expect(created(await run('--max-runs', maxRuns))).toEqual(names)
+    expect((await run()).at(-1)).toMatchObject({ summary: { up_to_date: names.length, created: 0 } })
+    for (const edit of EDITS[manifest] ?? []) {
+      if (typeof edit.to === 'string') {
+        const before = readFileSync(path, 'utf8')
+        expect(before.split(edit.from)).toHaveLength(2)
+        writeFileSync(path, before.replace(edit.from, edit.to))
+      } else writeFileSync(join(dirname(path), edit.from), edit.to)
+      const isExpected = picomatch([...edit.created])
+      const expected = names.filter((name) => isExpected(name))
+      expect(created(await run()), edit.what).toEqual(expected)
+      expect(PAGE).toContain(`\n| ${edit.what} | ${expected.length} |`)
+    }
+  }, 60_000)
+})
+
+describe('docs/examples.md', () => {
+  it('has three commands for each manifest: plan it, try it, create it', () => {
+    for (const manifest of MANIFESTS) {
+      const [block = '', ...more] = blocksOf(manifest)
+      expect(more).toEqual([])
+      expect(block.replace(/'.*'|\d+/g, '…')).toBe(
+        ['--local --dry-run', '--local --only …', '--max-runs …']
+          .map((flags) => `rushes batch ${manifest} ${flags}\n`)
+          .join(''),
+      )
+    }
+  })
+
+  it('lists every edit of the tests', () => {
+    const rows = [...PAGE.matchAll(/^\| (.*?) \| \d+ \|/gm)].map(([, what]) => what)
+    expect(rows).toEqual(
+      Object.values(EDITS)
+        .flat()
+        .map(({ what }) => what),
+    )
+  })
+
+  it('has pictures that load fast', async () => {
+    const pictures = [...PAGE.matchAll(/!\[.+\]\((.+)\)/g)].map(([, path = '']) => join(ROOT, 'docs', path))
+    expect(pictures).toHaveLength(3)
+    for (const picture of pictures) {
+      expect(readFileSync(picture).length).toBeLessThan(150_000)
+      expect((await sharp(picture).metadata()).format).toBe('jpeg')
+    }
+  })
+})
+
+describe.concurrent('the real renderer', () => {
+  it.each([
+    ['examples/sprites/sprites.yaml', ['sprites/assets/owl/sheet.png', 'sprites/assets/owl/idle-front.png']],
+    [
+      'examples/shop/shop.yaml',
+      ['shop/assets/pack/front.png', 'shop/assets/sets/trail.png', 'shop/assets/trail/front-story.png'],
+    ],
+    [
+      'examples/trailer/trailer.yaml',
+      ['trailer/assets/frames/coast-wide.png', 'trailer/assets/frames/coast-tall.png'],
+    ],
+  ])(
+    'draws a few rows of %s',
+    async (manifest, files) => {
+      const place = createPlace()
+      copyTo(place.folder)
+      const [, attempt = ''] = (blocksOf(manifest)[0] ?? '').split('\n')
+      const { code, stdout, stderr } = await bash(place, attempt)
+      expect(code, stderr).toBe(0)
+      expect(stdout.trim().split('\n').sort()).toEqual(files.map((file) => `examples/${file}`).sort())
+      for (const file of files)
+        expect((await sharp(join(place.folder, 'examples', file)).metadata()).width).toBeGreaterThan(500)
+    },
+    60_000,
+  )
+})
+
+type Value = string | Readonly<Record<string, string>>
+
+interface Row {
+  readonly name: string
+  readonly matrix?: Readonly<Record<string, readonly Value[]>>
+}
+
+/** Keys that the texts of their row do not contain, and fields of values that no row contains: rows share lists. */
+function unusedPlaceholders(manifest: string, text: string): readonly string[] {
+  if (!manifest.endsWith('.yaml')) return []
+  const rows: readonly Row[] = parse(text).runs
+  return rows.flatMap(({ matrix = {}, ...row }) =>
+    Object.entries(matrix).flatMap(([key, values]) => {
+      const fields = new Set(values.flatMap((value) => (typeof value === 'string' ? [] : Object.keys(value))))
+      fields.delete('name')
+      const unused = [...fields].filter((field) => !text.includes(`{${key}.${field}}`))
+      const isUsed = JSON.stringify(row).includes(`{${key}}`)
+      return [...(isUsed ? [] : [key]), ...unused.map((field) => `${key}.${field}`)].map(
+        (word) => `${row.name}: ${word}`,
+      )
+    }),
+  )
+}

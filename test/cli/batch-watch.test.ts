@@ -186,6 +186,21 @@ describe('--watch', () => {
     expect(stderr).toMatch(/Standard input has ended, so nobody can answer\. Stopped watching\.\n$/)
   })
 
+  it('ends when the input ends while it waits', async () => {
+    const { watch, posts } = await createWatch()
+    const stdin = new PassThrough()
+    const { code, stderr } = await watch(
+      [],
+      [
+        [QUESTION, () => void stdin.write('n\n')],
+        [WAITING, () => void stdin.end()],
+      ],
+      { ...TERMINAL, stdin },
+    )
+    expect({ code, posts: posts() }).toEqual({ code: 0, posts: [] })
+    expect(stderr).toMatch(/Stopped watching\.\n$/)
+  })
+
   it('downloads without a question, and after "n" too', async () => {
     const { watch, write, posts, path, folder } = await createWatch()
     await watch(

@@ -5,20 +5,22 @@
  */
 import { relative, resolve } from 'node:path'
 import { readLock } from '../../batch/lock/file.js'
-import { countsOf, type Plan } from '../../batch/plan/index.js'
+import { countsOf } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
+import { onAbort } from '../../host/abort.js'
 import type { Context } from '../context/context.js'
 import { interrupted } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
-import { openQuestions, type Questions } from '../terminal/confirm.js'
+import { InputEnded, openQuestions, type Questions } from '../terminal/confirm.js'
 import { plural } from '../terminal/plural.js'
 import { adoptedPlan } from './adopt.js'
 import { claimWhenFree } from './claim-for.js'
 import type { BatchWords } from './command-line.js'
+import { type Consent, createConsent } from './consent.js'
 import { checkManifest, type Loaded } from './load.js'
 import type { BatchOptions } from './options.js'
 import { type Prepared, prepare } from './prepare.js'
-import { printDryRun, printWork, refusePlan } from './print-plan.js'
+import { printDryRun, refusePlan } from './print-plan.js'
 import { runBatch } from './run-batch.js'
 import { stepCells } from './show.js'
 import { createWatchedFiles, type WatchedFiles } from './watched-files.js'
@@ -27,11 +29,10 @@ interface Watch {
   readonly words: BatchWords
   /** Undefined where nothing is asked. */
   readonly questions: Questions | undefined
+  readonly consent: Consent
   /** `--force` and `--resubmit-unconfirmed` are for one round: else each save would pay for all rows again. */
   options: BatchOptions
   isFirst: boolean
-  /** The creates that the last answer was about. */
-  answered: { readonly creates: ReadonlySet<string>; readonly answer: 'yes' | 'no' } | undefined
   /** What the last round without work has said: it is not said again. */
   said: string | undefined
 }
@@ -53,16 +54,21 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
       '--watch asks before it creates runs, and there is no terminal to ask on.',
       'Add --yes to create them without asking, or --dry-run to print the plan after each change.',
     )
-  const watch: Watch = { words, questions, options, isFirst: true, answered: undefined, said: undefined }
+  const consent = createConsent(questions)
+  const watch: Watch = { words, questions, consent, options, isFirst: true, said: undefined }
   try {
     for (;;) {
       const files = createWatchedFiles(ctx.clock, words.word)
       const ended = await runRound(ctx, watch, files)
       if (typeof ended === 'number') return ended
       watch.isFirst = false
-      if (ended !== 'again') await nextChange(ctx, files)
+      if (ended !== 'again') await nextChange(ctx, watch, files)
     }
   } catch (thrown) {
+    if (thrown instanceof InputEnded) {
+      ctx.out.note('Standard input has ended, so nobody can answer. Stopped watching.')
+      return EXIT.ok
+    }
     // A round that is carried out reports its interruption itself.
     if (!(thrown instanceof Interruption) || thrown.by === 'stdout closed') throw thrown
     throw interrupted(thrown, 'Interrupted. No run was being created.')
@@ -87,8 +93,21 @@ const namesOf = ({ words }: Watch, { count }: WatchedFiles): string =>
 
 const MAX_NAMES = 3
 
-async function nextChange({ out, interrupts }: Context, files: WatchedFiles): Promise<void> {
-  await files.untilChanged(interrupts.first)
+/** Rejects with the `Interruption` of a signal, and with `InputEnded`. */
+async function nextChange(
+  { out, interrupts }: Context,
+  { questions }: Watch,
+  files: WatchedFiles,
+): Promise<void> {
+  const stop = new AbortController()
+  const forget = [interrupts.first, questions?.ended].map((signal) =>
+    onAbort(signal, () => stop.abort(signal?.reason)),
+  )
+  try {
+    await files.untilChanged(stop.signal)
+  } finally {
+    for (const each of forget) each()
+  }
   const names = files.changed().map((path) => relative('.', path) || path)
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
   if (names.length > 0) out.note(`${names.slice(0, MAX_NAMES).join(', ')}${more} changed`)
@@ -130,11 +149,12 @@ async function orUsage<Result>(
 const isUsage = (thrown: unknown): thrown is RushesError =>
   thrown instanceof RushesError && thrown.code === 'usage'
 
-/** The error of a plan that cannot be carried out, which an edit can fix. */
-function refusalOf(prepared: Prepared): RushesError | undefined {
+/** With the runs that the journal knows; or the error of a plan that cannot be carried out, which an edit can fix. */
+async function readyPlan(ctx: Context, prepared: Prepared): Promise<Prepared | RushesError> {
   try {
-    refusePlan(prepared)
-    return undefined
+    const ready = { ...prepared, plan: await adoptedPlan(ctx, prepared) }
+    refusePlan(ready)
+    return ready
   } catch (thrown) {
     if (!isUsage(thrown)) throw thrown
     return thrown
@@ -164,8 +184,12 @@ async function dryRound(ctx: Context, watch: Watch, files: WatchedFiles): Promis
   }
   watch.said = text
   await printDryRun(ctx, prepared)
-  const refusal = refusalOf(prepared)
-  if (refusal !== undefined) ctx.out.error(refusal)
+  try {
+    refusePlan(prepared)
+  } catch (thrown) {
+    if (!isUsage(thrown)) throw thrown
+    ctx.out.error(thrown)
+  }
   return 'done'
 }
 
@@ -174,16 +198,10 @@ async function batchRound(ctx: Context, watch: Watch, files: WatchedFiles): Prom
   const planned = await planRound(ctx, watch, files)
   if (planned instanceof RushesError) return sayProblem(ctx, watch, planned)
   const { loaded } = planned
-  const prepared = { ...planned.prepared, plan: await adoptedPlan(ctx, planned.prepared) }
-  const refusal = refusalOf(prepared)
-  if (refusal !== undefined) return sayProblem(ctx, watch, refusal)
+  const prepared = await readyPlan(ctx, planned.prepared)
+  if (prepared instanceof RushesError) return sayProblem(ctx, watch, prepared)
   watch.said = undefined
-
-  const answer = await answerFor(ctx, watch, prepared)
-  if (answer === 'input ended') {
-    out.note('Standard input has ended, so nobody can answer. Stopped watching.')
-    return EXIT.ok
-  }
+  const answer = await watch.consent.ask(ctx, prepared)
   if (files.changed().length > 0) return 'silent'
   if (answer !== 'yes' && prepared.plan.counts.download === 0) {
     out.note(answer === 'no' ? 'Nothing was created.' : 'The plan is the same.')
@@ -191,42 +209,6 @@ async function batchRound(ctx: Context, watch: Watch, files: WatchedFiles): Prom
   }
   return await carryOutRound(ctx, watch, { loaded, files, creates: answer === 'yes' })
 }
-
-/** `no as before`: the same plan was refused, and nothing is asked. */
-async function answerFor(
-  ctx: Context,
-  watch: Watch,
-  prepared: Prepared,
-): Promise<'yes' | 'no' | 'no as before' | 'input ended'> {
-  const { questions, answered } = watch
-  const creates = createsOf(prepared.plan)
-  if (
-    answered?.answer === 'no' &&
-    creates.size === answered.creates.size &&
-    isWithin(creates, answered.creates)
-  )
-    return 'no as before'
-  const isAgreed = answered?.answer === 'yes' && isWithin(creates, answered.creates)
-  if (!isAgreed) await printWork(ctx, prepared)
-  if (questions === undefined || isAgreed || creates.size === 0) return 'yes'
-  // What was typed before is read first, and dropped.
-  for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve))
-  const answer = await questions.ask(`Create ${plural(creates.size, 'run')}?`)
-  if (questions.hasEnded()) return 'input ended'
-  watch.answered = { creates, answer }
-  return answer
-}
-
-/** Identifies what would be paid for. */
-const createsOf = ({ steps }: Plan): ReadonlySet<string> =>
-  new Set(
-    steps.flatMap(({ action, entry, model, hash }) =>
-      action.do === 'create' ? [JSON.stringify([entry.name, model, hash ?? entry.meaning])] : [],
-    ),
-  )
-
-const isWithin = (some: ReadonlySet<string>, all: ReadonlySet<string>): boolean =>
-  [...some].every((each) => all.has(each))
 
 interface RoundWork {
   readonly loaded: Loaded
@@ -247,15 +229,16 @@ async function carryOutRound(
     if (files.changed().length > 0) return 'silent'
     // Another batch may have written the lock file since the plan was shown.
     const fresh = await prepare(ctx, loaded, watch.options, watch.words)
-    const plan = await adoptedPlan(ctx, fresh)
-    const prepared = { ...fresh, plan: creates ? plan : withoutCreates(plan) }
-    if (!isAllowed(watch, prepared.plan) || refusalOf(prepared) !== undefined) return 'again'
-    code = await runBatch(ctx, prepared, claim)
+    const ready = await readyPlan(ctx, fresh)
+    if (ready instanceof RushesError) return 'again'
+    const work = creates ? ready : withoutCreates(ready)
+    if (!watch.consent.allows(work.plan)) return 'again'
+    code = await runBatch(ctx, work, claim)
   } finally {
     await claim.release()
   }
   watch.options = { ...watch.options, force: false, resubmitUnconfirmed: false }
-  watch.answered = creates ? undefined : watch.answered
+  if (creates) watch.consent.use()
   // A row may name the output of another one as a file: what the batch itself has written begins no round.
   files.accept(outputsOf(loaded))
   if (code === ctx.interrupts.first.reason?.exitCode) return code
@@ -264,16 +247,11 @@ async function carryOutRound(
   return code
 }
 
-/** Nothing is paid that was not shown. */
-const isAllowed = ({ questions, answered }: Watch, plan: Plan): boolean =>
-  questions === undefined ||
-  isWithin(createsOf(plan), answered?.answer === 'yes' ? answered.creates : new Set())
-
-function withoutCreates(plan: Plan): Plan {
-  const steps = plan.steps.map((step) =>
+function withoutCreates(prepared: Prepared): Prepared {
+  const steps = prepared.plan.steps.map((step) =>
     step.action.do === 'create' ? { ...step, action: { do: 'skip' } as const } : step,
   )
-  return { ...plan, steps, counts: countsOf(steps) }
+  return { ...prepared, plan: { ...prepared.plan, steps, counts: countsOf(steps) } }
 }
 
 function outputsOf({ lockPath, manifest }: Loaded): readonly string[] {

@@ -23,9 +23,14 @@ export async function confirm(ctx: Context, question: string): Promise<Answer> {
 /** For a command that asks again and again. What is typed while no question is open is dropped: it answers none. */
 export interface Questions {
   ask(question: string): Promise<'yes' | 'no'>
-  /** Whether the input has ended: every further answer is no. */
-  hasEnded(): boolean
+  /** Aborted with `InputEnded` at the end of the input: every further answer is no. */
+  readonly ended: AbortSignal
   close(): void
+}
+
+/** Nobody can answer any more. */
+export class InputEnded extends Error {
+  override readonly name = 'InputEnded'
 }
 
 /** Undefined where nobody can answer. */
@@ -36,11 +41,11 @@ export function openQuestions(ctx: Context): Questions | undefined {
   if (stdin.isTTY !== true) return undefined
   // Without `terminal: true` the line is edited by the terminal itself, and Ctrl-C is a signal as everywhere else.
   const lines = createInterface({ input: stdin, terminal: false })
-  let hasEnded = false
+  const ended = new AbortController()
   let answer = (_: string | undefined): void => {}
   lines.on('line', (line) => answer(line))
   lines.once('close', () => {
-    hasEnded = true
+    ended.abort(new InputEnded())
     answer(undefined)
   })
   return {
@@ -48,7 +53,7 @@ export function openQuestions(ctx: Context): Questions | undefined {
       stderr.write(`${printable(question)} [y/N] `)
       const answered = new Promise<string | undefined>((resolve) => {
         answer = resolve
-        if (hasEnded) resolve(undefined)
+        if (ended.signal.aborted) resolve(undefined)
       })
       let line: string | undefined
       try {
@@ -60,7 +65,7 @@ export function openQuestions(ctx: Context): Questions | undefined {
       }
       return /^y(es)?$/i.test(line?.trim() ?? '') ? 'yes' : 'no'
     },
-    hasEnded: () => hasEnded,
+    ended: ended.signal,
     close: () => lines.close(),
   }
 }

@@ -77,10 +77,10 @@ describe.concurrent('a batch', () => {
     const manifest = join(place.folder, 'shots.yaml')
     writeFileSync(manifest, MANIFEST)
     const watching = start(place, ['batch', '--local', 'shots.yaml', '--watch', '--yes'], { stdin: 'ignore' })
-    await watching.says('stderr', /2 runs: 2 created [^]*Watching shots\.yaml for changes/)
+    await watching.says('stderr', /2 runs: 2 created [\s\S]*Watching shots\.yaml for changes/)
     writeFileSync(`${manifest}~`, MANIFEST.replace('a hen }', 'a red hen, output: red.png }'))
     renameSync(`${manifest}~`, manifest)
-    await watching.says('stderr', /shots\.yaml changed[^]*Watching/)
+    await watching.says('stderr', /shots\.yaml changed[\s\S]*Watching/)
     expect(filesBelow(place.folder)).toContain('red.png')
     expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
     // Another batch may run meanwhile.

@@ -51,7 +51,7 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
   const questions = asks ? openQuestions(ctx) : undefined
   if (asks && questions === undefined)
     throw usageError(
-      '--watch asks before it creates runs, and there is no terminal to ask on.',
+      '--watch asks before it creates runs, which needs a terminal.',
       'Add --yes to create them without asking, or --dry-run to print the plan after each change.',
     )
   const consent = createConsent(questions)
@@ -66,7 +66,7 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
     }
   } catch (thrown) {
     if (thrown instanceof InputEnded) {
-      ctx.out.note('Standard input has ended, so nobody can answer. Stopped watching.')
+      ctx.out.note('Standard input has ended. Stopped watching.')
       return EXIT.ok
     }
     // A round that is carried out reports its interruption itself.

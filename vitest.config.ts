@@ -5,6 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['./test/support/global-setup.ts'],
+    // Otherwise `import style from './page.css?raw'` is an empty text.
+    css: true,
     // Guards against hanging alone: a slow machine must not reach it.
     testTimeout: 120_000,
     hookTimeout: 120_000,

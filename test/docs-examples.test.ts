@@ -91,6 +91,8 @@ const GIVEN: Readonly<Record<string, Given>> = {
   },
   'docs/commands.md: rushes config path': { before: 'rushes config set timeout 45m' },
   'docs/commands.md: rushes show': { before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1` },
+  'docs/commands.md: rushes gallery': { before: 'rushes run image "a fox" -d' },
+  'docs/gallery.md': { before: 'rushes run image "a fox" -d' },
   'docs/commands.md: rushes forget': { before: 'rushes run image --local "a fox"' },
   ...Object.fromEntries(
     [
@@ -127,9 +129,11 @@ interface Section {
   readonly scripts: readonly string[]
 }
 
-const PAGES = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter((path) =>
-  path.endsWith('.md'),
-)
+const PAGES = [
+  'README.md',
+  'docs/skill/SKILL.md',
+  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+].filter((path) => path.endsWith('.md'))
 const SECTIONS = PAGES.flatMap(sectionsOf)
 const hasJq = spawnSync('jq', ['--version']).status === 0
 const isHere = (script: string): boolean =>

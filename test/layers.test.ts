@@ -10,7 +10,17 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RANKS: readonly (readonly string[])[] = [
   ['bin'],
   ['src/cli', 'src/index.ts'],
-  ['src/client', 'src/limiter', 'src/journal', 'src/download', 'src/batch', 'src/service', 'src/preview'],
+  [
+    'src/client',
+    'src/limiter',
+    'src/journal',
+    'src/download',
+    'src/batch',
+    'src/service',
+    'src/preview',
+    'src/gallery',
+    'src/mcp',
+  ],
   ['src/host'],
   ['src/protocol', 'src/errors.ts'],
 ]
@@ -30,6 +40,8 @@ const PURE_FACTORIES: readonly string[] = [
   'src/cli/batch/service.ts: createNamer',
   // Given the function that writes.
   'src/cli/batch/run-batch.ts: createLockKeeper',
+  // Given the tools and the streams.
+  'src/cli/mcp/serve.ts: createMcpServer',
 ]
 
 /** The preview renderer knows the contract of the service's engines, and nothing else of the service. */
@@ -242,6 +254,7 @@ describe('one place each', () => {
     ['@inquirer/password', 'src/cli/'],
     ['open', 'src/cli/'],
     ['prom-client', 'src/service/metrics/'],
+    ['@modelcontextprotocol/sdk', 'src/mcp/'],
     ['fastify', 'src/service/http/'],
     ['sharp', 'src/preview/'],
   ])('%s below %s', (name, folder) => {

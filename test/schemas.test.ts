@@ -62,6 +62,11 @@ const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unk
     await run(IMAGE, { fetch: loses })
     return valuesOf((await run(['list', '--json'])).stdout)
   },
+  gallery: async ({ run, folder }) => {
+    await run([...IMAGE, '-o', `${folder}/a.png`])
+    await run(IMAGE)
+    return valuesOf((await run(['gallery', '--json', '-o', `${folder}/gallery.html`])).stdout)
+  },
   show: async ({ run, loses, folder }) => {
     await run([...IMAGE, '-o', `${folder}/a.png`])
     await run(IMAGE, { fetch: loses })

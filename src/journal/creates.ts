@@ -1,9 +1,10 @@
 /** A create in the journal, from the intent to its outcome. */
 import { randomBytes } from 'node:crypto'
+import { RushesError } from '../errors.js'
 import type { OpenDatabase } from '../host/database.js'
 import { isAlive, ownMark } from '../host/processes.js'
 import { identityOf, withoutData } from './identity.js'
-import type { JournalRun } from './journal-run.js'
+import { type JournalRun, runOfRow } from './journal-run.js'
 
 export interface Intent {
   readonly address: string
@@ -13,6 +14,36 @@ export interface Intent {
   readonly input: unknown
   /** Identifies the input where its text changes from call to call (a fresh link to an earlier output). */
   readonly meaning?: unknown
+  /** The client's own name for this create. No second row at the address can have it. */
+  readonly requestId?: string | undefined
+}
+
+/** A row with a request id, and the hash of the request that it was sent for. */
+export interface NamedRequest {
+  readonly run: JournalRun
+  readonly identity: string
+}
+
+/** The journal has a row with this request id already: sending it again would pay twice. */
+export class RepeatedRequest extends RushesError {
+  constructor(requestId: string) {
+    super('usage', `A create with the request id "${requestId}" was sent before. Nothing was sent.`, {
+      hint: 'Repeat the call with the same request id to get its run.',
+    })
+  }
+}
+
+export function findByRequest(
+  db: OpenDatabase,
+  address: string,
+  requestId: string,
+): NamedRequest | undefined {
+  const row = db.get(
+    'SELECT * FROM runs WHERE address = ? AND request_id = ? ORDER BY row DESC LIMIT 1',
+    address,
+    requestId,
+  )
+  return row === undefined ? undefined : { run: runOfRow(row), identity: String(row.identity) }
 }
 
 /** Why it is not known what became of a run. */
@@ -33,14 +64,18 @@ export interface IntentRow {
 
 const MAX_ANSWER_CHARACTERS = 65_536
 
+/** Throws `RepeatedRequest`. */
 export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): IntentRow {
-  const { address, profile, kind, model, input, meaning = input } = intent
+  const { address, profile, kind, model, input, meaning = input, requestId } = intent
   const { pid, startedAt } = ownMark()
   return db.transaction(() => {
+    if (requestId !== undefined && findByRequest(db, address, requestId) !== undefined)
+      throw new RepeatedRequest(requestId)
     const key = freeKey(db)
     const row = db.get(
-      `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?) RETURNING row`,
+      `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at,
+         request_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?, ?) RETURNING row`,
       key,
       address,
       profile,
@@ -51,6 +86,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): I
       pid,
       startedAt ?? null,
       nowMs,
+      requestId ?? null,
     )?.row
     return { row: Number(row), key }
   })

@@ -1,6 +1,6 @@
 /** Runs whose address is not known to the caller, and earlier outputs by their link or their content. */
 import type { OpenDatabase } from '../host/database.js'
-import { FIND, type JournalRun, runOfRow } from './journal-run.js'
+import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
 
 /** Goes from one address to the next in the index: a service has many runs, a machine few addresses. */
 const ADDRESSES = `
@@ -43,3 +43,14 @@ export const pathsWithContent = (db: OpenDatabase, sha256: string): readonly str
       sha256,
     )
     .map(({ path }) => String(path))
+
+/** The files of all runs by the run's row, in the order in which they were downloaded. */
+export function everyFile(db: OpenDatabase): ReadonlyMap<number, readonly JournalFile[]> {
+  const byRow = new Map<number, JournalFile[]>()
+  for (const row of db.all('SELECT * FROM files ORDER BY file')) {
+    const files = byRow.get(Number(row.row))
+    if (files === undefined) byRow.set(Number(row.row), [fileOfRow(row)])
+    else files.push(fileOfRow(row))
+  }
+  return byRow
+}

@@ -10,16 +10,18 @@ import { type OnQuarantine, openOrQuarantine, quarantine, wasRemoved } from '../
 import type { OpenDatabase, Row } from '../host/database.js'
 import {
   accept,
+  findByRequest,
   type Intent,
   type IntentRow,
   insertIntent,
   markOrphansUnconfirmed,
   markUnconfirmed,
+  type NamedRequest,
   removeRuns,
   retract,
   type UnknownOutcome,
 } from './creates.js'
-import { findAtEveryAddress, findByOutput, pathsWithContent } from './find-anywhere.js'
+import { everyFile, findAtEveryAddress, findByOutput, pathsWithContent } from './find-anywhere.js'
 import { identityOf } from './identity.js'
 import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
 import { type ListFilter, listRuns } from './list-runs.js'
@@ -29,7 +31,7 @@ import { recordFiles, recordNotFound, recordStatus, type StatusUpdate } from './
 import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from './typical-duration.js'
 
 export interface Journal {
-  /** To be called directly before the bytes are sent. */
+  /** To be called directly before the bytes are sent. Throws `RepeatedRequest`. */
   intend(intent: Intent): IntentRow
   /** Removes the row of a create that was certainly not accepted. */
   retract(place: IntentRow): void
@@ -43,7 +45,11 @@ export interface Journal {
   recordFiles(address: string, id: string, files: readonly JournalFile[]): void
   find(address: string, id: string): JournalRun | undefined
   findByKey(key: string): JournalRun | undefined
+  /** The newest row with this request id, also one whose outcome is unknown. */
+  findByRequest(address: string, requestId: string): NamedRequest | undefined
   filesOf(run: JournalRun): readonly JournalFile[]
+  /** The files of all runs, by row: one query, where `filesOf` is one for each run. */
+  everyFile(): ReadonlyMap<number, readonly JournalFile[]>
   /** The last row, whatever the clock said. */
   last(address: string): JournalRun | undefined
   /** Oldest first; at every address when none is given. */
@@ -146,7 +152,12 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
       markOrphansUnconfirmed(db)
       return one(db.get('SELECT * FROM runs WHERE key = ?', key))
     },
+    findByRequest(address, requestId) {
+      markOrphansUnconfirmed(db)
+      return findByRequest(db, address, requestId)
+    },
     filesOf: ({ row }) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', row).map(fileOfRow),
+    everyFile: () => everyFile(db),
     last(address) {
       markOrphansUnconfirmed(db)
       return one(db.get('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address))
@@ -225,7 +236,7 @@ const durationsOf = (db: OpenDatabase, address: string, model: string): readonly
     )
     .map(({ took_ms }) => Number(took_ms))
 
-export type { Intent, IntentRow, UnknownOutcome } from './creates.js'
+export type { Intent, IntentRow, NamedRequest, UnknownOutcome } from './creates.js'
 export type { JournalFile, JournalRun } from './journal-run.js'
 export type { ListFilter } from './list-runs.js'
 export type { SavedRow } from './saved-rows.js'

@@ -42,6 +42,8 @@ export interface JournalRun {
   readonly error: { readonly code: string; readonly message: string } | undefined
   /** The response that did not tell the outcome. */
   readonly answer: { readonly status: number | undefined; readonly text: string | undefined } | undefined
+  /** The client's own name for the create. */
+  readonly requestId: string | undefined
 }
 
 /** The newest row of an id: a service may use an id twice. */
@@ -82,6 +84,7 @@ export function runOfRow(row: Row): JournalRun {
     error: code === undefined ? undefined : { code, message: text(row.error_message) ?? '' },
     answer:
       answerStatus === undefined && answer === undefined ? undefined : { status: answerStatus, text: answer },
+    requestId: text(row.request_id),
   }
 }
 

@@ -76,4 +76,9 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   DROP INDEX IF EXISTS runs_by_kind_time;
   DROP INDEX IF EXISTS runs_by_model_time;
   `,
+  `
+  -- A client's own name for a create, so that the same create is sent and paid once.
+  ALTER TABLE runs ADD COLUMN request_id TEXT;
+  CREATE INDEX runs_by_request ON runs (address, request_id) WHERE request_id IS NOT NULL;
+  `,
 ]

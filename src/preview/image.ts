@@ -45,8 +45,9 @@ async function paint(
   lettering: Lettering,
 ): Promise<Buffer> {
   const sharp = await pixels()
-  const caption = drawCaption(scene, lettering, palette, { prompt, label: '' })
   const only = backdropOf(references, size)
+  const words = { prompt, label: '', isOverPicture: only !== undefined }
+  const caption = drawCaption(scene, lettering, palette, words)
   // A single reference fills the frame (image editing).
   const ground = stageSvg(size, scene, scene.planes.map(({ drawing }) => drawing).join(''))
   // A photograph needs no grain.

@@ -8,6 +8,10 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 /** One printable line: line ends and tabs become a space, other control characters and overrides are removed. */
 export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(CONTROL, '')
 
+/** Text of several lines without control characters and overrides; line ends and tabs stay. */
+export const withoutControls = (text: string): string =>
+  text.replace(CONTROL, (character) => (character === '\n' || character === '\t' ? character : ''))
+
 /** Several lines as one. */
 export const onOneLine = (text: string): string =>
   text

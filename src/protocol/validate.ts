@@ -61,10 +61,14 @@ function problemOfAjv({
 /** Everything that is wrong with an input, at most one problem for each parameter. */
 export function inputProblems(kind: Kind, input: ModelInput): readonly InputProblem[] {
   const validate = VALIDATORS[kind]
-  if (validate(input)) return []
+  return validate(input) ? [] : problemsOfAjv(validate.errors ?? [])
+}
+
+/** The errors of a check with the options `allErrors` and `verbose`, at most one problem for each parameter. */
+export function problemsOfAjv(errors: readonly ErrorObject[]): readonly InputProblem[] {
   const byParameter = new Map<string, InputProblem>()
   // A value of the wrong type also fails `enum`; `type` comes first and says more.
-  for (const error of validate.errors ?? []) {
+  for (const error of errors) {
     const problem = problemOfAjv(error)
     if (!byParameter.has(problem.parameter)) byParameter.set(problem.parameter, problem)
   }

@@ -24,3 +24,13 @@ export async function makeDataFolders(root: string): Promise<DataFolders> {
   for (const folder of [root, folders.inputs, folders.outputs, folders.work]) makeFolders(folder, 0o700)
   return folders
 }
+
+/**
+ * Where the output of a URL is in the data folder `root`, whether it still exists or not. Undefined for a URL that is not
+ * one of an output. Without the service: reading a list of results must not start it.
+ */
+export function outputPathOf(root: string, url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined
+  const [, token = '', name = ''] = /\/outputs\/([\w-]+)\/([\w-][\w.-]*)$/.exec(new URL(url).pathname) ?? []
+  return name === '' ? undefined : join(root, 'outputs', token, name)
+}

@@ -47,6 +47,33 @@ describe('what a plan takes', () => {
     expect(expectationOf(steps, requests, pace)).toEqual(expected)
   })
 
+  const chained = (uses: Readonly<Record<string, readonly string[]>>) =>
+    Object.entries(uses).map(
+      ([name, sources]) => ({ ...make(1)[0], entry: { name }, sources }) as unknown as Planned,
+    )
+
+  it.each<[string, Readonly<Record<string, readonly string[]>>, number | undefined, number]>([
+    ['a chain takes the time of all its runs', { a: [], b: ['a'], c: ['b'] }, undefined, 180_000],
+    [
+      'of two branches, the longer one',
+      { a: [], b: ['a'], c: ['a'], d: ['b', 'e'], e: [] },
+      undefined,
+      180_000,
+    ],
+    ['a source that is up to date takes none', { b: ['a'] }, undefined, 60_000],
+    ['in any order', { c: ['b'], b: ['a'], a: [] }, undefined, 180_000],
+    ['with a cap, the longest chain goes first', { x: [], y: [], a: [], b: ['a'], c: ['b'] }, 2, 180_000],
+  ])('%s', (_, uses, concurrency, expectedMs) => {
+    const pace = { ...usually(60_000), concurrency }
+    expect(expectationOf(chained(uses), 2, pace).expectedMs).toBe(expectedMs)
+  })
+
+  it('begins a chain before many single runs, which would keep it back', () => {
+    const singles = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`s${at}`, []]))
+    const steps = chained({ ...singles, a: [], b: ['a'], c: ['b'] })
+    expect(expectationOf(steps, 126, usually(60_000)).expectedMs).toBe(180_000)
+  })
+
   it('goes by the slowest of several models', () => {
     const usualMs = (model: string) => (model === 'a/film' ? 120_000 : 2_000)
     expect(expectationOf([...make(30, 'a/still'), ...make(1, 'a/film')], 62, { ...PACE, usualMs })).toEqual({

@@ -57,6 +57,16 @@ describe('a reference to a row', () => {
     ])
   })
 
+  it('is found in the input of another model, of which the rest is sent unchanged', async () => {
+    const [a] = await entriesOf(`
+- {name: a, model: acme/x, input: {image_urls: ["row:b", x.png], size: 2}}
+- {name: b, kind: image, prompt: x}`)
+    expect(a?.references).toEqual([
+      { from: 'row', text: 'row:b', source: 'b', output: 1 },
+      { from: 'url', text: 'x.png' },
+    ])
+  })
+
   it.each<[string, string, readonly string[]]>([
     [
       'an unknown name, with the nearest one',
@@ -92,6 +102,11 @@ describe('a reference to a row', () => {
       ['1:50 the row "a" uses its own output'],
     ],
     [
+      'unknown in the input of another model',
+      '- {name: a, model: acme/x, input: {image_urls: ["row:b", x.png]}}',
+      ['1:35 "row:b": the manifest has no row named "b"'],
+    ],
+    [
       'a row that uses it',
       `- {name: a, kind: image, prompt: x, image_urls: ["row:b"]}
 - {name: b, kind: image, prompt: x, image_urls: ["row:a"]}`,
@@ -118,7 +133,7 @@ describe('a reference to a row', () => {
 
   it('has its place in CSV and JSON Lines too', async () => {
     expect(await problemsOf('name,kind,prompt,image_urls\na,image,x,row:b\n', { name: 'shots.csv' })).toEqual(
-      ['2:11 "row:b": the manifest has no row named "b". Did you mean "row:a"?'],
+      ['2:11 "row:b": the manifest has no row named "b"'],
     )
     expect(
       await problemsOf('{"name":"a","kind":"image","prompt":"x","image_urls":["row:nothing"]}', {

@@ -314,9 +314,11 @@ describe('a row whose source fails', () => {
         : service.counting(request)
     const { code, stderr } = await run([], { fetch })
     expect(code).toBe(5)
-    // The other pose was on its way; the clip needs the one that was refused.
-    expect(stderr).toMatch(/4 runs: 2 created, 1 failed, 1 blocked/)
-    expect(creates).toBe(3)
+    // The other pose may have been on its way; the clip needs the one that was refused.
+    expect(stderr).toMatch(
+      /4 runs: (2 created, 1 failed, 1 blocked|1 created, 1 failed, 1 blocked, 1 not started)/,
+    )
+    expect(creates).toBeLessThanOrEqual(3)
     expect((await run()).code).toBe(0)
   })
 })

@@ -330,9 +330,9 @@ describe('in GitHub Actions', () => {
       env: { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summary },
     })
     const [annotation, ...more] = lines(stderr).filter((line) => line.startsWith('::'))
-    expect(more).toEqual([])
-    expect(annotation).toMatch(/^::error file=.*shots\.json,line=1,title=hen::.*50%25 no%3A hens%2C/)
-    expect(readFileSync(summary, 'utf8')).toMatch(/2 runs: 1 created, 1 failed\.\n\n\| row \| result \|/)
+    expect(more).toEqual([expect.stringMatching(/^::error title=rushes batch%3A exit code 3::Exit code 3: /)])
+    expect(annotation).toMatch(/^::error file=.*shots\.json,line=1,title=hen::.*50%25 no: hens,/)
+    expect(readFileSync(summary, 'utf8')).toMatch(/2 runs: 1 created, 1 failed\.\n\n\| row \| action \|/)
   })
 })
 

@@ -18,6 +18,7 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the OpenAPI document': 'BeforeOperations',
   'the downloader': 'function createDownloader(',
   'prom-client': 'Missing mandatory help parameter',
+  'the MCP SDK': 'StdioServerTransport already started',
 }
 /** Packages that stay outside of the bundle. */
 const OUTSIDE = ['@libsql', 'sharp'] as const
@@ -77,6 +78,7 @@ describe.concurrent('what is loaded', () => {
     ['models', ['models', 'image', '--json'], 0],
     ['config path', ['config', 'path'], 0],
     ['help exit-codes', ['help', 'exit-codes'], 0],
+    ['mcp --help', ['mcp', '--help'], 0],
     ['completion bash', ['completion', 'bash'], 0],
     ['completion of a flag', ['__complete', 'run', 'image', '--qua'], 0],
     ['completion of an id, without a journal', ['__complete', 'wait', ''], 0],

@@ -30,7 +30,9 @@ function callEverything(): string {
       journal.recordFiles(ADDRESS, 'a', [{ path: '/a', bytes: 1, sha256: '', url: '', content_type: '' }]),
     find: () => journal.find(ADDRESS, 'a'),
     findByKey: () => journal.findByKey('~0000'),
+    findByRequest: () => journal.findByRequest(ADDRESS, 'request'),
     filesOf: () => journal.filesOf(journal.find(ADDRESS, 'a') ?? expect.unreachable()),
+    everyFile: () => journal.everyFile(),
     last: () => journal.last(ADDRESS),
     unfinished: () => journal.unfinished(ADDRESS),
     unconfirmed: () => journal.unconfirmed(ADDRESS),
@@ -117,6 +119,7 @@ describe('the indexes of the journal', () => {
         "runs_by_identity ← SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ? ORDER BY row DESC LIMIT ?",
         "runs_by_key ← SELECT * FROM runs WHERE key = ?",
         "runs_by_key ← SELECT 1 FROM runs WHERE key = ?",
+        "runs_by_request ← SELECT * FROM runs WHERE address = ? AND request_id = ? ORDER BY row DESC LIMIT 1",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time ORDER BY created_at DESC, row DESC LIMIT ?",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND instr(urls, ?) > 0 ORDER BY created_at DESC L",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND status = ? ORDER BY created_at DESC, row DESC",
@@ -139,8 +142,9 @@ describe('the indexes of the journal', () => {
   })
 
   it('leave no statement that scans a table', () => {
-    expect(
-      queryPlans().plans.filter(({ plan }) => /SCAN (runs|files)(?! USING (COVERING )?INDEX)/.test(plan)),
-    ).toEqual([])
+    const isScan = (plan: string) => /SCAN (runs|files)(?! USING (COVERING )?INDEX)/.test(plan)
+    // The gallery reads all files: a search for each run takes longer.
+    const readsAll = 'SELECT * FROM files ORDER BY file'
+    expect(queryPlans().plans.filter(({ sql, plan }) => isScan(plan) && sql !== readsAll)).toEqual([])
   })
 })

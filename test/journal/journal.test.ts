@@ -12,6 +12,8 @@ import {
 import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { RepeatedRequest } from '../../src/journal/creates.js'
+import { identityOf } from '../../src/journal/identity.js'
 import { type Intent, type IntentRow, type Journal, openJournal } from '../../src/journal/index.js'
 import { listStatement } from '../../src/journal/list-runs.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
@@ -235,6 +237,49 @@ describe('the life of a row', () => {
       SELECT printf('~%04x', n), 'x', 'x', 'x', '{}', 'x', 'unconfirmed', 'unconfirmed', 0 FROM n`)
     database.close()
     expect(journal.intend(INTENT).key).toMatch(/^~[0-9a-f]{5,}$/)
+  })
+})
+
+describe('a request id', () => {
+  const NAMED: Intent = { ...INTENT, requestId: 'fox-1' }
+
+  it('is one row of an address, found until the create was certainly not accepted', () => {
+    const { journal } = createTestJournal()
+    const place = journal.intend(NAMED)
+    expect(() => journal.intend(NAMED)).toThrow(RepeatedRequest)
+    expect(journal.findByRequest(ADDRESS, 'fox-1')?.run.phase).toBe('sending')
+    expect(journal.findByRequest('https://b.example', 'fox-1')).toBeUndefined()
+    expect(() => journal.intend({ ...NAMED, address: 'https://b.example' })).not.toThrow()
+    journal.retract(place)
+    expect(journal.findByRequest(ADDRESS, 'fox-1')).toBeUndefined()
+    const again = journal.intend(NAMED)
+    journal.accept(again, 'r1')
+    expect(() => journal.intend(NAMED)).toThrow('"fox-1" was sent before')
+    expect(journal.findByRequest(ADDRESS, 'fox-1')).toMatchObject({
+      run: { id: 'r1', requestId: 'fox-1' },
+      identity: identityOf(NAMED.model, NAMED.input),
+    })
+  })
+
+  it('is read from a journal of every earlier format', () => {
+    const path = join(temporaryFolder(), 'journal.db')
+    const earlier = new Database(path)
+    earlier.exec(JOURNAL_MIGRATIONS.slice(0, 2).join(';'))
+    earlier.exec(`PRAGMA user_version = 2; INSERT INTO runs (id, address, profile, model, input, identity, phase, status, created_at)
+      VALUES ('r1', '${ADDRESS}', 'default', 'acme/still-1', '{}', 'x', 'going', 'queued', 0)`)
+    earlier.close()
+    const { journal } = createTestJournal(path)
+    expect(journal.list({})).toMatchObject([{ id: 'r1', requestId: undefined }])
+    journal.intend(NAMED)
+    expect(journal.findByRequest(ADDRESS, 'fox-1')?.run.phase).toBe('sending')
+  })
+
+  it('is kept when rows are written into a new file', () => {
+    const { journal } = createTestJournal()
+    journal.accept(journal.intend(NAMED), 'r1')
+    const other = createTestJournal().journal
+    other.restore(journal.ownRows())
+    expect(other.findByRequest(ADDRESS, 'fox-1')?.run.id).toBe('r1')
   })
 })
 

@@ -76,7 +76,7 @@ async function killOne(
     if (paid > 1) tally.wrong.push(`${at}: row ${row} was paid ${paid} times`)
     if (entry.pending?.state === 'unconfirmed') {
       tally.unconfirmed++
-      if (!second.stderr.includes(`row-${row} `))
+      if (!new RegExp(`row-${row}\\b`).test(second.stderr))
         tally.wrong.push(`${at}: row ${row} is unconfirmed and was not named`)
     } else if (existsSync(path) && isWhole(path) && entry.sha256 !== undefined) {
       tally.whole++

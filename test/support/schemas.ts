@@ -49,6 +49,8 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
       return 'run'
     case 'list':
       return 'list'
+    case 'gallery':
+      return 'gallery'
     case 'show':
       return 'show'
     case 'batch':

@@ -128,7 +128,14 @@ function resultOf(step: Step): RowResult {
   const { action, file } = step
   if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', error: LEFT_ALONE }
   if (action.do === 'conflict')
-    return { step, result: 'failed', error: usageError(`${file}: ${action.why}.`) }
+    return {
+      step,
+      result: 'failed',
+      error: usageError(
+        `${file}: ${action.why}.`,
+        '--overwrite replaces files that are not in the lock file.',
+      ),
+    }
   if (action.do === 'blocked') return { step, result: 'failed', error: usageError(`${action.why}.`) }
   return { step, result: 'up_to_date' }
 }

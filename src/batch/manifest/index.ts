@@ -101,7 +101,8 @@ async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly Man
   for (const row of rows) {
     const references = await images.referencesOf(row, row.report)
     checkSize(row, references, work)
-    const positionOf = (item: number) => row.positionOf('image_urls', item)
+    const positionOf = (item: number) =>
+      row.hasOwnInput ? row.positionOf('input') : row.positionOf('image_urls', item)
     for (const named of outputsOfRow(row, options.naming, row.report)) {
       if (!isAllowed(row, named, work)) continue
       const entry = entryOf(row, named, references)

@@ -42,8 +42,8 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
   }
   return {
     async referencesOf(row, report) {
-      // The input of another model is sent unchanged.
-      const sources = row.hasOwnInput ? [] : row.input.image_urls
+      if (row.hasOwnInput) return rowsInOwnInput(row)
+      const sources = row.input.image_urls
       const references: ImageReference[] = []
       for (const [at, source] of (Array.isArray(sources) ? sources : []).entries()) {
         if (typeof source !== 'string') continue
@@ -69,6 +69,13 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     const found = await readOnce(path)
     return found.ok ? { from: 'file', path, summary: found.summary } : `${source}${found.message}`
   }
+}
+
+/** The input of another model is sent unchanged, but for the rows that it uses. */
+function rowsInOwnInput({ input: { image_urls: sources } }: ManifestRow): readonly ImageReference[] {
+  const isText = (each: unknown): each is string => typeof each === 'string'
+  if (!Array.isArray(sources) || !sources.every(isText) || !sources.some(isRowReference)) return []
+  return sources.map((text) => (isRowReference(text) ? unresolvedRow(text) : { from: 'url', text }))
 }
 
 async function readImage(path: string, { imageTypeOf, maxBodyBytes }: ImageRules): Promise<ReadImage> {

@@ -36,17 +36,17 @@ export function resolveRows(uses: readonly RowUse[]): readonly ManifestEntry[] {
   const byName = new Map(uses.map(({ entry }) => [entry.name, entry]))
   const names = [...byName.keys()]
   const suggestions = new Map<string, string | undefined>()
-  const suggest = (name: string): string => {
+  const suggest = (name: string, own: string): string => {
     if (!suggestions.has(name) && suggestions.size < MAX_SUGGESTIONS)
       suggestions.set(name, nearest(name, names))
     const near = suggestions.get(name)
-    return near === undefined ? '' : `. Did you mean "row:${near}"?`
+    return near === undefined || near === own ? '' : `. Did you mean "row:${near}"?`
   }
   const resolved = uses.map(({ entry, positionOf, report }) => {
     if (!entry.references.some(({ from }) => from === 'row')) return entry
     const references = entry.references.map((reference, item) => {
       if (reference.from !== 'row') return reference
-      const found = resolveOne(reference, byName, suggest)
+      const found = resolveOne(reference, byName, (name) => suggest(name, entry.name))
       if (typeof found !== 'string') return found
       report(positionOf(item), found)
       return { ...reference, source: '' }

@@ -243,7 +243,7 @@ async function mapInOrder<Item, Result>(
       if (item !== undefined) results[at] = await work(item)
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker))
   return results
 }
 

@@ -18,6 +18,7 @@ import { readStdin } from '../process/stdin.js'
 import { imageTypeOf, MAX_BODY_BYTES } from '../runs/references.js'
 import { plural } from '../terminal/plural.js'
 import { formatBytes } from '../terminal/progress-lines.js'
+import { annotate, MAX_LINE_ANNOTATIONS } from './annotations.js'
 import type { BatchOptions } from './options.js'
 
 /** The name of a manifest from standard input. Its paths are relative to the current folder. */
@@ -61,7 +62,11 @@ export async function checkManifest(
       [claimPathOf(lockPath), 'the claim file'],
     ]),
   })
-  if (!read.ok) return manifestError(word === '-' ? 'standard input' : word, read.problems)
+  if (!read.ok) {
+    for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
+      annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
+    return manifestError(word === '-' ? 'standard input' : word, read.problems)
+  }
   return { manifest: read.manifest, lockPath }
 }
 

@@ -18,6 +18,7 @@ export interface BatchFlags {
   readonly timeout?: string
   readonly watch?: boolean
   readonly yes?: boolean
+  readonly report?: string
 }
 
 export interface BatchOptions {

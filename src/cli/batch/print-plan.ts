@@ -4,14 +4,17 @@ import type { Plan, Step } from '../../batch/plan/index.js'
 import type { Context } from '../context/context.js'
 import { missingError } from '../settings/missing.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
+import { writeJobSummary } from './job-summary.js'
 import { treeRows } from './plan-tree.js'
 import { type Prepared, refuseImpossible } from './prepare.js'
+import { createJsonOutput } from './report-file.js'
 import { modelsNote, notesOf, runsByModel, stepCells, stepJson, summaryLine } from './show.js'
+import { planRow } from './summary-rows.js'
 
 /** Of `--dry-run`: with an estimate of the time. */
 export async function printDryRun(ctx: Context, prepared: Prepared): Promise<void> {
   const { expect } = await import('./expect.js')
-  printPlan(ctx, prepared.plan, await expect(ctx, prepared))
+  printPlan(ctx, prepared, await expect(ctx, prepared))
 }
 
 /** Throws `usage` for a plan that cannot be carried out with these flags, files and models. */
@@ -20,21 +23,28 @@ export function refusePlan(prepared: Prepared): void {
   if (prepared.missing.length > 0) throw missingError(prepared.missing)
 }
 
-export function printPlan({ out }: Context, plan: Plan, expectation?: Expectation): void {
-  if (out.mode.json) {
-    for (const step of plan.steps) out.json(stepJson(step))
-    const { leastMs = null, expectedMs = null } = expectation ?? {}
-    const models = Object.fromEntries(runsByModel(plan))
-    out.json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs, models } })
-    return
-  }
+export function printPlan(
+  ctx: Context,
+  { plan, manifest, flags }: Prepared,
+  expectation?: Expectation,
+): void {
+  const { out } = ctx
+  const json = createJsonOutput(ctx, flags.report)
+  for (const step of plan.steps) json(stepJson(step))
+  const { leastMs = null, expectedMs = null } = expectation ?? {}
+  const runs = Object.fromEntries(runsByModel(plan))
+  json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs, models: runs } })
+  if (out.mode.json) return
   const rows = out.stdoutIsTerminal ? treeRows(plan.steps) : plan.steps.map(stepCells)
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
   const models = modelsNote(plan)
   if (models !== undefined) out.note(models)
-  out.note(summaryLine(plan, expectation))
+  const line = summaryLine(plan, expectation)
+  out.note(line)
+  const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
+  writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 
 /** The rows that something is to be done for, or that cannot be done. Prints nothing when there are none. */

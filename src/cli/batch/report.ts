@@ -1,5 +1,4 @@
 /** The output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub Actions. */
-import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { activeSteps, LEFT_ALONE, type RowResult } from '../../batch/carry-out/index.js'
 import type { Plan, Step } from '../../batch/plan/index.js'
@@ -7,9 +6,12 @@ import { RushesError, usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { formatDuration } from '../flags/duration.js'
-import { variable } from '../settings/table.js'
 import { plural } from '../terminal/plural.js'
+import { annotate, MAX_LINE_ANNOTATIONS } from './annotations.js'
+import { writeJobSummary } from './job-summary.js'
 import type { Prepared } from './prepare.js'
+import { createJsonOutput } from './report-file.js'
+import { resultRow } from './summary-rows.js'
 
 export interface Report {
   row(result: RowResult): void
@@ -17,11 +19,12 @@ export interface Report {
   end(plan: Plan, exists: (name: string) => boolean): readonly RushesError[]
 }
 
-export function createReport(ctx: Context, { manifest }: Prepared): Report {
-  const { out, clock, env, stderr, globals } = ctx
+export function createReport(ctx: Context, { manifest, flags }: Prepared): Report {
+  const { out, clock, globals } = ctx
+  const json = createJsonOutput(ctx, flags.report)
   const startedAtMs = clock.monotonic()
   const results = new Map<string, RowResult>()
-  const isActions = variable(env, 'GITHUB_ACTIONS') === 'true' && !out.mode.json
+  let annotations = 0
 
   /** Rows with an error that was printed before, by that error. */
   const repeated = new Map<string, { readonly error: RushesError; readonly names: string[] }>()
@@ -32,11 +35,12 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
     if (same === undefined) repeated.set(key, { error, names: [] })
     if (same === undefined || out.mode.json) out.error(about(step, error))
     else same.push(error.runId === undefined ? step.entry.name : `${step.entry.name} (${error.runId})`)
-    // A workflow command of GitHub Actions: shown at the line of the manifest.
-    if (isActions)
-      stderr.write(
-        `::error file=${escaped(manifest.path)},line=${step.entry.at.line},title=${escaped(step.entry.name)}::${escaped(error.message)}\n`,
-      )
+    if (annotations++ < MAX_LINE_ANNOTATIONS)
+      annotate(ctx, {
+        title: step.entry.name,
+        message: error.message,
+        at: { path: manifest.path, line: step.entry.at.line },
+      })
   }
 
   /** Rows that a row keeps back, by its name. */
@@ -53,7 +57,7 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
       if (step.action.do !== 'blocked') return []
       const { by, why } = step.action
       const error = by === undefined ? usageError(`${why}.`) : undefined
-      if (out.mode.json) out.json(rowJson({ step, result: 'blocked', error, blockedBy: by }))
+      json(rowJson({ step, result: 'blocked', error, blockedBy: by }))
       if (by !== undefined) block(by, step)
       if (error === undefined) return []
       complain(step, error)
@@ -69,8 +73,8 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
       if (result.result === 'up_to_date') return
       if (blockedBy !== undefined) block(blockedBy, step)
       for (const warning of warnings) out.warn(warning)
-      if (out.mode.json) out.json(rowJson(result))
-      else if (made !== undefined) out.line(printable(shown(manifest.folder, made.file)))
+      json(rowJson(result))
+      if (!out.mode.json && made !== undefined) out.line(printable(shown(manifest.folder, made.file)))
       if (error !== undefined) complain(step, error)
     },
     end(plan, exists) {
@@ -97,9 +101,20 @@ export function createReport(ctx: Context, { manifest }: Prepared): Report {
         skipped: plan.counts.skip,
       }
       const elapsedMs = clock.monotonic() - startedAtMs
-      if (out.mode.json) out.json({ summary: { ...counts, elapsed_ms: Math.round(elapsedMs) } })
-      else out.note(`${said(counts, globals.local)} (${formatDuration(elapsedMs)})`)
-      if (isActions) writeSummary(env, manifest.path, said(counts, globals.local), [...results.values()])
+      json({ summary: { ...counts, elapsed_ms: Math.round(elapsedMs) } })
+      out.note(`${said(counts, globals.local)} (${formatDuration(elapsedMs)})`)
+      const openState = ({ entry: { name } }: Step): string => {
+        if (!exists(name)) return 'not started'
+        return globals.local ? 'queued' : 'still running'
+      }
+      writeJobSummary(ctx, {
+        manifest,
+        line: said(counts, globals.local),
+        hasResults: true,
+        rows: plan.steps
+          .filter(({ action }) => action.do !== 'skip')
+          .map((step) => resultRow(step, results.get(step.entry.name), openState(step))),
+      })
       return [
         ...[...results.values()].flatMap(({ error }) => (error === undefined ? [] : [error])),
         ...left.map(() => LEFT_ALONE),
@@ -169,50 +184,3 @@ const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
   blocked_by: blockedBy ?? null,
   line: step.entry.at.line,
 })
-
-/** Percent signs and line ends would end a workflow command, or begin another. */
-const escaped = (text: string): string =>
-  printable(text)
-    .replace(/%/g, '%25')
-    .replace(/\r/g, '%0D')
-    .replace(/\n/g, '%0A')
-    .replace(/:/g, '%3A')
-    .replace(/,/g, '%2C')
-
-const cell = (text: string): string => printable(text).replace(/[|\\`]/g, '\\$&')
-
-/** A table in the summary of the job. A batch does not fail when it cannot be written. */
-function writeSummary(
-  env: Context['env'],
-  path: string,
-  summary: string,
-  results: readonly RowResult[],
-): void {
-  const file = variable(env, 'GITHUB_STEP_SUMMARY')
-  if (file === undefined) return
-  const rows = results.map(
-    ({ step, result, made, run, error, blockedBy }) =>
-      `| ${[
-        step.entry.name,
-        result,
-        made?.file ?? '',
-        run ?? '',
-        error?.message ?? (blockedBy === undefined ? '' : `needs ${blockedBy}`),
-      ]
-        .map(cell)
-        .join(' | ')} |`,
-  )
-  const text = [
-    `### ${cell(path)}`,
-    '',
-    `${summary}.`,
-    '',
-    ...(rows.length === 0 ? [] : ['| row | result | file | run | error |', '|---|---|---|---|---|', ...rows]),
-    '',
-  ]
-  try {
-    appendFileSync(file, `${text.join('\n')}\n`)
-  } catch {
-    // See above.
-  }
-}

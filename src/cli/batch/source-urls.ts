@@ -11,6 +11,7 @@ import type { Client } from '../../client/index.js'
 import { isServed } from '../../download/output-request.js'
 import { parseOutputUrl } from '../../download/output-url.js'
 import { usageError } from '../../errors.js'
+import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
@@ -28,7 +29,7 @@ export interface SourceUrlsOptions {
   readonly client: Pick<Client, 'get'>
   /** Without the key. */
   readonly fetch: Fetch
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'alarm'>
   /** Of the service. */
   readonly address: string
   /** Absolute: the manifest's. */
@@ -38,6 +39,9 @@ export interface SourceUrlsOptions {
 }
 
 type Urls = readonly string[]
+
+/** A host that does not answer in this time does not serve the output. */
+const PROBE_MS = 10_000
 
 export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
   const { client, fetch, clock, address, folder, madeOf, signal } = options
@@ -58,9 +62,20 @@ export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
 
   async function isAvailable(text: string | undefined): Promise<boolean> {
     const url = text === undefined ? undefined : parseOutputUrl(text)
-    return (
-      url !== undefined && (await isServed({ fetch, url, userAgent: undefined, signal, nowMs: clock.now() }))
-    )
+    if (url === undefined) return false
+    const stop = new AbortController()
+    const forget = onAbort(signal, () => stop.abort(signal.reason))
+    const disarm = clock.alarm(PROBE_MS, () => stop.abort())
+    try {
+      return await isServed({ fetch, url, userAgent: undefined, signal: stop.signal, nowMs: clock.now() })
+    } catch (error) {
+      signal.throwIfAborted()
+      if (stop.signal.aborted) return false
+      throw error
+    } finally {
+      disarm()
+      forget()
+    }
   }
 
   async function servedUrl({ run, service }: Made, at: number): Promise<string | undefined> {

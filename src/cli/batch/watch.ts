@@ -21,6 +21,7 @@ import { checkManifest, type Loaded } from './load.js'
 import type { BatchOptions } from './options.js'
 import { type Prepared, prepare } from './prepare.js'
 import { printDryRun, refusePlan } from './print-plan.js'
+import { beginReport } from './report-file.js'
 import { runBatch } from './run-batch.js'
 import { stepCells } from './show.js'
 import { createWatchedFiles, type WatchedFiles } from './watched-files.js'
@@ -33,6 +34,8 @@ interface Watch {
   /** `--force` and `--resubmit-unconfirmed` are for one round: else each save would pay for all rows again. */
   options: BatchOptions
   isFirst: boolean
+  /** Whether the file of `--report` was emptied: all rounds write into it. */
+  hasReport: boolean
   /** What the last round without work has said: it is not said again. */
   said: string | undefined
 }
@@ -55,7 +58,15 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
       'Add --yes to create them without asking, or --dry-run to print the plan after each change.',
     )
   const consent = createConsent(questions)
-  const watch: Watch = { words, questions, consent, options, isFirst: true, said: undefined }
+  const watch: Watch = {
+    words,
+    questions,
+    consent,
+    options,
+    isFirst: true,
+    hasReport: false,
+    said: undefined,
+  }
   try {
     for (;;) {
       const files = createWatchedFiles(ctx.clock, words.word)
@@ -127,6 +138,8 @@ async function planRound(ctx: Context, watch: Watch, files: WatchedFiles): Promi
     checkManifest(ctx, words.word, { ...options, onImage: files.add }),
   )
   if (loaded instanceof RushesError) return loaded
+  if (!watch.hasReport) beginReport(words.flags.report, loaded)
+  watch.hasReport = true
   // No edit of the manifest repairs a lock file: its error ends the command.
   readLock(loaded.lockPath, loaded.manifest.path)
   const prepared = await orUsage(watch, () => prepare(ctx, loaded, options, words))

@@ -1,15 +1,18 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
 import { type Command, Option } from 'commander'
 import { EXIT } from '../../errors.js'
+import { annotate, annotateExit, MAX_LINE_ANNOTATIONS } from '../batch/annotations.js'
 import { claimFor } from '../batch/claim-for.js'
 import { loadManifest } from '../batch/load.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
 import { printDryRun, printPlan, refusePlan } from '../batch/print-plan.js'
+import { beginReport } from '../batch/report-file.js'
 import { runBatch } from '../batch/run-batch.js'
-import { isAllUpToDate } from '../batch/show.js'
+import { isAllUpToDate, stepWords } from '../batch/show.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/repeated.js'
+import { asRushesError } from '../process/exit.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export interface BatchRequest {
@@ -23,7 +26,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--dry-run', 'Print the plan and change nothing'],
   ['--watch', 'Plan again when the manifest or a local image changes, and ask before creating runs'],
   ['--yes', 'With --watch: create runs without asking'],
-  ['--only <glob>', 'Only runs whose name or output matches (repeatable)'],
+  ['--only <glob>', 'Only runs whose name or output matches, and the runs that they use (repeatable)'],
   ['--force', 'Create runs again even if they are up to date'],
   ['--max-runs <n>', 'Exit with 2 if more than n runs would be created'],
   ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],
@@ -31,21 +34,35 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--resubmit-unconfirmed', 'Send creates with an unknown outcome again; may pay twice'],
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
+  ['--report <path>', 'Also write the lines of --json to this file'],
   ['--timeout <duration>', 'How long to wait for each run: 90s, 15m, 0 for no limit (default 30m)'],
 ]
 
-export function register(command: Command, { run }: CommandEnvironment, doBatch = batchCommand): void {
+export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {
   command.argument('<manifest>', 'YAML, JSON, JSON Lines or CSV file; - reads standard input')
   for (const [flags, about] of ROWS) {
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
   }
   command.action((manifest: string, flags: BatchFlags) =>
-    run(command, (ctx) => doBatch(ctx, { manifest, flags })),
+    run(command, (ctx) => batch(ctx, { manifest, flags })),
   )
 }
 
-export async function batchCommand(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
+export async function batchCommand(ctx: Context, request: BatchRequest): Promise<number> {
+  const isCheck = request.flags.check === true
+  try {
+    const code = await doBatch(ctx, request)
+    await annotateExit(ctx, { code, isCheck })
+    return code
+  } catch (thrown) {
+    const error = asRushesError(thrown)
+    await annotateExit(ctx, { code: error.exitCode, isCheck, error })
+    throw thrown
+  }
+}
+
+async function doBatch(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
   const words = { word: manifest, flags }
   const options = await batchOptionsOf(ctx, flags)
   if (options.watch) {
@@ -53,6 +70,7 @@ export async function batchCommand(ctx: Context, { manifest, flags }: BatchReque
     return await watchBatch(ctx, words, options)
   }
   const loaded = await loadManifest(ctx, manifest, options)
+  beginReport(flags.report, loaded)
   if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
@@ -71,7 +89,17 @@ export async function batchCommand(ctx: Context, { manifest, flags }: BatchReque
   }
 }
 
-function check(ctx: Context, { plan }: Prepared): number {
-  printPlan(ctx, plan)
+function check(ctx: Context, prepared: Prepared): number {
+  const { plan, manifest } = prepared
+  printPlan(ctx, prepared)
+  const missing = plan.steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')
+  for (const step of missing.slice(0, MAX_LINE_ANNOTATIONS)) {
+    const [action, name = '', file, reason] = stepWords(step)
+    annotate(ctx, {
+      title: name,
+      message: `${file}: ${action}${reason ? ` (${reason})` : ''}`,
+      at: { path: manifest.path, line: step.entry.at.line },
+    })
+  }
   return isAllUpToDate(plan) ? EXIT.ok : EXIT.runFailed
 }

@@ -24,6 +24,11 @@ export const COMMANDS: readonly CommandRow[] = [
   },
   { name: 'list', about: 'List the runs created on this machine', load: () => import('./list.js') },
   { name: 'show', about: 'Show everything known about one run', load: () => import('./show.js') },
+  {
+    name: 'gallery',
+    about: 'Write a page with the results on this machine',
+    load: () => import('./gallery.js'),
+  },
   { name: 'forget', about: 'Remove runs from the journal', load: () => import('./forget.js') },
   {
     name: 'batch',
@@ -38,6 +43,11 @@ export const COMMANDS: readonly CommandRow[] = [
     name: 'doctor',
     about: 'Check settings, models, network, API key, disk and journal',
     load: () => import('./doctor.js'),
+  },
+  {
+    name: 'mcp',
+    about: 'Run a Model Context Protocol server for agents, on standard input and output',
+    load: () => import('./mcp.js'),
   },
   { name: 'serve', about: 'Run the local service', load: () => import('./serve.js') },
   {

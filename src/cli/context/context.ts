@@ -16,7 +16,7 @@ import type { Interrupts } from '../process/interrupts.js'
 import type { Io } from '../process/io.js'
 import type { Recorder } from '../runs/record.js'
 import { type ConfigFile, createConfigFile } from '../settings/config-file.js'
-import { foldersOf } from '../settings/folders.js'
+import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
 import { type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
 import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js'
 import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
@@ -234,7 +234,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     if (missing.length > 0) throw missingError(missing)
     const { openLocalService } = await import('./local-service.js')
     const local = await openLocalService({
-      dataFolder: join(stateFolder, 'local'),
+      dataFolder: join(stateFolder, LOCAL_FOLDER),
       engine: await ctx.engine(),
       clock,
       render,

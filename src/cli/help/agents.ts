@@ -23,6 +23,8 @@ export const agents = (): string => `# rushes, for a language model
 \`rushes\` creates asynchronous video and image runs at a service, waits for them and downloads the results. Creating a run
 costs money; nothing else does. Without a terminal, no command asks questions.
 
+If your client can start MCP servers, \`rushes mcp\` gives you the same as tools: see \`docs/mcp.md\`.
+
 ## Before the first run
 
 * \`rushes doctor --json\` checks service URL, models, key, network and disk. It is free.

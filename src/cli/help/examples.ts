@@ -43,6 +43,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes show run_1a2b3c'],
     ['rushes show run_1a2b3c --again', 'print the command that repeats it'],
   ],
+  'rushes gallery': [
+    ['rushes gallery --open', 'write gallery.html and look at it'],
+    ['rushes gallery --kind image --since 7d -o fox/index.html'],
+  ],
   'rushes forget': [['rushes forget run_1a2b3c'], ['rushes forget ~1a2b', 'an unconfirmed run']],
   'rushes batch': [
     ['rushes batch shots.yaml --dry-run', 'show what would be created'],
@@ -74,6 +78,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes serve', 'on http://127.0.0.1:7878'],
     ['rushes serve --port 0 --data ./service --json'],
     ['rushes serve --fault create:429:RATE_LIMITED:2', 'the next two creates fail'],
+  ],
+  'rushes mcp': [
+    ['rushes mcp --max-runs 5', 'in the configuration of an MCP client'],
+    ['rushes mcp --local', 'try it without key or cost'],
   ],
   'rushes admin': [
     ['rushes admin account create studio --balance 500'],

@@ -34,7 +34,14 @@ const isStoredData = (value: unknown): value is StoredData =>
   typeof value.bytes === 'number' &&
   typeof value.content_type === 'string'
 
-export async function againOf(ctx: Context, journal: Journal, run: JournalRun): Promise<Again> {
+/** The outputs of earlier runs, as reference images are looked up among them. */
+export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
+
+export const againOf = async (ctx: Context, journal: EarlierOutputs, run: JournalRun): Promise<Again> =>
+  commandAgain(journal, run, await flagsFor(ctx, run))
+
+/** `flags`: with which a command reaches the run. */
+export function commandAgain(journal: EarlierOutputs, run: JournalRun, flags: readonly string[]): Again {
   const kind = KINDS.find((each) => each === run.kind)
   const input: Input = isObject(run.input) ? run.input : {}
   const { image_urls: images, ...others } = input
@@ -54,7 +61,7 @@ export async function againOf(ctx: Context, journal: Journal, run: JournalRun): 
         ? ['--input', quoteWord(printableJson(left))]
         : []),
       ...(kind === undefined || model ? [] : ['--model', quoteWord(run.model)]),
-      ...(await flagsFor(ctx, run)),
+      ...flags,
     ].join(' '),
     missing: [
       ...(areFlags ? sources.flatMap((source) => source?.missing ?? []) : []),
@@ -87,7 +94,7 @@ interface Source {
 }
 
 /** What `-i` takes for an image of the run. Undefined for what is neither a URL nor an image that was sent. */
-function sourceOf(journal: Journal, { address }: JournalRun, image: unknown): Source | undefined {
+function sourceOf(journal: EarlierOutputs, { address }: JournalRun, image: unknown): Source | undefined {
   if (isStoredData(image)) {
     const path = journal
       .pathsWithContent(image.sha256)
@@ -104,7 +111,7 @@ function sourceOf(journal: Journal, { address }: JournalRun, image: unknown): So
 }
 
 /** `run:<id>` where the link is that of an earlier run: it may have expired since. */
-function outputOf(journal: Journal, address: string, image: string): string | undefined {
+function outputOf(journal: EarlierOutputs, address: string, image: string): string | undefined {
   const { pathname } = new URL(image)
   if (pathname.length < 2) return undefined
   const run = journal.findByOutput(address, pathname)

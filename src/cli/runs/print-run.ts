@@ -37,11 +37,14 @@ export const recordOf = ({ id, kind, model, state, service, createdAt, elapsedMs
 
 export async function openResults(ctx: Context, { files, state }: RunRecord): Promise<void> {
   const results = files.length > 0 ? files.map(({ path }) => path) : (state?.urls ?? [])
-  for (const result of results) {
-    try {
-      await ctx.openResult(result)
-    } catch (error) {
-      ctx.out.warn(`Could not open ${result}: ${describeReason(error)}.`)
-    }
+  for (const result of results) await openOrWarn(ctx, result)
+}
+
+/** The file is there, so a missing opener is only a warning. */
+export async function openOrWarn(ctx: Pick<Context, 'out' | 'openResult'>, target: string): Promise<void> {
+  try {
+    await ctx.openResult(target)
+  } catch (error) {
+    ctx.out.warn(`Could not open ${target}: ${describeReason(error)}.`)
   }
 }

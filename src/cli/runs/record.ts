@@ -1,5 +1,5 @@
 /**
- * The journal, for commands that create runs: nothing here throws. When it cannot be written, one warning says what that
+ * The journal, for commands that create runs: no failure of it throws. When it cannot be written, one warning says what that
  * means, and the command continues: a paid run is worth more than its row.
  */
 
@@ -7,6 +7,7 @@ import { resolve } from 'node:path'
 import type { CreateOutcome } from '../../client/index.js'
 import type { DownloadedFile } from '../../download/index.js'
 import { messageOf, type RushesError } from '../../errors.js'
+import { RepeatedRequest } from '../../journal/creates.js'
 import type {
   Intent,
   IntentRow,
@@ -20,7 +21,7 @@ import type {
 
 /** What the journal keeps of one create. */
 export interface CreateNote {
-  /** Directly before the bytes are sent; again before every further sending. */
+  /** Directly before the bytes are sent; again before every further sending. Throws `RepeatedRequest`. */
   sending(): void
   /** It was certainly not accepted. */
   unsent(): void
@@ -63,6 +64,8 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
     try {
       return work(journal)
     } catch (error) {
+      // Not the journal's failure: the create must not be sent.
+      if (error instanceof RepeatedRequest) throw error
       isLost = true
       warn(
         `${messageOf(error)} From now on, the runs of this command will not be remembered. Keep the ids that are printed.`,

@@ -54,6 +54,7 @@ const LIST = {
   address: text('URL of the service; local for --local'),
   profile: text('Profile of the config file'),
   input: any('Input as it was sent; data: URLs as {sha256, bytes, content_type}'),
+  request_id: orNull(text("Client's own name for the create, from `rushes mcp`")),
   answer: orNull(
     record('Response to the create, if it did not show the outcome', {
       status: orNull(integer('The HTTP status')),

@@ -1,7 +1,7 @@
 /** The JSON output of `doctor`, `serve`, `models`, `config` and `forget`. */
 import { KINDS } from '../../protocol/models.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
-import { list, orNull, record, type Schema, text } from './shapes.js'
+import { bytes, integer, list, orNull, record, type Schema, text } from './shapes.js'
 
 export const DOCTOR_SCHEMA = record('One line for each check.', {
   check: text('Name of the check'),
@@ -76,6 +76,17 @@ export const CONFIG_GET_SCHEMA = text('The value of the setting.')
 
 export const CONFIG_PATH_SCHEMA = record('Path of the config file, which may not exist yet.', {
   path: text('Absolute path'),
+})
+
+export const GALLERY_SCHEMA = record('The page that was written.', {
+  path: text('Path of the page'),
+  runs: integer('Number of runs on it'),
+  files: integer('Number of files on it'),
+  bytes: bytes('Size of the page, without the files'),
+  left_out: record('Number of runs that are not on it, although they succeeded.', {
+    missing: integer('Files moved, changed or deleted'),
+    not_downloaded: integer('Without a downloaded file'),
+  }),
 })
 
 export const FORGET_SCHEMA = record('One line for each removed row.', {

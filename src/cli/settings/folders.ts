@@ -18,3 +18,5 @@ export const configPath = (folder: string): string => join(folder, 'config.json'
 export const JOURNAL_FILE = 'journal.db'
 /** A folder in the state folder: the data of `rushes serve` and `rushes admin`. */
 export const SERVICE_FOLDER = 'service'
+/** A folder in the state folder: the data of the local service of `--local`. */
+export const LOCAL_FOLDER = 'local'

@@ -41,6 +41,7 @@ export const listJson = (run: JournalRun, files: readonly JournalFile[]) => ({
   address: run.address,
   profile: run.profile,
   input: run.input,
+  request_id: run.requestId ?? null,
   answer:
     run.answer === undefined ? null : { status: run.answer.status ?? null, text: run.answer.text ?? null },
 })

@@ -28,12 +28,15 @@ export async function loadLettering(): Promise<Lettering> {
   return { text, label }
 }
 
-/** `label` is shown at the top right (the number of the shot), and may be empty. */
+/**
+ * `label` is shown at the top right (the number of the shot), and may be empty. A picture that fills the frame may be a
+ * preview with a caption of its own, which must not be read through this one.
+ */
 export function drawCaption(
   stage: Size,
   lettering: Lettering,
   palette: Palette,
-  words: { readonly prompt: string; readonly label: string },
+  words: { readonly prompt: string; readonly label: string; readonly isOverPicture: boolean },
 ): string {
   const { width, height } = stage
   const { text: written, icons } = standInForEmoji(words.prompt.slice(0, MAX_CHARACTERS))
@@ -45,9 +48,10 @@ export function drawCaption(
   const paper = hex(palette.paper)
   const ink = hex(palette.ink)
 
+  const [middle, bottom] = words.isOverPicture ? [0.99, 1] : [0.5, 0.74]
   const foot =
     `<linearGradient id="foot" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="${ink}" stop-opacity="0"/>` +
-    `<stop offset=".45" stop-color="${ink}" stop-opacity=".5"/><stop offset="1" stop-color="${ink}" stop-opacity=".74"/>` +
+    `<stop offset=".45" stop-color="${ink}" stop-opacity="${middle}"/><stop offset="1" stop-color="${ink}" stop-opacity="${bottom}"/>` +
     `</linearGradient>${box(-20, top - 80, width + 40, height - top + 100, 'url(#foot)')}`
   const bar = box(EDGE, top + 6, 7, lines.length * LINE - 8, hex(palette.accent), 3)
   const text = lines

@@ -82,15 +82,14 @@ function paintingsOf(film: Film, shot: Shot): readonly Painting[] {
     { ...setting, actors: cast },
     { size, framing: shot.framing, number: shot.number },
   )
+  const only = backdropOf(shown, size)
   const label = `${shot.number} / ${film.shots.length}`
+  const words = { prompt, label, isOverPicture: only !== undefined }
   const caption: Painting = {
     size,
     depth: undefined,
-    draw: async () => [
-      { input: stageSvg(size, scene, drawCaption(scene, lettering, palette, { prompt, label })) },
-    ],
+    draw: async () => [{ input: stageSvg(size, scene, drawCaption(scene, lettering, palette, words)) }],
   }
-  const only = backdropOf(shown, size)
   if (only !== undefined) {
     // A single reference fills the shot (image to video), cropped by its framing.
     const draw = async () => [{ input: await only(stage.width, stage.height, CLOSENESS[shot.framing]) }]

@@ -1,0 +1,112 @@
+/** `rushes gallery`: writes one HTML page with the results on this machine. No service is asked. */
+import { dirname, join, resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import { EXIT, usageError } from '../../errors.js'
+import { galleryHtml } from '../../gallery/index.js'
+import { printable } from '../../protocol/text.js'
+import type { Context } from '../context/context.js'
+import { addFilterOptions, type FilterOptions, filterOf, noteNearestStatus } from '../flags/list-filters.js'
+import { type Collected, collectGallery } from '../gallery/collect.js'
+import { checkPagePath, PAGE_NAME, writePage } from '../gallery/page-target.js'
+import { openOrWarn } from '../runs/print-run.js'
+import { LOCAL_FOLDER } from '../settings/folders.js'
+import { plural } from '../terminal/plural.js'
+import type { CommandEnvironment } from './command-environment.js'
+
+export interface GalleryOptions extends FilterOptions {
+  readonly output: string
+  readonly overwrite: boolean
+  readonly open: boolean
+}
+
+export function register(command: Command, { run }: CommandEnvironment, gallery = galleryCommand): void {
+  command
+    .addOption(
+      new Option('-o, --output <path>', 'Write the page to this path; - is standard output').default(
+        PAGE_NAME,
+      ),
+    )
+    .addOption(new Option('--overwrite', 'Replace a file that is not a page of this command').default(false))
+    .addOption(new Option('--open', 'Open the page').default(false))
+  addFilterOptions(command, { limit: '0' }).action((flags: GalleryOptions) =>
+    run(command, (ctx) => gallery(ctx, flags)),
+  )
+}
+
+export async function galleryCommand(ctx: Context, options: GalleryOptions): Promise<number> {
+  const { out } = ctx
+  const isStdout = options.output === '-'
+  if (isStdout) checkStdout(ctx, options)
+  const path = isStdout ? PAGE_NAME : checkPagePath(options.output, options)
+  const filter = await filterOf(ctx, options)
+  const journal = await ctx.journal()
+  const collected = await collectGallery({
+    ctx,
+    journal,
+    filter,
+    folder: dirname(resolve(path)),
+    dataFolder: join(ctx.stateFolder, LOCAL_FOLDER),
+  })
+  const { runs, files, leftOut } = collected
+  if (runs.length === 0) noteNearestStatus(ctx, options.status, journal)
+  const notes = notesOf(collected)
+  const html = galleryHtml({
+    runs,
+    notes: [`Written ${new Date(ctx.clock.now()).toISOString().slice(0, 10)}.`, ...notes],
+  })
+  for (const note of [
+    ...(runs.length === 0 ? ['The page is empty: no run with a file on this machine was found.'] : []),
+    ...notes,
+  ])
+    out.note(note)
+  if (isStdout) {
+    out.line(html)
+    return EXIT.ok
+  }
+  const page = `${html}\n`
+  await writePage(path, page)
+  if (out.mode.json)
+    out.json({
+      path,
+      runs: runs.length,
+      files,
+      bytes: Buffer.byteLength(page),
+      left_out: { missing: leftOut.missing, not_downloaded: leftOut.notDownloaded },
+    })
+  else out.line(printable(path))
+  if (options.open) await openOrWarn(ctx, path)
+  return EXIT.ok
+}
+
+function checkStdout({ out }: Context, { open }: GalleryOptions): void {
+  if (out.stdoutIsTerminal)
+    throw usageError(
+      '-o - would write the page to the terminal.',
+      `Redirect standard output (-o - > ${PAGE_NAME}) or name a file (-o ${PAGE_NAME}).`,
+    )
+  if (out.mode.json)
+    throw usageError(
+      '-o - and --json cannot be used together: both write to standard output.',
+      'Use only one of them.',
+    )
+  if (open)
+    throw usageError(
+      '-o - and --open cannot be used together.',
+      `Name a file to open: -o ${PAGE_NAME} --open.`,
+    )
+}
+
+function notesOf({ leftOut: { missing, notDownloaded } }: Collected): readonly string[] {
+  const notes: string[] = []
+  if (missing > 0)
+    notes.push(
+      missing === 1
+        ? 'Left out 1 run: its files were moved, changed or deleted.'
+        : `Left out ${missing} runs: their files were moved, changed or deleted.`,
+    )
+  if (notDownloaded > 0)
+    notes.push(
+      `Left out ${plural(notDownloaded, 'run')} without a downloaded file. To download ${notDownloaded === 1 ? 'it' : 'them'}: \`rushes download <id>\`.`,
+    )
+  return notes
+}

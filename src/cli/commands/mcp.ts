@@ -1,0 +1,36 @@
+/** `rushes mcp`: a Model Context Protocol server on standard input and output. */
+import { resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { isFolder } from '../../host/directories.js'
+import type { Context } from '../context/context.js'
+import { wholeNumber } from '../flags/whole-number.js'
+import type { CommandEnvironment } from './command-environment.js'
+
+export interface McpOptions {
+  /** As it was given. */
+  readonly maxRuns: string
+  readonly folder: string
+  readonly allowOutside?: boolean
+}
+
+const MAX_RUNS = 10_000
+
+export function register(command: Command, { run }: CommandEnvironment, serve = mcpCommand): void {
+  command
+    .addOption(new Option('--max-runs <n>', 'Number of runs that a session may create').default('20'))
+    .addOption(
+      new Option('--folder <folder>', 'Folder for outputs, manifests and reference images').default('.'),
+    )
+    .addOption(new Option('--allow-outside', 'Allow paths outside the folder'))
+    .action((flags: McpOptions) => run(command, (ctx) => serve(ctx, flags)))
+}
+
+export async function mcpCommand(ctx: Context, options: McpOptions): Promise<number> {
+  const maxRuns = wholeNumber(options.maxRuns, '--max-runs', 0, MAX_RUNS)
+  const folder = resolve(options.folder)
+  if (!isFolder(folder)) throw usageError(`--folder: ${options.folder} is not a folder.`, 'Create it first.')
+  // Loaded here, since the help does not need it.
+  const { serveMcp } = await import('../mcp/serve.js')
+  return serveMcp(ctx, { folder, maxRuns, allowOutside: options.allowOutside === true })
+}

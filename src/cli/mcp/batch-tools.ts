@@ -1,0 +1,222 @@
+/** `plan_batch` and `run_batch`: the command `rushes batch`, with its rows as the answer. */
+import { dirname, join } from 'node:path'
+import { usageError } from '../../errors.js'
+import type { Answer, Call, ResultFile } from '../../mcp/tool.js'
+import { isObject } from '../../protocol/parse.js'
+import { loadManifest } from '../batch/load.js'
+import type { BatchFlags } from '../batch/options.js'
+import { batchCommand } from '../commands/batch.js'
+import type { Context } from '../context/context.js'
+import { plural } from '../terminal/plural.js'
+import type { Collected } from './collect.js'
+import type { Outcome } from './job.js'
+import { errorAnswer, errorResult } from './run-answers.js'
+import type { Session, Task } from './session.js'
+
+/** More rows would fill an agent's context. */
+const MAX_ROWS = 100
+const MAX_ERRORS = 5
+const MAX_LINKS = 20
+
+interface Manifest {
+  readonly path: string
+  readonly flags: BatchFlags
+}
+
+function manifestOf({ paths, allowOutside }: Session, { args }: Call): Manifest {
+  const only = Array.isArray(args.only) && args.only.length > 0 ? { only: args.only } : {}
+  return {
+    path: paths.file(String(args.manifest), 'manifest'),
+    flags: { ...only, force: args.force === true, allowOutside },
+  }
+}
+
+/** A manifest must not send images that the agent itself could not name. */
+async function checkReferences(ctx: Context, { paths, allowOutside }: Session, path: string): Promise<void> {
+  const { manifest } = await loadManifest(ctx, path, { allowOutside, maxRuns: undefined })
+  for (const { references } of manifest.entries)
+    for (const each of references) if (each.from === 'file') paths.file(each.path, 'image_urls')
+}
+
+export async function planBatch(session: Session, call: Call): Promise<Answer> {
+  const { path, flags } = manifestOf(session, call)
+  const { job } = session.start({}, async (ctx) => {
+    await checkReferences(ctx, session, path)
+    await batchCommand(ctx, { manifest: path, flags: { ...flags, dryRun: true } })
+  })
+  await session.wait(job.done, {
+    call,
+    sinceMs: session.base.clock.monotonic(),
+    jobs: [job],
+    describe: () => 'reading the manifest',
+  })
+  const { errors, warnings, objects } = await job.done
+  const { rows, summary } = partsOf(objects)
+  const [error] = errors
+  if (error !== undefined && summary === undefined) return errorAnswer(error, warnings)
+  const create = Number(summary?.create ?? 0)
+  const { left } = session.budget
+  const open = rows.filter(({ action }) => action !== 'up_to_date' && action !== 'skip')
+  const shown = shownOf(open)
+  return {
+    text: [
+      `${create} of ${Number(summary?.total ?? 0)} runs would be created; this session may create ${left} more.`,
+      ...shown.rows.map(({ action, name, file, reason }) => [action, name, file, reason ?? ''].join(' | ')),
+      ...(shown.rows_left_out > 0 ? [`and ${shown.rows_left_out} more rows`] : []),
+      ...(error === undefined ? [] : [JSON.stringify({ error: errorResult(error) })]),
+      ...warnings.map((warning) => `warning: ${warning}`),
+    ].join('\n'),
+    structured: {
+      create,
+      left_in_session: left,
+      summary: summary ?? {},
+      ...shown,
+      warnings,
+      ...(error === undefined ? {} : { error: errorResult(error) }),
+    },
+    isError: error !== undefined,
+  }
+}
+
+/** Results that no call has received yet: starting again would pay again for rows that failed. */
+export type Finished = Map<string, { readonly arguments: string; readonly task: Task }>
+
+export async function runBatch(session: Session, finished: Finished, call: Call): Promise<Answer> {
+  const sinceMs = session.base.clock.monotonic()
+  const { path, flags } = manifestOf(session, call)
+  const { max_runs, concurrency, fail_fast, overwrite } = call.args
+  const key = {
+    name: `batch ${path}`,
+    arguments: JSON.stringify([flags, max_runs, concurrency, fail_fast, overwrite]),
+  }
+  const earlier = continued(finished, key)
+  const isOld = earlier?.job.isDone === true
+  const task = earlier ?? startBatch()
+  const { job } = task
+  finished.set(key.name, { arguments: key.arguments, task })
+  const waited = await session.wait(job.done, {
+    call,
+    sinceMs,
+    jobs: [job],
+    describe: () =>
+      `${partsOf(job.collected.objects).rows.length} rows finished, ${job.created} runs created`,
+  })
+  if (waited !== 'late') finished.delete(key.name)
+  return batchAnswer(job.isDone ? await job.done : undefined, {
+    collected: job.collected,
+    folder: dirname(path),
+    isOld,
+  })
+
+  function startBatch(): Task {
+    const { left } = session.budget
+    const most = typeof max_runs === 'number' ? Math.min(max_runs, left) : left
+    return session.start({ key }, async (ctx) => {
+      await checkReferences(ctx, session, path)
+      await batchCommand(ctx, {
+        manifest: path,
+        flags: {
+          ...flags,
+          maxRuns: String(most),
+          failFast: fail_fast === true,
+          overwrite: overwrite === true,
+          ...(typeof concurrency === 'number' && { concurrency: String(concurrency) }),
+        },
+      })
+    })
+  }
+}
+
+/** The batch of an earlier call. Throws `usage` for one with other arguments that is still running. */
+function continued(finished: Finished, key: NonNullable<Task['key']>): Task | undefined {
+  const earlier = finished.get(key.name)
+  if (earlier === undefined || earlier.arguments === key.arguments) return earlier?.task
+  if (earlier.task.job.isDone) return undefined
+  throw usageError(
+    'A batch of this manifest is still running with other arguments.',
+    'Call run_batch with the arguments of that call to wait for it.',
+  )
+}
+
+interface Parts {
+  readonly rows: readonly Readonly<Record<string, unknown>>[]
+  readonly summary: Readonly<Record<string, unknown>> | undefined
+}
+
+function partsOf(objects: readonly unknown[]): Parts {
+  const lines = objects.filter(isObject)
+  const last = lines.find((line) => isObject(line.summary))
+  return {
+    rows: lines.filter((line) => line !== last),
+    summary: isObject(last?.summary) ? last.summary : undefined,
+  }
+}
+
+const shownOf = (rows: Parts['rows']) => ({
+  rows: rows.slice(0, MAX_ROWS),
+  rows_left_out: Math.max(0, rows.length - MAX_ROWS),
+})
+
+interface BatchAnswerOptions {
+  readonly collected: Collected
+  /** The folder of the manifest. */
+  readonly folder: string
+  /** The batch had ended before this call. */
+  readonly isOld: boolean
+}
+
+function batchAnswer(
+  outcome: Outcome | undefined,
+  { collected: { objects, warnings }, folder, isOld }: BatchAnswerOptions,
+): Answer {
+  const { rows, summary } = partsOf(objects)
+  const errors = outcome?.errors ?? []
+  const [error] = errors
+  if (error !== undefined && summary === undefined && rows.length === 0) return errorAnswer(error, warnings)
+  const isRunning = outcome === undefined
+  const shown = shownOf(rows.map((row) => inFolder(row, folder)))
+  return {
+    text: [
+      ...(isOld
+        ? ['This is the result of the batch that an earlier call started. Call run_batch again to continue.']
+        : []),
+      isRunning
+        ? `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the same arguments to continue waiting. Nothing is paid twice.`
+        : countsOf(summary),
+      ...shown.rows.map(({ result, name, file, run }) =>
+        [result, name, file ?? 'no file', run ?? ''].join(' | '),
+      ),
+      ...errors.slice(0, MAX_ERRORS).map((each) => JSON.stringify({ error: errorResult(each) })),
+      ...(errors.length > MAX_ERRORS ? [`and ${errors.length - MAX_ERRORS} more errors`] : []),
+      ...warnings.map((warning) => `warning: ${warning}`),
+    ].join('\n'),
+    structured: {
+      is_running: isRunning,
+      summary: summary ?? null,
+      ...shown,
+      warnings,
+      ...(error === undefined ? {} : { error: errorResult(error) }),
+    },
+    files: filesOf(shown.rows),
+    isError: error !== undefined,
+  }
+}
+
+const countsOf = (summary: Parts['summary']): string =>
+  Object.entries(summary ?? {})
+    .filter(([name, value]) => name !== 'elapsed_ms' && value !== 0)
+    .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${value}`)
+    .join(', ')
+
+/** A row with the absolute path of its file. */
+const inFolder = (row: Parts['rows'][number], folder: string): Parts['rows'][number] =>
+  typeof row.file === 'string' ? { ...row, file: join(folder, row.file) } : row
+
+const filesOf = (rows: Parts['rows']): readonly ResultFile[] =>
+  rows
+    .flatMap(({ file, bytes, content_type }) =>
+      typeof file === 'string' && typeof bytes === 'number' && typeof content_type === 'string'
+        ? [{ path: file, bytes, content_type }]
+        : [],
+    )
+    .slice(0, MAX_LINKS)

@@ -1,0 +1,179 @@
+/** The tools that create runs. */
+import { randomUUID } from 'node:crypto'
+import { EXIT, RushesError, usageError } from '../../errors.js'
+import { identityOf } from '../../journal/identity.js'
+import type { NamedRequest } from '../../journal/index.js'
+import type { Answer, Arguments, Call } from '../../mcp/tool.js'
+import type { Kind } from '../../protocol/models.js'
+import type { Context } from '../context/context.js'
+import { type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
+import { checkTarget } from '../runs/check-target.js'
+import { createAll } from '../runs/create-all.js'
+import { buildRequest, type RequestOptions } from '../runs/request.js'
+import { revisit } from '../runs/revisit.js'
+import { errorAnswer, runResult, runsAnswer } from './run-answers.js'
+import type { SavedDelivery, Session, Task } from './session.js'
+
+interface CreateArguments {
+  readonly wait: boolean
+  readonly inline: boolean
+  readonly requestId: string
+  readonly model: string | undefined
+  readonly input: Arguments
+  readonly delivery: SavedDelivery
+}
+
+/** `kind` is undefined for `create_model_run`, whose input is sent unchanged. */
+export async function createRun(session: Session, kind: Kind | undefined, call: Call): Promise<Answer> {
+  const sinceMs = session.base.clock.monotonic()
+  const given = argumentsOf(session, kind, call.args)
+  const { requestId, delivery, wait } = given
+  const key = {
+    name: `create ${requestId}`,
+    arguments: JSON.stringify([kind ?? null, given.model ?? null, given.input]),
+  }
+  const task = joined(session, key, requestId) ?? startCreate(session, kind, given, key)
+  const { job } = task
+  if (task.delivery === undefined) throw new Error('a create has a delivery')
+  await session.wait(wait ? job.done : job.known, {
+    call,
+    sinceMs,
+    jobs: [job],
+    describe: () =>
+      `${job.id ?? 'creating the run'}: ${(job.id && job.states.get(job.id)?.status) || 'waiting'}`,
+  })
+  const outcome = job.isDone ? await job.done : undefined
+  const { warnings } = job.collected
+  const [first] = outcome?.errors ?? []
+  if (job.id === undefined && first !== undefined) return errorAnswer(first, warnings)
+  return runsAnswer([runResult(job, outcome, { requestId })], {
+    warnings,
+    inline: given.inline,
+    creator: kind === undefined ? 'create_model_run' : `create_${kind}`,
+  })
+
+  function startCreate(
+    { start }: Session,
+    of: Kind | undefined,
+    { model, input }: CreateArguments,
+    taskKey: typeof key,
+  ): Task {
+    return start({ key: taskKey, delivery, requestId }, (ctx, found) =>
+      create(ctx, { session, kind: of, model, input, requestId, delivery, found }),
+    )
+  }
+}
+
+function argumentsOf(session: Session, kind: Kind | undefined, args: Arguments): CreateArguments {
+  const { model, wait, output, overwrite, inline, request_id, ...rest } = args
+  const input = kind === undefined ? (rest.input as Arguments) : rest
+  const images = kind === undefined ? undefined : input.image_urls
+  return {
+    wait: wait !== false,
+    inline: inline === true,
+    requestId: typeof request_id === 'string' ? request_id : randomUUID(),
+    model: typeof model === 'string' ? model : undefined,
+    input: Array.isArray(images) ? { ...input, image_urls: images.map(imageIn(session)) } : input,
+    delivery: {
+      output: session.paths.output(typeof output === 'string' ? output : undefined),
+      overwrite: overwrite === true,
+    },
+  }
+}
+
+/** A local image by its absolute path; everything else unchanged. */
+const imageIn =
+  ({ paths }: Session) =>
+  (source: string): string => {
+    if (source.trim() === '' || source === '-')
+      throw usageError(
+        'image_urls has an empty entry.',
+        'Use an http(s) URL, a data: URL, a path, or run:<id> for an output of an earlier run.',
+      )
+    return /^(https?|data|run):/i.test(source) ? source : paths.file(source, 'image_urls')
+  }
+
+/** The work of an earlier call for the same create. */
+function joined(session: Session, key: NonNullable<Task['key']>, requestId: string): Task | undefined {
+  const task = session.tasks().find((each) => each.key?.name === key.name)
+  if (task !== undefined && task.key?.arguments !== key.arguments) throw otherRequest(requestId)
+  return task
+}
+
+interface Wanted extends Pick<CreateArguments, 'model' | 'input' | 'requestId' | 'delivery'> {
+  readonly session: Session
+  readonly kind: Kind | undefined
+  found(id: string): void
+}
+
+async function create(ctx: Context, wanted: Wanted): Promise<void> {
+  const { session, kind, model, input, requestId, delivery } = wanted
+  // A create that the journal cannot hold could be paid twice.
+  const journal = await ctx.journal()
+  const request = await buildRequest(ctx, requestOptions(kind, model, input))
+  if (request.model === undefined) {
+    await ctx.connect({ missing: request.missing })
+    return
+  }
+  const options: DeliveryOptions = { ...delivery, download: true }
+  const earlier = journal.findByRequest(await ctx.address(), requestId)
+  if (earlier !== undefined) {
+    if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)
+    const id = idOf(earlier, requestId)
+    wanted.found(id)
+    await revisit(ctx, [id], options)
+    return
+  }
+  session.budget.check()
+  const checked = await deliveryOf(ctx, options, { runs: 1 })
+  checkTarget(checked, { runs: 1, kind: request.kind })
+  await createAll(ctx, {
+    connection: await ctx.connect(),
+    delivery: checked,
+    count: 1,
+    kind: request.kind,
+    model: request.model,
+    input: request.input,
+    wait: true,
+    reuse: false,
+  })
+}
+
+/** The prompt is part of `--input`, where "-" is text. */
+function requestOptions(kind: Kind | undefined, model: string | undefined, input: Arguments): RequestOptions {
+  const { image_urls: images, ...others } = input
+  const isList = kind !== undefined && Array.isArray(images)
+  return {
+    kind,
+    model,
+    input: JSON.stringify(isList ? others : input),
+    prompt: { words: [] },
+    parameters: isList ? { image_urls: images } : {},
+  }
+}
+
+/** Throws where the run of an earlier create has no id, or not yet. */
+function idOf({ run }: NamedRequest, requestId: string): string {
+  if (run.id !== undefined) return run.id
+  const key = run.key ?? ''
+  if (run.phase === 'sending')
+    throw new RushesError(
+      'submission_unknown',
+      `The create with the request_id "${requestId}" was sent by another process and is not answered yet (${key}). Nothing was sent again.`,
+      { exitCode: EXIT.outcomeUnknown, hint: 'Call again in a few seconds, with the same request_id.' },
+    )
+  throw new RushesError(
+    'submission_unknown',
+    `The outcome of the create with the request_id "${requestId}" is unknown (${key}): a run may exist and cost money. Nothing was sent again.`,
+    {
+      exitCode: EXIT.outcomeUnknown,
+      hint: `Ask the user to check the runs of the account. See it with \`rushes show ${key}\`. If the run does not exist, create it with another request_id.`,
+    },
+  )
+}
+
+const otherRequest = (requestId: string): RushesError =>
+  usageError(
+    `The request_id "${requestId}" was used for a create with another model or input. Nothing was sent.`,
+    'Use a new request_id for another run, or repeat the call with the same arguments.',
+  )

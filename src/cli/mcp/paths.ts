@@ -1,0 +1,58 @@
+/** Paths that an agent names: relative to the folder of the server, and inside of it, links resolved. */
+import { realpathSync } from 'node:fs'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { type RushesError, usageError } from '../../errors.js'
+import { isFolder } from '../../host/directories.js'
+import { shortened } from '../../protocol/text.js'
+
+export interface Paths {
+  /** Absolute, with a final separator for a folder. Undefined means the folder of the server. Throws `usage`. */
+  output(path: string | undefined): string
+  /** The absolute path of a file that is read. Throws `usage`. */
+  file(path: string, parameter: string): string
+}
+
+export function createPaths(folder: string, allowOutside: boolean): Paths {
+  const root = realOf(folder)
+  function refuseOutside(path: string, real: string, parameter: string): void {
+    const way = relative(root, real)
+    const isInside = way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
+    if (!allowOutside && !isInside) throw outside(path, parameter, folder)
+  }
+  return {
+    output(path) {
+      if (path === undefined) return `${folder}${sep}`
+      const place = resolve(folder, path)
+      const isPlace = /[\\/]$|(^|[\\/])\.{1,2}$/.test(path) || isFolder(place)
+      if (dirname(isPlace ? join(place, 'file') : place).includes('{'))
+        throw usageError(
+          `output: ${shortened(path)} has a placeholder in the name of a folder.`,
+          'Use placeholders in the file name only, such as assets/{id}.{ext}.',
+        )
+      // A link that is replaced by a file is itself replaced, so only the folder counts.
+      refuseOutside(path, realOf(isPlace ? place : dirname(place)), 'output')
+      return isPlace ? `${place}${sep}` : place
+    },
+    file(path, parameter) {
+      const place = resolve(folder, path)
+      refuseOutside(path, realOf(place), parameter)
+      return place
+    },
+  }
+}
+
+/** The longest part that exists, without links; the rest will be created as plain folders. */
+function realOf(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    const parent = dirname(path)
+    return parent === path ? path : join(realOf(parent), basename(path))
+  }
+}
+
+const outside = (path: string, parameter: string, folder: string): RushesError =>
+  usageError(
+    `${parameter}: ${shortened(path)} is outside ${folder}. Nothing was sent.`,
+    'Use a path inside the folder of the server. `rushes mcp --allow-outside` allows others.',
+  )

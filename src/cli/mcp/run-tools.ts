@@ -1,0 +1,187 @@
+/** The tools for runs that exist: wait, status, download, and what the journal knows. */
+import { RushesError, usageError } from '../../errors.js'
+import type { Answer, Call } from '../../mcp/tool.js'
+import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
+import { printable, shortened } from '../../protocol/text.js'
+import { listCommand } from '../commands/list.js'
+import { showCommand } from '../commands/show.js'
+import { statusCommand } from '../commands/status.js'
+import type { Context } from '../context/context.js'
+import { checkIds } from '../process/stdin.js'
+import { revisit } from '../runs/revisit.js'
+import { contextOfAll } from '../runs/where.js'
+import { modelFor } from '../settings/model-settings.js'
+import type { Job, Outcome } from './job.js'
+import { errorAnswer, runResult, runsAnswer } from './run-answers.js'
+import type { SavedDelivery, Session, Task } from './session.js'
+
+const DEFAULT_LIST = 20
+/** Of a prompt in a list. */
+const MAX_PROMPT = 120
+
+const idsOf = ({ args }: Call): readonly string[] => [...new Set(checkIds(args.ids as readonly string[]))]
+
+interface Wanted extends SavedDelivery {
+  /** Whether the call names an output. */
+  readonly isNamed: boolean
+}
+
+function deliveryIn({ paths }: Session, { args }: Call, runs: number): Wanted {
+  const output = typeof args.output === 'string' ? args.output : undefined
+  const place = paths.output(output)
+  if (runs > 1 && !/[\\/]$/.test(place) && !place.includes('{id}'))
+    throw usageError(
+      `output: ${output} names one file, but ${runs} runs were given.`,
+      'Use a folder ("assets/") or {id} in the file name ("assets/{id}.{ext}").',
+    )
+  return { output: place, overwrite: args.overwrite === true, isNamed: output !== undefined }
+}
+
+/** `wait_run`, and `download_run`, which does not wait for a run to finish. */
+export async function followRuns(
+  session: Session,
+  call: Call,
+  { isDownload }: { readonly isDownload: boolean },
+): Promise<Answer> {
+  const sinceMs = session.base.clock.monotonic()
+  const ids = idsOf(call)
+  const wanted = deliveryIn(session, call, ids.length)
+  const tasks = ids.map((id) => taskFor(session, id, wanted, isDownload))
+  const jobs = tasks.map(({ job }) => job)
+  await session.wait(Promise.all(jobs.map(({ done }) => done)), {
+    call,
+    sinceMs,
+    jobs,
+    describe: () => ids.map((id, at) => `${id}: ${jobs[at]?.states.get(id)?.status ?? 'waiting'}`).join(', '),
+  })
+  const results = await Promise.all(
+    jobs.map(async (job) =>
+      runResult(job, job.isDone ? await job.done : undefined, { mustBeFinished: isDownload && job.isDone }),
+    ),
+  )
+  const warnings = jobs.flatMap(({ collected }) => collected.warnings)
+  return runsAnswer(results, { warnings, inline: call.args.inline === true })
+}
+
+/** The work that follows the run already, unless its outputs are wanted elsewhere: then it comes first. */
+function taskFor(session: Session, id: string, wanted: Wanted, isDownload: boolean): Task {
+  const active = session.tasks().find(({ job, delivery }) => job.id === id && delivery !== undefined)
+  const saved = wanted.isNamed ? wanted : (session.deliveryOf(id) ?? wanted)
+  const delivery = { output: saved.output, overwrite: wanted.overwrite || saved.overwrite }
+  if (active !== undefined && !isDownload && !active.job.isStopped) {
+    const isSame =
+      active.delivery?.output === delivery.output && active.delivery.overwrite === delivery.overwrite
+    if (isSame) return active
+  }
+  return session.start({ id, delivery }, async (ctx) => {
+    if (active !== undefined && !isDownload) await active.job.done
+    const at = await contextOfAll(ctx, [id])
+    await revisit(at, [id], { ...delivery, download: true }, { isDownload })
+  })
+}
+
+/** One status request for each run. */
+export async function getRuns(session: Session, call: Call): Promise<Answer> {
+  const ids = idsOf(call)
+  const tasks = ids.map((id) =>
+    session.start({ id }, (ctx) => statusCommand(ctx, { ids: [id], exitStatus: false })),
+  )
+  const jobs = tasks.map(({ job }) => job)
+  const waited = await session.wait(Promise.all(jobs.map(({ done }) => done)), {
+    call,
+    sinceMs: session.base.clock.monotonic(),
+    jobs,
+    describe: () => 'asking the service',
+  })
+  if (waited === 'late') for (const job of jobs) job.abandon()
+  const results = await Promise.all(
+    jobs.map(async (job) => runResult(job, waited === 'done' ? await job.done : withoutAnswer(job), {})),
+  )
+  return runsAnswer(results, { warnings: jobs.flatMap(({ collected }) => collected.warnings) })
+}
+
+function withoutAnswer({ id, collected }: Job): Outcome {
+  const error = new RushesError('network', 'The service has not answered within 45 s.', {
+    runId: id,
+    hint: 'The run is not affected. Call get_run again.',
+  })
+  return { ...collected, errors: [error] }
+}
+
+/** Commands that ask nobody, and end at once. */
+async function local(
+  session: Session,
+  call: Call,
+  work: (ctx: Context) => Promise<unknown>,
+): Promise<Outcome> {
+  const { job } = session.start({}, work)
+  await session.wait(job.done, {
+    call,
+    sinceMs: session.base.clock.monotonic(),
+    jobs: [job],
+    describe: () => 'working',
+  })
+  return job.done
+}
+
+export async function listRuns(session: Session, call: Call): Promise<Answer> {
+  const { limit = DEFAULT_LIST, status, kind, model, since, here = false } = call.args
+  const word = (value: unknown) => (typeof value === 'string' ? value : undefined)
+  const filters = { status: word(status), kind: word(kind), model: word(model), since: word(since) }
+  const given = Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined))
+  const { objects, errors, warnings } = await local(session, call, (ctx) =>
+    listCommand(ctx, { limit: String(limit), here: here === true, ...given }),
+  )
+  const [error] = errors
+  if (error !== undefined) return errorAnswer(error, warnings)
+  const runs = objects.filter(isObject).map(briefOf)
+  return {
+    text: runs.length === 0 ? 'No runs found.' : runs.map(lineOf).join('\n'),
+    structured: { runs, warnings },
+  }
+}
+
+type Line = Readonly<Record<string, unknown>>
+
+const briefOf = ({ id, key, request_id, status, kind, model, created_at, input, files, address }: Line) => ({
+  id,
+  key,
+  request_id,
+  status,
+  kind,
+  model,
+  created_at,
+  prompt: shortened(promptIn(input), MAX_PROMPT),
+  files: Array.isArray(files) ? files.map(({ path }) => path) : [],
+  address,
+})
+
+const promptIn = (input: unknown): string =>
+  printable(
+    isObject(input) && typeof input.prompt === 'string' ? input.prompt : JSON.stringify(input ?? null),
+  )
+
+const lineOf = ({ id, key, status, kind, created_at, prompt, files }: ReturnType<typeof briefOf>): string =>
+  [id ?? key, status, kind ?? 'model', created_at, files.join(' ') || 'no files', prompt].join(' | ')
+
+export async function showRun(session: Session, call: Call): Promise<Answer> {
+  const { objects, errors, warnings } = await local(session, call, (ctx) =>
+    showCommand(ctx, { name: String(call.args.id), again: false }),
+  )
+  const [error] = errors
+  const [run] = objects
+  if (error !== undefined || !isObject(run))
+    return errorAnswer(error ?? usageError('The run has no row.'), warnings)
+  return { text: JSON.stringify(run), structured: { run, warnings } }
+}
+
+export async function listModels({ base }: Session, { args }: Call): Promise<Answer> {
+  const kinds = KINDS.filter((kind) => args.kind === undefined || args.kind === kind)
+  const models = Object.fromEntries(kinds.map((kind) => [kind, MODEL_INPUTS[kind]]))
+  const named = await Promise.all(
+    kinds.map(async (kind) => [kind, (await modelFor(base, kind)) ?? null] as const),
+  )
+  const structured = { models, configured: Object.fromEntries(named) }
+  return { text: JSON.stringify(structured), structured }
+}

@@ -1,0 +1,258 @@
+/** The tools as an agent sees them: names, descriptions that say what costs money, and schemas. Pure. */
+import { KINDS, type Kind, MODEL_INPUTS } from '../protocol/models.js'
+import { isRequired, parametersOf } from '../protocol/parameters.js'
+import { BATCH_OUTPUT, LIST_OUTPUT, MODELS_OUTPUT, PLAN_OUTPUT, RUN_OUTPUT, SHOW_OUTPUT } from './outputs.js'
+import type { JsonSchema, ObjectSchema, ToolDefinition } from './tool.js'
+
+/** Clients give up after 60 s, so a call answers before that. */
+export const MAX_WAIT_MS = 45_000
+export const MAX_INLINE_BYTES = 1_048_576
+export const MAX_IDS = 20
+export const MAX_REQUEST_ID = 200
+
+export type ToolName =
+  | 'list_models'
+  | `create_${Kind}`
+  | 'create_model_run'
+  | 'wait_run'
+  | 'get_run'
+  | 'list_runs'
+  | 'show_run'
+  | 'download_run'
+  | 'plan_batch'
+  | 'run_batch'
+
+export interface SessionFacts {
+  /** The number of runs that this session may create. */
+  readonly maxRuns: number
+  /** Whether runs are rendered in this process, at no cost. */
+  readonly isLocal: boolean
+}
+
+const text = (description: string, more: JsonSchema = {}): JsonSchema => ({
+  type: 'string',
+  description,
+  ...more,
+})
+const flag = (description: string): JsonSchema => ({ type: 'boolean', description })
+const count = (description: string, minimum: number, maximum: number): JsonSchema => ({
+  type: 'integer',
+  description,
+  minimum,
+  maximum,
+})
+const object = (
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[] = [],
+): ObjectSchema => ({ type: 'object', properties, required, additionalProperties: false })
+
+const IDS: JsonSchema = {
+  type: 'array',
+  items: text('Run id', { minLength: 1 }),
+  minItems: 1,
+  maxItems: MAX_IDS,
+  description: 'Run ids, as returned by create_*, or by list_runs',
+}
+
+const DELIVERY = {
+  output: text(
+    'File, or folder with a final "/", in the folder of the server. A file name may contain {id} {index} {kind} {ext}. Default: <id>.<ext>',
+    { minLength: 1 },
+  ),
+  overwrite: flag('Replace an existing file. Default false: it is an error'),
+  inline: flag('Also return outputs of up to 1 MiB in total as base64. Default false: it fills your context'),
+} as const
+
+const CREATE = {
+  ...DELIVERY,
+  wait: flag(
+    'Wait up to 45 s for the result. Default true. With false the run id is returned at once, and the outputs are saved later',
+  ),
+  request_id: text(
+    'Your own name for this create, such as "hero-v1". A repeated call with the same request_id and input returns the existing run and pays nothing, also after a restart. A new run needs a new one',
+    { minLength: 1, maxLength: MAX_REQUEST_ID },
+  ),
+} as const
+
+const MODEL = text('Model identifier <provider>/<name>. Default: the configured model of this kind')
+
+/** How `image_urls` can name an image, beside a URL. */
+const IMAGES =
+  'Each entry is an http(s) URL, a data: URL, the path of an image file relative to the folder of the server, or run:<id> for an output of an earlier run (run:<id>#2 for its second output)'
+
+const parametersFor = (kind: Kind): Readonly<Record<string, JsonSchema>> =>
+  Object.fromEntries(
+    Object.entries(parametersOf(kind)).map(([name, schema]) => [
+      name,
+      {
+        ...schema,
+        description: schema.type === 'array' ? `${schema.description}. ${IMAGES}` : schema.description,
+      },
+    ]),
+  )
+
+const READS = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+} as const
+/** `overwrite` can replace a file. */
+const WRITES = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: true,
+} as const
+
+const costOf = ({ maxRuns, isLocal }: SessionFacts): string =>
+  `${isLocal ? 'Free: runs are rendered on this machine as preview drawings.' : 'COSTS MONEY: each create is paid.'} At most ${maxRuns} runs per session.`
+
+const AFTERWARDS =
+  'Waits up to 45 s, saves the outputs and returns their paths. If the run is still running then, the result has its id: call wait_run, and do not create it again.'
+
+export function definitionsFor(
+  facts: SessionFacts,
+): readonly (ToolDefinition & { readonly name: ToolName })[] {
+  const cost = costOf(facts)
+  return [
+    {
+      name: 'list_models',
+      title: 'List models',
+      description:
+        'Show the parameters of the image and the video model as JSON Schema, and which model identifiers are configured. Free, sends nothing.',
+      inputSchema: object({ kind: text('Only this kind', { enum: KINDS }) }),
+      outputSchema: MODELS_OUTPUT,
+      annotations: READS,
+    },
+    ...KINDS.map((kind) => ({
+      name: `create_${kind}` as const,
+      title: `Create ${kind === 'image' ? 'an image' : 'a video'}`,
+      description: `${MODEL_INPUTS[kind].description}. ${cost} ${AFTERWARDS} Give a request_id, so that a repeated call is not paid twice.`,
+      inputSchema: object(
+        { ...parametersFor(kind), model: MODEL, ...CREATE },
+        Object.keys(parametersOf(kind)).filter((name) => isRequired(kind, name)),
+      ),
+      outputSchema: RUN_OUTPUT,
+      annotations: WRITES,
+    })),
+    {
+      name: 'create_model_run',
+      title: 'Create a run of another model',
+      description: `Create a run of any other published model. Its input is sent unchanged. For images and videos of the configured models, use create_image and create_video. ${cost} ${AFTERWARDS}`,
+      inputSchema: object(
+        {
+          model: text('Model identifier <provider>/<name>, as published by the service'),
+          input: { type: 'object', description: 'Input of the model, sent unchanged' },
+          ...CREATE,
+        },
+        ['model', 'input'],
+      ),
+      outputSchema: RUN_OUTPUT,
+      annotations: WRITES,
+    },
+    {
+      name: 'wait_run',
+      title: 'Wait for runs',
+      description:
+        'Wait up to 45 s for runs that were created earlier, save their outputs and return the paths. Free. Call it again for runs that are still running. Without output, the output of the create call is used.',
+      inputSchema: object({ ids: IDS, ...DELIVERY }, ['ids']),
+      outputSchema: RUN_OUTPUT,
+      annotations: { ...WRITES, idempotentHint: true },
+    },
+    {
+      name: 'get_run',
+      title: 'Get the status of runs',
+      description:
+        'Ask the service for the current status of runs, once. Free; saves nothing. To wait for a result use wait_run instead of calling this in a loop.',
+      inputSchema: object({ ids: IDS }, ['ids']),
+      outputSchema: RUN_OUTPUT,
+      annotations: { ...READS, openWorldHint: true },
+    },
+    {
+      name: 'list_runs',
+      title: 'List runs',
+      description:
+        'List the runs created on this machine, newest first, with shortened prompts. Use it to find a run id that was lost. Free, sends nothing; statuses are those of the last request.',
+      inputSchema: object({
+        limit: count('Newest N runs. Default 20', 1, 200),
+        status: text('Only runs with this status, such as succeeded, failed or unconfirmed'),
+        kind: text('Only runs of this kind', { enum: KINDS }),
+        model: text('Only runs of this model'),
+        since: text('Only runs created within this time, such as 2d, 12h or 30m'),
+        here: flag('Only runs of the current service. Default false'),
+      }),
+      outputSchema: LIST_OUTPUT,
+      annotations: READS,
+    },
+    {
+      name: 'show_run',
+      title: 'Show one run',
+      description:
+        'Show everything known on this machine about one run: whole prompt and input, model, files, times, error, and the shell command that repeats it. Free, sends nothing.',
+      inputSchema: object(
+        { id: text('Run id, or the key of an unconfirmed run such as ~3f2a', { minLength: 1 }) },
+        ['id'],
+      ),
+      outputSchema: SHOW_OUTPUT,
+      annotations: READS,
+    },
+    {
+      name: 'download_run',
+      title: 'Download the outputs of finished runs',
+      description:
+        'Save the outputs of runs that have succeeded, for example again to another path. Free. Does not wait: for a run that is still running use wait_run.',
+      inputSchema: object({ ids: IDS, ...DELIVERY }, ['ids']),
+      outputSchema: RUN_OUTPUT,
+      annotations: { ...WRITES, idempotentHint: true },
+    },
+    {
+      name: 'plan_batch',
+      title: 'Plan a batch',
+      description:
+        'Show which runs a manifest (YAML, JSON, JSON Lines or CSV) would create, and why, with the number of runs that would be paid. Free, sends nothing. Always call it before run_batch.',
+      inputSchema: object(BATCH, ['manifest']),
+      outputSchema: PLAN_OUTPUT,
+      annotations: READS,
+    },
+    {
+      name: 'run_batch',
+      title: 'Run a batch',
+      description: `Create only the runs of a manifest that are missing or out of date, and save their outputs. ${cost.replace('each create', 'each row with the action create')} Waits up to 45 s. If the batch is still running then, call run_batch again with the same arguments to continue waiting: nothing is paid twice.`,
+      inputSchema: object(
+        {
+          ...BATCH,
+          max_runs: count('Create nothing if the plan has more creates than this', 0, 10_000),
+          concurrency: count('Maximum number of runs at the same time. Default: no limit', 1, 1_000),
+          fail_fast: flag('Create no further runs after the first failure. Default false'),
+          overwrite: flag('Replace files that the lock file does not list. Default false'),
+        },
+        ['manifest'],
+      ),
+      outputSchema: BATCH_OUTPUT,
+      annotations: WRITES,
+    },
+  ]
+}
+
+const BATCH = {
+  manifest: text('Path of the manifest, relative to the folder of the server', { minLength: 1 }),
+  only: {
+    type: 'array',
+    items: text('Glob'),
+    description: 'Only runs whose name or output matches one of these globs',
+  },
+  force: flag('Create runs again even if they are up to date: they are paid again. Default false'),
+} as const
+
+/** For the client's system prompt. */
+export const instructionsFor = (facts: SessionFacts): string =>
+  [
+    'rushes creates images and videos with asynchronous runs, and saves the results as files.',
+    facts.isLocal
+      ? `Runs are drawn on this machine and cost nothing; a session may create ${facts.maxRuns}.`
+      : `Only create_image, create_video, create_model_run and run_batch cost money; a session may create ${facts.maxRuns} runs.`,
+    'Every call returns within about 45 s. When a run is still running, call wait_run with its id, and never create it again.',
+    'Give each create a request_id: repeating the call with the same request_id returns the existing run.',
+    'Results are paths; read a file only if you need its content.',
+  ].join(' ')

@@ -1,0 +1,331 @@
+/** action.yml: what it promises, and its steps, carried out with bash against this tree's program. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { COMMANDS } from '../src/cli/commands/index.js'
+import { BINARY, createPlace, type Environment, filesBelow, serve, until } from './support/binary.js'
+import { ACTION, ACTION_FOLDER, createRunner, fakeNpm } from './support/github-action.js'
+
+const { inputs, outputs, runs } = ACTION
+const SCRIPTS = runs.steps.flatMap(({ name, run }) => (run === undefined ? [] : [[name, run] as const]))
+const expressionsOf = (value: unknown): string => JSON.stringify(value)
+
+describe('action.yml', () => {
+  it.each(Object.entries(inputs))('the input %s is described and used, and has a default', (name, input) => {
+    expect(name).toMatch(/^[a-z]+(-[a-z]+)*$/)
+    expect(input.description).toMatch(/\S/)
+    // The runner gives text to scripts, also for true and false.
+    expect(typeof input.default).toBe('string')
+    expect(expressionsOf(runs.steps)).toMatch(new RegExp(`inputs\\.${name}(?![a-z-])`))
+  })
+
+  it.each(Object.entries(outputs))('the output %s is described, and a step sets it', (name, output) => {
+    expect(name).toMatch(/^[a-z]+(-[a-z]+)*$/)
+    expect(output.description).toMatch(/\S/)
+    const sources = [...output.value.matchAll(/steps\.([\w-]+)\.outputs\.([\w-]+)/g)]
+    expect(sources.length).toBeGreaterThan(0)
+    for (const [, id, key] of sources) {
+      const step = runs.steps.find((each) => each.id === id)
+      const common = key === 'json' ? runs.steps.find((each) => each.id === 'prepare')?.run : ''
+      expect(`${step?.run}${common}`).toContain(`${key}=`)
+    }
+  })
+
+  it('every step whose output is used exists', () => {
+    const ids = runs.steps.flatMap(({ id }) => (id === undefined ? [] : [id]))
+    for (const [, id] of expressionsOf(ACTION).matchAll(/steps\.([\w-]+)\./g)) expect(ids).toContain(id)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it.each(SCRIPTS)('the script of "%s" is strict bash without expressions', (_, run) => {
+    expect(run).toMatch(/^set -euo pipefail\n/)
+    expect(run).not.toContain('${{')
+  })
+
+  it('scripts run with bash, and the actions of others are pinned', () => {
+    for (const { run, shell, uses } of runs.steps) {
+      expect(shell).toBe(run === undefined ? undefined : 'bash')
+      if (uses !== undefined) expect(uses).toMatch(/^actions\/[a-z/-]+@v\d+$/)
+    }
+  })
+
+  it('one step has the key', () => {
+    const having = runs.steps.filter((step) => expressionsOf(step).includes('inputs.key'))
+    expect(having.map(({ id }) => id)).toEqual(['run'])
+  })
+})
+
+const ONE = 'defaults: { kind: image }\nruns:\n  - { name: fox, prompt: a fox, output: assets/fox.png }\n'
+const TWO = `${ONE}  - { name: hen, prompt: a hen, output: assets/hen.png }\n`
+
+function createRepository(files: Readonly<Record<string, string>> = { 'rushes.yaml': ONE }) {
+  const npm = fakeNpm(createPlace(), BINARY)
+  const { folder } = npm.place
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  const runner = createRunner(npm.place)
+  return {
+    ...runner,
+    runner,
+    place: npm.place,
+    arguments: npm.arguments,
+    folder,
+    has: (path: string) => existsSync(join(folder, path)),
+    /** The checkout as it is without what the batch has written. */
+    discard() {
+      for (const name of readdirSync(folder))
+        if (!(name in files)) rmSync(join(folder, name), { recursive: true })
+    },
+  }
+}
+
+const IMAGE_ENGINE = 'image=node make.cjs'
+/** Fails for a prompt with "bad", and waits for the file `go` when there is a file `slow`. */
+const ENGINE = `
+const { existsSync, readFileSync, writeFileSync } = require('node:fs')
+const text = readFileSync(0, 'utf8')
+if (text.includes('bad')) process.exit(3)
+const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+const end = () => writeFileSync(process.env.RUSHES_OUTPUT_DIR + '/out.png', png)
+const wait = () => (existsSync('slow') && !existsSync('go') ? setTimeout(wait, 20) : end())
+wait()
+`
+
+/** The service that a repository uses, in a folder of its own. */
+async function startService() {
+  const place = createPlace()
+  writeFileSync(join(place.folder, 'make.cjs'), ENGINE)
+  const { url, apiKey, folder } = await serve(place, ['--engine', IMAGE_ENGINE])
+  return {
+    apiKey,
+    folder,
+    inputs: { key: apiKey, 'base-url': url, models: 'image=rushes/preview-image', gallery: '' },
+  }
+}
+
+const SAVES = 'Save the state folder'
+const HAS_GALLERY = COMMANDS.some(({ name }) => name === 'gallery')
+
+describe.concurrent('with the local service', () => {
+  it('creates, and a second job finds all of it up to date', async () => {
+    const repository = createRepository()
+    const first = await repository.job({ local: 'true' })
+    expect(first.log).not.toMatch(/^::error/m)
+    expect(first).toMatchObject({
+      failed: false,
+      outputs: { planned: '1', created: '1', 'up-to-date': '0', failed: '0', 'exit-code': '0' },
+    })
+    expect(first.ran).toContain(SAVES)
+    expect(repository.has('assets/fox.png')).toBe(true)
+    expect(first.summary).toMatch(/### rushes\.yaml\n\n1 run: 1 created\.\n[\s\S]*\| fox \| create \|/)
+    expect(first.summary.match(/### /g)).toHaveLength(1)
+    const report = readFileSync(first.outputs.json ?? '', 'utf8')
+    expect(report).toMatch(/^\{"name":"fox",.*\n\{"summary":\{.*\n$/)
+    const second = await repository.job({ local: 'true' })
+    expect(second).toMatchObject({
+      failed: false,
+      outputs: { planned: '0', created: '0', 'up-to-date': '1', failed: '0', 'exit-code': '0' },
+    })
+    expect(second.ran).toContain('Restore the state folder')
+    expect(first.outputs.gallery).toBe(HAS_GALLERY ? './gallery.html' : '')
+    expect(repository.has('gallery.html')).toBe(HAS_GALLERY)
+  })
+
+  it('--check and --dry-run change nothing, and the check fails', async () => {
+    const repository = createRepository({ 'rushes.yaml': TWO })
+    const planned = await repository.job({ 'dry-run': 'true', local: 'true' })
+    expect(planned).toMatchObject({
+      failed: false,
+      outputs: { planned: '2', created: '0', 'up-to-date': '0', failed: '0', 'exit-code': '0', gallery: '' },
+    })
+    expect(planned.summary).toMatch(/\| hen \| create \|/)
+    const checked = await repository.job({ check: 'true' })
+    expect(checked).toMatchObject({
+      failed: true,
+      outputs: { planned: '2', created: '0', 'up-to-date': '0', 'exit-code': '10' },
+    })
+    expect(checked.log).toMatch(/^::error file=rushes\.yaml,line=3,title=fox::/m)
+    expect(checked.log).toMatch(/^::error title=rushes batch%3A exit code 10::.*missing or out of date/m)
+    expect(checked.ran).toEqual(['Read the inputs', 'Install rushes', 'Check'])
+    expect(readdirSync(repository.folder)).toEqual(['rushes.yaml'])
+    expect(repository.caches).toEqual([])
+  })
+
+  it('two steps of a job share the program and the state', async () => {
+    const second = 'runs: [{ name: owl, kind: image, prompt: an owl }]\n'
+    const repository = createRepository({ 'rushes.yaml': ONE, 'more.yaml': second })
+    const manifests = ['rushes.yaml', 'more.yaml']
+    const run = async () => [
+      await repository.job({ local: 'true', manifest: 'rushes.yaml' }),
+      await repository.step({ local: 'true', manifest: 'more.yaml' }),
+    ]
+    for (const { outputs: said } of await run()) expect(said).toMatchObject({ created: '1' })
+    expect(repository.arguments().match(/^npm install/gm)).toHaveLength(1)
+    expect(new Set(repository.caches).size).toBe(2)
+    repository.discard()
+    const [first, last] = await run()
+    expect(first?.ran).toContain('Restore the state folder')
+    expect(last?.ran).not.toContain('Restore the state folder')
+    for (const each of [first, last])
+      expect(each?.outputs).toMatchObject({ created: '0', 'up-to-date': '1', 'exit-code': '0' })
+    expect(manifests.every((name) => repository.has(name.replace('.yaml', '.lock.json')))).toBe(true)
+  })
+
+  it('uses the version of the project or of the action', async () => {
+    const { version } = JSON.parse(readFileSync(join(ACTION_FOLDER, 'package.json'), 'utf8'))
+    const repository = createRepository()
+    await repository.job({ check: 'true' })
+    const installs = () =>
+      repository
+        .arguments()
+        .split('\n')
+        .filter((line) => line.startsWith('npm install'))
+    expect(installs()).toEqual([
+      expect.stringMatching(new RegExp(` -- rushes@${version.replaceAll('.', '\\.')}$`)),
+    ])
+    await repository.job({ check: 'true', version: '0.0.7' })
+    expect(installs()[1]).toMatch(/ rushes@0\.0\.7$/)
+    const own = join(repository.folder, 'node_modules/.bin')
+    mkdirSync(own, { recursive: true })
+    writeFileSync(join(own, 'rushes'), '#!/bin/sh\necho "its own"\n', { mode: 0o755 })
+    expect((await repository.job({ check: 'true' })).log).toMatch(/^its own\nits own\n/)
+    expect(installs()).toHaveLength(2)
+  })
+})
+
+describe.concurrent('with a service', () => {
+  it('a row that fails: the outputs are there, the rest is kept, and the key is nowhere', async () => {
+    const service = await startService()
+    const repository = createRepository({ 'rushes.yaml': TWO.replace('a hen', 'a bad hen') })
+    const job = await repository.job(service.inputs)
+    expect(job).toMatchObject({
+      failed: true,
+      outputs: { planned: '2', created: '1', 'up-to-date': '0', failed: '1', 'exit-code': '10' },
+    })
+    expect(job.ran).toContain(SAVES)
+    expect(repository.caches).toEqual([expect.stringMatching(/^rushes-Linux-assets-1-1-\d+$/)])
+    expect(job.log).toMatch(/^::error file=rushes\.yaml,line=4,title=hen::/m)
+    expect(job.log).toMatch(/exit code 10::Exit code 10: the run ended without success/)
+    // The runner takes these lines out of the log.
+    expect(job.log).toContain(`::add-mask::${service.apiKey}\n`)
+    const visible = job.log.replaceAll(/^::add-mask::.*\n/gm, '')
+    for (const text of [visible, job.summary, JSON.stringify(job.outputs), repository.arguments()])
+      expect(text).not.toContain(service.apiKey)
+    for (const root of [repository.temp, repository.folder])
+      for (const path of filesBelow(root))
+        expect(readFileSync(join(root, path), 'latin1')).not.toContain(service.apiKey)
+  })
+
+  it('runs that were not committed are not paid for again, and need no key', async () => {
+    const service = await startService()
+    const repository = createRepository({ 'rushes.yaml': ONE })
+    expect((await repository.job(service.inputs)).outputs.created).toBe('1')
+    repository.discard()
+    const again = await repository.job({ ...service.inputs, key: '' })
+    expect(again).toMatchObject({
+      failed: false,
+      outputs: { planned: '0', created: '0', 'up-to-date': '1', 'exit-code': '0' },
+    })
+    expect(again.log).toContain('::notice title=rushes::The results of an earlier job were not committed.')
+    expect(repository.has('assets/fox.png') && repository.has('rushes.lock.json')).toBe(true)
+    // Neither is it after a second job that was not committed.
+    repository.discard()
+    expect((await repository.job({ ...service.inputs, key: '' })).outputs['up-to-date']).toBe('1')
+    // Committed: the next job begins from the lock file of the repository.
+    expect((await repository.job({ ...service.inputs, key: '' })).log).not.toContain('::notice')
+  })
+
+  it('a job that is cancelled ends the batch, and the next one continues its run', async () => {
+    const service = await startService()
+    writeFileSync(join(service.folder, 'slow'), '')
+    const repository = createRepository({ 'rushes.yaml': ONE })
+    const cancelled = repository.job(service.inputs)
+    await until('an accepted run', () => {
+      const lock = join(repository.folder, 'rushes.lock.json')
+      return existsSync(lock) && /"state": "accepted"/.test(readFileSync(lock, 'utf8')) ? true : undefined
+    })
+    repository.runner.running?.kill('SIGINT')
+    const job = await cancelled
+    expect(job).toMatchObject({ failed: true, outputs: { created: '0', 'exit-code': '130' } })
+    expect(job.ran).toContain(SAVES)
+    repository.discard()
+    writeFileSync(join(service.folder, 'go'), '')
+    const next = await repository.job(service.inputs)
+    expect(next).toMatchObject({ failed: false, outputs: { planned: '0', 'exit-code': '0' } })
+    expect(readFileSync(next.outputs.json ?? '', 'utf8')).toContain('"result":"downloaded"')
+  })
+
+  it('too many runs are refused before the key is used', async () => {
+    const service = await startService()
+    const repository = createRepository({ 'rushes.yaml': TWO })
+    const job = await repository.job({ ...service.inputs, 'max-runs': '1' })
+    expect(job).toMatchObject({ failed: true, outputs: { planned: '2', created: '0', 'exit-code': '2' } })
+    expect(job.log).toMatch(/^::error title=rushes batch%3A exit code 2::This batch would create 2 runs/m)
+    expect(job.ran).not.toContain('Create what is missing or out of date')
+    expect(job.summary).toMatch(/\| fox \| create \|/)
+    const one = await repository.job({ ...service.inputs, only: 'fox\n', args: '--concurrency=1\n' })
+    expect(one).toMatchObject({ failed: false, outputs: { planned: '1', created: '1' } })
+  })
+
+  it('settings of the job are used where an input is empty', async () => {
+    const service = await startService()
+    const repository = createRepository()
+    const env: Environment = {
+      RUSHES_API_KEY: service.apiKey,
+      RUSHES_BASE_URL: service.inputs['base-url'],
+      RUSHES_IMAGE_MODEL: 'rushes/preview-image',
+      RUSHES_STATE_DIR: join(repository.place.home, 'my state'),
+    }
+    expect(await repository.job({ gallery: '', 'cache-key': '' }, env)).toMatchObject({
+      failed: false,
+      outputs: { created: '1' },
+    })
+    expect(filesBelow(join(repository.place.home, 'my state'))).not.toEqual([])
+  })
+})
+
+describe.concurrent('inputs are data', () => {
+  const HOSTILE = `a "b" 'c' $(touch pwned) \`touch pwned\`; touch pwned #\n::error::pwned`
+
+  it('in the manifest, its name and its folder', async () => {
+    const repository = createRepository({})
+    const name = HOSTILE.replaceAll('/', '')
+    mkdirSync(join(repository.folder, name))
+    const rows = JSON.stringify({ runs: [{ name: 'fox', kind: 'image', prompt: HOSTILE }] })
+    writeFileSync(join(repository.folder, name, `-${name}.json`), rows)
+    const job = await repository.job({ 'working-directory': name, manifest: `-${name}.json`, local: 'true' })
+    expect(job).toMatchObject({ failed: false, outputs: { created: '1' } })
+    expect(job.log).not.toMatch(/^::error/m)
+    expect(filesBelow(repository.folder).filter((path) => path.endsWith('pwned'))).toEqual([])
+    rmSync(join(repository.folder, name, 'fox.png'))
+    rmSync(join(repository.folder, name, `-${name}.lock.json`))
+    const again = await repository.job({
+      'working-directory': name,
+      manifest: `-${name}.json`,
+      local: 'true',
+    })
+    expect(again).toMatchObject({ failed: false, outputs: { created: '0', 'up-to-date': '1' } })
+  })
+
+  it.each(Object.keys(inputs))('%s', async (input) => {
+    const repository = createRepository()
+    const job = await repository.job({
+      'dry-run': 'true',
+      local: 'true',
+      ...(['key', 'gallery'].includes(input) ? { 'dry-run': 'false' } : {}),
+      ...(input === 'working-directory' ? {} : { [input]: HOSTILE }),
+    })
+    expect(job.log.replaceAll(/^::add-mask::.*\n/gm, '')).not.toMatch(/^::error::pwned/m)
+    expect(repository.has('pwned') || existsSync(join(repository.temp, 'pwned'))).toBe(false)
+  })
+
+  it.each([
+    ['check', 'yes', 'check is not true or false'],
+    ['models', 'image', 'models has a word'],
+    ['cache-key', 'a,b', 'cache-key has other characters'],
+    ['gallery', '-', 'gallery is not a path'],
+  ])('%s: %s is refused', async (input, value, message) => {
+    const job = await createRepository().job({ [input]: value })
+    expect(job).toMatchObject({ failed: true, ran: ['Read the inputs'] })
+    expect(job.log).toContain(message)
+  })
+})

@@ -1,0 +1,232 @@
+/** What a batch writes for GitHub Actions: the job summary, annotations, and the lines of `--report`. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type JobSummary, type SummaryRow, summaryText } from '../../src/cli/batch/job-summary.js'
+import { createCliService, scripted } from '../support/cli.js'
+import { temporaryFolder } from '../support/service.js'
+
+const row = (name: string, more: Partial<SummaryRow> = {}): SummaryRow => ({
+  cells: [name, 'create', 'never created', `${name}.png`],
+  state: 'create',
+  importance: 'active',
+  ...more,
+})
+const summary = (rows: readonly SummaryRow[], more: Partial<JobSummary> = {}): JobSummary => ({
+  manifest: { path: 'shots.yaml', folder: '/w' },
+  line: `${rows.length} runs`,
+  hasResults: false,
+  rows,
+  ...more,
+})
+const LIMITS = { maxBytes: 1_000_000, urlOf: () => undefined }
+const rowsOf = (text: string): readonly string[] => text.split('\n').filter((line) => line.startsWith('| '))
+
+describe('the text of a summary', () => {
+  it('has the table of the plan', () => {
+    expect(summaryText(summary([row('fox')]), LIMITS)).toBe(
+      [
+        '### shots.yaml',
+        '',
+        '1 runs.',
+        '',
+        '| row | action | reason | file |',
+        '| --- | --- | --- | --- |',
+        '| fox | create | never created | fox.png |',
+        '',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  it('begins with failed rows and ends with rows that are up to date', () => {
+    const rows = [row('a', { importance: 'up to date' }), row('b'), row('c', { importance: 'failed' })]
+    expect(rowsOf(summaryText(summary(rows), LIMITS)).slice(2)).toEqual([
+      expect.stringContaining('| c |'),
+      expect.stringContaining('| b |'),
+      expect.stringContaining('| a |'),
+    ])
+  })
+
+  it('counts the rows that it leaves out, by state', () => {
+    const many = Array.from({ length: 5_000 }, (_, at) =>
+      row(`row-${at}`, at < 600 ? {} : { state: 'up to date', importance: 'up to date' }),
+    )
+    const text = summaryText(summary(many), LIMITS)
+    expect(rowsOf(text)).toHaveLength(502)
+    expect(text).toContain('\n4500 more rows are not shown: 100 create, 4400 up to date.\n')
+  })
+
+  it.each([1_000_000, 60_000, 5_000, 900, 100, 0, -1])('fits into %d bytes', (maxBytes) => {
+    const long = 'é'.repeat(5_000)
+    const many = Array.from({ length: 700 }, () => row(long, { cells: Array(7).fill(long) }))
+    const text = summaryText(summary(many, { hasResults: true }), { ...LIMITS, maxBytes })
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(Math.max(0, maxBytes))
+    if (maxBytes >= 900) expect(text).toMatch(/\d+ more rows are not shown/)
+  })
+
+  it('shows text as it is, whatever is in it', () => {
+    const hostile = '</td><img src=x onerror=1> `a` | ![i](https://x) <!-- &lt; \n# h'
+    const [, , line = ''] = rowsOf(summaryText(summary([row(hostile)]), LIMITS))
+    expect(line).toContain(
+      '\\</td\\>\\<img src=x onerror=1\\> \\`a\\` \\| \\!\\[i\\](https://x) \\<\\!-- \\&lt;  \\# h',
+    )
+    expect(line).not.toMatch(/(?<!\\)[<>|`](?! |$)/)
+  })
+
+  it('has images where they are published, and no data: URLs', () => {
+    const rows = [row('fox', { file: 'a b/fox.png' }), row('clip', { file: 'clip.mp4' }), row('new')]
+    const urlOf = (path: string) => `https://x.test/raw/${path.replace(' ', '%20')}?a="&b`
+    const [head, , fox, clip, other] = rowsOf(summaryText(summary(rows), { ...LIMITS, urlOf }))
+    expect(head).toBe('|  | row | action | reason | file |')
+    expect(fox).toContain(
+      '| <img src="https://x.test/raw/a%20b/fox.png?a=&#34;&#38;b" width="96" alt=""> | fox |',
+    )
+    expect(clip).toMatch(/^\| {2}\| clip/)
+    expect(other).toMatch(/^\| {2}\| new/)
+  })
+
+  it('has at most 30 images', () => {
+    const rows = Array.from({ length: 40 }, (_, at) => row(`${at}`, { file: `${at}.png` }))
+    const text = summaryText(summary(rows), { ...LIMITS, urlOf: (path) => `https://x.test/${path}` })
+    expect(text.match(/<img /g)).toHaveLength(30)
+  })
+})
+
+const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox one.png' }
+const HEN = { name: 'hen', prompt: 'a hen' }
+
+async function createBatch(rows: readonly object[] = [FOX, HEN]) {
+  const service = await createCliService()
+  const folder = temporaryFolder()
+  const manifest = join(folder, 'art', 'shots.json')
+  mkdirSync(join(folder, 'art'))
+  writeFileSync(manifest, JSON.stringify({ defaults: { kind: 'image' }, runs: rows }, null, 1))
+  const summaryPath = join(folder, 'summary.md')
+  const env = { GITHUB_ACTIONS: 'true', GITHUB_WORKSPACE: folder, GITHUB_STEP_SUMMARY: summaryPath }
+  return {
+    folder,
+    manifest,
+    service,
+    summary: () => (existsSync(summaryPath) ? readFileSync(summaryPath, 'utf8') : ''),
+    run: (words: readonly string[], more: Parameters<typeof service.run>[1] = {}) =>
+      service.run(['batch', manifest, ...words], { ...more, env: { ...env, ...more?.env } }),
+  }
+}
+
+const annotations = (stderr: string): readonly string[] =>
+  stderr.split('\n').filter((line) => line.startsWith('::'))
+
+describe('in GitHub Actions', () => {
+  it('--dry-run and --check write the plan, and --check names the rows', async () => {
+    const batch = await createBatch()
+    expect((await batch.run(['--dry-run'])).code).toBe(0)
+    expect(rowsOf(batch.summary())[2]).toBe('| fox | create | never created | icons/fox one.png |')
+    const { code, stderr } = await batch.run(['--check'])
+    expect(code).toBe(10)
+    expect(annotations(stderr)).toEqual([
+      expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=fox::icons\/fox one\.png: create/),
+      expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=hen::/),
+      expect.stringMatching(
+        /^::error title=rushes batch%3A exit code 10::Exit code 10: some files are missing or out of date\. To/,
+      ),
+    ])
+  })
+
+  it('the batch writes its results, with the images that are published', async () => {
+    const batch = await createBatch()
+    const env = { RUSHES_THUMBNAILS_URL: 'https://github.test/acme/game/raw/main/' }
+    expect((await batch.run([], { env })).code).toBe(0)
+    expect(rowsOf(batch.summary()).slice(0, 3)).toEqual([
+      '|  | row | action | reason | file | result | run | error |',
+      '| --- | --- | --- | --- | --- | --- | --- | --- |',
+      expect.stringMatching(
+        /^\| <img src="https:\/\/github\.test\/acme\/game\/raw\/main\/art\/icons\/fox%20one\.png" width="96" alt=""> \| fox \| create \| never created \| icons\/fox one\.png \| created \| \S+ \| {2}\|$/,
+      ),
+    ])
+  })
+
+  it('rows that need a row that failed say so', async () => {
+    const batch = await createBatch([FOX, { ...HEN, image_urls: ['row:fox'] }])
+    const fetch = scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no' } } }).fetch
+    await batch.run([], { fetch })
+    expect(rowsOf(batch.summary()).slice(2)).toEqual([
+      expect.stringMatching(/^\| fox \| create \| .* \| failed \|/),
+      expect.stringMatching(/^\| hen \| create \| .* \| blocked \| {2}\| needs fox \|$/),
+    ])
+  })
+
+  it('a URL that is not valid costs the images alone', async () => {
+    const batch = await createBatch()
+    const { code, stderr } = await batch.run([], { env: { RUSHES_THUMBNAILS_URL: 'javascript:1' } })
+    expect(code).toBe(0)
+    expect(stderr).toContain('RUSHES_THUMBNAILS_URL: "javascript:1" is not a valid URL.')
+    expect(batch.summary()).not.toContain('<img')
+  })
+
+  it('the mistakes of a manifest are at their lines', async () => {
+    const batch = await createBatch([{ ...FOX, kind: 'imag' }])
+    const { code, stderr } = await batch.run([])
+    expect(code).toBe(2)
+    expect(annotations(stderr)[0]).toMatch(
+      /^::error file=art\/shots\.json,line=\d+,col=\d+,title=Manifest::.*imag/,
+    )
+    expect(annotations(stderr).at(-1)).toMatch(/exit code 2::The manifest .*%0A.*Exit code 2: a flag/)
+  })
+
+  it('more errors than GitHub shows leave room for the exit code', async () => {
+    const batch = await createBatch(Array.from({ length: 12 }, (_, at) => ({ ...HEN, name: `hen-${at}` })))
+    const fetch = scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no' } } }).fetch
+    const { code, stderr } = await batch.run([], { fetch })
+    expect(code).toBe(3)
+    expect(annotations(stderr)).toHaveLength(10)
+    expect(annotations(stderr).at(-1)).toMatch(/Exit code 3: the service refused the request/)
+  })
+
+  it('the rows that a plan leaves out are counted in its words', async () => {
+    const batch = await createBatch(Array.from({ length: 502 }, (_, at) => ({ ...HEN, name: `hen-${at}` })))
+    expect((await batch.run(['--dry-run'])).code).toBe(0)
+    expect(batch.summary()).toContain('\n2 more rows are not shown: 2 to create.\n')
+  })
+
+  it('under --json standard error has JSON only', async () => {
+    const batch = await createBatch()
+    const { code, stderr } = await batch.run(['--check', '--json'])
+    expect({ code, stderr }).toEqual({ code: 10, stderr: '' })
+  })
+})
+
+describe('--report', () => {
+  const reported = (path: string) =>
+    readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+
+  it('has the lines of --json, beside the output for people', async () => {
+    const batch = await createBatch()
+    const path = join(batch.folder, 'report.jsonl')
+    const plan = await batch.run(['--dry-run', '--report', path])
+    expect(plan.stdout).toMatch(/^create\tfox\t/)
+    expect(reported(path)).toEqual([
+      expect.objectContaining({ name: 'fox', action: 'create' }),
+      expect.objectContaining({ name: 'hen', action: 'create' }),
+      { summary: expect.objectContaining({ create: 2 }) },
+    ])
+    const made = await batch.run(['--report', path])
+    expect(made.stdout).toMatch(/fox one\.png\n/)
+    expect(reported(path).at(-1)).toEqual({ summary: expect.objectContaining({ created: 2, failed: 0 }) })
+    const checked = await batch.run(['--check', '--json', '--report', path])
+    expect(readFileSync(path, 'utf8')).toBe(checked.stdout)
+  })
+
+  it('does not replace a file of the batch, and needs a path that can be written', async () => {
+    const batch = await createBatch()
+    const before = readFileSync(batch.manifest, 'utf8')
+    const names = ['shots.json', 'shots.lock.json', 'icons/fox one.png', '..', 'none/report.jsonl']
+    for (const path of names.map((name) => join(batch.folder, 'art', name)))
+      expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
+    expect(readFileSync(batch.manifest, 'utf8')).toBe(before)
+    expect(batch.service.requests).toEqual([])
+  })
+})

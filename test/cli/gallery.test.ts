@@ -1,0 +1,361 @@
+/** `rushes gallery`: which runs are on the page, and where it is written. */
+import { execFileSync } from 'node:child_process'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { GalleryRun } from '../../src/gallery/index.js'
+import type { JournalFile } from '../../src/journal/index.js'
+import { createCliService, runCli } from '../support/cli.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { addRow, finishedState, withJournal } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const runsOf = (html: string): readonly GalleryRun[] =>
+  JSON.parse(/<script type="application\/json" id="runs">(.*)<\/script>/.exec(html)?.[1] ?? '')
+
+/** A home, a folder for results and pages, and the runs on a page that is written there. */
+function createDesk() {
+  const [home, folder] = [temporaryFolder(), temporaryFolder()]
+  const page = join(folder, 'gallery.html')
+  return {
+    home,
+    folder,
+    page,
+    gallery: (...words: string[]) => runCli(['gallery', '-o', page, ...words], { home }),
+    /** A run whose outputs were written as files, with the content that is given. */
+    add(
+      id: string,
+      files: Readonly<Record<string, string>>,
+      more: object = {},
+      address = 'http://127.0.0.1:1',
+    ) {
+      addRow(home, { id, address, ...more }, (journal) => {
+        const urls = Object.keys(files).map((name) => `https://cdn.example.com/${id}/${name}`)
+        journal.recordStatus(address, { state: finishedState(id, urls) })
+        journal.recordFiles(
+          address,
+          id,
+          Object.entries(files).map(([name, content], at): JournalFile => {
+            const path = join(folder, name)
+            writeFileSync(path, content)
+            return {
+              path,
+              bytes: content.length,
+              sha256: sha256(content),
+              url: urls[at] ?? '',
+              content_type: 'image/png',
+            }
+          }),
+        )
+      })
+    },
+    shown: () => runsOf(readFileSync(page, 'utf8')),
+    ids: () => runsOf(readFileSync(page, 'utf8')).map(({ id }) => id),
+  }
+}
+
+const sha256 = (content: string): string =>
+  execFileSync('sha256sum', { input: content }).toString().slice(0, 64)
+
+describe('gallery', () => {
+  it('writes a page with the runs that have files, newest first, and prints its path', async () => {
+    const { run } = await createCliService()
+    const folder = temporaryFolder()
+    await run(['run', 'image', 'a fox', '-o', join(folder, 'fox.png')])
+    await run(['run', 'video', 'a "boat" & <sail>', '-o', join(folder, 'out', 'boat #1?.png')])
+    await run(['run', 'image', 'only a link'])
+    const page = join(folder, 'pages', 'index.html')
+    const { code, stdout, stderr } = await run(['gallery', '-o', page])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${page}\n` })
+    expect(stderr).toBe('Left out 1 run without a downloaded file. To download it: `rushes download <id>`.\n')
+    const [boat, fox, ...others] = runsOf(readFileSync(page, 'utf8'))
+    expect(others).toEqual([])
+    expect(boat).toMatchObject({
+      prompt: 'a "boat" & <sail>',
+      model: 'rushes/preview-video',
+      where: '127.0.0.1:1',
+    })
+    expect(boat?.files[0]).toMatchObject({ name: '../out/boat #1?.png', href: '../out/boat%20%231%3F.png' })
+    expect(fox?.files).toEqual([
+      {
+        ...{ name: '../fox.png', href: '../fox.png', media: 'image', isOpened: true },
+        ...{ bytes: ONE_PIXEL_PNG.length, width: 1, height: 1, ratio: 1 },
+      },
+    ])
+    expect(fox?.again).toBe(`rushes run image 'a fox' --model rushes/preview-image`)
+  })
+
+  it('prints one object with --json', async () => {
+    const desk = createDesk()
+    desk.add('run_a', { 'a.png': 'a', 'b.png': 'b' })
+    desk.add('run_b', { 'c.png': 'c' })
+    rmSync(join(desk.folder, 'c.png'))
+    const { stdout, stderr } = await desk.gallery('--json')
+    const bytes = readFileSync(desk.page).length
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ path: desk.page, runs: 1, files: 2, bytes, left_out: { missing: 1, not_downloaded: 0 } },
+    })
+    expect(stderr).toBe('')
+  })
+
+  it('shows what is left of a run, and leaves out runs whose files are gone or have another size', async () => {
+    const desk = createDesk()
+    desk.add('run_both', { 'a.png': 'a', 'b.png': 'b' })
+    desk.add('run_gone', { 'c.png': 'c' })
+    desk.add('run_changed', { 'd.png': 'd' })
+    rmSync(join(desk.folder, 'b.png'))
+    rmSync(join(desk.folder, 'c.png'))
+    writeFileSync(join(desk.folder, 'd.png'), 'longer')
+    const { stderr } = await desk.gallery()
+    expect(stderr).toBe('Left out 2 runs: their files were moved, changed or deleted.\n')
+    expect(desk.shown().map(({ id, files }) => [id, files.map(({ name }) => name)])).toEqual([
+      ['run_both', ['a.png']],
+    ])
+    expect(readFileSync(desk.page, 'utf8')).toContain('<p>Left out 2 runs: their files')
+  })
+
+  it('shows a path that two runs wrote under the run whose content is there', async () => {
+    const desk = createDesk()
+    desk.add('run_old', { 'a.png': 'old' })
+    desk.add('run_new', { 'a.png': 'new' })
+    await desk.gallery()
+    expect(desk.ids()).toEqual(['run_new'])
+    writeFileSync(join(desk.folder, 'a.png'), 'old')
+    await desk.gallery()
+    expect(desk.ids()).toEqual(['run_old'])
+  })
+
+  it('shows a result once that was downloaded twice, in the later place if that is there', async () => {
+    const desk = createDesk()
+    desk.add('run_a', { 'a.png': 'a' })
+    const [from, to] = [join(desk.folder, 'a.png'), join(desk.folder, 'b.png')]
+    copyFileSync(from, to)
+    addCopy(desk.home, 'run_a', to)
+    await desk.gallery()
+    expect(desk.shown()[0]?.files.map(({ name }) => name)).toEqual(['b.png'])
+    rmSync(to)
+    await desk.gallery()
+    expect(desk.shown()[0]?.files.map(({ name }) => name)).toEqual(['a.png'])
+  })
+
+  it('finds local runs in the data folder, moved or never downloaded', async () => {
+    const desk = createDesk()
+    const output = join(desk.home, 'state', 'local', 'outputs', 'tok-1')
+    mkdirSync(output, { recursive: true })
+    writeFileSync(join(output, 'image.png'), ONE_PIXEL_PNG)
+    const url = 'http://127.0.0.1:40001/outputs/tok-1/image.png'
+    addRow(desk.home, { id: 'run_never', address: 'local' }, (journal) =>
+      journal.recordStatus('local', { state: finishedState('run_never', [url]) }),
+    )
+    addRow(desk.home, { id: 'run_moved', address: 'local' }, (journal) => {
+      const file = { path: join(desk.folder, 'gone.png'), bytes: ONE_PIXEL_PNG.length, sha256: 'x', url }
+      journal.recordStatus('local', { state: finishedState('run_moved', [url]) })
+      journal.recordFiles('local', 'run_moved', [{ ...file, content_type: 'image/png' }])
+    })
+    addRow(desk.home, { id: 'run_elsewhere', address: 'local' }, (journal) =>
+      journal.recordStatus('local', {
+        state: finishedState('run_elsewhere', [
+          'http://x/outputs/../../../journal.db',
+          'http://x/outputs/tok-1/..',
+        ]),
+      }),
+    )
+    await desk.gallery()
+    expect(desk.ids()).toEqual(['run_moved', 'run_never'])
+    expect(desk.shown()[1]?.files[0]).toMatchObject({ media: 'image', width: 1 })
+    expect(desk.shown()[1]?.files[0]?.href).toMatch(/^\.\.\/.*\/state\/local\/outputs\/tok-1\/image\.png$/)
+    expect(desk.shown()[1]?.again).toBe(`rushes run image 'a fox' --model acme/still-1 --local`)
+  })
+
+  it('takes the filters of list; the limit counts runs with files', async () => {
+    const desk = createDesk()
+    desk.add('run_a', { 'a.png': 'a' })
+    desk.add('run_b', { 'b.png': 'b' }, { kind: 'video', model: 'acme/cinema-1' })
+    desk.add('run_c', { 'c.png': 'c' }, {}, 'https://other.example.com')
+    addRow(desk.home, { id: 'run_d' })
+    const cases: readonly (readonly [readonly string[], readonly string[]])[] = [
+      [[], ['run_c', 'run_b', 'run_a']],
+      [
+        ['--limit', '2'],
+        ['run_c', 'run_b'],
+      ],
+      [['--kind', 'video'], ['run_b']],
+      [
+        ['--model', 'acme/still-1'],
+        ['run_c', 'run_a'],
+      ],
+      [
+        ['--base-url', 'http://127.0.0.1:1'],
+        ['run_b', 'run_a'],
+      ],
+      [['--since', '1h'], []],
+      [
+        ['--before', '1h'],
+        ['run_c', 'run_b', 'run_a'],
+      ],
+      [['--status', 'failed'], []],
+    ]
+    for (const [words, ids] of cases) {
+      expect((await desk.gallery(...words)).code).toBe(0)
+      expect([words, desk.ids()]).toEqual([words, ids])
+    }
+    expect((await desk.gallery('--limit', 'x')).code).toBe(2)
+  })
+
+  it('without a result writes a page that says so', async () => {
+    const desk = createDesk()
+    const { code, stdout, stderr } = await desk.gallery('--status', 'suceeded')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${desk.page}\n` })
+    expect(stderr).toBe('The page is empty: no run with a file on this machine was found.\n')
+    expect(desk.shown()).toEqual([])
+  })
+
+  it('opens the page, and warns if that fails', async () => {
+    const desk = createDesk()
+    const { opened, code } = await desk.gallery('--open')
+    expect({ opened, code }).toEqual({ opened: [desk.page], code: 0 })
+    const failed = await runCli(['gallery', '-q', '-o', desk.page, '--open'], {
+      home: desk.home,
+      openResult: async () => {
+        throw new Error('xdg-open is not installed')
+      },
+    })
+    expect(failed).toMatchObject({
+      ...{ code: 0, stderr: `warning: Could not open ${desk.page}: xdg-open is not installed.\n` },
+    })
+  })
+})
+
+describe('the command that repeats a run', () => {
+  it('has the flags that reach it from anywhere, and its reference images', async () => {
+    const desk = createDesk()
+    desk.add('run_a', { 'a.png': 'a' }, {}, 'https://one.example.com')
+    desk.add(
+      'run_b',
+      { 'b.png': 'b' },
+      { input: { prompt: `it's`, image_urls: ['https://cdn.example.com/run_a/a.png?signature=1'] } },
+      'https://one.example.com',
+    )
+    desk.add(
+      'run_c',
+      { 'c.png': 'c' },
+      {
+        input: { prompt: 'x', image_urls: [{ sha256: 'f'.repeat(64), bytes: 9, content_type: 'image/png' }] },
+      },
+    )
+    await desk.gallery('--base-url', 'https://one.example.com')
+    const [b, a] = desk.shown()
+    expect(a?.again).toBe(`rushes run image 'a fox' --model acme/still-1 --base-url https://one.example.com`)
+    expect(b?.again).toBe(
+      String.raw`rushes run image 'it'\''s' -i run:run_a --model acme/still-1 --base-url https://one.example.com`,
+    )
+    await desk.gallery()
+    // The image that it needs is no longer on this machine.
+    expect(desk.shown()[0]).not.toHaveProperty('again')
+  })
+})
+
+describe('the file of the page', () => {
+  it('is replaced when it is a page of an earlier command, in one step', async () => {
+    const desk = createDesk()
+    await desk.gallery()
+    desk.add('run_a', { 'a.png': 'a' })
+    expect((await desk.gallery()).code).toBe(0)
+    expect(desk.ids()).toEqual(['run_a'])
+    expect(readdirSync(desk.folder).sort()).toEqual(['a.png', 'gallery.html'])
+  })
+
+  it('is not replaced when something else wrote it, unless --overwrite is given', async () => {
+    const desk = createDesk()
+    writeFileSync(desk.page, '<!doctype html>\n<title>mine</title>')
+    const { code, stderr, stdout } = await desk.gallery()
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(`${desk.page} already exists, and is not a page of \`rushes gallery\`.`)
+    expect(stderr).toContain('Use --overwrite to replace it')
+    expect(readFileSync(desk.page, 'utf8')).toContain('mine')
+    expect((await desk.gallery('--overwrite')).code).toBe(0)
+    expect(desk.shown()).toEqual([])
+  })
+
+  it('is gallery.html in a folder', async () => {
+    const desk = createDesk()
+    const into = (path: string) => runCli(['gallery', '-o', path], { home: desk.home })
+    expect((await into(desk.folder)).stdout).toBe(`${desk.page}\n`)
+    expect((await into(`${desk.folder}/new/`)).stdout).toBe(`${desk.folder}/new/gallery.html\n`)
+  })
+
+  it.each([
+    ['an empty path', () => '', /The output path is empty/],
+    ['a NUL', () => 'a\0b', /NUL character/],
+    [
+      'a folder that is a file',
+      (folder: string) => join(folder, 'file', 'x.html'),
+      /Cannot write the page: .*file/,
+    ],
+    ['a device with --overwrite', (folder: string) => join(folder, 'pipe'), /not a regular file/],
+    ['a link to nothing', (folder: string) => join(folder, 'link'), /link already exists/],
+  ])('is refused: %s', async (what, pathIn, message) => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'file'), '')
+    execFileSync('mkfifo', [join(folder, 'pipe')])
+    symlinkSync(join(folder, 'none'), join(folder, 'link'))
+    const more = what.includes('--overwrite') ? ['--overwrite'] : []
+    const { code, stderr, stdout } = await runCli(['gallery', '-o', pathIn(folder), ...more])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(message)
+  })
+
+  it('can be standard output, with paths from the current folder', async () => {
+    const desk = createDesk()
+    desk.add('run_a', { 'a.png': 'a' })
+    const { code, stdout, stderr } = await runCli(['gallery', '-o', '-'], { home: desk.home })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^<!doctype html>\n[\s\S]*<\/html>\n$/)
+    const [run] = runsOf(stdout)
+    expect(join(process.cwd(), decodeURIComponent(run?.files[0]?.href ?? ''))).toBe(
+      join(desk.folder, 'a.png'),
+    )
+    await desk.gallery()
+    expect(existsSync(desk.page)).toBe(true)
+  })
+
+  it.each([
+    [['-o', '-'], { tty: { stdout: true } }, /to the terminal/],
+    [['-o', '-', '--json'], {}, /cannot be used together/],
+    [['-o', '-', '--open'], {}, /cannot be used together/],
+  ])('is not standard output with %j', async (words, options, message) => {
+    const { code, stdout, stderr } = await runCli(['gallery', ...words], options)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(message)
+  })
+
+  it('keeps its links when the folder is moved with its results', async () => {
+    const desk = createDesk()
+    desk.add('run_a', { 'a.png': 'a' })
+    await desk.gallery()
+    const moved = join(temporaryFolder(), 'moved')
+    renameSync(desk.folder, moved)
+    const [run] = runsOf(readFileSync(join(moved, 'gallery.html'), 'utf8'))
+    expect(existsSync(join(moved, run?.files[0]?.href ?? ''))).toBe(true)
+    mkdirSync(desk.folder)
+  })
+})
+
+/** A second download of the only file of a run. */
+function addCopy(home: string, id: string, path: string): void {
+  withJournal(home, (journal) => {
+    const [run] = journal.findAtEveryAddress(id)
+    const [file] = run === undefined ? [] : journal.filesOf(run)
+    if (run !== undefined && file !== undefined) journal.recordFiles(run.address, id, [{ ...file, path }])
+  })
+}

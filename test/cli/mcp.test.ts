@@ -1,0 +1,721 @@
+/** `rushes mcp` in process: the SDK's client, the real service and the journal, on a manual clock. */
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { raceAbort } from '../../src/host/abort.js'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { type CliService, createCliService, LOOPBACK_URL } from '../support/cli.js'
+import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { openMcp } from '../support/mcp.js'
+import { PATIENCE_MS } from '../support/patience.js'
+import { temporaryFolder } from '../support/service.js'
+
+const creates = (requests: readonly { readonly method: string }[]) =>
+  requests.filter(({ method }) => method === 'POST').length
+
+/** Until that number of creates was sent. No time passes: what is loaded first takes real time. */
+async function untilCreated({ clock, requests }: CliService, number = 1): Promise<void> {
+  const guardAt = performance.now() + PATIENCE_MS
+  while (creates(requests) < number) {
+    if (performance.now() > guardAt) throw new Error(`${creates(requests)} creates were sent, not ${number}`)
+    await clock.advance(0)
+  }
+}
+
+describe('the list of tools', () => {
+  it('names each tool, what it costs, and truthful hints', async () => {
+    const mcp = await openMcp(await createCliService())
+    const { tools } = await mcp.client.listTools()
+    expect(
+      tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.idempotentHint]),
+    ).toEqual([
+      ['list_models', true, true],
+      ['create_video', false, false],
+      ['create_image', false, false],
+      ['create_model_run', false, false],
+      ['wait_run', false, true],
+      ['get_run', true, true],
+      ['list_runs', true, true],
+      ['show_run', true, true],
+      ['download_run', false, true],
+      ['plan_batch', true, true],
+      ['run_batch', false, false],
+    ])
+    for (const { name, description = '', annotations } of tools) {
+      const pays = name.startsWith('create_') || name === 'run_batch'
+      expect(description.includes('COSTS MONEY'), name).toBe(pays)
+      expect(/\bFree\b/.test(description), name).toBe(!pays)
+      if (pays) expect(description).toContain('At most 20 runs per session')
+      // A file can be replaced only where a call may say so.
+      expect(annotations?.destructiveHint, name).toBe(annotations?.readOnlyHint === false)
+    }
+    // It is part of an agent's context.
+    expect(JSON.stringify(tools).length).toBeLessThan(20_000)
+    expect(mcp.client.getInstructions()).toContain('a session may create 20 runs')
+  })
+
+  it('says that --local is free', async () => {
+    const mcp = await openMcp(await createCliService(), { env: { RUSHES_BASE_URL: '' }, words: ['--local'] })
+    const { tools } = await mcp.client.listTools()
+    expect(tools.some(({ description }) => description?.includes('COSTS MONEY'))).toBe(false)
+  })
+})
+
+describe('a create', () => {
+  it('waits, saves the output and returns path and link, without base64', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    const { text, structured, content, isError } = await mcp.call('create_image', {
+      prompt: '-',
+      output: 'pics/fox.png',
+      aspect_ratio: '16:9',
+      request_id: 'fox',
+    })
+    const path = join(mcp.folder, 'pics/fox.png')
+    expect(isError).toBe(false)
+    expect(text).toMatch(/^run_\w+ succeeded: .*pics\/fox\.png \(image\/png, 70 B\)$/)
+    expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
+    expect(content.slice(1)).toEqual([
+      {
+        type: 'resource_link',
+        uri: pathToFileURL(path).href,
+        name: 'fox.png',
+        mimeType: 'image/png',
+        size: 70,
+      },
+    ])
+    expect(structured.runs).toMatchObject([
+      { state: 'succeeded', request_id: 'fox', error: null, files: [{ path }] },
+    ])
+    const body = JSON.parse(Buffer.from(service.requests[0]?.body as Uint8Array).toString())
+    // A prompt is text, whatever it looks like.
+    expect(body).toEqual({ model: 'rushes/preview-image', input: { prompt: '-', aspect_ratio: '16:9' } })
+  })
+
+  it('returns small outputs inline only when asked', async () => {
+    const mcp = await openMcp(await createCliService())
+    const { content } = await mcp.call('create_image', { prompt: 'a fox', inline: true })
+    expect(content.slice(2)).toEqual([
+      { type: 'image', data: ONE_PIXEL_PNG.toString('base64'), mimeType: 'image/png' },
+    ])
+  })
+
+  it('names an output that is too large to be inline', async () => {
+    const bytes = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(1_048_576)])
+    const mcp = await openMcp(await createCliService({ engine: createInstantEngine({ bytes }) }))
+    const { content, text } = await mcp.call('create_image', {
+      prompt: 'a fox',
+      output: 'fox.png',
+      inline: true,
+    })
+    expect(content.map(({ type }) => type)).toEqual(['text', 'resource_link'])
+    expect(text).toContain(`Not inline, because of the limit of 1 MiB: ${join(mcp.folder, 'fox.png')}`)
+  })
+
+  it('uses an earlier output, a file of the folder, and another model', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    writeFileSync(join(mcp.folder, 'sketch.png'), ONE_PIXEL_PNG)
+    const first = await mcp.call('create_image', { prompt: 'a fox', image_urls: ['sketch.png'] })
+    const { id } = first.structured.runs[0]
+    const second = await mcp.call('create_video', { prompt: 'it runs', image_urls: [`run:${id}`] })
+    expect(second).toMatchObject({ isError: false })
+    const third = await mcp.call('create_model_run', {
+      model: 'rushes/preview-image',
+      input: { prompt: 'a bear', strength: 3 },
+    })
+    expect(third.structured.runs[0].state).toBe('succeeded')
+    expect(third.structured.warnings).toEqual([
+      'The image model has no parameter "strength". It is sent unchanged.',
+    ])
+  })
+
+  it('fails as a run fails, with the shape of --json', async () => {
+    const service = await createCliService({
+      engine: { render: async () => Promise.reject(new Error('no\u001b[31m ink')) },
+    })
+    const { isError, text, structured } = await (await openMcp(service)).call('create_image', {
+      prompt: 'a fox',
+    })
+    expect(isError).toBe(true)
+    expect(structured.error).toMatchObject({ code: 'run_failed', exit_code: 10, http_status: null })
+    expect(structured.error.run_id).toMatch(/^run_/)
+    expect(text).not.toContain('\u001b')
+    expect(JSON.parse(text.split('\n')[0] ?? '')).toEqual({ error: structured.error })
+  })
+
+  it.each([
+    [{ promt: 'x' }, 'Unknown parameter "promt". Did you mean "prompt"? prompt is missing.'],
+    [{ prompt: 'x', aspect_ratio: '16:10' }, 'aspect_ratio must be one of 1:1'],
+    [{ prompt: 'x', image_urls: 'a.png' }, 'image_urls must be a list of strings.'],
+    [{ prompt: 'x', wait: 'yes' }, 'wait must be true or false, not "yes".'],
+    [{ prompt: ' ' }, 'The prompt is empty.'],
+    [{ prompt: 'x', image_urls: ['-'] }, 'image_urls has an empty entry.'],
+    [{ prompt: 'x', image_urls: ['nofile.png'] }, 'nofile.png: no such file.'],
+    [{ prompt: 'x', image_urls: ['../a.png'] }, 'image_urls: ../a.png is outside'],
+    [{ prompt: 'x', output: '../a.png' }, 'output: ../a.png is outside'],
+    [{ prompt: 'x', output: '/etc/cron.d/x' }, 'output: /etc/cron.d/x is outside'],
+    [{ prompt: 'x', output: 'link/a.png' }, 'output: link/a.png is outside'],
+    [{ prompt: 'x', output: 'link' }, 'output: link is outside'],
+    [{ prompt: 'x', output: '{kind}/a.png' }, 'has a placeholder in the name of a folder'],
+    [{ prompt: 'x', output: 'there.png' }, 'there.png already exists.'],
+    [{ prompt: 'x', model: 'nonsense' }, '"nonsense" is not a valid model identifier.'],
+  ])('%j is refused before anything is sent', async (args, message) => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    symlinkSync(temporaryFolder(), join(mcp.folder, 'link'))
+    writeFileSync(join(mcp.folder, 'there.png'), 'mine')
+    const { isError, structured } = await mcp.call('create_image', args)
+    expect(isError).toBe(true)
+    expect(structured.error).toMatchObject({ code: 'usage', exit_code: 2 })
+    expect(structured.error.message).toContain(message)
+    expect(structured.error.hint ?? '').not.toMatch(/--overwrite|rushes run/)
+    expect(service.requests).toEqual([])
+    expect(readFileSync(join(mcp.folder, 'there.png'), 'utf8')).toBe('mine')
+  })
+
+  it('uses the global flags', async () => {
+    const service = await createCliService()
+    const env = { RUSHES_BASE_URL: '' }
+    const mcp = await openMcp(service, { env, words: ['--base-url', LOOPBACK_URL, '--profile', 'default'] })
+    expect((await mcp.call('create_image', { prompt: 'a fox' })).isError).toBe(false)
+  })
+
+  it('replaces a file, and writes outside, where it is allowed', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service, { words: ['--allow-outside'] })
+    const path = join(temporaryFolder(), 'fox.png')
+    writeFileSync(path, 'old')
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox', output: path, overwrite: true })
+    expect(structured.runs[0].files[0].path).toBe(path)
+    expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
+  })
+
+  it('reports missing settings with the hints for the user', async () => {
+    const mcp = await openMcp(await createCliService(), {
+      env: { RUSHES_BASE_URL: '', RUSHES_IMAGE_MODEL: '' },
+    })
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox' })
+    expect(structured.error.message).toMatch(/^Not set: .*image model/)
+  })
+})
+
+describe('without a journal', () => {
+  it('nothing is created, because a repeated create could not be recognized', async () => {
+    const service = await createCliService()
+    writeFileSync(join(service.home, 'file'), '')
+    const mcp = await openMcp(service, { env: { RUSHES_STATE_DIR: join(service.home, 'file', 'state') } })
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox' })
+    expect(structured.error.message).toMatch(/^Cannot use the journal/)
+    expect(service.requests).toEqual([])
+  })
+})
+
+describe('a service that does not answer', () => {
+  it('get_run returns after 45 s, and says that the run is not affected', async () => {
+    const service = await createCliService({ engine: createCommandedEngine() })
+    let isSilent = false
+    const fetch: Fetch = (request) =>
+      isSilent ? raceAbort(new Promise(() => {}), request.signal) : service.counting(request)
+    const mcp = await openMcp(service, { fetch })
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
+    isSilent = true
+    const asked = mcp.begin('get_run', { ids: [structured.runs[0].id] })
+    await service.clock.advance(46_000)
+    const { structured: got, isError } = await service.clock.runUntil(asked)
+    expect(isError).toBe(true)
+    expect(got.error).toMatchObject({ code: 'network', exit_code: 9, run_id: structured.runs[0].id })
+  })
+})
+
+describe('the limit of 45 s', () => {
+  it('returns the id, goes on, and wait_run delivers to the output of the create', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    const beganAtMs = service.clock.monotonic()
+    const first = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png' })
+    expect(service.clock.monotonic() - beganAtMs).toBeGreaterThanOrEqual(45_000)
+    expect(service.clock.monotonic() - beganAtMs).toBeLessThan(47_000)
+    const { id } = first.structured.runs[0]
+    expect(first.isError).toBe(false)
+    expect(first.text).toBe(
+      `${id} is still running (processing).\nCall wait_run with {"ids":["${id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
+    )
+    const waiting = mcp.begin('wait_run', { ids: [id] })
+    engine.finish()
+    const second = await service.clock.runUntil(waiting)
+    expect(second.structured.runs[0].files[0].path).toBe(join(mcp.folder, 'fox.png'))
+    // The work of the create continued: it is not paid, asked for or saved twice.
+    expect(creates(service.requests)).toBe(1)
+    const third = await mcp.call('wait_run', { ids: [id] })
+    expect(third.structured.runs[0].files[0].path).toBe(join(mcp.folder, 'fox.png'))
+    expect(readdirSync(mcp.folder)).toEqual(['fox.png'])
+  })
+
+  it('sends progress where the client sent a token', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    const seen: { progress?: number; message?: string }[] = []
+    await service.clock.runUntil(
+      mcp.begin('create_image', { prompt: 'a fox' }, { onprogress: (each) => void seen.push(each) }),
+    )
+    const values = seen.map(({ progress = 0 }) => progress)
+    expect(values).toEqual([...new Set(values)].sort((a, b) => a - b))
+    expect(seen.length).toBeGreaterThan(8)
+    expect(seen.at(-1)?.message).toMatch(/^run_\w+: processing$/)
+  })
+
+  it('returns at once with wait: false, and saves the output later', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false, output: 'fox.png' })
+    expect(structured.runs[0]).toMatchObject({ state: 'running', files: [] })
+    expect(service.clock.monotonic()).toBeLessThan(2_000)
+    engine.finish()
+    const got = await mcp.call('get_run', { ids: [structured.runs[0].id] })
+    expect(got.structured.runs[0].state).toMatch(/^(running|succeeded)$/)
+    const { text } = await mcp.call('wait_run', { ids: [structured.runs[0].id] })
+    expect(text).toContain(join(mcp.folder, 'fox.png'))
+  })
+
+  it('waits for several runs, into a folder', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    const ids: string[] = []
+    for (const prompt of ['a fox', 'a bear'])
+      ids.push((await mcp.call('create_image', { prompt, wait: false })).structured.runs[0].id)
+    const refused = await mcp.call('wait_run', { ids, output: 'one.png' })
+    expect(refused.structured.error.message).toBe('output: one.png names one file, but 2 runs were given.')
+    const { structured } = await mcp.call('download_run', { ids, output: 'pics/' })
+    expect(structured.runs.map(({ state }: { state: string }) => state)).toEqual(['succeeded', 'succeeded'])
+    expect(readdirSync(join(mcp.folder, 'pics')).length).toBe(2)
+  })
+})
+
+/** Loses the answer to every create, or holds it back until `release` is called. */
+function slowCreates(fetch: Fetch) {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const slow: Fetch = async (request) => {
+    const answer = await fetch(request)
+    if (request.method === 'POST') await raceAbort(held, request.signal)
+    return answer
+  }
+  return { slow, release: () => release() }
+}
+
+describe('one request_id', () => {
+  it('is one run: repeated, in parallel, and after a restart of the server', async () => {
+    const service = await createCliService()
+    const args = { prompt: 'a fox', request_id: 'fox-1' }
+    const first = await openMcp(service)
+    const both = await service.clock.runUntil(
+      Promise.all([first.begin('create_image', args), first.begin('create_image', args)]),
+    )
+    const again = await first.call('create_image', args)
+    await first.end()
+    const second = await openMcp(service)
+    const later = await second.call('create_image', args)
+    const ids = [...both, again, later].map(({ structured }) => structured.runs[0].id)
+    expect(new Set(ids).size).toBe(1)
+    expect(later.structured.runs[0]).toMatchObject({ state: 'succeeded', request_id: 'fox-1' })
+    expect(creates(service.requests)).toBe(1)
+    const listed = await second.call('list_runs')
+    expect(listed.structured.runs).toMatchObject([{ id: ids[0], request_id: 'fox-1' }])
+  })
+
+  it('does not stand for another input', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    await mcp.call('create_image', { prompt: 'a fox', request_id: 'one' })
+    const { structured } = await mcp.call('create_image', { prompt: 'a bear', request_id: 'one' })
+    expect(structured.error).toMatchObject({
+      code: 'usage',
+      message: 'The request_id "one" was used for a create with another model or input. Nothing was sent.',
+    })
+    expect(creates(service.requests)).toBe(1)
+  })
+
+  it('does not pay while the first create is unanswered', async () => {
+    const service = await createCliService()
+    const { slow, release } = slowCreates(service.counting)
+    const mcp = await openMcp(service, { fetch: slow })
+    const args = { prompt: 'a fox', request_id: 'slow' }
+    const [first, second] = [mcp.begin('create_image', args), mcp.begin('create_image', args)]
+    await untilCreated(service)
+    await service.clock.advance(46_000)
+    for (const { text, isError, structured } of [await first, await second]) {
+      expect(text).toBe(
+        'The service has not answered the create yet. Call create_image again with the same arguments and request_id "slow" to get the run id; nothing is paid twice.',
+      )
+      expect(isError).toBe(false)
+      expect(structured.runs).toMatchObject([{ id: null, state: 'unknown', request_id: 'slow' }])
+    }
+    // Another server on the same machine sees it in the journal.
+    const other = await openMcp(service)
+    const elsewhere = await other.call('create_image', args)
+    expect(elsewhere.structured.error).toMatchObject({ code: 'submission_unknown', exit_code: 13 })
+    release()
+    const { structured } = await mcp.call('create_image', args)
+    expect(structured.runs[0].state).toBe('succeeded')
+    expect(creates(service.requests)).toBe(1)
+  })
+
+  it('does not pay after a create whose outcome is unknown', async () => {
+    const service = await createCliService()
+    const lost: Fetch = async (request) => {
+      const answer = await service.counting(request)
+      if (request.method === 'POST') throw new HttpFailure('reset', { sent: true })
+      return answer
+    }
+    const mcp = await openMcp(service, { fetch: lost })
+    const args = { prompt: 'a fox', request_id: 'lost' }
+    await mcp.call('create_image', args)
+    const again = await mcp.call('create_image', args)
+    expect(again.structured.error).toMatchObject({ code: 'submission_unknown', exit_code: 13 })
+    expect(again.structured.error.message).toMatch(
+      /^The outcome of the create with the request_id "lost" is unknown \(~/,
+    )
+    expect(creates(service.requests)).toBe(1)
+    const { structured } = await mcp.call('list_runs', { status: 'unconfirmed' })
+    expect(structured.runs).toMatchObject([{ id: null, request_id: 'lost' }])
+  })
+
+  it('is free again after a create that was refused', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    const args = { prompt: 'a fox', request_id: 'again' }
+    const refused = await mcp.call('create_image', { ...args, model: 'no/such' })
+    expect(refused.structured.error.code).toBe('model_not_found')
+    expect((await mcp.call('create_image', args)).isError).toBe(false)
+  })
+})
+
+describe('--max-runs', () => {
+  it('refuses further creates, and counts those of a batch and only accepted ones', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service, { words: ['--max-runs', '3'] })
+    writeFileSync(
+      join(mcp.folder, 'shots.yaml'),
+      'runs:\n  - { name: a, kind: image, prompt: a fox, output: a.png }\n  - { name: b, kind: image, prompt: a bear, output: b.png }\n',
+    )
+    await mcp.call('create_image', { prompt: 'x', model: 'no/such' })
+    await mcp.call('create_image', { prompt: 'x' })
+    const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    expect(planned.structured).toMatchObject({ create: 2, left_in_session: 2 })
+    await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    const { structured, isError } = await mcp.call('create_image', { prompt: 'y' })
+    expect(isError).toBe(true)
+    expect(structured.error.message).toBe(
+      'This session may create 3 runs, and all of them were created. Nothing was sent.',
+    )
+    expect(creates(service.requests)).toBe(4)
+    // What costs nothing still works.
+    expect((await mcp.call('list_runs')).structured.runs).toHaveLength(3)
+  })
+
+  it('refuses a batch that is larger than what is left', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service, { words: ['--max-runs', '0'] })
+    writeFileSync(
+      join(mcp.folder, 'shots.yaml'),
+      'runs:\n  - { name: a, kind: image, prompt: a fox, output: a.png }\n',
+    )
+    const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(structured.error.message).toBe(
+      'This batch would create 1 run, but max_runs allows 0; nothing was sent.',
+    )
+    expect(service.requests).toEqual([])
+  })
+
+  it.each(['-1', 'x', '1.5'])('%s is not a number', async (value) => {
+    const { code, stderr } = await (await createCliService()).run(['mcp', '--max-runs', value])
+    expect(code).toBe(2)
+    expect(stderr).toContain('--max-runs')
+  })
+})
+
+describe('a batch', () => {
+  const MANIFEST =
+    'runs:\n  - { name: a, kind: image, prompt: a fox, output: out/a.png }\n  - { name: b, kind: image, prompt: a bear, output: out/b.png }\n'
+
+  it('continues after 45 s; the same call waits for it and gets its result once', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    writeFileSync(join(mcp.folder, 'shots.yaml'), MANIFEST)
+    const first = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(first).toMatchObject({ isError: false, structured: { is_running: true } })
+    const other = await mcp.call('run_batch', { manifest: 'shots.yaml', force: true })
+    expect(other.structured.error.message).toBe(
+      'A batch of this manifest is still running with other arguments.',
+    )
+    engine.fail(new Error('no ink'))
+    engine.finish()
+    const second = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(second.structured.summary).toMatchObject({ created: 1, failed: 1 })
+    expect(second.isError).toBe(true)
+    expect(creates(service.requests)).toBe(2)
+    const [made] = second.structured.rows.filter(({ result }: { result: string }) => result === 'created')
+    expect(existsSync(made.file)).toBe(true)
+    expect(second.content.filter(({ type }) => type === 'resource_link')).toHaveLength(1)
+  })
+
+  it('keeps a result that no call has received: a failed row is not paid again unasked', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    writeFileSync(join(mcp.folder, 'shots.yaml'), MANIFEST)
+    await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    engine.fail(new Error('no ink'))
+    engine.finish()
+    await service.clock.advance(30_000)
+    const { text, structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(text).toContain('This is the result of the batch that an earlier call started.')
+    expect(structured.summary).toMatchObject({ created: 1, failed: 1 })
+    expect(creates(service.requests)).toBe(2)
+  })
+
+  it('reports every problem of a manifest with its line, and refuses images outside the folder', async () => {
+    const mcp = await openMcp(await createCliService())
+    writeFileSync(join(mcp.folder, 'bad.yaml'), 'runs:\n  - { name: a, kind: imge, prompt: x }\n')
+    const bad = await mcp.call('plan_batch', { manifest: 'bad.yaml' })
+    expect(bad.structured.error.hint).toMatch(/bad\.yaml:2:/)
+    const elsewhere = join(temporaryFolder(), 'a.png')
+    writeFileSync(elsewhere, ONE_PIXEL_PNG)
+    writeFileSync(
+      join(mcp.folder, 'far.yaml'),
+      `runs:\n  - { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`,
+    )
+    const far = await mcp.call('run_batch', { manifest: 'far.yaml' })
+    expect(far.structured.error.message).toContain('is outside')
+    const outside = await mcp.call('run_batch', { manifest: '../shots.yaml' })
+    expect(outside.structured.error.message).toContain('manifest: ../shots.yaml is outside')
+  })
+})
+
+describe('cancellation', () => {
+  it('leaves the run alive, and names it in the log and in list_runs', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    const controller = new AbortController()
+    const call = mcp.begin('create_image', { prompt: 'a fox' }, { signal: controller.signal })
+    const failed = call.catch((error: Error) => error.message)
+    await untilCreated(service)
+    await service.clock.advance(5_000)
+    controller.abort('stop')
+    await service.clock.runUntil(failed)
+    await service.clock.advance(1_000)
+    const { structured } = await mcp.call('list_runs')
+    const [{ id }] = structured.runs
+    expect(mcp.stderr()).toContain(`The call was cancelled. Still running: ${id}.`)
+    // It is not asked for any longer.
+    const { length } = service.requests
+    await service.clock.advance(20_000)
+    expect(service.requests.length).toBe(length)
+    engine.finish()
+    expect((await mcp.call('wait_run', { ids: [id] })).structured.runs[0].state).toBe('succeeded')
+  })
+
+  it('of an unanswered create is undone by a repeated call, which gets the run', async () => {
+    const service = await createCliService()
+    const { slow, release } = slowCreates(service.counting)
+    const mcp = await openMcp(service, { fetch: slow })
+    const controller = new AbortController()
+    const args = { prompt: 'a fox', request_id: 'x' }
+    const failed = mcp
+      .begin('create_image', args, { signal: controller.signal })
+      .catch((error: Error) => error.message)
+    await untilCreated(service)
+    await service.clock.advance(2_000)
+    controller.abort('stop')
+    await service.clock.runUntil(failed)
+    const again = mcp.begin('create_image', args)
+    await untilCreated(service)
+    await service.clock.advance(1_000)
+    release()
+    expect((await service.clock.runUntil(again)).structured.runs[0].files).toHaveLength(1)
+    expect(creates(service.requests)).toBe(1)
+  })
+
+  it('of a create that is not sent yet sends nothing', async () => {
+    const service = await createCliService({ engine: createCommandedEngine() })
+    const { slow, release } = slowCreates(service.counting)
+    const mcp = await openMcp(service, { fetch: slow, words: ['--max-runs', '50'] })
+    // The 20 requests of a window are in use by unanswered creates.
+    const others = Array.from({ length: 20 }, (_, at) =>
+      mcp.begin('create_image', { prompt: `fox ${at}`, wait: false }),
+    )
+    await untilCreated(service, 20)
+    await service.clock.advance(1_000)
+    const before = creates(service.requests)
+    const controller = new AbortController()
+    const failed = mcp
+      .begin('create_video', { prompt: 'never' }, { signal: controller.signal })
+      .catch((error: Error) => error.message)
+    await service.clock.advance(1_000)
+    controller.abort('stop')
+    await service.clock.runUntil(failed)
+    release()
+    await service.clock.advance(60_000)
+    await Promise.all(others)
+    expect(creates(service.requests)).toBe(before)
+    expect(service.requests.some(({ body }) => Buffer.from(body ?? []).includes('never'))).toBe(false)
+  })
+
+  it('of an unanswered create waits for the answer, so that the id is known', async () => {
+    const service = await createCliService({ engine: createCommandedEngine() })
+    const { slow, release } = slowCreates(service.counting)
+    const mcp = await openMcp(service, { fetch: slow })
+    const controller = new AbortController()
+    const failed = mcp
+      .begin('create_image', { prompt: 'a fox' }, { signal: controller.signal })
+      .catch((error: Error) => error.message)
+    await untilCreated(service)
+    await service.clock.advance(2_000)
+    controller.abort('stop')
+    await service.clock.runUntil(failed)
+    await service.clock.advance(20_000)
+    release()
+    await service.clock.advance(1_000)
+    const { structured } = await mcp.call('list_runs')
+    expect(structured.runs[0].id).toMatch(/^run_/)
+    expect(mcp.stderr()).toContain(`Still running: ${structured.runs[0].id}.`)
+  })
+})
+
+describe('the end of a session', () => {
+  it('a client that disconnects during a paid run: exit 0, the id on standard error, the run in the journal', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
+    await untilCreated(service)
+    await service.clock.advance(3_000)
+    expect(await mcp.end()).toBe(0)
+    const [id = ''] = /run_\w+/.exec(mcp.stderr()) ?? []
+    expect(mcp.stderr()).toContain(`warning: ${id} is still running. Resume with \`rushes wait -d ${id}\`.`)
+    const { stdout } = await service.run(['list', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ id, status: 'processing' })
+    engine.finish()
+    expect((await service.run(['wait', id])).code).toBe(0)
+  })
+
+  it('waits for the answer to a create that was sent', async () => {
+    const service = await createCliService({ engine: createCommandedEngine() })
+    const { slow, release } = slowCreates(service.counting)
+    const mcp = await openMcp(service, { fetch: slow })
+    mcp.begin('create_image', { prompt: 'a fox', request_id: 'late' }).catch(() => {})
+    await untilCreated(service)
+    await service.clock.advance(1_000)
+    mcp.stdin.end()
+    await service.clock.advance(4_000)
+    release()
+    expect(await service.clock.runUntil(mcp.ended)).toBe(0)
+    expect(mcp.stderr()).toMatch(/warning: run_\w+ is still running/)
+  })
+
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const)('%s: the same, with its exit code %i', async (signal, code) => {
+    const service = await createCliService({ engine: createCommandedEngine() })
+    const mcp = await openMcp(service)
+    mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
+    await untilCreated(service)
+    await service.clock.advance(3_000)
+    mcp.interrupts.interrupt(signal)
+    expect(await service.clock.runUntil(mcp.ended)).toBe(code)
+    expect(mcp.stderr()).toMatch(/warning: run_\w+ is still running/)
+  })
+
+  it('names the creates whose answer never came', async () => {
+    const service = await createCliService()
+    const { slow } = slowCreates(service.counting)
+    const mcp = await openMcp(service, { fetch: slow })
+    mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
+    await untilCreated(service)
+    await service.clock.advance(1_000)
+    mcp.stdin.end()
+    await service.clock.advance(11_000)
+    expect(await service.clock.runUntil(mcp.ended)).toBe(0)
+    expect(mcp.stderr()).toMatch(/a run may exist and cost money[\s\S]*rushes show ~[0-9a-f]{4}/)
+  })
+
+  it('names a known run at once, before it waits for an unanswered create; a signal ends that', async () => {
+    const service = await createCliService({ engine: createCommandedEngine() })
+    const { slow } = slowCreates(service.counting)
+    let isSlow = false
+    const fetch: Fetch = (request) => (isSlow ? slow(request) : service.counting(request))
+    const mcp = await openMcp(service, { fetch })
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
+    isSlow = true
+    mcp.begin('create_image', { prompt: 'a bear' }).catch(() => {})
+    await untilCreated(service, 2)
+    await service.clock.advance(1_000)
+    mcp.stdin.end()
+    await service.clock.advance(1_000)
+    expect(mcp.stderr()).toContain(`warning: ${structured.runs[0].id} is still running.`)
+    expect(mcp.stderr()).not.toContain('may exist')
+    mcp.interrupts.interrupt('SIGTERM')
+    await service.clock.runUntil(mcp.ended)
+    expect(mcp.stderr()).toContain('a run may exist and cost money')
+  })
+})
+
+describe('a client that does not keep to the protocol', () => {
+  it('malformed messages are ignored with a line in the log, and the next call works', async () => {
+    const mcp = await openMcp(await createCliService())
+    mcp.stdin.write('{"jsonrpc": \n')
+    mcp.stdin.write('[1,2]\n\n')
+    mcp.stdin.write('{"jsonrpc":"2.0","id":7}\n')
+    expect((await mcp.call('list_runs')).text).toBe('No runs found.')
+    expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
+  })
+
+  it('an unknown tool is named with the nearest one', async () => {
+    const mcp = await openMcp(await createCliService())
+    await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow(
+      'Unknown tool "create_imge". Did you mean "create_image"?',
+    )
+  })
+
+  it('ids are checked', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    expect((await mcp.call('wait_run', { id: 'run_1' })).structured.error.message).toBe(
+      'Unknown parameter "id". Did you mean "ids"? ids is missing.',
+    )
+    expect((await mcp.call('wait_run', { ids: ['..'] })).structured.error.code).toBe('usage')
+    const { structured, isError } = await mcp.call('wait_run', { ids: ['run_nope'] })
+    expect(isError).toBe(true)
+    expect(structured.error).toMatchObject({ code: 'run_not_found', http_status: 404, run_id: 'run_nope' })
+  })
+})
+
+describe('show_run', () => {
+  it('has everything, also for a run that failed', async () => {
+    const mcp = await openMcp(await createCliService())
+    const created = await mcp.call('create_image', { prompt: 'a fox\nin snow', output: 'fox.png' })
+    const { structured } = await mcp.call('show_run', { id: created.structured.runs[0].id })
+    expect(structured.run).toMatchObject({
+      input: { prompt: 'a fox\nin snow' },
+      files: [{ path: join(mcp.folder, 'fox.png') }],
+    })
+    expect((await mcp.call('show_run', { id: 'nope' })).structured.error.hint).toBe(
+      'list_runs shows the runs created on this machine.',
+    )
+  })
+})
+
+it('a folder that does not exist is an error', async () => {
+  const { code, stderr } = await (await createCliService()).run(['mcp', '--folder', 'no/such'])
+  expect([code, stderr]).toEqual([2, 'error: --folder: no/such is not a folder.\n  Create it first.\n'])
+})

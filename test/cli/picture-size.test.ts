@@ -1,0 +1,47 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { describe, expect, it } from 'vitest'
+import { pictureSizeOf } from '../../src/cli/gallery/picture-size.js'
+import { temporaryFolder } from '../support/service.js'
+
+const create = () => sharp({ create: { width: 40, height: 30, channels: 3, background: 'teal' } })
+
+/** Written to a file and read again. */
+function sizeOf(bytes: Uint8Array | string) {
+  const path = join(temporaryFolder(), 'picture')
+  writeFileSync(path, bytes)
+  return pictureSizeOf(path)
+}
+
+describe('the size of a picture', () => {
+  it.each(['png', 'jpeg', 'webp', 'gif', 'avif'] as const)(
+    'is read from the head of a %s',
+    async (format) => {
+      expect(sizeOf(await create().toFormat(format).toBuffer())).toEqual({ width: 40, height: 30 })
+    },
+  )
+
+  it('is that of a photograph as it is shown', async () => {
+    const turned = await create().jpeg().withMetadata({ orientation: 6 }).toBuffer()
+    expect(sizeOf(turned)).toEqual({ width: 30, height: 40 })
+  })
+
+  it('is found behind a long profile', async () => {
+    const jpeg = await create().jpeg().toBuffer()
+    const comment = Buffer.alloc(60_000)
+    const segment = Buffer.concat([
+      Buffer.from([0xff, 0xfe, (comment.length + 2) >> 8, (comment.length + 2) & 255]),
+      comment,
+    ])
+    const long = Buffer.concat([jpeg.subarray(0, 2), segment, segment, jpeg.subarray(2)])
+    expect(sizeOf(long)).toEqual({ width: 40, height: 30 })
+  })
+
+  it('is not known of what is not a picture', async () => {
+    expect(sizeOf('')).toBeUndefined()
+    expect(sizeOf('<svg width="1" height="1"/>')).toBeUndefined()
+    expect(sizeOf((await create().png().toBuffer()).subarray(0, 20))).toBeUndefined()
+    expect(pictureSizeOf('/nosuch/file.png')).toBeUndefined()
+  })
+})

@@ -1,0 +1,142 @@
+/** What is sent for an output of another row, where hosts, services and files are not as they should be. */
+import { createHash } from 'node:crypto'
+import { truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Made } from '../../src/batch/lock/lock.js'
+import { createSourceUrls, type SourceUrlsOptions } from '../../src/cli/batch/source-urls.js'
+import { RushesError } from '../../src/errors.js'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import type { RunState } from '../../src/protocol/run-state.js'
+import { scripted } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { temporaryFolder } from '../support/service.js'
+
+const ADDRESS = 'https://api.example'
+const URLS = ['https://cdn.example/a.png?sig=1', 'https://cdn.example/b.png?sig=1']
+const REFERENCE = { from: 'row', text: 'row:a', source: 'a', output: 1 } as const
+
+function createSources(options: Partial<SourceUrlsOptions> = {}, made: Partial<Made> = {}) {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'a.png'), ONE_PIXEL_PNG)
+  const clock = createManualClock()
+  const asked: string[] = []
+  const found: Made = {
+    hash: 'a'.repeat(64),
+    model: 'acme/x',
+    kind: 'image',
+    run: 'run_1',
+    service: ADDRESS,
+    url: 'https://cdn.example/a.png',
+    file: 'a.png',
+    sha256: createHash('sha256').update(ONE_PIXEL_PNG).digest('hex'),
+    bytes: ONE_PIXEL_PNG.byteLength,
+    content_type: 'image/png',
+    made_at: '2026-01-01T00:00:00.000Z',
+    ...made,
+  }
+  const sources = createSourceUrls({
+    client: {
+      async get(id) {
+        asked.push(id)
+        return { id, urls: URLS } as unknown as RunState
+      },
+    },
+    fetch: scripted({ status: 206 }).fetch,
+    clock,
+    address: ADDRESS,
+    folder,
+    madeOf: () => found,
+    signal: new AbortController().signal,
+    ...options,
+  })
+  return { sources, folder, clock, asked }
+}
+
+const data = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+const failing: Fetch = async () => {
+  throw new HttpFailure('the connection was refused', { sent: false })
+}
+const hanging: Fetch = ({ signal }) =>
+  new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+
+describe('an output of another row', () => {
+  it('is the URL that the service has; it is asked once for a run', async () => {
+    const { sources, asked } = createSources()
+    expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])
+    expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])
+    expect(asked).toEqual(['run_1'])
+  })
+
+  it('of a run of this batch needs no status request, until its link has expired', async () => {
+    const fetched: string[] = []
+    const { sources, asked } = createSources({
+      fetch: (request) => {
+        fetched.push(request.url.search)
+        return scripted({ status: request.url.search === '?sig=0' && fetched.length > 1 ? 403 : 200 }).fetch(
+          request,
+        )
+      },
+    })
+    const old = 'https://cdn.example/a.png?sig=0'
+    sources.learn({ id: 'run_1', urls: [old] })
+    expect(await sources.urlOf(REFERENCE)).toBe(old)
+    expect(asked).toEqual([])
+    expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])
+    expect(asked).toEqual(['run_1'])
+  })
+
+  it.each<[string, Partial<SourceUrlsOptions>, Partial<Made>]>([
+    ['the host does not have it', { fetch: scripted({ status: 404 }).fetch }, {}],
+    ['the host cannot be reached', { fetch: failing }, {}],
+    [
+      'the service does not know the run',
+      { client: { get: () => Promise.reject(new RushesError('service_error', 'no such run')) } },
+      {},
+    ],
+    [
+      'the URL is not one of the web',
+      { client: { get: async () => ({ urls: ['file:///etc/passwd'] }) as never } },
+      {},
+    ],
+    ['it was created by another service', {}, { service: 'https://other.example' }],
+    ['the lock file does not say by which', {}, { service: undefined }],
+  ])('is a data: URL where %s', async (_, options, made) => {
+    const { sources, clock } = createSources(options, made)
+    expect(await clock.runUntil(sources.urlOf(REFERENCE))).toBe(data)
+  })
+
+  it.each<[string, (path: string) => void, RegExp]>([
+    [
+      'the file is too large to be sent',
+      (path) => truncateSync(path, 64 * 1024 * 1024 + 1),
+      /^row:a \(a\.png\) has 67108865 bytes and must be sent with the request; the limit for a request body is 64 MiB\.$/,
+    ],
+    [
+      'the file was changed',
+      (path) => writeFileSync(path, 'x'),
+      /a\.png was changed after it was downloaded/,
+    ],
+  ])('is an error where %s', async (_, change, says) => {
+    const { sources, folder } = createSources({ fetch: scripted({ status: 404 }).fetch })
+    change(join(folder, 'a.png'))
+    await expect(sources.urlOf(REFERENCE)).rejects.toThrow(says)
+  })
+
+  it('is a data: URL where the host does not answer in 10 s', async () => {
+    const { sources, clock } = createSources({ fetch: hanging })
+    const found = sources.urlOf(REFERENCE)
+    await clock.advance(10_000)
+    expect(await found).toBe(data)
+  })
+
+  it('ends with the signal', async () => {
+    const stop = new AbortController()
+    const { sources } = createSources({ fetch: hanging, signal: stop.signal })
+    const ended = expect(sources.urlOf(REFERENCE)).rejects.toThrow('enough')
+    await new Promise((resolve) => setImmediate(resolve))
+    stop.abort(new Error('enough'))
+    await ended
+  })
+})

@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest'
+import { inToolWords } from '../../src/cli/mcp/tool-words.js'
+
+it.each([
+  ['Resume with `rushes wait --local -d run_1`.', 'Resume with wait_run.'],
+  ['`rushes list` shows their ids.', 'list_runs shows their ids.'],
+  ['See all parameters with `rushes models image`.', 'See all parameters with list_models.'],
+  ['Use --overwrite to replace it.', 'Use overwrite: true to replace it.'],
+  ['Choose another path with -o <path>.', 'Choose another path with output.'],
+  [
+    '--dry-run lists them. --only <glob> selects some of them.',
+    'plan_batch lists them. only selects some of them.',
+  ],
+  ['Give a file. See `rushes batch --help`.', 'Give a file.'],
+  ['Example: `rushes run image "a red fox"`', 'Example: {"prompt": "a red fox in fresh snow"}'],
+  [
+    '--aspect-ratio must be one of 1:1. --image-url takes at most 14.',
+    'aspect_ratio must be one of 1:1. image_urls takes at most 14.',
+  ],
+  // For the user.
+  ['Store it with `rushes login`.', 'Store it with `rushes login`.'],
+  ['Remove it with `rushes forget ~3f2a --yes`.', 'Remove it with `rushes forget ~3f2a --yes`.'],
+])('%s', (said, words) => expect(inToolWords(said)).toBe(words))

@@ -1,0 +1,376 @@
+/** The page in a real Chromium, from disk. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, posix } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import axe from 'axe-core'
+import fc from 'fast-check'
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { type GalleryFile, type GalleryRun, galleryHtml } from '../../src/gallery/index.js'
+import { linkTo } from '../../src/gallery/links.js'
+import { mediaOf } from '../../src/gallery/media.js'
+import { printable } from '../../src/protocol/text.js'
+import { describePages } from '../support/browser.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { temporaryFolder } from '../support/service.js'
+
+const XSS = '</script><img src=x onerror=alert(1)>'
+
+const folder = () => temporaryFolder()
+
+/** An image of one colour, as SVG, because its size can be chosen. */
+const svg = (width: number, height: number) =>
+  `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><rect width="100%" height="100%" fill="teal"/></svg>`
+
+async function tinyVideo(): Promise<Uint8Array> {
+  const { createH264MP4Encoder } = createRequire(import.meta.url)('h264-mp4-encoder')
+  const encoder = await createH264MP4Encoder()
+  Object.assign(encoder, { width: 64, height: 32, frameRate: 10 })
+  encoder.initialize()
+  for (let at = 0; at < 30; at++) encoder.addFrameRgba(new Uint8Array(64 * 32 * 4).fill(at * 8))
+  encoder.finalize()
+  const bytes: Uint8Array = encoder.FS.readFile(encoder.outputFilename)
+  encoder.delete()
+  return bytes
+}
+
+interface Given extends Partial<Omit<GalleryRun, 'files'>> {
+  /** Paths in the folder of the page. */
+  readonly paths?: readonly string[]
+  readonly ratio?: number
+}
+
+/** Writes a page with these runs; its URL. Files are not written. */
+function writePage(place: string, given: readonly Given[], notes: readonly string[] = []): string {
+  const runs = given.map(({ paths = ['a.png'], ratio = 1, ...more }, at): GalleryRun => {
+    const files = paths.map((path): GalleryFile => {
+      const media = mediaOf(path)
+      return { ...linkTo(place, join(place, path), posix), media, bytes: 1_500, ratio, isOpened: true }
+    })
+    const usual = {
+      id: `run_${at}`,
+      prompt: `prompt ${at}`,
+      model: 'acme/still-1',
+      where: 'local',
+      time: 1e12,
+    }
+    return { ...usual, ...more, files }
+  })
+  const path = join(place, 'gallery.html')
+  writeFileSync(path, galleryHtml({ runs, notes }))
+  return pathToFileURL(path).href
+}
+
+function put(place: string, path: string, content: string | Uint8Array = ONE_PIXEL_PNG): string {
+  mkdirSync(dirname(join(place, path)), { recursive: true })
+  writeFileSync(join(place, path), content)
+  return path
+}
+
+const focusedPrompt = (page: Page) =>
+  page.evaluate(
+    () => (globalThis as never as Browser).document.activeElement?.querySelector('.prompt')?.textContent,
+  )
+
+/** What the functions that run in the page use of it. */
+interface Browser {
+  readonly navigator: object
+  readonly document: {
+    readonly activeElement: PageElement | null
+    readonly documentElement: PageElement & { readonly scrollWidth: number; readonly clientWidth: number }
+    querySelectorAll(selector: string): Iterable<PageElement>
+  }
+  readonly axe: { run(): Promise<{ readonly violations: readonly Violation[] }> }
+}
+interface PageElement {
+  readonly textContent: string
+  readonly naturalWidth?: number
+  readonly complete?: boolean
+  readonly paused?: boolean
+  readonly readyState?: number
+  querySelector(selector: string): PageElement | null
+}
+interface Violation {
+  readonly id: string
+  readonly impact?: string | null
+  readonly nodes: readonly { readonly html: string }[]
+}
+
+describePages('the page of rushes gallery', (pages) => {
+  it('shows every picture, whatever its file is called, and asks nothing of the network', async () => {
+    const place = folder()
+    const names = [
+      'a b.png',
+      '#1 100%?.png',
+      `"q" 'x' <&>.png`,
+      '狐/\u202efox.png',
+      'a\\b.png',
+      'é:x.png',
+      ' .png',
+    ]
+    const url = writePage(
+      place,
+      names.map((name) => ({ paths: [put(place, name)] })),
+    )
+    const { page, requests } = await pages.open(url)
+    await page.waitForFunction((count) => {
+      const images = [...(globalThis as never as Browser).document.querySelectorAll('img')]
+      return images.length === count && images.every((image) => image.naturalWidth === 1)
+    }, names.length)
+    expect(requests).toEqual([])
+  })
+
+  it('shows prompts, models, ids and names as text', async () => {
+    const place = folder()
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 40 }),
+      fc.constantFrom(XSS, '<!--<script>', '\u202eabc', '&lt;'),
+    )
+    const samples = fc.sample(fc.tuple(text, text, text), { numRuns: 60, seed: 7 })
+    put(place, 'a.png')
+    const url = writePage(
+      place,
+      samples.map(([prompt, model, id]) => ({ prompt: `p${prompt}`, model: `m${model}`, id: `i${id}` })),
+      [XSS],
+    )
+    const { page } = await pages.open(url, { viewport: { width: 1_280, height: 20_000 } })
+    const shown = (selector: string) => page.locator(selector).allTextContents()
+    // A lone half of a pair cannot be in a document.
+    const asText = (value: string) => value.toWellFormed()
+    expect(await shown('.tile .prompt')).toEqual(
+      samples.map(([prompt]) =>
+        asText(
+          `p${prompt}`
+            .split(/\r\n|[\n\r]/)
+            .map(printable)
+            .join('\n')
+            .trim(),
+        ),
+      ),
+    )
+    expect((await shown('#model option')).sort()).toEqual(
+      ['All models', ...new Set(samples.map(([, model]) => asText(printable(`m${model}`))))].sort(),
+    )
+    expect(await page.locator('img').count()).toBe(samples.length)
+    expect(await page.locator('footer').textContent()).toContain(XSS)
+    await page.locator('.tile').nth(3).click()
+    expect(await shown('#viewer dd')).toContain(asText(printable(`i${samples[3]?.[2]}`)))
+  })
+
+  it('filters by kind, model and words, and says how many results match', async () => {
+    const place = folder()
+    put(place, 'a.png')
+    const url = writePage(place, [
+      { prompt: 'a red fox', model: 'acme/still-1' },
+      { prompt: 'a boat', model: 'acme/cinema-1', paths: [put(place, 'b.mp4', await tinyVideo())] },
+      { prompt: 'a blue fox', model: 'acme/still-2' },
+    ])
+    const { page } = await pages.open(url)
+    const prompts = () => page.locator('.tile .prompt').allTextContents()
+    const total = () => page.locator('#total').textContent()
+    expect(await total()).toBe('3 results')
+    await page.getByRole('button', { name: 'Videos' }).click()
+    expect(await prompts()).toEqual(['a boat'])
+    expect(await total()).toBe('1 of 3 results')
+    await page.getByRole('button', { name: 'All', exact: true }).click()
+    await page.getByLabel('Search').fill('FOX  a')
+    expect(await prompts()).toEqual(['a red fox', 'a blue fox'])
+    await page.getByLabel('Model', { exact: true }).selectOption('acme/still-2')
+    expect(await prompts()).toEqual(['a blue fox'])
+    await page.getByLabel('Search').fill('run_0')
+    expect(await page.locator('#empty').textContent()).toBe('No result matches these filters.')
+    await page.getByLabel('Model', { exact: true }).selectOption('')
+    expect(await prompts()).toEqual(['a red fox'])
+    await page.keyboard.press('/')
+    await page.keyboard.press('Escape')
+    expect(await total()).toBe('3 results')
+  })
+
+  it('can be used with the keys alone', async () => {
+    const place = folder()
+    put(place, 'a.png')
+    const url = writePage(place, [
+      ...Array.from({ length: 30 }, (_, at) => ({ prompt: `prompt ${at}` })),
+      { prompt: 'film', paths: [put(place, 'b.mp4', await tinyVideo())] },
+    ])
+    const { page } = await pages.open(url)
+    const press = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key)
+    }
+    await press('ArrowRight')
+    expect(await focusedPrompt(page)).toBe('prompt 0')
+    await press('ArrowRight', 'ArrowDown', 'ArrowUp')
+    expect(await focusedPrompt(page)).toBe('prompt 1')
+    await press('Enter')
+    const dialog = page.locator('#viewer')
+    expect(await dialog.isVisible()).toBe(true)
+    await press('ArrowRight', 'ArrowRight')
+    expect(await dialog.locator('[data-part="prompt"]').textContent()).toBe('prompt 3')
+    await press('Escape')
+    expect(await dialog.isVisible()).toBe(false)
+    expect(await focusedPrompt(page)).toBe('prompt 3')
+    await press('/')
+    await page.keyboard.type('film')
+    await press('Enter')
+    expect(await focusedPrompt(page)).toBe('film')
+    const isPaused = () =>
+      page.evaluate(
+        () => [...(globalThis as never as Browser).document.querySelectorAll('.tile video')][0]?.paused,
+      )
+    expect(await isPaused()).toBe(true)
+    await press('Space')
+    await page.waitForFunction(
+      () =>
+        [...(globalThis as never as Browser).document.querySelectorAll('.tile video')][0]?.paused === false,
+    )
+    await press('Space')
+    expect(await isPaused()).toBe(true)
+    expect(await dialog.isVisible()).toBe(false)
+    await press('Space', 'Enter')
+    expect(await isPaused()).toBe(true)
+    await press('Escape')
+    // Tab leads into the grid once, and out of it.
+    await press('/', 'Escape', 'Escape')
+    expect(await page.locator('.tile[tabindex="0"]').count()).toBe(1)
+    await press('End')
+    expect(await focusedPrompt(page)).toBe('film')
+  })
+
+  it('copies the run id and the command from disk, also where a page has no access to the clipboard', async () => {
+    const place = folder()
+    put(place, 'a.png')
+    const again = `rushes run image 'it'\\''s </script>' --local`
+    const url = writePage(place, [{ again }])
+    for (const hasClipboard of [true, false]) {
+      const { page } = await pages.open(url, { permissions: ['clipboard-read', 'clipboard-write'] })
+      if (!hasClipboard)
+        await page.evaluate(() =>
+          Object.defineProperty((globalThis as never as Browser).navigator, 'clipboard', {
+            value: undefined,
+          }),
+        )
+      // What is pasted is what was copied.
+      const pasted = async () => {
+        await page.locator('#viewer').press('Escape')
+        await page.getByLabel('Search').fill('')
+        await page.getByLabel('Search').press('Control+V')
+        return page.getByLabel('Search').inputValue()
+      }
+      for (const [name, text] of [
+        ['Copy command', again],
+        ['Copy run id', 'run_0'],
+      ] as const) {
+        await page.locator('.tile').first().click()
+        await page.getByRole('button', { name }).click()
+        await page.locator('[data-part="said"]', { hasText: 'Copied' }).waitFor()
+        expect(await pasted()).toBe(text)
+        await page.getByLabel('Search').fill('')
+      }
+    }
+  })
+
+  it('says so when a file is gone or cannot be shown', async () => {
+    const place = folder()
+    put(place, 'broken.mp4', 'no video')
+    put(place, 'model.glb', 'x')
+    const url = writePage(place, [
+      { paths: ['gone.png'] },
+      { paths: ['broken.mp4'] },
+      { paths: ['model.glb'] },
+    ])
+    const { page } = await pages.open(url, { ignored: /ERR_FILE_NOT_FOUND/ })
+    await page.locator('.card', { hasText: 'PNG' }).waitFor()
+    await page.locator('.card', { hasText: 'MP4' }).waitFor()
+    await page.locator('.card', { hasText: 'GLB' }).waitFor()
+    await page.locator('.tile').first().click()
+    expect(await page.locator('.missing').textContent()).toMatch(/moved or deleted/)
+  })
+
+  it('keeps few results in the document, however many there are', async () => {
+    const place = folder()
+    put(place, 'a.png')
+    const url = writePage(
+      place,
+      Array.from({ length: 5_000 }, (_, at) => ({
+        prompt: `prompt ${at}`,
+        ratio: [1, 1.78, 0.56][at % 3] ?? 1,
+      })),
+    )
+    const { page } = await pages.open(url)
+    const count = () => page.locator('.tile').count()
+    expect(await page.locator('#total').textContent()).toBe('5,000 results')
+    expect(await count()).toBeLessThan(60)
+    await page.locator('.tile').first().focus()
+    await page.keyboard.press('End')
+    expect(await focusedPrompt(page)).toBe('prompt 4999')
+    expect(await count()).toBeLessThan(60)
+    const last = page.locator('.tile').last()
+    expect(await last.textContent()).toContain('prompt 4999')
+    expect(await page.locator('li').last().getAttribute('aria-posinset')).toBe('5000')
+    await page.setViewportSize({ width: 700, height: 900 })
+    await page.keyboard.press('ArrowLeft')
+    expect(await focusedPrompt(page)).toBe('prompt 4998')
+  })
+
+  it('takes the ratio that a picture turns out to have', async () => {
+    const place = folder()
+    const url = writePage(place, [{ paths: [put(place, 'wide.svg', svg(400, 200))] }])
+    const { page } = await pages.open(url)
+    await page.waitForFunction(() => {
+      const [frame] = (globalThis as never as Browser).document.querySelectorAll('.frame') as Iterable<
+        PageElement & { readonly clientWidth: number; readonly clientHeight: number }
+      >
+      return frame !== undefined && Math.abs(frame.clientWidth / frame.clientHeight - 2) < 0.05
+    })
+  })
+
+  it.each([
+    [360, 'light'],
+    [360, 'dark'],
+    [1_280, 'light'],
+    [1_280, 'dark'],
+  ] as const)('is accessible and fits %i pixels, %s', async (width, colorScheme) => {
+    const place = folder()
+    put(place, 'a.png')
+    const film = put(place, 'b.mp4', await tinyVideo())
+    const url = writePage(
+      place,
+      [
+        { again: 'rushes run image x' },
+        { paths: [film, 'a.png'], model: 'acme/cinema-1' },
+        { prompt: 'x'.repeat(400) },
+      ],
+      ['Written 2026-01-01.'],
+    )
+    const { page } = await pages.open(url, {
+      viewport: { width, height: 740 },
+      colorScheme,
+      reducedMotion: 'reduce',
+    })
+    const violations = async () => {
+      await page.evaluate(axe.source)
+      const { violations: found } = await page.evaluate(() => (globalThis as never as Browser).axe.run())
+      return found.map(({ id, impact, nodes }) => [id, impact, nodes[0]?.html])
+    }
+    const overflow = () =>
+      page.evaluate(() => {
+        const { scrollWidth, clientWidth } = (globalThis as never as Browser).document.documentElement
+        return scrollWidth - clientWidth
+      })
+    expect(await violations()).toEqual([])
+    expect(await overflow()).toBeLessThanOrEqual(0)
+    for (const at of [0, 1]) {
+      await page.locator('.tile').nth(at).click()
+      expect(await violations()).toEqual([])
+      expect(await overflow()).toBeLessThanOrEqual(0)
+      await page.keyboard.press('Escape')
+    }
+  })
+
+  it('says that it is empty', async () => {
+    const { page } = await pages.open(writePage(folder(), []))
+    expect(await page.locator('#empty').textContent()).toBe('No results yet.')
+    expect(await page.locator('#total').textContent()).toBe('0 results')
+  })
+})

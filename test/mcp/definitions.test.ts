@@ -1,0 +1,90 @@
+import { Ajv } from 'ajv'
+import { describe, expect, it } from 'vitest'
+import { checkArguments } from '../../src/mcp/check-arguments.js'
+import { definitionsFor, instructionsFor } from '../../src/mcp/definitions.js'
+import { resultOf } from '../../src/mcp/result.js'
+import { KINDS } from '../../src/protocol/models.js'
+import { parametersOf } from '../../src/protocol/parameters.js'
+
+const TOOLS = definitionsFor({ maxRuns: 20, isLocal: false })
+const tool = (name: string) => TOOLS.find((each) => each.name === name) ?? expect.unreachable()
+
+describe('the definitions', () => {
+  it('have valid schemas, and a description for each parameter', () => {
+    const ajv = new Ajv({ strict: false })
+    for (const { name, inputSchema, outputSchema } of TOOLS) {
+      expect(ajv.validateSchema(inputSchema), name).toBe(true)
+      expect(ajv.validateSchema(outputSchema), name).toBe(true)
+      for (const [parameter, schema] of Object.entries(inputSchema.properties))
+        expect(schema.description, `${name}: ${parameter}`).toEqual(expect.any(String))
+    }
+  })
+
+  it.each(KINDS)(
+    'create_%s takes each parameter of the model, and none is hidden by one of its own',
+    (kind) => {
+      const own = Object.keys(tool('create_model_run').inputSchema.properties)
+      for (const [name, { type }] of Object.entries(parametersOf(kind))) {
+        expect(tool(`create_${kind}`).inputSchema.properties[name]).toMatchObject({ type })
+        expect(own).not.toContain(name)
+      }
+    },
+  )
+
+  it('say the number of runs of the session', () => {
+    expect(instructionsFor({ maxRuns: 3, isLocal: false })).toContain('a session may create 3 runs')
+    expect(
+      definitionsFor({ maxRuns: 3, isLocal: true }).find(({ name }) => name === 'create_image')?.description,
+    ).toContain('Free: runs are rendered on this machine as preview drawings. At most 3 runs per session.')
+  })
+})
+
+describe('arguments', () => {
+  it.each([
+    ['wait_run', { ids: ['a'] }, undefined],
+    ['wait_run', { ids: [] }, 'ids is empty.'],
+    ['wait_run', { id: 'a' }, 'Unknown parameter "id". Did you mean "ids"? ids is missing.'],
+    ['wait_run', { ids: [3] }, 'ids (entry 1) must be of type string.'],
+    ['wait_run', { ids: ['', 'a'], output: '' }, 'ids (entry 1) is empty. output is empty.'],
+    ['create_model_run', { request_id: 'x'.repeat(201) }, 'request_id has more than 200 characters.'],
+    ['list_runs', { limit: 0 }, 'limit must be a whole number from 1 to 200, not 0.'],
+    ['list_runs', { kind: 'imge' }, 'kind must be one of video, image, not "imge" (did you mean "image"?).'],
+    ['list_runs', { zzzzzzz: 1 }, 'Unknown parameter "zzzzzzz".'],
+    ['create_model_run', { model: 'a/b', input: 'x' }, 'input must be a JSON object.'],
+  ])('%s %j', (name, args, message) => {
+    const check = () => checkArguments(tool(name), args)
+    if (message === undefined) expect(check).not.toThrow()
+    else expect(check).toThrow(message)
+  })
+})
+
+describe('a result', () => {
+  const read = async () => Buffer.from('abc')
+  const file = { path: '/a b/ä.mp4', bytes: 3, content_type: 'video/mp4' }
+
+  it('has links, and the bytes only if asked for', async () => {
+    const answer = { text: 'done', structured: {}, files: [file] }
+    const uri = 'file:///a%20b/%C3%A4.mp4'
+    const link = { type: 'resource_link', uri, name: 'ä.mp4', mimeType: 'video/mp4', size: 3 }
+    expect((await resultOf(answer, read)).content).toEqual([{ type: 'text', text: 'done' }, link])
+    expect((await resultOf({ ...answer, inline: true }, read)).content.at(-1)).toEqual({
+      type: 'resource',
+      resource: { uri, mimeType: 'video/mp4', blob: 'YWJj' },
+    })
+  })
+
+  it('keeps to 1 MiB in total', async () => {
+    const files = [file, { ...file, path: '/big', bytes: 1_048_576 }, { ...file, path: '/c' }]
+    const { content } = await resultOf({ text: '', structured: {}, files, inline: true }, read)
+    expect(content.filter(({ type }) => type === 'resource')).toHaveLength(2)
+    expect(content[0]).toMatchObject({ text: 'Not inline, because of the limit of 1 MiB: /big' })
+  })
+
+  it('has no control characters in text and values, and keeps line ends', async () => {
+    const text = 'a\u001b[31m\u202e\u0085b\nc\td\\u0085'
+    const clean = 'a[31mb\nc\td\\u0085'
+    const result = await resultOf({ text, structured: { deep: [{ text }], n: 1, no: null } }, read)
+    expect(result.content).toEqual([{ type: 'text', text: clean }])
+    expect(result.structuredContent).toEqual({ deep: [{ text: clean }], n: 1, no: null })
+  })
+})

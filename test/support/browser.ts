@@ -1,0 +1,66 @@
+/**
+ * A real Chromium for tests of pages: the one of the system, driven by playwright-core, which downloads nothing. Where
+ * there is none, `describePages` skips its tests and prints a line that says so.
+ */
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
+import { findChromium } from './find-chromium.js'
+
+export interface OpenedPage {
+  readonly page: Page
+  /** Addresses that the page asked for, other than files and its own data. */
+  readonly requests: readonly string[]
+}
+
+export interface OpenOptions extends BrowserContextOptions {
+  /** Complaints that the test expects. */
+  readonly ignored?: RegExp
+}
+
+export interface Pages {
+  /** Opens a URL in a context of its own. Everything that the page complains of fails the test. */
+  open(url: string, options?: OpenOptions): Promise<OpenedPage>
+}
+
+/** Tests with a browser, which starts once for all of them. */
+export function describePages(name: string, define: (pages: Pages) => void): void {
+  const path = findChromium()
+  if (path === undefined) console.log(`Skipped: ${name} (no Chromium; install it or set CHROME_PATH)`)
+  describe.skipIf(path === undefined)(name, () => {
+    let browser: Browser
+    beforeAll(async () => {
+      browser = await chromium.launch({
+        executablePath: path ?? '',
+        // Chromium has no sandbox for root, and containers have a small /dev/shm.
+        args: ['--disable-dev-shm-usage', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
+      })
+    })
+    afterAll(() => browser?.close())
+
+    define({
+      async open(url, { ignored, ...options } = {}) {
+        const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+        const page = await context.newPage()
+        const complaints: string[] = []
+        const requests: string[] = []
+        page.on('pageerror', (error) => complaints.push(error.message))
+        page.on('console', (message) => {
+          if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+        })
+        page.on('dialog', (dialog) => {
+          complaints.push(`dialog: ${dialog.message()}`)
+          void dialog.dismiss()
+        })
+        page.on('request', (request) => {
+          if (!/^(file|data|blob):/.test(request.url())) requests.push(request.url())
+        })
+        onTestFinished(async () => {
+          await context.close()
+          expect(complaints.filter((each) => ignored?.test(each) !== true)).toEqual([])
+        })
+        await page.goto(url)
+        return { page, requests }
+      },
+    })
+  })
+}

@@ -1,0 +1,106 @@
+/** `rushes mcp` in process, with the SDK's own client over its standard streams, and a clock moved by hand. */
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { onTestFinished } from 'vitest'
+import { main } from '../../src/cli/main.js'
+import { createInterrupts, type InterruptSource } from '../../src/cli/process/interrupts.js'
+import type { Fetch } from '../../src/host/http.js'
+import { type CliService, LOOPBACK_URL } from './cli.js'
+import { temporaryFolder } from './service.js'
+
+export interface McpOptions {
+  readonly words?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly folder?: string
+  readonly fetch?: Fetch
+}
+
+export interface ToolResult {
+  readonly text: string
+  readonly isError: boolean
+  // biome-ignore lint/suspicious/noExplicitAny: the tests look into results of every shape
+  readonly structured: any
+  readonly content: CallToolResult['content']
+}
+
+export interface McpProcess {
+  readonly folder: string
+  readonly client: Client
+  readonly interrupts: InterruptSource
+  /** The streams, for a client that does not keep to the protocol. */
+  readonly stdin: PassThrough
+  readonly stderr: () => string
+  readonly ended: Promise<number>
+  /** Calls a tool and moves the clock until it has answered. */
+  call(name: string, args?: Readonly<Record<string, unknown>>): Promise<ToolResult>
+  /** The same, without moving the clock. */
+  begin(
+    name: string,
+    args?: Readonly<Record<string, unknown>>,
+    options?: { signal?: AbortSignal; onprogress?(progress: object): void },
+  ): Promise<ToolResult>
+  /** The client disconnects; the exit code. */
+  end(): Promise<number>
+}
+
+export async function openMcp(service: CliService, options: McpOptions = {}): Promise<McpProcess> {
+  const { words = [], folder = temporaryFolder(), fetch = service.counting } = options
+  const { clock, home } = service
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  let said = ''
+  stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  const interrupts = createInterrupts()
+  const ended = main({
+    argv: ['mcp', '--folder', folder, ...words],
+    env: {
+      HOME: home,
+      RUSHES_CONFIG_DIR: join(home, 'config'),
+      RUSHES_STATE_DIR: join(home, 'state'),
+      NO_COLOR: '1',
+      RUSHES_BASE_URL: LOOPBACK_URL,
+      RUSHES_API_KEY: service.apiKey,
+      RUSHES_IMAGE_MODEL: 'rushes/preview-image',
+      RUSHES_VIDEO_MODEL: 'rushes/preview-video',
+      ...options.env,
+    },
+    stdin: () => stdin,
+    stdout,
+    stderr,
+    interrupts,
+    parts: { clock, random: () => 0.5, fetch },
+  })
+  const client = new Client({ name: 'test', version: '1' })
+  // The transport of a server reads and writes streams; so does that of this client.
+  await clock.runUntil(client.connect(new StdioServerTransport(stdout, stdin)))
+  await client.listTools()
+  const end = () => {
+    stdin.end()
+    return clock.runUntil(ended)
+  }
+  onTestFinished(async () => void (await end()))
+  const begin: McpProcess['begin'] = async (name, args = {}, more = {}) =>
+    resultOf((await client.callTool({ name, arguments: args }, undefined, more as never)) as CallToolResult)
+  return {
+    folder,
+    client,
+    interrupts,
+    stdin,
+    stderr: () => said,
+    ended,
+    begin,
+    call: (name, args) => clock.runUntil(begin(name, args)),
+    end,
+  }
+}
+
+export const resultOf = ({ content, structuredContent, isError }: CallToolResult): ToolResult => ({
+  text: content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n'),
+  structured: structuredContent,
+  isError: isError === true,
+  content,
+})

@@ -1,6 +1,6 @@
 /** The real binary: a batch in CI, killed, gone on with. The long version of the kills is `test/proof/batch.proof.ts`. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { sweepBatches } from '../support/batch-sweep.js'
@@ -70,6 +70,25 @@ describe.concurrent('a batch', () => {
     const { stdout } = await rushes(place, ['admin', 'account', 'list', '--json', '--data', place.data])
     expect(JSON.parse(stdout)).toMatchObject({ runs: 6 })
     expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
+  })
+
+  it('with --watch creates what an edit changes, until Ctrl-C', async () => {
+    const place = createPlace()
+    const manifest = join(place.folder, 'shots.yaml')
+    writeFileSync(manifest, MANIFEST)
+    const watching = start(place, ['batch', '--local', 'shots.yaml', '--watch', '--yes'], { stdin: 'ignore' })
+    await watching.says('stderr', /2 runs: 2 created [\s\S]*Watching shots\.yaml for changes/)
+    writeFileSync(`${manifest}~`, MANIFEST.replace('a hen }', 'a red hen, output: red.png }'))
+    renameSync(`${manifest}~`, manifest)
+    await watching.says('stderr', /shots\.yaml changed[\s\S]*Watching/)
+    expect(filesBelow(place.folder)).toContain('red.png')
+    expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
+    // Another batch may run meanwhile.
+    expect(await rushes(place, ['batch', 'shots.yaml', '-q'])).toMatchObject({ code: 0 })
+    watching.kill('SIGINT')
+    const { signal, stderr } = await watching.ended
+    expect(signal).toBe('SIGINT')
+    expect(stderr).toMatch(/error: Interrupted\. No run was being created\.\n$/)
   })
 
   it('is killed, and loses nothing', async () => {

@@ -21,7 +21,9 @@ export interface Ran {
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
-  readonly stdin?: string | Uint8Array
+  readonly stdin?: string | Uint8Array | Readable
+  /** Called with all of standard error so far, whenever something is written to it. */
+  onStderr?(text: string): void
   readonly fetch?: Fetch
   /** In the place of the platform's opener; no test opens anything. */
   openResult?(target: string): Promise<void>
@@ -38,11 +40,16 @@ const noNetwork: Fetch = async ({ method, url }) => {
   throw new Error(`this test sends nothing, but ${method} ${url} was asked for`)
 }
 
-function buffer(isTTY: boolean | undefined, columns = 80): { stream: OutputStream; bytes(): Buffer } {
+function buffer(
+  isTTY: boolean | undefined,
+  columns = 80,
+  onWrite = (_: string): void => {},
+): { stream: OutputStream; bytes(): Buffer } {
   const chunks: Buffer[] = []
   const stream = new Writable({
     write(chunk, _encoding, done) {
       chunks.push(Buffer.from(chunk as Uint8Array))
+      onWrite(Buffer.concat(chunks).toString())
       done()
     },
   })
@@ -55,14 +62,16 @@ function buffer(isTTY: boolean | undefined, columns = 80): { stream: OutputStrea
 export async function runCli(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { clock = createManualClock(), interrupts = createInterrupts(), home = temporaryFolder() } = options
   const stdout = buffer(options.tty?.stdout, options.columns)
-  const stderr = buffer(options.tty?.stderr, options.columns)
+  const stderr = buffer(options.tty?.stderr, options.columns, options.onStderr)
   const opened: string[] = []
   const openResult = async (target: string) => {
     opened.push(target)
     await options.openResult?.(target)
   }
   const stdin: InputStream = Object.assign(
-    Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
+    options.stdin instanceof Readable
+      ? options.stdin
+      : Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
     options.tty?.stdin === true ? { isTTY: true } : {},
   )
   const code = await clock.runUntil(

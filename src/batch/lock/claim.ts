@@ -13,7 +13,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { RushesError, usageError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { flush, removeFile, temporaryBeside, writeFully } from '../../host/files.js'
 import { isAlive } from '../../host/processes.js'
@@ -216,10 +216,21 @@ async function readText(path: string): Promise<string | undefined> {
   }
 }
 
+/** Cause of the error of a claim that another batch holds. */
+class HeldByAnother extends Error {}
+
+/** Whether another batch works on the manifest. */
+export const isHeldByAnother = (error: unknown): error is RushesError =>
+  error instanceof RushesError && error.cause instanceof HeldByAnother
+
 const heldError = (path: string, holder: Holder | undefined): RushesError =>
-  usageError(
+  new RushesError(
+    'usage',
     `Another batch is running on this manifest${describeHolder(holder)}; nothing was sent.`,
-    `Wait until it ends, or stop it. Its claim file is ${path}.`,
+    {
+      hint: `Wait until it ends, or stop it. Its claim file is ${path}.`,
+      cause: new HeldByAnother('another batch'),
+    },
   )
 
 function lostError(path: string, lockPath: string, found: string | undefined): RushesError {

@@ -170,7 +170,7 @@ const entryOf = (
   output,
 })
 
-export { inputToSend } from './local-images.js'
+export { type ImageRules, inputToSend } from './local-images.js'
 export type { ImageReference, ImageSummary, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
 export type { Naming } from './output-paths.js'
 export type { ManifestProblem, Position } from './position.js'

@@ -17,6 +17,8 @@ export interface ImageRules {
   /** The content type by the first bytes; undefined for files that are not images. */
   imageTypeOf(bytes: Uint8Array): string | undefined
   readonly maxBodyBytes: number
+  /** Called with the absolute path of each local image, before it is read. */
+  onImage?(path: string): void
 }
 
 type ReadImage =
@@ -31,9 +33,12 @@ export interface ImageReader {
 export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
   const seen = new Map<string, Promise<ReadImage>>()
   const readOnce = (path: string): Promise<ReadImage> => {
-    const known = seen.get(path) ?? readImage(path, rules)
-    seen.set(path, known)
-    return known
+    const known = seen.get(path)
+    if (known !== undefined) return known
+    rules.onImage?.(path)
+    const read = readImage(path, rules)
+    seen.set(path, read)
+    return read
   }
   return {
     async referencesOf(row, report) {

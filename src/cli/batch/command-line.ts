@@ -32,6 +32,8 @@ export function batchCommandLine(
     ...flag('--fail-fast', flags.failFast),
     ...flag('--allow-outside', flags.allowOutside),
     ...flag('--overwrite', flags.overwrite),
+    ...flag('--watch', flags.watch),
+    ...flag('--yes', flags.yes),
     ...(word.startsWith('-') && word !== '-' ? ['--'] : []),
     word === '-' ? word : quoteWord(word),
   ].join(' ')

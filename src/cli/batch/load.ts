@@ -3,10 +3,15 @@
 import { readFileSync, statSync } from 'node:fs'
 import { claimPathOf, lockPathOf } from '../../batch/lock/lock.js'
 import { MAX_BYTES } from '../../batch/manifest/format.js'
-import { type Manifest, type ManifestProblem, readManifest } from '../../batch/manifest/index.js'
+import {
+  type ImageRules,
+  type Manifest,
+  type ManifestProblem,
+  readManifest,
+} from '../../batch/manifest/index.js'
 import { checkPlaceholders, fill } from '../../download/placeholders.js'
 import { safePart, unreserved } from '../../download/safe-name.js'
-import { type RushesError, usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import type { Context } from '../context/context.js'
 import { readStdin } from '../process/stdin.js'
@@ -24,12 +29,21 @@ export interface Loaded {
   readonly lockPath: string
 }
 
-/** Throws `usage` with every problem as `file:line:column: message`. */
-export async function loadManifest(
+type LoadOptions = Pick<BatchOptions, 'allowOutside' | 'maxRuns'> & Pick<ImageRules, 'onImage'>
+
+/** Throws `usage`, with every problem of the manifest as `file:line:column: message`. */
+export async function loadManifest(ctx: Context, word: string, options: LoadOptions): Promise<Loaded> {
+  const loaded = await checkManifest(ctx, word, options)
+  if (loaded instanceof RushesError) throw loaded
+  return loaded
+}
+
+/** The same with the problems of the manifest as a result: throws `usage` only when the file cannot be read. */
+export async function checkManifest(
   ctx: Context,
   word: string,
-  { allowOutside, maxRuns }: Pick<BatchOptions, 'allowOutside' | 'maxRuns'>,
-): Promise<Loaded> {
+  { allowOutside, maxRuns, onImage }: LoadOptions,
+): Promise<Loaded | RushesError> {
   const path = word === '-' ? STDIN_NAME : word
   const bytes =
     word === '-' ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first) : readFile(word)
@@ -42,6 +56,7 @@ export async function loadManifest(
     naming: { checkPlaceholders, fill, safePart, unreserved },
     imageTypeOf,
     maxBodyBytes: MAX_BODY_BYTES,
+    ...(onImage && { onImage }),
     reserved: new Map([
       [lockPath, 'the lock file'],
       [claimPathOf(lockPath), 'the claim file'],
@@ -50,7 +65,7 @@ export async function loadManifest(
   if (!read.ok) {
     for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
-    throw manifestError(word === '-' ? 'standard input' : word, read.problems)
+    return manifestError(word === '-' ? 'standard input' : word, read.problems)
   }
   return { manifest: read.manifest, lockPath }
 }

@@ -16,6 +16,8 @@ export interface BatchFlags {
   readonly allowOutside?: boolean
   readonly overwrite?: boolean
   readonly timeout?: string
+  readonly watch?: boolean
+  readonly yes?: boolean
   readonly report?: string
 }
 
@@ -34,6 +36,9 @@ export interface BatchOptions {
   readonly failFast: boolean
   /** How long to wait for one run, counted from the answer to its create; undefined: no limit. */
   readonly patienceMs: number | undefined
+  readonly watch: boolean
+  /** With `watch`: creates without asking. */
+  readonly yes: boolean
 }
 
 /** Throws `usage`. */
@@ -42,6 +47,11 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
     throw usageError(
       '--check and --dry-run cannot be used together.',
       '--check is for CI. --dry-run prints the plan.',
+    )
+  if (flags.check === true && flags.watch === true)
+    throw usageError(
+      '--check and --watch cannot be used together.',
+      '--check is for CI. --watch --dry-run prints the plan after each change.',
     )
   const timeout = (await ctx.setting('timeout', flags.timeout)) ?? '0'
   return {
@@ -55,6 +65,8 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
     concurrency: wholeNumber('--concurrency', flags.concurrency, 1),
     failFast: flags.failFast === true,
     patienceMs: parseDuration(timeout, '--timeout') || undefined,
+    watch: flags.watch === true,
+    yes: flags.yes === true,
   }
 }
 

@@ -16,9 +16,9 @@ import { asRushesError, exitCodeOf, interrupted, stopsCreating } from '../proces
 import { Interruption } from '../process/interrupts.js'
 import type { Recorder } from '../runs/record.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
-import { adoptedLock } from './adopt.js'
+import { adoptedPlan } from './adopt.js'
 import { batchCommandLine } from './command-line.js'
-import { type Prepared, refuseImpossible } from './prepare.js'
+import type { Prepared } from './prepare.js'
 import { createReport } from './report.js'
 import { createBatchService } from './service.js'
 import { notesOf } from './show.js'
@@ -187,22 +187,6 @@ function createTimeLeft({ clock }: Context, rows: number): () => string | undefi
     const done = rows - open
     if (open === 0 || done < MIN_DONE) return undefined
     return `about ${formatDuration(((clock.monotonic() - startedAtMs) / done) * open)} left`
-  }
-}
-
-/** Without an address the journal cannot be searched, and unconfirmed rows stay so. */
-async function adoptedPlan(ctx: Context, { plan, planWith, options }: Prepared): Promise<Plan> {
-  if (plan.counts.unconfirmed === 0) return plan
-  const recorder = await ctx.recorder().catch((error: unknown) => {
-    if (asRushesError(error).code !== 'no_base_url') throw error
-  })
-  let current = plan
-  for (;;) {
-    const lock = recorder && adoptedLock(current, recorder)
-    if (lock === undefined) return current
-    // Rows that were blocked by an unconfirmed one may be created now.
-    current = await planWith(lock)
-    refuseImpossible({ plan: current, options })
   }
 }
 

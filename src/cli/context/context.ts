@@ -74,6 +74,8 @@ export interface Context extends Io {
   isLocal(): Promise<boolean>
   /** This context with `--local`. Its streams, files and closing are shared. */
   withLocal(): Context
+  /** A context of its own for one part of a long command, which closes it. Streams and settings are the same. */
+  separate(): Context
   /** The network, without a key. */
   fetch(): Promise<Fetch>
   /** A client for another address and key than those of the settings. */
@@ -269,6 +271,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
       const { baseUrl: _, ...others } = globals
       return createContext({ ...options, globals: { ...others, local: true } }, { closers, journal })
     }),
+    separate: () => createContext(options),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random })

@@ -51,6 +51,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes batch': [
     ['rushes batch shots.yaml --dry-run', 'show what would be created'],
     ['rushes batch shots.yaml --max-runs 20'],
+    ['rushes batch shots.yaml --watch', 'while you edit: asks after each change'],
     ['rushes batch shots.yaml --check', 'for CI: fail if an asset is missing'],
   ],
   'rushes models': [['rushes models image'], ['rushes models --json', 'as JSON Schema']],

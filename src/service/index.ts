@@ -21,6 +21,7 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDiskFull } from '../host/disk-space.js'
 import { createEndpoints } from './endpoints.js'
 import { createErrorLog } from './error-log.js'
 import { createFaults, type Faults } from './faults/index.js'
@@ -116,7 +117,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     workFolder: join(folders.work, lease.id),
     outputs,
   })
-  const isWritable = createReadiness(store, clock)
+  const isWritable = createReadiness({ store, clock, isDiskFull: () => isDiskFull(options.dataFolder) })
   const bodyLimitBytes = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES
   const budget = createBodyBudget(BODIES_IN_FLIGHT * bodyLimitBytes)
   const models = { ...LOCAL_MODELS, ...options.models }

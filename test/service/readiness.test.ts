@@ -15,7 +15,12 @@ function createCheck() {
   const become = (next: () => Promise<void>) => {
     result = next
   }
-  return { clock, isReady: createReadiness(store, clock), become, checks: () => checks }
+  let isFull = false
+  const fill = (full: boolean) => {
+    isFull = full
+  }
+  const isReady = createReadiness({ store, clock, isDiskFull: () => isFull })
+  return { clock, isReady, become, fill, checks: () => checks }
 }
 
 test('however many ask, the database is written once a second', async () => {
@@ -37,6 +42,15 @@ test('it is not ready when a write fails or takes longer than a second, and read
   await clock.advance(1_000)
   expect(await clock.runUntil(isReady())).toBe(false)
   become(async () => {})
+  await clock.advance(1_000)
+  expect(await isReady()).toBe(true)
+})
+
+test('it is not ready while the disk is full, although a small write may succeed', async () => {
+  const { clock, isReady, fill } = createCheck()
+  fill(true)
+  expect(await isReady()).toBe(false)
+  fill(false)
   await clock.advance(1_000)
   expect(await isReady()).toBe(true)
 })

@@ -8,8 +8,8 @@ export default defineConfig({
     // Otherwise `import style from './page.css?raw'` is an empty text.
     css: true,
     // Guards against hanging alone: a slow machine must not reach it.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // Most of them wait for processes: on two cores one worker alone would leave half of the machine idle.
     maxWorkers: 3,
   },

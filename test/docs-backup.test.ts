@@ -51,4 +51,4 @@ test('a backup of a running service is restored with its runs and files, into a 
   expect(await found('./restored', [kept, later])).toEqual([true, false])
   expect(await run(place, restoreInPlace)).toBe('ok')
   expect(await found('./service', [kept, later])).toEqual([true, false])
-}, 60_000)
+})

@@ -31,6 +31,10 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncreate_patiently', why: 'e2e/faults.test.ts' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nfetch', why: 'e2e/faults.test.ts' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncode=0\nrushes batch', why: 'docs-batch.test.ts' },
+  {
+    begins: 'rushes batch shots.yaml --watch',
+    why: 'e2e/batch-watch.test.ts: waits until it is interrupted',
+  },
   { begins: 'data=./service backup=./backup', why: 'docs-backup.test.ts: on the data of a service' },
   { begins: 'backup=./backup restored=./restored', why: 'docs-backup.test.ts' },
   { begins: 'mkdir -m 700 ./moved', why: 'docs-backup.test.ts' },
@@ -71,6 +75,12 @@ const GIVEN: Readonly<Record<string, Given>> = {
     files: {
       'icons.yaml':
         'runs: [{ name: "icon-{animal}-{size}", kind: image, prompt: "{animal}", matrix: { animal: [fox], size: [1] } }]\n',
+    },
+  },
+  'docs/batch.md: Rows that use other rows': {
+    files: {
+      'fox.yaml':
+        'runs: [{ name: sheet, kind: image, prompt: a fox }, { name: run, kind: image, prompt: it runs, image_urls: [row:sheet] }]\n',
     },
   },
   'docs/engines.md: Your own model': {
@@ -160,33 +170,29 @@ describe.concurrent('the shell examples', () => {
     SECTIONS.map(({ title, scripts }) => [title, scripts.filter(isHere)] as const).filter(
       ([, scripts]) => scripts.length > 0,
     ),
-  )(
-    '%s',
-    async (title, scripts) => {
-      const {
-        files = {},
-        isNewUser = false,
-        before = 'true',
-        asks = 'true',
-        says = /^/,
-      } = GIVEN[title] ?? GIVEN[pageOf(title)] ?? {}
-      const { place, key } = await placeFor(isNewUser)
-      for (const [name, bytes] of Object.entries(files)) writeFileSync(join(place.folder, name), bytes)
-      const [id = EXAMPLE_ID] = /^run_\w+$/m.exec((await bash(place, before)).stdout) ?? []
-      let last = ''
-      for (const script of scripts) {
-        const ended = await run(place, script.replaceAll(EXAMPLE_ID, id), {
-          typed: isNewUser ? `${key}\n` : undefined,
-          asks,
-        })
-        expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
-        expect(ended.stderr).not.toMatch(/^warning: /m)
-        last = ended.stdout
-      }
-      expect(last).toMatch(says)
-    },
-    120_000,
-  )
+  )('%s', async (title, scripts) => {
+    const {
+      files = {},
+      isNewUser = false,
+      before = 'true',
+      asks = 'true',
+      says = /^/,
+    } = GIVEN[title] ?? GIVEN[pageOf(title)] ?? {}
+    const { place, key } = await placeFor(isNewUser)
+    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(place.folder, name), bytes)
+    const [id = EXAMPLE_ID] = /^run_\w+$/m.exec((await bash(place, before)).stdout) ?? []
+    let last = ''
+    for (const script of scripts) {
+      const ended = await run(place, script.replaceAll(EXAMPLE_ID, id), {
+        typed: isNewUser ? `${key}\n` : undefined,
+        asks,
+      })
+      expect(ended.code, `${script}\n${ended.stdout}\n${ended.stderr}`).toBe(0)
+      expect(ended.stderr).not.toMatch(/^warning: /m)
+      last = ended.stdout
+    }
+    expect(last).toMatch(says)
+  })
 })
 
 describe('the lists above', () => {

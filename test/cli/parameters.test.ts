@@ -209,8 +209,11 @@ describe('a manifest', () => {
     const properties = (MANIFEST_SCHEMA as { definitions: { image: { properties: Record<string, object> } } })
       .definitions.image.properties
     const { description: _, ...seed } = ADDED.seed
-    expect(properties.seed).toEqual({ anyOf: [seed, { type: 'null' }] })
-    expect(properties.transparent).toEqual({ anyOf: [{ type: 'boolean' }, { type: 'null' }] })
+    const orPlaceholder = (schema: object) => ({
+      anyOf: [{ anyOf: [schema, { type: 'string', pattern: '\\{[^{}]+\\}' }] }, { type: 'null' }],
+    })
+    expect(properties.seed).toEqual(orPlaceholder(seed))
+    expect(properties.transparent).toEqual(orPlaceholder({ type: 'boolean' }))
     expect(misfits('manifest', [row])).toEqual([])
     expect(misfits('manifest', [{ ...row, seed: '7' }])).not.toEqual([])
     expect(misfits('manifest', [{ ...row, kind: 'video', seed: '7', guidance: null }])).not.toEqual([])

@@ -104,7 +104,7 @@ echo READY
 `
 
 describe.skipIf(!has('script')).concurrent('bash', () => {
-  it('completes', { timeout: 60_000 }, async () => {
+  it('completes', async () => {
     const place = furnished()
     writeFileSync(join(place.home, 'rc'), BASH)
     expect(await typed(place, `bash --rcfile ${place.home}/rc -i`)).toEqual(LINES)
@@ -127,7 +127,7 @@ describe.skipIf(!has('zsh') || !has('script')).concurrent('zsh', () => {
       'from a folder of functions',
       'mkdir -p ~/functions; rushes completion zsh > ~/functions/_rushes; fpath=(~/functions $fpath); autoload -Uz compinit; compinit -u -D',
     ],
-  ])('%s', { timeout: 60_000 }, async (_, load) => {
+  ])('%s', async (_, load) => {
     const place = furnished()
     writeFileSync(join(place.home, '.zshrc'), ZSH(load))
     expect(await typed(place.with({ ZDOTDIR: place.home }), 'zsh -i')).toEqual(LINES)
@@ -136,7 +136,7 @@ describe.skipIf(!has('zsh') || !has('script')).concurrent('zsh', () => {
 
 /** fish is asked without a terminal; it says what would stand in the place of the last word. */
 describe.skipIf(!has('fish')).concurrent('fish', () => {
-  it('completes', { timeout: 60_000 }, async () => {
+  it('completes', async () => {
     const place = furnished()
     const script = [
       'rushes completion fish | source',

@@ -65,7 +65,7 @@ describe.concurrent('rushes mcp', () => {
     await client.close()
     await until('the last words', () => stderr().includes('is queued') || undefined)
     expect(stderr()).toContain(`rushes wait --local ${left.structured.runs[0].id}`)
-  }, 60_000)
+  })
 
   it('a client that is killed during a paid run: the journal has it, and another server returns it for its request_id', async () => {
     const place = await serve(createPlace(), VIDEO_THAT_TAKES_LONG)
@@ -81,7 +81,7 @@ describe.concurrent('rushes mcp', () => {
     const { structured } = await second.call('create_video', { ...args, wait: false })
     expect(structured.runs[0]).toMatchObject({ id: row.id, state: 'running' })
     expect((await rowsOf(place)).length).toBe(1)
-  }, 60_000)
+  })
 
   it('four servers that get the same request_id at once pay for one run', async () => {
     const place = await serve(createPlace(), VIDEO_THAT_TAKES_LONG)
@@ -96,7 +96,7 @@ describe.concurrent('rushes mcp', () => {
     // Who came too early asks again, and gets the run.
     for (const { call } of servers)
       expect((await call('create_video', args)).structured.runs[0].id).toBe(row.id)
-  }, 60_000)
+  })
 
   it.each([
     ['the end of its input', undefined, 0, null],
@@ -141,5 +141,5 @@ describe.concurrent('rushes mcp', () => {
     server.stdout.destroy()
     server.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     expect(await server.ended).toMatchObject({ code: 141 })
-  }, 60_000)
+  })
 })

@@ -8,6 +8,9 @@ const BY_EXTENSION: Readonly<Record<string, Media>> = Object.fromEntries([
   ...['mp3', 'm4a', 'aac', 'wav', 'ogg', 'opus', 'flac'].map((each) => [each, 'audio']),
 ])
 
+/** Others that a browser or the system opens without running anything in them. */
+const FURTHER: readonly string[] = ['glb', 'gltf', 'ply', 'stl', 'txt', 'zip']
+
 const extensionOf = (path: string): string => extname(path).slice(1).toLowerCase()
 
 export function mediaOf(path: string, contentType = ''): Media {
@@ -17,10 +20,14 @@ export function mediaOf(path: string, contentType = ''): Media {
   return (Object.hasOwn(BY_EXTENSION, extension) ? BY_EXTENSION[extension] : undefined) ?? 'file'
 }
 
-/** Formats in which a service could send a script, which a browser would run with the rights of a page from disk. */
-const CAN_HAVE_SCRIPTS = /^([sx]?html?|xht|mht(ml)?|svgz?|xml|xslt?|pdf)$/
-
-export const canBeOpened = (path: string): boolean => !CAN_HAVE_SCRIPTS.test(extensionOf(path))
+/**
+ * Only known formats: a service could send a script in another format, which a browser would run with
+ * the rights of a page from disk. SVG is such a format.
+ */
+export function canBeOpened(path: string): boolean {
+  const extension = extensionOf(path)
+  return extension !== 'svg' && (Object.hasOwn(BY_EXTENSION, extension) || FURTHER.includes(extension))
+}
 
 /** `16:9` as a number. Undefined for everything else. */
 export function ratioOf(text: unknown): number | undefined {

@@ -12,6 +12,10 @@ export function element(name, attributes = {}, ...children) {
 export const FULL_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const SHORT_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 
+/** A browser takes seconds to lay out a text of a megabyte. */
+export const beginningOf = (text, characters) =>
+  text.length <= characters ? text : `${text.slice(0, characters)}…`
+
 export function sizeText(bytes) {
   if (bytes < 1000) return `${bytes} B`
   const [value, unit] =
@@ -96,7 +100,11 @@ export function tileOf(item, { index, count, onOpen, onRatio }) {
     { type: 'button', class: 'tile', tabindex: '-1' },
     element('span', { class: `frame ${media}` }, shown, ...(media === 'video' ? [length] : [])),
     element('span', { class: 'unseen' }, `${MEDIA_WORDS[media]}: `),
-    element('span', { class: 'prompt', dir: 'auto' }, run.prompt === '' ? item.name : run.prompt),
+    element(
+      'span',
+      { class: 'prompt', dir: 'auto' },
+      beginningOf(run.prompt === '' ? item.name : run.prompt, 300),
+    ),
     element('span', { class: 'facts' }, [partText(item), date, run.model].filter(Boolean).join(' · ')),
   )
   button.addEventListener('click', () => onOpen(index))

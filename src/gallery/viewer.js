@@ -1,5 +1,5 @@
 /** The large view: one result, with everything known of it. */
-import { copyText, element, FULL_TIME, MEDIA_WORDS, mediaOf, sizeText } from './tiles.js'
+import { beginningOf, copyText, element, FULL_TIME, MEDIA_WORDS, mediaOf, sizeText } from './tiles.js'
 
 export function createViewer(dialog, { itemAt, count, onClose }) {
   const find = (name) => dialog.querySelector(`[data-part="${name}"]`)
@@ -58,9 +58,9 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
     const { run } = item
     clearStage()
     const media = mediaOf(item, { isLarge: true })
-    if (item.media === 'image') media.alt = run.prompt === '' ? item.name : run.prompt
+    if (item.media === 'image') media.alt = beginningOf(run.prompt === '' ? item.name : run.prompt, 300)
     else if (item.media !== 'file')
-      media.setAttribute('aria-label', run.prompt === '' ? item.name : run.prompt)
+      media.setAttribute('aria-label', beginningOf(run.prompt === '' ? item.name : run.prompt, 300))
     stage.append(media)
     media.addEventListener('loadedmetadata', () => {
       if (!(media.videoWidth > 0)) return
@@ -70,7 +70,8 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
     })
     if (item.media === 'video' && !matchMedia('(prefers-reduced-motion: reduce)').matches)
       media.play().catch(() => {})
-    prompt.textContent = run.prompt
+    // The whole prompt can be copied; the layout of a megabyte would take seconds.
+    prompt.textContent = beginningOf(run.prompt, 5_000)
     prompt.hidden = run.prompt === ''
     showFacts(item)
     actions.replaceChildren(

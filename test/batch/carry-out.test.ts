@@ -51,6 +51,7 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
   })
   const service: BatchService = {
     address: 'https://api.example',
+    overwrites: false,
     async submit({ entry, hash }, beforeSend) {
       await beforeSend()
       for (const each of entry.references)

@@ -529,3 +529,74 @@ describe('the plan', () => {
     expect(summary.expected_ms).toBeGreaterThanOrEqual(2 * one.expected_ms)
   })
 })
+
+describe('files that are put in place', () => {
+  it('a row with another name keeps the extension of its file, and is copied', async () => {
+    const family = await createFamily([SHEET])
+    await family.run()
+    const sum = sha256(family.path('sheet.png'))
+    family.created()
+    family.write([{ ...SHEET, name: 'hero' }])
+    expect((await family.run()).code).toBe(0)
+    expect([sha256(family.path('hero.png')), family.created()]).toEqual([sum, []])
+    expect(family.lock().hero.file).toBe('hero.png')
+    expect((await family.run(['--check'])).code).toBe(0)
+  })
+
+  it('a further output replaces no file that the batch did not make', async () => {
+    const family = await createFamily([SHEET], { outputs: 2 })
+    await family.run()
+    writeFileSync(family.path('sheet-2.png'), 'my own work')
+    family.write([{ ...SHEET, prompt: 'another sheet' }])
+    const { code, stderr } = await family.run()
+    expect([code, stderr]).toEqual([
+      12,
+      expect.stringMatching(/sheet-2\.png already exists, and is not of this row/),
+    ])
+    expect(readFileSync(family.path('sheet-2.png'), 'utf8')).toBe('my own work')
+    family.created()
+    expect((await family.run(['--overwrite'])).code).toBe(0)
+    expect(family.created()).toEqual([])
+  })
+
+  it('a further output does not replace the file of another row', async () => {
+    const family = await createFamily([{ ...SHEET, count: 2 }], { outputs: 2 })
+    expect((await family.run()).code).toBe(12)
+    const placed = sha256(family.path('sheet-2.png'))
+    expect((await family.run()).code).not.toBe(0)
+    expect(sha256(family.path('sheet-2.png'))).toBe(placed)
+  })
+
+  it('an output that is downloaded again with other bytes is refused, and nothing is created from it', async () => {
+    const family = await createFamily()
+    await family.run()
+    family.created()
+    rmSync(family.path('sheet.png'))
+    const corrupt: Fetch = async (request) => {
+      const answer = await family.service.counting(request)
+      if (!request.url.pathname.startsWith('/outputs/')) return answer
+      async function* changed() {
+        for await (const chunk of answer.body) yield Buffer.from(chunk).fill(0x20, 100)
+      }
+      return { ...answer, body: changed() }
+    }
+    const { code, stderr } = await family.run([], { fetch: corrupt })
+    expect([code, stderr]).toEqual([12, expect.stringMatching(/other bytes than the lock file says/)])
+    expect(existsSync(family.path('sheet.png'))).toBe(false)
+    expect((await family.run()).code).toBe(0)
+    expect(family.created()).toEqual([])
+    expect((await family.run(['--check'])).code).toBe(0)
+  })
+
+  it('a report replaces a report, and no other file', async () => {
+    const family = await createFamily([SHEET])
+    const report = family.path('report.jsonl')
+    for (const code of [0, 0]) expect((await family.run(['--report', report])).code).toBe(code)
+    for (const name of ['sheet.png', 'mine.txt']) {
+      if (name === 'mine.txt') writeFileSync(family.path(name), 'mine')
+      const before = sha256(family.path(name))
+      expect((await family.run(['--report', family.path(name)])).code).toBe(2)
+      expect(sha256(family.path(name))).toBe(before)
+    }
+  })
+})

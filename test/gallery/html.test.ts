@@ -151,6 +151,9 @@ describe('media', () => {
     ['a.HTML', false],
     ['a.xhtml', false],
     ['a.pdf', false],
+    ['a.ehtml', false],
+    ['a.rss', false],
+    ['a', false],
   ])('%s is opened by a link: %s', (path, isOpened) => expect(canBeOpened(path)).toBe(isOpened))
 
   it.each([

@@ -1,7 +1,7 @@
 /** What a batch needs of the service for one row, and what comes of the row. */
 import { EXIT, RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run-state.js'
-import type { Made, Placing } from '../lock/lock.js'
+import type { Made } from '../lock/lock.js'
 import type { CreateAction, DownloadAction, Step } from '../plan/index.js'
 import type { Polled, PollOptions } from '../schedule/index.js'
 
@@ -33,12 +33,18 @@ export const LEFT_ALONE = new RushesError(
 export interface BatchService {
   /** The address, as the lock file names it. */
   readonly address: string
+  /** `--overwrite`. */
+  readonly overwrites: boolean
   /** Creates the run of a row. `beforeSend` comes before each sending, and may stop it. Never rejects. */
   submit(step: Active, beforeSend: () => Promise<void>): Promise<Submitted>
   /** `created`: what `submit` has given; undefined for a run that exists already. */
   follow(step: Active, id: string, created: CreatedRun | undefined): Followed
   /** Puts the outputs of a succeeded run in place, the first one at `step.path`. Never rejects. */
-  download(step: Active, state: RunState, beforePlace: (file: Placing) => Promise<void>): Promise<Downloaded>
+  download(
+    step: Active,
+    state: RunState,
+    beforePlace: (file: OutputFile) => Promise<void>,
+  ): Promise<Downloaded>
 }
 
 /** Monotonic instants, in milliseconds. */

@@ -16,6 +16,7 @@ import {
   publicUrl,
 } from '../lock/lock.js'
 import type { Arrivals, Polled, PollOptions, Task } from '../schedule/index.js'
+import { checkPlacing, isFurther } from './may-place.js'
 import type { Active, BatchService, Followed, OutputFile, RowResult, Submitted } from './row-result.js'
 
 export interface RowParts {
@@ -105,20 +106,25 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
   }
 
   async function deliver(state: RunState): Promise<void> {
-    const downloaded = await service.download(step, state, (file) => lock.placing(state.id, file))
+    const placed = { step, folder: parts.folder, outputs: state.urls.length, overwrites: service.overwrites }
+    const downloaded = await service.download(step, state, async (file) => {
+      await checkPlacing(file, placed)
+      // The plan of a batch that continues looks at the first output alone.
+      if (!isFurther(file, step)) await lock.placing(state.id, file)
+    })
     if (!downloaded.ok) {
       // When the batch was stopped, the next one continues with the download: the row has not failed.
       if (!signal.aborted) end({ result: 'failed', error: downloaded.error })
       return
     }
-    const further = downloaded.further.map((each): FurtherOutput => ({ run: state.id, ...placed(each) }))
+    const further = downloaded.further.map((each): FurtherOutput => ({ run: state.id, ...recorded(each) }))
     const made: Made = {
       hash: step.hash ?? '',
       model,
       kind: step.entry.kind,
       run: state.id,
       service: service.address,
-      ...placed(downloaded.file),
+      ...recorded(downloaded.file),
       made_at: new Date(parts.clock.now()).toISOString(),
       inputs: parts.inputsOf(step),
       ...(further.length > 0 && { outputs: further }),
@@ -127,7 +133,7 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
     end({ result: action.do === 'download' ? 'downloaded' : 'created', made, warnings: downloaded.warnings })
   }
 
-  const placed = ({ path, url, bytes, sha256, content_type }: OutputFile) => ({
+  const recorded = ({ path, url, bytes, sha256, content_type }: OutputFile) => ({
     url: publicUrl(url),
     file: relative(parts.folder, path).replaceAll('\\', '/'),
     sha256,

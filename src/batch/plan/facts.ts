@@ -70,7 +70,13 @@ export function diskOf(folder: string): Disk {
         ? { is: 'missing' }
         : await factOf(resolve(folder, file), [made?.bytes, placing?.bytes])
       if (fact.is !== 'missing' || made === undefined) return { file, fact }
-      return { file, fact: { is: 'missing', elsewhere: await elsewhere(file, made) } }
+      const from = await elsewhere(file, made)
+      // The extension is that of the file which is copied.
+      const target =
+        from !== undefined && file.endsWith(OPEN)
+          ? `${file.slice(0, -OPEN.length)}${posix.extname(made.file)}`
+          : file
+      return { file: target, fact: { is: 'missing', elsewhere: from } }
     },
     async has(made) {
       const found = await statOf(resolve(folder, made.file)).catch(() => undefined)
@@ -115,7 +121,7 @@ async function isThere(path: string): Promise<boolean> {
 
 const CHUNK_BYTES = 1024 * 1024
 
-async function sumOf(path: string): Promise<string> {
+export async function sumOf(path: string): Promise<string> {
   const sum = createHash('sha256')
   const handle = await open(path)
   try {

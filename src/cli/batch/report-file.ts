@@ -1,5 +1,5 @@
 /** `--report`: the lines of `--json` in a file, beside the output for people. */
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, closeSync, existsSync, openSync, readSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { describeError } from '../../host/system-error.js'
@@ -13,10 +13,24 @@ export function beginReport(path: string | undefined, { manifest, lockPath }: Lo
   const outputs = manifest.entries.map(({ output }) => resolve(manifest.folder, output))
   if ([resolve(manifest.path), resolve(lockPath), ...outputs].includes(resolve(path)))
     throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
+  if (existsSync(path) && !isReport(path))
+    throw usageError(`--report: ${path} exists, and is not a report.`, 'Give the path of another file.')
   try {
     writeFileSync(path, '')
   } catch (error) {
     throw usageError(`--report: cannot write ${describeError(error, path)}.`)
+  }
+}
+
+/** Empty, or lines of JSON: an image that the batch reads or has made would be lost. A device is written to as it is. */
+function isReport(path: string): boolean {
+  if (!statSync(path).isFile()) return true
+  const file = openSync(path, 'r')
+  try {
+    const first = Buffer.alloc(2)
+    return readSync(file, first) === 0 || first.toString() === '{"'
+  } finally {
+    closeSync(file)
   }
 }
 

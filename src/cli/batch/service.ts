@@ -75,6 +75,7 @@ export async function createBatchService(
 
   return {
     address,
+    overwrites: overwrite,
     async submit(step, beforeSend) {
       let key: string | undefined
       const onUnconfirmed = (kept: string | undefined) => {

@@ -1,5 +1,5 @@
 /** Paths that an agent names: relative to the folder of the server, and inside of it, links resolved. */
-import { realpathSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { type RushesError, usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
@@ -36,6 +36,9 @@ export function createPaths(folder: string, allowOutside: boolean): Paths {
     file(path, parameter) {
       const place = resolve(folder, path)
       refuseOutside(path, realOf(place), parameter)
+      // Reading a pipe would hold up the whole server.
+      if (isSpecial(place))
+        throw usageError(`${parameter}: ${path} is not a regular file.`, 'Give the path of a file.')
       return place
     },
   }
@@ -56,3 +59,8 @@ const outside = (path: string, parameter: string, folder: string): RushesError =
     `${parameter}: ${shortened(path)} is outside ${folder}. Nothing was sent.`,
     'Use a path inside the folder of the server. `rushes mcp --allow-outside` allows others.',
   )
+
+function isSpecial(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found !== undefined && !found.isFile() && !found.isDirectory()
+}

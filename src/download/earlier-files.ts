@@ -1,8 +1,7 @@
 /** A file that an earlier command downloaded and that is still unchanged need not be downloaded again. */
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
+import { sha256OfFile } from '../host/file-content.js'
 import type { DownloadedFile } from './downloaded-file.js'
 import { withExtension } from './file-names.js'
 
@@ -28,10 +27,7 @@ async function isUnchanged(
 ): Promise<boolean> {
   try {
     const { size } = await stat(path)
-    if (size !== bytes) return false
-    const hash = createHash('sha256')
-    for await (const chunk of createReadStream(path, { signal })) hash.update(chunk as Uint8Array)
-    return hash.digest('hex') === sha256
+    return size === bytes && (await sha256OfFile(path, signal)) === sha256
   } catch {
     signal?.throwIfAborted()
     return false

@@ -13,6 +13,8 @@ export type Target =
 /** Ends in a separator, `.` or `..`: a folder, whether it exists or not. */
 const NAMES_A_FOLDER = { '\\': /(^|[\\/])\.{0,2}$/, '/': /(^|\/)\.{0,2}$/ } as const
 
+export const namesFolder = (path: string, separator = sep): boolean => NAMES_A_FOLDER[separator].test(path)
+
 export interface TargetOptions {
   /** `-d` was given. */
   readonly download: boolean
@@ -32,7 +34,7 @@ export function parseTarget(
   if (output === '-') return { kind: 'stdout' }
   if (isFolder(output)) return { kind: 'folder', folder: output }
   checkPlaceholders(output)
-  return NAMES_A_FOLDER[separator].test(output)
+  return namesFolder(output, separator)
     ? { kind: 'folder', folder: output }
     : { kind: 'template', template: output }
 }

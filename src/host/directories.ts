@@ -1,7 +1,7 @@
 /** Checks and creates folders. Separate from `files.ts`, which loads more than most commands need. */
 
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { accessSync, constants, mkdirSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { describeError, errorCode } from './system-error.js'
 
 /** Whether `path` is a folder, or a link to one. False when it cannot be read. */
@@ -42,5 +42,24 @@ export function reasonUnwritable(folder: string): string | undefined {
     } catch (error) {
       if (errorCode(error) !== 'ENOENT' || dirname(existing) === existing) return describeError(error)
     }
+  }
+}
+
+/** Whether a path is a folder or in it. Both are absolute; links are not followed. */
+export function isWithin(folder: string, path: string): boolean {
+  const way = relative(folder, path)
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
+}
+
+/**
+ * An absolute path without links. What does not exist is taken for plain folders and a file that will be created. `follow`
+ * follows its folder, for callers that remember what they have followed.
+ */
+export function followLinks(path: string, follow: (folder: string) => string = followLinks): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    const parent = dirname(path)
+    return parent === path ? path : join(follow(parent), basename(path))
   }
 }

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
+import { sha256OfFile } from '../../host/file-content.js'
 import type { Made } from '../lock/lock.js'
-import { sumOf } from '../plan/facts.js'
 import type { Active, OutputFile } from './row-result.js'
 
 export interface Placed {
@@ -61,5 +61,5 @@ function refuseOtherBytes(
 
 async function isOurs(path: string, made: Made | undefined, folder: string): Promise<boolean> {
   const known = made?.outputs?.find(({ file }) => resolve(folder, file) === resolve(path))
-  return known !== undefined && (await sumOf(path)) === known.sha256
+  return known !== undefined && (await sha256OfFile(path)) === known.sha256
 }

@@ -1,7 +1,6 @@
 /** Resolves output paths: a manifest from elsewhere must not write outside its own folder, not even through a link. */
-import { realpathSync } from 'node:fs'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { errorCode } from '../../host/system-error.js'
+import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { followLinks, isWithin } from '../../host/directories.js'
 
 export interface ManifestFolder {
   /** Absolute. */
@@ -16,20 +15,9 @@ export function createManifestFolder(folder: string): ManifestFolder {
   const real = (path: string): string => {
     const known = seen.get(path)
     if (known !== undefined) return known
-    const found = follow(path)
+    const found = followLinks(path, real)
     seen.set(path, found)
     return found
-  }
-  /** Resolves the longest part that exists; missing folders will be created as plain ones. */
-  function follow(path: string): string {
-    try {
-      return realpathSync(path)
-    } catch (error) {
-      // Broken links, loops and files in the way are reported when the output file is checked.
-      if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR')
-        return dirname(path) === path ? path : join(real(dirname(path)), basename(path))
-      return path
-    }
   }
   const realPathOf = (output: string): string => {
     const path = resolve(folder, output)
@@ -43,8 +31,8 @@ export function createManifestFolder(folder: string): ManifestFolder {
     isInside(output) {
       // The manifest may be used on Windows, where a drive letter is an absolute path.
       if (output.startsWith('/') || /^[A-Za-z]:/.test(output) || isAbsolute(output)) return false
-      const path = relative(real(folder), realPathOf(output))
-      return path !== '' && path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path)
+      const [root, path] = [real(folder), realPathOf(output)]
+      return resolve(path) !== root && isWithin(root, resolve(path))
     },
   }
 }

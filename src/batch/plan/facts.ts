@@ -1,9 +1,9 @@
 /** Finds what exists at the path of each output. Only reads. */
 
-import { createHash } from 'node:crypto'
 import { lstatSync, type Stats, statSync } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
+import { sha256OfFile } from '../../host/file-content.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import type { LockEntry, Made } from '../lock/lock.js'
 import { mayBecome } from '../manifest/collisions.js'
@@ -95,7 +95,7 @@ async function factOf(path: string, lengths: readonly (number | undefined)[]): P
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
     // Another length means another file: it need not be read.
-    return { is: 'file', sha256: lengths.includes(found.size) ? await sumOf(path) : undefined }
+    return { is: 'file', sha256: lengths.includes(found.size) ? await sha256OfFile(path) : undefined }
   } catch (error) {
     return { is: 'other', what: describeReason(error) }
   }
@@ -117,23 +117,4 @@ async function isThere(path: string): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-const CHUNK_BYTES = 1024 * 1024
-
-export async function sumOf(path: string): Promise<string> {
-  const sum = createHash('sha256')
-  const handle = await open(path)
-  try {
-    const { size } = await handle.stat()
-    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1))
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer)
-      if (bytesRead === 0) break
-      sum.update(buffer.subarray(0, bytesRead))
-    }
-  } finally {
-    await handle.close()
-  }
-  return sum.digest('hex')
 }

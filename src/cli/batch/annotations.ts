@@ -1,6 +1,7 @@
 /** Errors as annotations in GitHub Actions: workflow commands on standard error, shown at the lines of the manifest. */
-import { isAbsolute, relative, resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { EXIT, type RushesError } from '../../errors.js'
+import { isWithin } from '../../host/directories.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../settings/table.js'
@@ -35,9 +36,7 @@ export function pathInRepository({ env }: Pick<Context, 'env'>, path: string): s
   const root = variable(env, 'GITHUB_WORKSPACE')
   if (root === undefined) return undefined
   const inside = relative(root, resolve(path)).replaceAll('\\', '/')
-  return inside === '' || inside === '..' || inside.startsWith('../') || isAbsolute(inside)
-    ? undefined
-    : inside
+  return inside === '' || !isWithin(resolve(root), resolve(path)) ? undefined : inside
 }
 
 interface Ending {

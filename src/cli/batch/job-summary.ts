@@ -43,7 +43,6 @@ const ORDER = ['failed', 'active', 'up to date'] as const
 export function writeJobSummary(ctx: Context, summary: JobSummary): void {
   const file = variable(ctx.env, 'GITHUB_STEP_SUMMARY')
   if (file === undefined || !isActions(ctx)) return
-  const used = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   const base = thumbnailsUrl(ctx)
   const urlOf = (path: string): string | undefined => {
     const inside = pathInRepository(ctx, join(summary.manifest.folder, path))
@@ -52,6 +51,7 @@ export function writeJobSummary(ctx: Context, summary: JobSummary): void {
       : `${base}/${inside.split('/').map(encodeURIComponent).join('/')}`
   }
   try {
+    const used = statSync(file, { throwIfNoEntry: false })?.size ?? 0
     appendFileSync(file, summaryText(summary, { maxBytes: MAX_BYTES - used, urlOf }))
   } catch {
     // See above.

@@ -1,7 +1,8 @@
 /** `--report`: the lines of `--json` in a file, beside the output for people. */
-import { appendFileSync, closeSync, existsSync, openSync, readSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
+import { readBeginning } from '../../host/file-content.js'
 import { describeError } from '../../host/system-error.js'
 import { printableJson } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
@@ -25,13 +26,8 @@ export function beginReport(path: string | undefined, { manifest, lockPath }: Lo
 /** Empty, or lines of JSON: an image that the batch reads or has made would be lost. A device is written to as it is. */
 function isReport(path: string): boolean {
   if (!statSync(path).isFile()) return true
-  const file = openSync(path, 'r')
-  try {
-    const first = Buffer.alloc(2)
-    return readSync(file, first) === 0 || first.toString() === '{"'
-  } finally {
-    closeSync(file)
-  }
+  const first = readBeginning(path, 2).toString()
+  return first === '' || first === '{"'
 }
 
 /** Prints a value under `--json`, and appends it to the report: an interrupted batch leaves the rows that have ended. */

@@ -11,7 +11,7 @@ import type { Client } from '../../client/index.js'
 import { isServed } from '../../download/output-request.js'
 import { parseOutputUrl } from '../../download/output-url.js'
 import { usageError } from '../../errors.js'
-import { onAbort } from '../../host/abort.js'
+import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
@@ -63,18 +63,17 @@ export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
   async function isAvailable(text: string | undefined): Promise<boolean> {
     const url = text === undefined ? undefined : parseOutputUrl(text)
     if (url === undefined) return false
-    const stop = new AbortController()
-    const forget = onAbort(signal, () => stop.abort(signal.reason))
-    const disarm = clock.alarm(PROBE_MS, () => stop.abort())
+    const late = new Error('the host took too long')
+    const limit = { timeoutMs: PROBE_MS, reason: () => late, clock, signal }
+    const nowMs = clock.now()
     try {
-      return await isServed({ fetch, url, userAgent: undefined, signal: stop.signal, nowMs: clock.now() })
+      return await withTimeout(
+        (either) => isServed({ fetch, url, userAgent: undefined, signal: either, nowMs }),
+        limit,
+      )
     } catch (error) {
-      signal.throwIfAborted()
-      if (stop.signal.aborted) return false
+      if (error === late) return false
       throw error
-    } finally {
-      disarm()
-      forget()
     }
   }
 

@@ -40,7 +40,7 @@ interface Watch {
   said: string | undefined
 }
 
-/** A number ends the command. `again`: the plan is no longer the one that was shown. `silent`: there is nothing new to say. */
+/** A number ends the command. `again`: the plan is no longer the one that was shown. `silent`: nothing has changed since the last message. */
 type RoundEnd = number | 'done' | 'again' | 'silent'
 
 /** Everything else can be fixed in the manifest, or may be over at the next change. */

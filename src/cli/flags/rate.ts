@@ -3,7 +3,7 @@ import { usageError } from '../../errors.js'
 import type { RateLimit } from '../../service/rate/contract.js'
 import { parseDuration } from './duration.js'
 
-/** The times of so many requests are kept for each key. */
+/** A rate limiter keeps the time of each request in the window, so this bounds its memory per key. */
 const MAX_REQUESTS = 10_000
 const MIN_WINDOW_MS = 100
 const MAX_WINDOW_MS = 3_600_000

@@ -48,7 +48,7 @@ export async function collectGallery(options: CollectOptions): Promise<Collected
   // The limit counts what is shown: most runs of a journal may have no file.
   for (const run of journal.list(others)) {
     if (runs.length === limit) break
-    const { files, missing } = finder.filesOf(run)
+    const { files, missing } = await finder.filesOf(run)
     if (files.length > 0) {
       const { command, missing: lost } = commandAgain(earlier, run, await flagsOf(run))
       const again = lost.length > 0 ? undefined : command

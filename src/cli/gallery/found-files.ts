@@ -1,6 +1,6 @@
 /** The files of runs that are still on the disk, where they were written or in the data folder of `--local`. */
-import { createHash } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { sha256OfFile } from '../../host/file-content.js'
 import type { JournalFile, JournalRun } from '../../journal/index.js'
 import { outputPathOf } from '../../service/data-folders.js'
 import { isOnDisk } from '../runs/files-on-disk.js'
@@ -19,7 +19,7 @@ export interface FoundFiles {
 }
 
 export interface FileFinder {
-  filesOf(run: JournalRun): FoundFiles
+  filesOf(run: JournalRun): Promise<FoundFiles>
 }
 
 export interface FinderOptions {
@@ -30,14 +30,20 @@ export interface FinderOptions {
 
 export function createFileFinder({ everyFile, dataFolder }: FinderOptions): FileFinder {
   const rewritten = rewrittenPaths(everyFile)
-  const hashes = new Map<string, string | undefined>()
+  const hashes = new Map<string, Promise<string | undefined>>()
 
   /** By its size. Only where several downloads wrote the same path, the content decides, which means reading the file. */
-  function isThere(file: JournalFile): boolean {
+  async function isThere(file: JournalFile): Promise<boolean> {
     if (!isOnDisk(file)) return false
     if (!rewritten.has(file.path)) return true
-    if (!hashes.has(file.path)) hashes.set(file.path, hashOfFile(file.path))
-    return hashes.get(file.path) === file.sha256
+    const hash = hashes.get(file.path) ?? sha256OfFile(file.path).catch(() => undefined)
+    hashes.set(file.path, hash)
+    return (await hash) === file.sha256
+  }
+
+  async function lastThere(copies: readonly JournalFile[]): Promise<JournalFile | undefined> {
+    for (const file of [...copies].reverse()) if (await isThere(file)) return file
+    return undefined
   }
 
   /** The copy in the data folder, which stays when a download is moved. */
@@ -50,13 +56,13 @@ export function createFileFinder({ everyFile, dataFolder }: FinderOptions): File
   }
 
   return {
-    filesOf(run) {
+    async filesOf(run) {
       const recorded = everyFile.get(run.row) ?? []
       const isLocal = run.address === LOCAL_ADDRESS
       const files: FoundFile[] = []
       let missing = 0
       for (const copies of copiesOf(recorded)) {
-        const there = copies.findLast(isThere)
+        const there = await lastThere(copies)
         const [first] = copies
         const found: FoundFile | undefined =
           there !== undefined
@@ -97,14 +103,6 @@ function rewrittenPaths(everyFile: FinderOptions['everyFile']): ReadonlySet<stri
       if ((contents.get(path) ?? sha256) !== sha256) rewritten.add(path)
       else contents.set(path, sha256)
   return rewritten
-}
-
-function hashOfFile(path: string): string | undefined {
-  try {
-    return createHash('sha256').update(readFileSync(path)).digest('hex')
-  } catch {
-    return undefined
-  }
 }
 
 function sizeOf(path: string): number | undefined {

@@ -1,11 +1,13 @@
 /** Where the page is written. A page of an earlier command is replaced, and any other file only with `--overwrite`. */
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { withWriteErrors } from '../../download/file-errors.js'
 import { obstacleAt } from '../../download/move-into-place.js'
+import { namesFolder } from '../../download/target.js'
 import { usageError } from '../../errors.js'
 import { BEGINNING_BYTES, isGallery } from '../../gallery/index.js'
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
+import { readBeginning } from '../../host/file-content.js'
 import { writeAtomically } from '../../host/files.js'
 import { printable } from '../../protocol/text.js'
 
@@ -15,7 +17,7 @@ export const PAGE_NAME = 'gallery.html'
 export function checkPagePath(output: string, { overwrite }: { readonly overwrite: boolean }): string {
   if (output === '') throw usageError('The output path is empty.', `Give a file or a folder: -o ${PAGE_NAME}`)
   if (output.includes('\0')) throw usageError('The output path contains a NUL character.')
-  const path = /[\\/]$|(^|[\\/])\.{1,2}$/.test(output) || isFolder(output) ? join(output, PAGE_NAME) : output
+  const path = namesFolder(output) || isFolder(output) ? join(output, PAGE_NAME) : output
   const reason = reasonUnwritable(dirname(resolve(path)))
   if (reason !== undefined)
     throw usageError(`Cannot write the page: ${printable(reason)}.`, 'Choose another path with -o <path>.')
@@ -40,14 +42,7 @@ export async function writePage(path: string, html: string): Promise<void> {
 function isEarlierPage(path: string): boolean {
   try {
     // Opening a pipe would wait for its writer.
-    if (!statSync(path).isFile()) return false
-    const file = openSync(path, 'r')
-    try {
-      const head = Buffer.alloc(BEGINNING_BYTES)
-      return isGallery(head.toString('utf8', 0, readSync(file, head, 0, BEGINNING_BYTES, 0)))
-    } finally {
-      closeSync(file)
-    }
+    return statSync(path).isFile() && isGallery(readBeginning(path, BEGINNING_BYTES).toString())
   } catch {
     return false
   }

@@ -1,6 +1,6 @@
 /** Width and height of a picture, from the beginning of its file. */
-import { closeSync, openSync, readSync } from 'node:fs'
 import { disableTypes, imageSize } from 'image-size'
+import { readBeginning } from '../../host/file-content.js'
 
 /** A JPEG has its size after its previews and profiles. */
 const MAX_HEAD_BYTES = 256 * 1024
@@ -32,20 +32,10 @@ export interface PictureSize {
 /** As it is shown: a photograph on its side is turned. Undefined when the file cannot be read. */
 export function pictureSizeOf(path: string): PictureSize | undefined {
   try {
-    const file = openSync(path, 'r')
-    try {
-      return sizeOf(head(file, FIRST_BYTES)) ?? sizeOf(head(file, MAX_HEAD_BYTES))
-    } finally {
-      closeSync(file)
-    }
+    return sizeOf(readBeginning(path, FIRST_BYTES)) ?? sizeOf(readBeginning(path, MAX_HEAD_BYTES))
   } catch {
     return undefined
   }
-}
-
-function head(file: number, bytes: number): Uint8Array {
-  const buffer = Buffer.alloc(bytes)
-  return buffer.subarray(0, readSync(file, buffer, 0, bytes, 0))
 }
 
 function sizeOf(bytes: Uint8Array): PictureSize | undefined {

@@ -99,7 +99,7 @@ export async function runBatch(session: Session, finished: Finished, call: Call)
     sinceMs,
     jobs: [job],
     describe: () =>
-      `${partsOf(job.collected.objects).rows.length} rows finished, ${job.created} runs created`,
+      `${plural(partsOf(job.collected.objects).rows.length, 'row')} finished, ${plural(job.created.length, 'run')} created`,
   })
   if (waited !== 'late') finished.delete(key.name)
   return batchAnswer(job.isDone ? await job.done : undefined, {

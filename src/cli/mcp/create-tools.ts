@@ -30,7 +30,8 @@ export async function createRun(session: Session, kind: Kind | undefined, call: 
   const { requestId, delivery, wait } = given
   const key = {
     name: `create ${requestId}`,
-    arguments: JSON.stringify([kind ?? null, given.model ?? null, given.input]),
+    // As the journal compares them: the order of the parameters does not matter.
+    arguments: identityOf(given.model ?? '', { kind, input: given.input }),
   }
   const task = joined(session, key, requestId) ?? startCreate(session, kind, given, key)
   const { job } = task

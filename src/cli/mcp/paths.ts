@@ -1,8 +1,9 @@
 /** Paths that an agent names: relative to the folder of the server, and inside of it, links resolved. */
-import { realpathSync, statSync } from 'node:fs'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { statSync } from 'node:fs'
+import { dirname, join, resolve, sep } from 'node:path'
+import { namesFolder } from '../../download/target.js'
 import { type RushesError, usageError } from '../../errors.js'
-import { isFolder } from '../../host/directories.js'
+import { followLinks, isFolder, isWithin } from '../../host/directories.js'
 import { shortened } from '../../protocol/text.js'
 
 export interface Paths {
@@ -13,44 +14,35 @@ export interface Paths {
 }
 
 export function createPaths(folder: string, allowOutside: boolean): Paths {
-  const root = realOf(folder)
+  const root = followLinks(folder)
   function refuseOutside(path: string, real: string, parameter: string): void {
-    const way = relative(root, real)
-    const isInside = way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
-    if (!allowOutside && !isInside) throw outside(path, parameter, folder)
+    if (!allowOutside && !isWithin(root, real)) throw outside(path, parameter, folder)
   }
   return {
     output(path) {
       if (path === undefined) return `${folder}${sep}`
       const place = resolve(folder, path)
-      const isPlace = /[\\/]$|(^|[\\/])\.{1,2}$/.test(path) || isFolder(place)
+      const isPlace = namesFolder(path) || isFolder(place)
       if (dirname(isPlace ? join(place, 'file') : place).includes('{'))
         throw usageError(
           `output: ${shortened(path)} has a placeholder in the name of a folder.`,
           'Use placeholders in the file name only, such as assets/{id}.{ext}.',
         )
       // A link that is replaced by a file is itself replaced, so only the folder counts.
-      refuseOutside(path, realOf(isPlace ? place : dirname(place)), 'output')
+      refuseOutside(path, followLinks(isPlace ? place : dirname(place)), 'output')
       return isPlace ? `${place}${sep}` : place
     },
     file(path, parameter) {
       const place = resolve(folder, path)
-      refuseOutside(path, realOf(place), parameter)
+      refuseOutside(path, followLinks(place), parameter)
       // Reading a pipe would hold up the whole server.
       if (isSpecial(place))
-        throw usageError(`${parameter}: ${path} is not a regular file.`, 'Give the path of a file.')
+        throw usageError(
+          `${parameter}: ${shortened(path)} is not a regular file.`,
+          'Give the path of a file.',
+        )
       return place
     },
-  }
-}
-
-/** The longest part that exists, without links; the rest will be created as plain folders. */
-function realOf(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    const parent = dirname(path)
-    return parent === path ? path : join(realOf(parent), basename(path))
   }
 }
 

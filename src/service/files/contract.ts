@@ -28,7 +28,7 @@ export interface FileStore {
   readonly signedUrl?: ((key: string, contentType: string) => Promise<string>) | undefined
   /** Where the file is on this machine; undefined for a store elsewhere. */
   readonly pathOf?: ((key: string) => string) | undefined
-  /** Does nothing when there is no such file. */
+  /** Does nothing for a key that is not stored. */
   remove(key: string): Promise<void>
   /** Every file that was stored more than `ageMs` ago. */
   listOlder(ageMs: number): AsyncIterable<string>

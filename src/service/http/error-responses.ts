@@ -55,7 +55,7 @@ const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
 export const rawRefusalOf = ({ code = '' }: NodeJS.ErrnoException): Refusal | undefined =>
   code === 'ECONNRESET' ? undefined : new Refusal(RAW_CODES[code] ?? 'bad_request')
 
-/** There is no request to respond to, only a socket. */
+/** For bytes that could not be parsed as a request: the response is written to the socket itself. */
 export function sendRawRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
   const refusal = rawRefusalOf(error)
   if (refusal === undefined) socket.destroy()

@@ -1,0 +1,29 @@
+/**
+ * Installs the servers of `test/engines/` when they are missing or another version is wanted. They are a package of their
+ * own, so that whoever only uses `rushes` does not download them.
+ */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const FOLDER = fileURLToPath(new URL('../engines', import.meta.url))
+
+/** Tests that need one of the servers are skipped when they cannot be installed. */
+export function installEngines(): void {
+  const wanted = createHash('sha256')
+    .update(readFileSync(`${FOLDER}/package-lock.json`))
+    .digest('hex')
+  const marker = `${FOLDER}/node_modules/.installed`
+  if (existsSync(marker) && readFileSync(marker, 'utf8') === wanted) return
+  try {
+    execFileSync('npm', ['ci', '--ignore-scripts', '--no-progress', '--loglevel=error'], {
+      cwd: FOLDER,
+      stdio: ['ignore', 'ignore', 'inherit'],
+      timeout: 240_000,
+    })
+    writeFileSync(marker, wanted)
+  } catch {
+    console.warn('The servers of test/engines could not be installed: their tests are skipped.')
+  }
+}

@@ -201,8 +201,8 @@ describe('what was met', () => {
     expect(lists.map(({ status }) => status).sort()).toEqual(['queued', 'succeeded', 'unconfirmed'])
     const [first, second] = (await MET.serve(await createPlace())) as readonly object[]
     expect([Object.keys(first ?? {}), Object.keys(second ?? {})]).toEqual([
-      ['url', 'data', 'api_key', 'models'],
-      ['url', 'data', 'models', 'metrics_url'],
+      ['url', 'role', 'data', 'api_key', 'models'],
+      ['url', 'role', 'data', 'models', 'metrics_url'],
     ])
     const locks = (await MET.lock(await createPlace())) as readonly {
       runs: Record<string, { pending?: { state: string } }>

@@ -55,6 +55,8 @@ export interface Administration {
 
 export interface AdministrationOptions {
   readonly dataFolder: string
+  /** `postgres://…`; undefined: SQLite in the data folder. */
+  readonly databaseUrl?: string | undefined
   readonly clock: Pick<Clock, 'now'>
   /** Whether to create the data of a folder without any; otherwise it is refused, since the path is probably wrong. */
   readonly make: boolean

@@ -26,7 +26,7 @@ import { createEndpoints } from './endpoints.js'
 import { createErrorLog } from './error-log.js'
 import { createFaults, type Faults } from './faults/index.js'
 import { createLocalFiles } from './files/local-files.js'
-import { createApp } from './http/app.js'
+import { type ApiRoutes, createApp } from './http/app.js'
 import { createBodyBudget } from './http/body-budget.js'
 import { HTTP_LIMITS } from './http/connection-limits.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
@@ -67,7 +67,7 @@ const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | und
 
 /** Throws `RushesError` (usage) when the data folder cannot be used, or is of a later version. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { engine, clock, concurrency, logging, trustedProxies = [], log = () => {} } = options
+  const { engine, clock, concurrency, logging, role = 'all', trustedProxies = [], log = () => {} } = options
   const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   const onError = createErrorLog(log, { events: () => events, isClosing: () => closing !== undefined })
@@ -81,7 +81,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       ? await openStoreThread(path)
       : { ...withBudgetCheck(openSqliteStore(path)), stopWaiting() {} }
     try {
-      return { store, keys: await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false) }
+      // A worker makes no key: nobody would see it.
+      const keys =
+        role === 'worker'
+          ? { newKey: undefined, find: store.findKey }
+          : await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false)
+      return { store, keys }
     } catch (error) {
       await store.close()
       throw error
@@ -131,7 +136,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     findKey: keys.find,
     saveImage: ({ sha256, data }) => inputs.put(sha256, { bytes: data }),
   })
-  const app = await createApp({
+  const api: ApiRoutes = {
     runs: {
       endpoints,
       baseUrl,
@@ -139,9 +144,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       logPrompts: logging?.prompts ?? false,
     },
     outputs: { files: outputs, findOutput: store.findOutput },
+    openapi: { models, baseUrl },
+  }
+  const app = await createApp({
+    api: role === 'worker' ? undefined : api,
     faults: faultsOf(options),
     operations: { isReady: async () => closing === undefined && (await isWritable()) },
-    openapi: { models, baseUrl },
     logging,
     limits,
     clock,
@@ -197,6 +205,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       return { url: listening.url }
     },
     startRendering(claims) {
+      if (role === 'api') return
       worker.start(claims)
       retention?.start()
     },

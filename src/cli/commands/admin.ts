@@ -9,6 +9,7 @@ import { backupCommand } from '../admin/backup-command.js'
 import { creditsCommands } from '../admin/credit-commands.js'
 import { keyCommands } from '../admin/key-commands.js'
 import { verifyCommand } from '../admin/verify-command.js'
+import { databaseOption } from '../flags/database.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 const GROUPS = [
@@ -23,6 +24,7 @@ export function register(command: Command, { run }: CommandEnvironment, work = p
     for (const option of row.options?.() ?? []) child.addOption(option)
     child
       .addOption(new Option('--data <folder>', 'Data folder of the service (default: in the state folder)'))
+      .addOption(databaseOption())
       .action((...given: unknown[]) => {
         const words = given.filter((each) => typeof each === 'string')
         return run(child, (ctx) => work(row, { ctx, flags: child.opts<AdminFlags>() }, words), {

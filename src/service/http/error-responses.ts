@@ -46,6 +46,13 @@ export function sendNoRoute(request: FastifyRequest, reply: FastifyReply): Fasti
   return sendRefusal(reply.header('allow', allow), new Refusal('method_not_allowed', `Allowed: ${allow}.`))
 }
 
+/** For every request but a health check to a node that only renders. */
+export const sendNoApi = (_request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  sendRefusal(
+    reply,
+    new Refusal('not_found', 'This node only renders runs (--role worker); send requests to another.'),
+  )
+
 const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',

@@ -123,12 +123,13 @@ function testPostgres(url: string, control: Control): TestPostgres {
 }
 
 /** PostgreSQL refuses to run as root. */
-const RUNS_AS = userInfo().uid === 0 ? { uid: 65_534, gid: 65_534 } : {}
+const NOBODY = { uid: 65_534, gid: 65_534 }
+const RUNS_AS: Partial<typeof NOBODY> = userInfo().uid === 0 ? NOBODY : {}
 
 async function startEmbedded(): Promise<TestPostgres> {
   const native = readableBinaries()
   const folder = mkdtempSync(join(memoryFolder(), 'rushes-postgres-'))
-  if ('uid' in RUNS_AS) chownSync(folder, RUNS_AS.uid, RUNS_AS.gid)
+  if (RUNS_AS === NOBODY) chownSync(folder, NOBODY.uid, NOBODY.gid)
   const data = join(folder, 'data')
   const guard = startGuard(folder)
   const port = await freePort()

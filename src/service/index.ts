@@ -43,9 +43,7 @@ import { createReferenceLoader } from './references/reference-loader.js'
 import { createRetention } from './retention.js'
 import type { Service, ServiceOptions } from './service.js'
 import { settlesWithin } from './settles-within.js'
-import { withBudgetCheck } from './store/service-store.js'
-import { openSqliteStore } from './store/sqlite/index.js'
-import { openStoreThread } from './store/thread/index.js'
+import { openStore } from './store/open-store.js'
 import { outputKey } from './stored-run.js'
 import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
@@ -77,9 +75,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
   const { folders, opened } = await openData(options.dataFolder, async (path) => {
-    const store = options.databaseThread
-      ? await openStoreThread(path)
-      : { ...withBudgetCheck(openSqliteStore(path)), stopWaiting() {} }
+    const { databaseUrl, databaseThread: inThread = false } = options
+    const store = await openStore({ path, databaseUrl, inThread, clock })
     try {
       // A worker makes no key: nobody would see it.
       const keys =
@@ -131,7 +128,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     store,
     intake,
     clock,
-    rateLimiter: options.rateLimiter ?? createMemoryRateLimiter(clock),
+    rateLimiter: options.rateLimiter ?? opened.store.rateLimiter ?? createMemoryRateLimiter(clock),
     worker,
     findKey: keys.find,
     saveImage: ({ sha256, data }) => inputs.put(sha256, { bytes: data }),

@@ -15,11 +15,11 @@ const EXAMPLE = 'Example: --database postgres://user:password@db.example.com:543
 export function checkUrl(url: string): void {
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol))
     throw usageError(
-      'The value of --database is not a valid PostgreSQL URL.',
+      'The database URL (--database or RUSHES_DATABASE_URL) is not a valid PostgreSQL URL.',
       `${EXAMPLE}. Characters such as @, / and # in a password are written %40, %2F and %23.`,
     )
   if (new URL(url).pathname.length < 2)
-    throw usageError('The value of --database names no database.', EXAMPLE)
+    throw usageError('The database URL (--database or RUSHES_DATABASE_URL) names no database.', EXAMPLE)
 }
 
 const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>> = {

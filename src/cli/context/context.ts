@@ -183,8 +183,15 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     const { createLimiter } = await import('../../limiter/index.js')
     if (globals.local) return createLimiter(RUNS_LIMIT, clock)
     const { openStateLedger } = await import('./state.js')
-    const { ledger } = closing(openStateLedger({ ...state, origin: new URL(address).origin, apiKey }))
-    return notingHoldBack(createLimiter(RUNS_LIMIT, clock, ledger && { ledger }))
+    const url = await setting('limitsUrl')
+    const budget = { origin: new URL(address).origin, apiKey }
+    const { ledger: machine } = closing(openStateLedger({ ...state, ...budget }))
+    if (url === undefined)
+      return notingHoldBack(createLimiter(RUNS_LIMIT, clock, machine && { ledger: machine }))
+    const { openMachinesLedger } = await import('./machines-ledger.js')
+    const ledger = openMachinesLedger({ ...budget, url, machine, clock, warn: out.warn })
+    closers.push(ledger.close)
+    return notingHoldBack(createLimiter(RUNS_LIMIT, clock, { ledger }))
   }
 
   let heldBackUntilMs = 0

@@ -103,7 +103,7 @@ async function withContext(
 
 function report(thrown: unknown, out: Output): number {
   const error = asRushesError(thrown)
-  const silent = thrown instanceof Interruption && thrown.by === 'stdout closed'
+  const silent = thrown instanceof Interruption && thrown.isSilent
   if (!silent) out.error(error)
   const stack = thrown instanceof Error ? thrown.stack : undefined
   if (stack !== undefined && !silent) out.debug(withCauses(thrown as Error))

@@ -649,7 +649,7 @@ describe('the end of a session', () => {
     expect(mcp.stderr()).toMatch(/a run may exist and cost money[\s\S]*rushes show ~[0-9a-f]{4}/)
   })
 
-  it('names a known run at once, before it waits for an unanswered create; a signal ends that', async () => {
+  it('names a known run at once, before it waits for an unanswered create; a second signal ends that', async () => {
     const service = await createCliService({ engine: createCommandedEngine() })
     const { slow } = slowCreates(service.counting)
     let isSlow = false
@@ -663,6 +663,10 @@ describe('the end of a session', () => {
     mcp.stdin.end()
     await service.clock.advance(1_000)
     expect(mcp.stderr()).toContain(`warning: ${structured.runs[0].id} is still running.`)
+    // Clients send SIGTERM 2 s after they have closed standard input, and a reader that has gone is found meanwhile.
+    mcp.interrupts.interrupt('SIGTERM')
+    mcp.interrupts.interrupt('stdout closed')
+    await service.clock.advance(3_000)
     expect(mcp.stderr()).not.toContain('may exist')
     mcp.interrupts.interrupt('SIGTERM')
     await service.clock.runUntil(mcp.ended)

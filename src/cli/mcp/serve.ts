@@ -33,7 +33,7 @@ export async function serveMcp(ctx: Context, options: SessionOptions): Promise<n
   const { disconnected } = await connectStdio(server, stdin, ctx.stdout)
   await Promise.race([disconnected, untilAborted(interrupts.first)])
   const reason = interrupts.first.aborted ? interrupts.first.reason : undefined
-  await session.close(reason?.by ?? 'SIGHUP')
+  await session.close(reason === undefined || reason.by === 'stdout closed' ? 'SIGHUP' : reason.by)
   await server.close()
   return reason?.exitCode ?? EXIT.ok
 }

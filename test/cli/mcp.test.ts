@@ -330,6 +330,31 @@ describe('one request_id', () => {
     expect(listed.structured.runs).toMatchObject([{ id: ids[0], request_id: 'fox-1' }])
   })
 
+  it('is the same call in another order of the parameters, and with the configured model named, also while the first runs', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    writeFileSync(join(mcp.folder, 'a.png'), ONE_PIXEL_PNG)
+    const one = { prompt: 'a fox', aspect_ratio: '1:1', image_urls: ['a.png'], request_id: 'one' }
+    const others = [
+      Object.fromEntries(Object.entries(one).reverse()),
+      { ...one, model: 'rushes/preview-image' },
+      { ...one, wait: false },
+    ]
+    const first = await mcp.call('create_image', { ...one, wait: false })
+    const running = await service.clock.runUntil(
+      Promise.all(others.map((args) => mcp.begin('create_image', { ...args, wait: false }))),
+    )
+    engine.finish()
+    await mcp.call('wait_run', { ids: [first.structured.runs[0].id] })
+    const finished = await service.clock.runUntil(
+      Promise.all(others.map((args) => mcp.begin('create_image', args))),
+    )
+    for (const { structured, text } of [...running, ...finished])
+      expect(structured.runs?.[0].id, text).toBe(first.structured.runs[0].id)
+    expect(creates(service.requests)).toBe(1)
+  })
+
   it('does not stand for another input', async () => {
     const service = await createCliService()
     const mcp = await openMcp(service)
@@ -682,6 +707,24 @@ describe('a client that does not keep to the protocol', () => {
     mcp.stdin.write('{"jsonrpc":"2.0","id":7}\n')
     expect((await mcp.call('list_runs')).text).toBe('No runs found.')
     expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
+  })
+
+  it('a message of more than 10 MiB is an error of that call alone', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    const large = mcp.call('create_image', {
+      prompt: 'a fox',
+      image_urls: [`data:,${'x'.repeat(11_000_000)}`],
+    })
+    await expect(large).rejects.toThrow(
+      'The message is larger than 10 MiB and was not read. Nothing was sent. Pass images as paths',
+    )
+    expect(mcp.stderr()).toContain('warning: Protocol error: The message is larger than 10 MiB')
+    expect((await mcp.call('list_runs')).text).toBe('No runs found.')
+    // A full message of the limit is read.
+    const most = await mcp.call('create_image', { promt: 'x'.repeat(10_000_000) })
+    expect(most.structured.error.message).toContain('Did you mean "prompt"?')
+    expect(service.requests).toHaveLength(0)
   })
 
   it('an unknown tool is named with the nearest one', async () => {

@@ -11,6 +11,7 @@ import { checkTarget } from '../runs/check-target.js'
 import { createAll } from '../runs/create-all.js'
 import { buildRequest, type RequestOptions } from '../runs/request.js'
 import { revisit } from '../runs/revisit.js'
+import { modelFor } from '../settings/model-settings.js'
 import { errorAnswer, runResult, runsAnswer } from './run-answers.js'
 import type { SavedDelivery, Session, Task } from './session.js'
 
@@ -30,8 +31,8 @@ export async function createRun(session: Session, kind: Kind | undefined, call: 
   const { requestId, delivery, wait } = given
   const key = {
     name: `create ${requestId}`,
-    // As the journal compares them: the order of the parameters does not matter.
-    arguments: identityOf(given.model ?? '', { kind, input: given.input }),
+    // As the journal compares them: the order of the parameters, or whether the model is named, does not matter.
+    arguments: identityOf((await modelOf(session, kind, given)) ?? '', { kind, input: given.input }),
   }
   const task = joined(session, key, requestId) ?? startCreate(session, kind, given, key)
   const { job } = task
@@ -81,6 +82,9 @@ function argumentsOf(session: Session, kind: Kind | undefined, args: Arguments):
     },
   }
 }
+
+const modelOf = async ({ base }: Session, kind: Kind | undefined, { model }: CreateArguments) =>
+  model ?? (kind && (await modelFor(base, kind)))
 
 /** A local image by its absolute path; everything else unchanged. */
 const imageIn =

@@ -507,6 +507,49 @@ describe('a batch', () => {
     expect(creates(service.requests)).toBe(2)
   })
 
+  it('a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    writeFileSync(join(mcp.folder, 'shots.yaml'), MANIFEST)
+    const controller = new AbortController()
+    const cancelled = mcp
+      .begin('run_batch', { manifest: 'shots.yaml' }, { signal: controller.signal })
+      .catch(() => {})
+    await untilCreated(service, 2)
+    await service.clock.advance(2_000)
+    controller.abort('stop')
+    await cancelled
+    const both = [
+      mcp.begin('run_batch', { manifest: 'shots.yaml' }),
+      mcp.begin('run_batch', { manifest: 'shots.yaml' }),
+    ]
+    engine.finish()
+    engine.finish()
+    for (const { structured, text } of await service.clock.runUntil(Promise.all(both)))
+      expect(structured.summary, text).toMatchObject({ total: 2, failed: 0 })
+    expect(readdirSync(join(mcp.folder, 'out')).sort()).toEqual(['a.png', 'b.png'])
+    expect(creates(service.requests)).toBe(2)
+  })
+
+  it('reads no image outside the folder, and none for a create that --max-runs refuses', async () => {
+    const mcp = await openMcp(await createCliService(), { words: ['--max-runs', '0'] })
+    // What is read is refused with another message: it is not an image.
+    const elsewhere = join(temporaryFolder(), 'a.png')
+    writeFileSync(elsewhere, 'secret')
+    writeFileSync(join(mcp.folder, 'a.png'), 'text')
+    writeFileSync(
+      join(mcp.folder, 'far.yaml'),
+      `runs:\n  - { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`,
+    )
+    for (const tool of ['plan_batch', 'run_batch']) {
+      const { structured } = await mcp.call(tool, { manifest: 'far.yaml' })
+      expect(structured.error.message).toContain(`image_urls: ${elsewhere} is outside`)
+    }
+    const { structured } = await mcp.call('create_image', { prompt: 'x', image_urls: ['a.png'] })
+    expect(structured.error.message).toMatch(/^This session may create 0 runs/)
+  })
+
   it('reports every problem of a manifest with its line, and refuses images outside the folder', async () => {
     const mcp = await openMcp(await createCliService())
     writeFileSync(join(mcp.folder, 'bad.yaml'), 'runs:\n  - { name: a, kind: imge, prompt: x }\n')

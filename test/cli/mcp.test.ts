@@ -113,6 +113,24 @@ describe('a create', () => {
     expect(text).toContain(`Not inline, because of the limit of 1 MiB: ${join(mcp.folder, 'fox.png')}`)
   })
 
+  it('reports the path of the file that it has written, also with invisible characters', async () => {
+    const mcp = await openMcp(await createCliService())
+    const path = join(mcp.folder, 'a\u202egnp.fox.png')
+    const { text, structured, content } = await mcp.call('create_image', {
+      prompt: 'a fox',
+      output: 'a\u202egnp.fox.png',
+    })
+    expect(existsSync(path)).toBe(true)
+    expect(structured.runs[0].files[0].path).toBe(path)
+    expect(text).toContain('a\\u202egnp.fox.png" (image/png')
+    expect(content[1]).toMatchObject({ uri: pathToFileURL(path).href })
+    const listed = await mcp.call('list_runs')
+    expect(listed.structured.runs[0].files).toEqual([path])
+    const shown = await mcp.call('show_run', { id: structured.runs[0].id })
+    expect(shown.structured.run.files[0].path).toBe(path)
+    for (const each of [text, listed.text, shown.text]) expect(each).not.toContain('\u202e')
+  })
+
   it('uses an earlier output, a file of the folder, and another model', async () => {
     const service = await createCliService()
     const mcp = await openMcp(service)
@@ -775,6 +793,12 @@ describe('a client that does not keep to the protocol', () => {
     await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow(
       'Unknown tool "create_imge". Did you mean "create_image"?',
     )
+  })
+
+  it('errors name parameters, not flags', async () => {
+    const mcp = await openMcp(await createCliService())
+    const { structured } = await mcp.call('list_runs', { since: 'x' })
+    expect(structured.error.message).toBe('since: "x" is not a valid duration.')
   })
 
   it('ids are checked', async () => {

@@ -1,6 +1,7 @@
 /** `plan_batch` and `run_batch`: the command `rushes batch`, with its rows as the answer. */
 import { dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
+import { shownPath } from '../../mcp/result.js'
 import type { Answer, Call, ResultFile } from '../../mcp/tool.js'
 import { isObject } from '../../protocol/parse.js'
 import type { BatchFlags } from '../batch/options.js'
@@ -57,7 +58,9 @@ export async function planBatch(session: Session, call: Call): Promise<Answer> {
   return {
     text: [
       `${create} of ${Number(summary?.total ?? 0)} runs would be created; this session may create ${left} more.`,
-      ...shown.rows.map(({ action, name, file, reason }) => [action, name, file, reason ?? ''].join(' | ')),
+      ...shown.rows.map(({ action, name, file, reason }) =>
+        [action, name, shownFile(file), reason ?? ''].join(' | '),
+      ),
       ...(shown.rows_left_out > 0 ? [`and ${shown.rows_left_out} more rows`] : []),
       ...(error === undefined ? [] : [JSON.stringify({ error: errorResult(error) })]),
       ...warnings.map((warning) => `warning: ${warning}`),
@@ -206,7 +209,7 @@ function batchAnswer(
         ? `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the same arguments to continue waiting. Nothing is paid twice.`
         : countsOf(summary),
       ...shown.rows.map(({ result, name, file, run }) =>
-        [result, name, file ?? 'no file', run ?? ''].join(' | '),
+        [result, name, shownFile(file), run ?? ''].join(' | '),
       ),
       ...errors.slice(0, MAX_ERRORS).map((each) => JSON.stringify({ error: errorResult(each) })),
       ...(errors.length > MAX_ERRORS ? [`and ${errors.length - MAX_ERRORS} more errors`] : []),
@@ -223,6 +226,8 @@ function batchAnswer(
     isError: error !== undefined,
   }
 }
+
+const shownFile = (file: unknown): string => (typeof file === 'string' ? shownPath(file) : 'no file')
 
 const countsOf = (summary: Parts['summary']): string =>
   Object.entries(summary ?? {})

@@ -81,7 +81,8 @@ async function outputFor(
     out: await createStyle(stdout, env, { color }),
     err: await createStyle(stderr, env, { color }),
   }
-  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style })
+  const isJobLog = env.GITHUB_ACTIONS === 'true'
+  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style, isJobLog })
 }
 
 async function withContext(

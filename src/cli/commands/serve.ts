@@ -5,6 +5,7 @@ import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { parseFault } from '../../service/faults/grammar.js'
+import type { Storage } from '../../service/files/contract.js'
 import type { Metrics } from '../../service/metrics/index.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
@@ -37,6 +38,8 @@ export interface ServeOptions extends EngineFlags {
   readonly logLevel: LogLevel
   readonly logPrompts?: boolean
   readonly metricsPort?: string
+  readonly storage?: string
+  readonly storageProxy?: boolean
 }
 
 export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
@@ -85,6 +88,15 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
         '--metrics-port <port>',
         'Port for Prometheus metrics at /metrics; 0 for any free port (default: no metrics)',
       ),
+    )
+    .addOption(
+      new Option(
+        '--storage <url>',
+        'Keep outputs and inputs in an S3 bucket, s3://bucket/prefix (default: files in --data)',
+      ),
+    )
+    .addOption(
+      new Option('--storage-proxy', 'Stream outputs from the bucket instead of redirecting to signed URLs'),
     )
   addEngineFlags(command).action((flags: ServeOptions) =>
     run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }),
@@ -158,6 +170,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const data = resolve(options.data ?? join(stateFolder, SERVICE_FOLDER))
   const { createService } = await import('../../service/index.js')
   const metrics = metricsPort === undefined ? undefined : await createMetrics(clock)
+  const storage = await openStorage(ctx, options)
   const service = await createWhenDiskHasSpace(ctx, createService, {
     dataFolder: data,
     engine: withCommands(await ctx.engine(), engines, { env, clock }),
@@ -173,6 +186,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     retainMs,
     trustedProxies,
     metrics,
+    storage,
     logging: {
       level: options.logLevel,
       prompts: options.logPrompts ?? false,
@@ -205,6 +219,20 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
 async function createMetrics(clock: Clock): Promise<Metrics> {
   const metrics = await import('../../service/metrics/index.js')
   return metrics.createMetrics(clock)
+}
+
+/** The AWS SDK is loaded for `--storage` alone. */
+async function openStorage(
+  { env, clock, out }: Context,
+  { storage: url, storageProxy = false }: ServeOptions,
+): Promise<Storage | undefined> {
+  if (url === undefined) {
+    if (storageProxy)
+      throw usageError('--storage-proxy needs --storage.', 'Example: --storage s3://bucket/prefix')
+    return undefined
+  }
+  const { openS3Storage } = await import('../../service/files/s3-storage.js')
+  return await openS3Storage({ url, proxy: storageProxy, env, clock, warn: out.warn })
 }
 
 /** Under `--json` standard error has JSON lines, so the note is one of them. */

@@ -79,7 +79,12 @@ async function createGrown() {
     { key },
   )
   await quiet.clock.runUntil(quiet.service.close())
-  const store = openSqliteStore(join(dataFolder, 'service.db'), { host: 'gone', pid: 1, bornAtMs: 1 })
+  const store = openSqliteStore(join(dataFolder, 'service.db'), {
+    host: 'gone',
+    pid: 1,
+    bornAtMs: 1,
+    processExists: () => false,
+  })
   await store.renewLease('dead')
   expect((await store.claimRun('dead', [rendering.body.id], 5, 'requested'))?.id).toBe(rendering.body.id)
   await store.close()

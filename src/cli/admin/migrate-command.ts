@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
+import { openStorage } from '../serve/storage.js'
 import { plural } from '../terminal/plural.js'
 import { formatBytes } from '../terminal/progress-lines.js'
 
@@ -25,13 +26,13 @@ export async function migrate(
   ctx: Context,
   { from, to, storage: storageUrl }: MigrateFlags,
 ): Promise<number> {
-  const { out, interrupts, env, clock } = ctx
+  const { out, interrupts } = ctx
   if (from === undefined || to === undefined)
     throw usageError(
       `Missing ${from === undefined ? '--from' : '--to'}.`,
       'Example: rushes admin migrate --from ./service --to postgres://user@db.example.com/rushes',
     )
-  const storage = storageUrl === undefined ? undefined : await openStorage(ctx, storageUrl)
+  const storage = await openStorage(ctx, { ...(storageUrl !== undefined && { storage: storageUrl }) })
   try {
     const { migrateData } = await import('../../service/migrate/index.js')
     const { accounts, entries, runs, credits, outputs, files } = await migrateData({

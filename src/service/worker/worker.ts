@@ -9,7 +9,6 @@
 
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { withTimeout } from '../../host/abort.js'
 import { stepOf } from '../../host/backoff.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { retry } from '../../host/retry.js'
@@ -56,7 +55,6 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock'> {
   readonly concurrency: number
   readonly timeRender?: Metrics['timeRender'] | undefined
   readonly log?: Pick<Log, 'info'>
-  onError(error: unknown): void
 }
 
 export function createWorker(options: WorkerOptions): Worker {
@@ -123,7 +121,7 @@ export function createWorker(options: WorkerOptions): Worker {
     const fields = { run: run.id, kind: run.kind, model: run.model }
     log.info(fields, 'run started')
     try {
-      const rendering = withTimeout((signal) => render(run, options, signal), limit)
+      const rendering = render(run, options, limit)
       await finish(run, await timeRender(run.kind, rendering))
       log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
     } catch (error) {

@@ -173,8 +173,8 @@ async function injectFaults({ nodes, postgres, storage, history }: Fire) {
 async function readStored(postgres: TestPostgres, database: string, history: History): Promise<void> {
   const rows = await postgres.query(
     `SELECT runs.id, runs.input, runs.status,
-       coalesce((SELECT string_agg(sha256, ',' ORDER BY position) FROM outputs WHERE run_id = runs.id), '') AS outputs
-     FROM runs`,
+       coalesce((SELECT string_agg(sha256, ',' ORDER BY position) FROM rushes.outputs WHERE run_id = runs.id), '') AS outputs
+     FROM rushes.runs AS runs`,
     database,
   )
   for (const { id, input, status, outputs } of rows) {
@@ -183,7 +183,7 @@ async function readStored(postgres: TestPostgres, database: string, history: His
     history.add({ is: 'stored', id: String(id), prompt, status: String(status), outputs: list })
   }
   const entries = await postgres.query(
-    `SELECT run_id, kind, amount FROM credits WHERE kind <> 'added' ORDER BY sequence`,
+    `SELECT run_id, kind, amount FROM rushes.credits WHERE kind <> 'added' ORDER BY sequence`,
     database,
   )
   for (const { run_id: run, kind, amount } of entries)

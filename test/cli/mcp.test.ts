@@ -795,6 +795,26 @@ describe('a client that does not keep to the protocol', () => {
     )
   })
 
+  it('deep values and NUL characters are refused like other mistakes', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    const nested = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`)
+    for (const args of [{ prompt: nested }, { prompt: 'x', zzz: nested }]) {
+      const { structured } = await mcp.call('create_image', args)
+      expect(structured.error.message).toMatch(/^(prompt|zzz) is nested more than 500 levels deep\./)
+    }
+    for (const [tool, args] of [
+      ['create_image', { prompt: 'x', image_urls: ['a\0b'] }],
+      ['create_image', { prompt: 'x', output: 'a\0b' }],
+      ['plan_batch', { manifest: 'a\0b' }],
+    ] as const)
+      expect((await mcp.call(tool, args)).structured.error).toMatchObject({
+        code: 'usage',
+        message: expect.stringContaining('contains a NUL character'),
+      })
+    expect(service.requests).toEqual([])
+  })
+
   it('errors name parameters, not flags', async () => {
     const mcp = await openMcp(await createCliService())
     const { structured } = await mcp.call('list_runs', { since: 'x' })

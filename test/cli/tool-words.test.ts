@@ -34,6 +34,23 @@ it.each([
     'Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or `rushes config set models.image <provider/name>`.',
     'Give model, or ask the user to set RUSHES_IMAGE_MODEL or `rushes config set models.image <provider/name>`.',
   ],
+  [
+    'See the parameters of the model with `rushes models`. To see the request body, add --dry-run.',
+    'See the parameters of the model with list_models.',
+  ],
+  [
+    'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
+    'Give an image as a path, an http(s) URL, a data: URL or run:<id>.',
+  ],
+  [
+    'Use --base-url http://127.0.0.1:7878. Or give the URL.',
+    'It needs a server that the user starts with `rushes mcp --base-url http://127.0.0.1:7878`. Or give the URL.',
+  ],
+  [
+    'Use --profile a --base-url http://x.',
+    'It needs a server that the user starts with `rushes mcp --profile a --base-url http://x`.',
+  ],
+  ['Use --local.', 'It needs a server that the user starts with `rushes mcp --local`.'],
   // For the user.
   ['Use `rushes mcp --max-runs 3`.', 'Use `rushes mcp --max-runs 3`.'],
   ['Store it with `rushes login`.', 'Store it with `rushes login`.'],

@@ -25,6 +25,12 @@ const COMMAND = /(`rushes [^`]*`)/
 const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [/ ?See `rushes [^`]*--help`\./g, ''],
   [/Example: `rushes run [^`]*`/g, 'Example: {"prompt": "a red fox in fresh snow"}'],
+  [/ ?To see the request body, add --dry-run\./g, ''],
+  [/, run:<id> or -\./g, ' or run:<id>.'],
+  [
+    /Use ((?:--(?:base-url|profile) \S+|--local)(?: --(?:base-url|profile) \S+)*)( instead of --local)?\.(?= |$)/g,
+    'It needs a server that the user starts with `rushes mcp $1`$2.',
+  ],
   [/--only (\S+) --force/g, 'only: ["$1"] and force: true'],
   [/Set the model with --model <provider\/name>, /g, 'Give model, or ask the user to set '],
 ]

@@ -133,14 +133,6 @@ describe('the shared rate limit as a setting', () => {
       'warning: Redis server redis://***@127.0.0.1:1: connection refused. The rate limit is kept on this machine only until the server answers; other machines with this API key may cause 429 responses. Check RUSHES_LIMITS_URL (or limitsUrl) with `rushes doctor`.',
     ])
   })
-
-  it('does not concern --local', async () => {
-    const ran = await runCli(['status', '--local', 'run_1'], {
-      env: { ...SET, RUSHES_BASE_URL: '', RUSHES_LIMITS_URL: 'redis://127.0.0.1:1' },
-    })
-    expect(ran.code).toBe(6)
-    expect(ran.stderr).not.toContain('Redis')
-  })
 })
 
 describe('the key', () => {

@@ -95,7 +95,7 @@ describe.concurrent('what is loaded', () => {
     expect(remote).toMatchObject({ code: 9, packages: ['undici', '@libsql'] })
     const shared = await loadedBy(['login'], { ...key, RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' }, 'key')
     expect(shared).toMatchObject({ code: 9, packages: ['undici', 'iovalkey', '@libsql'] })
-    const local = await loadedBy(['status', '--local', 'run_1'])
+    const local = await loadedBy(['status', '--local', 'run_1'], { RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' })
     expect(local.packages).toEqual(['undici', 'the service', '@libsql'])
   })
 

@@ -184,14 +184,11 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     if (globals.local) return createLimiter(RUNS_LIMIT, clock)
     const { openStateLedger } = await import('./state.js')
     const url = await setting('limitsUrl')
-    const budget = { origin: new URL(address).origin, apiKey }
-    const { ledger: machine } = closing(openStateLedger({ ...state, ...budget }))
-    if (url === undefined)
-      return notingHoldBack(createLimiter(RUNS_LIMIT, clock, machine && { ledger: machine }))
-    const { openMachinesLedger } = await import('./machines-ledger.js')
-    const ledger = openMachinesLedger({ ...budget, url, machine, clock, warn: out.warn })
-    closers.push(ledger.close)
-    return notingHoldBack(createLimiter(RUNS_LIMIT, clock, { ledger }))
+    const budget = { ...state, origin: new URL(address).origin, apiKey }
+    const { ledger: machine } = closing(openStateLedger(budget))
+    const openShared = url && (await import('./machines-ledger.js')).openMachinesLedger
+    const ledger = openShared ? openShared({ ...budget, url, machine, closers }) : machine
+    return notingHoldBack(createLimiter(RUNS_LIMIT, clock, ledger && { ledger }))
   }
 
   let heldBackUntilMs = 0

@@ -14,14 +14,15 @@ export interface MachinesLedgerOptions {
   /** The limit of this machine; undefined for that of this process. */
   readonly machine: Ledger | undefined
   readonly clock: Clock
+  readonly closers: (() => Promise<void>)[]
   warn(message: string): void
 }
 
 export function openMachinesLedger(options: MachinesLedgerOptions): RedisLedger {
-  const { url, origin, apiKey, machine, clock, warn } = options
+  const { url, origin, apiKey, machine, clock, closers, warn } = options
   const address = parseLimitsUrl(url)
   if (address === undefined) throw usageError('limitsUrl is not a valid Redis URL.')
-  return openRedisLedger({
+  const ledger = openRedisLedger({
     address,
     budget: budgetOf(origin, apiKey),
     limit: RUNS_LIMIT,
@@ -32,4 +33,6 @@ export function openMachinesLedger(options: MachinesLedgerOptions): RedisLedger 
         `Redis server ${maskLimitsUrl(url)}: ${message}. The rate limit is kept on this machine only${isLasting ? '' : ' until the server answers'}; other machines with this API key may cause 429 responses. Check RUSHES_LIMITS_URL (or limitsUrl) with \`rushes doctor\`.`,
       ),
   })
+  closers.push(ledger.close)
+  return ledger
 }

@@ -1,11 +1,13 @@
 /** One connection to a Redis server, on which the script runs. It never reconnects: the ledger opens another one. */
 import { onAbort } from '../../host/abort.js'
+import { type Disarm, systemClock } from '../../host/clock.js'
 import { errorCode } from '../../host/system-error.js'
 import script from './limits.lua?raw'
 import type { RedisAddress } from './limits-url.js'
 
 /** A server that does not answer for longer is away. */
 export const ANSWER_MS = 250
+const TICK_MS = 25
 /** Longer, since a connection with TLS to a distant server takes several round trips. */
 const CONNECT_MS = 5_000
 /** A cluster names the node that has the key. */
@@ -28,6 +30,24 @@ export interface RedisConnection {
   /** Resolves when the connection has ended, unless `close` was called before. */
   readonly ended: Promise<RedisFailure>
   close(): void
+}
+
+/**
+ * Rejects with `RedisFailure` when the work takes longer than ANSWER_MS. The time is counted in short ticks, and what the
+ * socket holds is read between them: while this process is busy or suspended itself, an answer is not missing.
+ */
+export function withPatience<Result>(work: Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    let ticks = 0
+    const tick = (): Disarm => systemClock.alarm(TICK_MS, onTick)
+    const onTick = () => {
+      ticks++
+      if (ticks * TICK_MS < ANSWER_MS) disarm = tick()
+      else reject(new RedisFailure(`no answer within ${ANSWER_MS} ms`))
+    }
+    let disarm = tick()
+    work.then(resolve, reject).finally(() => disarm())
+  })
 }
 
 export interface ConnectOptions {
@@ -70,7 +90,6 @@ async function connectTo({ address, signal }: ConnectOptions): Promise<RedisConn
     autoResendUnfulfilledCommands: false,
     retryStrategy: () => null,
     connectTimeout: CONNECT_MS,
-    commandTimeout: ANSWER_MS,
     ...(isTls ? { tls: {} } : {}),
   })
   let isClosed = false
@@ -96,11 +115,10 @@ async function connectTo({ address, signal }: ConnectOptions): Promise<RedisConn
   try {
     await attempt(async () => {
       await redis.connect()
-      redis.stream.unref()
       // Not by options of the client: it would write warnings to standard error.
       if (password !== undefined)
-        await (username === undefined ? redis.auth(password) : redis.auth(username, password))
-      if (database !== 0) await redis.select(database)
+        await withPatience(username === undefined ? redis.auth(password) : redis.auth(username, password))
+      if (database !== 0) await withPatience(redis.select(database))
     })
   } catch (error) {
     close()
@@ -115,7 +133,8 @@ async function connectTo({ address, signal }: ConnectOptions): Promise<RedisConn
     ended,
     run: (key, step) =>
       attempt(
-        async () => (await redis.eval(script, 1, key, JSON.stringify(step))) as [number, number, number],
+        async () =>
+          (await withPatience(redis.eval(script, 1, key, JSON.stringify(step)))) as [number, number, number],
       ),
     close,
   }
@@ -162,10 +181,7 @@ function asFailure(error: unknown): RedisFailure {
   }
   if (name === 'ParserError' || message.startsWith('Protocol error'))
     return new RedisFailure('the server is not a Redis server', { isLasting: true, cause })
-  if (message === 'Command timed out') return noAnswer()
   if (/^(Connection is closed|Stream isn't writeable)/.test(message))
     return new RedisFailure('the connection was closed', { cause })
   return new RedisFailure(CODES[errorCode(cause) ?? ''] ?? message, { cause })
 }
-
-export const noAnswer = (): RedisFailure => new RedisFailure(`no answer within ${ANSWER_MS} ms`)

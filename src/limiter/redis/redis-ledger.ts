@@ -13,12 +13,11 @@
  * commands that ended while it was away are not entered.
  */
 import { randomBytes } from 'node:crypto'
-import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Ledger, Purpose, RemoteLedger, TakenSlot } from '../limit-ledger.js'
 import { createMemoryLedger } from '../memory-ledger.js'
 import type { Limit } from '../window.js'
-import { ANSWER_MS, connectRedis, noAnswer, type RedisConnection, type RedisFailure } from './connection.js'
+import { connectRedis, type RedisConnection, type RedisFailure, withPatience } from './connection.js'
 import type { RedisAddress } from './limits-url.js'
 
 const LEASE_MS = 15_000
@@ -69,7 +68,7 @@ export interface RedisLedgerOptions {
 }
 
 export interface RedisLedger extends RemoteLedger {
-  /** Sends what is to be sent, for at most ANSWER_MS. */
+  /** Waits for the answers to what was sent, as long as the server answers. */
   close(): Promise<void>
 }
 
@@ -115,15 +114,7 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
 
   let disarm = () => {}
   /** Resolves when the server has answered for the first time, or is taken to be away. */
-  const firstAnswer = new Promise<void>((resolve) => {
-    const timer = setTimeout(() => {
-      lose(noAnswer())
-      resolve()
-    }, ANSWER_MS)
-    const forget = () => clearTimeout(timer)
-    onAbort(closing.signal, forget)
-    void open().then(forget).then(resolve)
-  })
+  const firstAnswer = withPatience(open()).catch(lose)
   let beats = 0
   beat()
 

@@ -205,7 +205,7 @@ const hash = (text: string, seed: number): number =>
   [...text].reduce((sum, each) => (sum * 31 + each.charCodeAt(0) + seed) % 9973, 7)
 
 describe('a plan of random rows', () => {
-  const FLAGS = { force: false, overwrite: true, resubmitUnconfirmed: false }
+  const FLAGS = { force: false, forcePending: false, overwrite: true, resubmitUnconfirmed: false }
   const sha = (text: string) => identityOf('', text)
 
   /** As if a batch had created everything. */

@@ -157,6 +157,7 @@ describe('--check', () => {
           least_ms: null,
           expected_ms: null,
           models: { 'rushes/preview-image': 1 },
+          not_waited_for: [],
         },
       },
     ])

@@ -5,6 +5,7 @@ import type { Context } from '../context/context.js'
 import { missingError } from '../settings/missing.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
 import { writeJobSummary } from './job-summary.js'
+import { leftRunsJson, warnOfLeftRuns } from './left-runs.js'
 import { treeRows } from './plan-tree.js'
 import { type Prepared, refuseImpossible } from './prepare.js'
 import { createJsonOutput } from './report-file.js'
@@ -33,7 +34,17 @@ export function printPlan(
   for (const step of plan.steps) json(stepJson(step))
   const { leastMs = null, expectedMs = null } = expectation ?? {}
   const runs = Object.fromEntries(runsByModel(plan))
-  json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs, models: runs } })
+  const left = leftRunsJson(plan)
+  json({
+    summary: {
+      ...plan.counts,
+      least_ms: leastMs,
+      expected_ms: expectedMs,
+      models: runs,
+      not_waited_for: left,
+    },
+  })
+  warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
   const rows = out.stdoutIsTerminal ? treeRows(plan.steps) : plan.steps.map(stepCells)
   const widths = widthsOf(rows, out.columns)
@@ -51,6 +62,7 @@ export function printPlan(
 export async function printWork(ctx: Context, prepared: Prepared): Promise<void> {
   const { out, stderr } = ctx
   const { plan } = prepared
+  warnOfLeftRuns(ctx, plan)
   const steps = openSteps(plan)
   if (steps.length === 0) return
   const { expect } = await import('./expect.js')

@@ -31,7 +31,8 @@ export function printPlan(
 ): void {
   const { out } = ctx
   const json = createJsonOutput(ctx, flags.report)
-  for (const step of plan.steps) json(stepJson(step))
+  const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
+  for (const step of selected) json(stepJson(step))
   const { leastMs = null, expectedMs = null } = expectation ?? {}
   const runs = Object.fromEntries(runsByModel(plan))
   const left = leftRunsJson(plan)
@@ -46,7 +47,7 @@ export function printPlan(
   })
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
-  const rows = out.stdoutIsTerminal ? treeRows(plan.steps) : plan.steps.map(stepCells)
+  const rows = out.stdoutIsTerminal ? treeRows(selected) : selected.map(stepCells)
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
@@ -54,7 +55,6 @@ export function printPlan(
   if (models !== undefined) out.note(models)
   const line = summaryLine(plan, expectation)
   out.note(line)
-  const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 

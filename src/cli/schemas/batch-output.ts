@@ -9,26 +9,29 @@ const MODEL = text('<provider>/<name>')
 const HASH = sha256('of model and input')
 const LINE = integer('Line of the row in the manifest, counted from 1')
 
-export const BATCH_PLAN_SCHEMA = record('With --check or --dry-run: one line for each row of the manifest.', {
-  name: NAME,
-  action: text('What the batch would do', {
-    enum: ['up_to_date', 'create', 'download', 'unconfirmed', 'conflict', 'blocked', 'skip'],
-  }),
-  reason: orNull(
-    text(
-      'Reason, such as missing, "prompt changed" or "row:hero changed"; for unconfirmed, the key of the row in the journal',
+export const BATCH_PLAN_SCHEMA = record(
+  'With --check or --dry-run: one line for each row that is selected.',
+  {
+    name: NAME,
+    action: text('What the batch would do', {
+      enum: ['up_to_date', 'create', 'download', 'unconfirmed', 'conflict', 'blocked'],
+    }),
+    reason: orNull(
+      text(
+        'Reason, such as missing, "prompt changed" or "row:hero changed"; for unconfirmed, the key of the row in the journal',
+      ),
     ),
-  ),
-  kind: orNull(KIND),
-  model: orNull(MODEL),
-  hash: orNull(
-    sha256('of model and input; null if the model, or an output that the row uses, is not known yet'),
-  ),
-  file: text('Path relative to the folder of the manifest'),
-  run: orNull(text('Run whose output would be downloaded')),
-  uses: { description: 'Names of the rows whose outputs it uses', type: 'array', items: NAME },
-  line: LINE,
-})
+    kind: orNull(KIND),
+    model: orNull(MODEL),
+    hash: orNull(
+      sha256('of model and input; null if the model, or an output that the row uses, is not known yet'),
+    ),
+    file: text('Path relative to the folder of the manifest'),
+    run: orNull(text('Run whose output would be downloaded')),
+    uses: { description: 'Names of the rows whose outputs it uses', type: 'array', items: NAME },
+    line: LINE,
+  },
+)
 
 const NOT_WAITED_FOR = {
   description: 'Runs in the lock file that may be paid for, and that no row waits for',

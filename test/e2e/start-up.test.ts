@@ -18,7 +18,7 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the OpenAPI document': 'BeforeOperations',
   'the downloader': 'function createDownloader(',
   'prom-client': 'Missing mandatory help parameter',
-  iovalkey: 'autoResendUnfulfilledCommands',
+  iovalkey: 'Redis is already connecting/connected',
   'the MCP SDK': 'StdioServerTransport already started',
 }
 /** Packages that stay outside of the bundle. */

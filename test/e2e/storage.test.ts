@@ -55,7 +55,7 @@ async function serving(...flags: readonly string[]) {
 describe.skipIf(!hasS3rver || process.platform === 'win32')('serve --storage', () => {
   test('a download that breaks off is resumed through the redirect; the bucket gets no API key, and no log a URL', async () => {
     const { seen, stored, service, place, apiKey, store } = await serving()
-    const run = await rushes(place, ['run', 'image', 'a fox', '-o', 'fox.bin', '--verbose'])
+    const run = await rushes(place, ['run', 'image', 'a fox', '-o', 'fox.bin', '--debug'])
     expect(run).toMatchObject({ code: 0 })
     expect(readFileSync(join(place.folder, 'fox.bin')).equals(stored.bytes)).toBe(true)
     expect(seen).toHaveLength(2)

@@ -165,7 +165,9 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
     const longer = await fetch(url.replace('X-Amz-Expires=3600', 'X-Amz-Expires=36000'))
     const otherKey = await fetch(url.replace('/token/', '/tokem/'))
     const unsigned = await fetch(url.split('?')[0] ?? '')
-    expect([longer.status, otherKey.status, unsigned.status]).toEqual([403, 403, 403])
+    expect([longer.status, otherKey.status]).toEqual([403, 403])
+    // Swift takes it for a request of its own interface.
+    expect(unsigned.status).toBe(400)
   })
 
   test('a wrong secret is a usage error at the start, and is not repeated', async () => {

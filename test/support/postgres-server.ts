@@ -1,5 +1,6 @@
 /**
- * A real PostgreSQL for tests and benchmarks: the server at `PG_URL`, else one of this process from `test/engines`. A small shell process ends it and removes its data when this process has ended, in whatever way.
+ * A real PostgreSQL for tests and benchmarks: the server at `PG_URL`, else one of this process from `test/engines`. A small shell
+ * process ends it and removes its data when this process has ended, in whatever way.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

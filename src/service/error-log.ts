@@ -2,6 +2,7 @@
 import { describeReason, errorCode } from '../host/system-error.js'
 import { isDiskUnusable } from './disk-unusable.js'
 import { RendererCrashed } from './engines/renderer-crashed.js'
+import { StorageUnavailable } from './files/storage-unavailable.js'
 import type { Log } from './log.js'
 
 const DATABASE_GONE =
@@ -33,6 +34,8 @@ export function createErrorLog(
     if (errorCode(error) === 'SQLITE_READONLY_DBMOVED') return reportGone()
     log(error instanceof Error ? error : String(error))
     if (error instanceof RendererCrashed) events().warn({ reason: error.message }, 'renderer crashed')
+    else if (error instanceof StorageUnavailable)
+      events().error({ reason: error.message }, 'the storage cannot be used')
     else if (isDiskUnusable(error)) {
       if (isUnusableReported) return
       // On closing, each write that is given up would say the same.

@@ -9,7 +9,7 @@
  *   endpoints.ts  the two endpoints without HTTP
  *   openapi/      the description of the interface, for clients and their tools
  *   store/        a small contract, and SQLite behind it
- *   files/        outputs and inputs: a contract, and folders behind it
+ *   files/        outputs and inputs: a contract, folders and S3 behind it
  *   rate/         the rate limiter: a contract, and one in memory
  *   worker/       leases, the queue, one render
  *   references/   the images that an input names
@@ -25,7 +25,7 @@ import { isDiskFull } from '../host/disk-space.js'
 import { createEndpoints } from './endpoints.js'
 import { createErrorLog } from './error-log.js'
 import { createFaults, type Faults } from './faults/index.js'
-import { createLocalFiles } from './files/local-files.js'
+import { createLocalStorage } from './files/local-files.js'
 import { type ApiRoutes, createApp } from './http/app.js'
 import { createBodyBudget } from './http/body-budget.js'
 import { HTTP_LIMITS } from './http/connection-limits.js'
@@ -43,9 +43,7 @@ import { createReferenceLoader } from './references/reference-loader.js'
 import { createRetention } from './retention.js'
 import type { Service, ServiceOptions } from './service.js'
 import { settlesWithin } from './settles-within.js'
-import { withBudgetCheck } from './store/service-store.js'
-import { openSqliteStore } from './store/sqlite/index.js'
-import { openStoreThread } from './store/thread/index.js'
+import { openStore } from './store/open-store.js'
 import { outputKey } from './stored-run.js'
 import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
@@ -77,9 +75,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
   const { folders, opened } = await openData(options.dataFolder, async (path) => {
-    const store = options.databaseThread
-      ? await openStoreThread(path)
-      : { ...withBudgetCheck(openSqliteStore(path)), stopWaiting() {} }
+    const { databaseUrl, databaseThread: inThread = false } = options
+    const store = await openStore({ path, databaseUrl, inThread, clock })
     try {
       // A worker makes no key: nobody would see it.
       const keys =
@@ -96,8 +93,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { metrics } = options
   const store = metrics?.observeStore(opened.store) ?? opened.store
 
-  const outputs = createLocalFiles(folders.outputs, clock)
-  const inputs = createLocalFiles(folders.inputs, clock)
+  const storage = options.storage ?? createLocalStorage(folders, clock)
+  const { outputs, inputs } = storage
   const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({
     privateAllowed: () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies }),
@@ -122,7 +119,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     workFolder: join(folders.work, lease.id),
     outputs,
   })
-  const isWritable = createReadiness({ store, clock, isDiskFull: () => isDiskFull(options.dataFolder) })
+  const isWritable = createReadiness({
+    store,
+    clock,
+    isDiskFull: () => isDiskFull(options.dataFolder),
+    checkStorage: storage.check,
+  })
   const bodyLimitBytes = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES
   const budget = createBodyBudget(BODIES_IN_FLIGHT * bodyLimitBytes)
   const models = { ...LOCAL_MODELS, ...options.models }
@@ -131,10 +133,11 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     store,
     intake,
     clock,
-    rateLimiter: options.rateLimiter ?? createMemoryRateLimiter(clock),
+    rateLimiter: options.rateLimiter ?? opened.store.rateLimiter ?? createMemoryRateLimiter(clock),
     worker,
     findKey: keys.find,
-    saveImage: ({ sha256, data }) => inputs.put(sha256, { bytes: data }),
+    saveImage: ({ sha256, data, content_type: contentType }) =>
+      inputs.put(sha256, { bytes: data }, { contentType }),
   })
   const api: ApiRoutes = {
     runs: {
@@ -190,6 +193,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       metrics?.close(),
     ])
     await store.close()
+    storage.close?.()
   }
 
   let closing: Promise<void> | undefined

@@ -4,6 +4,7 @@ import type { Fetch } from '../host/http.js'
 import type { Kind } from '../protocol/models.js'
 import type { Engine } from './engines/engine.js'
 import type { Fault } from './faults/index.js'
+import type { Storage } from './files/contract.js'
 import type { HttpLimits } from './http/connection-limits.js'
 import type { Address } from './http/listening.js'
 import type { Logging } from './http/logging.js'
@@ -16,6 +17,8 @@ import type { StoredOutput } from './stored-run.js'
 export interface ServiceOptions {
   /** Holds the database, unless that is PostgreSQL, inputs and outputs; created, and private, when it does not exist. */
   readonly dataFolder: string
+  /** Where outputs and inputs are kept, and closed with the service; by default folders of the data folder. */
+  readonly storage?: Storage | undefined
   readonly engine: Engine
   /** `postgres://…`; undefined: SQLite in the data folder. */
   readonly databaseUrl?: string | undefined

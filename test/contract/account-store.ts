@@ -7,9 +7,9 @@ const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', 
 const FAILURE = { code: 'render_failed', message: 'no' }
 
 /** `open` gives an empty store; it is called within each test. */
-export function accountContract(open: () => Store): void {
+export function accountContract(open: () => Store | Promise<Store>): void {
   async function createStore(credits = 100) {
-    const store = open()
+    const store = await open()
     await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
     const addKey = (more: Partial<NewKey> = {}) =>

@@ -100,15 +100,16 @@ test('outputs in a store with URLs of its own are redirected to, without a cache
   const app = fastify()
   await app.register(addOutputRoutes, {
     files: {
-      find: async () => ({ bytes: 10, modifiedAtMs: 0, read: () => Readable.from('x') }),
-      signedUrl: async (key, contentType) => `https://bucket.example/${key}?type=${contentType}`,
+      find: async () => ({ bytes: 10, modifiedAtMs: 0, read: async () => Readable.from('x') }),
+      signedUrl: async (key, { method, contentType }) =>
+        `https://bucket.example/${key}?${method}&type=${contentType}`,
     },
     findOutput: async (token, name) => ({ token, name, contentType: 'video/mp4', bytes: 10, sha256: 'abc' }),
   })
   const { statusCode, headers } = await app.inject('/outputs/token/clip.mp4')
   expect(statusCode).toBe(302)
   expect(headers).toMatchObject({
-    location: 'https://bucket.example/token/clip.mp4?type=video/mp4',
+    location: 'https://bucket.example/token/clip.mp4?GET&type=video/mp4',
     'cache-control': 'no-store',
   })
 })

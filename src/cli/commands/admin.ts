@@ -8,6 +8,7 @@ import { type AdminCommand, type AdminFlags, perform } from '../admin/admin-comm
 import { backupCommand } from '../admin/backup-command.js'
 import { creditsCommands } from '../admin/credit-commands.js'
 import { keyCommands } from '../admin/key-commands.js'
+import { addMigrateFlags, type MigrateFlags, migrate } from '../admin/migrate-command.js'
 import { verifyCommand } from '../admin/verify-command.js'
 import { databaseOption } from '../flags/database.js'
 import type { CommandEnvironment } from './command-environment.js'
@@ -38,4 +39,8 @@ export function register(command: Command, { run }: CommandEnvironment, work = p
   }
   add(command, backupCommand)
   add(command, verifyCommand)
+  const migration = addMigrateFlags(command.command('migrate'))
+  migration.action((flags: MigrateFlags) =>
+    run(migration, (ctx) => migrate(ctx, flags), { ignoresLocal: true }),
+  )
 }

@@ -15,6 +15,7 @@ import { addEngineFlags, type EngineFlags, enginesOf } from '../flags/engines.js
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import { announce, sayFault } from '../serve/announce.js'
+import { openStorage, type StorageFlags } from '../serve/storage.js'
 import { networksOf, portOf, publicUrlOf, retainedMs, sizeOf } from '../serve/values.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 import type { CommandEnvironment } from './command-environment.js'
@@ -23,7 +24,7 @@ import type { CommandEnvironment } from './command-environment.js'
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
 type LogLevel = (typeof LOG_LEVELS)[number]
 
-export interface ServeOptions extends EngineFlags {
+export interface ServeOptions extends EngineFlags, StorageFlags {
   readonly port: string
   readonly host: string
   readonly data?: string
@@ -95,6 +96,15 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
         ROLES,
       ).default('all'),
     )
+    .addOption(
+      new Option(
+        '--storage <url>',
+        'Keep outputs and inputs in an S3 bucket, s3://bucket/prefix (default: files in --data)',
+      ),
+    )
+    .addOption(
+      new Option('--storage-proxy', 'Stream outputs from the bucket instead of redirecting to signed URLs'),
+    )
   addEngineFlags(command).action((flags: ServeOptions) =>
     run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }),
   )
@@ -122,6 +132,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const data = resolve(options.data ?? join(stateFolder, SERVICE_FOLDER))
   const { createService } = await import('../../service/index.js')
   const metrics = metricsPort === undefined ? undefined : await createMetrics(clock)
+  const storage = await openStorage(ctx, options)
   const service = await createWhenDiskHasSpace(ctx, createService, {
     dataFolder: data,
     databaseUrl,
@@ -139,6 +150,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     retainMs,
     trustedProxies,
     metrics,
+    storage,
     logging: {
       level: options.logLevel,
       prompts: options.logPrompts ?? false,

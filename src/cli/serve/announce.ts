@@ -1,7 +1,7 @@
 /** What `rushes serve` says when it listens. */
 import type { Role } from '../../service/role.js'
+import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
-import { withoutPassword } from '../flags/database.js'
 import type { Engines } from '../flags/engines.js'
 import { quoteWord } from '../runs/resume.js'
 
@@ -33,7 +33,7 @@ export function announce({ out }: Context, announcement: Announcement): void {
       url,
       role,
       data,
-      ...(databaseUrl !== undefined && { database: withoutPassword(databaseUrl) }),
+      ...(databaseUrl !== undefined && { database: nameOf(databaseUrl) }),
       ...(apiKey !== undefined && { api_key: apiKey }),
       models: { image, video },
       ...(metricsUrl !== undefined && { metrics_url: metricsUrl }),
@@ -42,7 +42,7 @@ export function announce({ out }: Context, announcement: Announcement): void {
   }
   const does = role === 'worker' ? `Rendering runs, health checks on ${url}` : `Listening on ${url}`
   out.note(`${does}, data in ${data}. Press Ctrl-C to stop.`)
-  if (databaseUrl !== undefined) out.note(`Database: ${withoutPassword(databaseUrl)}`)
+  if (databaseUrl !== undefined) out.note(`Database: ${nameOf(databaseUrl)}`)
   if (metricsUrl !== undefined) out.note(`Metrics on ${metricsUrl}`)
   if (role === 'worker') return
   if (role === 'api') out.note('This node renders nothing: start one with --role worker too.')

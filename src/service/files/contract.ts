@@ -14,24 +14,50 @@ export interface FoundFile {
   readonly bytes: number
   readonly modifiedAtMs: number
   /** All of it, or a part. */
-  read(range?: ByteRange): Readable
+  read(range?: ByteRange): Promise<Readable>
 }
+
+export interface PutOptions {
+  /** Stored with the file where the store can. */
+  readonly contentType?: string | undefined
+  /** Once aborted, `put` rejects, and nothing is stored. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The request for which a URL is signed. */
+export interface SignedRequest {
+  readonly method: 'GET' | 'HEAD'
+  /** That of the response. */
+  readonly contentType: string
+}
+
+export type FileSource = { readonly path: string } | { readonly bytes: Uint8Array }
 
 export interface FileStore {
   /**
    * Stores a file from a path, which may be moved, or from bytes: complete, or not at all. When the key exists, only its
    * age begins anew.
    */
-  put(key: string, source: { readonly path: string } | { readonly bytes: Uint8Array }): Promise<void>
+  put(key: string, source: FileSource, options?: PutOptions): Promise<void>
   find(key: string): Promise<FoundFile | undefined>
-  /** A URL at which anybody can read the file for an hour; undefined for a store that has none. */
-  readonly signedUrl?: ((key: string, contentType: string) => Promise<string>) | undefined
+  /** A URL at which anybody can read the file for an hour, so it is a secret; undefined for a store that has none. */
+  readonly signedUrl?: ((key: string, request: SignedRequest) => Promise<string>) | undefined
   /** Where the file is on this machine; undefined for a store elsewhere. */
   readonly pathOf?: ((key: string) => string) | undefined
   /** Does nothing for a key that is not stored. */
   remove(key: string): Promise<void>
   /** Every file that was stored more than `ageMs` ago. */
   listOlder(ageMs: number): AsyncIterable<string>
+}
+
+/** Where the service keeps its files. */
+export interface Storage {
+  readonly outputs: FileStore
+  /** Images that came as data: URLs, each named by its SHA-256. */
+  readonly inputs: FileStore
+  /** Rejects when files cannot be stored; undefined for a store that is always there. */
+  readonly check?: (() => Promise<void>) | undefined
+  close?(): void
 }
 
 /** The whole file, or undefined when it is not there or larger. */
@@ -43,6 +69,6 @@ export async function readStored(
   const found = await files.find(key)
   if (found === undefined || found.bytes > maxBytes) return undefined
   const chunks: Uint8Array[] = []
-  for await (const chunk of found.read()) chunks.push(chunk as Uint8Array)
+  for await (const chunk of await found.read()) chunks.push(chunk as Uint8Array)
   return Buffer.concat(chunks)
 }

@@ -4,7 +4,16 @@ import { createReadStream } from 'node:fs'
 import { lstat, mkdir, open, readdir, rename, rm, rmdir, utimes } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import type { Clock } from '../../host/clock.js'
-import type { FileStore } from './contract.js'
+import type { FileStore, Storage } from './contract.js'
+
+/** Outputs and inputs in folders of the data folder. */
+export const createLocalStorage = (
+  folders: { readonly outputs: string; readonly inputs: string },
+  clock: Pick<Clock, 'now'>,
+): Storage => ({
+  outputs: createLocalFiles(folders.outputs, clock),
+  inputs: createLocalFiles(folders.inputs, clock),
+})
 
 /** `put` moves the file at a path, so the path must be on the same file system. */
 export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): FileStore {
@@ -52,7 +61,7 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
       return {
         bytes: stats.size,
         modifiedAtMs: stats.mtimeMs,
-        read: (range) => createReadStream(path, range && { start: range.start, end: range.end }),
+        read: async (range) => createReadStream(path, range && { start: range.start, end: range.end }),
       }
     },
     async remove(key) {

@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../../host/system-error.js'
 import { OPENAPI_PATH, RUNS_PATH } from '../../protocol/routes.js'
 import { isDiskUnusable } from '../disk-unusable.js'
+import { StorageUnavailable } from '../files/storage-unavailable.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
 import { HEALTH_PATH, READY_PATH } from './health-routes.js'
@@ -24,7 +25,10 @@ export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
     return new Refusal('not_ready', 'Its database was removed, replaced or overwritten.')
+  if (errorCode(error) === 'DATABASE_UNAVAILABLE')
+    return new Refusal('not_ready', 'Its database cannot be reached.')
   if (isDiskUnusable(error)) return new Refusal('not_ready')
+  if (error instanceof StorageUnavailable) return new Refusal('not_ready', 'Its storage does not answer.')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')
   return new Refusal(typeof status === 'number' && status < 500 ? 'bad_request' : 'internal_error')

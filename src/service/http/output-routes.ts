@@ -26,8 +26,12 @@ export async function addOutputRoutes(
       const file = await files.find(outputKey(output))
       // `--retain` removes the file and keeps the row.
       if (file === undefined) throw new Refusal('gone')
-      if (files.signedUrl !== undefined)
-        return redirect(reply, await files.signedUrl(outputKey(output), output.contentType))
+      if (files.signedUrl !== undefined) {
+        // A URL is signed for one method.
+        const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
+        const signed = { method, contentType: output.contentType } as const
+        return redirect(reply, await files.signedUrl(outputKey(output), signed))
+      }
 
       const { bytes, modifiedAtMs } = file
       const etag = `"${output.sha256}"`
@@ -50,7 +54,7 @@ export async function addOutputRoutes(
       if (answer.status === 206) reply.header('content-range', `bytes ${start}-${end}/${bytes}`)
       reply.header('content-length', end - start + 1)
       if (request.method === 'HEAD') return reply.send()
-      return reply.send(answer.status === 206 ? file.read(answer.range) : file.read())
+      return reply.send(await file.read(answer.status === 206 ? answer.range : undefined))
     },
   })
 }

@@ -2,10 +2,11 @@
 import { createHash } from 'node:crypto'
 import { lstat, mkdir, mkdtemp, open, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { onAbort } from '../../host/abort.js'
+import { onAbort, type Timeout, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
 import type { FileStore } from '../files/contract.js'
+import { untilStorageAnswers } from '../files/storage-unavailable.js'
 import { LOCAL_DEFAULTS } from '../local-models.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../secrets.js'
@@ -19,38 +20,54 @@ export interface RenderOptions {
   readonly workFolder: string
   /** … and its files are put here when they are complete. */
   readonly outputs: Pick<FileStore, 'put' | 'remove'>
+  onError(error: unknown): void
+}
+
+/** For the references and the engine. Waiting for the storage does not count. */
+export interface RenderLimit extends Timeout {
+  readonly signal: AbortSignal
 }
 
 /** How long an aborted engine may take to stop. */
 const ABORT_GRACE_MS = 3_000
 
-/** Rejects with the engine's error, or with the signal's reason. */
+/** Rejects with the engine's error, or with the reason of the limit or its signal. */
 export async function render(
   run: StoredRun,
-  { engine, references, clock, workFolder, outputs: stored }: RenderOptions,
-  signal: AbortSignal,
+  { engine, references, clock, workFolder, outputs: stored, onError }: RenderOptions,
+  limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await mkdtemp(join(workFolder, `${run.id}-`))
   const outputs: StoredOutput[] = []
-  try {
+  const { signal } = limit
+  const patience = { clock, signal, onError }
+  const renderFiles = async (limited: AbortSignal) => {
     const job: RenderJob = {
       kind: run.kind,
       run: { id: run.id, model: run.model },
       input: inputFor(run),
       folder,
-      references: await references.load(run.input, signal),
-      signal,
+      references: await references.load(run.input, limited),
+      signal: limited,
     }
-    const files = await withGracePeriod(engine.render(job), signal, clock)
+    return await withGracePeriod(engine.render(job), limited, clock)
+  }
+  try {
+    // Only the references need the storage, so the engine is called once.
+    const files = await untilStorageAnswers(() => withTimeout(renderFiles, limit), patience)
     const token = newToken()
     for (const file of files) outputs.push(await measureOutput(folder, file, token))
     if (outputs.length === 0) throw new Error('The renderer wrote no output file.')
     signal.throwIfAborted()
-    for (const output of outputs) await stored.put(outputKey(output), { path: join(folder, output.name) })
+    for (const output of outputs) {
+      const source = { path: join(folder, output.name) }
+      const options = { contentType: output.contentType, signal }
+      await untilStorageAnswers(() => stored.put(outputKey(output), source, options), patience)
+    }
     return outputs
   } catch (error) {
-    await removeOutputs(outputs, stored)
+    await removeOutputs(outputs, stored).catch(onError)
     throw error
   } finally {
     await rm(folder, { recursive: true, force: true })

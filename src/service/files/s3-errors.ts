@@ -1,0 +1,99 @@
+/**
+ * What the S3 client throws, in words. Its own messages and fields are not repeated: they can contain a signature, a key id or
+ * the URL of a file.
+ */
+import { StorageUnavailable } from './storage-unavailable.js'
+
+/** The system's codes for a storage that cannot be reached at the moment. */
+const NETWORK: Readonly<Record<string, string>> = {
+  EAI_AGAIN: 'DNS did not answer',
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was reset',
+  EHOSTDOWN: 'the host is down',
+  EHOSTUNREACH: 'no route to the host',
+  ENETDOWN: 'the network is down',
+  ENETUNREACH: 'the network cannot be reached',
+  ENOTFOUND: 'the host name was not found',
+  EPIPE: 'the connection was closed',
+  ETIMEDOUT: 'no answer in time',
+}
+
+const KEYS = 'Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.'
+const REGION = 'Set AWS_REGION to the region of the bucket.'
+const SESSION = 'The session of these credentials has ended: sign in again, or renew them.'
+
+const HINTS: Readonly<Record<string, string>> = {
+  AccessDenied:
+    'The credentials need s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on its objects.',
+  AuthorizationHeaderMalformed: REGION,
+  CredentialsProviderError:
+    'No credentials were found. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or start the service where it has a role.',
+  ExpiredToken: SESSION,
+  IllegalLocationConstraintException: REGION,
+  InvalidAccessKeyId: KEYS,
+  NoSuchBucket: 'Create the bucket, or check its name and AWS_ENDPOINT_URL_S3.',
+  PermanentRedirect: REGION,
+  RequestTimeTooSkewed: 'Set the clock of this machine.',
+  SignatureDoesNotMatch: KEYS,
+  TokenProviderError: SESSION,
+}
+
+const CERTIFICATE_HINT =
+  'Its TLS certificate is not trusted or not valid. For a certificate authority of your own, set NODE_EXTRA_CA_CERTS.'
+
+export interface StorageProblem {
+  /** `SlowDown (503)`, `the connection was refused`. */
+  readonly reason: string
+  /** Waiting may help. Otherwise somebody has to change the settings or the storage. */
+  readonly isTemporary: boolean
+  readonly hint: string
+}
+
+interface Thrown {
+  readonly name?: unknown
+  readonly code?: unknown
+  readonly path?: unknown
+  readonly errors?: readonly unknown[]
+  readonly $metadata?: { readonly httpStatusCode?: number }
+}
+
+export function describeProblem(thrown: unknown): StorageProblem {
+  const { name, code, errors, $metadata } = (thrown ?? {}) as Thrown
+  // When every address of a name fails, the error is an AggregateError.
+  if (errors !== undefined && errors.length > 0) return describeProblem(errors[0])
+  const status = $metadata?.httpStatusCode
+  const network = typeof code === 'string' ? NETWORK[code] : undefined
+  if (network !== undefined || name === 'TimeoutError' || name === 'AbortError')
+    return {
+      reason: network ?? 'no answer in time',
+      isTemporary: true,
+      hint: 'Check AWS_ENDPOINT_URL_S3, AWS_REGION and the network.',
+    }
+  const word = plainName(status === undefined && typeof code === 'string' ? code : name)
+  return {
+    reason: status === undefined ? word : `${word} (${status})`,
+    isTemporary: status !== undefined && (status >= 500 || status === 408 || status === 429),
+    hint:
+      HINTS[word] ??
+      (status === 403 ? (HINTS.AccessDenied ?? '') : undefined) ??
+      (/CERT|SIGNATURE|ISSUER/.test(word)
+        ? CERTIFICATE_HINT
+        : 'Check the name of the bucket, the credentials, AWS_REGION and AWS_ENDPOINT_URL_S3.'),
+  }
+}
+
+/** Names come from the storage, so they are shortened to what a name can be. */
+const plainName = (name: unknown): string =>
+  typeof name === 'string' && /^[\w.-]{1,80}$/.test(name) ? name : 'an unknown error'
+
+export const isMissing = (thrown: unknown): boolean =>
+  /^(NotFound|NoSuchKey)$/.test(String((thrown as Thrown | undefined)?.name))
+
+/** An error of a file on this machine. */
+const isFileError = (thrown: unknown): boolean => typeof (thrown as Thrown | undefined)?.path === 'string'
+
+/** Whatever the storage answered while the service runs, an operator can correct it, so the work is done again later. */
+export function asStorageError(thrown: unknown, operation: string): unknown {
+  if (thrown instanceof StorageUnavailable || isFileError(thrown)) return thrown
+  return new StorageUnavailable(`${operation}: ${describeProblem(thrown).reason}`)
+}

@@ -1,0 +1,161 @@
+/**
+ * `--storage s3://bucket/prefix`: outputs and inputs in an S3-compatible store, so that every node has them. This file and
+ * the AWS SDK are loaded only then.
+ *
+ * A start checks that objects can be listed, written, read and removed. What the storage refuses is a usage error. A storage
+ * that does not answer is a warning alone: nodes restart in any order, and runs wait for it.
+ */
+import { randomBytes } from 'node:crypto'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
+import { RushesError, usageError } from '../../errors.js'
+import type { Clock } from '../../host/clock.js'
+import type { Storage } from './contract.js'
+import { asStorageError, describeProblem } from './s3-errors.js'
+import { createS3Files } from './s3-files.js'
+
+/** Of one attempt; the client makes three. */
+const CONNECT_TIMEOUT_MS = 2_000
+const ANSWER_TIMEOUT_MS = 10_000
+/** Without a byte in a response: the storage has stopped, or whoever reads it. */
+const IDLE_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 10_000
+const CHECK_TIMEOUT_MS = 1_000
+
+const DEFAULT_REGION = 'us-east-1'
+
+export interface S3StorageOptions {
+  /** `s3://bucket/prefix` */
+  readonly url: string
+  /** Stream outputs through the service, instead of redirecting to signed URLs. */
+  readonly proxy: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock: Pick<Clock, 'now'>
+  warn(message: string): void
+}
+
+interface Place {
+  readonly bucket: string
+  /** Empty, or with a slash at its end. */
+  readonly prefix: string
+}
+
+/** Throws `RushesError` (usage) when the URL is not valid or the storage refuses what the service needs. */
+export async function openS3Storage({ url, proxy, env, clock, warn }: S3StorageOptions): Promise<Storage> {
+  const { bucket, prefix } = parseStorageUrl(url)
+  const client = await createClient(env)
+  const files = (folder: string) =>
+    createS3Files({ client, bucket, prefix: `${prefix}${folder}/`, clock, signsUrls: !proxy })
+  try {
+    await checkAccess(client, { bucket, prefix }, url, warn)
+  } catch (error) {
+    client.destroy()
+    throw error
+  }
+  return {
+    outputs: files('outputs'),
+    inputs: files('inputs'),
+    async check() {
+      try {
+        const abortSignal = AbortSignal.timeout(CHECK_TIMEOUT_MS)
+        await client.send(new HeadBucketCommand({ Bucket: bucket }), { abortSignal })
+      } catch (error) {
+        throw asStorageError(error, 'HeadBucket')
+      }
+    },
+    close: () => client.destroy(),
+  }
+}
+
+export function parseStorageUrl(url: string): Place {
+  const [, bucket, path = ''] =
+    /^s3:\/\/([a-z0-9][a-z0-9._-]{1,62})(?:\/([^?#\\\u0000-\u001f\u007f]*))?$/i.exec(url) ?? []
+  // It is not repeated, since it may contain a secret.
+  if (/^\w+:\/\/[^/]*@/.test(url))
+    throw usageError(
+      '--storage: the URL must not contain credentials.',
+      'Put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use AWS_PROFILE.',
+    )
+  const parts = path.split('/').filter((part) => part !== '')
+  if (bucket === undefined || parts.some((part) => /^\.\.?$/.test(part)))
+    throw usageError(
+      `--storage: "${url}" is not a valid storage URL.`,
+      'Example: s3://bucket/prefix. For a store other than AWS, set AWS_ENDPOINT_URL_S3 too.',
+    )
+  return { bucket, prefix: parts.map((part) => `${part}/`).join('') }
+}
+
+async function createClient(env: S3StorageOptions['env']): Promise<S3Client> {
+  const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
+  if (endpoint !== undefined && endpoint !== '' && !/^https?:\/\//i.test(endpoint))
+    throw usageError(`AWS_ENDPOINT_URL_S3: "${endpoint}" is not an http or https URL.`)
+  // The SDK is part of the build, so that its advice to update Node.js helps no user, and it is not a line of the log.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
+  const agent = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY }
+  const options = {
+    // Other stores have no host name for each bucket.
+    forcePathStyle: Boolean(endpoint),
+    // Newer checksums, which are the default, are unknown to some stores.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    // It costs a connection for each part, and a second where the store does not support it.
+    expectContinueHeader: false,
+    maxAttempts: 3,
+    requestHandler: {
+      connectionTimeout: CONNECT_TIMEOUT_MS,
+      requestTimeout: ANSWER_TIMEOUT_MS,
+      throwOnRequestTimeout: true,
+      socketTimeout: IDLE_TIMEOUT_MS,
+      // The service limits its own connections; a limit here would let slow downloads hold up the renderers.
+      httpAgent: agent,
+      httpsAgent: agent,
+    },
+  } as const
+  // The SDK knows AWS_REGION and the profile, and has no default.
+  const unnamed = new S3Client({ ...options, ...(endpoint && { endpoint }) })
+  const region = await unnamed.config.region().catch(() => env.AWS_DEFAULT_REGION || DEFAULT_REGION)
+  unnamed.destroy()
+  return new S3Client({ ...options, ...(endpoint && { endpoint }), region })
+}
+
+async function checkAccess(
+  client: S3Client,
+  { bucket, prefix }: Place,
+  url: string,
+  warn: S3StorageOptions['warn'],
+): Promise<void> {
+  const Bucket = bucket
+  const Key = `${prefix}outputs/.check-${randomBytes(8).toString('hex')}`
+  const options = { abortSignal: AbortSignal.timeout(START_TIMEOUT_MS) }
+  let operation = ''
+  const attempt = async (name: string, answer: () => Promise<unknown>) => {
+    operation = name
+    await answer()
+  }
+  try {
+    await attempt('ListObjectsV2', () =>
+      client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, MaxKeys: 1 }), options),
+    )
+    await attempt('PutObject', () =>
+      client.send(new PutObjectCommand({ Bucket, Key, Body: 'rushes' }), options),
+    )
+    await attempt('GetObject', async () => {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }), options)
+      await Body?.transformToByteArray()
+    })
+    await attempt('DeleteObject', () => client.send(new DeleteObjectCommand({ Bucket, Key }), options))
+  } catch (error) {
+    const { reason, isTemporary, hint } = describeProblem(error)
+    if (!isTemporary)
+      throw new RushesError('usage', `The storage ${url} cannot be used: ${operation}: ${reason}.`, { hint })
+    warn(
+      `The storage ${url} does not answer: ${reason}. Runs wait until it does, and \`/readyz\` responds with 503. ${hint}`,
+    )
+  }
+}

@@ -1,0 +1,225 @@
+/** The store of files on S3, against s3rver on a port. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { S3Client } from '@aws-sdk/client-s3'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type FileStore, readStored } from '../../../src/service/files/contract.js'
+import { createS3Files } from '../../../src/service/files/s3-files.js'
+import { StorageUnavailable } from '../../../src/service/files/storage-unavailable.js'
+import { filesContract } from '../../contract/files.js'
+import { hasS3rver, type S3Store, startS3Store } from '../../support/s3-store.js'
+import { temporaryFolder } from '../../support/service.js'
+
+const MB = 1_048_576
+
+let store: S3Store
+let clients: S3Client[] = []
+
+function open({ pageSize = undefined as number | undefined, prefix = 'team/outputs/' } = {}) {
+  const client = new S3Client({
+    endpoint: store.endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: 1,
+    credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
+  })
+  clients.push(client)
+  const work = join(temporaryFolder(), 'work')
+  mkdirSync(work)
+  const options = { client, bucket: store.bucket, prefix, clock: Date, signsUrls: true, pageSize }
+  return { files: createS3Files(options), work, advance: store.age }
+}
+
+const sign = async (files: FileStore, key: string, method: 'GET' | 'HEAD' = 'GET') =>
+  (await files.signedUrl?.(key, { method, contentType: 'video/mp4' })) ?? ''
+
+const listed = async (keys: AsyncIterable<string>) => {
+  const all: string[] = []
+  for await (const key of keys) all.push(key)
+  return all
+}
+
+describe.skipIf(!hasS3rver)('on S3', () => {
+  beforeEach(async () => {
+    store = await startS3Store()
+  })
+  afterEach(() => {
+    for (const client of clients) client.destroy()
+    clients = []
+  })
+
+  filesContract(open)
+
+  test('objects are below the prefix, with their content type', async () => {
+    const { files } = open()
+    await files.put('token/clip.mp4', { bytes: Buffer.from('a clip') }, { contentType: 'image/gif' })
+    expect(store.keys()).toEqual(['team/outputs/token/clip.mp4'])
+    expect(store.contentType('team/outputs/token/clip.mp4')).toBe('image/gif')
+    const found = await fetch(await sign(files, 'token/clip.mp4'))
+    expect(found.headers.get('content-type')).toBe('video/mp4')
+  })
+
+  test.each([
+    'two words.png',
+    'Größe 100% + more & "so on" #1?.png',
+    '写真.png',
+    "it's (1).png",
+    'a+b=c;d,e.png',
+  ])('the name %s is stored, renewed, listed, signed and removed', async (name) => {
+    const { files, advance } = open()
+    const key = `token/${name}`
+    await files.put(key, { bytes: Buffer.from('content') })
+    advance(3_600_000)
+    await files.put(key, { bytes: Buffer.from('content') })
+    expect(await listed(files.listOlder(60_000))).toEqual([])
+    expect(await listed(files.listOlder(-1))).toEqual([key])
+    const signed = await fetch(await sign(files, key))
+    expect([signed.status, await signed.text()]).toEqual([200, 'content'])
+    const disposition = signed.headers.get('content-disposition') ?? ''
+    const [, encoded = ''] =
+      /^inline; filename="[\w. ()-]+"; filename\*=UTF-8''([\w%.~!-]+)$/.exec(disposition) ?? []
+    expect(decodeURIComponent(encoded)).toBe(name)
+    await files.remove(key)
+    expect(await files.find(key)).toBeUndefined()
+  })
+
+  test('an object of which only a part was kept is stored again', async () => {
+    const { files } = open()
+    await files.put('a1b2', { bytes: Buffer.from('an im') })
+    await files.put('a1b2', { bytes: Buffer.from('an image') })
+    expect((await readStored(files, 'a1b2', MB))?.toString()).toBe('an image')
+  })
+
+  test('a young object is not copied, an older one once', async () => {
+    const { files, advance } = open()
+    const copies = () => store.requests.filter((request) => request.includes('CopyObject')).length
+    const put = () => files.put('a1b2', { bytes: Buffer.from('an image') }, { contentType: 'image/png' })
+    for (let time = 0; time < 3; time++) await put()
+    expect(copies()).toBe(0)
+    advance(40_000)
+    for (let time = 0; time < 3; time++) await put()
+    expect(copies()).toBe(1)
+    expect(store.contentType('team/outputs/a1b2')).toBe('image/png')
+  })
+
+  test('a signed URL is valid for an hour and for its method', async () => {
+    const { files } = open()
+    await files.put('token/a.png', { bytes: Buffer.from('a') })
+    const url = new URL(await sign(files, 'token/a.png'))
+    expect(url.searchParams.get('X-Amz-Expires')).toBe('3600')
+    expect(url.searchParams.get('X-Amz-SignedHeaders')).toBe('host')
+    expect(url.pathname).toBe(`/${store.bucket}/team/outputs/token/a.png`)
+  })
+
+  test('more objects than one page are listed', async () => {
+    const { files } = open({ pageSize: 100 })
+    const keys = Array.from({ length: 1_050 }, (_, at) => `${String(at).padStart(4, '0')}/a.png`)
+    store.fill(keys.map((key) => `team/outputs/${key}`))
+    const before = store.requests.length
+    expect((await listed(files.listOlder(-10_000))).sort()).toEqual(keys)
+    expect(store.requests.length - before).toBe(11)
+  })
+
+  describe('a large file', () => {
+    const bytes = randomBytes(20 * MB)
+    const isStored = async (files: FileStore, key: string) =>
+      bytes.equals((await readStored(files, key, bytes.byteLength)) ?? Buffer.of())
+    const opened = () => {
+      const { files, work } = open()
+      const path = join(work, 'clip.mp4')
+      writeFileSync(path, bytes)
+      return { files, path }
+    }
+
+    test('is uploaded in parts, from a path and from bytes', async () => {
+      const { files, path } = opened()
+      await files.put('token/path.mp4', { path }, { contentType: 'video/mp4' })
+      await files.put('token/bytes.mp4', { bytes })
+      for (const key of ['token/path.mp4', 'token/bytes.mp4']) expect(await isStored(files, key)).toBe(true)
+      const parts = store.requests.filter((request) => request.includes('partNumber='))
+      expect(parts).toHaveLength(6)
+      expect(store.unfinishedUploads()).toEqual([])
+    })
+
+    test('is nowhere when its upload is aborted', async () => {
+      const { files, path } = opened()
+      const stop = new AbortController()
+      store.intercept(({ url = '' }) => {
+        if (!url.includes('partNumber=2')) return false
+        stop.abort(new Error('the service closes'))
+        return true
+      })
+      await expect(files.put('token/clip.mp4', { path }, { signal: stop.signal })).rejects.toThrow(
+        'the service closes',
+      )
+      expect(store.keys()).toEqual([])
+      expect(store.unfinishedUploads()).toEqual([])
+    })
+
+    test('is nowhere when a part is refused, and the other parts are not sent', async () => {
+      const { files, path } = opened()
+      store.intercept(({ url = '' }, response) => {
+        if (!url.includes('partNumber=1')) return url.includes('partNumber=')
+        response.writeHead(503).end('<Error><Code>SlowDown</Code></Error>')
+        return true
+      })
+      await expect(files.put('token/clip.mp4', { path })).rejects.toThrow('Upload: SlowDown (503)')
+      expect(store.keys()).toEqual([])
+      expect(store.unfinishedUploads()).toEqual([])
+      expect(store.requests.filter((request) => request.includes('partNumber=3'))).toEqual([])
+    })
+
+    test('leaves no parts when the storage went away during its upload and came back', async () => {
+      const { files, path } = opened()
+      store.intercept(({ url = '', method }, response) => {
+        if (!url.includes('partNumber=') && method !== 'DELETE') return false
+        response.destroy()
+        return true
+      })
+      await expect(files.put('token/clip.mp4', { path })).rejects.toThrow(StorageUnavailable)
+      expect(store.unfinishedUploads()).toHaveLength(1)
+      store.intercept(undefined)
+      await files.put('token/clip.mp4', { path })
+      expect(store.unfinishedUploads()).toEqual([])
+      expect(await isStored(files, 'token/clip.mp4')).toBe(true)
+    })
+
+    test('that does not exist is an error of the file, not of the storage', async () => {
+      const { files, path } = opened()
+      await expect(files.put('token/clip.mp4', { path: `${path}x` })).rejects.toMatchObject({
+        code: 'ENOENT',
+      })
+      expect(store.unfinishedUploads()).toEqual([])
+    })
+  })
+
+  test('a connection that breaks while a file is read is an error of the storage', async () => {
+    const { files } = open()
+    await files.put('ten', { bytes: Buffer.from('abcdefghij') })
+    const found = await files.find('ten')
+    store.intercept((_request, response) => {
+      response.writeHead(200, { 'content-length': '10' }).write('abc', () => response.destroy())
+      return true
+    })
+    await expect(readStored({ find: async () => found }, 'ten', 10)).rejects.toThrow(StorageUnavailable)
+  })
+
+  test('a stopped storage is unavailable for every operation, and works again when it is back', async () => {
+    const { files } = open()
+    await files.put('ten', { bytes: Buffer.from('abcdefghij') })
+    await store.stop()
+    const work = [
+      files.put('a', { bytes: Buffer.from('a') }),
+      files.find('ten'),
+      files.remove('ten'),
+      listed(files.listOlder(0)),
+    ]
+    for (const attempt of await Promise.allSettled(work))
+      expect(attempt).toMatchObject({ reason: expect.any(StorageUnavailable) })
+    await store.restart()
+    expect(await readStored(files, 'ten', 10)).toEqual(Buffer.from('abcdefghij'))
+  })
+})

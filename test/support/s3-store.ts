@@ -1,0 +1,200 @@
+/** An S3 store on a real port in a temporary folder: s3rver of `test/engines`. It does not check signatures. */
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { temporaryFolder } from './service.js'
+
+const ENGINES = fileURLToPath(new URL('../engines/', import.meta.url))
+
+export const hasS3rver = existsSync(join(ENGINES, 'node_modules', 's3rver'))
+
+/** The only credentials that s3rver knows. */
+const KEY = 'S3RVER'
+
+export interface S3Store {
+  readonly endpoint: string
+  readonly bucket: string
+  /** For a process, and what `inEnvironment` sets in this one. */
+  readonly env: Readonly<Record<string, string>>
+  /** Its objects, by their path in the bucket. */
+  keys(): readonly string[]
+  contentType(key: string): string | undefined
+  /** Its multipart uploads that are neither complete nor aborted. */
+  unfinishedUploads(): readonly string[]
+  /** Puts small objects there, faster than by requests. */
+  fill(keys: readonly string[]): void
+  /** Makes every object older. */
+  age(ms: number): void
+  /** The requests that it has answered, as `PUT /bucket/key?query`. */
+  readonly requests: readonly string[]
+  /** Called for each request; answers it when true is returned. */
+  intercept(handler: Interceptor | undefined): void
+  stop(): Promise<void>
+  /** On the same port, with the same objects. */
+  restart(): Promise<void>
+}
+
+export type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean
+
+/** Ends with the test. */
+export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
+  const directory = temporaryFolder()
+  const uploads = join(directory, bucket, '._S3rver_uploads')
+  if (!isDesReplaced) replaceDes()
+  isDesReplaced = true
+  const S3rver = createRequire(ENGINES)('s3rver')
+  const requests: string[] = []
+  let interceptor: Interceptor | undefined
+  let server: Server | undefined
+
+  async function listen(port: number): Promise<void> {
+    const s3 = new S3rver({ directory, silent: true, configureBuckets: [{ name: bucket }] })
+    await s3.configureBuckets()
+    correct(s3.store)
+    const handle = s3.callback() as (request: IncomingMessage, response: ServerResponse) => void
+    const created = createServer((request, response) => {
+      requests.push(`${request.method} ${request.url}`)
+      if (interceptor?.(request, response) || abortUpload(request, response)) return
+      // s3rver decodes less of it than S3 does.
+      const source = request.headers['x-amz-copy-source']
+      if (typeof source === 'string')
+        request.headers['x-amz-copy-source'] = encodeURI(decodeURIComponent(source))
+      handle(request, response)
+    })
+    await new Promise<void>((resolve) => created.listen(port, '127.0.0.1', resolve))
+    server = created
+  }
+  async function stop(): Promise<void> {
+    const stopping = server
+    server = undefined
+    stopping?.closeAllConnections()
+    await new Promise<void>((resolve) =>
+      stopping === undefined ? resolve() : stopping.close(() => resolve()),
+    )
+  }
+
+  /** s3rver lacks this operation, and would remove the object of that key. */
+  const abortUpload: Interceptor = ({ method, url }, response) => {
+    const uploadId = new URL(url ?? '/', 'http://s3').searchParams.get('uploadId')
+    if (method !== 'DELETE' || uploadId === null) return false
+    const folder = join(uploads, uploadId)
+    if (existsSync(folder)) {
+      rmSync(folder, { recursive: true })
+      response.writeHead(204).end()
+    } else
+      response
+        .writeHead(404, { 'content-type': 'application/xml' })
+        .end('<Error><Code>NoSuchUpload</Code><Message>It does not exist.</Message></Error>')
+    return true
+  }
+
+  await listen(0)
+  onTestFinished(stop)
+  const { port } = (server as unknown as Server).address() as AddressInfo
+  const endpoint = `http://127.0.0.1:${port}`
+  const files = () =>
+    readdirSync(join(directory, bucket), { recursive: true, encoding: 'utf8' }).map((path) =>
+      path.replaceAll('\\', '/'),
+    )
+  return {
+    endpoint,
+    bucket,
+    env: {
+      AWS_ENDPOINT_URL_S3: endpoint,
+      AWS_ACCESS_KEY_ID: KEY,
+      AWS_SECRET_ACCESS_KEY: KEY,
+      AWS_REGION: 'us-east-1',
+    },
+    keys: () =>
+      files()
+        .filter((path) => path.endsWith(OBJECT))
+        .map((path) => path.slice(0, -OBJECT.length))
+        .sort(),
+    contentType: (key) =>
+      JSON.parse(readFileSync(join(directory, bucket, `${key}._S3rver_metadata.json`), 'utf8'))[
+        'content-type'
+      ],
+    unfinishedUploads: () => (existsSync(uploads) ? readdirSync(uploads) : []),
+    fill(keys) {
+      for (const key of keys) {
+        const path = join(directory, bucket, key)
+        mkdirSync(dirname(path), { recursive: true })
+        writeFileSync(`${path}${OBJECT}`, 'x')
+        writeFileSync(`${path}${OBJECT}.md5`, '9dd4e461268c8034f5c8564e155c67a6')
+      }
+    },
+    age(ms) {
+      for (const path of files().filter((each) => each.endsWith(OBJECT))) {
+        const file = join(directory, bucket, path)
+        const seconds = (statSync(file).mtimeMs - ms) / 1_000
+        utimesSync(file, seconds, seconds)
+      }
+    },
+    requests,
+    intercept: (handler) => {
+      interceptor = handler
+    },
+    stop,
+    restart: () => listen(port),
+  }
+}
+
+const OBJECT = '._S3rver_object'
+
+/** s3rver encrypts the tokens of its pages with DES, which OpenSSL 3 no longer has. */
+function replaceDes(): void {
+  const crypto = createRequire(ENGINES)('crypto')
+  for (const name of ['createCipheriv', 'createDecipheriv']) {
+    const create = crypto[name]
+    crypto[name] = (algorithm: string, key: Buffer, ...rest: readonly unknown[]) =>
+      algorithm === 'des'
+        ? create('des-ede3-cbc', Buffer.concat([key, key, key]), ...rest)
+        : create(algorithm, key, ...rest)
+  }
+}
+
+let isDesReplaced = false
+
+/** s3rver takes the end 0 for none. */
+const TRUTHY_ZERO = Object(0)
+
+/** What S3 does and s3rver does not: a copy onto itself makes an object new, and the range 0-0 is one byte. */
+// biome-ignore lint/suspicious/noExplicitAny: s3rver has no types
+function correct(store: any): void {
+  const { copyObject, getObject, listObjects } = store
+  store.copyObject = async (...names: readonly [string, string, string, string, object]) => {
+    const copied = await copyObject.apply(store, names)
+    const now = new Date()
+    utimesSync(store.getResourcePath(names[2], names[3], 'object'), now, now)
+    return copied
+  }
+  store.getObject = (bucket: string, key: string, options?: { start?: number; end?: number }) =>
+    getObject.call(store, bucket, key, options?.end === 0 ? { ...options, end: TRUTHY_ZERO } : options)
+  store.listObjects = (bucket: string, options: object) => {
+    mkdirSync(store.getBucketPath(bucket), { recursive: true })
+    return listObjects.call(store, bucket, options)
+  }
+}
+
+/** Sets the variables of this process until the test has ended: the SDK reads no others. */
+export function inEnvironment(variables: Readonly<Record<string, string>>): void {
+  const before = { ...process.env }
+  for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name]
+  Object.assign(process.env, variables)
+  onTestFinished(() => {
+    process.env = before
+  })
+}

@@ -7,20 +7,35 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
-import { bash, createPlace, type Ended, start, until } from './binary.js'
+import { bash, createPlace, type Ended, type Running, start, until } from './binary.js'
 
-const CONFIGURATION = fileURLToPath(new URL('../../deploy/nginx.conf', import.meta.url))
+const CONFIGURATION = fileURLToPath(new URL('../../deploy/nginx/nginx.conf', import.meta.url))
 
 const nginxPath = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).status === 0)
 export const hasNginx = nginxPath !== undefined
-if (!hasNginx) console.log('nginx is not installed: the tests of deploy/nginx.conf are skipped.')
+if (!hasNginx) console.log('nginx is not installed: the tests of deploy/nginx are skipped.')
 
 /** The addresses of the nodes in the configuration. */
 const NODES = ['172.30.78.11:7878', '172.30.78.12:7878']
 
+/** Their workers would stay if they were killed: they end here, before other processes of the tests are killed. */
+const started: Running[] = []
+const fakeNodes: Server[] = []
+afterAll(async () => {
+  for (const server of fakeNodes.splice(0)) server.close()
+  for (const nginx of started.splice(0)) {
+    nginx.kill('SIGTERM')
+    await nginx.ended
+  }
+})
+
 export interface Nginx {
   readonly port: number
   readonly tlsPort: number
+  /** Its configuration, as it runs. */
+  readonly file: string
+  /** Reads it again. */
+  reload(): void
   /** Its error log so far. */
   errors(): string
   /** What `nginx -t` said. */
@@ -48,7 +63,9 @@ export async function startNginx(nodes: readonly [number, number]): Promise<Ngin
     ['listen 8443 ssl;', `listen 127.0.0.1:${tlsPort} ssl;`],
     ['/etc/nginx/tls', tls],
     ['/tmp/nginx.pid', join(folder, 'nginx.pid')],
-    ['/var/log/nginx/error.log', errors],
+    // A reload is a notice.
+    ['/var/log/nginx/error.log warn', `${errors} notice`],
+    ['worker_processes auto', 'worker_processes 1'],
     // For a user who may not write to the folders of the package.
     ['access_log off;', `access_log off; ${temporary.join(' ')}`],
   ]
@@ -58,11 +75,13 @@ export async function startNginx(nodes: readonly [number, number]): Promise<Ngin
     text = text.replaceAll(from, to)
   }
   writeFileSync(file, text)
-  // One process, so that none is left when it is killed.
-  const words = ['-p', folder, '-c', file, '-g', 'daemon off; master_process off;']
+  const words = ['-p', folder, '-c', file, '-g', 'daemon off;']
   const command = nginxPath ?? 'nginx'
   const checked = await start(place, ['-t', ...words], { command, stdin: 'ignore' }).ended
-  const running = start(place, words, { command, stdin: 'ignore' })
+  // It ends by itself when a run of the tests is cut off.
+  const limited = ['--signal=TERM', '600', command, ...words]
+  const running = start(place, limited, { command: 'timeout', stdin: 'ignore' })
+  started.push(running)
   let end: Ended | undefined
   running.ended.then((ended) => {
     end = ended
@@ -74,7 +93,8 @@ export async function startNginx(nodes: readonly [number, number]): Promise<Ngin
       () => undefined,
     )
   })
-  return { port, tlsPort, errors: () => readFileSync(errors, 'utf8'), checked }
+  const reload = () => void process.kill(Number(readFileSync(join(folder, 'nginx.pid'), 'utf8')), 'SIGHUP')
+  return { port, tlsPort, file, reload, errors: () => readFileSync(errors, 'utf8'), checked }
 }
 
 async function freePorts(count: number): Promise<readonly number[]> {
@@ -107,7 +127,7 @@ export async function startFakeNode(answer: (socket: Socket) => void): Promise<F
       })
     }),
   )
-  afterAll(() => void server.close())
+  fakeNodes.push(server)
   return { port: portOf(server), requests }
 }
 

@@ -148,6 +148,7 @@ async function startEmbedded(): Promise<TestPostgres> {
   async function halt(): Promise<void> {
     const child = server
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    child.ref()
     const exit = once(child, 'exit')
     child.kill('SIGQUIT')
     await exit
@@ -160,6 +161,7 @@ async function startEmbedded(): Promise<TestPostgres> {
     resume: run,
     async stop() {
       await halt()
+      guard.ref()
       guard.stdin?.end()
       await once(guard, 'exit')
     },

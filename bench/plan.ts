@@ -35,7 +35,7 @@ async function readAndPlan(text: string): Promise<void> {
   await makePlan({
     manifest: read.manifest,
     lock: NO_LOCK,
-    flags: { force: false, overwrite: false, resubmitUnconfirmed: false },
+    flags: { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false },
     models: { image: 'acme/still-1' },
     identity: identityOf,
     selects: () => true,

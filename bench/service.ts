@@ -5,16 +5,28 @@
  * most answers. Every key has its limit of 20 requests in 10 s, so there are many keys. Prints Markdown tables.
  * `npm run bench:service -- 16 metrics` measures what `--metrics-port` costs, with a scrape every second.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
 import { hashOfKey, newKey } from '../src/service/secrets.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
+import {
+  best,
+  cellsOf,
+  createText,
+  dial,
+  expectStatus,
+  type Figures,
+  figuresOf,
+  flood as floodPorts,
+  type Line,
+  RUN,
+  type Server,
+  started,
+  statusText,
+} from './load.js'
 import { median, row } from './table.js'
 
 const SECONDS = 4
@@ -25,18 +37,6 @@ const CONNECTIONS = Number(process.argv[2]) || 16
 const WITH_METRICS = process.argv[3] === 'metrics'
 const KEYS = 24_000
 const STEADY_PER_SECOND = 50
-const RUN = {
-  id: 'run_01234567890123456789',
-  model: 'rushes/preview-image',
-  status: 'queued',
-  input: { prompt: 'a red fox in fresh snow, dawn, long shadows', quality: 'high' },
-  output: null,
-  error: null,
-  created_at: '2026-01-01T00:00:00.000Z',
-  started_at: null,
-  finished_at: null,
-}
-const CREATE_BODY = JSON.stringify({ model: RUN.model, input: RUN.input })
 const FILM_BODY = JSON.stringify({
   model: 'rushes/preview-video',
   input: { prompt: 'a fox runs', resolution: '1080p', duration: '10' },
@@ -54,103 +54,8 @@ async function beBare(): Promise<void> {
   process.stdout.write(`${JSON.stringify({ url })}\n`)
 }
 
-interface Server {
-  readonly port: number
-  readonly pid: number
-  readonly metricsUrl: string | undefined
-  end(): Promise<void>
-}
-
-async function started(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<Server> {
-  const child: ChildProcess = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const [line] = child.stdout === null ? [''] : await once(child.stdout, 'data')
-  const { url, metrics_url: metricsUrl } = JSON.parse(String(line))
-  return {
-    port: Number(new URL(url).port),
-    pid: child.pid ?? 0,
-    metricsUrl,
-    async end() {
-      child.kill('SIGTERM')
-      await once(child, 'exit')
-    },
-  }
-}
-
-const bearer = (key: string): string => `Authorization: Bearer ${key}\r\n`
-const createText = (key: string, body = CREATE_BODY): string =>
-  `POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-const statusText = (key: string, id: string): string =>
-  `GET /api/v1/runs/${id} HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}\r\n`
-
-interface Line {
-  /** Sends one request; the status, the body and how long they took. */
-  ask(text: string): Promise<{ readonly status: number; readonly body: string; readonly ms: number }>
-  end(): void
-}
-
-async function dial(port: number): Promise<Line> {
-  const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
-  await once(socket, 'connect')
-  let heard = ''
-  let answered: () => void = () => {}
-  socket.setEncoding('latin1')
-  socket.on('data', (text: string) => {
-    heard += text
-    const head = heard.indexOf('\r\n\r\n')
-    if (head < 0) return
-    const length = Number(/\r\ncontent-length: (\d+)/i.exec(heard)?.[1])
-    if (heard.length >= head + 4 + length) answered()
-  })
-  return {
-    ask: (text) =>
-      new Promise((resolve) => {
-        const began = performance.now()
-        answered = () => {
-          const ms = performance.now() - began
-          const [status, body] = [Number(heard.slice(9, 12)), heard.slice(heard.indexOf('\r\n\r\n') + 4)]
-          heard = ''
-          resolve({ status, body, ms })
-        }
-        socket.write(text)
-      }),
-    end: () => void socket.destroy(),
-  }
-}
-
-interface Figures {
-  readonly perSecond: number
-  readonly p50: number
-  readonly p99: number
-}
-
-function figuresOf(ms: readonly number[], elapsedMs: number): Figures {
-  const sorted = [...ms].sort((a, b) => a - b)
-  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0
-  return { perSecond: (ms.length / elapsedMs) * 1_000, p50: at(0.5), p99: at(0.99) }
-}
-
-function expectStatus(wanted: number, { status, body }: { status: number; body: string }): void {
-  if (status !== wanted) throw new Error(`answered ${status}: ${body}`)
-}
-
-/** As fast as it goes: every connection asks again as soon as it was answered. */
-async function flood(port: number, wanted: number, next: () => string, seconds = SECONDS): Promise<Figures> {
-  const lines = await Promise.all(Array.from({ length: CONNECTIONS }, () => dial(port)))
-  const ms: number[] = []
-  const began = performance.now()
-  const endAt = began + seconds * 1_000
-  await Promise.all(
-    lines.map(async (line) => {
-      while (performance.now() < endAt) {
-        const answer = await line.ask(next())
-        expectStatus(wanted, answer)
-        ms.push(answer.ms)
-      }
-      line.end()
-    }),
-  )
-  return figuresOf(ms, performance.now() - began)
-}
+const flood = (port: number, status: number, next: () => string, seconds = SECONDS): Promise<Figures> =>
+  floodPorts({ ports: [port], connections: CONNECTIONS, status, next, seconds })
 
 /** At a steady rate, whatever becomes of the answers, while `going` says so. */
 async function steady(port: number, next: () => string, going: () => boolean): Promise<Figures> {
@@ -185,14 +90,6 @@ async function addKeys(data: string): Promise<readonly string[]> {
   await store.close()
   return keys
 }
-
-const cellsOf = ({ perSecond, p50, p99 }: Figures): readonly string[] => [
-  perSecond.toFixed(0),
-  p50.toFixed(2),
-  p99.toFixed(2),
-]
-const best = (figures: readonly Figures[]): Figures =>
-  figures.reduce((one, other) => (other.perSecond > one.perSecond ? other : one))
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))

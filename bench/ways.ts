@@ -36,32 +36,36 @@ export type Way = (world: World, runs: number) => Promise<unknown>
 /** The pace of the client, when at most half of the budget is in use. */
 const NEXT = { soonestMs: 1_000, latestMs: 2_000 }
 
+/** `known`: how long earlier runs of the model took, in ms. */
+const schedule = (world: World, known: readonly number[], tasks: readonly Task[]): Promise<void> =>
+  runSchedule({
+    tasks,
+    clock: world.clock,
+    budget: RUNS_LIMIT,
+    load: world.load,
+    durationsOf: () => known,
+    random,
+    mayCreate: () => true,
+    signal: new AbortController().signal,
+  })
+
 export const ours =
   (known: readonly number[] = []): Way =>
-  (world, runs) =>
-    runSchedule({
-      tasks: Array.from(
-        { length: runs },
-        (_, run): Task => ({
-          group: 'one',
-          create: async () => {
-            await world.create(run)
-            return world.clock.monotonic()
-          },
-          poll: async ({ isUrgent }) =>
-            (await world.poll(run, isUrgent))
-              ? { is: 'over', durationMs: world.durationMs(run) }
-              : { is: 'running', next: NEXT },
-        }),
-      ),
-      clock: world.clock,
-      budget: RUNS_LIMIT,
-      load: world.load,
-      durationsOf: () => known,
-      random,
-      mayCreate: () => true,
-      signal: new AbortController().signal,
+  (world, runs) => {
+    const taskOf = (run: number): Task => ({
+      group: 'one',
+      create: async () => {
+        await world.create(run)
+        return world.clock.monotonic()
+      },
+      poll: async ({ isUrgent }) =>
+        (await world.poll(run, isUrgent))
+          ? { is: 'over', durationMs: world.durationMs(run) }
+          : { is: 'running', next: NEXT },
     })
+    const all = Array.from({ length: runs }, (_, run) => taskOf(run))
+    return schedule(world, known, all)
+  }
 
 /** Runs that use the outputs of others, by their numbers: the sources of each run. */
 export type Graph = readonly (readonly number[])[]
@@ -98,16 +102,12 @@ export const oursWithGraph =
         }
       },
     })
-    return runSchedule({
-      tasks: nodes.filter(({ sources }) => sources.length === 0).map(({ run }) => taskOf(run)),
-      clock: world.clock,
-      budget: RUNS_LIMIT,
-      load: world.load,
-      durationsOf: () => known,
-      random,
-      mayCreate: () => true,
-      signal: new AbortController().signal,
-    })
+    const roots = nodes.filter(({ sources }) => sources.length === 0)
+    return schedule(
+      world,
+      known,
+      roots.map(({ run }) => taskOf(run)),
+    )
   }
 
 /** No client can end before 2N requests fit, nor before the longest chain of runs has ended; `sum` adds the two. */

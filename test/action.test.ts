@@ -130,6 +130,24 @@ describe.concurrent('with the local service', () => {
     expect(repository.has('gallery.html')).toBe(HAS_GALLERY)
   })
 
+  it('paths that begin with a dash, and names that look like commands of the runner, are data', async () => {
+    const manifest = ONE.replace('assets/fox.png', '"-assets/-fox.png"').replace(
+      'name: fox',
+      'name: "::warning::x"',
+    )
+    const repository = createRepository({ '-art.yaml': manifest })
+    const inputs = { local: 'true', manifest: '-art.yaml', gallery: '-page.html' }
+    const first = await repository.job(inputs)
+    expect(first.log).not.toMatch(/^\s*::(error|warning)/m)
+    expect(first).toMatchObject({ failed: false, outputs: { created: '1', gallery: './-page.html' } })
+    expect(repository.has('-assets/-fox.png') && repository.has('-page.html')).toBe(true)
+    repository.discard()
+    const again = await repository.job(inputs)
+    expect(again).toMatchObject({ failed: false, outputs: { created: '0', 'up-to-date': '1' } })
+    expect(repository.has('-assets/-fox.png') && repository.has('-art.lock.json')).toBe(true)
+    expect((await repository.job({ ...inputs, check: 'true' })).failed).toBe(false)
+  })
+
   it('--check and --dry-run change nothing, and the check fails', async () => {
     const repository = createRepository({ 'rushes.yaml': TWO })
     const planned = await repository.job({ 'dry-run': 'true', local: 'true' })

@@ -428,6 +428,7 @@ function sources(folder: string): readonly string[] {
   const path = join(ROOT, folder)
   if (!existsSync(path)) return []
   return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.parentPath.includes('node_modules'))
     .filter(
       (entry) => entry.isFile() && /^\.?(|md|json|ts|mjs|js|cjs|sql|yml|yaml|sh)$/.test(extname(entry.name)),
     )

@@ -81,7 +81,8 @@ async function outputFor(
     out: await createStyle(stdout, env, { color }),
     err: await createStyle(stderr, env, { color }),
   }
-  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style })
+  const isJobLog = env.GITHUB_ACTIONS === 'true'
+  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style, isJobLog })
 }
 
 async function withContext(
@@ -103,7 +104,7 @@ async function withContext(
 
 function report(thrown: unknown, out: Output): number {
   const error = asRushesError(thrown)
-  const silent = thrown instanceof Interruption && thrown.by === 'stdout closed'
+  const silent = thrown instanceof Interruption && thrown.isSilent
   if (!silent) out.error(error)
   const stack = thrown instanceof Error ? thrown.stack : undefined
   if (stack !== undefined && !silent) out.debug(withCauses(thrown as Error))

@@ -42,25 +42,29 @@ export interface Follower {
 export function createFollower(engine: FollowEngine, id: string, createdAtMs: number | undefined): Follower {
   const { clock, limiter } = engine
   let known: Follow = beginFollow(createdAtMs, clock.monotonic())
-  let isUnanswered = false
+  let sentAtMs: number | undefined
   const onSend = () => {
-    isUnanswered = true
+    sentAtMs = clock.monotonic()
   }
+  const isUnanswered = () => sentAtMs !== undefined && clock.monotonic() - sentAtMs >= MIN_UNANSWERED_MS
   return {
     async poll(signal, { isUrgent = false } = {}) {
       const send = engine.sendAs?.(isUrgent ? 'create' : 'status', onSend) ?? engine.send
       const outcome = await fetchStatus({ ...engine, send }, id, signal)
-      isUnanswered = false
+      sentAtMs = undefined
       const { after, step } = follow(known, outcome, { nowMs: clock.monotonic(), load: limiter.load() })
       known = after
       return step
     },
     errorAtLimit(limit) {
-      const trouble = known.trouble ?? (isUnanswered ? noAnswer(engine, id) : undefined)
+      const trouble = known.trouble ?? (isUnanswered() ? noAnswer(engine, id) : undefined)
       return errorAtLimit({ ...known, trouble }, limit)
     },
   }
 }
+
+/** At the limit, a request that was sent a moment ago says nothing about the service. */
+const MIN_UNANSWERED_MS = 1_000
 
 const noAnswer = ({ baseUrl }: FollowEngine, id: string): RushesError =>
   new RushesError('network', `${new URL(baseUrl).host} did not answer within the timeout.`, {

@@ -44,7 +44,8 @@ export interface DownloadOptions {
   readonly target: Target
   /** Shared by the calls of one command, so that names stay distinct and `{index}` continues. */
   readonly namer?: Namer | undefined
-  readonly overwrite?: boolean | undefined
+  /** A function decides for each output. */
+  readonly overwrite?: boolean | ((output: RunOutput) => boolean) | undefined
   /** Files that earlier commands downloaded, with absolute paths: one that is unchanged is not downloaded again. */
   readonly earlier?: readonly DownloadedFile[] | undefined
   /** Called when a file is complete, before it gets its name; a rejection fails that download. */
@@ -71,7 +72,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
   const semaphore = createSemaphore(MAX_CONCURRENT_DOWNLOADS)
   return {
     async download(outputs, options) {
-      const { target, namer = createNamer(target), signal, onSettled, onRetry } = options
+      const { target, namer = createNamer(target), overwrite = false, signal, onSettled, onRetry } = options
       const names = namer.name(outputs)
       const createMeter = createProgress(outputs.length, options.onProgress)
 
@@ -83,7 +84,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           kind: output.kind,
           position: outputs.slice(0, at).filter(({ runId }) => runId === output.runId).length,
           name: names[at] ?? '',
-          overwrite: options.overwrite ?? false,
+          overwrite: typeof overwrite === 'function' ? overwrite(output) : overwrite,
           earlier: options.earlier ?? [],
           beforeMove: (file: DownloadedFile) => options.beforeMove?.(file, output),
           meter,

@@ -40,6 +40,10 @@ export function withFallback(shared: Ledger, { limit, clock, onLost }: FallbackO
           if (from === memory) answer.settle()
           else attempt((ledger) => ledger === shared && answer.settle())
         },
+        cancel() {
+          if (from === memory) answer.cancel()
+          else attempt((ledger) => ledger === shared && answer.cancel())
+        },
       }
     },
     withdraw: (purpose) => attempt((ledger) => ledger.withdraw(purpose)),

@@ -1,11 +1,11 @@
 /**
  * Keeps to the service's rate limit: 20 requests in 10 s per key, create and status together. Creates go first, otherwise
- * requests are served in order. The slots are in a ledger, of this process or shared by all processes of the machine. The
- * arithmetic is in `window.ts`.
+ * requests are served in order. The slots are in a ledger: of this process, of all processes of the machine, or of several
+ * machines. The arithmetic is in `window.ts`.
  */
 import { onAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
-import type { Ledger, Purpose } from './limit-ledger.js'
+import type { Ledger, Purpose, RemoteLedger, SlotAnswer } from './limit-ledger.js'
 import { createMemoryLedger } from './memory-ledger.js'
 import type { Limit } from './window.js'
 
@@ -25,7 +25,7 @@ export interface Limiter {
 
 export interface LimiterOptions {
   /** Default: a memory ledger. */
-  readonly ledger?: Ledger
+  readonly ledger?: Ledger | RemoteLedger
 }
 
 interface Waiter {
@@ -39,6 +39,7 @@ export function createLimiter(
   { ledger = createMemoryLedger(limit, clock) }: LimiterOptions = {},
 ): Limiter {
   let alarm: AbortController | undefined
+  let isAsking = false
   const queue: Waiter[] = []
 
   const next = (): Waiter | undefined => queue.find(({ purpose }) => purpose === 'create') ?? queue[0]
@@ -49,22 +50,45 @@ export function createLimiter(
 
   /** Admits all that may go now, and sets a timer for the next one. */
   function admitAll(): void {
+    if (isAsking) return
     alarm?.abort()
     alarm = undefined
     for (let waiter = next(); waiter !== undefined; waiter = next()) {
       const answer = ledger.take(waiter.purpose)
-      if ('retryInMs' in answer) {
-        wakeIn(answer.retryInMs)
+      if (answer instanceof Promise) {
+        void admitLater(answer, waiter.purpose)
         return
       }
-      leave(waiter)
-      waiter.admit({
-        settle() {
-          answer.settle()
-          admitAll()
-        },
-      })
+      if (!admit(answer, waiter)) return
     }
+  }
+
+  async function admitLater(answered: Promise<SlotAnswer>, purpose: Purpose): Promise<void> {
+    isAsking = true
+    const answer = await answered
+    isAsking = false
+    // The one it was asked for may have been aborted meanwhile.
+    const waiter = queue.find((other) => other.purpose === purpose) ?? next()
+    if (waiter === undefined) {
+      if ('cancel' in answer) answer.cancel()
+      else ledger.withdraw(purpose)
+    } else if (admit(answer, waiter) || next()?.purpose !== purpose) admitAll()
+  }
+
+  /** Whether there was a slot. */
+  function admit(answer: SlotAnswer, waiter: Waiter): boolean {
+    if ('retryInMs' in answer) {
+      wakeIn(answer.retryInMs)
+      return false
+    }
+    leave(waiter)
+    waiter.admit({
+      settle() {
+        answer.settle()
+        admitAll()
+      },
+    })
+    return true
   }
 
   function wakeIn(ms: number): void {
@@ -103,5 +127,5 @@ export function createLimiter(
   }
 }
 
-export type { Ledger, Purpose } from './limit-ledger.js'
+export type { Ledger, Purpose, RemoteLedger } from './limit-ledger.js'
 export { createMemoryLedger } from './memory-ledger.js'

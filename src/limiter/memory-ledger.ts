@@ -18,6 +18,9 @@ export function createMemoryLedger(limit: Limit, clock: Pick<Clock, 'monotonic'>
         settle() {
           slot.settledAtMs ??= clock.monotonic()
         },
+        cancel() {
+          slots = slots.filter((other) => other !== slot)
+        },
       }
     },
     withdraw() {},

@@ -153,6 +153,10 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
           shared((db) => settle(db, taken.slot, clock.monotonic()))
           inFlight.delete(taken)
         },
+        cancel() {
+          if (!inFlight.delete(taken)) return
+          shared((db) => db.run('DELETE FROM places WHERE place = ?', taken.slot))
+        },
       }
     },
     withdraw: (purpose) => shared((db) => removeWaiter(db, { budget, owner, purpose })),

@@ -11,6 +11,11 @@ const compiled = new WeakMap<object, ValidateFunction>()
 
 /** Throws `usage` with every problem. */
 export function checkArguments({ name, inputSchema }: ToolDefinition, args: Arguments): void {
+  const deep = Object.keys(args).find((each) => !isWithinLevels(args[each], MAX_LEVELS))
+  if (deep !== undefined)
+    throw usageError(
+      `${shortened(deep, 60)} is nested more than ${MAX_LEVELS} levels deep. Nothing was sent.`,
+    )
   const validate = compiled.get(inputSchema) ?? ajv.compile(inputSchema)
   compiled.set(inputSchema, validate)
   if (validate(args)) return
@@ -24,6 +29,14 @@ export function checkArguments({ name, inputSchema }: ToolDefinition, args: Argu
   }
   for (const { parameter, message } of problemsOfAjv(others)) lines.push(`${nameOf(parameter)} ${message}.`)
   throw usageError(lines.join(' '), `Parameters of ${name}: ${known.join(', ')}.`)
+}
+
+/** Deeper values would exhaust the stack of the functions that read them. */
+const MAX_LEVELS = 500
+
+function isWithinLevels(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((each) => isWithinLevels(each, levels - 1))
 }
 
 /** What the checks of model inputs do not have, by Ajv's keyword. */

@@ -1,7 +1,7 @@
 /** An answer as the result of a call: text, links to the files, and their content only if it was asked for. */
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { withoutControls } from '../protocol/text.js'
+import { printable, printableJson, withoutControls } from '../protocol/text.js'
 import { MAX_INLINE_BYTES } from './definitions.js'
 import type { Answer, ResultFile } from './tool.js'
 
@@ -43,6 +43,9 @@ export async function resultOf(answer: Answer, read: ReadBytes): Promise<CallRes
   }
 }
 
+/** A path with invisible characters as JSON: without them it would be the path of another file. */
+export const shownPath = (path: string): string => (printable(path) === path ? path : printableJson(path))
+
 const uriOf = (path: string): string => pathToFileURL(path).href
 
 const linkTo = ({ path, bytes, content_type }: ResultFile): Content => ({
@@ -74,14 +77,22 @@ async function inlined(
     )
   }
   const note =
-    tooLarge.length === 0 ? undefined : `Not inline, because of the limit of 1 MiB: ${tooLarge.join(', ')}`
+    tooLarge.length === 0
+      ? undefined
+      : `Not inline, because of the limit of 1 MiB: ${tooLarge.map(shownPath).join(', ')}`
   return { blocks, note }
 }
 
-/** Text from a service could otherwise control the terminal that shows it. Line ends and tabs stay. */
-function printableValue(value: unknown): unknown {
-  if (typeof value === 'string') return withoutControls(value)
-  if (Array.isArray(value)) return value.map(printableValue)
+/** The names under which answers have paths. */
+const PATHS: readonly string[] = ['path', 'file', 'files']
+
+/**
+ * Text from a service could otherwise control the terminal that shows it. Line ends and tabs stay, and paths are those of
+ * the files that exist.
+ */
+function printableValue(value: unknown, name = ''): unknown {
+  if (typeof value === 'string') return PATHS.includes(name) ? value : withoutControls(value)
+  if (Array.isArray(value)) return value.map((each) => printableValue(each, name))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, printableValue(each)]))
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, printableValue(each, key)]))
 }

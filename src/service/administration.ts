@@ -1,6 +1,6 @@
 /**
- * Accounts, keys and credits, in the data folder of a service that may be running in another process. A change applies
- * from that service's next request on.
+ * Accounts, keys and credits, in the data folder or the database of a service that may be running in other processes. A change
+ * applies from their next request on.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,6 +22,7 @@ import type {
 import type { Store } from './store/contract.js'
 import { explainDatabaseError } from './store/sqlite/database-errors.js'
 import { openSqliteStore } from './store/sqlite/index.js'
+import { DatabaseUnavailable } from './store/unavailable.js'
 
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
@@ -55,13 +56,16 @@ export interface Administration {
 
 export interface AdministrationOptions {
   readonly dataFolder: string
+  /** `postgres://…`; undefined: SQLite in the data folder. */
+  readonly databaseUrl?: string | undefined
   readonly clock: Pick<Clock, 'now'>
   /** Whether to create the data of a folder without any; otherwise it is refused, since the path is probably wrong. */
   readonly make: boolean
 }
 
 export async function openAdministration(options: AdministrationOptions): Promise<Administration> {
-  const { dataFolder, clock, make } = options
+  const { dataFolder, databaseUrl, clock, make } = options
+  if (databaseUrl !== undefined) return await openPostgresAdministration(databaseUrl, clock)
   if (!make && !existsSync(join(dataFolder, DATABASE_NAME)))
     throw usageError(
       `${dataFolder} contains no data of a local service.`,
@@ -69,21 +73,49 @@ export async function openAdministration(options: AdministrationOptions): Promis
     )
   const { folders, opened: store } = await openData(dataFolder, openSqliteStore)
   const { database } = folders
-  return explainErrors(database, {
+  return explainErrors((error) => explainDatabaseError(database, error), {
     ...administrationOf(store, clock),
     backup: (path, signal) => writeBackup({ database, path, signal }),
   })
 }
 
+async function openPostgresAdministration(
+  databaseUrl: string,
+  clock: Pick<Clock, 'now'>,
+): Promise<Administration> {
+  const { openPostgresStore } = await import('./store/postgres/index.js')
+  const store = await openPostgresStore(databaseUrl, { maxConnections: 1 })
+  return explainErrors(explainUnavailable, {
+    ...administrationOf(store, clock),
+    backup: async () => {
+      throw usageError(
+        'PostgreSQL is backed up with its own tools, not with `rushes admin backup`.',
+        'For example `pg_dump --format=custom --schema=rushes` (docs/backup.md).',
+      )
+    },
+  })
+}
+
+const explainUnavailable = (error: unknown): RushesError | undefined =>
+  error instanceof DatabaseUnavailable
+    ? usageError(
+        `The database does not answer: ${error.message}.`,
+        'Check the server, then run the command again.',
+      )
+    : undefined
+
 /** A damaged page or a lock may be met long after the file was opened. */
-function explainErrors(database: string, administration: Administration): Administration {
+function explainErrors(
+  explain: (error: unknown) => RushesError | undefined,
+  administration: Administration,
+): Administration {
   const explaining =
     (work: (...args: readonly never[]) => Promise<unknown>) =>
     async (...args: readonly never[]) => {
       try {
         return await work(...args)
       } catch (error) {
-        throw explainDatabaseError(database, error) ?? error
+        throw explain(error) ?? error
       }
     }
   const methods = Object.entries(administration).map(([name, work]) => [name, explaining(work)])

@@ -26,7 +26,7 @@ import { createEndpoints } from './endpoints.js'
 import { createErrorLog } from './error-log.js'
 import { createFaults, type Faults } from './faults/index.js'
 import { createLocalStorage } from './files/local-files.js'
-import { createApp } from './http/app.js'
+import { type ApiRoutes, createApp } from './http/app.js'
 import { createBodyBudget } from './http/body-budget.js'
 import { HTTP_LIMITS } from './http/connection-limits.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
@@ -43,9 +43,7 @@ import { createReferenceLoader } from './references/reference-loader.js'
 import { createRetention } from './retention.js'
 import type { Service, ServiceOptions } from './service.js'
 import { settlesWithin } from './settles-within.js'
-import { withBudgetCheck } from './store/service-store.js'
-import { openSqliteStore } from './store/sqlite/index.js'
-import { openStoreThread } from './store/thread/index.js'
+import { openStore } from './store/open-store.js'
 import { outputKey } from './stored-run.js'
 import { createWorker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
@@ -67,7 +65,7 @@ const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | und
 
 /** Throws `RushesError` (usage) when the data folder cannot be used, or is of a later version. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { engine, clock, concurrency, logging, trustedProxies = [], log = () => {} } = options
+  const { engine, clock, concurrency, logging, role = 'all', trustedProxies = [], log = () => {} } = options
   const limits = { ...HTTP_LIMITS, ...options.httpLimits }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   const onError = createErrorLog(log, { events: () => events, isClosing: () => closing !== undefined })
@@ -77,11 +75,15 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
   const { folders, opened } = await openData(options.dataFolder, async (path) => {
-    const store = options.databaseThread
-      ? await openStoreThread(path)
-      : { ...withBudgetCheck(openSqliteStore(path)), stopWaiting() {} }
+    const { databaseUrl, databaseThread: inThread = false } = options
+    const store = await openStore({ path, databaseUrl, inThread, clock })
     try {
-      return { store, keys: await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false) }
+      // A worker makes no key: nobody would see it.
+      const keys =
+        role === 'worker'
+          ? { newKey: undefined, find: store.findKey }
+          : await openKeyLookup(store, clock.now(), options.ephemeralKey ?? false)
+      return { store, keys }
     } catch (error) {
       await store.close()
       throw error
@@ -131,13 +133,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     store,
     intake,
     clock,
-    rateLimiter: options.rateLimiter ?? createMemoryRateLimiter(clock),
+    rateLimiter: options.rateLimiter ?? opened.store.rateLimiter ?? createMemoryRateLimiter(clock),
     worker,
     findKey: keys.find,
     saveImage: ({ sha256, data, content_type: contentType }) =>
       inputs.put(sha256, { bytes: data }, { contentType }),
   })
-  const app = await createApp({
+  const api: ApiRoutes = {
     runs: {
       endpoints,
       baseUrl,
@@ -145,9 +147,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       logPrompts: logging?.prompts ?? false,
     },
     outputs: { files: outputs, findOutput: store.findOutput },
+    openapi: { models, baseUrl },
+  }
+  const app = await createApp({
+    api: role === 'worker' ? undefined : api,
     faults: faultsOf(options),
     operations: { isReady: async () => closing === undefined && (await isWritable()) },
-    openapi: { models, baseUrl },
     logging,
     limits,
     clock,
@@ -204,6 +209,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       return { url: listening.url }
     },
     startRendering(claims) {
+      if (role === 'api') return
       worker.start(claims)
       retention?.start()
     },

@@ -10,15 +10,20 @@ import type { Address } from './http/listening.js'
 import type { Logging } from './http/logging.js'
 import type { Metrics } from './metrics/index.js'
 import type { RateLimiter } from './rate/contract.js'
+import type { Role } from './role.js'
 import type { Claims } from './store/contract.js'
 import type { StoredOutput } from './stored-run.js'
 
 export interface ServiceOptions {
-  /** Holds the database, inputs and outputs; created, and private, when it does not exist. */
+  /** Holds the database, unless that is PostgreSQL, inputs and outputs; created, and private, when it does not exist. */
   readonly dataFolder: string
   /** Where outputs and inputs are kept, and closed with the service; by default folders of the data folder. */
   readonly storage?: Storage | undefined
   readonly engine: Engine
+  /** `postgres://…`; undefined: SQLite in the data folder. */
+  readonly databaseUrl?: string | undefined
+  /** By default `all`. A worker answers health checks alone; an `api` node leaves the queue to others. */
+  readonly role?: Role | undefined
   readonly clock: Clock
   /** How many runs are rendered at once. */
   readonly concurrency: number
@@ -57,7 +62,7 @@ export interface OutputFile extends StoredOutput {
 }
 
 export interface Service {
-  /** The ephemeral key, or the first key on the first start of a data folder; otherwise undefined. */
+  /** The ephemeral key, or the first key on the first start of a data folder; otherwise, and for a worker, undefined. */
   readonly apiKey: string | undefined
   /** Calls the service without a port. */
   readonly fetch: Fetch
@@ -65,7 +70,7 @@ export interface Service {
   listen(address: Address): Promise<{ readonly url: string }>
   /**
    * Starts to render queued runs, and to remove old files. With `requested` it renders only the runs that were created
-   * here and those that are polled, and leaves the others queued.
+   * here and those that are polled, and leaves the others queued. Does nothing in the role `api`.
    */
   startRendering(claims?: Claims): void
   /** Returns the renders of processes that have ended to the queue. */

@@ -37,7 +37,7 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
     manifest,
     lock,
     // No file exists: rows whose run is known are downloaded.
-    flags: { force: false, overwrite: false, resubmitUnconfirmed: false },
+    flags: { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false },
     models: { image: 'acme/still-1' },
     identity: identityOf,
     selects: () => true,
@@ -51,7 +51,6 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
   })
   const service: BatchService = {
     address: 'https://api.example',
-    overwrites: false,
     async submit({ entry, hash }, beforeSend) {
       await beforeSend()
       for (const each of entry.references)
@@ -75,13 +74,14 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       },
       errorAtLimit: (limit) => limit,
     }),
-    async download({ entry, path, hash = '' }, { urls: [url = ''] }) {
+    async download({ entry, hash = '' }, { urls: [url = ''] }, [place]) {
       // The bytes come from the meaning, but for the word that changes nothing in even rows.
       const isEven = Number(entry.name.slice(1)) % 2 === 0
       const same = isEven && entry.references.length === 0
       const sha256 = identityOf('', same ? entry.name : hash)
-      const file = { path: path.replace('{ext}', 'png'), url, sha256, bytes: 1, content_type: 'image/png' }
-      return { ok: true, file, further: [], warnings: [] }
+      const path = (place?.path ?? '').replace('{ext}', 'png')
+      const file = { path, url, sha256, bytes: 1, content_type: 'image/png' }
+      return { ok: true, files: [file], warnings: [] }
     },
   }
   await clock.runUntil(

@@ -435,7 +435,7 @@ describe('reference images', () => {
   it('that are too many bytes together are refused', async () => {
     const big = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(25 * 1024 * 1024)])
     const folder = folderWith({ 'a.png': big, 'b.png': big })
-    const problems = await problemsOf('- {name: a, kind: image, prompt: x, image_urls: [a.png, b.png]}', {
+    const problems = await problemsOf('- {name: c, kind: image, prompt: x, image_urls: [a.png, b.png]}', {
       folder,
     })
     expect(problems).toEqual([

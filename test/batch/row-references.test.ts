@@ -1,4 +1,6 @@
 /** Rows that use other rows: how they are read, in what order they come, and what the plan says of random graphs of them. */
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Lock, type Made, NO_LOCK } from '../../src/batch/lock/lock.js'
@@ -7,6 +9,7 @@ import { makePlan } from '../../src/batch/plan/index.js'
 import { meaningOfEntry } from '../../src/batch/plan/inputs.js'
 import { chainsBehind, levelsOf, withSources } from '../../src/batch/plan/row-order.js'
 import { identityOf } from '../../src/journal/identity.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { entriesOf, folderWith, problemsOf, read } from './folder.js'
 
 const referencesOf = ({ references }: ManifestEntry) =>
@@ -205,7 +208,7 @@ const hash = (text: string, seed: number): number =>
   [...text].reduce((sum, each) => (sum * 31 + each.charCodeAt(0) + seed) % 9973, 7)
 
 describe('a plan of random rows', () => {
-  const FLAGS = { force: false, overwrite: true, resubmitUnconfirmed: false }
+  const FLAGS = { force: false, forcePending: false, overwrite: true, resubmitUnconfirmed: false }
   const sha = (text: string) => identityOf('', text)
 
   /** As if a batch had created everything. */
@@ -309,5 +312,102 @@ describe('a plan of random rows', () => {
       // `bench:plan` measures it: less than a second. Other tests of this process may run meanwhile.
       expect((user + system) / 1_000).toBeLessThan(3_000)
     }
+  })
+})
+
+describe('a local image that is the output of a row', () => {
+  const A = '{ name: a, kind: image, prompt: a, output: out/a.png }'
+  const problems = (path: string, first = A, files: Readonly<Record<string, string>> = {}) =>
+    problemsOf(`- ${first}\n- { name: b, kind: image, prompt: b, image_urls: ["${path}"] }\n`, {
+      folder: folderWith(files),
+    })
+  const write = (shown: string, name: string) =>
+    `2:51 "${shown}" is the output of another row: write row:${name}`
+
+  it.each([['out/a.png'], ['./out/../out/a.png'], ['OUT/A.png']])(
+    'as %s is an error that says what to write, whether the file exists or not',
+    async (path) => {
+      expect(await problems(path)).toEqual([write(path, 'a')])
+      expect(await problems(path, A, { 'out/a.png': 'x' })).toEqual([write(path, 'a')])
+    },
+  )
+
+  it('through a link to its folder or to the file', async () => {
+    const folder = folderWith({ 'out/a.png': 'x' })
+    symlinkSync('out', join(folder, 'link'))
+    symlinkSync('out/a.png', join(folder, 'link.png'))
+    const text = `- ${A}\n- { name: b, kind: image, prompt: b, image_urls: [link/a.png, link.png] }\n`
+    expect(await problemsOf(text, { folder })).toEqual([
+      '2:51 "link/a.png" is the output of another row: write row:a',
+      '2:63 "link.png" is the output of another row: write row:a',
+    ])
+  })
+
+  it('with an extension that is not known yet, by count, or by a matrix', async () => {
+    expect(await problems('a.webp', '{ name: a, kind: image, prompt: a }')).toEqual([write('a.webp', 'a')])
+    expect(await problems('a-2.png', '{ name: a, kind: image, prompt: a, count: 2 }')).toEqual([
+      write('a-2.png', 'a-2'),
+    ])
+    const matrix = '{ name: "a-{x}", kind: image, prompt: "{x}", matrix: { x: [fox, bear] } }'
+    expect(await problems('a-bear.png', matrix)).toEqual([write('a-bear.png', 'a-bear')])
+  })
+
+  it('in a matrix is named once', async () => {
+    const text = `- ${A}
+- { name: "b-{x}-{y}", kind: image, prompt: "b {y}", image_urls: ["{x}"], matrix: { x: [out/a.png, z.png], y: [1, 2] } }
+`
+    const problems = (await problemsOf(text)).filter((each) => each.includes('row:a'))
+    expect(problems).toEqual([
+      expect.stringMatching(/^2:\d+ "out\/a\.png" is the output of another row: write row:a/),
+    ])
+  })
+
+  it('of the row itself is another error', async () => {
+    const text = '- { name: a, kind: image, prompt: a, image_urls: [a.png] }\n'
+    expect(await problemsOf(text)).toEqual([
+      '1:51 "a.png" is the output of this row itself: give the row another output',
+    ])
+  })
+
+  it('is not one beside a video of the same stem', async () => {
+    const folder = folderWith({ 'a.png': ONE_PIXEL_PNG })
+    const text = '- { name: a, kind: video, prompt: a, image_urls: [a.png] }\n'
+    expect(await problemsOf(text, { folder })).toEqual([])
+  })
+})
+
+describe('mistakes in references', () => {
+  it('are reported together with all others', async () => {
+    const text = `- { name: a, kind: image, prompt: "", image_urls: ["row:x"] }
+- { name: b, kind: image, prompt: b, image_urls: ["row:c"] }
+- { name: c, kind: image, prompt: c, image_urls: ["row:b"], quality: wrong }
+`
+    const problems = await problemsOf(text)
+    expect(problems).toEqual([
+      expect.stringMatching(/^1:\d+ prompt is blank/),
+      expect.stringMatching(/^1:\d+ "row:x": the manifest has no row named "x"/),
+      expect.stringMatching(/^3:\d+ these rows use each other in a cycle: b → c → b/),
+      expect.stringMatching(/^3:\d+ quality/),
+    ])
+  })
+
+  it('are not reported for rows that are missing because of another mistake', async () => {
+    const text = `- { name: a, kind: image, prompt: a, output: ../a.png }
+- { name: d, kind: image, prompt: d, output: "x/" }
+- { name: "m-{k}", kind: image, prompt: "{k.x}", matrix: { k: [1, 2] } }
+- { name: u, kind: image, prompt: u, image_urls: ["row:a", "row:d", "row:m-1", "row:m-1#0", "row:n-1"] }
+`
+    const problems = await problemsOf(text)
+    expect(problems.filter((each) => each.includes('row:'))).toEqual([
+      expect.stringContaining('"row:n-1": the manifest has no row named "n-1"'),
+    ])
+    expect(problems.length).toBeGreaterThanOrEqual(4)
+  })
+
+  it('in CSV say that a name with spaces cannot be used', async () => {
+    const text = 'name,kind,prompt,image_urls\nmy hero,image,a,\nb,image,b,row:my hero\n'
+    expect(await problemsOf(text, { name: 'shots.csv' })).toContain(
+      '3:11 "row:my": the manifest has no row named "my". In CSV a list is separated by spaces: give "my hero" a name without spaces',
+    )
   })
 })

@@ -157,6 +157,7 @@ describe('--check', () => {
           least_ms: null,
           expected_ms: null,
           models: { 'rushes/preview-image': 1 },
+          not_waited_for: [],
         },
       },
     ])
@@ -204,6 +205,27 @@ describe('--dry-run', () => {
       (await place.bare('--dry-run', '--json')).stdout.trimEnd().split('\n').at(-1) ?? '',
     )
     expect(summary.summary).toMatchObject({ least_ms: 0, expected_ms: expect.any(Number) })
+  })
+
+  it('with --only prints the rows that are selected, and counts the others', async () => {
+    const place = await createPlan()
+    expect(await place.bare('--dry-run', '--only', 'hen')).toMatchObject({
+      stdout: 'create\then\ticons/hen.png\tmissing\n',
+      stderr: '2 runs: 1 to create, 1 skipped; at least 2 requests\n',
+    })
+    const json = (await place.bare('--check', '--only', 'hen', '--json')).stdout.trimEnd().split('\n')
+    expect(json.map((line) => JSON.parse(line).name)).toEqual(['hen', undefined])
+    expect(JSON.parse(json[1] ?? '').summary).toMatchObject({ total: 2, create: 1, skip: 1 })
+  })
+
+  it('prints the plan, and is exit 2 where a model is not set', async () => {
+    const place = await createPlan()
+    place.write(MANIFEST.replace(/^models.*\n/, ''))
+    expect(await place.bare('--dry-run')).toMatchObject({
+      code: 2,
+      stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
+      stderr: expect.stringContaining('error: Not set: image model.'),
+    })
   })
 
   it('is exit 2 for what could not be begun', async () => {

@@ -196,6 +196,51 @@ describe('in GitHub Actions', () => {
   })
 })
 
+/** What the runner makes of a line of the log: `ActionCommand.TryParseV2`, then `TryParse`. */
+const COMMANDS = ['error', 'warning', 'notice', 'debug', 'group', 'add-mask', 'add-matcher', 'stop-commands']
+const commandIn = (line: string): string | undefined => {
+  const [, name] = /^::([^ ]*?)(?: .*?)?::/.exec(line.trimStart()) ?? /##\[([^\] ]*).*?\]/.exec(line) ?? []
+  return COMMANDS.find((each) => each === name)
+}
+
+describe('names, paths and messages in the log of a job', () => {
+  const HOSTILE = [
+    { name: '::warning::one', prompt: '::debug::x', output: '::stop-commands::x.png' },
+    { name: '\u3000::error file=x::two', prompt: 'x', output: ' ::group::x.png' },
+    { name: 'a ##[error]three', prompt: '##[group]x', output: '##[error]x.png' },
+  ]
+
+  it.each([[[]], [['--dry-run']], [['--check']], [['--json']], [['--check', '--json']], [['--debug']]])(
+    'are no commands: %j',
+    async (words) => {
+      const batch = await createBatch(HOSTILE)
+      const { stdout, stderr } = await batch.run(words)
+      const lines = `${stdout}${stderr}`.split(/[\r\n]+/)
+      const commands = lines.filter((line) => commandIn(line) !== undefined)
+      const own = /^::error (file=art\/shots\.json,|title=rushes batch%3A exit code)/
+      expect(commands.filter((line) => !own.test(line))).toEqual([])
+      expect(stdout).toContain('stop-commands')
+      for (const line of words.includes('--json') ? stdout.trim().split('\n') : []) JSON.parse(line)
+    },
+  )
+
+  it('are no commands where a run fails, or the manifest has mistakes', async () => {
+    const failing = await createBatch(HOSTILE.slice(0, 1))
+    const message = '##[error]no\n::error::no'
+    const fetch = scripted({ status: 400, body: { error: { code: 'invalid_input', message } } }).fetch
+    const wrong = await createBatch([{ name: 'x', '::warning::y': 1, prompt: 'x', kind: '##[group]' }])
+    for (const { stderr } of [await failing.run([], { fetch }), await wrong.run([])])
+      for (const line of stderr.split('\n'))
+        if (commandIn(line) !== undefined) expect(line).toMatch(/^::error (file=art\/|title=rushes)/)
+  })
+
+  it('stay as they are elsewhere', async () => {
+    const batch = await createBatch(HOSTILE)
+    const { stdout } = await batch.run([], { env: { GITHUB_ACTIONS: '' } })
+    expect(stdout).toContain('##[error]x.png')
+  })
+})
+
 describe('--report', () => {
   const reported = (path: string) =>
     readFileSync(path, 'utf8')

@@ -162,6 +162,7 @@ describe('a batch', () => {
         not_started: 0,
         skipped: 0,
         elapsed_ms: expect.any(Number),
+        not_waited_for: [],
       },
     })
   })

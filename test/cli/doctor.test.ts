@@ -7,6 +7,7 @@ import { checkProxy } from '../../src/cli/doctor/check-settings.js'
 import { diskFinding } from '../../src/cli/doctor/check-state.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type CliService, createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { describeAnyRedis } from '../support/redis.js'
 import { temporaryFolder } from '../support/service.js'
 
 interface Line {
@@ -110,6 +111,20 @@ describe('doctor', () => {
       statuses: { ...WELL, connection: 'failed', clock: 'skipped', key: 'skipped' },
     })
     expect(lines.find(({ check }) => check === 'connection')?.advice).toMatch(/rushes serve/)
+  })
+
+  it.each([
+    ['redis://ci:s3cret@127.0.0.1:1', 9, 'redis://***@127.0.0.1:1: connection refused'],
+    ['redis://:s3/cret@cache', 2, 'RUSHES_LIMITS_URL is not a valid Redis URL.'],
+  ])('a shared rate limit that cannot be used fails: %s', async (url, code, message) => {
+    const service = await createCliService()
+    const found = await examined(service, { env: { RUSHES_LIMITS_URL: url } })
+    expect(found.code).toBe(code)
+    expect(found.lines.find(({ check }) => check === 'rate limit')).toMatchObject({
+      status: 'failed',
+      message,
+    })
+    expect(JSON.stringify(found)).not.toContain('cret@')
   })
 
   it('names what is unfinished, and is exit 13 for what is unconfirmed', async () => {
@@ -271,5 +286,22 @@ describe('the proxy', () => {
       },
     })
     expect(JSON.stringify(lines)).not.toContain('cret')
+  })
+})
+
+describeAnyRedis('doctor, with a shared rate limit', (url) => {
+  it('runs the script on the server, and takes no slot', async () => {
+    const service = await createCliService()
+    const { code, statuses, lines, stderr } = await examined(service, {
+      env: { RUSHES_LIMITS_URL: await url() },
+    })
+    expect({ code, statuses, stderr }).toEqual({
+      code: 0,
+      statuses: { ...WELL, 'rate limit': 'ok' },
+      stderr: '',
+    })
+    expect(lines.find(({ check }) => check === 'rate limit')?.message).toMatch(
+      /^shared between machines, redis:\/\/.* \(\d+ ms\)$/,
+    )
   })
 })

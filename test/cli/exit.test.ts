@@ -6,6 +6,7 @@ import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
+import { temporaryFolder } from '../support/service.js'
 
 const problem = (status: number, code: string) => ({ status, body: { error: { code, message: 'said so' } } })
 
@@ -283,5 +284,25 @@ describe('a signal', () => {
       stderr: '',
     })
     expect(requests).toHaveLength(0)
+  })
+
+  it('and still waits for the answer to a create, which the journal keeps', async () => {
+    const clock = createManualClock()
+    const interrupts = createInterrupts()
+    const home = temporaryFolder()
+    const env = { ...SET, HOME: home, RUSHES_STATE_DIR: home }
+    const ended = await runCli(['run', 'image', 'fox'], {
+      env,
+      clock,
+      interrupts,
+      fetch: async (request) => {
+        interrupts.interrupt('stdout closed')
+        interrupts.interrupt('stdout closed')
+        await clock.sleep(5_000, request.signal)
+        return scripted({ status: 201, body: { id: 'run_7' } }).fetch(request)
+      },
+    })
+    expect(ended).toMatchObject({ code: 141, stderr: '' })
+    expect((await runCli(['list'], { env })).stdout).toMatch(/^run_7\t/)
   })
 })

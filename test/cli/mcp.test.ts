@@ -113,6 +113,24 @@ describe('a create', () => {
     expect(text).toContain(`Not inline, because of the limit of 1 MiB: ${join(mcp.folder, 'fox.png')}`)
   })
 
+  it('reports the path of the file that it has written, also with invisible characters', async () => {
+    const mcp = await openMcp(await createCliService())
+    const path = join(mcp.folder, 'a\u202egnp.fox.png')
+    const { text, structured, content } = await mcp.call('create_image', {
+      prompt: 'a fox',
+      output: 'a\u202egnp.fox.png',
+    })
+    expect(existsSync(path)).toBe(true)
+    expect(structured.runs[0].files[0].path).toBe(path)
+    expect(text).toContain('a\\u202egnp.fox.png" (image/png')
+    expect(content[1]).toMatchObject({ uri: pathToFileURL(path).href })
+    const listed = await mcp.call('list_runs')
+    expect(listed.structured.runs[0].files).toEqual([path])
+    const shown = await mcp.call('show_run', { id: structured.runs[0].id })
+    expect(shown.structured.run.files[0].path).toBe(path)
+    for (const each of [text, listed.text, shown.text]) expect(each).not.toContain('\u202e')
+  })
+
   it('uses an earlier output, a file of the folder, and another model', async () => {
     const service = await createCliService()
     const mcp = await openMcp(service)
@@ -330,6 +348,31 @@ describe('one request_id', () => {
     expect(listed.structured.runs).toMatchObject([{ id: ids[0], request_id: 'fox-1' }])
   })
 
+  it('is the same call in another order of the parameters, and with the configured model named, also while the first runs', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    writeFileSync(join(mcp.folder, 'a.png'), ONE_PIXEL_PNG)
+    const one = { prompt: 'a fox', aspect_ratio: '1:1', image_urls: ['a.png'], request_id: 'one' }
+    const others = [
+      Object.fromEntries(Object.entries(one).reverse()),
+      { ...one, model: 'rushes/preview-image' },
+      { ...one, wait: false },
+    ]
+    const first = await mcp.call('create_image', { ...one, wait: false })
+    const running = await service.clock.runUntil(
+      Promise.all(others.map((args) => mcp.begin('create_image', { ...args, wait: false }))),
+    )
+    engine.finish()
+    await mcp.call('wait_run', { ids: [first.structured.runs[0].id] })
+    const finished = await service.clock.runUntil(
+      Promise.all(others.map((args) => mcp.begin('create_image', args))),
+    )
+    for (const { structured, text } of [...running, ...finished])
+      expect(structured.runs?.[0].id, text).toBe(first.structured.runs[0].id)
+    expect(creates(service.requests)).toBe(1)
+  })
+
   it('does not stand for another input', async () => {
     const service = await createCliService()
     const mcp = await openMcp(service)
@@ -480,6 +523,49 @@ describe('a batch', () => {
     expect(text).toContain('This is the result of the batch that an earlier call started.')
     expect(structured.summary).toMatchObject({ created: 1, failed: 1 })
     expect(creates(service.requests)).toBe(2)
+  })
+
+  it('a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
+    const engine = createCommandedEngine()
+    const service = await createCliService({ engine })
+    const mcp = await openMcp(service)
+    writeFileSync(join(mcp.folder, 'shots.yaml'), MANIFEST)
+    const controller = new AbortController()
+    const cancelled = mcp
+      .begin('run_batch', { manifest: 'shots.yaml' }, { signal: controller.signal })
+      .catch(() => {})
+    await untilCreated(service, 2)
+    await service.clock.advance(2_000)
+    controller.abort('stop')
+    await cancelled
+    const both = [
+      mcp.begin('run_batch', { manifest: 'shots.yaml' }),
+      mcp.begin('run_batch', { manifest: 'shots.yaml' }),
+    ]
+    engine.finish()
+    engine.finish()
+    for (const { structured, text } of await service.clock.runUntil(Promise.all(both)))
+      expect(structured.summary, text).toMatchObject({ total: 2, failed: 0 })
+    expect(readdirSync(join(mcp.folder, 'out')).sort()).toEqual(['a.png', 'b.png'])
+    expect(creates(service.requests)).toBe(2)
+  })
+
+  it('reads no image outside the folder, and none for a create that --max-runs refuses', async () => {
+    const mcp = await openMcp(await createCliService(), { words: ['--max-runs', '0'] })
+    // What is read is refused with another message: it is not an image.
+    const elsewhere = join(temporaryFolder(), 'a.png')
+    writeFileSync(elsewhere, 'secret')
+    writeFileSync(join(mcp.folder, 'a.png'), 'text')
+    writeFileSync(
+      join(mcp.folder, 'far.yaml'),
+      `runs:\n  - { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`,
+    )
+    for (const tool of ['plan_batch', 'run_batch']) {
+      const { structured } = await mcp.call(tool, { manifest: 'far.yaml' })
+      expect(structured.error.message).toContain(`image_urls: ${elsewhere} is outside`)
+    }
+    const { structured } = await mcp.call('create_image', { prompt: 'x', image_urls: ['a.png'] })
+    expect(structured.error.message).toMatch(/^This session may create 0 runs/)
   })
 
   it('reports every problem of a manifest with its line, and refuses images outside the folder', async () => {
@@ -649,7 +735,7 @@ describe('the end of a session', () => {
     expect(mcp.stderr()).toMatch(/a run may exist and cost money[\s\S]*rushes show ~[0-9a-f]{4}/)
   })
 
-  it('names a known run at once, before it waits for an unanswered create; a signal ends that', async () => {
+  it('names a known run at once, before it waits for an unanswered create; a second signal ends that', async () => {
     const service = await createCliService({ engine: createCommandedEngine() })
     const { slow } = slowCreates(service.counting)
     let isSlow = false
@@ -663,6 +749,10 @@ describe('the end of a session', () => {
     mcp.stdin.end()
     await service.clock.advance(1_000)
     expect(mcp.stderr()).toContain(`warning: ${structured.runs[0].id} is still running.`)
+    // Clients send SIGTERM 2 s after they have closed standard input, and a reader that has gone is found meanwhile.
+    mcp.interrupts.interrupt('SIGTERM')
+    mcp.interrupts.interrupt('stdout closed')
+    await service.clock.advance(3_000)
     expect(mcp.stderr()).not.toContain('may exist')
     mcp.interrupts.interrupt('SIGTERM')
     await service.clock.runUntil(mcp.ended)
@@ -680,11 +770,55 @@ describe('a client that does not keep to the protocol', () => {
     expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
   })
 
+  it('a message of more than 10 MiB is an error of that call alone', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    const large = mcp.call('create_image', {
+      prompt: 'a fox',
+      image_urls: [`data:,${'x'.repeat(11_000_000)}`],
+    })
+    await expect(large).rejects.toThrow(
+      'The message is larger than 10 MiB and was not read. Nothing was sent. Pass images as paths',
+    )
+    expect(mcp.stderr()).toContain('warning: Protocol error: The message is larger than 10 MiB')
+    expect((await mcp.call('list_runs')).text).toBe('No runs found.')
+    // A full message of the limit is read.
+    const most = await mcp.call('create_image', { promt: 'x'.repeat(10_000_000) })
+    expect(most.structured.error.message).toContain('Did you mean "prompt"?')
+    expect(service.requests).toHaveLength(0)
+  })
+
   it('an unknown tool is named with the nearest one', async () => {
     const mcp = await openMcp(await createCliService())
     await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow(
       'Unknown tool "create_imge". Did you mean "create_image"?',
     )
+  })
+
+  it('deep values and NUL characters are refused like other mistakes', async () => {
+    const service = await createCliService()
+    const mcp = await openMcp(service)
+    const nested = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`)
+    for (const args of [{ prompt: nested }, { prompt: 'x', zzz: nested }]) {
+      const { structured } = await mcp.call('create_image', args)
+      expect(structured.error.message).toMatch(/^(prompt|zzz) is nested more than 500 levels deep\./)
+    }
+    for (const [tool, args] of [
+      ['create_image', { prompt: 'x', image_urls: ['a\0b'] }],
+      ['create_image', { prompt: 'x', output: 'a\0b' }],
+      ['plan_batch', { manifest: 'a\0b' }],
+    ] as const)
+      expect((await mcp.call(tool, args)).structured.error).toMatchObject({
+        code: 'usage',
+        message: expect.stringContaining('contains a NUL character'),
+      })
+    expect(service.requests).toEqual([])
+  })
+
+  it('errors name parameters, not flags', async () => {
+    const mcp = await openMcp(await createCliService())
+    const { structured } = await mcp.call('list_runs', { since: 'x' })
+    expect(structured.error.message).toBe('since: "x" is not a valid duration.')
   })
 
   it('ids are checked', async () => {

@@ -17,7 +17,42 @@ it.each([
     '--aspect-ratio must be one of 1:1. --image-url takes at most 14.',
     'aspect_ratio must be one of 1:1. image_urls takes at most 14.',
   ],
+  [
+    '--since: "x" is not a valid duration (examples: 90s, 15m).',
+    'since: "x" is not a valid duration (examples: 90s, 15m).',
+  ],
+  [
+    'This batch would create 3 runs, but --max-runs allows 1.',
+    'This batch would create 3 runs, but max_runs allows 1.',
+  ],
+  [
+    '--only x does not match the name or output of any run.',
+    'only x does not match the name or output of any run.',
+  ],
+  ['Create it again with --only a --force.', 'Create it again with only: ["a"] and force: true.'],
+  [
+    'Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or `rushes config set models.image <provider/name>`.',
+    'Give model, or ask the user to set RUSHES_IMAGE_MODEL or `rushes config set models.image <provider/name>`.',
+  ],
+  [
+    'See the parameters of the model with `rushes models`. To see the request body, add --dry-run.',
+    'See the parameters of the model with list_models.',
+  ],
+  [
+    'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
+    'Give an image as a path, an http(s) URL, a data: URL or run:<id>.',
+  ],
+  [
+    'Use --base-url http://127.0.0.1:7878. Or give the URL.',
+    'It needs a server that the user starts with `rushes mcp --base-url http://127.0.0.1:7878`. Or give the URL.',
+  ],
+  [
+    'Use --profile a --base-url http://x.',
+    'It needs a server that the user starts with `rushes mcp --profile a --base-url http://x`.',
+  ],
+  ['Use --local.', 'It needs a server that the user starts with `rushes mcp --local`.'],
   // For the user.
+  ['Use `rushes mcp --max-runs 3`.', 'Use `rushes mcp --max-runs 3`.'],
   ['Store it with `rushes login`.', 'Store it with `rushes login`.'],
   ['Remove it with `rushes forget ~3f2a --yes`.', 'Remove it with `rushes forget ~3f2a --yes`.'],
 ])('%s', (said, words) => expect(inToolWords(said)).toBe(words))

@@ -239,6 +239,13 @@ describe('the wait limit', () => {
     expect(await waited).toMatchObject({ code, runId: 'r1' })
   })
 
+  it('says nothing about the service for a request that was sent a moment before', async () => {
+    const { client, clock } = createBench(['hang'])
+    const waited = rejection(client.wait('r1', { timeoutMs: 1_900, createdAtMs: 0 }))
+    await clock.advance(1_900)
+    expect(await waited).toMatchObject(limit)
+  })
+
   it('ends a wait for a place under the limit', async () => {
     const { client, clock, requests } = createBench([DONE], { forever: true })
     await clock.runUntil(Promise.all(Array.from({ length: 20 }, () => client.get('x'))))

@@ -5,7 +5,16 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, describe, expect, it } from 'vitest'
-import { BINARY, createPlace, type Place, rushes, serve, start, until } from '../support/binary.js'
+import {
+  BINARY,
+  createPlace,
+  type Place,
+  type Running,
+  rushes,
+  serve,
+  start,
+  until,
+} from '../support/binary.js'
 import { resultOf } from '../support/mcp.js'
 
 const clients: Client[] = []
@@ -34,6 +43,23 @@ async function connect(place: Place, words: readonly string[] = []) {
   const call = async (name: string, args: Readonly<Record<string, unknown>> = {}) =>
     resultOf((await client.callTool({ name, arguments: args })) as CallToolResult)
   return { client, call, pid: transport.pid ?? 0, stderr: () => said }
+}
+
+const PING = '{"jsonrpc":"2.0","id":9,"method":"ping"}\n'
+
+/** A server without the SDK's client, whose streams the test closes itself. */
+async function initialized(place: Place) {
+  const server = start(place, ['mcp'])
+  const send = (message: object) => server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  const clientInfo = { name: 'x', version: '1' }
+  send({
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo },
+  })
+  await server.says('stdout', /"id":1/)
+  send({ method: 'notifications/initialized' })
+  return { ...server, send }
 }
 
 const rowsOf = async (place: Place) =>
@@ -106,19 +132,9 @@ describe.concurrent('rushes mcp', () => {
     '%s ends it, with the ids on standard error',
     async (_, signal, code, by) => {
       const place = await serve(createPlace(), VIDEO_THAT_TAKES_LONG)
-      const server = start(place, ['mcp'])
-      const send = (message: object) =>
-        server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-      const clientInfo = { name: 'x', version: '1' }
-      send({
-        id: 1,
-        method: 'initialize',
-        params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo },
-      })
-      await server.says('stdout', /"id":1/)
-      send({ method: 'notifications/initialized' })
+      const server = await initialized(place)
       server.stdin.write('not json\n')
-      send({
+      server.send({
         id: 2,
         method: 'tools/call',
         params: { name: 'create_video', arguments: { prompt: 'x', wait: false } },
@@ -139,7 +155,51 @@ describe.concurrent('rushes mcp', () => {
     const place = await serve(createPlace())
     const server = start(place, ['mcp'])
     server.stdout.destroy()
-    server.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    server.stdin.write(PING)
     expect(await server.ended).toMatchObject({ code: 141 })
   })
+
+  it.each<[string, (server: Running) => void]>([
+    [
+      'the end of its input and the SIGTERM after it',
+      ({ stdin, kill }) => {
+        stdin.end()
+        kill('SIGTERM')
+      },
+    ],
+    [
+      'a client that reads no longer',
+      ({ stdin, stdout }) => {
+        stdout.destroy()
+        stdin.write(PING)
+      },
+    ],
+    [
+      'both',
+      ({ stdin, stdout }) => {
+        stdout.destroy()
+        stdin.end(PING)
+      },
+    ],
+  ])(
+    '%s: the answer to a create that was sent is waited for',
+    async (_, disconnect) => {
+      const place = await serve(createPlace(), [...VIDEO_THAT_TAKES_LONG, '--fault', 'create:delay:3s'])
+      const server = await initialized(place)
+      server.send({
+        id: 2,
+        method: 'tools/call',
+        params: { name: 'create_video', arguments: { prompt: 'x', request_id: 'boat' } },
+      })
+      await until('the create', async () => (await rowsOf(place)).length > 0 || undefined)
+      disconnect(server)
+      const { stderr } = await server.ended
+      const [row, ...others] = await rowsOf(place)
+      expect(others).toEqual([])
+      expect(row.id, stderr).toMatch(/^run_/)
+      expect(row.request_id).toBe('boat')
+      expect(stderr).toContain(`warning: ${row.id} is still running.`)
+    },
+    60_000,
+  )
 })

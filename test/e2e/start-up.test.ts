@@ -18,6 +18,7 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the OpenAPI document': 'BeforeOperations',
   'the downloader': 'function createDownloader(',
   'prom-client': 'Missing mandatory help parameter',
+  iovalkey: 'Redis is already connecting/connected',
   'the AWS SDK': 'x-amz-content-sha256',
   'the MCP SDK': 'StdioServerTransport already started',
 }
@@ -93,7 +94,9 @@ describe.concurrent('what is loaded', () => {
     const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: 'http://127.0.0.1:9' }
     const remote = await loadedBy(['login'], key, 'key')
     expect(remote).toMatchObject({ code: 9, packages: ['undici', '@libsql'] })
-    const local = await loadedBy(['status', '--local', 'run_1'])
+    const shared = await loadedBy(['login'], { ...key, RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' }, 'key')
+    expect(shared).toMatchObject({ code: 9, packages: ['undici', 'iovalkey', '@libsql'] })
+    const local = await loadedBy(['status', '--local', 'run_1'], { RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' })
     expect(local.packages).toEqual(['undici', 'the service', '@libsql'])
   })
 

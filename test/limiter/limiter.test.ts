@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/host/clock.js'
-import { createLimiter, type Ledger, type Limiter, type Purpose } from '../../src/limiter/index.js'
+import {
+  createLimiter,
+  type Ledger,
+  type Limiter,
+  type Purpose,
+  type RemoteLedger,
+} from '../../src/limiter/index.js'
 import { createMemoryLedger } from '../../src/limiter/memory-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
@@ -17,7 +23,7 @@ interface Bench {
 
 interface Kind {
   readonly name: string
-  createLedger(clock: ManualClock): Ledger
+  createLedger(clock: ManualClock): Ledger | RemoteLedger
   /** It looks again after a window at the latest, since another process may have answered by then. */
   readonly looksAgain: boolean
 }
@@ -29,6 +35,14 @@ const KINDS: readonly Kind[] = [
     looksAgain: false,
   },
   { name: 'shared', createLedger: createTestLedger, looksAgain: true },
+  {
+    name: 'on another machine',
+    createLedger(clock) {
+      const ledger = createMemoryLedger(RUNS_LIMIT, clock)
+      return { ...ledger, take: async (purpose) => ledger.take(purpose) }
+    },
+    looksAgain: false,
+  },
 ]
 
 describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain }) => {
@@ -216,6 +230,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
       const waiting = expect(bench.limiter.acquire('status', stop.signal)).rejects.toThrow()
       stop.abort()
       await waiting
+      await bench.clock.advance(0)
       expect(bench.clock.sleepers).toBe(0)
     })
 
@@ -233,6 +248,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
       const bench = createBench()
       for (const grant of await fill(bench)) grant.settle()
       const waiting = Array.from({ length: 5 }, () => bench.limiter.acquire('status'))
+      await bench.clock.advance(0)
       expect(bench.clock.sleepers).toBe(1)
       await bench.clock.runUntil(Promise.all(waiting))
       expect(bench.sleeps).toEqual([10_000])
@@ -242,6 +258,7 @@ describe.each(KINDS)('a limiter on a ledger $name', ({ createLedger, looksAgain 
       const bench = createBench()
       await fill(bench)
       void bench.limiter.acquire('status')
+      await bench.clock.advance(0)
       expect([bench.clock.sleepers, bench.sleeps]).toEqual(looksAgain ? [1, [10_000]] : [0, []])
     })
   })

@@ -40,11 +40,17 @@ export function createInstantEngine({
 
 const MP4_HEAD = Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom', 'latin1')
 
+export interface FamilyEngine extends RecordingEngine {
+  /** How many files each of the next runs has. */
+  outputs: number
+}
+
 /** Its output is made of the prompt, without exclamation marks, and of the references. */
-export function createFamilyEngine({ outputs = 1 } = {}): RecordingEngine {
+export function createFamilyEngine({ outputs = 1 } = {}): FamilyEngine {
   const jobs: RenderJob[] = []
   return {
     jobs,
+    outputs,
     async render(job) {
       jobs.push(job)
       const prompt = String(job.input.prompt)
@@ -55,7 +61,7 @@ export function createFamilyEngine({ outputs = 1 } = {}): RecordingEngine {
         job.kind === 'video'
           ? [MP4_HEAD, 'video.mp4', 'video/mp4']
           : [ONE_PIXEL_PNG, 'image.png', 'image/png']
-      const files = Array.from({ length: outputs }, (_, at) => ({ name: `${at}-${name}`, contentType }))
+      const files = Array.from({ length: this.outputs }, (_, at) => ({ name: `${at}-${name}`, contentType }))
       const digest = sum.digest('hex')
       for (const [at, file] of files.entries())
         await writeFile(join(job.folder, file.name), Buffer.concat([head, Buffer.from(`${digest}${at}`)]))

@@ -1,11 +1,11 @@
-/** A row whose output lies on this machine already, byte for byte: it is copied, and the service is not asked. */
+/** A row whose outputs lie on this machine already, byte for byte: they are copied, and the service is not asked. */
 
-import { relative } from 'node:path'
+import { resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { copyAtomically } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import type { LockKeeper } from '../lock/keeper.js'
-import type { Made } from '../lock/lock.js'
+import { type FurtherOutput, outputsOf } from '../lock/lock.js'
 import type { Active, RowResult } from './row-result.js'
 
 export interface CopyParts {
@@ -18,20 +18,33 @@ export interface CopyParts {
 export async function copyRow({ keeper, folder }: CopyParts, step: Active): Promise<RowResult> {
   const before = keeper.entry(step.entry.name)
   const made = before?.made
-  const from = step.action.do === 'download' ? step.action.copyFrom : undefined
-  if (made === undefined || from === undefined)
-    throw new Error('only a file that the lock file knows is copied')
-  try {
-    await copyAtomically(from, step.path)
-    const moved: Made = { ...made, file: relative(folder, step.path).replaceAll('\\', '/') }
-    await keeper.set(step.entry.name, { made: moved, pending: undefined, further: before?.further ?? {} })
-    return { step, result: 'downloaded', made: moved, run: made.run }
-  } catch (error) {
-    return { step, result: 'failed', error: notCopied(step, error) }
+  if (made === undefined) throw new Error('only files that the lock file knows are copied')
+  for (const { file, fact } of step.outputs)
+    if (fact.is === 'missing' && fact.elsewhere !== undefined)
+      try {
+        await copyAtomically(fact.elsewhere, resolve(folder, file))
+      } catch (error) {
+        return { step, result: 'failed', error: notCopied(file, error) }
+      }
+  const [first, ...further] = outputsOf(made).map((output, at) => step.outputs[at]?.file ?? output.file)
+  const moved = {
+    ...made,
+    file: first ?? made.file,
+    ...(made.outputs && { outputs: withFiles(made.outputs, further) }),
   }
+  await keeper.set(step.entry.name, {
+    ...before,
+    made: moved,
+    pending: before?.pending,
+    further: before?.further ?? {},
+  })
+  return { step, result: 'downloaded', made: moved, run: made.run }
 }
 
-const notCopied = ({ file }: Active, thrown: unknown): RushesError =>
+const withFiles = (outputs: readonly FurtherOutput[], files: readonly string[]): readonly FurtherOutput[] =>
+  outputs.map((output, at) => ({ ...output, file: files[at] ?? output.file }))
+
+const notCopied = (file: string, thrown: unknown): RushesError =>
   thrown instanceof RushesError
     ? thrown
     : new RushesError('download_failed', `Cannot write ${describeError(thrown, file)}.`, {

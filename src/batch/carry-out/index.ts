@@ -47,6 +47,7 @@ export async function carryOut(options: CarryOutOptions): Promise<void> {
 
   const parts = {
     ...options,
+    disk: options.plan.disk,
     inputsOf: ({ entry, meaning = entry.meaning }: Active) =>
       inputHashes({ ...entry, meaning }, (name) => lockOf(name)?.made, identity),
     behind: ({ entry }: Active) => waiting.behind(entry.name),
@@ -145,8 +146,7 @@ export const activeSteps = (plan: Plan): readonly Active[] => plan.steps.filter(
 
 const isActive = (step: Step): step is Active => step.action.do === 'create' || step.action.do === 'download'
 
-/** All but those whose file lies on this machine already. */
-export const needsService = ({ action }: Active): boolean =>
-  action.do === 'create' || action.copyFrom === undefined
+/** All but those whose files lie on this machine already. */
+export const needsService = ({ action }: Active): boolean => action.do === 'create' || action.why !== 'moved'
 
-export { type Active, type BatchService, LEFT_ALONE, type RowResult } from './row-result.js'
+export { type Active, type BatchService, LEFT_ALONE, type Place, type RowResult } from './row-result.js'

@@ -1,7 +1,7 @@
 /** What a batch needs of the service for one row, and what comes of the row. */
 import { EXIT, RushesError } from '../../errors.js'
 import type { RunState } from '../../protocol/run-state.js'
-import type { Made } from '../lock/lock.js'
+import type { Made, Output } from '../lock/lock.js'
 import type { CreateAction, DownloadAction, Step } from '../plan/index.js'
 import type { Polled, PollOptions } from '../schedule/index.js'
 
@@ -33,18 +33,27 @@ export const LEFT_ALONE = new RushesError(
 export interface BatchService {
   /** The address, as the lock file names it. */
   readonly address: string
-  /** `--overwrite`. */
-  readonly overwrites: boolean
   /** Creates the run of a row. `beforeSend` comes before each sending, and may stop it. Never rejects. */
   submit(step: Active, beforeSend: () => Promise<void>): Promise<Submitted>
   /** `created`: what `submit` has given; undefined for a run that exists already. */
   follow(step: Active, id: string, created: CreatedRun | undefined): Followed
-  /** Puts the outputs of a succeeded run in place, the first one at `step.path`. Never rejects. */
+  /** Puts the outputs of a succeeded run in place. `at` is the index of the output. Never rejects. */
   download(
     step: Active,
     state: RunState,
-    beforePlace: (file: OutputFile) => Promise<void>,
+    places: readonly Place[],
+    beforePlace: (file: OutputFile, at: number) => Promise<void>,
   ): Promise<Downloaded>
+}
+
+/** Where an output gets its name. */
+export interface Place {
+  /** Absolute; may end in `.{ext}`. */
+  readonly path: string
+  /** A file that is there may be replaced. */
+  readonly mayReplace: boolean
+  /** The output is in place already, and is not downloaded. */
+  readonly inPlace: OutputFile | undefined
 }
 
 /** Monotonic instants, in milliseconds. */
@@ -79,14 +88,14 @@ export type RowStep =
       readonly durationMs?: number | undefined
     }
 
-export type OutputFile = Pick<Made, 'url' | 'sha256' | 'bytes' | 'content_type'> & { readonly path: string }
+/** `path` is absolute. */
+export type OutputFile = Omit<Output, 'file'> & { readonly path: string }
 
 export type Downloaded =
   | {
       readonly ok: true
-      readonly file: OutputFile
-      /** Of a run with several outputs. */
-      readonly further: readonly OutputFile[]
+      /** All outputs of the run, in their order. */
+      readonly files: readonly [OutputFile, ...OutputFile[]]
       readonly warnings: readonly string[]
     }
   | { readonly ok: false; readonly error: RushesError }

@@ -12,12 +12,25 @@ import {
   type InputHashes,
   type LockEntry,
   type Made,
+  type Output,
+  outputsOf,
   type Pending,
+  type Placing,
+  placingsOf,
   publicUrl,
 } from '../lock/lock.js'
+import type { Disk } from '../plan/index.js'
 import type { Arrivals, Polled, PollOptions, Task } from '../schedule/index.js'
-import { checkPlacing, isFurther } from './may-place.js'
-import type { Active, BatchService, Followed, OutputFile, RowResult, Submitted } from './row-result.js'
+import { placesFor, refuseOtherBytes } from './places.js'
+import type {
+  Active,
+  BatchService,
+  Downloaded,
+  Followed,
+  OutputFile,
+  RowResult,
+  Submitted,
+} from './row-result.js'
 
 export interface RowParts {
   readonly service: BatchService
@@ -25,6 +38,7 @@ export interface RowParts {
   readonly clock: Pick<Clock, 'now'>
   /** Absolute: the manifest's. */
   readonly folder: string
+  readonly disk: Disk
   inputsOf(step: Active): InputHashes
   /** Length of the longest chain of rows that waits for this one. */
   behind(step: Active): number
@@ -106,34 +120,52 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
   }
 
   async function deliver(state: RunState): Promise<void> {
-    const placed = { step, folder: parts.folder, outputs: state.urls.length, overwrites: service.overwrites }
-    const downloaded = await service.download(step, state, async (file) => {
-      await checkPlacing(file, placed)
-      // The plan of a batch that continues looks at the first output alone.
-      if (!isFurther(file, step)) await lock.placing(state.id, file)
-    })
+    const downloaded = await download(state)
     if (!downloaded.ok) {
       // When the batch was stopped, the next one continues with the download: the row has not failed.
       if (!signal.aborted) end({ result: 'failed', error: downloaded.error })
       return
     }
-    const further = downloaded.further.map((each): FurtherOutput => ({ run: state.id, ...recorded(each) }))
+    const [first, ...others] = downloaded.files
+    const further = others.map((each): FurtherOutput => ({ run: state.id, ...recorded(each) }))
     const made: Made = {
       hash: step.hash ?? '',
       model,
       kind: step.entry.kind,
       run: state.id,
       service: service.address,
-      ...recorded(downloaded.file),
+      ...recorded(first),
       made_at: new Date(parts.clock.now()).toISOString(),
       inputs: parts.inputsOf(step),
       ...(further.length > 0 && { outputs: further }),
     }
+    const warnings = [...downloaded.warnings, ...formerOutputs(made)]
     await lock.made(made)
-    end({ result: action.do === 'download' ? 'downloaded' : 'created', made, warnings: downloaded.warnings })
+    end({ result: action.do === 'download' ? 'downloaded' : 'created', made, warnings })
   }
 
-  const recorded = ({ path, url, bytes, sha256, content_type }: OutputFile) => ({
+  async function download(state: RunState): Promise<Downloaded> {
+    const { folder, disk } = parts
+    try {
+      const places = await placesFor(step, { urls: state.urls, disk, folder })
+      return await service.download(step, state, places, async (file, at) => {
+        refuseOtherBytes(file, step, at)
+        const { sha256, bytes, content_type } = file
+        await lock.placing(state.id, { run: state.id, output: at + 1, sha256, bytes, content_type })
+      })
+    } catch (error) {
+      if (!(error instanceof RushesError)) throw error
+      return { ok: false, error: error.with({ runId: state.id }) }
+    }
+  }
+
+  /** The run before had more outputs. */
+  const formerOutputs = (made: Made): readonly string[] =>
+    outputsOf(step.locked?.made)
+      .slice(outputsOf(made).length)
+      .map(({ file }) => `${file} is from an earlier run of ${step.entry.name}, and stays as it is`)
+
+  const recorded = ({ path, url, bytes, sha256, content_type }: OutputFile): Output => ({
     url: publicUrl(url),
     file: relative(parts.folder, path).replaceAll('\\', '/'),
     sha256,
@@ -162,6 +194,8 @@ function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowP
   const { entry, hash = '', model = '' } = step
   const before = keeper.entry(entry.name)
   const further = before?.further ?? {}
+  /** A run before may have been killed while it got its files into place: they are of this row too. */
+  let placing = placingsOf(before)
 
   const pendingCreate = () => ({
     hash,
@@ -170,7 +204,13 @@ function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowP
     service: service.address,
     sent_at: keeper.entry(entry.name)?.pending?.sent_at ?? new Date(clock.now()).toISOString(),
     inputs: inputsOf(step),
+    ...(placing.length > 0 && { placing }),
   })
+  /** A run of another version of the row, which this one does not replace. */
+  const leftPending = (): Pending | undefined => {
+    const { pending } = keeper.entry(entry.name) ?? {}
+    return pending?.hash === hash ? undefined : pending
+  }
   const keep = (pending: Pending | undefined): Promise<void> =>
     keeper.set(entry.name, entryWith(before, pending))
   /** Where a run exists already, a lock file that cannot be written is no reason to lose it. */
@@ -192,13 +232,23 @@ function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowP
         await keepSafely({ ...pendingCreate(), state: 'unconfirmed', key: submitted.key })
       else if (isSent) await keeper.set(entry.name, before).catch(onLockTrouble)
     },
-    /** Killed between the renaming and the next writing of the lock file, a batch must know the file as its own. */
-    placing: (run: string, { sha256, bytes }: { readonly sha256: string; readonly bytes: number }) =>
-      keep({ ...pendingCreate(), state: 'accepted', run, placing: { sha256, bytes } }),
-    ended: () => keepSafely(undefined),
-    made: (made: Made) => keeper.set(entry.name, { made, pending: undefined, further }).catch(onLockTrouble),
+    /**
+     * Killed between the renaming and the next writing of the lock file, a batch must know the file as its own. A file that
+     * is downloaded again it knows already.
+     */
+    async placing(run: string, file: Placing): Promise<void> {
+      if (run === before?.made?.run) return
+      placing = [...placing.filter((each) => !isSame(each, file)), file]
+      await keep({ ...pendingCreate(), state: 'accepted', run })
+    },
+    ended: () => keepSafely(leftPending()),
+    made: (made: Made) =>
+      keeper.set(entry.name, { made, pending: leftPending(), further }).catch(onLockTrouble),
   }
 }
+
+const isSame = (a: Placing, b: Placing): boolean =>
+  a.run === b.run && a.output === b.output && a.sha256 === b.sha256
 
 const entryWith = (before: LockEntry | undefined, pending: Pending | undefined): LockEntry | undefined =>
   before?.made === undefined && pending === undefined

@@ -165,10 +165,20 @@ const furtherOutputOf = (fields: Fields): FurtherOutput => ({
   content_type: text(fields.content_type),
 })
 
-const placingOf = (value: unknown): Placing | undefined =>
-  isObject(value) && isHash(value.sha256) && Number.isSafeInteger(value.bytes)
-    ? { sha256: value.sha256, bytes: Number(value.bytes) }
-    : undefined
+/** Older versions wrote one object, of the first output. */
+function placingOf(value: unknown): readonly Placing[] | undefined {
+  const placings = (Array.isArray(value) ? value : [value]).flatMap((each): Placing[] => {
+    const { run, output = 1, sha256, bytes, content_type }: Fields = isObject(each) ? each : {}
+    const isWhole = isHash(sha256) && Number.isSafeInteger(bytes) && isOutputNumber(output)
+    if (!isWhole) return []
+    return [{ run: optional(run), output, sha256, bytes: Number(bytes), content_type: text(content_type) }]
+  })
+  return placings.length === 0 ? undefined : placings
+}
+
+/** A lock file that someone has edited must not name a millionth output. */
+const isOutputNumber = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= 1_000
 
 function pendingOf(value: unknown): Pending | undefined {
   if (!isObject(value) || !isHash(value.hash) || typeof value.model !== 'string') return undefined
@@ -179,8 +189,9 @@ function pendingOf(value: unknown): Pending | undefined {
     service: optional(value.service),
     sent_at: text(value.sent_at),
     inputs: inputsOf(value.inputs),
+    placing: placingOf(value.placing),
   }
   if (value.state === 'unconfirmed') return { ...common, state: 'unconfirmed', key: optional(value.key) }
   if (value.state !== 'accepted' || typeof value.run !== 'string' || value.run === '') return undefined
-  return { ...common, state: 'accepted', run: value.run, placing: placingOf(value.placing) }
+  return { ...common, state: 'accepted', run: value.run }
 }

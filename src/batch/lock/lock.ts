@@ -8,10 +8,8 @@ import type { Kind } from '../../protocol/models.js'
 /** A short hash of each input that a run was created from: tells which of them has changed. */
 export type InputHashes = Readonly<Record<string, string>>
 
-/** An output of a run after its first one: `row:hero#2`. */
-export interface FurtherOutput {
-  /** Older versions keep the field when they create the row again: outputs of another run do not count. */
-  readonly run: string
+export interface Output {
+  /** Without query, fragment and credentials: see `publicUrl`. */
   readonly url: string
   /** Relative to the manifest, with `/`. */
   readonly file: string
@@ -20,10 +18,17 @@ export interface FurtherOutput {
   readonly content_type: string
 }
 
+/** An output of a run after its first one: `row:hero#2`. */
+export interface FurtherOutput extends Output {
+  /** Older versions keep the field when they create the row again: outputs of another run do not count. */
+  readonly run: string
+}
+
 /** Fields that this version does not know are kept for the version that wrote them. */
 type Further = Readonly<Record<string, unknown>>
 
-export interface Made {
+/** A run that has succeeded, with its first output. */
+export interface Made extends Output {
   /** Of model and input: 64 hexadecimal digits. */
   readonly hash: string
   readonly model: string
@@ -32,13 +37,6 @@ export interface Made {
   readonly run: string
   /** The address at which the run was created; undefined where it is not known. */
   readonly service: string | undefined
-  /** Without query, fragment and credentials: see `publicUrl`. */
-  readonly url: string
-  /** Relative to the manifest, with `/`. */
-  readonly file: string
-  readonly sha256: string
-  readonly bytes: number
-  readonly content_type: string
   /** ISO 8601 in UTC. */
   readonly made_at: string
   /** Undefined in lock files of older versions. */
@@ -54,21 +52,23 @@ interface PendingCreate {
   /** ISO 8601 in UTC: when the create was sent. */
   readonly sent_at: string
   readonly inputs?: InputHashes | undefined
+  readonly placing?: readonly Placing[] | undefined
 }
 
+/** An output that is about to get its name, or has it: a batch that was killed right then recognizes the file. */
 export interface Placing {
+  /** Undefined in lock files of older versions. */
+  readonly run: string | undefined
+  /** Counted from 1. */
+  readonly output: number
   readonly sha256: string
   readonly bytes: number
+  readonly content_type: string
 }
 
 export type Pending =
-  /** The run exists, and its output is not here yet. */
-  | (PendingCreate & {
-      readonly state: 'accepted'
-      readonly run: string
-      /** The file that is about to be renamed: a batch that is killed right then recognizes it. */
-      readonly placing?: Placing | undefined
-    })
+  /** The run exists, and its outputs are not all here yet. */
+  | (PendingCreate & { readonly state: 'accepted'; readonly run: string })
   /** A create was sent, and its outcome is unknown; `key` is that of the journal's row. */
   | (PendingCreate & { readonly state: 'unconfirmed'; readonly key: string | undefined })
 
@@ -103,12 +103,15 @@ export function publicUrl(url: string): string {
   return `${parsed.origin}${parsed.pathname}`
 }
 
-/** An output of a row, counted from 1; undefined where the lock file does not know it. */
-export function outputOf(made: Made | undefined, number: number): Omit<FurtherOutput, 'run'> | undefined {
-  if (made === undefined || number === 1) return made
-  const output = made.outputs?.[number - 2]
-  return output?.run === made.run ? output : undefined
+/** The outputs of a run that the lock file knows, in their order. */
+export function outputsOf(made: Made | undefined): readonly Output[] {
+  if (made === undefined) return []
+  return [made, ...(made.outputs ?? []).filter(({ run }) => run === made.run)]
 }
+
+/** The files of a run that may have got their names, while `made` does not know them. */
+export const placingsOf = (locked: LockEntry | undefined): readonly Placing[] =>
+  locked?.pending?.placing ?? []
 
 /** The lock with one entry set or removed. */
 export function withEntry(lock: Lock, name: string, entry: LockEntry | undefined): Lock {

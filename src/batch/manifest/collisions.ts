@@ -52,6 +52,8 @@ export const sameFileKey = (path: string): string => path.normalize('NFC').toLow
 
 const OPEN_EXTENSION = /\.\{ext\}$/
 
+type FileClaim = Pick<OutputClaim, 'realPath' | 'kind'>
+
 /** `reserved`: paths that no output may have, such as the manifest, with a description of each. */
 export function findCollisions(
   claims: readonly OutputClaim[],
@@ -61,7 +63,6 @@ export function findCollisions(
   const names = new Map<string, OutputClaim>()
   const inMatrices = createMatrixCollisions(report)
   const files = new Map<string, OutputClaim[]>()
-  const byKey = (path: string) => sameFileKey(path.replace(OPEN_EXTENSION, ''))
   for (const claim of claims) {
     const namesake = names.get(claim.name)
     if (namesake === undefined) names.set(claim.name, claim)
@@ -72,7 +73,7 @@ export function findCollisions(
       if (namesake.realPath === claim.realPath) continue
     }
     // An open extension may collide with any file of the same stem.
-    const stem = byKey(stemOf(claim.realPath))
+    const stem = stemKey(claim.realPath)
     const others = files.get(stem) ?? []
     const other = others.find((each) => areOneFile(each, claim))
     if (other !== undefined && !inMatrices.add('output', other, claim))
@@ -88,12 +89,16 @@ export function findCollisions(
 const sharedMessage = (claim: OutputClaim, other: OutputClaim): string =>
   `the output "${claim.output}" is already used in line ${other.at.line}${claim.output === other.output ? '' : ` ("${other.output}")`}`
 
-const stemOf = (realPath: string): string =>
-  OPEN_EXTENSION.test(realPath)
-    ? realPath
-    : realPath.slice(0, realPath.length - posix.extname(realPath).length)
+/** Equal for paths that may become one file, once the extension of each is known. */
+export const stemKey = (realPath: string): string =>
+  sameFileKey(
+    OPEN_EXTENSION.test(realPath)
+      ? realPath.replace(OPEN_EXTENSION, '')
+      : realPath.slice(0, realPath.length - posix.extname(realPath).length),
+  )
 
-function areOneFile(a: OutputClaim, b: OutputClaim): boolean {
+/** Whether two outputs of the same stem may become one file. */
+export function areOneFile(a: FileClaim, b: FileClaim): boolean {
   if (OPEN_EXTENSION.test(a.realPath) === OPEN_EXTENSION.test(b.realPath))
     return sameFileKey(a.realPath) === sameFileKey(b.realPath)
   const [open, closed] = OPEN_EXTENSION.test(a.realPath) ? [a, b] : [b, a]

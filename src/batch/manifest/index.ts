@@ -4,7 +4,7 @@
  */
 import { dirname, join, resolve } from 'node:path'
 import { findCollisions, type OutputClaim, sameFileKey } from './collisions.js'
-import { parseManifest } from './format.js'
+import { formatOf, parseManifest } from './format.js'
 import {
   bytesToSend,
   type ImageReader,
@@ -16,7 +16,8 @@ import {
 import type { ImageReference, Manifest, ManifestEntry } from './manifest-entry.js'
 import { createManifestFolder, type ManifestFolder } from './manifest-folder.js'
 import { type ManifestRow, readRow } from './manifest-row.js'
-import { expandRows, type Origin } from './matrix.js'
+import { expandRows, type Origin, type RowTemplate } from './matrix.js'
+import { createOutputFiles } from './output-files.js'
 import { type NamedOutput, type Naming, outputsOfRow } from './output-paths.js'
 import {
   createProblemCollector,
@@ -25,7 +26,7 @@ import {
   type ReportProblem,
 } from './position.js'
 import { MAX_RUNS } from './row-fields.js'
-import { type RowUse, resolveRows } from './row-references.js'
+import { isLackingIn, type RowUse, resolveRows } from './row-references.js'
 import { readSections } from './sections.js'
 
 export interface ManifestOptions extends ImageRules {
@@ -55,8 +56,8 @@ interface Work {
   readonly folder: ManifestFolder
   readonly images: ImageReader
   readonly problems: ProblemCollector
-  /** False when the rows of a matrix with mistakes are missing. */
-  readonly isComplete: boolean
+  /** The rows of a matrix with mistakes, which are missing. */
+  readonly lacking: readonly RowTemplate[]
 }
 
 export async function readManifest(options: ManifestOptions): Promise<ManifestResult> {
@@ -70,7 +71,7 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
     problems,
     folder: createManifestFolder(folder),
     images: imageReaderIn(folder, options),
-    isComplete: problems.list().length === 0,
+    lacking: expanded?.lacking ?? [],
   }
   const rows =
     expanded?.rows.map((each) => ({ ...each, ...readRow(each.node, each.sections, each.report) })) ?? []
@@ -95,35 +96,42 @@ function areTooMany(rows: readonly ManifestRow[], { report }: ProblemCollector):
 
 async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly ManifestEntry[]> {
   const { folder, images, options, problems } = work
-  const entries: ManifestEntry[] = []
-  const claims: OutputClaim[] = []
+  const named = rows.map((row) => {
+    const all = outputsOfRow(row, options.naming, row.report)
+    const outputs = all.filter((each) => isAllowed(row, each, work))
+    return { row, outputs, names: all.length === 0 ? [row.name ?? ''] : all.map(({ name }) => name) }
+  })
+  const claims = named.flatMap(({ row, outputs }) => outputs.map((each) => claimOf(row, each, folder)))
+  findCollisions(claims, reservedBy(work), problems.report)
+  const files = createOutputFiles(claims, folder)
   const uses: RowUse[] = []
-  for (const row of rows) {
-    const references = await images.referencesOf(row, row.report)
+  for (const { row, outputs, names } of named) {
+    const references = await images.referencesOf(row, row.report, (path, shown) =>
+      files.problemOf(path, shown, names),
+    )
     checkSize(row, references, work)
     const positionOf = (item: number) =>
       row.hasOwnInput ? row.positionOf('input') : row.positionOf('image_urls', item)
-    for (const named of outputsOfRow(row, options.naming, row.report)) {
-      if (!isAllowed(row, named, work)) continue
-      const entry = entryOf(row, named, references)
-      entries.push(entry)
-      uses.push({ entry, positionOf, report: row.report })
-      claims.push({
-        ...named,
-        isNamed: row.name !== undefined,
-        kind: row.kind,
-        realPath: folder.realPathOf(named.output),
-        origin: row.origin,
-        report: row.report,
-        at: row.at,
-        nameAt: row.positionOf('name'),
-        outputAt: row.positionOf(row.output === undefined ? 'name' : 'output'),
-      })
-    }
+    for (const each of outputs)
+      uses.push({ entry: entryOf(row, each, references), positionOf, report: row.report })
   }
-  findCollisions(claims, reservedBy(work), problems.report)
-  return work.isComplete ? resolveRows(uses) : entries
+  return resolveRows(uses, {
+    isCsv: formatOf(options.path, Buffer.from(options.bytes).toString()) === 'csv',
+    isLacking: isLackingIn(work.lacking, new Set(named.flatMap(({ names }) => names))),
+  })
 }
+
+const claimOf = (row: Row, named: NamedOutput, { realPathOf }: ManifestFolder): OutputClaim => ({
+  ...named,
+  isNamed: row.name !== undefined,
+  kind: row.kind,
+  realPath: realPathOf(named.output),
+  origin: row.origin,
+  report: row.report,
+  at: row.at,
+  nameAt: row.positionOf('name'),
+  outputAt: row.positionOf(row.output === undefined ? 'name' : 'output'),
+})
 
 function isAllowed(row: Row, { output }: NamedOutput, { options, folder }: Work): boolean {
   if (options.allowOutside || folder.isInside(output)) return true

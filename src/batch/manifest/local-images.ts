@@ -27,8 +27,15 @@ type ReadImage =
 
 /** Reads each file once, even if many rows name it. */
 export interface ImageReader {
-  referencesOf(row: ManifestRow, report: ReportProblem): Promise<readonly ImageReference[]>
+  /** `problemOf`: why the file at an absolute path cannot be used, where it can be told without reading it. */
+  referencesOf(
+    row: ManifestRow,
+    report: ReportProblem,
+    problemOf: ProblemOfPath,
+  ): Promise<readonly ImageReference[]>
 }
+
+type ProblemOfPath = (path: string, shown: string) => string | undefined
 
 export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
   const seen = new Map<string, Promise<ReadImage>>()
@@ -41,13 +48,13 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     return read
   }
   return {
-    async referencesOf(row, report) {
+    async referencesOf(row, report, problemOf) {
       if (row.hasOwnInput) return rowsInOwnInput(row)
       const sources = row.input.image_urls
       const references: ImageReference[] = []
       for (const [at, source] of (Array.isArray(sources) ? sources : []).entries()) {
         if (typeof source !== 'string') continue
-        const found = await readOne(source)
+        const found = await readOne(source, problemOf)
         if (typeof found === 'string') report(row.positionOf('image_urls', at), found)
         else references.push(found)
       }
@@ -55,7 +62,7 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     },
   }
 
-  async function readOne(source: string): Promise<ImageReference | string> {
+  async function readOne(source: string, problemOf: ProblemOfPath): Promise<ImageReference | string> {
     if (source.trim() === '') return 'image_urls contains a blank entry'
     if (/^data:/i.test(source)) return { from: 'url', text: source }
     if (/^https?:/i.test(source))
@@ -66,6 +73,8 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     if (isRowReference(source)) return unresolvedRow(source)
     if (source === '-') return 'a manifest cannot read an image from standard input'
     const path = resolve(folder, source)
+    const problem = problemOf(path, source)
+    if (problem !== undefined) return problem
     const found = await readOnce(path)
     return found.ok ? { from: 'file', path, summary: found.summary } : `${source}${found.message}`
   }

@@ -34,6 +34,8 @@ export interface ExpandedRow {
 
 export interface Expansion {
   readonly rows: readonly ExpandedRow[]
+  /** Rows with a matrix that cannot be expanded. */
+  readonly lacking: readonly RowTemplate[]
   /** Reports what was collected by the `report` of the rows. */
   flush(): void
 }
@@ -50,22 +52,32 @@ export function expandRows(
   report: ReportProblem,
 ): Expansion {
   const matrices = readMatrices(sections.rows, report)
-  if (areTooMany(matrices, maxRuns, report)) return { rows: [], flush() {} }
+  if (areTooMany(matrices, maxRuns, report)) return { rows: [], lacking: [], flush() {} }
   const expansions = sections.rows.map((node): Expansion => {
     if (given(node, 'matrix') === undefined)
-      return { rows: [{ node, sections, report, origin: undefined }], flush() {} }
+      return { rows: [{ node, sections, report, origin: undefined }], lacking: [], flush() {} }
     const matrix = matrices.get(node)
-    return matrix === undefined ? NOTHING : expand({ node, matrix, sections, naming, report })
+    return matrix === undefined ? lacking(node, sections) : expand({ node, matrix, sections, naming, report })
   })
   return {
     rows: expansions.flatMap(({ rows }) => rows),
+    lacking: expansions.flatMap(({ lacking }) => lacking),
     flush() {
       for (const { flush } of expansions) flush()
     },
   }
 }
 
-const NOTHING: Expansion = { rows: [], flush() {} }
+const lacking = ({ fields }: Fields, { defaults }: Sections): Expansion => ({
+  rows: [],
+  lacking: [
+    {
+      name: writtenText(fields.get('name')),
+      output: writtenText(fields.get('output') ?? defaults.get('output')),
+    },
+  ],
+  flush() {},
+})
 
 /** `null` means the same as an absent field. */
 function given({ fields }: Fields, name: string): Field | undefined {
@@ -133,7 +145,8 @@ function expand(work: Expanding): Expansion {
   const setting = settingKeys(work)
   const own = new Map([...node.fields].filter(([name]) => !setting.has(name) && !isOfMatrix(name)))
   const inherited = new Map([...defaults].filter(([name]) => !setting.has(name) && !own.has(name)))
-  if (!checkTexts(work, placeholders, [...own, ...inherited, ...valuesOf(setting, matrix)])) return NOTHING
+  if (!checkTexts(work, placeholders, [...own, ...inherited, ...valuesOf(setting, matrix)]))
+    return lacking(node, sections)
 
   const fill = (fields: FieldMap, combination: Combination): FieldMap =>
     new Map(
@@ -161,6 +174,7 @@ function expand(work: Expanding): Expansion {
       report: problems.reportFor(combination),
       origin: { template, combination },
     })),
+    lacking: [],
     flush: problems.flush,
   }
 }

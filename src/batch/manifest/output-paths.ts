@@ -65,7 +65,7 @@ function filledIn(
 }
 
 /** `fox.png` and `fox-2.png`, as the command line numbers what it downloads. */
-const numbered = (path: string, number: number): string => {
+export const numbered = (path: string, number: number): string => {
   const { dir, name, ext } = posix.parse(path)
   return posix.join(dir, `${name}-${number}${ext}`)
 }

@@ -5,6 +5,7 @@
 import { nearest } from '../../protocol/nearest.js'
 import { shortened } from '../../protocol/text.js'
 import type { ManifestEntry, RowReference } from './manifest-entry.js'
+import type { RowTemplate } from './matrix.js'
 import type { Position, ReportProblem } from './position.js'
 
 const ROW = /^row:/i
@@ -31,12 +32,38 @@ type ByName = ReadonlyMap<string, ManifestEntry>
 /** A search among thousands of names for each of thousands of mistakes would take minutes. */
 const MAX_SUGGESTIONS = 100
 
+export interface ResolveOptions {
+  /** In CSV a list is separated by spaces. */
+  readonly isCsv?: boolean
+  /** Whether a row of this name is missing because of a mistake that has been reported. */
+  isLacking?(name: string): boolean
+}
+
+/** By the names of rows that are left out, and the templates of a matrix that cannot be expanded. */
+export function isLackingIn(
+  templates: readonly RowTemplate[],
+  names: ReadonlySet<string>,
+): (name: string) => boolean {
+  const patterns = templates.flatMap(({ name, output }) => {
+    const template = name ?? output?.replace(/\.\{ext\}$/, '')
+    const parts = template?.split(/\{[^{}]*\}/).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    return parts === undefined ? [] : new RegExp(`^${parts.join('.*')}(-\\d+)?$`, 's')
+  })
+  return (name) => names.has(name) || patterns.some((pattern) => pattern.test(name))
+}
+
 /** The entries with their references resolved. Reports unknown names, wrong outputs, videos and cycles. */
-export function resolveRows(uses: readonly RowUse[]): readonly ManifestEntry[] {
+export function resolveRows(
+  uses: readonly RowUse[],
+  { isCsv = false, isLacking = () => false }: ResolveOptions = {},
+): readonly ManifestEntry[] {
   const byName = new Map(uses.map(({ entry }) => [entry.name, entry]))
   const names = [...byName.keys()]
   const suggestions = new Map<string, string | undefined>()
   const suggest = (name: string, own: string): string => {
+    const longer = isCsv ? names.find((each) => each.startsWith(`${name} `)) : undefined
+    if (longer !== undefined)
+      return `. In CSV a list is separated by spaces: give "${shortened(longer, 100)}" a name without spaces`
     if (!suggestions.has(name) && suggestions.size < MAX_SUGGESTIONS)
       suggestions.set(name, nearest(name, names))
     const near = suggestions.get(name)
@@ -48,7 +75,8 @@ export function resolveRows(uses: readonly RowUse[]): readonly ManifestEntry[] {
       if (reference.from !== 'row') return reference
       const found = resolveOne(reference, byName, (name) => suggest(name, entry.name))
       if (typeof found !== 'string') return found
-      report(positionOf(item), found)
+      const name = nameIn(reference, byName)
+      if (byName.has(name) || !isLacking(name)) report(positionOf(item), found)
       return { ...reference, source: '' }
     })
     return { ...entry, references }
@@ -57,15 +85,19 @@ export function resolveRows(uses: readonly RowUse[]): readonly ManifestEntry[] {
   return resolved
 }
 
+/** A name may itself contain "#". */
+function nameIn({ source }: Pick<RowReference, 'source'>, byName: ByName): string {
+  const at = byName.has(source) ? -1 : source.lastIndexOf('#')
+  return at === -1 ? source : source.slice(0, at)
+}
+
 function resolveOne(
   { text, source: written }: RowReference,
   byName: ByName,
   suggest: (name: string) => string,
 ): RowReference | string {
-  // A name may itself contain "#".
-  const at = byName.has(written) ? -1 : written.lastIndexOf('#')
-  const source = at === -1 ? written : written.slice(0, at)
-  const number = at === -1 ? '1' : written.slice(at + 1)
+  const source = nameIn({ source: written }, byName)
+  const number = source === written ? '1' : written.slice(source.length + 1)
   const shown = shortened(text, 100)
   if (source.trim() === '') return `"${shown}" needs the name of a row: row:hero`
   const entry = byName.get(source)

@@ -2,7 +2,7 @@
  * What is to be done for one run of a manifest, pure. In this order: what was paid for is downloaded before anyone pays
  * again; a create whose outcome is unknown is left alone; an unknown file is replaced only with `--overwrite`.
  */
-import type { LockEntry } from '../lock/lock.js'
+import { type LockEntry, outputsOf, placingsOf } from '../lock/lock.js'
 
 /** What exists at the path of an output. */
 export type FileFact =
@@ -18,6 +18,8 @@ export type FileFact =
 
 export interface Flags {
   readonly force: boolean
+  /** `--force` with `--only`: also where the last run of the row has not ended. */
+  readonly forcePending: boolean
   readonly overwrite: boolean
   readonly resubmitUnconfirmed: boolean
 }
@@ -30,9 +32,16 @@ export type Action =
   | CreateAction
   /** Its last create may have made a run: it is not sent again. */
   | { readonly do: 'unconfirmed'; readonly key: string | undefined }
-  /** Something that must not be replaced is in the way. */
-  | { readonly do: 'conflict'; readonly why: string }
+  | ConflictAction
   | BlockedAction
+
+/** Something that must not be replaced is in the way. */
+export interface ConflictAction {
+  readonly do: 'conflict'
+  readonly why: string
+  /** Index of the output that it is about. */
+  readonly at: number
+}
 
 /** An output that it uses will not be there. */
 export interface BlockedAction {
@@ -42,15 +51,14 @@ export interface BlockedAction {
   readonly by: string | undefined
 }
 
-/** The run exists: it is followed if it has not ended, and its output is downloaded. Costs nothing. */
+/** The run exists: it is followed if it has not ended, and its outputs are downloaded. Costs nothing. */
 export interface DownloadAction {
   readonly do: 'download'
+  /** `moved`: every file that is not in place lies at another path here, and is copied without a request. */
   readonly why: 'unfinished' | 'missing' | 'changed' | 'moved'
   readonly run: string
-  /** Absolute path of a file here that is the output, byte for byte: it is copied, without a request. */
-  readonly copyFrom?: string
-  /** A file is there, and may be replaced. */
-  readonly replaces: boolean
+  /** Index of the first output that is not in place. */
+  readonly at: number
 }
 
 /** A run is created and paid for. */
@@ -59,46 +67,79 @@ export interface CreateAction {
   readonly why: 'missing' | 'out_of_date' | 'forced' | 'unconfirmed'
   /** The inputs that differ from those that the file was made from; empty where the lock file does not say. */
   readonly changed?: readonly string[]
-  readonly replaces: boolean
 }
 
 export interface RowSituation {
   /** Of model and input; undefined while no model is known, or an output that it uses does not exist yet. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
-  readonly file: FileFact
+  /** What exists at the path of each output. */
+  readonly facts: readonly FileFact[]
   readonly flags: Flags
 }
 
-export function decide({ hash, locked, file, flags }: RowSituation): Action {
+export function decide({ hash, locked, facts, flags }: RowSituation): Action {
   const { made, pending } = locked ?? {}
-  const placing = pending?.state === 'accepted' ? pending.placing : undefined
-  const own = [made?.sha256, placing?.sha256].filter((each) => each !== undefined)
-  const isOurs = file.is === 'file' && file.sha256 !== undefined && own.includes(file.sha256)
   const isAsMade = made !== undefined && made.hash === hash
   const isPending = pending !== undefined && pending.hash === hash
-  const replaces = file.is !== 'missing'
-  const inTheWay = isOurs ? undefined : obstacle(file, isAsMade, flags)
+  const known = outputsOf(made)
+  const at = known.findIndex((_, index) => !isInPlace(facts[index], known[index]?.sha256))
+  const inTheWay = conflictIn(facts, { locked, isAsMade, flags })
 
-  if (isPending && pending.state === 'accepted')
-    return inTheWay ?? { do: 'download', why: 'unfinished', run: pending.run, replaces }
-  if (isAsMade && file.is === 'file' && file.sha256 === made.sha256 && !flags.force)
-    return { do: 'up_to_date' }
+  if (isPending && pending.state === 'accepted') {
+    if (inTheWay !== undefined) return inTheWay
+    if (flags.forcePending) return { do: 'create', why: 'forced' }
+    return { do: 'download', why: 'unfinished', run: pending.run, at: 0 }
+  }
+  if (isAsMade && at === -1 && !flags.force) return { do: 'up_to_date' }
   if (isPending && !flags.resubmitUnconfirmed)
     return { do: 'unconfirmed', key: pending.state === 'unconfirmed' ? pending.key : undefined }
   if (inTheWay !== undefined) return inTheWay
-  if (isPending) return { do: 'create', why: 'unconfirmed', replaces }
-  if (made === undefined) return { do: 'create', why: 'missing', replaces }
-  if (flags.force) return { do: 'create', why: 'forced', replaces }
-  if (!isAsMade) return { do: 'create', why: 'out_of_date', replaces }
-  if (file.is !== 'missing') return { do: 'download', why: 'changed', run: made.run, replaces }
-  return file.elsewhere === undefined
-    ? { do: 'download', why: 'missing', run: made.run, replaces }
-    : { do: 'download', why: 'moved', run: made.run, replaces, copyFrom: file.elsewhere }
+  if (isPending) return { do: 'create', why: 'unconfirmed' }
+  if (made === undefined) return { do: 'create', why: 'missing' }
+  if (flags.force) return { do: 'create', why: 'forced' }
+  if (!isAsMade) return { do: 'create', why: 'out_of_date' }
+  return { do: 'download', why: whyDownload(facts, known, at), run: made.run, at }
 }
 
-function obstacle(file: FileFact, isAsMade: boolean, { overwrite }: Flags): Action | undefined {
-  if (file.is === 'other') return { do: 'conflict', why: file.what }
-  if (file.is === 'missing' || overwrite) return undefined
-  return { do: 'conflict', why: isAsMade ? 'changed since it was downloaded' : 'not created by this batch' }
+export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
+  fact?.is === 'file' && sha256 !== undefined && fact.sha256 === sha256
+
+function whyDownload(
+  facts: readonly FileFact[],
+  known: readonly { readonly sha256: string }[],
+  at: number,
+): DownloadAction['why'] {
+  const absent = known.flatMap(({ sha256 }, index) => (isInPlace(facts[index], sha256) ? [] : facts[index]))
+  if (absent.every((fact) => fact?.is === 'missing' && fact.elsewhere !== undefined)) return 'moved'
+  return facts[at]?.is === 'missing' ? 'missing' : 'changed'
+}
+
+interface Known {
+  readonly locked: LockEntry | undefined
+  /** The files there are those of this very input, or should be. */
+  readonly isAsMade: boolean
+  readonly flags: Pick<Flags, 'overwrite'>
+}
+
+/** The first output whose path has something that must not be replaced. */
+function conflictIn(
+  facts: readonly FileFact[],
+  { locked, isAsMade, flags }: Known,
+): ConflictAction | undefined {
+  const known = outputsOf(locked?.made)
+  const placings = placingsOf(locked)
+  for (const [at, fact] of facts.entries()) {
+    if (fact.is === 'other') return { do: 'conflict', why: fact.what, at }
+    if (fact.is === 'missing' || flags.overwrite) continue
+    const own = [known[at], ...placings.filter(({ output }) => output === at + 1)]
+    if (own.some((each) => isInPlace(fact, each?.sha256))) continue
+    const isChanged = isAsMade && known[at] !== undefined
+    return {
+      do: 'conflict',
+      why: isChanged ? 'changed since it was downloaded' : 'not created by this batch',
+      at,
+    }
+  }
+  return undefined
 }

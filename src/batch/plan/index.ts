@@ -1,13 +1,13 @@
 /** The plan of a batch: every run of the manifest with what is to be done for it. Planning changes nothing. */
-import { resolve } from 'node:path'
 import type { ModelInput } from '../../protocol/models.js'
-import type { Lock, LockEntry } from '../lock/lock.js'
+import { type Lock, type LockEntry, outputsOf } from '../lock/lock.js'
 import type { Manifest, ManifestEntry } from '../manifest/manifest-entry.js'
 import { sourcesOf } from '../manifest/row-references.js'
 import type { Models } from '../manifest/sections.js'
-import { type Action, type BlockedAction, decide, type FileFact, type Flags } from './decide.js'
-import { type Disk, diskOf } from './facts.js'
+import { type Action, type BlockedAction, type ConflictAction, decide, type Flags } from './decide.js'
+import { type Disk, diskOf, type PlannedOutput } from './facts.js'
 import { changedInputs, inputHashes, meaningOfEntry } from './inputs.js'
+import { type LeftRun, leftRunsOf } from './left-runs.js'
 import { createPairing, type Paired, type Pairing } from './pair.js'
 import { levelsOf, type RowNode, withSources } from './row-order.js'
 
@@ -27,12 +27,10 @@ export interface Step {
   /** Of model and meaning; undefined without one of them. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
-  /** Relative to the manifest, with `/`; ends in `.{ext}` where the extension waits for the output. */
+  /** At least one. What existed at their paths when the plan was made. */
+  readonly outputs: readonly PlannedOutput[]
+  /** The file of the output that the action is about: the first one, unless only a further one is not in place. */
   readonly file: string
-  /** The same, absolute. */
-  readonly path: string
-  /** What existed there when the plan was made. */
-  readonly fact: FileFact
   /** As they apply to this row. */
   readonly flags: Flags
   readonly action: Action
@@ -55,7 +53,10 @@ export interface Plan {
   /** Entries of `lock` beside the runs of the manifest. */
   readonly leftover: readonly Leftover[]
   readonly renamed: readonly { readonly from: string; readonly to: string }[]
+  /** Runs that may be paid for, and that no row waits for. */
+  readonly left: readonly LeftRun[]
   readonly counts: Counts
+  readonly disk: Disk
 }
 
 export interface Counts extends Readonly<Record<Action['do'], number>> {
@@ -85,7 +86,7 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   const matched = new Set(rows.filter(({ entry }) => selects(entry)).map(({ name }) => name))
   const work: Work = {
     options,
-    disk: diskOf(manifest.folder),
+    disk: diskOf(manifest.folder, manifest.entries),
     pairing: createPairing({ ...options, entries: manifest.entries }),
     matched,
     selected: withSources(rows, matched),
@@ -109,7 +110,9 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
     lock: { ...lock, entries },
     leftover: [...kept].map(([name, { made }]) => ({ name, file: made?.file })),
     renamed,
+    left: leftRunsOf(steps, kept),
     counts: countsOf(steps),
+    disk: work.disk,
   }
 }
 
@@ -167,14 +170,40 @@ async function stepFor(paired: PairedRow, work: Work): Promise<Step> {
   const { options, disk, matched, selected } = work
   const { blocked, ...row } = paired
   const { entry, locked, hash } = row
-  const flags = { ...options.flags, force: options.flags.force && matched.has(entry.name) }
+  const isMatched = matched.has(entry.name)
+  const { force, forcePending, ...others } = options.flags
+  const flags = { ...others, force: force && isMatched, forcePending: forcePending && isMatched }
   const isSelected = selected.has(entry.name)
-  const { file, fact } = isSelected
-    ? await disk.lookAt(entry, locked)
-    : { file: entry.output, fact: { is: 'missing' } as const }
-  const path = resolve(options.manifest.folder, file)
-  const decided = isSelected ? (blocked ?? decide({ hash, locked, file: fact, flags })) : SKIP
-  return { ...row, file, path, fact, flags, action: withChanges(decided, paired, work) }
+  const outputs = isSelected ? await disk.lookAt(entry, locked) : [unseen(entry)]
+  const decided = isSelected ? (blocked ?? decide({ hash, locked, facts: factsOf(outputs), flags })) : SKIP
+  const action = decided.do === 'conflict' ? withOwner(decided, { entry, outputs }, work) : decided
+  return { ...row, outputs, flags, ...actionOn(outputs, withChanges(action, paired, work)) }
+}
+
+/** A further output of a run may have a name that a new row claims. */
+function withOwner(
+  conflict: ConflictAction,
+  { entry, outputs }: Pick<Step, 'entry' | 'outputs'>,
+  { options }: Work,
+): Action {
+  for (const [name, { made }] of options.lock.entries) {
+    const at = outputsOf(made).findIndex(({ file }) => file === outputs[conflict.at]?.file)
+    if (at > 0 && name !== entry.name) return { ...conflict, why: `output ${at + 1} of "${name}"` }
+  }
+  return conflict
+}
+
+const unseen = ({ output }: ManifestEntry): PlannedOutput => ({
+  file: output,
+  name: output,
+  fact: { is: 'missing' },
+})
+
+const factsOf = (outputs: readonly PlannedOutput[]) => outputs.map(({ fact }) => fact)
+
+function actionOn(outputs: readonly PlannedOutput[], action: Action): Pick<Step, 'action' | 'file'> {
+  const at = action.do === 'download' || action.do === 'conflict' ? action.at : 0
+  return { action, file: outputs[at]?.file ?? '' }
 }
 
 /** The step of a row that waited for others, now that their outputs are there. */
@@ -182,13 +211,14 @@ export function decideAgain(
   step: Step,
   { lockOf, identity }: { lockOf(name: string): LockEntry | undefined } & Pick<PlanOptions, 'identity'>,
 ): Step {
-  const { entry, model, fact, flags } = step
+  const { entry, model, outputs, flags } = step
   const found = meaningOfEntry(entry, (name) => lockOf(name)?.made)
   if (!found.ok) return { ...step, action: { do: 'blocked', why: found.why, by: undefined } }
   const { meaning } = found
   const hash = model === undefined ? undefined : identity(model, meaning)
   const locked = lockOf(entry.name)
-  return { ...step, waitsFor: [], meaning, hash, locked, action: decide({ hash, locked, file: fact, flags }) }
+  const action = decide({ hash, locked, facts: factsOf(outputs), flags })
+  return { ...step, waitsFor: [], meaning, hash, locked, ...actionOn(outputs, action) }
 }
 
 const SKIP: Action = { do: 'skip' }
@@ -226,7 +256,7 @@ export function countsOf(steps: readonly Pick<Step, 'action'>[]): Counts {
   for (const { action } of steps) {
     counts[action.do] += 1
     if (action.do === 'create') requests += 2
-    if (action.do === 'download' && action.copyFrom === undefined) requests += 1
+    if (action.do === 'download' && action.why !== 'moved') requests += 1
   }
   return { ...counts, total: steps.length, requests }
 }
@@ -247,4 +277,14 @@ async function mapInOrder<Item, Result>(
   return results
 }
 
-export type { Action, BlockedAction, CreateAction, DownloadAction, FileFact, Flags } from './decide.js'
+export {
+  type Action,
+  type BlockedAction,
+  type CreateAction,
+  type DownloadAction,
+  type FileFact,
+  type Flags,
+  isInPlace,
+} from './decide.js'
+export type { Disk, PlannedOutput } from './facts.js'
+export type { LeftRun } from './left-runs.js'

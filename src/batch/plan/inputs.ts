@@ -1,6 +1,6 @@
 /** What a run is created from: its input with the outputs that it uses, and which parts of it have changed. Pure. */
 import type { ModelInput } from '../../protocol/models.js'
-import { type InputHashes, type Made, outputOf } from '../lock/lock.js'
+import { type InputHashes, type Made, outputsOf } from '../lock/lock.js'
 import { meaningWith } from '../manifest/local-images.js'
 import type { ImageSummary, ManifestEntry, RowReference } from '../manifest/manifest-entry.js'
 
@@ -18,7 +18,7 @@ export function meaningOfEntry(entry: Entry, madeOf: (name: string) => Made | un
   const summaries = new Map<RowReference, ImageSummary>()
   for (const reference of references) {
     if (reference.from !== 'row') continue
-    const output = outputOf(madeOf(reference.source), reference.output)
+    const output = outputsOf(madeOf(reference.source))[reference.output - 1]
     if (output === undefined) return { ok: false, why: missingOutput(reference, madeOf(reference.source)) }
     const { sha256, bytes, content_type } = output
     if (!content_type.startsWith('image/'))
@@ -54,7 +54,7 @@ export function inputHashes(
   const hash = (value: unknown) => identity('', value).slice(0, HASH_DIGITS)
   const { image_urls, ...others } = meaning
   const rows = references.flatMap((each) => {
-    const sha256 = each.from === 'row' ? outputOf(madeOf(each.source), each.output)?.sha256 : undefined
+    const sha256 = each.from === 'row' ? outputsOf(madeOf(each.source))[each.output - 1]?.sha256 : undefined
     return each.from !== 'row' || sha256 === undefined
       ? []
       : [[nameOf(each), sha256.slice(0, HASH_DIGITS)] as const]

@@ -2,13 +2,15 @@
 import { join } from 'node:path'
 import type { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
-import type { Administration } from '../../service/administration.js'
+import type { Administration, AdministrationOptions } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
+import { databaseUrlOf } from '../flags/database.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 
 /** The flags of all commands; each has some of them. */
 export interface AdminFlags {
   readonly data?: string
+  readonly database?: string
   readonly account?: string
   readonly allowIp?: readonly string[]
   readonly balance?: string
@@ -37,6 +39,17 @@ export interface AdminCommand {
   work(work: Work, ...words: string[]): Promise<void>
 }
 
+/** A flag wins over the variable, so that `--data` selects a folder wherever RUSHES_DATABASE_URL is set. */
+function placeOf(
+  { env, stateFolder }: Context,
+  { data, database }: AdminFlags,
+): Pick<AdministrationOptions, 'dataFolder' | 'databaseUrl'> {
+  if (data !== undefined && database !== undefined)
+    throw usageError('--data and --database cannot be used together.', 'Select one service.')
+  const databaseUrl = data === undefined ? databaseUrlOf(database, env) : undefined
+  return { dataFolder: data ?? join(stateFolder, SERVICE_FOLDER), databaseUrl }
+}
+
 export async function perform(
   { make = false, work }: AdminCommand,
   { ctx, flags }: Pick<Work, 'ctx' | 'flags'>,
@@ -44,12 +57,11 @@ export async function perform(
 ): Promise<number> {
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
     throw usageError(
-      '`rushes admin` cannot be used with --local or --base-url: it works on a data folder.',
-      'Select the folder with --data.',
+      '`rushes admin` cannot be used with --local or --base-url: it works on the data of a service.',
+      'Select the data with --data or --database.',
     )
   const { openAdministration } = await import('../../service/administration.js')
-  const dataFolder = flags.data ?? join(ctx.stateFolder, SERVICE_FOLDER)
-  const admin = await openAdministration({ dataFolder, clock: ctx.clock, make })
+  const admin = await openAdministration({ ...placeOf(ctx, flags), clock: ctx.clock, make })
   try {
     await work({ ctx, admin, flags }, ...words)
     return EXIT.ok

@@ -4,7 +4,7 @@
  */
 import { appendFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { printable } from '../../protocol/text.js'
+import { printable, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../settings/table.js'
 import { plural } from '../terminal/plural.js'
@@ -88,7 +88,7 @@ export function summaryText(
   const shown: string[] = []
   let used = 0
   for (const row of candidates) {
-    const cells = row.cells.map((cell) => escapeMarkdown(shortened(cell)))
+    const cells = row.cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL)))
     const text = tableRow(images.size > 0 ? [images.get(row) ?? '', ...cells] : cells)
     used += bytesOf([text])
     if (used > room) break
@@ -129,8 +129,6 @@ function leftOut(rows: readonly SummaryRow[]): string {
 const tableRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
 
 const bytesOf = (lines: readonly string[]): number => Buffer.byteLength(`${lines.join('\n')}\n`)
-
-const shortened = (text: string): string => (text.length > MAX_CELL ? `${text.slice(0, MAX_CELL)}…` : text)
 
 /** Names, paths and messages are data: no Markdown and no HTML of them takes effect. */
 const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_[\]<>&|~!#]/g, '\\$&')

@@ -37,7 +37,7 @@ export async function prepare(
 ): Promise<Prepared> {
   const common = {
     manifest,
-    flags: options,
+    flags: { ...options, forcePending: options.force && options.only.length > 0 },
     models: await modelsByKind(ctx),
     identity: identityOf,
     selects: await selectorFor(options.only, manifest.entries),

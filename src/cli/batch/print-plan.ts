@@ -5,6 +5,7 @@ import type { Context } from '../context/context.js'
 import { missingError } from '../settings/missing.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
 import { writeJobSummary } from './job-summary.js'
+import { leftRunsJson, warnOfLeftRuns } from './left-runs.js'
 import { treeRows } from './plan-tree.js'
 import { type Prepared, refuseImpossible } from './prepare.js'
 import { createJsonOutput } from './report-file.js'
@@ -30,12 +31,23 @@ export function printPlan(
 ): void {
   const { out } = ctx
   const json = createJsonOutput(ctx, flags.report)
-  for (const step of plan.steps) json(stepJson(step))
+  const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
+  for (const step of selected) json(stepJson(step))
   const { leastMs = null, expectedMs = null } = expectation ?? {}
   const runs = Object.fromEntries(runsByModel(plan))
-  json({ summary: { ...plan.counts, least_ms: leastMs, expected_ms: expectedMs, models: runs } })
+  const left = leftRunsJson(plan)
+  json({
+    summary: {
+      ...plan.counts,
+      least_ms: leastMs,
+      expected_ms: expectedMs,
+      models: runs,
+      not_waited_for: left,
+    },
+  })
+  warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
-  const rows = out.stdoutIsTerminal ? treeRows(plan.steps) : plan.steps.map(stepCells)
+  const rows = out.stdoutIsTerminal ? treeRows(selected) : selected.map(stepCells)
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
@@ -43,7 +55,6 @@ export function printPlan(
   if (models !== undefined) out.note(models)
   const line = summaryLine(plan, expectation)
   out.note(line)
-  const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 
@@ -51,6 +62,7 @@ export function printPlan(
 export async function printWork(ctx: Context, prepared: Prepared): Promise<void> {
   const { out, stderr } = ctx
   const { plan } = prepared
+  warnOfLeftRuns(ctx, plan)
   const steps = openSteps(plan)
   if (steps.length === 0) return
   const { expect } = await import('./expect.js')

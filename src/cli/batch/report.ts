@@ -1,6 +1,7 @@
 /** The output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub Actions. */
 import { relative } from 'node:path'
 import { activeSteps, LEFT_ALONE, type RowResult } from '../../batch/carry-out/index.js'
+import { outputsOf } from '../../batch/lock/lock.js'
 import type { Plan, Step } from '../../batch/plan/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
@@ -9,6 +10,7 @@ import { formatDuration } from '../flags/duration.js'
 import { plural } from '../terminal/plural.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './annotations.js'
 import { writeJobSummary } from './job-summary.js'
+import { leftRunsJson } from './left-runs.js'
 import type { Prepared } from './prepare.js'
 import { createJsonOutput } from './report-file.js'
 import { resultRow } from './summary-rows.js'
@@ -74,7 +76,8 @@ export function createReport(ctx: Context, { manifest, flags }: Prepared): Repor
       if (blockedBy !== undefined) block(blockedBy, step)
       for (const warning of warnings) out.warn(warning)
       json(rowJson(result))
-      if (!out.mode.json && made !== undefined) out.line(printable(shown(manifest.folder, made.file)))
+      if (!out.mode.json)
+        for (const { file } of outputsOf(made)) out.line(printable(shown(manifest.folder, file)))
       if (error !== undefined) complain(step, error)
     },
     end(plan, exists) {
@@ -101,7 +104,9 @@ export function createReport(ctx: Context, { manifest, flags }: Prepared): Repor
         skipped: plan.counts.skip,
       }
       const elapsedMs = clock.monotonic() - startedAtMs
-      json({ summary: { ...counts, elapsed_ms: Math.round(elapsedMs) } })
+      json({
+        summary: { ...counts, elapsed_ms: Math.round(elapsedMs), not_waited_for: leftRunsJson(plan) },
+      })
       out.note(`${said(counts, globals.local)} (${formatDuration(elapsedMs)})`)
       const openState = ({ entry: { name } }: Step): string => {
         if (!exists(name)) return 'not started'

@@ -18,6 +18,7 @@ import type { Recorder } from '../runs/record.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { adoptedPlan } from './adopt.js'
 import { batchCommandLine } from './command-line.js'
+import { warnOfLeftRuns } from './left-runs.js'
 import type { Prepared } from './prepare.js'
 import { createReport } from './report.js'
 import { createBatchService } from './service.js'
@@ -50,6 +51,8 @@ export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): 
   })
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
+  // With --watch this has been said with the plan.
+  if (!prepared.options.watch) warnOfLeftRuns(ctx, plan)
   const progress = await createProgress(ctx, active.length)
   const timeLeft = createTimeLeft(ctx, active.length)
   const onResult = (result: RowResult): void => {
@@ -134,8 +137,8 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<RushesError | und
       service:
         connection &&
         (await createBatchService(ctx, connection, {
-          overwrite: options.overwrite,
           folder: manifest.folder,
+          words: work.prepared,
           madeOf: (name) => work.keeper.entry(name)?.made,
           claim,
           signal: stop.signal,

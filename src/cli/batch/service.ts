@@ -3,7 +3,8 @@ import type { Active, BatchService } from '../../batch/carry-out/index.js'
 import type { Claim } from '../../batch/lock/claim.js'
 import type { Made } from '../../batch/lock/lock.js'
 import { inputToSend } from '../../batch/manifest/index.js'
-import { createNamer } from '../../download/index.js'
+import type { RunOutput } from '../../download/index.js'
+import type { RushesError } from '../../errors.js'
 import type { Connection, Context } from '../context/context.js'
 import { asRushesError } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
@@ -11,10 +12,18 @@ import { createRunFollower } from '../runs/follow-run.js'
 import { encodeRequest } from '../runs/request.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
 import { mayExist, submit } from '../runs/submit.js'
+import { type BatchWords, batchCommandLine } from './command-line.js'
 import { createSourceUrls } from './source-urls.js'
 
+/** The address at which a run of the lock file was created. */
+const createdAt = ({ locked }: Active, id: string): string | undefined => {
+  const { made, pending } = locked ?? {}
+  return made?.run === id ? made.service : pending?.service
+}
+
 export interface BatchServiceOptions {
-  readonly overwrite: boolean
+  /** The command, for errors that say how to continue. */
+  readonly words: BatchWords
   /** Absolute: the manifest's. */
   readonly folder: string
   /** The output of a row, by the lock file. */
@@ -29,7 +38,7 @@ export interface BatchServiceOptions {
 export async function createBatchService(
   ctx: Context,
   { client, fetch }: Connection,
-  { overwrite, folder, madeOf, claim, signal, onGrace }: BatchServiceOptions,
+  { words, folder, madeOf, claim, signal, onGrace }: BatchServiceOptions,
 ): Promise<BatchService> {
   const { clock, interrupts } = ctx
   const recorder = await ctx.recorder()
@@ -44,6 +53,18 @@ export async function createBatchService(
     madeOf,
     signal: interrupts.first,
   })
+
+  /** `service`: where it was created. The run may be there for another key, so nothing is created in its place unasked. */
+  function notFound(error: RushesError, service: string | undefined): RushesError {
+    const flags = { ...words.flags, only: [], watch: false, yes: false }
+    const command = batchCommandLine(ctx.globals, { ...words, flags })
+    const isElsewhere = service !== undefined && service !== address
+    return error.with({
+      hint: isElsewhere
+        ? `It was created at ${service}. To continue there: --base-url ${service}. To create it again and pay again: \`${command} --only <row> --force\``
+        : `Check the API key: a run is visible only to its account. To create it again and pay again: \`${command} --only <row> --force\``,
+    })
+  }
 
   async function submitRow(
     { entry, model = '', meaning = entry.meaning }: Active,
@@ -75,7 +96,6 @@ export async function createBatchService(
 
   return {
     address,
-    overwrites: overwrite,
     async submit(step, beforeSend) {
       let key: string | undefined
       const onUnconfirmed = (kept: string | undefined) => {
@@ -100,39 +120,45 @@ export async function createBatchService(
           const polled = await follower.poll(options)
           if (polled.is !== 'over') return polled
           const { state, error } = polled.run
-          return { is: 'over', state, error, durationMs: polled.durationMs }
+          const isLost = error?.code === 'run_not_found'
+          return {
+            is: 'over',
+            state,
+            error: isLost ? notFound(error, createdAt(step, id)) : error,
+            durationMs: polled.durationMs,
+          }
         },
         errorAtLimit: follower.errorAtLimit,
       }
     },
-    async download({ path, entry, action }, state, beforePlace) {
-      const target = { kind: 'template', template: path } as const
-      const outputs = state.urls.map((url, at) => ({
-        url,
-        runId: state.id,
-        kind: entry.kind,
-        name: entry.rowName,
-        freshUrl: async () => (await client.get(state.id, signal)).urls[at],
-      }))
+    async download({ entry }, state, places, beforePlace) {
+      const outputs = state.urls.map(
+        (url, at): RunOutput => ({
+          url,
+          runId: state.id,
+          kind: entry.kind,
+          name: entry.rowName,
+          freshUrl: async () => (await client.get(state.id, signal)).urls[at],
+        }),
+      )
       try {
         const results = await downloader.download(outputs, {
-          target,
-          namer: createNamer(target),
-          overwrite: action.replaces || overwrite,
+          target: { kind: 'template', template: '' },
+          namer: { name: () => places.map(({ path }) => path) },
+          overwrite: (output) => places[outputs.indexOf(output)]?.mayReplace === true,
           signal,
-          earlier: recorder.filesOf(state.id),
-          beforeMove: beforePlace,
+          earlier: [...places.flatMap(({ inPlace }) => inPlace ?? []), ...recorder.filesOf(state.id)],
+          beforeMove: (file, output) => beforePlace(file, outputs.indexOf(output)),
         })
         const files = results.flatMap((each) => (each.ok ? [each.file] : []))
         recorder.recordFiles(state.id, files)
         sources.learn(state)
         for (const each of results) if (!each.ok) return each
-        const [file, ...further] = files
-        if (file === undefined) throw new Error('a succeeded run has an output')
+        const [first, ...further] = files
+        if (first === undefined) throw new Error('a succeeded run has an output')
         return {
           ok: true,
-          file,
-          further,
+          files: [first, ...further],
           warnings: results.flatMap((each) => (each.ok ? each.warnings : [])),
         }
       } catch (thrown) {

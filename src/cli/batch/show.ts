@@ -92,8 +92,9 @@ function timeOf({ leastMs, expectedMs }: Expectation): string {
 /** Notes beside the rows of a plan. */
 export function notesOf({ renamed, leftover }: Plan): readonly string[] {
   const notes = renamed.map(({ from, to }) => `"${from}" was renamed to "${to}" (same model and input)`)
-  if (leftover.length > 0) {
-    const names = leftover.map(({ name, file }) => (file === undefined ? name : `${name} (${file})`))
+  const withFile = leftover.filter(({ file }) => file !== undefined)
+  if (withFile.length > 0) {
+    const names = withFile.map(({ name, file }) => (file === undefined ? name : `${name} (${file})`))
     notes.push(`no longer in the manifest, kept in the lock file while the file exists: ${names.join(', ')}`)
   }
   return notes

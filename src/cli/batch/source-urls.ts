@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { type Made, outputOf } from '../../batch/lock/lock.js'
+import { type Made, outputsOf } from '../../batch/lock/lock.js'
 import type { RowReference } from '../../batch/manifest/index.js'
 import type { Client } from '../../client/index.js'
 import { isServed } from '../../download/output-request.js'
@@ -90,7 +90,7 @@ export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
     learn: ({ id, urls }) => void known.set(id, urls),
     async urlOf({ text, source, output }) {
       const made = madeOf(source)
-      const found = outputOf(made, output)
+      const found = outputsOf(made)[output - 1]
       if (made === undefined || found === undefined)
         throw new Error('a row begins when its sources are there')
       return (

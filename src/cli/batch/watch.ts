@@ -5,6 +5,7 @@
  */
 import { relative, resolve } from 'node:path'
 import { readLock } from '../../batch/lock/file.js'
+import { outputsOf } from '../../batch/lock/lock.js'
 import { countsOf } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
@@ -253,7 +254,7 @@ async function carryOutRound(
   watch.options = { ...watch.options, force: false, resubmitUnconfirmed: false }
   if (creates) watch.consent.use()
   // A row may name the output of another one as a file: what the batch itself has written begins no round.
-  files.accept(outputsOf(loaded))
+  files.accept(filesOf(loaded))
   if (code === ctx.interrupts.first.reason?.exitCode) return code
   if (!ENDING.includes(code)) return 'done'
   ctx.out.note('Stopped watching because of this error.')
@@ -264,16 +265,12 @@ function withoutCreates(prepared: Prepared): Prepared {
   const steps = prepared.plan.steps.map((step) =>
     step.action.do === 'create' ? { ...step, action: { do: 'skip' } as const } : step,
   )
-  return { ...prepared, plan: { ...prepared.plan, steps, counts: countsOf(steps) } }
+  return { ...prepared, plan: { ...prepared.plan, steps, left: [], counts: countsOf(steps) } }
 }
 
-function outputsOf({ lockPath, manifest }: Loaded): readonly string[] {
+function filesOf({ lockPath, manifest }: Loaded): readonly string[] {
   const { entries } = readLock(lockPath, manifest.path)
   return [...entries.values()].flatMap(({ made }) =>
-    made === undefined
-      ? []
-      : [made.file, ...(made.outputs ?? []).map(({ file }) => file)].map((file) =>
-          resolve(manifest.folder, file),
-        ),
+    outputsOf(made).map(({ file }) => resolve(manifest.folder, file)),
   )
 }

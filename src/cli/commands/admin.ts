@@ -8,7 +8,9 @@ import { type AdminCommand, type AdminFlags, perform } from '../admin/admin-comm
 import { backupCommand } from '../admin/backup-command.js'
 import { creditsCommands } from '../admin/credit-commands.js'
 import { keyCommands } from '../admin/key-commands.js'
+import { addMigrateFlags, type MigrateFlags, migrate } from '../admin/migrate-command.js'
 import { verifyCommand } from '../admin/verify-command.js'
+import { databaseOption } from '../flags/database.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 const GROUPS = [
@@ -23,6 +25,7 @@ export function register(command: Command, { run }: CommandEnvironment, work = p
     for (const option of row.options?.() ?? []) child.addOption(option)
     child
       .addOption(new Option('--data <folder>', 'Data folder of the service (default: in the state folder)'))
+      .addOption(databaseOption())
       .action((...given: unknown[]) => {
         const words = given.filter((each) => typeof each === 'string')
         return run(child, (ctx) => work(row, { ctx, flags: child.opts<AdminFlags>() }, words), {
@@ -36,4 +39,8 @@ export function register(command: Command, { run }: CommandEnvironment, work = p
   }
   add(command, backupCommand)
   add(command, verifyCommand)
+  const migration = addMigrateFlags(command.command('migrate'))
+  migration.action((flags: MigrateFlags) =>
+    run(migration, (ctx) => migrate(ctx, flags), { ignoresLocal: true }),
+  )
 }

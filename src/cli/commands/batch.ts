@@ -19,6 +19,8 @@ export interface BatchRequest {
   /** A path, or `-`. */
   readonly manifest: string
   readonly flags: BatchFlags
+  /** Called with the absolute path of each local image before it is read; may throw. */
+  readonly onImage?: (path: string) => void
 }
 
 const ROWS: readonly (readonly [string, string])[] = [
@@ -62,14 +64,14 @@ export async function batchCommand(ctx: Context, request: BatchRequest): Promise
   }
 }
 
-async function doBatch(ctx: Context, { manifest, flags }: BatchRequest): Promise<number> {
+async function doBatch(ctx: Context, { manifest, flags, onImage }: BatchRequest): Promise<number> {
   const words = { word: manifest, flags }
   const options = await batchOptionsOf(ctx, flags)
   if (options.watch) {
     const { watchBatch } = await import('../batch/watch.js')
     return await watchBatch(ctx, words, options)
   }
-  const loaded = await loadManifest(ctx, manifest, options)
+  const loaded = await loadManifest(ctx, manifest, { ...options, ...(onImage && { onImage }) })
   beginReport(flags.report, loaded)
   if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   if (options.mode === 'dry run') {

@@ -5,7 +5,7 @@ import { printable } from '../../protocol/text.js'
 import type { CommandNeeds, Context } from '../context/context.js'
 import { addressHint } from '../settings/address-hint.js'
 import { settingsOf, withValue } from '../settings/profile.js'
-import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
+import { CONFIG_KEYS, maskSettings, settingOfKey } from '../settings/table.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
@@ -31,7 +31,7 @@ export function register(command: Command, { run }: CommandEnvironment): void {
 }
 
 async function list(ctx: Context): Promise<number> {
-  const settings = settingsOf(await ctx.profile(), CONFIG_KEYS)
+  const settings = maskSettings(settingsOf(await ctx.profile(), CONFIG_KEYS))
   if (ctx.out.mode.json) ctx.out.json(settings)
   else for (const [key, value] of Object.entries(settings)) ctx.out.line(`${key}=${printable(value)}`)
   return 0
@@ -39,7 +39,7 @@ async function list(ctx: Context): Promise<number> {
 
 async function get(ctx: Context, key = ''): Promise<number> {
   settingOfKey(key)
-  const value = settingsOf(await ctx.profile(), [key])[key]
+  const value = maskSettings(settingsOf(await ctx.profile(), [key]))[key]
   if (value === undefined)
     throw usageError(
       `${key} is not set in the profile ${ctx.profileName}.`,

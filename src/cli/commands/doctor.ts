@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { KINDS } from '../../protocol/models.js'
 import { onOneLine, printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import { checkLimits } from '../doctor/check-limits.js'
 import { checkConnection, checkKey, checkName } from '../doctor/check-network.js'
 import { checkAddress, checkConfig, checkModel, checkProxy } from '../doctor/check-settings.js'
 import { checkDatabase, checkDisk, checkJournal, checkStateFolder } from '../doctor/check-state.js'
@@ -32,6 +33,7 @@ export async function doctorCommand(ctx: Context): Promise<number> {
   else if (isReadable) await examineService(ctx, say)
   else
     say(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'the settings cannot be read')))
+  if (isReadable && !ctx.globals.local) say(...(await checkLimits(ctx)))
   if (isReadable) for (const kind of KINDS) say(await checkModel(ctx, kind))
   say(checkStateFolder(ctx.stateFolder))
   say(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))

@@ -5,17 +5,18 @@ import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { parseFault } from '../../service/faults/grammar.js'
-import type { Storage } from '../../service/files/contract.js'
 import type { Metrics } from '../../service/metrics/index.js'
-import { parseNetwork } from '../../service/rules/networks.js'
+import { ROLES, type Role } from '../../service/role.js'
 import type { Context } from '../context/context.js'
 import { createWhenDiskHasSpace } from '../context/wait-for-space.js'
 import { choiceOption } from '../flags/choice.js'
-import { parseDuration } from '../flags/duration.js'
-import { addEngineFlags, type EngineFlags, type Engines, enginesOf } from '../flags/engines.js'
+import { databaseOption, databaseUrlOf } from '../flags/database.js'
+import { addEngineFlags, type EngineFlags, enginesOf } from '../flags/engines.js'
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
-import { quoteWord } from '../runs/resume.js'
+import { announce, sayFault } from '../serve/announce.js'
+import { openStorage, type StorageFlags } from '../serve/storage.js'
+import { networksOf, portOf, publicUrlOf, retainedMs, sizeOf } from '../serve/values.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 import type { CommandEnvironment } from './command-environment.js'
 
@@ -23,12 +24,11 @@ import type { CommandEnvironment } from './command-environment.js'
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
 type LogLevel = (typeof LOG_LEVELS)[number]
 
-const MIN_RETENTION_MS = 60_000
-
-export interface ServeOptions extends EngineFlags {
+export interface ServeOptions extends EngineFlags, StorageFlags {
   readonly port: string
   readonly host: string
   readonly data?: string
+  readonly database?: string
   readonly concurrency?: string
   readonly publicUrl?: string
   readonly bodyLimit: string
@@ -38,8 +38,7 @@ export interface ServeOptions extends EngineFlags {
   readonly logLevel: LogLevel
   readonly logPrompts?: boolean
   readonly metricsPort?: string
-  readonly storage?: string
-  readonly storageProxy?: boolean
+  readonly role: Role
 }
 
 export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
@@ -47,6 +46,7 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
     .addOption(new Option('--port <port>', 'Port to listen on; 0 for any free port').default('7878'))
     .addOption(new Option('--host <address>', 'Address to listen on').default('127.0.0.1'))
     .addOption(new Option('--data <folder>', 'Folder for runs and outputs (default: in the state folder)'))
+    .addOption(databaseOption())
     .addOption(
       new Option(
         '--concurrency <n>',
@@ -90,6 +90,13 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       ),
     )
     .addOption(
+      choiceOption(
+        '--role <role>',
+        'What this node does: answer requests (api), render runs (worker), or all',
+        ROLES,
+      ).default('all'),
+    )
+    .addOption(
       new Option(
         '--storage <url>',
         'Keep outputs and inputs in an S3 bucket, s3://bucket/prefix (default: files in --data)',
@@ -101,52 +108,6 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
   addEngineFlags(command).action((flags: ServeOptions) =>
     run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }),
   )
-}
-
-const SIZE_UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  b: 1,
-  kib: 1024,
-  mib: 1024 ** 2,
-  gib: 1024 ** 3,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-}
-
-function sizeOf(text: string): number {
-  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim()) ?? []
-  const factor = SIZE_UNITS[unit.toLowerCase()]
-  const bytes = Math.round(Number(amount) * (factor ?? Number.NaN))
-  if (amount !== '' && bytes >= 1) return bytes
-  throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 500kB, 1048576.')
-}
-
-const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)
-
-function publicUrlOf(text: string | undefined): string | undefined {
-  if (text === undefined || (/^https?:\/\//i.test(text) && URL.canParse(text))) return text
-  throw usageError(`--public-url: "${text}" is not an http or https URL.`)
-}
-
-function retainedMs(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const ms = parseDuration(text, '--retain')
-  if (ms >= MIN_RETENTION_MS) return ms
-  throw usageError(
-    `--retain: ${text} is too short; the minimum is 1m.`,
-    'To keep everything, leave --retain out.',
-  )
-}
-
-function networksOf(texts: readonly string[] = []): readonly string[] {
-  for (const text of texts)
-    if (parseNetwork(text) === undefined)
-      throw usageError(
-        `--trust-proxy: "${text}" is not an IP address or CIDR range.`,
-        'Examples: 10.0.0.7, 10.0.0.0/8.',
-      )
-  return texts
 }
 
 export async function serveCommand(ctx: Context, options: ServeOptions): Promise<number> {
@@ -161,6 +122,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const faults = (options.fault ?? []).map(parseFault)
   const engines = enginesOf(options)
   const retainMs = retainedMs(options.retain)
+  const databaseUrl = databaseUrlOf(options.database, env)
   const trustedProxies = networksOf(options.trustProxy)
   const { defaultConcurrency, withCommands } = await import('../context/local-service.js')
   const concurrency =
@@ -173,6 +135,8 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const storage = await openStorage(ctx, options)
   const service = await createWhenDiskHasSpace(ctx, createService, {
     dataFolder: data,
+    databaseUrl,
+    role: options.role,
     engine: withCommands(await ctx.engine(), engines, { env, clock }),
     models: engines.models,
     clock,
@@ -204,7 +168,9 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
       data,
       apiKey: service.apiKey,
       models: engines.models,
+      databaseUrl,
       dataFlag: options.data,
+      role: options.role,
       metricsUrl: listening?.url,
     })
     await untilAborted(interrupts.first)
@@ -219,66 +185,4 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
 async function createMetrics(clock: Clock): Promise<Metrics> {
   const metrics = await import('../../service/metrics/index.js')
   return metrics.createMetrics(clock)
-}
-
-/** The AWS SDK is loaded for `--storage` alone. */
-async function openStorage(
-  { env, clock, out }: Context,
-  { storage: url, storageProxy = false }: ServeOptions,
-): Promise<Storage | undefined> {
-  if (url === undefined) {
-    if (storageProxy)
-      throw usageError('--storage-proxy needs --storage.', 'Example: --storage s3://bucket/prefix')
-    return undefined
-  }
-  const { openS3Storage } = await import('../../service/files/s3-storage.js')
-  return await openS3Storage({ url, proxy: storageProxy, env, clock, warn: out.warn })
-}
-
-/** Under `--json` standard error has JSON lines, so the note is one of them. */
-function sayFault({ out }: Context, words: string): void {
-  if (out.mode.json) out.warn(`fault: ${words}`)
-  else out.note(`fault: ${words}`)
-}
-
-interface Announcement {
-  readonly url: string
-  readonly data: string
-  /** On the first start of a data folder. */
-  readonly apiKey: string | undefined
-  readonly models: Engines['models']
-  /** As it was given. */
-  readonly dataFlag: string | undefined
-  readonly metricsUrl: string | undefined
-}
-
-/** Standard output has the lines that make `rushes run` in another terminal use this service. */
-function announce({ out }: Context, { url, data, apiKey, models, dataFlag, metricsUrl }: Announcement): void {
-  if (out.mode.json) {
-    const { image, video } = models
-    out.json({
-      url,
-      data,
-      ...(apiKey !== undefined && { api_key: apiKey }),
-      models: { image, video },
-      ...(metricsUrl !== undefined && { metrics_url: metricsUrl }),
-    })
-    return
-  }
-  out.note(`Listening on ${url}, data in ${data}. Press Ctrl-C to stop.`)
-  if (metricsUrl !== undefined) out.note(`Metrics on ${metricsUrl}`)
-  out.note('To use it, run these lines in another terminal:')
-  const variables = {
-    RUSHES_BASE_URL: url,
-    ...(apiKey !== undefined && { RUSHES_API_KEY: apiKey }),
-    RUSHES_IMAGE_MODEL: models.image,
-    RUSHES_VIDEO_MODEL: models.video,
-  }
-  for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${quoteWord(value)}`)
-  const where = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
-  out.note(
-    apiKey === undefined
-      ? `The API key (RUSHES_API_KEY) was shown on the first start. Create a new one with \`rushes admin key create --account default${where}\`.`
-      : 'The API key is shown only once. Then try `rushes run image "a fox"`.',
-  )
 }

@@ -183,7 +183,11 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     const { createLimiter } = await import('../../limiter/index.js')
     if (globals.local) return createLimiter(RUNS_LIMIT, clock)
     const { openStateLedger } = await import('./state.js')
-    const { ledger } = closing(openStateLedger({ ...state, origin: new URL(address).origin, apiKey }))
+    const url = await setting('limitsUrl')
+    const budget = { ...state, origin: new URL(address).origin, apiKey }
+    const { ledger: machine } = closing(openStateLedger(budget))
+    const openShared = url && (await import('./machines-ledger.js')).openMachinesLedger
+    const ledger = openShared ? openShared({ ...budget, url, machine, closers }) : machine
     return notingHoldBack(createLimiter(RUNS_LIMIT, clock, ledger && { ledger }))
   }
 

@@ -1,17 +1,16 @@
 /** `plan_batch` and `run_batch`: the command `rushes batch`, with its rows as the answer. */
 import { dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
+import { shownPath } from '../../mcp/result.js'
 import type { Answer, Call, ResultFile } from '../../mcp/tool.js'
 import { isObject } from '../../protocol/parse.js'
-import { loadManifest } from '../batch/load.js'
 import type { BatchFlags } from '../batch/options.js'
 import { batchCommand } from '../commands/batch.js'
-import type { Context } from '../context/context.js'
 import { plural } from '../terminal/plural.js'
 import type { Collected } from './collect.js'
 import type { Outcome } from './job.js'
 import { errorAnswer, errorResult } from './run-answers.js'
-import type { Session, Task } from './session.js'
+import type { JobKey, Session, Task } from './session.js'
 
 /** More rows would fill an agent's context. */
 const MAX_ROWS = 100
@@ -31,19 +30,17 @@ function manifestOf({ paths, allowOutside }: Session, { args }: Call): Manifest 
   }
 }
 
-/** A manifest must not send images that the agent itself could not name. */
-async function checkReferences(ctx: Context, { paths, allowOutside }: Session, path: string): Promise<void> {
-  const { manifest } = await loadManifest(ctx, path, { allowOutside, maxRuns: undefined })
-  for (const { references } of manifest.entries)
-    for (const each of references) if (each.from === 'file') paths.file(each.path, 'image_urls')
-}
+/** A manifest must not read or send images that the agent itself could not name. */
+const onImageIn =
+  ({ paths }: Session) =>
+  (path: string): void =>
+    void paths.file(path, 'image_urls')
 
 export async function planBatch(session: Session, call: Call): Promise<Answer> {
   const { path, flags } = manifestOf(session, call)
-  const { job } = session.start({}, async (ctx) => {
-    await checkReferences(ctx, session, path)
-    await batchCommand(ctx, { manifest: path, flags: { ...flags, dryRun: true } })
-  })
+  const { job } = session.start({}, (ctx) =>
+    batchCommand(ctx, { manifest: path, flags: { ...flags, dryRun: true }, onImage: onImageIn(session) }),
+  )
   await session.wait(job.done, {
     call,
     sinceMs: session.base.clock.monotonic(),
@@ -61,7 +58,9 @@ export async function planBatch(session: Session, call: Call): Promise<Answer> {
   return {
     text: [
       `${create} of ${Number(summary?.total ?? 0)} runs would be created; this session may create ${left} more.`,
-      ...shown.rows.map(({ action, name, file, reason }) => [action, name, file, reason ?? ''].join(' | ')),
+      ...shown.rows.map(({ action, name, file, reason }) =>
+        [action, name, shownFile(file), reason ?? ''].join(' | '),
+      ),
       ...(shown.rows_left_out > 0 ? [`and ${shown.rows_left_out} more rows`] : []),
       ...(error === undefined ? [] : [JSON.stringify({ error: errorResult(error) })]),
       ...warnings.map((warning) => `warning: ${warning}`),
@@ -89,6 +88,7 @@ export async function runBatch(session: Session, finished: Finished, call: Call)
     name: `batch ${path}`,
     arguments: JSON.stringify([flags, max_runs, concurrency, fail_fast, overwrite]),
   }
+  await untilStopped(session, finished, { key, call, sinceMs })
   const earlier = continued(finished, key)
   const isOld = earlier?.job.isDone === true
   const task = earlier ?? startBatch()
@@ -101,7 +101,7 @@ export async function runBatch(session: Session, finished: Finished, call: Call)
     describe: () =>
       `${plural(partsOf(job.collected.objects).rows.length, 'row')} finished, ${plural(job.created.length, 'run')} created`,
   })
-  if (waited !== 'late') finished.delete(key.name)
+  if (waited === 'done') forget(finished, key, task)
   return batchAnswer(job.isDone ? await job.done : undefined, {
     collected: job.collected,
     folder: dirname(path),
@@ -111,9 +111,8 @@ export async function runBatch(session: Session, finished: Finished, call: Call)
   function startBatch(): Task {
     const { left } = session.budget
     const most = typeof max_runs === 'number' ? Math.min(max_runs, left) : left
-    return session.start({ key }, async (ctx) => {
-      await checkReferences(ctx, session, path)
-      await batchCommand(ctx, {
+    return session.start({ key }, (ctx) =>
+      batchCommand(ctx, {
         manifest: path,
         flags: {
           ...flags,
@@ -122,13 +121,39 @@ export async function runBatch(session: Session, finished: Finished, call: Call)
           overwrite: overwrite === true,
           ...(typeof concurrency === 'number' && { concurrency: String(concurrency) }),
         },
-      })
-    })
+        onImage: onImageIn(session),
+      }),
+    )
   }
 }
 
+interface Repeated {
+  readonly key: JobKey
+  readonly call: Call
+  readonly sinceMs: number
+}
+
+/** A batch that was cancelled ends its last creates, and has the claim on the manifest until then. */
+async function untilStopped(session: Session, finished: Finished, { key, call, sinceMs }: Repeated) {
+  const task = finished.get(key.name)?.task
+  if (task === undefined || !task.job.isStopped) return
+  const describe = () => 'waiting until the cancelled batch has ended'
+  const waited = await session.wait(task.job.done, { call, sinceMs, jobs: [], describe })
+  if (waited !== 'done')
+    throw usageError(
+      'The batch of this manifest that was cancelled has not ended yet. Nothing was sent.',
+      'Call run_batch again in a few seconds.',
+    )
+  forget(finished, key, task)
+}
+
+/** Unless another call has started the next one meanwhile. */
+function forget(finished: Finished, { name }: JobKey, task: Task): void {
+  if (finished.get(name)?.task === task) finished.delete(name)
+}
+
 /** The batch of an earlier call. Throws `usage` for one with other arguments that is still running. */
-function continued(finished: Finished, key: NonNullable<Task['key']>): Task | undefined {
+function continued(finished: Finished, key: JobKey): Task | undefined {
   const earlier = finished.get(key.name)
   if (earlier === undefined || earlier.arguments === key.arguments) return earlier?.task
   if (earlier.task.job.isDone) return undefined
@@ -184,7 +209,7 @@ function batchAnswer(
         ? `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the same arguments to continue waiting. Nothing is paid twice.`
         : countsOf(summary),
       ...shown.rows.map(({ result, name, file, run }) =>
-        [result, name, file ?? 'no file', run ?? ''].join(' | '),
+        [result, name, shownFile(file), run ?? ''].join(' | '),
       ),
       ...errors.slice(0, MAX_ERRORS).map((each) => JSON.stringify({ error: errorResult(each) })),
       ...(errors.length > MAX_ERRORS ? [`and ${errors.length - MAX_ERRORS} more errors`] : []),
@@ -201,6 +226,8 @@ function batchAnswer(
     isError: error !== undefined,
   }
 }
+
+const shownFile = (file: unknown): string => (typeof file === 'string' ? shownPath(file) : 'no file')
 
 const countsOf = (summary: Parts['summary']): string =>
   Object.entries(summary ?? {})

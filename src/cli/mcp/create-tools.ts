@@ -11,6 +11,7 @@ import { checkTarget } from '../runs/check-target.js'
 import { createAll } from '../runs/create-all.js'
 import { buildRequest, type RequestOptions } from '../runs/request.js'
 import { revisit } from '../runs/revisit.js'
+import { modelFor } from '../settings/model-settings.js'
 import { errorAnswer, runResult, runsAnswer } from './run-answers.js'
 import type { SavedDelivery, Session, Task } from './session.js'
 
@@ -30,8 +31,11 @@ export async function createRun(session: Session, kind: Kind | undefined, call: 
   const { requestId, delivery, wait } = given
   const key = {
     name: `create ${requestId}`,
-    // As the journal compares them: the order of the parameters does not matter.
-    arguments: identityOf(given.model ?? '', { kind, input: given.input }),
+    // As the journal compares them: the order of the parameters, or whether the model is named, does not matter.
+    arguments: identityOf((await modelOf(session.base, kind, given.model)) ?? '', {
+      kind,
+      input: given.input,
+    }),
   }
   const task = joined(session, key, requestId) ?? startCreate(session, kind, given, key)
   const { job } = task
@@ -82,6 +86,9 @@ function argumentsOf(session: Session, kind: Kind | undefined, args: Arguments):
   }
 }
 
+const modelOf = async (ctx: Context, kind: Kind | undefined, model: string | undefined) =>
+  model ?? (kind && (await modelFor(ctx, kind)))
+
 /** A local image by its absolute path; everything else unchanged. */
 const imageIn =
   ({ paths }: Session) =>
@@ -111,13 +118,17 @@ async function create(ctx: Context, wanted: Wanted): Promise<void> {
   const { session, kind, model, input, requestId, delivery } = wanted
   // A create that the journal cannot hold could be paid twice.
   const journal = await ctx.journal()
-  const request = await buildRequest(ctx, requestOptions(kind, model, input))
+  const hasModel = (await modelOf(ctx, kind, model)) !== undefined
+  const earlier = hasModel ? journal.findByRequest(await ctx.address(), requestId) : undefined
+  // Before images are read.
+  if (hasModel && earlier === undefined) session.budget.check()
+  const { image_urls: _, ...others } = input
+  const request = await buildRequest(ctx, requestOptions(kind, model, hasModel ? input : others))
   if (request.model === undefined) {
     await ctx.connect({ missing: request.missing })
     return
   }
   const options: DeliveryOptions = { ...delivery, download: true }
-  const earlier = journal.findByRequest(await ctx.address(), requestId)
   if (earlier !== undefined) {
     if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)
     const id = idOf(earlier, requestId)
@@ -125,7 +136,6 @@ async function create(ctx: Context, wanted: Wanted): Promise<void> {
     await revisit(ctx, [id], options)
     return
   }
-  session.budget.check()
   const checked = await deliveryOf(ctx, options, { runs: 1 })
   checkTarget(checked, { runs: 1, kind: request.kind })
   await createAll(ctx, {

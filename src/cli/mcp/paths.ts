@@ -33,6 +33,7 @@ export function createPaths(folder: string, allowOutside: boolean): Paths {
       return isPlace ? `${place}${sep}` : place
     },
     file(path, parameter) {
+      if (path.includes('\0')) throw usageError(`${parameter}: the path contains a NUL character.`)
       const place = resolve(folder, path)
       refuseOutside(path, followLinks(place), parameter)
       // Reading a pipe would hold up the whole server.

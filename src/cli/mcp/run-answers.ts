@@ -1,6 +1,7 @@
 /** The answers of the tools that are about runs. Pure. */
 import type { RushesError } from '../../errors.js'
 import { MAX_WAIT_MS } from '../../mcp/definitions.js'
+import { shownPath } from '../../mcp/result.js'
 import type { Answer, ResultFile } from '../../mcp/tool.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
@@ -108,7 +109,7 @@ function lineOf({ id, state, status, urls, files, request_id, error }: RunResult
     return `The service has not answered the create yet. Call ${creator} again with the same arguments and request_id "${request_id}" to get the run id; nothing is paid twice.`
   if (state === 'running') return `${id} is still running (${status ?? 'no status yet'}).`
   const saved = files.map(
-    ({ path, bytes, content_type }) => `${path} (${content_type}, ${formatBytes(bytes)})`,
+    ({ path, bytes, content_type }) => `${shownPath(path)} (${content_type}, ${formatBytes(bytes)})`,
   )
   return `${id} ${state}${saved.length > 0 ? `: ${saved.join(', ')}` : urls.length > 0 ? `: ${urls.join(', ')}` : ''}`
 }

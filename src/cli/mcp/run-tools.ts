@@ -1,9 +1,10 @@
 /** The tools for runs that exist: wait, status, download, and what the journal knows. */
 import { RushesError, usageError } from '../../errors.js'
+import { shownPath } from '../../mcp/result.js'
 import type { Answer, Call } from '../../mcp/tool.js'
 import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { printable, printableJson, shortened } from '../../protocol/text.js'
 import { listCommand } from '../commands/list.js'
 import { showCommand } from '../commands/show.js'
 import { statusCommand } from '../commands/status.js'
@@ -163,7 +164,9 @@ const promptIn = (input: unknown): string =>
   )
 
 const lineOf = ({ id, key, status, kind, created_at, prompt, files }: ReturnType<typeof briefOf>): string =>
-  [id ?? key, status, kind ?? 'model', created_at, files.join(' ') || 'no files', prompt].join(' | ')
+  [id ?? key, status, kind ?? 'model', created_at, files.map(shownPath).join(' ') || 'no files', prompt].join(
+    ' | ',
+  )
 
 export async function showRun(session: Session, call: Call): Promise<Answer> {
   const { objects, errors, warnings } = await local(session, call, (ctx) =>
@@ -173,7 +176,7 @@ export async function showRun(session: Session, call: Call): Promise<Answer> {
   const [run] = objects
   if (error !== undefined || !isObject(run))
     return errorAnswer(error ?? usageError('The run has no row.'), warnings)
-  return { text: JSON.stringify(run), structured: { run, warnings } }
+  return { text: printableJson(run), structured: { run, warnings } }
 }
 
 export async function listModels({ base }: Session, { args }: Call): Promise<Answer> {

@@ -30,10 +30,10 @@ export async function serveMcp(ctx: Context, options: SessionOptions): Promise<n
     out.note(
       'An MCP client starts this server and sends it messages on standard input. Press Ctrl-C to stop.',
     )
-  const { disconnected } = await connectStdio(server, stdin, ctx.stdout)
+  const { disconnected } = await connectStdio(server, { stdin, stdout: ctx.stdout, log: out.warn })
   await Promise.race([disconnected, untilAborted(interrupts.first)])
   const reason = interrupts.first.aborted ? interrupts.first.reason : undefined
-  await session.close(reason?.by ?? 'SIGHUP')
+  await session.close(reason === undefined || reason.by === 'stdout closed' ? 'SIGHUP' : reason.by)
   await server.close()
   return reason?.exitCode ?? EXIT.ok
 }

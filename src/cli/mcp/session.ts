@@ -62,7 +62,7 @@ export interface Session extends SessionOptions {
   /** Until `work` has ended, 45 s have passed, or the client has cancelled the call: then its jobs may stop. */
   wait(work: Promise<unknown>, waiting: Waiting): Promise<Waited>
   /** Interrupts all work, waits for answers to creates, and says which runs continue. */
-  close(by: SignalName | 'stdout closed'): Promise<void>
+  close(by: SignalName): Promise<void>
 }
 
 export interface Waiting {
@@ -154,18 +154,19 @@ export function openSession(base: Context, options: SessionOptions): Session {
     })
   }
 
-  async function close(by: SignalName | 'stdout closed'): Promise<void> {
+  async function close(by: SignalName): Promise<void> {
     const left = [...running].map(({ job }) => job)
     for (const job of left) job.interrupt(by)
-    // The next signal ends the waiting for answers.
-    const next = interrupts.first.aborted ? interrupts.second : interrupts.first
-    const forget = onAbort(next, () => {
+    // Not the first signal: a client that has closed standard input sends SIGTERM as a matter of course.
+    const forget = onAbort(interrupts.second, () => {
       for (const job of left) job.interrupt(by)
     })
     // Said at once: a client may kill the server while it waits.
     await sayOpen()
     if (left.some(({ isUnanswered }) => isUnanswered))
-      out.note('Waiting up to 10 s for the responses to creates that were sent.')
+      out.warn(
+        'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, `rushes list --status unconfirmed` shows them.',
+      )
     const outcomes = await Promise.all(left.map(({ done }) => done))
     forget()
     for (const { errors } of outcomes) for (const error of errors) if (isNews(error)) out.error(error)

@@ -10,10 +10,13 @@ export class Interruption extends Error {
   override readonly name = 'Interruption'
   readonly by: SignalName | 'stdout closed'
   readonly exitCode: number
+  /** Nobody reads standard output any longer: the program ends without a word. */
+  readonly isSilent: boolean
 
   constructor(by: SignalName | 'stdout closed') {
     super(`ended by ${by}`)
     this.by = by
+    this.isSilent = by === 'stdout closed'
     this.exitCode = by === 'stdout closed' ? EXIT.stdoutClosed : SIGNAL_EXITS[by]
   }
 }
@@ -28,7 +31,10 @@ export interface Interrupts {
 export interface InterruptSource extends Interrupts {
   /** The first interruption. */
   readonly reason: Interruption | undefined
-  /** The first call aborts `first`, the second call `second`. A closed standard output aborts both. */
+  /**
+   * The first call aborts `first`, the second call `second`. A closed standard output is never the second one: nobody has
+   * asked to stop, and the answer to a create that was sent is still waited for.
+   */
   interrupt(by: SignalName | 'stdout closed'): void
 }
 
@@ -44,7 +50,7 @@ export function createInterrupts(): InterruptSource {
     },
     interrupt(by) {
       const reason = new Interruption(by)
-      if (first.signal.aborted || by === 'stdout closed') second.abort(reason)
+      if (first.signal.aborted && !reason.isSilent) second.abort(reason)
       first.abort(reason)
     },
   }

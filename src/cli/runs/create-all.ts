@@ -1,4 +1,6 @@
 /** The creates of one `run`, and what becomes of them: reused, followed to their end, or printed and left. */
+
+import { EXIT } from '../../errors.js'
 import { withoutData } from '../../journal/identity.js'
 import type { ModelInput } from '../../protocol/models.js'
 import type { Connection, Context } from '../context/context.js'
@@ -59,7 +61,7 @@ export async function createAll(ctx: Context, options: CreateAll): Promise<numbe
   for (let index = reused.length; index < count; index++) session.create(index, model, create)
   if (missing > 0) session.progress.activity('creating the run')
   const { begun, exitCode } = await session.carryOut()
-  if (begun < missing && !interrupts.second.aborted)
+  if (begun < missing && !interrupts.second.aborted && exitCode !== EXIT.stdoutClosed)
     out.note(`${missing - begun} of ${count} runs were not created.`)
   if (!wait && ctx.globals.local) sayQueued(ctx, ids)
   return exitCode

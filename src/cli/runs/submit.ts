@@ -98,7 +98,7 @@ function endOf({ clock, interrupts, onGrace }: Submission) {
   }
   function atFirst() {
     if (!ending.isUnanswered) return controller.abort(first.reason)
-    if (!second.aborted) onGrace()
+    if (!(first.reason instanceof Interruption && first.reason.isSilent)) onGrace()
     disarm = clock.alarm(ANSWER_GRACE_MS, () => controller.abort(first.reason))
   }
   forget = [onAbort(first, atFirst), onAbort(second, () => controller.abort(second.reason))]

@@ -61,6 +61,19 @@ export const VERIFY_SCHEMA = record('The result of checking the database and eve
   problems: problems('Damage and differences, one sentence each'),
 })
 
+export const MIGRATE_SCHEMA = record('What was moved to another database.', {
+  ...LEDGER,
+  outputs: integer('Number of outputs'),
+  files: orNull(
+    record('The files that were copied; null without --storage.', {
+      copied: integer('Files copied'),
+      bytes: integer('Their size'),
+      present: integer('Files that were in the storage already'),
+      missing: integer('Outputs without a file, removed earlier by --retain'),
+    }),
+  ),
+})
+
 export const BACKUP_SCHEMA = record('A complete copy of the database.', {
   path: text('The file, as it was given'),
   bytes: integer('Size of the file'),

@@ -9,26 +9,43 @@ const MODEL = text('<provider>/<name>')
 const HASH = sha256('of model and input')
 const LINE = integer('Line of the row in the manifest, counted from 1')
 
-export const BATCH_PLAN_SCHEMA = record('With --check or --dry-run: one line for each row of the manifest.', {
-  name: NAME,
-  action: text('What the batch would do', {
-    enum: ['up_to_date', 'create', 'download', 'unconfirmed', 'conflict', 'blocked', 'skip'],
-  }),
-  reason: orNull(
-    text(
-      'Reason, such as missing, "prompt changed" or "row:hero changed"; for unconfirmed, the key of the row in the journal',
+export const BATCH_PLAN_SCHEMA = record(
+  'With --check or --dry-run: one line for each row that is selected.',
+  {
+    name: NAME,
+    action: text('What the batch would do', {
+      enum: ['up_to_date', 'create', 'download', 'unconfirmed', 'conflict', 'blocked'],
+    }),
+    reason: orNull(
+      text(
+        'Reason, such as missing, "prompt changed" or "row:hero changed"; for unconfirmed, the key of the row in the journal',
+      ),
     ),
-  ),
-  kind: orNull(KIND),
-  model: orNull(MODEL),
-  hash: orNull(
-    sha256('of model and input; null if the model, or an output that the row uses, is not known yet'),
-  ),
-  file: text('Path relative to the folder of the manifest'),
-  run: orNull(text('Run whose output would be downloaded')),
-  uses: { description: 'Names of the rows whose outputs it uses', type: 'array', items: NAME },
-  line: LINE,
-})
+    kind: orNull(KIND),
+    model: orNull(MODEL),
+    hash: orNull(
+      sha256('of model and input; null if the model, or an output that the row uses, is not known yet'),
+    ),
+    file: text('Path relative to the folder of the manifest'),
+    run: orNull(text('Run whose output would be downloaded')),
+    uses: { description: 'Names of the rows whose outputs it uses', type: 'array', items: NAME },
+    line: LINE,
+  },
+)
+
+const NOT_WAITED_FOR = {
+  description: 'Runs in the lock file that may be paid for, and that no row waits for',
+  type: 'array',
+  items: record('Run', {
+    name: NAME,
+    run: orNull(text('Run id; null if the outcome of the create is unknown')),
+    key: orNull(text('For an unknown outcome: key of the row in the journal, for example ~3f2a')),
+    why: text(
+      'Why: the row has changed, it waits for rows that are created again, --force, or it was removed from the manifest',
+      { enum: ['changed', 'waiting', 'forced', 'removed'] },
+    ),
+  }),
+}
 
 export const BATCH_PLAN_SUMMARY_SCHEMA = record('With --check or --dry-run: the last line.', {
   summary: record('Number of rows', {
@@ -50,6 +67,7 @@ export const BATCH_PLAN_SUMMARY_SCHEMA = record('With --check or --dry-run: the 
       type: 'object',
       additionalProperties: integer('Number of runs'),
     },
+    not_waited_for: NOT_WAITED_FOR,
   }),
 })
 
@@ -81,6 +99,7 @@ export const BATCH_SUMMARY_SCHEMA = record('The last line.', {
     not_started: integer('Rows not created, because the batch ended first'),
     skipped: integer('Rows that --only does not select'),
     elapsed_ms: milliseconds('Elapsed time'),
+    not_waited_for: NOT_WAITED_FOR,
   }),
 })
 
@@ -123,10 +142,17 @@ const PENDING = fields('A create whose file does not exist yet', ['hash', 'model
   key: text('Key of the row in the journal of the machine that sent it, for example ~3f2a'),
   sent_at: time('Time of the create'),
   inputs: INPUTS,
-  placing: record('File that is about to be renamed', {
-    sha256: sha256('of the file'),
-    bytes: bytes('Its size'),
-  }),
+  placing: {
+    description: 'Downloaded files that are about to get their names',
+    type: 'array',
+    items: record('File', {
+      run: text('Run id'),
+      output: integer('Number of the output in its run, counted from 1'),
+      sha256: sha256('of the file'),
+      bytes: bytes('Size of the file'),
+      content_type: text('Content type detected from the first bytes, for example image/png'),
+    }),
+  },
 })
 
 export const LOCK_SCHEMA = fields(

@@ -1,5 +1,6 @@
 /** The JSON output of `doctor`, `serve`, `models`, `config` and `forget`. */
 import { KINDS } from '../../protocol/models.js'
+import { ROLES } from '../../service/role.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import { bytes, integer, list, orNull, record, type Schema, text } from './shapes.js'
 
@@ -13,10 +14,12 @@ export const DOCTOR_SCHEMA = record('One line for each check.', {
 export const SERVE_SCHEMA: Schema = {
   description: 'One line, printed when the service listens.',
   type: 'object',
-  required: ['url', 'data', 'models'],
+  required: ['url', 'role', 'data', 'models'],
   properties: {
     url: text('URL of the service, for RUSHES_BASE_URL'),
+    role: text('What this node does', { enum: ROLES }),
     data: text('Folder of the runs and outputs'),
+    database: text('URL of the PostgreSQL database, without its password; only with --database'),
     api_key: text('API key, for RUSHES_API_KEY; only on the first start of a data folder'),
     models: record(
       'Names of the models.',

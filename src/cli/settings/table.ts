@@ -3,6 +3,7 @@
  * empty environment variable counts as unset. Help, `rushes config` and the docs are projections of this table.
  */
 import { usageError } from '../../errors.js'
+import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
 import { isModelName } from '../../protocol/models.js'
 import { parseDuration } from '../flags/duration.js'
 import { didYouMean } from '../help/find-command.js'
@@ -19,6 +20,8 @@ interface Setting {
   readonly default?: string
   /** Throws `usage` for an invalid value. */
   check?(value: string, what: string): void
+  /** The value without a secret that may be in it, for listings. */
+  mask?(value: string): string
 }
 
 const modelName = (value: string, what: string): void => {
@@ -33,6 +36,15 @@ const modelName = (value: string, what: string): void => {
 const address = (value: string, what: string): void => {
   if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
     throw usageError(`${what}: "${value}" is not a valid service URL.`, 'Example: https://api.example.com')
+}
+
+/** The value is not repeated: it may contain a password. */
+const limitsUrl = (value: string, what: string): void => {
+  if (parseLimitsUrl(value) === undefined)
+    throw usageError(
+      `${what} is not a valid Redis URL.`,
+      'Example: redis://user:password@redis.example.com:6379. Percent-encode special characters in the password.',
+    )
 }
 
 const ON = ['on', 'true', 'yes', '1']
@@ -78,6 +90,13 @@ export const SETTINGS = {
     default: 'off',
     check: (value, what) => void isOn(value, what),
   },
+  limitsUrl: {
+    about: 'Redis server that shares the rate limit of an API key between machines',
+    environment: 'RUSHES_LIMITS_URL',
+    key: 'limitsUrl',
+    check: limitsUrl,
+    mask: maskLimitsUrl,
+  },
   failureStatuses: {
     about: 'More statuses that mean failure, separated by commas',
     environment: 'RUSHES_FAILURE_STATUSES',
@@ -100,6 +119,8 @@ export type SettingName = keyof typeof SETTINGS
 export const FURTHER_ENVIRONMENT = {
   RUSHES_API_KEY: 'The API key',
   RUSHES_API_KEY_FILE: 'A file with the API key on its first line; other users should not be able to read it',
+  RUSHES_DATABASE_URL:
+    'The PostgreSQL database of `rushes serve` and `rushes admin`, unless `--database` is given',
   RUSHES_PROFILE: 'The profile of the config file, unless `--profile` is given',
   RUSHES_CONFIG_DIR: 'The folder of the config file',
   RUSHES_STATE_DIR:
@@ -146,6 +167,12 @@ export function settingOfKey(key: string): Setting {
     `Settings: ${CONFIG_KEYS.join(', ')}.`,
   )
 }
+
+/** The settings of a profile as they are printed: without secrets. */
+export const maskSettings = (settings: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(settings).map(([key, value]) => [key, settingOfKey(key).mask?.(value) ?? value]),
+  )
 
 /** An environment variable, where empty counts as unset. */
 export const variable = (env: Env, name: string): string | undefined => env[name] || undefined

@@ -7,6 +7,7 @@ import { printable, printableJson } from '../../protocol/text.js'
 import type { OutputStream } from '../process/io.js'
 import { errorJson, errorLines } from './error-lines.js'
 import type { Style } from './style.js'
+import { jsonWithoutCommands, withoutCommands } from './workflow-commands.js'
 
 export interface OutputMode {
   readonly json: boolean
@@ -38,15 +39,21 @@ export interface OutputOptions {
   readonly stderr: OutputStream
   readonly mode: OutputMode
   readonly style: Output['style']
+  /** The output is the log of a job of GitHub Actions. */
+  readonly isJobLog?: boolean
 }
 
-export function createOutput({ stdout, stderr, mode, style }: OutputOptions): Output {
+export function createOutput(options: OutputOptions): Output {
+  const { stdout, stderr, mode, style, isJobLog = false } = options
+  const safe = (text: string) => (isJobLog ? withoutCommands(text) : text)
+  const safeJson = (value: unknown, indent?: number) =>
+    isJobLog ? jsonWithoutCommands(printableJson(value, indent)) : printableJson(value, indent)
   let clearDrawing = () => {}
   const say = (text: string) => {
     clearDrawing()
-    stderr.write(`${text}\n`)
+    stderr.write(`${safe(text)}\n`)
   }
-  const sayJson = (value: unknown) => say(printableJson(value))
+  const sayJson = (value: unknown) => say(safeJson(value))
   return {
     mode,
     style,
@@ -54,11 +61,11 @@ export function createOutput({ stdout, stderr, mode, style }: OutputOptions): Ou
     columns: stdout.columns,
     line(text) {
       clearDrawing()
-      stdout.write(`${text}\n`)
+      stdout.write(`${safe(text)}\n`)
     },
     json(value, indent) {
       clearDrawing()
-      stdout.write(`${printableJson(value, indent)}\n`)
+      stdout.write(`${safeJson(value, indent)}\n`)
     },
     note(text) {
       if (!mode.quiet && !mode.json) say(printable(text))

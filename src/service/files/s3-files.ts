@@ -4,6 +4,7 @@
  * When a key exists, the object is copied onto itself: that is the only way to make its age begin anew. The age counts by
  * the storage's clock when it was stored, and by this machine's when it is listed.
  */
+import { stat } from 'node:fs/promises'
 import { PassThrough, type Readable } from 'node:stream'
 import {
   CopyObjectCommand,
@@ -16,7 +17,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import type { Clock } from '../../host/clock.js'
-import type { ByteRange, FileStore, PutOptions } from './contract.js'
+import type { ByteRange, FileSource, FileStore, PutOptions } from './contract.js'
 import { asStorageError, isMissing } from './s3-errors.js'
 import { createUploader } from './s3-upload.js'
 
@@ -36,6 +37,9 @@ export interface S3FilesOptions {
   /** Keys in one answer of a list; by default what the storage gives, mostly 1,000. */
   readonly pageSize?: number | undefined
 }
+
+const bytesOf = async (source: FileSource): Promise<number> =>
+  'bytes' in source ? source.bytes.byteLength : (await stat(source.path)).size
 
 export function createS3Files({
   client,
@@ -75,7 +79,8 @@ export function createS3Files({
   return {
     async put(key, source, { contentType, signal }: PutOptions = {}) {
       const head = await findHead(key)
-      if (head !== undefined) return await renew(key, head)
+      // A storage that stores in several steps, and was stopped meanwhile, may have kept a part.
+      if (head !== undefined && head.ContentLength === (await bytesOf(source))) return await renew(key, head)
       try {
         await upload({ ...place(key), ContentType: contentType }, source, signal)
       } catch (error) {

@@ -5,7 +5,7 @@ import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { closeAfter } from './close-connection.js'
 import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
-import { refusalOf, sendNoRoute, sendRawRefusal, sendRefusal } from './error-responses.js'
+import { refusalOf, sendNoApi, sendNoRoute, sendRawRefusal, sendRefusal } from './error-responses.js'
 import { addFaultHooks } from './fault-hooks.js'
 import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
@@ -19,14 +19,20 @@ import { refuseUnsupported } from './unsupported-requests.js'
 /** Longer than Node's header limit, so that a long path is a plain 404 like any other. */
 const MAX_PARAMETER_LENGTH = 65_536
 
-/** For `overloaded` and `not_ready`. */
+/** For every 503. */
 const RETRY_AFTER_S = 5
 
-export interface AppOptions {
+/** The published interface. */
+export interface ApiRoutes {
   readonly runs: RunRoutes
   readonly outputs: OutputRoutes
-  readonly operations: HealthRoutes
   readonly openapi: OpenapiRoute
+}
+
+export interface AppOptions {
+  /** Undefined for a node that only renders. */
+  readonly api: ApiRoutes | undefined
+  readonly operations: HealthRoutes
   readonly logging?: Logging | undefined
   readonly limits?: HttpLimits
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
@@ -39,8 +45,8 @@ export interface AppOptions {
 }
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { runs, outputs, operations, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
-  const { openapi, trustedProxies = [], metrics } = options
+  const { api, operations, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
+  const { trustedProxies = [], metrics } = options
   const app = fastify({
     logger: loggerOf(logging),
     // Fastify's own lines about requests contain URLs.
@@ -67,7 +73,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
-  if (metrics !== undefined) observeRequests(app, runs.bodyLimits.budget, metrics)
+  if (metrics !== undefined) observeRequests(app, api?.runs.bodyLimits.budget, metrics)
   // A caller without a key, or one that is answered while it still sends, does not keep a connection that others could use.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)
@@ -79,12 +85,14 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     if (refusal.status === 503) reply.header('retry-after', RETRY_AFTER_S)
     return sendRefusal(reply, refusal)
   })
-  app.setNotFoundHandler(sendNoRoute)
+  app.setNotFoundHandler(api === undefined ? sendNoApi : sendNoRoute)
   if (faults !== undefined) addFaultHooks(app, faults)
-  await app.register(addRunRoutes, runs)
-  await app.register(addOutputRoutes, outputs)
   await app.register(addHealthRoutes, operations)
-  await app.register(addOpenapiRoute, openapi)
+  if (api !== undefined) {
+    await app.register(addRunRoutes, api.runs)
+    await app.register(addOutputRoutes, api.outputs)
+    await app.register(addOpenapiRoute, api.openapi)
+  }
   await app.ready()
   return app
 }

@@ -25,6 +25,8 @@ export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
     return new Refusal('not_ready', 'Its database was removed, replaced or overwritten.')
+  if (errorCode(error) === 'DATABASE_UNAVAILABLE')
+    return new Refusal('not_ready', 'Its database cannot be reached.')
   if (isDiskUnusable(error)) return new Refusal('not_ready')
   if (error instanceof StorageUnavailable) return new Refusal('not_ready', 'Its storage does not answer.')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
@@ -47,6 +49,13 @@ export function sendNoRoute(request: FastifyRequest, reply: FastifyReply): Fasti
     return sendRefusal(reply, new Refusal('not_found'))
   return sendRefusal(reply.header('allow', allow), new Refusal('method_not_allowed', `Allowed: ${allow}.`))
 }
+
+/** For every request but a health check to a node that only renders. */
+export const sendNoApi = (_request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  sendRefusal(
+    reply,
+    new Refusal('not_found', 'This node only renders runs (--role worker); send requests to another.'),
+  )
 
 const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',

@@ -32,7 +32,7 @@ export interface HttpMetrics {
 /** Call it before the routes are registered. */
 export function observeRequests(
   app: FastifyInstance,
-  budget: Pick<BodyBudget, 'heldBytes'>,
+  budget: Pick<BodyBudget, 'heldBytes'> | undefined,
   metrics: HttpMetrics,
 ): void {
   app.addHook('onResponse', (request, reply, done) => {
@@ -50,6 +50,6 @@ export function observeRequests(
   server.on('drop', metrics.countDroppedConnection)
   metrics.measureHttp({
     countConnections: promisify(server.getConnections.bind(server)),
-    bodyBytes: budget.heldBytes,
+    bodyBytes: budget?.heldBytes ?? (() => 0),
   })
 }

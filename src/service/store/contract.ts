@@ -14,6 +14,8 @@ export interface WorkerRecord {
   readonly heartbeatAtMs: number
   /** Whether its process is known to have ended. If not, the lease runs to its end. */
   readonly hasEnded: boolean
+  /** Whether its connection to the database has ended: its process too, or it will connect again. */
+  readonly isDisconnected?: boolean
 }
 
 export interface NewRun {
@@ -82,6 +84,8 @@ export interface Store extends AccountStore {
 
   /** Adds this process as a worker, or renews its lease. */
   renewLease(id: string): Promise<void>
+  /** Renews the lease of a worker; false when it has none any more: it was reaped, and its runs belong to others. */
+  extendLease(id: string): Promise<boolean>
   listWorkers(): Promise<readonly WorkerRecord[]>
   /**
    * Removes a worker whose lease has expired, unless it has been renewed since; its renders return to the queue, counted
@@ -94,6 +98,12 @@ export interface Store extends AccountStore {
   ): Promise<FailedRuns | undefined>
   /** Removes a worker that shuts down: its renders return to the queue, and no crash is counted. */
   releaseWorker(id: string): Promise<void>
+
+  /**
+   * `listener` is called when another process has queued a run, or may have. It may be called too late or not at all, so the
+   * queue is looked at as well. Ends with the function that is returned.
+   */
+  onQueued?(listener: () => void): () => void
 
   /** Writes to the database, and changes nothing. Rejects when a change would. */
   checkWritable(): Promise<void>

@@ -86,6 +86,13 @@ describe.skipIf(!hasS3rver)('on S3', () => {
     expect(await files.find(key)).toBeUndefined()
   })
 
+  test('an object of which only a part was kept is stored again', async () => {
+    const { files } = open()
+    await files.put('a1b2', { bytes: Buffer.from('an im') })
+    await files.put('a1b2', { bytes: Buffer.from('an image') })
+    expect((await readStored(files, 'a1b2', MB))?.toString()).toBe('an image')
+  })
+
   test('a young object is not copied, an older one once', async () => {
     const { files, advance } = open()
     const copies = () => store.requests.filter((request) => request.includes('CopyObject')).length

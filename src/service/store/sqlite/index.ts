@@ -144,6 +144,7 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
     async renewLease(id) {
       run(SQL.renewLease, id, here.host, here.pid, here.bornAtMs)
     },
+    extendLease: async (id) => changed(SQL.extendLease, id),
     listWorkers: async () => all(SQL.listWorkers).map((row) => workerOfRow(row, here)),
     reapWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
       transaction(() => {

@@ -97,6 +97,10 @@ export const SQL = {
     VALUES (?1, ?2, ?3, ?4, CAST(unixepoch('subsec') * 1000 AS INTEGER))
     ON CONFLICT (id) DO UPDATE SET heartbeat_at = max(heartbeat_at + 1, excluded.heartbeat_at)`,
 
+  extendLease: `
+    UPDATE workers SET heartbeat_at = max(heartbeat_at + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    WHERE id = ?1`,
+
   listWorkers: `SELECT * FROM workers`,
 
   removeExpiredWorker: `DELETE FROM workers WHERE id = ?1 AND heartbeat_at = ?2`,

@@ -1,17 +1,12 @@
 /** The store on SQLite in a thread of its own, so that waiting for the disk or for a lock holds up no request. */
 import { startThread } from '../../../host/thread.js'
 import { receivedError } from '../../sent-error.js'
-import type { ServiceStore } from '../service-store.js'
+import type { RunningStore, ServiceStore } from '../service-store.js'
 import { openSqliteStore } from '../sqlite/index.js'
 import { METHODS, type Method, type StoreAnswer, type StoreRequest } from './messages.js'
 
-export interface ThreadStore extends ServiceStore {
-  /** From now on a change that waits for the lock of another process gives up in time for the service to close. */
-  stopWaiting(): void
-}
-
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
-export async function openStoreThread(path: string): Promise<ThreadStore> {
+export async function openStoreThread(path: string): Promise<RunningStore> {
   // Creates and migrates the file, and throws what is wrong with it, before there is a thread.
   await openSqliteStore(path).close()
   const thread = startThread<StoreRequest, StoreAnswer>('store', path)

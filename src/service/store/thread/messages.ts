@@ -14,6 +14,7 @@ export const METHODS = {
   imagesInUse: 'read',
   queueLengths: 'read',
   renewLease: 'change',
+  extendLease: 'change',
   listWorkers: 'read',
   reapWorker: 'change',
   releaseWorker: 'change',
@@ -30,7 +31,7 @@ export const METHODS = {
   listEntries: 'read',
   verify: 'read',
   close: 'change',
-} as const satisfies Record<keyof ServiceStore, 'read' | 'change'>
+} as const satisfies Record<Exclude<keyof ServiceStore, 'onQueued'>, 'read' | 'change'>
 
 export type Method = keyof typeof METHODS
 

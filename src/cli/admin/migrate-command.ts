@@ -1,0 +1,61 @@
+/** `rushes admin migrate`: from the data folder of one machine to the engines of several. */
+import { type Command, Option } from 'commander'
+import { EXIT, usageError } from '../../errors.js'
+import { nameOf } from '../../service/store/postgres/connection-errors.js'
+import type { Context } from '../context/context.js'
+import { openStorage } from '../serve/storage.js'
+import { plural } from '../terminal/plural.js'
+import { formatBytes } from '../terminal/progress-lines.js'
+
+const PROGRESS_EVERY = 1_000
+
+export interface MigrateFlags {
+  readonly from?: string
+  readonly to?: string
+  readonly storage?: string
+}
+
+export const addMigrateFlags = (command: Command): Command =>
+  command
+    .description('Move the data of a service from its folder to PostgreSQL')
+    .addOption(new Option('--from <folder>', 'Data folder of the service, which is stopped (required)'))
+    .addOption(new Option('--to <url>', 'Empty PostgreSQL database, postgres://… (required)'))
+    .addOption(new Option('--storage <url>', 'Copy outputs and inputs to this bucket, s3://bucket/prefix'))
+
+export async function migrate(
+  ctx: Context,
+  { from, to, storage: storageUrl }: MigrateFlags,
+): Promise<number> {
+  const { out, interrupts } = ctx
+  if (from === undefined || to === undefined)
+    throw usageError(
+      `Missing ${from === undefined ? '--from' : '--to'}.`,
+      'Example: rushes admin migrate --from ./service --to postgres://user@db.example.com/rushes',
+    )
+  const storage = await openStorage(ctx, { ...(storageUrl !== undefined && { storage: storageUrl }) })
+  try {
+    const { migrateData } = await import('../../service/migrate/index.js')
+    const { accounts, entries, runs, credits, outputs, files } = await migrateData({
+      dataFolder: from,
+      databaseUrl: to,
+      storage,
+      signal: interrupts.first,
+      onProgress: (count) => count % PROGRESS_EVERY === 0 && out.note(`${count} files copied`),
+    })
+    if (out.mode.json) out.json({ accounts, entries, runs, credits, outputs, files: files ?? null })
+    else out.line(nameOf(to))
+    out.note(
+      `${plural(accounts, 'account')}, ${plural(runs, 'run')}, ${plural(outputs, 'output')}, ${plural(credits, 'credit')}: all sums match.`,
+    )
+    if (files === undefined)
+      out.note(`The files stay in ${from}: start the service with --database and --data ${from}.`)
+    else
+      out.note(
+        `${plural(files.copied, 'file')} copied (${formatBytes(files.bytes)}), ${files.present} there already, ${files.missing} removed earlier by --retain. Start the service with --database and --storage.`,
+      )
+    out.note(`Nothing was changed in ${from}. Keep it until the new service works, and do not start both.`)
+    return EXIT.ok
+  } finally {
+    storage?.close?.()
+  }
+}

@@ -1,0 +1,244 @@
+/**
+ * The slots of a key on a Redis server that machines share. A request needs a slot of this machine's ledger and one of the
+ * server's: so whenever the server does not answer, the limit of this machine holds, without a transition.
+ *
+ * The order is that of `shared-ledger.ts`: creates first, otherwise first come, first served; a waiter that does not return
+ * at its time is skipped. The time is that of the server alone.
+ *
+ * The server cannot see whether a process is alive. So a slot in flight has a lease, which its process renews; a request of
+ * a dead process counts until one window after the end of the lease.
+ *
+ * When the server is back, each process enters what it was granted meanwhile, and the server grants nothing until all have
+ * had the time to do so. What cannot be held: while the server is away, each machine sends up to the limit; and requests of
+ * commands that ended while it was away are not entered.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../host/clock.js'
+import type { Ledger, Purpose, RemoteLedger, TakenSlot } from '../limit-ledger.js'
+import { createMemoryLedger } from '../memory-ledger.js'
+import type { Limit } from '../window.js'
+import { connectRedis, type RedisConnection, type RedisFailure, withPatience } from './connection.js'
+import type { RedisAddress } from './limits-url.js'
+
+const LEASE_MS = 15_000
+const BEAT_MS = 1_000
+/** Leases are renewed on every fifth beat. */
+const RENEWAL_BEATS = 5
+/** After a return: the others try once a beat, and their connection takes some time too. */
+const RETURNING_MS = 1_500
+/** The clocks of two machines drift: time servers adjust a clock by up to 0.5 ms a second. */
+const DRIFT_MS = 10
+
+const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
+
+/** What the script does in one go. Times are microseconds. */
+interface Step {
+  readonly requests: number
+  readonly window: number
+  readonly lease: number
+  readonly owner: string
+  /** How much longer each of these slots counts. */
+  readonly slots?: Readonly<Record<string, number>>
+  readonly free?: readonly string[]
+  readonly withdraw?: number
+  readonly hold?: number
+  /** This process returns: grant nothing for that long, unless another one has returned within the window. */
+  readonly returning?: number
+  readonly take?: { readonly id: string; readonly rank: number }
+}
+
+type StepPart = Omit<Step, 'requests' | 'window' | 'lease' | 'owner'>
+
+/** A request of this process that counts. */
+interface OwnRequest {
+  readonly id: string
+  settledAtMs: number | undefined
+}
+
+export interface RedisLedgerOptions {
+  readonly address: RedisAddress
+  /** Identifies the key: see `budgetOf`. */
+  readonly budget: string
+  readonly limit: Limit
+  readonly clock: Pick<Clock, 'monotonic' | 'alarm'>
+  /** The limit of this machine. Default: of this process. */
+  readonly machine?: Ledger | undefined
+  /** Called once: from then on the limit of this machine alone holds while the server is away. */
+  onLost(failure: RedisFailure): void
+}
+
+export interface RedisLedger extends RemoteLedger {
+  /** Waits for the answers to what was sent, as long as the server answers. */
+  close(): Promise<void>
+}
+
+const inUs = (ms: number): number => Math.ceil(ms * 1_000)
+
+/** The name of the key on the server. */
+export const redisKeyOf = (budget: string): string => `rushes:limits:${budget}`
+
+const commonOf = (limit: Limit, owner: string) => ({
+  requests: limit.requests,
+  window: inUs(limit.windowMs + DRIFT_MS),
+  lease: inUs(LEASE_MS),
+  owner,
+})
+
+/** Runs the script without taking a slot. Rejects with `RedisFailure`. */
+export async function pingRedis(address: RedisAddress, limit: Limit, signal: AbortSignal): Promise<void> {
+  const owner = 'doctor'
+  const connection = await connectRedis(
+    { address, key: redisKeyOf(owner), signal },
+    // Reads and writes, so that missing permissions show.
+    { ...commonOf(limit, owner), hold: 1, free: [owner] } satisfies Step,
+  )
+  connection.close()
+}
+
+export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
+  const { address, limit, clock, machine = createMemoryLedger(limit, clock) } = options
+  const key = redisKeyOf(options.budget)
+  const owner = randomBytes(9).toString('base64url')
+  const windowMs = limit.windowMs + DRIFT_MS
+  const common = commonOf(limit, owner)
+  const closing = new AbortController()
+  const own = new Set<OwnRequest>()
+  const unanswered = new Set<Promise<unknown>>()
+  let connection: RedisConnection | undefined
+  let isOpening = false
+  let wasLost = false
+  let canReturn = true
+  let granted = 0
+  let heldBackUntilMs = 0
+  let lastAnswer = { held: 0, atMs: Number.NEGATIVE_INFINITY }
+
+  let disarm = () => {}
+  /** Resolves when the server has answered for the first time, or is taken to be away. */
+  const firstAnswer = withPatience(open()).catch(lose)
+  let beats = 0
+  beat()
+
+  function beat(): void {
+    disarm = clock.alarm(BEAT_MS, beat)
+    beats++
+    if (connection === undefined) void open()
+    else if (beats % RENEWAL_BEATS === 0)
+      report([...own].filter(({ settledAtMs }) => settledAtMs === undefined))
+  }
+
+  async function open(): Promise<void> {
+    if (isOpening || !canReturn) return
+    isOpening = true
+    const holdMs = Math.max(0, heldBackUntilMs - clock.monotonic())
+    const first: Step = {
+      ...common,
+      ...(holdMs > 0 ? { hold: inUs(holdMs) } : {}),
+      ...(wasLost ? { returning: inUs(RETURNING_MS) } : {}),
+    }
+    try {
+      const opened = await connectRedis({ address, key, signal: closing.signal }, first)
+      void opened.ended.then((failure) => {
+        if (connection === opened) lose(failure)
+      })
+      connection = opened
+      report(own)
+    } catch (error) {
+      lose(error as RedisFailure)
+    }
+    isOpening = false
+  }
+
+  function lose(failure: RedisFailure): void {
+    if (closing.signal.aborted) return
+    connection?.close()
+    connection = undefined
+    canReturn = !failure.isLasting
+    if (!wasLost) options.onLost(failure)
+    wasLost = true
+  }
+
+  /** Undefined when the server does not answer. */
+  async function ask(part: StepPart): Promise<readonly [granted: number, waitMs: number] | undefined> {
+    const asked = connection
+    if (asked === undefined) return undefined
+    try {
+      const [isGranted, waitMs, held] = await asked.run(key, { ...common, ...part })
+      lastAnswer = { held, atMs: clock.monotonic() }
+      return [isGranted, waitMs]
+    } catch (error) {
+      if (connection === asked) lose(error as RedisFailure)
+      return undefined
+    }
+  }
+
+  function tell(part: StepPart): void {
+    const answer = ask(part)
+    unanswered.add(answer)
+    void answer.then(() => unanswered.delete(answer))
+  }
+
+  function report(requests: Iterable<OwnRequest>): void {
+    const nowMs = clock.monotonic()
+    const slots: Record<string, number> = {}
+    for (const { id, settledAtMs = nowMs + LEASE_MS } of requests) {
+      const restMs = settledAtMs + windowMs - nowMs
+      if (restMs > 0) slots[id] = inUs(restMs)
+    }
+    if (Object.keys(slots).length > 0) tell({ slots })
+  }
+
+  function forgetExpired(): void {
+    const settledAfterMs = clock.monotonic() - windowMs
+    for (const request of own)
+      if (request.settledAtMs !== undefined && request.settledAtMs <= settledAfterMs) own.delete(request)
+  }
+
+  const takenSlot = (request: OwnRequest, slot: TakenSlot): TakenSlot => ({
+    settle() {
+      if (request.settledAtMs !== undefined || !own.has(request)) return
+      slot.settle()
+      request.settledAtMs = clock.monotonic()
+      report([request])
+    },
+    cancel() {
+      if (!own.delete(request)) return
+      slot.cancel()
+      tell({ free: [request.id] })
+    },
+  })
+
+  return {
+    async take(purpose) {
+      await firstAnswer
+      const slot = machine.take(purpose)
+      if ('retryInMs' in slot) return slot
+      forgetExpired()
+      const request: OwnRequest = { id: `${owner}-${++granted}`, settledAtMs: undefined }
+      own.add(request)
+      const [isGranted, retryInMs] = (await ask({ take: { id: request.id, rank: RANK[purpose] } })) ?? [1, 0]
+      if (isGranted === 1) return takenSlot(request, slot)
+      own.delete(request)
+      slot.cancel()
+      return { retryInMs }
+    },
+    withdraw(purpose) {
+      machine.withdraw(purpose)
+      tell({ withdraw: RANK[purpose] })
+    },
+    holdBack(ms) {
+      machine.holdBack(ms)
+      heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
+      tell({ hold: inUs(ms) })
+    },
+    held() {
+      const isFresh = lastAnswer.atMs > clock.monotonic() - limit.windowMs
+      return Math.max(machine.held(), isFresh ? lastAnswer.held : 0)
+    },
+    async close() {
+      disarm()
+      await Promise.all(unanswered)
+      closing.abort()
+      connection?.close()
+    },
+  }
+}

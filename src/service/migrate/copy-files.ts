@@ -1,0 +1,85 @@
+/** Copies outputs and reference images from a data folder to another store of files. What is there already is not copied again. */
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { usageError } from '../../errors.js'
+import { sha256OfFile } from '../../host/file-content.js'
+import type { DataFolders } from '../data-folders.js'
+import type { FileStore } from '../files/contract.js'
+import { outputKey, type StoredOutput } from '../stored-run.js'
+
+const AT_ONCE = 4
+const SHA256 = /^[0-9a-f]{64}$/
+
+export interface FilesCopied {
+  readonly copied: number
+  readonly bytes: number
+  /** Were in the storage already. */
+  readonly present: number
+  /** Outputs without a file: `--retain` has removed them. */
+  readonly missing: number
+}
+
+export interface CopyOptions {
+  readonly folders: DataFolders
+  readonly outputs: Iterable<StoredOutput>
+  readonly storage: { readonly outputs: FileStore; readonly inputs: FileStore }
+  readonly signal?: AbortSignal | undefined
+  onProgress?(files: number): void
+}
+
+interface Item {
+  readonly path: string
+  readonly key: string
+  readonly sha256: string
+  readonly contentType: string | undefined
+  readonly store: FileStore
+}
+
+/** Throws `RushesError` (usage) for a file whose bytes are not those that were recorded. */
+export async function copyFiles(options: CopyOptions): Promise<FilesCopied> {
+  const { folders, outputs, storage, signal, onProgress } = options
+  const total = { copied: 0, bytes: 0, present: 0, missing: 0 }
+
+  async function copy({ path, key, sha256, contentType, store }: Item): Promise<void> {
+    signal?.throwIfAborted()
+    const found = await stat(path).catch(() => undefined)
+    if (found === undefined) {
+      total.missing++
+      return
+    }
+    if ((await sha256OfFile(path, signal)) !== sha256)
+      throw usageError(
+        `${path} has other bytes than were recorded; nothing was moved.`,
+        'Restore it from a backup, or remove it: its run then has no output any more.',
+      )
+    if ((await store.find(key))?.bytes === found.size) total.present++
+    else {
+      await store.put(key, { path }, { contentType, signal })
+      total.copied++
+      total.bytes += found.size
+    }
+    onProgress?.(total.copied + total.present)
+  }
+
+  async function* items(): AsyncGenerator<Item> {
+    for (const output of outputs) {
+      const { sha256, contentType } = output
+      const key = outputKey(output)
+      yield { path: join(folders.outputs, key), key, sha256, contentType, store: storage.outputs }
+    }
+    // Temporary files of a process that was killed have other names.
+    for (const name of await readdir(folders.inputs))
+      if (SHA256.test(name)) {
+        const path = join(folders.inputs, name)
+        yield { path, key: name, sha256: name, contentType: undefined, store: storage.inputs }
+      }
+  }
+
+  const queue = items()
+  const lane = async () => {
+    for await (const item of queue) await copy(item)
+  }
+  // An async generator answers one caller after the other, so the lanes share it.
+  await Promise.all(Array.from({ length: AT_ONCE }, lane))
+  return total
+}

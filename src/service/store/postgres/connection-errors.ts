@@ -1,0 +1,61 @@
+/** Why there is no connection, and what to do, in sentences. A password is never part of them. */
+import { messageOf, RushesError, usageError } from '../../../errors.js'
+import { errorCode } from '../../../host/system-error.js'
+
+/** Host, port and database of the URL. */
+export function nameOf(url: string): string {
+  const { hostname, port, pathname, searchParams } = new URL(url)
+  const host = searchParams.get('host') ?? decodeURIComponent(hostname)
+  return `postgres://${host || 'localhost'}${port === '' ? '' : `:${port}`}${pathname}`
+}
+
+const EXAMPLE = 'Example: --database postgres://user:password@db.example.com:5432/rushes'
+
+/** Throws `RushesError` (usage) when this is not the URL of a PostgreSQL database. */
+export function checkUrl(url: string): void {
+  if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol))
+    throw usageError(
+      'The database URL (--database or RUSHES_DATABASE_URL) is not a valid PostgreSQL URL.',
+      `${EXAMPLE}. Characters such as @, / and # in a password are written %40, %2F and %23.`,
+    )
+  if (new URL(url).pathname.length < 2)
+    throw usageError('The database URL (--database or RUSHES_DATABASE_URL) names no database.', EXAMPLE)
+}
+
+const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
+  ECONNREFUSED: ['connection refused', 'Check host and port, and whether the server runs and listens there.'],
+  ENOTFOUND: ['no such host', 'Check the name of the host.'],
+  EAI_AGAIN: ['the name of the host could not be looked up', 'Check the name of the host, and the DNS.'],
+  ENOENT: ['no server listens on this socket', 'Check the path of the socket, and whether the server runs.'],
+  EHOSTUNREACH: ['the host cannot be reached', 'Check the host, and the network.'],
+  ENETUNREACH: ['the network cannot be reached', 'Check the host, and the network.'],
+  ETIMEDOUT: ['no answer', 'Check host and port, and firewalls between.'],
+  '28P01': ['wrong user or password', 'Check both in the URL, or set PGPASSWORD.'],
+  '28000': ['the server does not accept this user', 'Check the user, and pg_hba.conf of the server.'],
+  '3D000': ['there is no database of this name', 'Create it first: `CREATE DATABASE <name>`.'],
+  '42501': ['the user may not connect', 'Grant it: `GRANT CONNECT ON DATABASE <name> TO <user>`.'],
+  '53300': ['it has too many connections', 'Raise max_connections of the server, or run fewer nodes.'],
+  '57P03': ['the server is starting or stopping', 'Try again in a moment.'],
+}
+
+/** Undefined for errors that are not about a connection. */
+export function explainConnection(url: string, error: unknown): RushesError | undefined {
+  const known = REASONS[codeOf(error)] ?? describeMessage(messageOf(error))
+  if (known === undefined || error instanceof RushesError) return undefined
+  const [reason, hint] = known
+  return new RushesError('usage', `${nameOf(url)} cannot be used: ${reason}.`, { hint, cause: error })
+}
+
+/** A host with several addresses fails with one error for each. */
+const codeOf = (error: unknown): string =>
+  errorCode(error) ?? (error instanceof AggregateError ? (errorCode(error.errors[0]) ?? '') : '')
+
+function describeMessage(message: string): readonly [string, string] | undefined {
+  if (/timeout|Connection terminated/.test(message))
+    return ['no answer', 'Check host and port, and firewalls between.']
+  if (/SASL|password must be a string/i.test(message))
+    return ['the server asks for a password', 'Add it to the URL, or set PGPASSWORD.']
+  if (/SSL|certificate|self-signed/i.test(message))
+    return [`TLS: ${message}`, 'Set sslmode in the URL: disable, no-verify or verify-full, and sslrootcert.']
+  return undefined
+}

@@ -1,0 +1,35 @@
+/** What an error of the driver or of the server means. */
+import { errorCode } from '../../../host/system-error.js'
+
+/** Of the network. */
+const SOCKET_CODES =
+  /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|EHOSTDOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/
+
+/**
+ * Of the server (docs: Appendix A). 08: connection; 57P: it is stopping or starting; 53300: it has too many connections; 25006: it
+ * is a read-only replica since a failover, and the next connection may reach the primary.
+ */
+const SERVER_CODES = /^(08...|57P0[1-5]|53300|25006)$/
+
+/** The driver has no codes for these. */
+const DRIVER_MESSAGES =
+  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client (has encountered a connection error|was closed)|Cannot use a pool after calling end)/
+
+/** The connection cannot be used any more, or there is none. */
+export function isConnectionLost(error: unknown): boolean {
+  const code = errorCode(error) ?? ''
+  return (
+    SOCKET_CODES.test(code) ||
+    SERVER_CODES.test(code) ||
+    (error instanceof Error && code === '' && DRIVER_MESSAGES.test(error.message))
+  )
+}
+
+/** Deadlock or serialization failure: the transaction was undone, and can be repeated at once. */
+export const isUndone = (error: unknown): boolean => /^40(001|P01)$/.test(errorCode(error) ?? '')
+
+/** The disk, the memory or the lock table is full; a lock or a statement took too long; an I/O error of the server. */
+export const isOverloaded = (error: unknown): boolean =>
+  /^(53...|55P03|57014|58...)$/.test(errorCode(error) ?? '')
+
+export const isDuplicate = (error: unknown): boolean => errorCode(error) === '23505'

@@ -1,0 +1,237 @@
+/**
+ * The contract on PostgreSQL, for several nodes on one database. Each function is one statement or one transaction; the statements
+ * are in `*-statements.ts`. The run's row is the job: it is claimed in the same database as money and leases.
+ *
+ *   driver.ts      the package `pg`, and the settings of a connection
+ *   database.ts    statements and transactions on a pool, which outlive lost connections
+ *   session.ts     one connection that stays: locks of workers, and who hears of queued runs
+ *   open-schema.ts the schema `rushes`, created and migrated at the start
+ */
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../../host/clock.js'
+import { KINDS, type Kind } from '../../../protocol/models.js'
+import type { RateLimiter } from '../../rate/contract.js'
+import { createPostgresRateLimiter } from '../../rate/postgres.js'
+import type { ClaimedRun, FailedRuns, NewRun, Store } from '../contract.js'
+import { DatabaseUnavailable } from '../unavailable.js'
+import { createAccountStore } from './account-queries.js'
+import { checkUrl } from './connection-errors.js'
+import { createDatabase, type Transaction } from './database.js'
+import type { Value } from './driver.js'
+import { isDuplicate } from './failures.js'
+import { openSchema } from './open-schema.js'
+import { accountStateOfRow, failedRunsOf, outputOfRow, runOfRow, workerOfRow } from './rows.js'
+import { SQL } from './run-statements.js'
+import { createSession } from './session.js'
+import { imagesOf } from './stored-images.js'
+import { createWaiting } from './waiting.js'
+
+const MAX_CONNECTIONS = 10
+
+export interface PostgresStore extends Store {
+  readonly onQueued: NonNullable<Store['onQueued']>
+  /** Counts the requests of all nodes on this database together. */
+  readonly rateLimiter: RateLimiter
+  /** From now on a change that waits for a connection gives up in time for the service to close. */
+  stopWaiting(): void
+}
+
+export interface PostgresOptions {
+  /** Connections of the pool; a node with workers has one more. By default 10. */
+  readonly maxConnections?: number | undefined
+  readonly clock?: Pick<Clock, 'monotonic' | 'sleep'> | undefined
+}
+
+/** Throws `RushesError` (usage) when the database cannot be reached or used, or is of a later version of `rushes`. */
+export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {
+  checkUrl(url)
+  await openSchema(url)
+  return storeAt(url, options)
+}
+
+const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }
+
+/** PostgreSQL refuses this character, so nothing that is stored has it. */
+const hasNul = (...texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'))
+
+function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions): PostgresStore {
+  const node = randomUUID()
+  const waiting = createWaiting(clock)
+  const database = createDatabase({ url, maxConnections, waiting })
+  const session = createSession({ url, node, waiting })
+  const { get, all, run, transaction } = database
+
+  let notifying: Promise<unknown> | undefined
+  let notifyAgain = false
+  /**
+   * Wakes the workers of other nodes: after the commit, since a notification in a transaction makes all commits wait for each
+   * other; and one for all runs that are queued while one is sent. When it is lost, they look once a second.
+   */
+  function announceQueued(): void {
+    notifyAgain = notifying !== undefined
+    if (notifyAgain) return
+    notifying = run(SQL.notifyQueued, node)
+      .catch(() => {})
+      .finally(() => {
+        notifying = undefined
+        if (notifyAgain) announceQueued()
+      })
+  }
+
+  /** Claims and results whose answers were lost, until it is known what became of them. */
+  const lostClaims = new Map<string, readonly string[]>()
+  const lostResults = new Set<string>()
+
+  async function insertRun(tx: Transaction, newRun: NewRun): Promise<void> {
+    const { id, accountId, keyId, model, kind, input, price, createdAtMs } = newRun
+    const values = [id, accountId, keyId ?? null, model, kind, JSON.stringify(input), price, createdAtMs]
+    await tx.commitWith(SQL.addRun, ...values, imagesOf(input))
+  }
+
+  async function claimNext(tx: Transaction, worker: string, ...values: readonly Value[]) {
+    // Sent together: none of them needs what the one before answers.
+    const lock = tx.run(SQL.lockClaims)
+    const lease = tx.run(SQL.holdLease, worker)
+    for (const sent of [lock, lease]) sent.catch(() => {})
+    const [row] = await tx.commitWith(SQL.claimRun, worker, ...values)
+    return row && runOfRow(row)
+  }
+
+  return {
+    ...createAccountStore(database),
+
+    async addRun(newRun, check) {
+      await transaction(
+        async (tx) => {
+          const state = newRun.keyId === undefined ? undefined : await tx.get(SQL.accountState, newRun.keyId)
+          // The account is locked now, so a commit in progress has ended.
+          if (tx.mayBeDone && (await tx.get(SQL.runExists, newRun.id)) !== undefined) return
+          if (newRun.keyId !== undefined) {
+            if (state === undefined) throw new Error(`Key ${newRun.keyId} does not exist.`)
+            check(accountStateOfRow(state))
+          }
+          try {
+            await insertRun(tx, newRun)
+          } catch (error) {
+            if (!tx.mayBeDone || !isDuplicate(error)) throw error
+          }
+        },
+        { repeatable: true },
+      )
+      announceQueued()
+    },
+    async findRun(id, accountId) {
+      if (hasNul(id)) return undefined
+      const row = await get(SQL.findRun, id, accountId)
+      return row && runOfRow(row)
+    },
+    async claimRun(worker, preferred, nowMs, claims = 'all') {
+      const claim = randomUUID()
+      const lost = lostClaims.get(worker) ?? []
+      const rememberLost = (tokens: readonly string[]) => lostClaims.set(worker, [...tokens])
+      try {
+        return await transaction(
+          async (tx) => {
+            const tokens = tx.mayBeDone ? [...lost, claim] : lost
+            if (tokens.length > 0) {
+              await tx.run(SQL.lockClaims)
+              const row = await tx.get(SQL.findClaimed, worker, tokens)
+              rememberLost(row === undefined ? [] : lost.filter((token) => token !== row.claim))
+              if (row !== undefined) return runOfRow(row)
+            }
+            return await claimNext(tx, worker, nowMs, preferred, claims, claim)
+          },
+          { repeatable: true },
+        )
+      } catch (error) {
+        rememberLost([...(lostClaims.get(worker) ?? []), claim])
+        throw error
+      }
+    },
+    async finishRun({ id, owner, nowMs }: ClaimedRun, outputs) {
+      const columns = (['token', 'name', 'contentType', 'bytes', 'sha256'] as const).map((column) =>
+        outputs.map((output) => output[column]),
+      ) as readonly (readonly string[])[]
+      try {
+        const isFinished = await transaction(
+          async (tx) => {
+            const [row] = await tx.commitWith(SQL.finishRun, id, owner, nowMs, ...columns)
+            if (row !== undefined) return true
+            if (!tx.mayBeDone && !lostResults.has(id)) return false
+            return (
+              (await get(
+                SQL.wasFinished,
+                id,
+                owner,
+                outputs.map(({ token }) => token),
+              )) !== undefined
+            )
+          },
+          { repeatable: true },
+        )
+        lostResults.delete(id)
+        return isFinished
+      } catch (error) {
+        if (error instanceof DatabaseUnavailable) lostResults.add(id)
+        throw error
+      }
+    },
+    failRun: async ({ id, owner, nowMs }, failure) =>
+      failedRunsOf(await get(SQL.failRun, id, owner, nowMs, JSON.stringify(failure))),
+    async recordCrash({ id, owner, nowMs }, { crashes, failure }) {
+      const moved = failedRunsOf(
+        await get(SQL.recordCrash, owner, id, crashes, JSON.stringify(failure), nowMs),
+      )
+      if (moved !== undefined) announceQueued()
+      return moved
+    },
+    async findOutput(token, name) {
+      if (hasNul(token, name)) return undefined
+      const row = await get(SQL.findOutput, token, name)
+      return row && outputOfRow(row)
+    },
+    imagesInUse: async () => (await all(SQL.imagesInUse)).map(({ sha256 }) => String(sha256)),
+    async queueLengths() {
+      const row = await get(SQL.queueLengths)
+      return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
+    },
+
+    renewLease: session.addWorker,
+    extendLease: session.extendLease,
+    listWorkers: async () => (await all(SQL.listWorkers)).map(workerOfRow),
+    reapWorker: ({ id, heartbeatAtMs }, { crashes, failure }, nowMs) =>
+      transaction(
+        async (tx) => {
+          // Waits for a claim of this worker that is being committed.
+          if ((await tx.run(SQL.removeExpiredWorker, id, heartbeatAtMs)) === 0) return undefined
+          const row = await tx.get(SQL.recordCrash, id, null, crashes, JSON.stringify(failure), nowMs)
+          return failedRunsOf(row) ?? NO_FAILED_RUNS
+        },
+        { repeatable: true },
+      ),
+    async releaseWorker(id) {
+      await transaction(
+        async (tx) => {
+          await tx.run(SQL.removeWorker, id)
+          await tx.run(SQL.requeueRuns, id)
+        },
+        { repeatable: true },
+      )
+      await session.forgetWorker(id).catch(() => {})
+      announceQueued()
+    },
+    onQueued: session.onQueued,
+
+    async checkWritable() {
+      await Promise.all([run(SQL.writeNothing), session.check()])
+    },
+    rateLimiter: createPostgresRateLimiter(database, clock),
+    stopWaiting: waiting.stop,
+    async close() {
+      waiting.stop()
+      await notifying
+      await session.close()
+      await database.close()
+    },
+  }
+}

@@ -1,0 +1,114 @@
+/** Creates or migrates the schema at the start of a process, and says what is wrong with a database that cannot be used. */
+import { type RushesError, usageError } from '../../../errors.js'
+import { errorCode } from '../../../host/system-error.js'
+import { explainConnection, nameOf } from './connection-errors.js'
+import { type Client, createClient } from './driver.js'
+import { FORMAT_LOCK, LOCKS } from './locks.js'
+import { SERVICE_MIGRATIONS } from './service-migrations.js'
+
+const MIN_VERSION = 14
+
+/** Throws `RushesError` (usage), and then nothing was changed. Processes that start together wait for each other. */
+export async function openSchema(url: string, migrations = SERVICE_MIGRATIONS): Promise<void> {
+  const client = await connect(url)
+  try {
+    await checkServer(client, url)
+    await client.query('BEGIN')
+    await client.query(`SELECT pg_advisory_xact_lock(${LOCKS}, ${FORMAT_LOCK})`)
+    const version = await findVersion(client, url)
+    if (version > migrations.length)
+      throw usageError(
+        `${nameOf(url)} was written by a newer version of rushes: it has format ${version}, and this version reads up to ${migrations.length}.`,
+        'Update rushes, or use another database (--database).',
+      )
+    if (version === 0) await client.query('CREATE SCHEMA IF NOT EXISTS rushes')
+    await client.query('SET LOCAL search_path = rushes')
+    for (const script of migrations.slice(version)) await client.query(script)
+    if (version < migrations.length) await client.query(`UPDATE format SET version = ${migrations.length}`)
+    await client.query('COMMIT')
+  } catch (error) {
+    throw explainRights(url, error) ?? explainConnection(url, error) ?? error
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function connect(url: string): Promise<Client> {
+  try {
+    const client = createClient(url)
+    // An error while a statement runs rejects the statement too.
+    client.on('error', () => {})
+    await client.connect()
+    return client
+  } catch (error) {
+    throw explainConnection(url, error) ?? error
+  }
+}
+
+async function checkServer(client: Client, url: string): Promise<void> {
+  const { rows } = await client.query(`
+    SELECT current_setting('server_version_num')::integer / 10000 AS version,
+      current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS "isReplica"`)
+  const { version, encoding, isReplica } = rows[0] as {
+    version: number
+    encoding: string
+    isReplica: boolean
+  }
+  if (version < MIN_VERSION)
+    throw usageError(
+      `${nameOf(url)} is PostgreSQL ${version}; rushes needs ${MIN_VERSION} or later.`,
+      'Update the server, or use another one (--database).',
+    )
+  if (encoding !== 'UTF8')
+    throw usageError(
+      `${nameOf(url)} has the encoding ${encoding}; rushes needs UTF8.`,
+      "Create a database for it: `CREATE DATABASE rushes ENCODING 'UTF8' TEMPLATE template0`.",
+    )
+  if (isReplica)
+    throw usageError(
+      `${nameOf(url)} is on a read-only replica.`,
+      'Use the address of the primary server (--database).',
+    )
+}
+
+/** 0 when there is no schema yet, and this database may get one. */
+async function findVersion(client: Client, url: string): Promise<number> {
+  const { rows } = await client.query(`
+    SELECT to_regnamespace('rushes') IS NOT NULL AS "hasSchema", to_regclass('rushes.format') IS NOT NULL AS "hasFormat",
+      (SELECT count(*)::integer FROM pg_class
+       WHERE relkind IN ('r', 'p', 'f', 'm', 'v') AND relnamespace = to_regnamespace('rushes')) AS tables,
+      EXISTS (
+        SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE relkind IN ('r', 'p', 'f', 'm') AND relpersistence <> 't'
+          AND nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%'
+          -- Extensions bring tables of their own.
+          AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')
+      ) AS "hasTables"`)
+  const found = rows[0] as { hasSchema: boolean; hasFormat: boolean; tables: number; hasTables: boolean }
+  if (found.hasFormat)
+    return Number((await client.query('SELECT version FROM rushes.format')).rows[0]?.version)
+  const isForeign = found.hasSchema ? found.tables > 0 : found.hasTables
+  if (isForeign)
+    throw usageError(
+      `${nameOf(url)} is the database of another program, not of a service.`,
+      found.hasSchema
+        ? 'Its schema "rushes" has other tables. Use another database (--database).'
+        : 'Use a database of its own (`CREATE DATABASE rushes`). To share this one, run `CREATE SCHEMA rushes` in it first.',
+    )
+  return 0
+}
+
+/** Undefined for other errors. */
+function explainRights(url: string, error: unknown): RushesError | undefined {
+  if (errorCode(error) === '42501')
+    return usageError(
+      `The user of ${nameOf(url)} may not create or use the schema "rushes": ${(error as Error).message}.`,
+      'Grant it: `GRANT CREATE ON DATABASE <name> TO <user>`, or make this user the owner of the database.',
+    )
+  if (errorCode(error) === '25006')
+    return usageError(
+      `${nameOf(url)} is read-only.`,
+      'Use the primary server (--database), or set default_transaction_read_only to off for this database.',
+    )
+  return undefined
+}

@@ -1,0 +1,217 @@
+/**
+ * The statements about runs, outputs and workers. A run moves only as `LOCAL_MOVES` (protocol/run.ts) allows: each statement
+ * that moves one names the status that it comes from.
+ */
+import { statementsOf } from './driver.js'
+import { CLAIMS_LOCK, LOCKS } from './locks.js'
+
+/** Milliseconds by the clock of the database. */
+const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+/**
+ * Refunds what failed among the runs that `moved` returns. The sums come first, because an UPDATE takes one row of several for
+ * the same account; accounts are locked before keys, as addRun does.
+ */
+const REFUND = `
+    failed AS (SELECT * FROM moved WHERE status = 'failed' AND price <> 0),
+    paid AS (
+      UPDATE accounts SET balance = balance + refund.amount
+      FROM (SELECT account_id, sum(price)::bigint AS amount FROM failed GROUP BY account_id) AS refund
+      WHERE accounts.id = refund.account_id
+      RETURNING accounts.id
+    ),
+    spent AS (
+      UPDATE keys SET spent = spent - refund.amount
+      FROM (
+        SELECT key_id, sum(price)::bigint AS amount FROM failed WHERE key_id IS NOT NULL GROUP BY key_id
+      ) AS refund
+      WHERE keys.id = refund.key_id AND (SELECT count(*) FROM paid) > 0
+    ),
+    entered AS (
+      INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
+      SELECT account_id, 'refund', price, id, key_id, finished_at FROM failed
+    )
+    SELECT count(*) AS moved, count(*) FILTER (WHERE status = 'failed') AS runs,
+      coalesce(sum(price) FILTER (WHERE status = 'failed'), 0)::bigint AS refunded
+    FROM moved`
+
+const REFUND_COLUMNS = 'id, account_id, key_id, price, status, finished_at'
+
+export const SQL = statementsOf({
+  // A key and its account, locked in this order until the run is charged.
+  accountState: `
+    SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, accounts.balance
+    FROM accounts JOIN keys ON keys.account_id = accounts.id WHERE keys.id = $1
+    FOR NO KEY UPDATE OF accounts, keys`,
+
+  runExists: `SELECT 1 FROM runs WHERE id = $1`,
+
+  addRun: `
+    WITH paid AS (
+      UPDATE accounts SET balance = balance - $7 WHERE id = $2 AND $7 <> 0
+    ),
+    spent AS (
+      UPDATE keys SET spent = spent + $7, used = used + 1 WHERE id = $3
+    ),
+    added AS (
+      INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, created_at, images)
+      VALUES ($1, $2, $3::bigint, $4, $5, $6, $7::bigint, 'queued', $8::bigint, $9::text[])
+    )
+    INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
+    SELECT $2, 'charge', -$7::bigint, $1, $3::bigint, $8::bigint WHERE $7::bigint <> 0`,
+
+  // Asked with every status request: only the columns that are needed.
+  findRun: `
+    SELECT id, account_id, model, kind, status, input, failure, created_at, started_at, finished_at,
+      CASE WHEN status = 'succeeded' THEN (
+        SELECT json_agg(outputs ORDER BY position) FROM outputs WHERE run_id = runs.id
+      ) END AS outputs
+    FROM runs WHERE id = $1 AND account_id = $2`,
+
+  // One claim at a time, so that each sees the turns that those before it took.
+  lockClaims: `SELECT pg_advisory_xact_lock(${LOCKS}, ${CLAIMS_LOCK})`,
+
+  // Whoever reaps this worker waits until the claim is committed, and finds the run.
+  holdLease: `SELECT 1 FROM workers WHERE id = $1 FOR KEY SHARE`,
+
+  // A queue of any length costs one indexed look per account: `queues` steps from the oldest run of one account to that of the
+  // next in the index runs_queue.
+  claimRun: `
+    WITH RECURSIVE queues AS (
+      (
+        SELECT account_id, sequence FROM runs
+        WHERE status = 'queued' AND $4 = 'all' ORDER BY account_id, sequence LIMIT 1
+      )
+      UNION ALL
+      SELECT oldest.* FROM queues CROSS JOIN LATERAL (
+        SELECT account_id, sequence FROM runs
+        WHERE status = 'queued' AND account_id > queues.account_id ORDER BY account_id, sequence LIMIT 1
+      ) AS oldest
+    ),
+    candidates AS (
+      SELECT account_id, sequence, 0 AS preferred FROM queues
+      UNION ALL
+      SELECT account_id, sequence, 1 FROM runs WHERE id = ANY ($3::text[]) AND status = 'queued'
+    ),
+    busy AS MATERIALIZED (
+      SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
+    ),
+    chosen AS MATERIALIZED (
+      SELECT candidates.sequence
+      FROM candidates LEFT JOIN turns USING (account_id) LEFT JOIN busy USING (account_id)
+      ORDER BY coalesce(busy.runs, 0), coalesce(turns.served, 0), candidates.preferred DESC, candidates.sequence
+      LIMIT 1
+    ),
+    claimed AS (
+      UPDATE runs SET status = 'processing', owner = $1, started_at = $2, claim = $5
+      WHERE sequence = (SELECT sequence FROM chosen) AND status = 'queued'
+        AND EXISTS (SELECT 1 FROM workers WHERE id = $1)
+      RETURNING *
+    ),
+    served AS (
+      INSERT INTO turns (account_id, served) SELECT account_id, nextval('turns_served') FROM claimed
+      ON CONFLICT (account_id) DO UPDATE SET served = excluded.served
+    )
+    SELECT id, account_id, model, kind, status, input, failure, created_at, started_at, finished_at FROM claimed`,
+
+  // What a claim got whose answer was lost.
+  findClaimed: `
+    SELECT id, account_id, model, kind, status, input, failure, created_at, started_at, finished_at, claim
+    FROM runs WHERE owner = $1 AND status = 'processing' AND claim = ANY ($2::text[]) LIMIT 1`,
+
+  finishRun: `
+    WITH finished AS (
+      UPDATE runs SET status = 'succeeded', finished_at = $3
+      WHERE id = $1 AND owner = $2 AND status = 'processing'
+      RETURNING id
+    ),
+    added AS (
+      INSERT INTO outputs (run_id, position, token, name, content_type, bytes, sha256)
+      SELECT finished.id, output.position - 1, output.token, output.name, output.content_type, output.bytes, output.sha256
+      FROM finished, unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[])
+        WITH ORDINALITY AS output (token, name, content_type, bytes, sha256, position)
+    )
+    SELECT id FROM finished`,
+
+  // Whether a change whose answer was lost was made: a token is of one render alone.
+  wasFinished: `
+    SELECT 1 FROM runs WHERE id = $1 AND owner = $2 AND status = 'succeeded'
+      AND NOT EXISTS (SELECT 1 FROM outputs WHERE run_id = $1 AND token <> ALL ($3::text[]))`,
+
+  failRun: `
+    WITH moved AS (
+      UPDATE runs SET status = 'failed', finished_at = $3, failure = $4
+      WHERE id = $1 AND owner = $2 AND status = 'processing'
+      RETURNING ${REFUND_COLUMNS}
+    ),${REFUND}`,
+
+  // One run of the owner; when $2 is null, all runs that it was rendering.
+  recordCrash: `
+    WITH moved AS (
+      UPDATE runs SET
+        attempts = attempts + 1,
+        status = CASE WHEN attempts + 1 >= $3 THEN 'failed' ELSE 'queued' END,
+        owner = CASE WHEN attempts + 1 >= $3 THEN owner ELSE '' END,
+        failure = CASE WHEN attempts + 1 >= $3 THEN $4 END,
+        started_at = CASE WHEN attempts + 1 >= $3 THEN started_at END,
+        finished_at = CASE WHEN attempts + 1 >= $3 THEN $5::bigint END
+      WHERE owner = $1 AND status = 'processing' AND ($2::text IS NULL OR id = $2)
+      RETURNING ${REFUND_COLUMNS}
+    ),${REFUND}`,
+
+  findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
+
+  imagesInUse: `
+    SELECT DISTINCT unnest(images) AS sha256 FROM runs
+    WHERE images IS NOT NULL AND status IN ('queued', 'processing')`,
+
+  // One scan of the index runs_queue, which has the kind.
+  queueLengths: `
+    SELECT count(*) FILTER (WHERE kind = 'video') AS video, count(*) FILTER (WHERE kind = 'image') AS image
+    FROM runs WHERE status = 'queued'`,
+
+  // The row appears together with the lock, which this connection then holds: nobody sees the one without the other.
+  addWorker: `
+    WITH added AS (
+      INSERT INTO workers (id, heartbeat_at) VALUES ($1, ${NOW_MS})
+      ON CONFLICT (id) DO UPDATE SET heartbeat_at = greatest(workers.heartbeat_at + 1, excluded.heartbeat_at)
+      RETURNING slot
+    )
+    SELECT slot, pg_try_advisory_lock(${LOCKS}, slot) AS "isLocked" FROM added`,
+
+  // $2: whether this connection holds the lock already.
+  extendLease: `
+    WITH extended AS (
+      UPDATE workers SET heartbeat_at = greatest(heartbeat_at + 1, ${NOW_MS}) WHERE id = $1 RETURNING slot
+    )
+    SELECT slot, CASE WHEN $2::boolean THEN true ELSE pg_try_advisory_lock(${LOCKS}, slot) END AS "isLocked" FROM extended`,
+
+  // A connection that this process has lost, and the server has not noticed, still holds its lock.
+  endHolder: `
+    SELECT pg_terminate_backend(pid, 1000) FROM pg_locks
+    WHERE locktype = 'advisory' AND classid = ${LOCKS} AND objid = $1::integer AND objsubid = 2 AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()`,
+
+  unlock: `SELECT pg_advisory_unlock(${LOCKS}, $1)`,
+
+  listWorkers: `
+    SELECT id, heartbeat_at, NOT EXISTS (
+      SELECT 1 FROM pg_locks
+      WHERE locktype = 'advisory' AND classid = ${LOCKS} AND objid = slot::bigint AND objsubid = 2 AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) AS "isDisconnected"
+    FROM workers`,
+
+  removeExpiredWorker: `DELETE FROM workers WHERE id = $1 AND heartbeat_at = $2`,
+
+  requeueRuns: `
+    UPDATE runs SET status = 'queued', owner = '', started_at = NULL WHERE owner = $1 AND status = 'processing'`,
+
+  removeWorker: `DELETE FROM workers WHERE id = $1`,
+
+  notifyQueued: `SELECT pg_notify('rushes_queued', $1)`,
+
+  askNothing: `SELECT 1`,
+
+  writeNothing: `UPDATE format SET checked_at = ${NOW_MS}`,
+})

@@ -1,0 +1,13 @@
+import { messageOf } from '../../errors.js'
+
+/** The database cannot be reached, or cannot take a change at the moment: the same may succeed later. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = 'DatabaseUnavailable'
+  readonly code = 'DATABASE_UNAVAILABLE'
+
+  /** `isUnknown`: the connection was lost while the change was committed, so it may have been made. */
+  constructor(cause: unknown, { isUnknown = false } = {}) {
+    const reason = messageOf(cause)
+    super(isUnknown ? `${reason}; the change may have been made` : reason, { cause })
+  }
+}

@@ -1,0 +1,181 @@
+/** What every ledger of the client's rate limit keeps to: in a process, on a machine, between machines. */
+import { expect, test } from 'vitest'
+import type { Ledger, Purpose, RemoteLedger } from '../../src/limiter/index.js'
+import type { NoSlotYet, SlotAnswer, TakenSlot } from '../../src/limiter/limit-ledger.js'
+import { RUNS_LIMIT } from '../../src/protocol/limits.js'
+
+const { requests: LIMIT, windowMs: WINDOW_MS } = RUNS_LIMIT
+
+type AnyLedger = Ledger | RemoteLedger
+
+export interface LedgerBench {
+  /** One more process that has the key, on another machine where machines share. */
+  open(key?: string): AnyLedger
+  /** Time passes for all of them. */
+  advance(ms: number): Promise<void>
+}
+
+export interface LedgerKind {
+  create(): LedgerBench | Promise<LedgerBench>
+  /** Whether the ledgers of one key that are opened share its slots. */
+  readonly isShared: boolean
+  /** Real time passes too. */
+  readonly inexactMs: number
+}
+
+const isTaken = (answer: SlotAnswer): answer is TakenSlot => 'settle' in answer
+
+async function take(ledger: AnyLedger, purpose: Purpose = 'status'): Promise<TakenSlot> {
+  const answer = await ledger.take(purpose)
+  if (!isTaken(answer)) throw new Error(`no slot for ${answer.retryInMs} ms`)
+  return answer
+}
+
+async function fill(ledger: AnyLedger): Promise<readonly TakenSlot[]> {
+  const taken: TakenSlot[] = []
+  while (taken.length < LIMIT) taken.push(await take(ledger))
+  return taken
+}
+
+const settleAll = (slots: readonly TakenSlot[]): void => {
+  for (const slot of slots) slot.settle()
+}
+
+export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): void {
+  function expectWait(answer: SlotAnswer, ms: number): void {
+    expect(isTaken(answer)).toBe(false)
+    const { retryInMs } = answer as NoSlotYet
+    expect(retryInMs).toBeGreaterThanOrEqual(ms - inexactMs)
+    expect(retryInMs).toBeLessThanOrEqual(ms + inexactMs)
+  }
+
+  test('grants the limit, and then says how long to wait', async () => {
+    const { open, advance } = await create()
+    const ledger = open()
+    settleAll(await fill(ledger))
+    expectWait(await ledger.take('create'), WINDOW_MS)
+    await advance(4_000)
+    expectWait(await ledger.take('create'), WINDOW_MS - 4_000)
+    await advance(6_500)
+    await fill(ledger)
+  })
+
+  test('a slot counts until one window after its answer, however late that comes', async () => {
+    const { open, advance } = await create()
+    const ledger = open()
+    const [first, ...others] = await fill(ledger)
+    settleAll(others)
+    await advance(600_000)
+    expect(ledger.held()).toBe(1)
+    const slots = [await take(ledger), await take(ledger)]
+    expect(ledger.held()).toBe(3)
+    settleAll([...slots, ...(first === undefined ? [] : [first])])
+    await advance(9_000)
+    expect(isTaken(await ledger.take('status'))).toBe(true)
+    await advance(1_500)
+    for (let taken = 1; taken < LIMIT; taken++) await take(ledger)
+    expect(isTaken(await ledger.take('status'))).toBe(false)
+  })
+
+  test('settling twice changes nothing', async () => {
+    const { open, advance } = await create()
+    const ledger = open()
+    const slots = await fill(ledger)
+    settleAll(slots)
+    await advance(5_000)
+    settleAll(slots)
+    await advance(5_500)
+    await fill(ledger)
+  })
+
+  test('a slot that is cancelled is free at once, and settling it then changes nothing', async () => {
+    const { open, advance } = await create()
+    const ledger = open()
+    const [first] = await fill(ledger)
+    first?.cancel()
+    first?.settle()
+    await take(ledger)
+    await advance(0)
+    expect(isTaken(await ledger.take('status'))).toBe(false)
+  })
+
+  test('holding back grants nothing, is not shortened, and ends', async () => {
+    const { open, advance } = await create()
+    const ledger = open()
+    await take(ledger)
+    ledger.holdBack(9_000)
+    ledger.holdBack(2_000)
+    expectWait(await ledger.take('create'), 9_000)
+    await advance(9_500)
+    await take(ledger)
+  })
+
+  test.runIf(isShared)('the slots of all processes count', async () => {
+    const { open } = await create()
+    const [one, other] = [open(), open()]
+    for (let taken = 0; taken < LIMIT / 2; taken++) for (const ledger of [one, other]) await take(ledger)
+    for (const ledger of [one, other, open()]) {
+      expectWait(await ledger.take('status'), WINDOW_MS)
+      expect(ledger.held()).toBe(LIMIT)
+    }
+  })
+
+  test.runIf(isShared)('keys do not count against each other', async () => {
+    const { open } = await create()
+    await fill(open('one'))
+    await fill(open('other'))
+  })
+
+  test.runIf(isShared)('holding back reaches every process', async () => {
+    const { open } = await create()
+    const [told, other] = [open(), open()]
+    await take(told)
+    told.holdBack(5_000)
+    await told.take('status')
+    expectWait(await other.take('create'), 5_000)
+    expectWait(await open().take('status'), 5_000)
+  })
+
+  /** One slot becomes free; two processes have waited for it, in this order. */
+  async function waiting(first: Purpose, second: Purpose) {
+    const { open, advance } = await create()
+    const [busy, one, other] = [open(), open(), open()]
+    const [slot] = await fill(busy)
+    for (const [ledger, purpose] of [
+      [one, first],
+      [other, second],
+    ] as const)
+      expect(isTaken(await ledger.take(purpose))).toBe(false)
+    slot?.settle()
+    return { one, other, advance }
+  }
+
+  test.runIf(isShared)('creates go first', async () => {
+    const { one, other, advance } = await waiting('status', 'create')
+    await advance(WINDOW_MS + 300)
+    expect(isTaken(await one.take('status'))).toBe(false)
+    expect(isTaken(await other.take('create'))).toBe(true)
+  })
+
+  test.runIf(isShared)('otherwise whoever came first', async () => {
+    const { one, other, advance } = await waiting('create', 'create')
+    await advance(WINDOW_MS + 300)
+    expect(isTaken(await other.take('create'))).toBe(false)
+    expect(isTaken(await one.take('create'))).toBe(true)
+  })
+
+  test.runIf(isShared)('a waiter that withdraws has no turn', async () => {
+    const { one, other, advance } = await waiting('create', 'status')
+    one.withdraw('create')
+    await advance(WINDOW_MS + 300)
+    expect(isTaken(await other.take('status'))).toBe(true)
+  })
+
+  test.runIf(isShared)('a waiter that does not return is skipped', async () => {
+    const { other, advance } = await waiting('create', 'status')
+    await advance(WINDOW_MS + 300)
+    expect(isTaken(await other.take('status'))).toBe(false)
+    await advance(2_000)
+    expect(isTaken(await other.take('status'))).toBe(true)
+  })
+}

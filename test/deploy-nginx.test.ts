@@ -1,0 +1,220 @@
+/** `deploy/nginx/nginx.conf` in a real nginx, in front of real nodes on one data folder. Skipped where nginx is not installed. */
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { bash, createPlace, type Place, rushes, type Service, serve, until } from './support/binary.js'
+import { ask, hasNginx, type Nginx, type Reply, startFakeNode, startNginx } from './support/nginx.js'
+
+const MIB = 1_048_576
+const RUNS = '/api/v1/runs'
+const PUBLIC_URL = 'https://media.test'
+const MODEL = 'rushes/preview-image'
+
+const portIn = (url: string): number => Number(new URL(url).port)
+const bodyOf = (reply: Reply) => JSON.parse(reply.body.toString())
+const creation = (input: object): string => JSON.stringify({ model: MODEL, input })
+
+describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
+  let place: Place
+  let data: string
+  let nodes: readonly [Service, Service]
+  let nginx: Nginx
+
+  const node = (port = 0) =>
+    serve(place, [
+      ...['--data', data, '--port', String(port), '--public-url', PUBLIC_URL],
+      ...[
+        '--trust-proxy',
+        '127.0.0.1',
+        '--engine',
+        'image=head -c 20000000 /dev/urandom > $RUSHES_OUTPUT_DIR/a.png',
+      ],
+    ])
+  const newKey = async (...flags: readonly string[]): Promise<string> => {
+    const words = ['admin', 'key', 'create', '--account', 'default', '--rate', '10000/1s', '--data', data]
+    return (await rushes(place, [...words, ...flags])).stdout.trim()
+  }
+  const as = (key: string, headers = {}) => ({ authorization: `Bearer ${key}`, ...headers })
+  const create = (key: string, body: string | Uint8Array = creation({ prompt: 'a fox' })) =>
+    ask(nginx.port, { method: 'POST', path: RUNS, headers: as(key), body })
+  const status = (key: string, id: string) => ask(nginx.port, { path: `${RUNS}/${id}`, headers: as(key) })
+  const runs = async (): Promise<number> => {
+    const words = ['admin', 'credits', 'list', 'default', '--limit', '100000', '--json', '--data', data]
+    return (await rushes(place, words)).stdout.split('"charge"').length - 1
+  }
+  const finishedOutput = async (key: string): Promise<string> => {
+    const { id } = bodyOf(await create(key))
+    return until('the output', async () => {
+      const { output } = bodyOf(await status(key, id))
+      return output ? new URL(output.urls[0]).pathname : undefined
+    })
+  }
+
+  beforeAll(async () => {
+    place = createPlace()
+    data = join(place.folder, 'data')
+    const first = await node()
+    nodes = [first, await node()]
+    nginx = await startNginx([portIn(nodes[0].url), portIn(nodes[1].url)])
+  })
+
+  test('the configuration is valid', () => {
+    expect(nginx.checked).toMatchObject({ code: 0, stderr: expect.stringMatching(/test is successful/) })
+    expect(nginx.checked.stderr).not.toMatch(/\[(warn|emerg)\]/)
+  })
+
+  test('both nodes are asked, over TLS too, and the URLs are the public ones', async () => {
+    const key = await newKey()
+    const created = await ask(nginx.tlsPort, {
+      ...{ tls: true, method: 'POST', path: RUNS },
+      ...{ headers: as(key), body: creation({ prompt: 'a fox' }) },
+    })
+    expect(created.status).toBe(201)
+    expect(created.headers.location).toBe(`${PUBLIC_URL}${RUNS}/${bodyOf(created).id}`)
+    expect((await ask(nginx.tlsPort, { tls: true, path: '/readyz' })).status).toBe(200)
+  })
+
+  test('the address of the client reaches the IP whitelist, and no other address can be claimed', async () => {
+    const key = await newKey('--allow-ip', '127.0.0.2')
+    const from = (address: string, claimed?: string) =>
+      ask(nginx.port, {
+        path: `${RUNS}/run_none`,
+        from: address,
+        headers: as(key, claimed && { 'x-forwarded-for': claimed }),
+      })
+    expect((await from('127.0.0.2')).status).toBe(404)
+    expect((await from('127.0.0.2', '203.0.113.7')).status).toBe(404)
+    const refused = await from('127.0.0.3', '127.0.0.2')
+    expect(bodyOf(refused).error).toMatchObject({
+      code: 'ip_not_allowed',
+      message: expect.stringContaining('127.0.0.3'),
+    })
+  })
+
+  test('a body of 60 MiB passes, and a larger one than the service takes gets its own refusal', async () => {
+    const key = await newKey()
+    const sent = (bytes: number) =>
+      create(key, creation({ prompt: 'x', image_urls: [`data:image/png;base64,${'A'.repeat(bytes)}`] }))
+    expect((await sent(60 * MIB)).status).toBe(201)
+    const refused = await sent(66 * MIB)
+    expect(refused.status).toBe(413)
+    expect(bodyOf(refused).error.code).toBe('payload_too_large')
+  })
+
+  test('bodies that are refused early do not count against a node', async () => {
+    const body = Buffer.alloc(8 * MIB)
+    const replies = await Promise.all(Array.from({ length: 12 }, () => create('wrong', body)))
+    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 401))
+    expect(nginx.errors()).not.toMatch(/upstream server temporarily disabled|no live upstreams/)
+    const key = await newKey()
+    for (let at = 0; at < 4; at++) expect((await create(key)).status).toBe(201)
+  })
+
+  test('outputs pass with ranges, conditions and lengths', async () => {
+    const path = await finishedOutput(await newKey())
+    const whole = await ask(nginx.port, { path })
+    expect(whole).toMatchObject({ status: 200, headers: { 'content-length': '20000000' } })
+    const part = await ask(nginx.port, { path, headers: { range: 'bytes=10000000-10000099' } })
+    expect(part).toMatchObject({
+      status: 206,
+      headers: { 'content-range': 'bytes 10000000-10000099/20000000' },
+    })
+    expect(part.body.equals(whole.body.subarray(10_000_000, 10_000_100))).toBe(true)
+    const { etag = '' } = whole.headers
+    expect(etag).toMatch(/^"[0-9a-f]{64}"$/)
+    expect((await ask(nginx.port, { path, headers: { 'if-none-match': String(etag) } })).status).toBe(304)
+  })
+
+  test('a node that is taken out of the lists before it stops fails no create', async () => {
+    const key = await newKey()
+    const replies: number[] = []
+    let isDone = false
+    const creates = async () => {
+      while (!isDone) replies.push((await create(key)).status)
+    }
+    const creating = Promise.all([creates(), creates(), creates()])
+    const { port } = new URL(nodes[1].url)
+    // As docs/scale.md has it.
+    const edit = (from: string, to: string) =>
+      bash(place, `sed -i '/127.0.0.1:${port} /s/${from}/${to}/' ${nginx.file}`)
+    await edit('max_fails=0', 'down')
+    nginx.reload()
+    // The worker with the old lists ends when what it passed on is answered.
+    await until('the reload', () => /worker process \d+ exited with code 0/.test(nginx.errors()))
+    nodes[1].process.kill('SIGTERM')
+    expect((await nodes[1].process.ended).code).toBe(0)
+    nodes = [nodes[0], await node(Number(port))]
+    await edit('down', 'max_fails=0')
+    nginx.reload()
+    const afterwards = replies.length
+    await until('creates afterwards', () => replies.length > afterwards + 10)
+    isDone = true
+    await creating
+    expect(new Set(replies)).toEqual(new Set([201]))
+  })
+
+  test('a node that is killed loses no status request and no create', async () => {
+    const key = await newKey()
+    const { id } = bodyOf(await create(key))
+    const before = await runs()
+    const seen: number[] = []
+    let created = 0
+    const polls = async () => {
+      for (let at = 0; at < 60; at++) seen.push((await status(key, id)).status)
+    }
+    const creates = async () => {
+      for (let at = 0; at < 10; at++) created += (await create(key)).status === 201 ? 1 : 0
+    }
+    const polling = Promise.all([polls(), polls(), polls()])
+    await until('some polls', () => seen.length > 20)
+    nodes[1].process.kill('SIGKILL')
+    await nodes[1].process.ended
+    // Nothing listens there now, so nothing can have been sent to it.
+    await creates()
+    await polling
+    expect(seen).toHaveLength(180)
+    expect(new Set(seen)).toEqual(new Set([200]))
+    expect(created).toBe(10)
+    expect((await runs()) - before).toBe(10)
+  })
+})
+
+describe.skipIf(!hasNginx)('nginx in front of nodes that fail', () => {
+  const ending = () => startFakeNode((socket) => socket.destroy())
+
+  test('a create that was sent is never sent again; a status request is', async () => {
+    const [one, two] = [await ending(), await ending()]
+    const { port } = await startNginx([one.port, two.port])
+    const arrived = () => [...one.requests, ...two.requests].filter((line) => !line.startsWith('GET / '))
+    const created = await ask(port, { method: 'POST', path: RUNS, body: creation({ prompt: 'a fox' }) })
+    expect(created.status).toBe(502)
+    expect(arrived()).toEqual([`POST ${RUNS} HTTP/1.1`])
+    expect((await ask(port, { path: `${RUNS}/run_1` })).status).toBe(502)
+    expect(arrived().slice(1)).toEqual([`GET ${RUNS}/run_1 HTTP/1.1`, `GET ${RUNS}/run_1 HTTP/1.1`])
+  })
+
+  test('a 503 of a node is passed on as it is, also to a status request', async () => {
+    const unready = () =>
+      startFakeNode((socket) =>
+        socket.end('HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 2\r\n\r\n{}'),
+      )
+    const [one, two] = [await unready(), await unready()]
+    const { port } = await startNginx([one.port, two.port])
+    for (let at = 0; at < 5; at++)
+      expect(await ask(port, { path: `${RUNS}/run_1` })).toMatchObject({
+        status: 503,
+        headers: { 'retry-after': '5' },
+      })
+  })
+
+  test('a redirect to signed URLs is passed on as it is', async () => {
+    const signed = 'https://s3.test/rushes/outputs/a/b.png?X-Amz-Signature=abc%2Fdef'
+    const redirecting = () =>
+      startFakeNode((socket) =>
+        socket.end(`HTTP/1.1 302 Found\r\nlocation: ${signed}\r\ncontent-length: 0\r\n\r\n`),
+      )
+    const [one, two] = [await redirecting(), await redirecting()]
+    const { port } = await startNginx([one.port, two.port])
+    const answered = await ask(port, { path: '/outputs/a/b.png' })
+    expect(answered).toMatchObject({ status: 302, headers: { location: signed } })
+  })
+})

@@ -1,0 +1,42 @@
+/** One contract, three ledgers. */
+import { join } from 'node:path'
+import { describe } from 'vitest'
+import { createMemoryLedger } from '../../src/limiter/memory-ledger.js'
+import { RUNS_LIMIT } from '../../src/protocol/limits.js'
+import { ledgerContract } from '../contract/ledger.js'
+import { createManualClock } from '../support/clock.js'
+import { describeAnyRedis } from '../support/redis.js'
+import { temporaryFolder } from '../support/service.js'
+import { createTestLedger } from './ledgers.js'
+import { createRedisBench } from './redis-bench.js'
+
+describe('the ledger of a process', () => {
+  ledgerContract({
+    isShared: false,
+    inexactMs: 0,
+    create() {
+      const clock = createManualClock()
+      return { open: () => createMemoryLedger(RUNS_LIMIT, clock), advance: clock.advance }
+    },
+  })
+})
+
+describe('the ledger of a machine', () => {
+  ledgerContract({
+    isShared: true,
+    inexactMs: 0,
+    create() {
+      const clock = createManualClock()
+      const path = join(temporaryFolder(), 'limits.db')
+      return { open: (key) => createTestLedger(clock, path, key), advance: clock.advance }
+    },
+  })
+})
+
+describeAnyRedis('the ledger of several machines', (url) => {
+  ledgerContract({
+    isShared: true,
+    inexactMs: 2_000,
+    create: async () => createRedisBench(await url()),
+  })
+})

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest'
+import { ask, createTestService, ended, temporaryFolder } from '../support/service.js'
+
+describe('roles', () => {
+  it('an api node accepts runs and leaves them queued; a worker on the same data renders them', async () => {
+    const dataFolder = temporaryFolder()
+    const api = await createTestService({ role: 'api', dataFolder })
+    const created = await ask(api, 'POST', '/api/v1/runs', {
+      model: 'rushes/preview-image',
+      input: { prompt: 'a fox' },
+    })
+    expect(created.status).toBe(201)
+    await api.clock.advance(60_000)
+    expect((await ask(api, 'GET', `/api/v1/runs/${created.body.id}`)).body.status).toBe('queued')
+    // On the same clock, which moves for both.
+    await createTestService({ role: 'worker', dataFolder, clock: api.clock })
+    expect(await ended(api, created.body.id)).toMatchObject({ status: 'succeeded' })
+  })
+
+  it('a worker answers health checks alone, and says why', async () => {
+    const worker = await createTestService({ role: 'worker' })
+    expect((await ask(worker, 'GET', '/healthz')).status).toBe(200)
+    expect((await ask(worker, 'GET', '/readyz')).status).toBe(200)
+    for (const [method, path] of [
+      ['POST', '/api/v1/runs'],
+      ['GET', '/api/v1/runs/run_x'],
+      ['GET', '/api/v1/openapi.json'],
+      ['GET', '/outputs/a/b.png'],
+    ] as const)
+      expect(await ask(worker, method, path, method === 'POST' ? {} : undefined)).toMatchObject({
+        status: 404,
+        body: { error: { code: 'not_found', message: expect.stringContaining('--role worker') } },
+      })
+  })
+
+  it('a worker that starts first makes no key, so the first api node still shows one', async () => {
+    const dataFolder = temporaryFolder()
+    const worker = await createTestService({ role: 'worker', dataFolder })
+    expect(worker.apiKey).toBe('')
+    expect((await createTestService({ role: 'api', dataFolder })).apiKey).toMatch(/^rk_/)
+  })
+})

@@ -1,0 +1,70 @@
+/** A character sheet, two poses made from it and a clip of one, against the service. */
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type CliService, createCliService, type RunOptions } from './cli.js'
+import { createFamilyEngine } from './engines.js'
+import { temporaryFolder } from './service.js'
+
+export interface Row {
+  readonly name: string
+  readonly prompt: string
+  readonly [field: string]: unknown
+}
+
+export const SHEET = { name: 'sheet', prompt: 'a fox, character sheet' }
+export const RUN = { name: 'run', prompt: 'the fox runs', image_urls: ['row:sheet'] }
+export const SIT = { name: 'sit', prompt: 'the fox sits', image_urls: ['row:sheet'] }
+export const CLIP = { name: 'clip', kind: 'video', prompt: 'it runs away', image_urls: ['row:run'] }
+export const FAMILY: readonly Row[] = [CLIP, RUN, SIT, SHEET]
+
+export async function createFamily(
+  rows: readonly Row[] = FAMILY,
+  { outputs, ...options }: Parameters<typeof createCliService>[0] & { readonly outputs?: number } = {},
+) {
+  const engine = createFamilyEngine(outputs === undefined ? {} : { outputs })
+  const service = await createCliService({ engine, ...options })
+  const folder = temporaryFolder()
+  const manifest = join(folder, 'shots.json')
+  const write = (next: readonly Row[]) =>
+    writeFileSync(manifest, JSON.stringify({ defaults: { kind: 'image' }, runs: next }))
+  write(rows)
+  const lockPath = join(folder, 'shots.lock.json')
+  const path = (name: string) => join(folder, name)
+  return {
+    service,
+    engine,
+    folder,
+    manifest,
+    lockPath,
+    path,
+    write,
+    lock: () => JSON.parse(readFileSync(lockPath, 'utf8')).runs,
+    editLock: (edit: (runs: Record<string, Record<string, unknown>>) => void) => {
+      const lock = JSON.parse(readFileSync(lockPath, 'utf8'))
+      edit(lock.runs)
+      writeFileSync(lockPath, JSON.stringify(lock))
+    },
+    /** The prompts of the creates since the last call, in their order. */
+    created: () => {
+      const posts = service.requests.splice(0).filter(({ method }) => method === 'POST')
+      return posts.map(({ body }) => bodyOf(body).input.prompt)
+    },
+    run: (words: readonly string[] = [], runOptions: Omit<RunOptions, 'clock' | 'home'> = {}) =>
+      service.run(['batch', manifest, ...words], runOptions),
+  }
+}
+
+interface Body {
+  readonly input: { readonly prompt: string; readonly image_urls?: readonly string[] }
+}
+const bodyOf = (body: Uint8Array | undefined): Body => JSON.parse(Buffer.from(body ?? []).toString())
+
+export const imagesSentFor = ({ requests }: CliService, prompt: string): readonly string[] =>
+  requests
+    .filter(({ method, body }) => method === 'POST' && bodyOf(body).input.prompt === prompt)
+    .flatMap(({ body }) => bodyOf(body).input.image_urls ?? [])
+
+export const sha256 = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
+export const lines = (text: string) => text.split('\n').filter(Boolean)
+export const objects = (text: string) => lines(text).map((line) => JSON.parse(line))

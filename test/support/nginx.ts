@@ -1,0 +1,184 @@
+/** A real nginx with the configuration of `deploy/`, in front of nodes on free ports of this machine. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll } from 'vitest'
+import { bash, createPlace, type Ended, type Running, start, until } from './binary.js'
+
+const CONFIGURATION = fileURLToPath(new URL('../../deploy/nginx/nginx.conf', import.meta.url))
+
+const nginxPath = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).status === 0)
+export const hasNginx = nginxPath !== undefined
+if (!hasNginx) console.log('nginx is not installed: the tests of deploy/nginx are skipped.')
+
+/** The addresses of the nodes in the configuration. */
+const NODES = ['172.30.78.11:7878', '172.30.78.12:7878']
+
+/** Their workers would stay if they were killed: they end here, before other processes of the tests are killed. */
+const started: Running[] = []
+const fakeNodes: Server[] = []
+afterAll(async () => {
+  for (const server of fakeNodes.splice(0)) server.close()
+  for (const nginx of started.splice(0)) {
+    nginx.kill('SIGTERM')
+    await nginx.ended
+  }
+})
+
+export interface Nginx {
+  readonly port: number
+  readonly tlsPort: number
+  /** Its configuration, as it runs. */
+  readonly file: string
+  /** Reads it again. */
+  reload(): void
+  /** Its error log so far. */
+  errors(): string
+  /** What `nginx -t` said. */
+  readonly checked: { readonly code: number | null; readonly stderr: string }
+}
+
+/** `nodes` are the ports of the two. Only addresses, ports and paths of the configuration are replaced. */
+export async function startNginx(nodes: readonly [number, number]): Promise<Nginx> {
+  const place = createPlace()
+  const folder = place.folder
+  const [port = 0, tlsPort = 0] = await freePorts(2)
+  const tls = join(folder, 'tls')
+  mkdirSync(tls)
+  await bash(
+    place,
+    `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -keyout ${tls}/tls.key -out ${tls}/tls.crt`,
+  )
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  )
+  const [file, errors] = [join(folder, 'nginx.conf'), join(folder, 'errors.log')]
+  const replaced: readonly (readonly [string, string])[] = [
+    ...NODES.map((address, at) => [address, `127.0.0.1:${nodes[at]}`] as const),
+    ['listen 8080;', `listen 127.0.0.1:${port};`],
+    ['listen 8443 ssl;', `listen 127.0.0.1:${tlsPort} ssl;`],
+    ['/etc/nginx/tls', tls],
+    ['/tmp/nginx.pid', join(folder, 'nginx.pid')],
+    // A reload is a notice.
+    ['/var/log/nginx/error.log warn', `${errors} notice`],
+    ['worker_processes auto', 'worker_processes 1'],
+    // For a user who may not write to the folders of the package.
+    ['access_log off;', `access_log off; ${temporary.join(' ')}`],
+  ]
+  let text = readFileSync(CONFIGURATION, 'utf8')
+  for (const [from, to] of replaced) {
+    if (!text.includes(from)) throw new Error(`nginx.conf does not contain ${from}`)
+    text = text.replaceAll(from, to)
+  }
+  writeFileSync(file, text)
+  const words = ['-p', folder, '-c', file, '-g', 'daemon off;']
+  const command = nginxPath ?? 'nginx'
+  const checked = await start(place, ['-t', ...words], { command, stdin: 'ignore' }).ended
+  // It ends by itself when a run of the tests is cut off.
+  const limited = ['--signal=TERM', '600', command, ...words]
+  const running = start(place, limited, { command: 'timeout', stdin: 'ignore' })
+  started.push(running)
+  let end: Ended | undefined
+  running.ended.then((ended) => {
+    end = ended
+  })
+  await until('nginx', () => {
+    if (end !== undefined) throw new Error(`nginx ended: ${end.stderr}`)
+    return ask(port, { path: '/' }).then(
+      () => true,
+      () => undefined,
+    )
+  })
+  const reload = () => void process.kill(Number(readFileSync(join(folder, 'nginx.pid'), 'utf8')), 'SIGHUP')
+  return { port, tlsPort, file, reload, errors: () => readFileSync(errors, 'utf8'), checked }
+}
+
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, () => listening(createServer())))
+  const ports = servers.map(portOf)
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
+
+const listening = (server: Server): Promise<Server> =>
+  new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
+
+export const portOf = (server: Server): number => (server.address() as AddressInfo).port
+
+export interface FakeNode {
+  readonly port: number
+  /** The first line of each request that arrived. */
+  readonly requests: readonly string[]
+}
+
+/** A node that does one thing with the first bytes of every connection. */
+export async function startFakeNode(answer: (socket: Socket) => void): Promise<FakeNode> {
+  const requests: string[] = []
+  const server = await listening(
+    createServer((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', (bytes) => {
+        requests.push(bytes.toString('latin1').split('\r\n')[0] ?? '')
+        answer(socket)
+      })
+    }),
+  )
+  fakeNodes.push(server)
+  return { port: portOf(server), requests }
+}
+
+export interface Asked {
+  readonly path: string
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array | string | undefined
+  /** The address that the request comes from. */
+  readonly from?: string
+  readonly tls?: boolean
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+}
+
+/** One request on a connection of its own; redirects are not followed. */
+export const ask = (
+  port: number,
+  { path, method = 'GET', headers = {}, body, from, tls }: Asked,
+): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const options = {
+      host: '127.0.0.1',
+      port,
+      path,
+      method,
+      agent: false as const,
+      headers: { ...length, ...headers },
+      ...(from !== undefined && { localAddress: from }),
+      rejectUnauthorized: false,
+    }
+    let answered = false
+    const sent = (tls ? requestHttps : requestHttp)(options, (response) => {
+      answered = true
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.once('error', reject)
+      response.once('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: Buffer.concat(chunks),
+        }),
+      )
+    })
+    // After an early response, the rest of a body may not be accepted any more.
+    sent.on('error', (error) => answered || reject(error))
+    sent.end(body)
+  })

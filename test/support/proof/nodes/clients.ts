@@ -1,0 +1,72 @@
+/** The clients of a proof of several nodes: each creates runs one after the other, follows them and downloads them. */
+import { createHash, randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ask, RUNS, type RunBody } from '../clients.js'
+import type { History } from './history.js'
+
+export interface ClientOptions {
+  /** Base URLs of the nodes that answer requests. */
+  readonly nodes: readonly string[]
+  readonly key: { readonly name: string; readonly apiKey: string }
+  /** A hasty client polls without a pause, so that its key meets the limit. */
+  readonly isHasty: boolean
+  readonly history: History
+  /** No run is created any more, once it is aborted; those that exist are followed to their end. */
+  readonly stop: AbortSignal
+  /** From then on a run that has not ended is left to the checker. */
+  readonly endAtMs: number
+}
+
+const CREATE_PAUSE_MS = 300
+const POLL_PAUSE_MS = 700
+const RETRY_PAUSE_MS = 400
+
+export async function createAndFollow(options: ClientOptions): Promise<void> {
+  const { history, key, stop } = options
+  while (!stop.aborted) {
+    const prompt = `p-${randomBytes(12).toString('hex')}`
+    const sentMs = performance.now()
+    const answer = await askSome(options, RUNS, { model: 'rushes/preview-image', input: { prompt } })
+    const status = answer?.status ?? 0
+    const id: string | undefined = status === 201 ? answer?.body.id : undefined
+    const received = { sentMs, receivedMs: performance.now(), key: key.name, status }
+    history.add({ is: 'create', prompt, ...received, ...(id !== undefined && { id }) })
+    if (id === undefined) await sleep(RETRY_PAUSE_MS)
+    else await follow(options, id)
+    if (!options.isHasty) await sleep(CREATE_PAUSE_MS)
+  }
+}
+
+async function follow(options: ClientOptions, id: string): Promise<void> {
+  const { history, key } = options
+  while (performance.now() < options.endAtMs) {
+    const sentMs = performance.now()
+    const answer = await askSome(options, `${RUNS}/${id}`)
+    const status = answer?.status ?? 0
+    const run: RunBody | undefined = status === 200 ? answer?.body : undefined
+    const received = { sentMs, receivedMs: performance.now(), key: key.name, status }
+    history.add({ is: 'poll', id, ...received, ...(run && { runStatus: run.status }) })
+    if (run?.status === 'failed' || status === 404) return
+    if (run?.status === 'succeeded') return await download(options, id, run)
+    await sleep(options.isHasty ? 50 : POLL_PAUSE_MS)
+  }
+}
+
+/** From any node: the address in the run may be that of a node that is gone. */
+async function download(options: ClientOptions, id: string, { output }: RunBody): Promise<void> {
+  for (const url of output?.urls ?? [])
+    while (performance.now() < options.endAtMs) {
+      const answer = await askSome(options, new URL(url).pathname)
+      if (answer?.status === 200) {
+        const sha256 = createHash('sha256').update(answer.bytes).digest('hex')
+        options.history.add({ is: 'output', id, sha256 })
+        break
+      }
+      await sleep(RETRY_PAUSE_MS)
+    }
+}
+
+function askSome({ nodes, key }: ClientOptions, path: string, body?: object) {
+  const url = nodes[Math.floor(Math.random() * nodes.length)] ?? ''
+  return ask({ url, apiKey: key.apiKey }, path, body).catch(() => undefined)
+}

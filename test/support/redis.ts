@@ -1,0 +1,122 @@
+/**
+ * A Redis server for tests: the one of REDIS_URL, or one that is started for the tests of a file, on a free port and without
+ * a file. Where there is none, the tests are skipped, with a line that says so.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
+import { Redis } from 'iovalkey'
+import { afterAll, describe } from 'vitest'
+import { until } from './binary.js'
+
+const NAMES = ['redis-server', 'valkey-server']
+
+function findRedis(): string | undefined {
+  const folders = ['/usr/bin', '/usr/sbin', ...(process.env.PATH ?? '').split(delimiter)]
+  return folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((path) => existsSync(path))
+}
+
+export interface RedisServer {
+  readonly port: number
+  readonly url: string
+  /** A client of the test, to look and to change; for the user without a password. */
+  client(): Redis
+  signal(signal: NodeJS.Signals): void
+  /** Kills it with SIGKILL. */
+  kill(): Promise<void>
+  /** Starts it again on its port, empty. */
+  restart(): Promise<void>
+}
+
+/** Tests that start, stop and kill servers of their own. */
+export function describeRedis(name: string, define: () => void): void {
+  if (findRedis() === undefined) console.log(`Skipped: ${name} (no redis-server; install it)`)
+  describe.skipIf(findRedis() === undefined)(name, define)
+}
+
+/** Tests that need any server: that of REDIS_URL will do. */
+export function describeAnyRedis(name: string, define: (url: () => Promise<string>) => void): void {
+  const given = process.env.REDIS_URL
+  const isMissing = !given && findRedis() === undefined
+  if (isMissing) console.log(`Skipped: ${name} (no redis-server; install it or set REDIS_URL)`)
+  let started: Promise<RedisServer> | undefined
+  const url = async () => {
+    if (given) return given
+    started ??= startRedis()
+    return (await started).url
+  }
+  describe.skipIf(isMissing)(name, () => define(url))
+}
+
+const children: ChildProcess[] = []
+const clients: Redis[] = []
+afterAll(() => {
+  for (const client of clients.splice(0)) client.disconnect()
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+
+/** A client that is closed after the tests of the file. */
+export function clientOf(url: string): Redis {
+  const client = new Redis(url)
+  // A server that was killed is no error of the test.
+  client.on('error', () => {})
+  clients.push(client)
+  return client
+}
+
+export async function startRedis(words: readonly string[] = []): Promise<RedisServer> {
+  const port = await freePort()
+  let child = await run(port, words)
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    client: () => clientOf(`redis://127.0.0.1:${port}`),
+    signal: (signal) => void child.kill(signal),
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+    },
+    async restart() {
+      child = await run(port, words)
+    },
+  }
+}
+
+async function run(port: number, words: readonly string[]): Promise<ChildProcess> {
+  const common = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--dir',
+    '/tmp',
+  ]
+  const child = spawn(findRedis() ?? '', [...common, ...words], { stdio: 'ignore' })
+  children.push(child)
+  await until(`redis on port ${port}`, () => accepts(port))
+  return child
+}
+
+const accepts = (port: number): Promise<true | undefined> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(undefined))
+    socket.once('connect', () => socket.destroy())
+  })
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

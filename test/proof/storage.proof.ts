@@ -138,6 +138,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
     const key = 'token/Größe 100% + more & "so on" #1?.png'
     await files.put(key, { bytes: Buffer.from('content') }, { contentType: 'image/png' })
     const before = await files.find(key)
+    expect(before).toBeDefined()
     while (Date.now() - (before?.modifiedAtMs ?? 0) < 2_000)
       await new Promise((resolve) => setTimeout(resolve, 50))
     await files.put(key, { bytes: Buffer.from('other') })

@@ -62,6 +62,9 @@ pipeline = catch_errors cache listing_formats s3api tempauth copy slo proxy-serv
 [app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
+# Half a second by default, which a busy machine exceeds.
+conn_timeout = 20
+node_timeout = 60
 [filter:cache]
 use = egg:swift#memcache
 memcache_servers = 127.0.0.1:1

@@ -53,7 +53,7 @@ async function bundle(input, format) {
     cwd: root,
     input,
     platform: 'node',
-    external: [/^node:/, ...Object.keys(dependencies)],
+    external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
     plugins: [compiledSchemas(), textFiles(), figuresAtBuild()],
     logLevel: 'warn',
     // Otherwise it warns on a slow machine.

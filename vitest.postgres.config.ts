@@ -7,11 +7,11 @@ import { installEngines } from './test/support/install-engines.js'
 import usual from './vitest.config.js'
 
 installEngines()
-const { hasPostgres } = await import('./test/support/postgres.js')
+const { hasPostgres } = await import('./test/support/postgres-server.js')
 
 const FILES = [
-  'test/service/*.test.ts',
-  'test/service/{faults,metrics}/*.test.ts',
+  'test/service/{fuzz,money,openapi-responses,outputs,processes,queue,references,refusals,roles,runs}.test.ts',
+  'test/service/metrics/metrics.test.ts',
   'test/cli/{admin,batch,earlier,faults,mcp,run}.test.ts',
   'test/e2e/{batch,engines,faults,kill,serve,signals}.test.ts',
 ]

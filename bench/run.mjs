@@ -25,7 +25,7 @@ const bundle = await rolldown({
   cwd: root,
   input: { [name]: source },
   platform: 'node',
-  external: [/^node:/, ...Object.keys(dependencies)],
+  external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
 })
 await bundle.write({
   dir: folder,

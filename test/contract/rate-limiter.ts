@@ -10,12 +10,15 @@ export interface RateLimiterOnClock {
   advance(ms: number): void
 }
 
-/** `open` gives a limiter that has seen no request. */
-export function rateLimiterContract(open: () => RateLimiterOnClock): void {
+/** `open` gives a limiter that has seen no request. `numRuns`: of generated sequences of requests. */
+export function rateLimiterContract(
+  open: () => RateLimiterOnClock | Promise<RateLimiterOnClock>,
+  { numRuns = 100 } = {},
+): void {
   test('in no window of its length are there more than the limit, and nobody is refused below it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(60), { maxLength: 60 }), async (pauses) => {
-        const { limiter, advance } = open()
+        const { limiter, advance } = await open()
         const granted: number[] = []
         let nowMs = 0
         for (const pause of pauses) {
@@ -27,23 +30,24 @@ export function rateLimiterContract(open: () => RateLimiterOnClock): void {
           if (isFree) granted.push(nowMs)
         }
       }),
+      { numRuns },
     )
   })
 
   test('keys do not count against each other', async () => {
-    const { limiter } = open()
+    const { limiter } = await open()
     for (const key of ['one', 'other'])
       for (const isFree of [true, true, true, false]) expect(await limiter.take(key, LIMIT)).toBe(isFree)
   })
 
   test('requests at the same moment are counted one by one', async () => {
-    const { limiter } = open()
+    const { limiter } = await open()
     const taken = await Promise.all(Array.from({ length: 50 }, () => limiter.take('key', LIMIT)))
     expect(taken.filter((isFree) => isFree)).toHaveLength(3)
   })
 
   test('a limit that is changed applies from the next request on', async () => {
-    const { limiter, advance } = open()
+    const { limiter, advance } = await open()
     for (let count = 0; count < 3; count++) await limiter.take('key', LIMIT)
     expect(await limiter.take('key', LIMIT)).toBe(false)
     expect(await limiter.take('key', { ...LIMIT, requests: 4 })).toBe(true)

@@ -1,5 +1,5 @@
 /** One PostgreSQL for all files of `npm run test:postgres`. */
-import { startPostgres } from './postgres.js'
+import { startPostgres } from './postgres-server.js'
 
 export default async function setup(): Promise<() => Promise<void>> {
   const server = await startPostgres()

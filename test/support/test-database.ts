@@ -13,7 +13,7 @@ import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
 import type { ThisProcess } from '../../src/service/store/sqlite/worker-process.js'
-import { postgresAt } from './postgres.js'
+import { postgresAt } from './postgres-server.js'
 
 /** Set by `postgres-for-all.ts`. */
 const server = process.env.TEST_POSTGRES_URL

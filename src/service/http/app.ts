@@ -19,7 +19,7 @@ import { refuseUnsupported } from './unsupported-requests.js'
 /** Longer than Node's header limit, so that a long path is a plain 404 like any other. */
 const MAX_PARAMETER_LENGTH = 65_536
 
-const OVERLOADED_RETRY_S = 5
+const RETRY_S = 5
 
 /** The published interface. */
 export interface ApiRoutes {
@@ -81,7 +81,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     const refusal = refusalOf(error)
     if (refusal !== error && refusal.status >= 500) onError(error)
     metrics?.countRefusal(refusal.code)
-    if (refusal.code === 'overloaded') reply.header('retry-after', OVERLOADED_RETRY_S)
+    if (refusal.status === 503) reply.header('retry-after', RETRY_S)
     return sendRefusal(reply, refusal)
   })
   app.setNotFoundHandler(api === undefined ? sendNoApi : sendNoRoute)

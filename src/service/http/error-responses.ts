@@ -24,6 +24,8 @@ export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
     return new Refusal('not_ready', 'Its database was removed, replaced or overwritten.')
+  if (errorCode(error) === 'DATABASE_UNAVAILABLE')
+    return new Refusal('not_ready', 'Its database cannot be reached.')
   if (isDiskUnusable(error)) return new Refusal('not_ready')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')

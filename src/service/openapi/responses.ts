@@ -16,12 +16,15 @@ const BEFORE_OPERATIONS: readonly RefusalCode[] = [
   'headers_too_large',
 ]
 
+const RETRY_AFTER = {
+  'Retry-After': header('Seconds until a retry', { type: 'integer', minimum: 0 }),
+}
+
 const HEADERS: Partial<Record<RefusalCode, Json>> = {
   method_not_allowed: { Allow: header('The methods of this path, with a 405') },
   range_not_satisfiable: { 'Content-Range': header('The size of the file, as `bytes */<size>`') },
-  overloaded: {
-    'Retry-After': header('Seconds until a retry, with `overloaded`', { type: 'integer', minimum: 0 }),
-  },
+  overloaded: RETRY_AFTER,
+  not_ready: RETRY_AFTER,
 }
 
 const line = (code: RefusalCode, status = ''): string => `* ${status}\`${code}\`: ${REFUSALS[code].cause}`

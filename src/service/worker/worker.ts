@@ -1,10 +1,10 @@
 /**
- * Claims runs from the queue and renders them, up to `concurrency` at once. A create in this process wakes it; once a
- * second it looks for runs whose process has ended.
+ * Claims runs from the queue and renders them, up to `concurrency` at once. A create wakes it, also one in another process if the
+ * database announces it; once a second it looks for runs whose process has ended, and at the queue.
  *
  *   queued ──claim──▶ processing ──▶ succeeded
  *      ▲                  ├────────▶ failed       the engine's error, the time limit, the third crash
- *      └──────────────────┘ the service closes (not counted) or the renderer crashes (counted)
+ *      └──────────────────┘ the service closes (not counted), the renderer crashes or the lease is lost (counted)
  */
 
 import { rm } from 'node:fs/promises'
@@ -30,8 +30,9 @@ const MAX_PREFERRED = 1_000
 const MAX_ASKED = 100
 const PERSIST_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
-/** The disk is full, or another process has locked the database. */
-const mayPass = (error: unknown): boolean => /^SQLITE_(BUSY|FULL|IOERR|LOCKED)/.test(errorCode(error) ?? '')
+/** The disk is full, another process has locked the database, or it cannot be reached. */
+const mayPass = (error: unknown): boolean =>
+  /^(SQLITE_(BUSY|FULL|IOERR|LOCKED)|DATABASE_UNAVAILABLE$)/.test(errorCode(error) ?? '')
 
 type Attempt<Value> = { readonly value: Value } | { readonly error: unknown }
 
@@ -49,7 +50,7 @@ export interface Worker {
 }
 
 export interface WorkerOptions extends Omit<RenderOptions, 'clock'> {
-  readonly store: Pick<Store, 'claimRun' | 'finishRun' | 'failRun' | 'recordCrash'>
+  readonly store: Pick<Store, 'claimRun' | 'finishRun' | 'failRun' | 'recordCrash' | 'onQueued'>
   readonly lease: WorkerLease
   readonly clock: Clock
   readonly concurrency: number
@@ -68,6 +69,15 @@ export function createWorker(options: WorkerOptions): Worker {
   let claiming: Promise<void> | undefined
   let claimAgain = false
   let disarm: Disarm = () => {}
+  let stopListening = () => {}
+  /** Aborts the renders of this tenure of the lease. */
+  let tenure = new AbortController()
+
+  lease.onLost(async () => {
+    tenure.abort(new Error('The lease of this worker was lost.'))
+    tenure = new AbortController()
+    await Promise.all(active)
+  })
 
   /** One round of claims at a time, so that `concurrency` holds; a call during a round starts another one after it. */
   function fillSlots(): void {
@@ -107,12 +117,8 @@ export function createWorker(options: WorkerOptions): Worker {
 
   async function processRun(run: StoredRun): Promise<void> {
     const limitMs = options.engine.limitMs?.(run.kind) ?? RENDER_DEADLINE_MS
-    const limit = {
-      timeoutMs: limitMs,
-      reason: () => new DeadlinePassed(limitMs),
-      clock,
-      signal: closing.signal,
-    }
+    const { signal } = tenure
+    const limit = { timeoutMs: limitMs, reason: () => new DeadlinePassed(limitMs), clock, signal }
     const startedAtMs = clock.monotonic()
     const fields = { run: run.id, kind: run.kind, model: run.model }
     log.info(fields, 'run started')
@@ -121,8 +127,9 @@ export function createWorker(options: WorkerOptions): Worker {
       await finish(run, await timeRender(run.kind, rendering))
       log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
     } catch (error) {
-      // On closing, the release of the lease returns all runs to the queue at once.
-      if (!closing.signal.aborted) await recordFailure(run, error)
+      // On closing, the release of the lease returns all runs to the queue at once; a lost lease did so already.
+      if (!signal.aborted) await recordFailure(run, error)
+      else if (!closing.signal.aborted) log.info(fields, 'run left to another worker')
     }
   }
 
@@ -187,6 +194,7 @@ export function createWorker(options: WorkerOptions): Worker {
     start(which = 'all') {
       if (claims !== undefined) return
       claims = which
+      if (which === 'all') stopListening = store.onQueued?.(fillSlots) ?? stopListening
       keepReaping()
     },
     reap: reapWorkers,
@@ -203,6 +211,8 @@ export function createWorker(options: WorkerOptions): Worker {
     },
     async close() {
       closing.abort()
+      tenure.abort()
+      stopListening()
       disarm()
       await claiming
       await Promise.all(active)

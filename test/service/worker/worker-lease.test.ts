@@ -14,6 +14,11 @@ function createLeases() {
       if (isFull) throw Object.assign(new Error('full'), { code: 'SQLITE_FULL' })
       rows.set(id, { id, heartbeatAtMs: clock.now(), hasEnded: false })
     },
+    async extendLease(id: string) {
+      if (!rows.has(id)) return false
+      await store.renewLease(id)
+      return true
+    },
     listWorkers: async () => [...rows.values()],
     async reapWorker({ id }: Pick<WorkerRecord, 'id'>) {
       reaped.push(id)
@@ -81,4 +86,49 @@ test('a lease that could not be written is acquired by the next call', async () 
   await one.acquire()
   expect([...rows.keys()]).toEqual([one.id])
   await one.release()
+})
+
+test('a worker that is disconnected for 3 s is reaped, and one that connects again is not', async () => {
+  const { clock, rows, reaped, createLease } = createLeases()
+  const one = createLease()
+  await one.acquire()
+  const see = async (seconds: number, isDisconnected: boolean, heartbeatAtMs = 0) => {
+    for (let second = 0; second < seconds; second++) {
+      rows.set('other', { id: 'other', heartbeatAtMs, hasEnded: false, isDisconnected })
+      await one.reapExpiredWorkers()
+      await clock.advance(1_000)
+    }
+  }
+  await see(3, true)
+  await see(1, false)
+  await see(3, true)
+  // It was connected between, which this process did not see.
+  await see(3, true, 1)
+  expect(reaped).toEqual([])
+  await see(1, true, 1)
+  expect(reaped).toEqual(['other'])
+  await one.release()
+})
+
+test('a worker that was reaped although it lives stops its work, and then has a lease again', async () => {
+  const { clock, rows, createLease } = createLeases()
+  const one = createLease()
+  const steps: string[] = []
+  one.onLost(async () => {
+    steps.push(`stops, with ${rows.size} leases`)
+    await clock.sleep(500)
+    steps.push(`has stopped, with ${rows.size} leases`)
+  })
+  await one.acquire()
+  await clock.advance(5_000)
+  expect(steps).toEqual([])
+  rows.clear()
+  await clock.advance(5_000)
+  await clock.runUntil(one.acquire())
+  steps.push('acquired')
+  expect(steps).toEqual(['stops, with 0 leases', 'has stopped, with 0 leases', 'acquired'])
+  expect([...rows.keys()]).toEqual([one.id])
+  await one.release()
+  await clock.advance(60_000)
+  expect([...rows.keys()]).toEqual([])
 })

@@ -54,6 +54,7 @@ async function renderOnce(isOwn: boolean, failures: readonly string[] = []) {
       id: 'worker_1',
       acquire: async () => {},
       reapExpiredWorkers: async () => [],
+      onLost() {},
       release: async () => {},
     },
     clock,

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RateLimiter } from '../../../src/service/rate/contract.js'
+import { createPostgresRateLimiter } from '../../../src/service/rate/postgres.js'
+import { createDatabase, type PostgresDatabase } from '../../../src/service/store/postgres/database.js'
+import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
+import { rateLimiterContract } from '../../contract/rate-limiter.js'
+import { describePostgres, sharedPostgres } from '../../support/postgres.js'
+
+const LIMIT = { requests: 20, windowMs: 10_000 }
+
+describePostgres('on PostgreSQL', () => {
+  let url: string
+  let database: PostgresDatabase
+  beforeAll(async () => {
+    url = await (await sharedPostgres()).createDatabase()
+    await openSchema(url)
+    database = createDatabase({ url, maxConnections: 4 })
+  })
+  afterAll(async () => {
+    await database.close()
+    await (await sharedPostgres()).dropDatabase(url)
+  })
+
+  let opened = 0
+  /** The statements read a clock that the test moves, in place of that of the server, and keys of their own. */
+  function open() {
+    const prefix = `${++opened}`
+    let [nowMs, monotonicMs] = [1_000_000, 0]
+    const limiter = createPostgresRateLimiter(
+      {
+        run({ name, text }, ...values) {
+          const now = `to_timestamp(${nowMs}::numeric / 1000)`
+          const statement = { name: `${name} ${nowMs}`, text: text.replaceAll('clock_timestamp()', now) }
+          const [key, ...others] = values
+          return database.run(statement, ...(key === undefined ? [] : [`${prefix} ${key}`, ...others]))
+        },
+      },
+      { monotonic: () => monotonicMs },
+    )
+    return {
+      limiter,
+      advance(ms: number) {
+        nowMs += ms
+        monotonicMs += ms
+      },
+      jump(ms: number) {
+        nowMs += ms
+      },
+      keys: async () =>
+        (
+          await database.all({ name: 'keys', text: 'SELECT key FROM rates WHERE key LIKE $1' }, `${prefix} %`)
+        ).map(({ key }) => key),
+    }
+  }
+
+  rateLimiterContract(open, { numRuns: 15 })
+
+  const takeMany = async (limiters: readonly RateLimiter[], count: number, limit = LIMIT) => {
+    const taken = await Promise.all(
+      Array.from({ length: count }, (_, at) => limiters[at % limiters.length]?.take('shared', limit)),
+    )
+    return taken.filter((isFree) => isFree).length
+  }
+
+  test('several nodes share the limit, by the clock of the server', async () => {
+    const nodes = Array.from({ length: 3 }, () => createDatabase({ url, maxConnections: 5 }))
+    const limiters = nodes.map((node) => createPostgresRateLimiter(node))
+    expect(await takeMany(limiters, 300)).toBe(20)
+    expect(await takeMany(limiters, 30)).toBe(0)
+    await Promise.all(nodes.map((node) => node.close()))
+  })
+
+  test('a clock that is set back, by more than the window, does not refuse for longer than before', async () => {
+    const { limiter, jump, advance } = open()
+    expect(await takeMany([limiter], 30)).toBe(20)
+    jump(-3_600_000)
+    expect(await takeMany([limiter], 30)).toBe(20)
+    expect(await takeMany([limiter], 30)).toBe(0)
+    advance(10_000)
+    expect(await takeMany([limiter], 30)).toBe(20)
+  })
+
+  test('a limit of 1,000 is exact', async () => {
+    const { limiter, advance } = open()
+    const limit = { requests: 1_000, windowMs: 1_000 }
+    await limiter.take('shared', limit)
+    advance(500)
+    expect(await takeMany([limiter], 1_050, limit)).toBe(999)
+    advance(500)
+    expect(await takeMany([limiter], 5, limit)).toBe(1)
+  })
+
+  test('idle keys are removed', async () => {
+    const { limiter, advance, keys } = open()
+    await limiter.take('one', LIMIT)
+    advance(60_000)
+    await limiter.take('other', LIMIT)
+    await expect.poll(keys).toEqual([expect.stringContaining('other')])
+  })
+})

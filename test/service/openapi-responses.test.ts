@@ -7,6 +7,7 @@ import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/routes.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
+import { createDatabaseRelay } from '../support/database-relay.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { createDocumentCheck, type Exchange } from '../support/openapi.js'
 import {
@@ -18,7 +19,7 @@ import {
   TEST_BASE_URL,
   type TestService,
 } from '../support/service.js'
-import { runSql, usesPostgres } from '../support/test-database.js'
+import { runSql } from '../support/test-database.js'
 
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const BOAT = {
@@ -173,10 +174,17 @@ async function meetBrokenDatabases(ask: Ask): Promise<void> {
   await runSql(odd, ...['runs', 'outputs'].map((table) => `ALTER TABLE ${table} RENAME TO lost_${table}`))
   await ask(odd, 'POST', RUNS_PATH, FOX)
   for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b']) await ask(odd, 'GET', path)
-  if (usesPostgres) {
-    await runSql(odd, 'ALTER TABLE format RENAME TO lost_format')
-    await ask(odd, 'GET', '/readyz')
-  } else await meetDamagedFile(ask)
+  await (odd.databaseUrl === undefined ? meetDamagedFile(ask) : meetLostDatabase(ask, odd.databaseUrl))
+}
+
+async function meetLostDatabase(ask: Ask, url: string): Promise<void> {
+  const { url: databaseUrl, cut } = await createDatabaseRelay(url)
+  const service = await createTestService({ databaseUrl, rendering: false, ephemeralKey: true })
+  cut()
+  const { clock } = service
+  await clock.runUntil(ask(service, 'POST', RUNS_PATH, FOX))
+  for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b', '/readyz'])
+    await clock.runUntil(ask(service, 'GET', path))
 }
 
 async function meetDamagedFile(ask: Ask): Promise<void> {

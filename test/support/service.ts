@@ -10,7 +10,7 @@ import { hashOfKey, newKey } from '../../src/service/secrets.js'
 import type { NewKey } from '../../src/service/store/account-store.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { createInstantEngine } from './engines.js'
-import { databaseUrlOf, openStoreOf, usesPostgres } from './test-database.js'
+import { databaseUrlOf, openStoreOf } from './test-database.js'
 
 export const TEST_BASE_URL = 'http://service.test'
 
@@ -43,19 +43,19 @@ export function temporaryFolder(): string {
 /** Call within a test: the service closes and its folder goes when the test has ended. */
 export async function createTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const { rendering = true, clock = createManualClock(), dataFolder = temporaryFolder(), ...rest } = options
+  const { databaseUrl = await databaseUrlOf(dataFolder) } = options
   const complaints: (object | string)[] = []
-  const databaseUrl = await databaseUrlOf(dataFolder)
   const service = await createService({
     engine: createInstantEngine(),
     concurrency: 2,
     publicUrl: TEST_BASE_URL,
     log: (line) => complaints.push(line),
-    databaseUrl,
     // The limiter of PostgreSQL goes by the database's clock, and time is the test's here.
-    ...(usesPostgres && { rateLimiter: createMemoryRateLimiter(clock) }),
+    ...(databaseUrl !== undefined && { rateLimiter: createMemoryRateLimiter(clock) }),
     ...rest,
     clock,
     dataFolder,
+    databaseUrl,
   })
   onTestFinished(() => clock.runUntil(service.close()))
   if (rendering) service.startRendering()

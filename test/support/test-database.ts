@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { openDatabase } from '../../src/host/database.js'
+import { openDatabase, type Row } from '../../src/host/database.js'
 import type { Store } from '../../src/service/store/contract.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
@@ -60,22 +60,30 @@ export async function storedText({ dataFolder, databaseUrl }: TestData): Promise
     return ['service.db', 'service.db-wal']
       .map((name) => readFileSync(join(dataFolder, name), 'latin1'))
       .join()
-  const [row] = await postgresAt(databaseUrl).query(`SELECT schema_to_xml('rushes', true, false, '') AS text`)
+  const [row] = await runSql(
+    { dataFolder, databaseUrl },
+    `SELECT schema_to_xml('rushes', true, false, '') AS text`,
+  )
   return String(row?.text)
 }
 
-/** Changes the database of a service behind its back. */
-export async function runSql({ dataFolder, databaseUrl }: TestData, ...statements: readonly string[]) {
-  if (databaseUrl !== undefined) {
+/** Runs statements in the database of a service, behind its back; the rows of the last. */
+export async function runSql(
+  { dataFolder, databaseUrl }: TestData,
+  ...statements: readonly string[]
+): Promise<readonly Row[]> {
+  let rows: readonly Row[] = []
+  if (databaseUrl === undefined) {
+    const database = openDatabase({ path: join(dataFolder, 'service.db'), migrations: SERVICE_MIGRATIONS })
+    for (const statement of statements) rows = database.all(statement)
+    database.close()
+  } else {
     const client = new pg.Client({ connectionString: databaseUrl, options: '-c search_path=rushes' })
     await client.connect()
-    for (const statement of statements) await client.query(statement)
+    for (const statement of statements) ({ rows } = await client.query(statement))
     await client.end()
-    return
   }
-  const database = openDatabase({ path: join(dataFolder, 'service.db'), migrations: SERVICE_MIGRATIONS })
-  for (const statement of statements) database.run(statement)
-  database.close()
+  return rows
 }
 
 const CREATE = `

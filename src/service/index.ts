@@ -97,7 +97,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { outputs, inputs } = storage
   const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({
-    privateAllowed: () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies }),
+    privateAllowed: () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies, role }),
     clock,
     env: options.env ?? {},
   })

@@ -14,6 +14,11 @@ test.each([
 ])(
   'bound to %s, public URL %s, trusted proxies %j: open to others: %s',
   (host, publicUrl, trustedProxies, open) => {
-    expect(isOpenToOthers({ host, publicUrl, trustedProxies })).toBe(open)
+    expect(isOpenToOthers({ host, publicUrl, trustedProxies, role: 'all' })).toBe(open)
   },
 )
+
+test.each(['worker', 'api'] as const)('a node with the role %s is part of a service for others', (role) => {
+  const privately = { host: '127.0.0.1', publicUrl: undefined, trustedProxies: [] }
+  expect(isOpenToOthers({ ...privately, role })).toBe(true)
+})

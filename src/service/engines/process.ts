@@ -14,7 +14,7 @@ import { createRenderer, type Renderer } from './renderer-process.js'
 export interface ProcessEngineOptions {
   /** A module that calls `hostEngine`. */
   readonly script: URL | string
-  /** The environment of the process; by default this one's, without the API key. */
+  /** The environment of the process; by default this one's, without keys and passwords. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   readonly clock?: Pick<Clock, 'alarm'>
 }
@@ -29,7 +29,7 @@ const MAX_IDLE_MS = 60_000
 
 export function createProcessEngine({
   script,
-  env = withoutApiKeys(process.env),
+  env = withoutSecrets(process.env),
   clock = systemClock,
 }: ProcessEngineOptions): ProcessEngine {
   const all = new Set<Renderer>()
@@ -93,6 +93,8 @@ async function runJob(renderer: Renderer, job: RenderJob): Promise<readonly Rend
   }
 }
 
-/** A renderer sends no requests, so it gets no API key. */
-const withoutApiKeys = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('RUSHES_API_KEY')))
+const SECRETS = /^(RUSHES_API_KEY|RUSHES_DATABASE_URL|PG|AWS_)/
+
+/** A renderer decodes images of strangers and connects to nothing: it gets no keys, also not of the database and the storage. */
+const withoutSecrets = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.test(name)))

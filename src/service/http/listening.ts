@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { type RushesError, usageError } from '../../errors.js'
 import { isLoopback } from '../../host/http.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
+import type { Role } from '../role.js'
 
 export interface Address {
   readonly host: string
@@ -37,11 +38,16 @@ export interface Exposure {
   readonly host: string | undefined
   readonly publicUrl: string | undefined
   readonly trustedProxies: readonly string[]
+  readonly role: Role
 }
 
-/** A service on loopback is private to this machine, unless an option says that a proxy forwards to it. */
-export const isOpenToOthers = ({ host, publicUrl, trustedProxies }: Exposure): boolean =>
-  host !== undefined && (!isLoopback(host) || publicUrl !== undefined || trustedProxies.length > 0)
+/**
+ * A service on loopback is private to this machine, unless an option says that a proxy forwards to it. A worker renders what
+ * another node accepted, from whomever that was.
+ */
+export const isOpenToOthers = ({ host, publicUrl, trustedProxies, role }: Exposure): boolean =>
+  role !== 'all' ||
+  (host !== undefined && (!isLoopback(host) || publicUrl !== undefined || trustedProxies.length > 0))
 
 /** The host as part of a URL; for a wildcard address, loopback. */
 function reachable(host: string): string {

@@ -1,0 +1,261 @@
+/** The files of `deploy/` agree with each other, with the program and with docs/scale.md. Docker itself is not needed. */
+import { cpSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { describe, expect, test } from 'vitest'
+import { register, type ServeOptions } from '../src/cli/commands/serve.js'
+import { networksOf, portOf, publicUrlOf } from '../src/cli/serve/values.js'
+import { ROLES } from '../src/service/role.js'
+import { bash, createPlace } from './support/binary.js'
+import {
+  type ComposeService,
+  DEPLOY,
+  finalInstruction,
+  hasSystemd,
+  healthCheck,
+  ROOT,
+  readCompose,
+  readDeploy,
+  readDockerfile,
+  readUnit,
+  variablesIn,
+  wordsOfUnit,
+} from './support/deploy.js'
+
+const PUBLIC_URL = 'https://media.test'
+
+/** A copy of the folder in which `make-env` has run. */
+async function withSecrets() {
+  const place = createPlace()
+  const folder = join(place.folder, 'deploy')
+  cpSync(DEPLOY, folder, { recursive: true })
+  const made = await bash(place, `${folder}/make-env ${PUBLIC_URL}`)
+  expect(made.code, made.stderr).toBe(0)
+  return { place, folder, env: variablesIn(readFileSync(join(folder, '.env'), 'utf8')) }
+}
+
+const SECRETS = {
+  DATABASE_PASSWORD: 'a',
+  DATABASE_ADMIN_PASSWORD: 'b',
+  S3_ACCESS_KEY: 'c',
+  S3_SECRET_KEY: 'd',
+}
+const compose = readCompose({ ...SECRETS, PUBLIC_URL })
+const serviceNamed = (name: string): ComposeService => {
+  const service = compose.services[name]
+  if (service === undefined) throw new Error(`compose.yaml has no service ${name}`)
+  return service
+}
+const nodes = Object.entries(compose.services).filter(([, { image }]) => image === 'rushes')
+
+/** What `rushes serve` understands of these words. Throws for a flag that does not exist. */
+function flagsOf(words: readonly string[]): ServeOptions {
+  const [name, ...flags] = words
+  expect(name).toBe('serve')
+  let options: ServeOptions | undefined
+  const command = new Command('serve').exitOverride().configureOutput({ writeErr: () => {} })
+  register(
+    command,
+    {
+      run: async (_: unknown, work: (ctx: never) => unknown) => void (await work({} as never)),
+      print: () => {},
+    } as never,
+    async (_ctx, parsed) => {
+      options = parsed
+      return 0
+    },
+  )
+  command.parse(flags, { from: 'user' })
+  if (options === undefined) throw new Error('not parsed')
+  return options
+}
+
+describe('compose.yaml', () => {
+  test('has two API nodes and two workers behind nginx', () => {
+    const roles = nodes.map(([name, { command = [], scale = 1 }]) => [name, flagsOf(command).role, scale])
+    expect(roles).toEqual([
+      ['api-1', 'api', 1],
+      ['api-2', 'api', 1],
+      ['worker', 'worker', 2],
+    ])
+  })
+
+  test.each(nodes)('%s: its flags are those of rushes serve, and it has what all nodes need', (_, node) => {
+    const flags = flagsOf(node.command ?? [])
+    expect(ROLES).toContain(flags.role)
+    expect(portOf(flags.port, '--port')).toBe(Number(finalInstruction('EXPOSE')))
+    // Otherwise neither nginx nor Prometheus reaches it, and it may fetch from private addresses.
+    expect(flags.host).toBe('0.0.0.0')
+    expect(flags).toMatchObject({ storage: 's3://rushes/service', metricsPort: '9464' })
+    expect(node).toMatchObject({ read_only: true, cap_drop: ['ALL'], stop_grace_period: '10s' })
+    expect(node.depends_on).toEqual({
+      db: { condition: 'service_healthy' },
+      's3-bucket': { condition: 'service_completed_successfully' },
+    })
+    const databaseUrl = new URL(node.environment?.RUSHES_DATABASE_URL ?? '')
+    expect(databaseUrl).toMatchObject({
+      hostname: 'db',
+      username: 'rushes',
+      password: 'a',
+      pathname: '/rushes',
+    })
+    const endpoint = new URL(node.environment?.AWS_ENDPOINT_URL_S3 ?? '')
+    expect(serviceNamed(endpoint.hostname).command).toContain(`-s3.port=${endpoint.port}`)
+    for (const name of ['db', 's3'])
+      expect(Object.keys(serviceNamed(name).networks).some((network) => network in node.networks)).toBe(true)
+  })
+
+  test('nginx is the proxy that API nodes trust, and has their addresses', () => {
+    const proxy = serviceNamed('nginx')
+    const servers = [...readDeploy('nginx/nginx.conf').matchAll(/^ +server (\S+) /gm)].map(([, at]) => at)
+    const api = ['api-1', 'api-2'].map(serviceNamed)
+    const addresses = api.map(({ networks }) => `${networks.front?.ipv4_address}:7878`)
+    expect(servers).toEqual([...addresses, ...addresses])
+    for (const { command = [] } of api) {
+      const { trustProxy, publicUrl } = flagsOf(command)
+      expect(networksOf(trustProxy)).toEqual([proxy.networks.front?.ipv4_address])
+      expect(publicUrlOf(publicUrl)).toBe(PUBLIC_URL)
+    }
+    const listens = [...readDeploy('nginx/nginx.conf').matchAll(/^ +listen (\d+)/gm)].map(([, port]) => port)
+    expect(proxy.ports?.map((port) => port.split(':').at(-1))).toEqual(listens)
+    expect(proxy.ports?.[0]).toMatch(/^127\.0\.0\.1:/)
+  })
+
+  test('names only what it defines, and every service has a health check to wait for', () => {
+    for (const [name, service] of Object.entries(compose.services)) {
+      expect(Object.keys(compose.networks), name).toEqual(
+        expect.arrayContaining(Object.keys(service.networks)),
+      )
+      for (const volume of service.volumes ?? [])
+        if (/^\w+:/.test(volume)) expect(Object.keys(compose.volumes)).toContain(volume.split(':')[0])
+        else if (volume.startsWith('./') && !volume.startsWith('./tls'))
+          expect(existsSync(join(DEPLOY, volume.split(':')[0] ?? '')), volume).toBe(true)
+      for (const [needed, { condition }] of Object.entries(service.depends_on ?? {}))
+        if (condition === 'service_healthy')
+          expect(
+            serviceNamed(needed).image === 'rushes' || serviceNamed(needed).healthcheck,
+            needed,
+          ).toBeTruthy()
+    }
+    expect(compose.networks.data).toEqual({ internal: true })
+    expect(Object.keys(serviceNamed('db').networks)).toEqual(['data'])
+    expect(Object.keys(serviceNamed('s3').networks)).toEqual(['data'])
+  })
+
+  test('the storage gives its one identity the one bucket', () => {
+    const { identities } = JSON.parse(compose.configs.s3?.content ?? '')
+    expect(identities).toHaveLength(1)
+    expect(identities[0].credentials).toEqual([{ accessKey: 'c', secretKey: 'd' }])
+    for (const action of identities[0].actions) expect(action).toMatch(/^\w+:rushes$/)
+    expect(serviceNamed('s3-bucket').command?.[0]).toContain('s3.bucket.create -name rushes')
+  })
+
+  test('contains no secret, and does not start without them', () => {
+    for (const name of [...Object.keys(SECRETS), 'PUBLIC_URL'])
+      expect(() => readCompose({ ...SECRETS, PUBLIC_URL, [name]: '' })).toThrow(
+        `${name}: Run ./make-env first`,
+      )
+  })
+})
+
+describe('make-env', () => {
+  test('writes every variable of the compose file, privately, and a certificate; a second time nothing', async () => {
+    const { place, folder, env } = await withSecrets()
+    readCompose(env)
+    expect(env).toMatchObject({ PUBLIC_URL })
+    expect(new Set(Object.values(env)).size).toBe(5)
+    for (const name of Object.keys(SECRETS)) expect(env[name]).toMatch(/^[0-9a-f]{48}$/)
+    for (const name of ['.env', 'tls/tls.key']) expect(statSync(join(folder, name)).mode & 0o077).toBe(0)
+    const shown = await bash(
+      place,
+      `openssl x509 -in ${folder}/tls/tls.crt -noout -ext subjectAltName -checkend 3600`,
+    )
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('DNS:media.test') })
+    expect(await bash(place, `${folder}/make-env https://other.test`)).toMatchObject({ code: 0, stderr: '' })
+    expect(variablesIn(readFileSync(join(folder, '.env'), 'utf8'))).toEqual(env)
+  })
+
+  test('refuses to start without a URL', async () => {
+    const ended = await bash(createPlace(), `${DEPLOY}/make-env`)
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringMatching(/give the URL/) })
+  })
+})
+
+describe('Dockerfile', () => {
+  test('copies what exists and is not ignored, runs without root, and has no secret', () => {
+    const [build = [], image = []] = readDockerfile()
+    const allowed = readFileSync(join(ROOT, '.dockerignore'), 'utf8')
+    for (const { words } of build.filter(({ name }) => name === 'COPY'))
+      for (const source of words.split(' ').slice(0, -1)) {
+        expect(existsSync(join(ROOT, source)), source).toBe(true)
+        expect(allowed).toMatch(new RegExp(`^!${source.replaceAll('.', '\\.')}$`, 'm'))
+      }
+    expect(allowed).toMatch(/^\*$/m)
+    expect(image.findLast(({ name }) => name === 'USER')?.words).toBe('node')
+    expect(readDeploy('Dockerfile')).not.toMatch(/PASSWORD|SECRET|_KEY|--mount/)
+    const words = [...JSON.parse(finalInstruction('ENTRYPOINT')), ...JSON.parse(finalInstruction('CMD'))]
+    expect(words[0]).toBe('rushes')
+    expect(flagsOf(words.slice(1)).host).toBe('0.0.0.0')
+    expect(healthCheck().join(' ')).toContain(`:${finalInstruction('EXPOSE')}/readyz`)
+  })
+})
+
+const UNITS = ['rushes.service', 'rushes-worker@.service'] as const
+
+describe('the systemd units', () => {
+  const example = readDeploy('systemd/serve.env').replace(/^#([A-Z])/gm, '$1')
+
+  test.each(UNITS)('%s: its flags, with those of serve.env, are those of rushes serve', (name) => {
+    const [line = ''] = readUnit(name).get('ExecStart') ?? []
+    const words = wordsOfUnit(line, variablesIn(example), '7901')
+    // sh -c <script> rushes <flags>
+    const flags = flagsOf(['serve', ...words.slice(4)])
+    expect(flags).toMatchObject(
+      name === 'rushes.service' ? { role: 'api', port: '7878' } : { role: 'worker', port: '7901' },
+    )
+    expect(flags).toMatchObject({ storage: 's3://rushes/service', publicUrl: 'https://media.example.com' })
+  })
+
+  test('differ in nothing but the role', () => {
+    const [one, worker] = UNITS.map(readUnit)
+    const differing = [...(one?.keys() ?? [])].filter(
+      (key) => one?.get(key)?.join() !== worker?.get(key)?.join(),
+    )
+    expect(differing).toEqual(['Description', 'ExecStart'])
+    expect(one?.get('TimeoutStopSec')).toEqual(['10'])
+    expect(one?.get('KillMode')).toEqual(['mixed'])
+  })
+
+  test.skipIf(!hasSystemd).each(UNITS)(
+    '%s: systemd accepts it, and finds it well protected',
+    async (name) => {
+      const place = createPlace()
+      const file = join(place.folder, name.replace('@.', '@7901.'))
+      cpSync(join(DEPLOY, 'systemd', name), file)
+      expect(await bash(place, `systemd-analyze verify ${file}`)).toMatchObject({ code: 0, stderr: '' })
+      // From 0, all protection, to 10.
+      const rated = await bash(place, `systemd-analyze security --offline=true --threshold=20 ${file}`)
+      expect(rated.code, rated.stdout).toBe(0)
+    },
+  )
+})
+
+describe('docs/scale.md', () => {
+  const page = readFileSync(join(ROOT, 'docs/scale.md'), 'utf8')
+
+  test('has the statements that the compose file runs', () => {
+    const [, sql = ''] = /```sql\n([^`]+)```/.exec(page) ?? []
+    const [, run = ''] = /<<'END'\n([\s\S]+?)END/.exec(readDeploy('postgres/create-role.sh')) ?? []
+    expect(run.replace(":'password'", "'…'")).toBe(sql)
+  })
+
+  test('its policy is JSON, and its commands name what the compose file has', () => {
+    const [, policy = ''] = /```json\n([^`]+)```/.exec(page) ?? []
+    expect(JSON.parse(policy).Statement).toHaveLength(2)
+    expect(page).toContain(
+      `sed -i '/${serviceNamed('api-1').networks.front?.ipv4_address}:7878 /s/max_fails=0/down/'`,
+    )
+    const [file] = serviceNamed('nginx').command?.slice(2) ?? []
+    expect(page).toContain(`nginx -s reload -c ${file}`)
+  })
+})

@@ -141,7 +141,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
     expect(before).toBeDefined()
     while (Date.now() - (before?.modifiedAtMs ?? 0) < 2_000)
       await new Promise((resolve) => setTimeout(resolve, 50))
-    await files.put(key, { bytes: Buffer.from('other') })
+    await files.put(key, { bytes: Buffer.from('another') })
     const after = await files.find(key)
     expect(after?.modifiedAtMs).toBeGreaterThan(before?.modifiedAtMs ?? 0)
     expect(await readStored(files, key, 100)).toEqual(Buffer.from('content'))

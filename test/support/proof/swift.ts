@@ -132,21 +132,24 @@ export async function startSwift(folder: string): Promise<Swift> {
       ),
     )
     const until = performance.now() + START_LIMIT_MS
-    // Without a signature it answers 403.
-    while (
-      !(await fetch(endpoint).then(
-        () => true,
-        () => false,
-      ))
-    ) {
-      if (performance.now() > until) throw new Error(`Swift did not start: ${readFileSync(log, 'utf8')}`)
-      await sleep(100)
+    for (const port of [proxyPort, ...ports]) {
+      // Any answer will do.
+      while (!(await isAnswering(`http://127.0.0.1:${port}`))) {
+        if (performance.now() > until) throw new Error(`Swift did not start: ${readFileSync(log, 'utf8')}`)
+        await sleep(100)
+      }
     }
   }
 
   await start()
   return { endpoint, accessKeyId: 'test:tester', secretAccessKey: 'testing', stop, start }
 }
+
+const isAnswering = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    () => true,
+    () => false,
+  )
 
 async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer())

@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
@@ -20,12 +20,23 @@ if (!/^[a-z-]+$/.test(name) || !existsSync(source)) {
   process.exit(2)
 }
 
+/** `import text from './name.lua?raw'`, as the build has it. */
+const textFiles = {
+  name: 'text-files',
+  resolveId: (id, importer) => (id.endsWith('?raw') ? join(dirname(importer), id) : null),
+  load: (id) =>
+    id.endsWith('?raw')
+      ? { code: `export default ${JSON.stringify(readFileSync(id.slice(0, -4), 'utf8'))}`, moduleType: 'js' }
+      : null,
+}
+
 const folder = join(root, 'node_modules', '.cache', 'rushes-bench')
 const bundle = await rolldown({
   cwd: root,
   input: { [name]: source },
   platform: 'node',
   external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
+  plugins: [textFiles],
 })
 await bundle.write({
   dir: folder,

@@ -249,9 +249,7 @@ describe('docs/scale.md', () => {
     expect(run.replace(":'password'", "'…'")).toBe(sql)
   })
 
-  test('its policy is JSON, and its commands name what the compose file has', () => {
-    const [, policy = ''] = /```json\n([^`]+)```/.exec(page) ?? []
-    expect(JSON.parse(policy).Statement).toHaveLength(2)
+  test('its commands name what the compose file has', () => {
     expect(page).toContain(
       `sed -i '/${serviceNamed('api-1').networks.front?.ipv4_address}:7878 /s/max_fails=0/down/'`,
     )

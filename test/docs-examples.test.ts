@@ -25,6 +25,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Blocks that do not run here, by their first lines, with the reason. */
 const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'npm ci && npx', why: 'installs; e2e/local.test.ts runs the command' },
+  { begins: 'export AWS_REGION=', why: 'needs a bucket; e2e/storage.test.ts' },
+  { begins: 'rushes serve --storage', why: 'needs a bucket; e2e/storage.test.ts' },
+  { begins: 'aws s3 sync', why: 'needs a bucket and the tool of AWS' },
   { begins: 'npm cit', why: 'installs, and runs this very test' },
   { begins: 'npm install rushes', why: 'library-package.test.ts installs the packed tarball' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nmake_fox', why: 'e2e/faults.test.ts: ends in 13' },

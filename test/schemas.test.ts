@@ -10,6 +10,7 @@ import { createInterrupts } from '../src/cli/process/interrupts.js'
 import { PUBLISHED, type PublishedName, schemaText } from '../src/cli/schemas/index.js'
 import { type Fetch, HttpFailure } from '../src/host/http.js'
 import { createCliService, type Ran, runCli } from './support/cli.js'
+import { hasPostgres, temporaryDatabase } from './support/postgres.js'
 import { misfits, misfitsOf } from './support/schemas.js'
 import { temporaryFolder } from './support/service.js'
 
@@ -161,6 +162,20 @@ const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unk
     return await administered(place, 'credits', 'list', 'default')
   },
   'admin-backup': (place) => administered(place, 'backup', join(place.folder, 'backup.db')),
+  'admin-migrate': async ({ run, folder }) => {
+    const from = join(folder, 'data')
+    await run(['admin', 'account', 'create', 'studio', '--data', from])
+    const { stdout } = await run([
+      'admin',
+      'migrate',
+      '--from',
+      from,
+      '--to',
+      await temporaryDatabase(),
+      '--json',
+    ])
+    return valuesOf(stdout)
+  },
   'admin-verify': (place) => administered(place, 'verify'),
   forget: async ({ run, loses }) => {
     await run(IMAGE, { fetch: loses })
@@ -179,7 +194,9 @@ describe.each(PUBLISHED)('$name', ({ name, ...published }) => {
     expect(text).toMatch(/"description"/)
   })
 
-  it('fits what is printed, and nothing that lacks a key or has another', async () => {
+  const isKnown = hasPostgres || name !== 'admin-migrate'
+
+  it.skipIf(!isKnown)('fits what is printed, and nothing that lacks a key or has another', async () => {
     const values = await MET[name](await createPlace())
     expect(values.length).toBeGreaterThan(0)
     expect(values.flatMap((value) => misfits(name, value))).toEqual([])

@@ -168,11 +168,10 @@ describe('a batch that is killed between two outputs', () => {
     await family.run([], { fetch })
     const { sheet } = family.lock()
     const files = [sheet, ...sheet.outputs]
-    const placing = outputs.map((at) => ({
-      output: at + 1,
-      sha256: files[at].sha256,
-      bytes: files[at].bytes,
-    }))
+    const placing = outputs.map((at) => {
+      const { sha256: sum, bytes, content_type } = files[at]
+      return { run: sheet.run, output: at + 1, sha256: sum, bytes, content_type }
+    })
     for (const [at, { file }] of files.entries()) if (!outputs.includes(at)) rmSync(family.path(file))
     const last = JSON.parse(texts.at(-1) ?? '')
     expect(last.runs.sheet.pending.state).toBe('accepted')

@@ -115,6 +115,47 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
+    test('writers at the same moment spend to the last credit, and not beyond', async () => {
+      const { addRun, addKey, balance, key, keyId, problems } = await createStore(40)
+      const other = await addKey()
+      const check: Parameters<Store['addRun']>[1] = (standing) => {
+        if (standing.balance < 3) throw new Error('402')
+      }
+      const results = await Promise.allSettled(
+        Array.from({ length: 32 }, (_, n) => addRun(3, check, n % 2 === 0 ? keyId : other)),
+      )
+      const refused = results.flatMap((result) =>
+        result.status === 'rejected' ? [result.reason.message] : [],
+      )
+      expect(refused).toEqual(Array.from({ length: 19 }, () => '402'))
+      expect(await balance()).toBe(1)
+      expect(((await key())?.used ?? 0) + ((await key(other))?.used ?? 0)).toBe(13)
+      expect(await problems()).toEqual([])
+    })
+
+    test('a spend limit and a quota hold for writers at the same moment', async () => {
+      const { addRun, key, keyId, problems } = await createStore(100)
+      const check: Parameters<Store['addRun']>[1] = ({ spent, used }) => {
+        if (spent + 2 > 9 || used >= 5) throw new Error('refused')
+      }
+      await Promise.allSettled(Array.from({ length: 20 }, () => addRun(2, check)))
+      expect(await key(keyId)).toMatchObject({ spent: 8, used: 4 })
+      expect(await problems()).toEqual([])
+    })
+
+    test('refunds and charges at the same moment add up', async () => {
+      const { store, addRun, claim, balance, problems } = await createStore(60)
+      for (let n = 0; n < 15; n++) await addRun(2)
+      const claimed: string[] = []
+      for (let n = 0; n < 15; n++) claimed.push(await claim())
+      await Promise.all([
+        ...claimed.map((id) => store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)),
+        ...Array.from({ length: 15 }, () => addRun(2)),
+      ])
+      expect(await balance()).toBe(30)
+      expect(await problems()).toEqual([])
+    })
+
     test('a balance never falls below zero, whatever the rules say', async () => {
       const { addRun, balance, entries, problems } = await createStore(4)
       await expect(addRun(5)).rejects.toThrow()

@@ -8,11 +8,12 @@ export interface FilesOnClock {
   readonly files: FileStore
   /** A folder from which files can be moved into the store. */
   readonly work: string
-  advance(ms: number): void
+  /** Makes what is stored older; undefined where a test would have to wait. */
+  readonly advance?: ((ms: number) => void) | undefined
 }
 
 /** `open` gives an empty store; it is called within each test. */
-export function filesContract(open: () => FilesOnClock): void {
+export function filesContract(open: () => FilesOnClock, { canAge = true } = {}): void {
   async function textOf(files: FileStore, key: string, range?: ByteRange): Promise<string | undefined> {
     const found = await files.find(key)
     if (found === undefined) return undefined
@@ -60,25 +61,25 @@ export function filesContract(open: () => FilesOnClock): void {
     expect(await readStored(files, 'none', 9)).toBeUndefined()
   })
 
-  test('a file that exists is not written again, but its age begins anew', async () => {
+  test.skipIf(!canAge)('a file that exists is not written again, but its age begins anew', async () => {
     const { files, advance } = open()
     await files.put('a1b2', { bytes: Buffer.from('older') })
-    advance(60_000)
+    advance?.(60_000)
     expect(await older(files, 30_000)).toEqual(['a1b2'])
     await files.put('a1b2', { bytes: Buffer.from('newer') })
     expect(await textOf(files, 'a1b2')).toBe('older')
     expect(await older(files, 30_000)).toEqual([])
   })
 
-  test('files are listed by age', async () => {
+  test.skipIf(!canAge)('files are listed by age', async () => {
     const { files, advance } = open()
     await files.put('one/a.png', { bytes: Buffer.from('a') })
     await files.put('one/b.png', { bytes: Buffer.from('b') })
-    advance(60_000)
+    advance?.(60_000)
     await files.put('two/c.png', { bytes: Buffer.from('c') })
     expect(await older(files, 30_000)).toEqual(['one/a.png', 'one/b.png'])
     expect(await older(files, 90_000)).toEqual([])
-    advance(30_001)
+    advance?.(30_001)
     expect(await older(files, 30_000)).toEqual(['one/a.png', 'one/b.png', 'two/c.png'])
   })
 

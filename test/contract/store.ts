@@ -109,6 +109,82 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect((await store.claimRun('other', [], 5))?.id).toBe(waiting)
   })
 
+  test('a lease is renewed while it is there, and only then', async () => {
+    const { store } = await createStore()
+    const heartbeat = async () => (await store.listWorkers()).find(({ id }) => id === 'me')?.heartbeatAtMs
+    const before = await heartbeat()
+    expect(await store.extendLease('me')).toBe(true)
+    expect(await heartbeat()).toBeGreaterThan(before ?? Number.POSITIVE_INFINITY)
+    await store.releaseWorker('me')
+    expect(await store.extendLease('me')).toBe(false)
+    expect(await store.listWorkers()).toEqual([])
+  })
+
+  test('claims at the same moment get different runs, each once', async () => {
+    const { store, addRun } = await createStore()
+    await store.renewLease('other')
+    const ids: string[] = []
+    for (let n = 0; n < 30; n++) ids.push(await addRun())
+    const claimed = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => store.claimRun(n % 2 === 0 ? 'me' : 'other', [], 5)),
+    )
+    expect(claimed.flatMap((run) => run?.id ?? []).sort()).toEqual(ids.sort())
+  })
+
+  test.each([
+    ['a zero character', { prompt: 'a\u0000b', '\u0000': '\u0000' }],
+    ['half of a surrogate pair', { prompt: '\ud800 and \udc00', list: ['\udfff'] }],
+    ['large and small numbers', { big: 1e308, small: 5e-324, precise: 0.1, integer: 2 ** 53 }],
+    ['JSON as a text', { prompt: '{"a":"\\u0000"}', nested: [[{ a: null }], [], {}] }],
+    ['the names of an object', { __proto__x: 1, constructor: 'x', toString: [true, false] }],
+  ])('an input with %s stays as it is', async (_name, input) => {
+    const { store, accountId } = await createStore()
+    await store.addRun({ ...RUN, input, id: 'odd', accountId, createdAtMs: 1 }, never)
+    expect((await store.findRun('odd', accountId))?.input).toEqual(input)
+    expect((await store.claimRun('me', [], 5))?.input).toEqual(input)
+    // The text of an error may have anything, and is for people.
+    const message = 'stderr: \u0000\ud800\n'
+    expect(await store.failRun(held('odd'), { code: 'render_failed', message })).toMatchObject({ runs: 1 })
+    const failure = { code: 'render_failed', message: expect.stringMatching(/^stderr: /) }
+    expect((await store.findRun('odd', accountId))?.failure).toEqual(failure)
+  })
+
+  test('names that nothing can have are not found', async () => {
+    const { store, accountId } = await createStore()
+    for (const name of ['\u0000', 'run_\u0000', '\ud800', "'; DROP TABLE runs", 'x'.repeat(100_000)]) {
+      expect(await store.findRun(name, accountId)).toBeUndefined()
+      expect(await store.findOutput(name, 'a.png')).toBeUndefined()
+      expect(await store.findOutput('t', name)).toBeUndefined()
+    }
+  })
+
+  test('the stored images of unfinished runs are in use', async () => {
+    const { store, accountId } = await createStore()
+    const image = (sha256: string) => ({ sha256, bytes: 3, content_type: 'image/png' })
+    const inputs = [
+      { image_urls: [image('one'), 'https://example.com/two.png', image('three')] },
+      { image_urls: [image('one'), image('four')], prompt: '\u0000' },
+      { image_urls: [] },
+      { image_urls: 'five' },
+    ]
+    for (const [n, input] of inputs.entries())
+      await store.addRun({ ...RUN, input, id: `run_${n}`, accountId, createdAtMs: n }, never)
+    expect([...(await store.imagesInUse())].sort()).toEqual(['four', 'one', 'three'])
+    expect((await store.claimRun('me', [], 5))?.id).toBe('run_0')
+    expect([...(await store.imagesInUse())].sort()).toEqual(['four', 'one', 'three'])
+    await store.finishRun(held('run_0'), [OUTPUT])
+    expect([...(await store.imagesInUse())].sort()).toEqual(['four', 'one'])
+  })
+
+  test('several outputs of a run keep their order', async () => {
+    const { store, addRun, accountId } = await createStore()
+    const id = await addRun()
+    await store.claimRun('me', [], 5)
+    const outputs = ['b', 'a', 'ä,{}"\\', 'c'].map((name, at) => ({ ...OUTPUT, name, bytes: 2 ** 33 + at }))
+    expect(await store.finishRun(held(id), outputs)).toBe(true)
+    expect((await store.findRun(id, accountId))?.outputs).toEqual(outputs)
+  })
+
   test('a worker without a lease gets no run', async () => {
     const { store, addRun } = await createStore()
     const id = await addRun()

@@ -18,7 +18,8 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the OpenAPI document': 'BeforeOperations',
   'the downloader': 'function createDownloader(',
   'prom-client': 'Missing mandatory help parameter',
-  iovalkey: 'autoResendUnfulfilledCommands',
+  iovalkey: 'Redis is already connecting/connected',
+  'the AWS SDK': 'x-amz-content-sha256',
   'the MCP SDK': 'StdioServerTransport already started',
 }
 /** Packages that stay outside of the bundle. */
@@ -97,6 +98,18 @@ describe.concurrent('what is loaded', () => {
     expect(shared).toMatchObject({ code: 9, packages: ['undici', 'iovalkey', '@libsql'] })
     const local = await loadedBy(['status', '--local', 'run_1'], { RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' })
     expect(local.packages).toEqual(['undici', 'the service', '@libsql'])
+  })
+
+  it('serve loads the AWS SDK only with --storage', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const without = await loadedBy(['serve', '--port', String(port)])
+    taken.close()
+    const storage = await loadedBy(['serve', '--port', '0', '--storage', 's3://not a bucket'])
+    expect([without.code, storage.code]).toEqual([2, 2])
+    expect(without.packages).not.toContain('the AWS SDK')
+    expect(storage.packages).toContain('the AWS SDK')
   })
 
   it('serve loads the metrics only with --metrics-port', async () => {

@@ -285,6 +285,14 @@ describePages('the page of rushes gallery', (pages) => {
     await page.locator('.card', { hasText: 'GLB' }).waitFor()
     await page.locator('.tile').first().click()
     expect(await page.locator('.missing').textContent()).toMatch(/moved or deleted/)
+    // The text has a margin, also where a picture has none.
+    await page.setViewportSize({ width: 360, height: 740 })
+    const margin = await page.locator('.missing').evaluate((element) => {
+      const text = document.createRange()
+      text.selectNodeContents(element)
+      return text.getBoundingClientRect().left
+    })
+    expect(margin).toBeGreaterThanOrEqual(16)
   })
 
   it('keeps few results in the document, however many there are', async () => {

@@ -4,16 +4,18 @@ import { type Family, FOUR_PICTURES, sweepBatches, THREE_LEVELS } from '../suppo
 
 const KILLS = 50
 
-it.each<[string, Family, number]>([
-  ['four pictures', FOUR_PICTURES, 50],
-  ['pictures that use each other in three levels', THREE_LEVELS, 160],
-])(`loses nothing and pays nothing twice in ${KILLS} kills of %s`, async (name, family, stepMs) => {
+it.each<[string, Family, number, 1 | 2]>([
+  ['four pictures', FOUR_PICTURES, 50, 1],
+  ['pictures that use each other in three levels', THREE_LEVELS, 160, 1],
+  ['runs with two outputs', FOUR_PICTURES, 50, 2],
+])(`loses nothing and pays nothing twice in ${KILLS} kills of %s`, async (name, family, stepMs, outputs) => {
   const instants = Array.from({ length: KILLS }, (_, at) => 100 + at * stepMs)
   const halves = await Promise.all(
     [0, 1].map((half) =>
       sweepBatches(
         instants.filter((_, at) => at % 2 === half),
         family,
+        outputs,
       ),
     ),
   )

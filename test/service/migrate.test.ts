@@ -1,13 +1,16 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it } from 'vitest'
 import { openAdministration } from '../../src/service/administration.js'
+import { openS3Storage } from '../../src/service/files/s3-storage.js'
 import { migrateData } from '../../src/service/migrate/index.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { until } from '../support/binary.js'
+import { filesBelow, until } from '../support/binary.js'
 import { createInstantEngine } from '../support/engines.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
+import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
 import {
   addAccount,
   ask,
@@ -224,4 +227,53 @@ describePostgres('admin migrate', () => {
     expect(Number(row?.accounts)).toBe(0)
     expect((await move(dataFolder, url)).accounts).toBe(3)
   })
+
+  it.skipIf(!hasS3rver)(
+    'copies the files to a storage, once, and refuses bytes that have changed',
+    async () => {
+      const { service, dataFolder, ids, theirs, key } = await createGrown()
+      await endLease(dataFolder)
+      const store = await startS3Store()
+      inEnvironment(store.env)
+      const open = () =>
+        openS3Storage({
+          url: `s3://${store.bucket}/moved`,
+          proxy: false,
+          env: store.env,
+          clock: service.clock,
+          warn: (message) => expect.fail(message),
+        })
+      const storage = await open()
+      const url = await temporaryDatabase()
+      const moveFiles = () => migrateData({ dataFolder, databaseUrl: url, storage })
+      const [output = ''] = filesBelow(join(dataFolder, 'outputs'))
+      const path = join(dataFolder, 'outputs', output)
+      const bytes = readFileSync(path)
+      writeFileSync(path, 'other bytes')
+      await expect(moveFiles()).rejects.toThrow(/has other bytes than were recorded/)
+      writeFileSync(path, bytes)
+      writeFileSync(join(dataFolder, 'inputs', 'half.tmp'), 'of a process that was killed')
+      const { files } = await moveFiles()
+      // The other output and the image were copied before, or beside, the wrong one.
+      expect((files?.copied ?? 0) + (files?.present ?? 0)).toBe(3)
+      expect(files?.missing).toBe(0)
+      expect(store.keys()).toHaveLength(3)
+      storage.close?.()
+
+      rmSync(join(dataFolder, 'outputs'), { recursive: true })
+      const moved = await createTestService({
+        dataFolder,
+        databaseUrl: url,
+        clock: service.clock,
+        storage: await open(),
+        rendering: false,
+      })
+      const { output: found } = (await ask(moved, 'GET', `/api/v1/runs/${theirs}`, undefined, { key })).body
+      const redirected = await ask(moved, 'GET', new URL(found.urls[0]).pathname)
+      expect(redirected.status).toBe(302)
+      const signed = await fetch(redirected.header('location') ?? '')
+      expect([signed.status, signed.headers.get('content-type')]).toEqual([200, 'image/png'])
+      expect(ids).toHaveLength(5)
+    },
+  )
 })

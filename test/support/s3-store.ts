@@ -31,11 +31,14 @@ export interface S3Store {
   readonly env: Readonly<Record<string, string>>
   /** Its objects, by their path in the bucket. */
   keys(): readonly string[]
+  read(key: string): Buffer
+  etag(key: string): string
   contentType(key: string): string | undefined
   /** Its multipart uploads that are neither complete nor aborted. */
   unfinishedUploads(): readonly string[]
   /** Puts small objects there, faster than by requests. */
   fill(keys: readonly string[]): void
+  remove(key: string): void
   /** Makes every object older. */
   age(ms: number): void
   /** The requests that it has answered, as `PUT /bucket/key?query`. */
@@ -123,6 +126,8 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
         .filter((path) => path.endsWith(OBJECT))
         .map((path) => path.slice(0, -OBJECT.length))
         .sort(),
+    read: (key) => readFileSync(join(directory, bucket, `${key}${OBJECT}`)),
+    etag: (key) => `"${readFileSync(join(directory, bucket, `${key}${OBJECT}.md5`), 'utf8')}"`,
     contentType: (key) =>
       JSON.parse(readFileSync(join(directory, bucket, `${key}._S3rver_metadata.json`), 'utf8'))[
         'content-type'
@@ -136,6 +141,7 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
         writeFileSync(`${path}${OBJECT}.md5`, '9dd4e461268c8034f5c8564e155c67a6')
       }
     },
+    remove: (key) => rmSync(join(directory, bucket, `${key}${OBJECT}`)),
     age(ms) {
       for (const path of files().filter((each) => each.endsWith(OBJECT))) {
         const file = join(directory, bucket, path)

@@ -64,7 +64,7 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
     case 'forget':
       return 'forget'
     case 'admin':
-      if (words[1] === 'backup' || words[1] === 'verify') return `admin-${words[1]}`
+      if (words[1] === 'backup' || words[1] === 'verify' || words[1] === 'migrate') return `admin-${words[1]}`
       if (words[1] === 'key') return words[2] === 'create' ? 'admin-new-key' : 'admin-key'
       return words[1] === 'credits' && words[2] === 'list' ? 'admin-credits' : 'admin-account'
     case 'config':

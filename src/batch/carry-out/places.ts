@@ -1,13 +1,13 @@
 /** Where the outputs of a run get their names. All are checked before the first file is replaced, so that nothing is lost. */
 import { resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
-import { type Output, outputsOf } from '../lock/lock.js'
+import { type Output, outputsOf, type Placing, placingsOf } from '../lock/lock.js'
 import { type Disk, isInPlace, type PlannedOutput } from '../plan/index.js'
 import type { Active, OutputFile, Place } from './row-result.js'
 
 export interface PlacesOptions {
-  /** How many outputs the run has: known only now where it is new. */
-  readonly count: number
+  /** Of the outputs: how many there are is known only now where the run is new. */
+  readonly urls: readonly string[]
   readonly disk: Disk
   /** Absolute: the manifest's. */
   readonly folder: string
@@ -16,18 +16,23 @@ export interface PlacesOptions {
 /** Throws `download_failed` when an output that the plan did not know would replace a file. */
 export async function placesFor(
   step: Active,
-  { count, disk, folder }: PlacesOptions,
+  { urls, disk, folder }: PlacesOptions,
 ): Promise<readonly Place[]> {
   const { entry, locked, outputs: planned, flags } = step
-  const isMore = count > planned.length
-  const found = isMore ? (await disk.again().lookAt(entry, locked, count)).slice(planned.length) : []
+  const isMore = urls.length > planned.length
+  const found = isMore ? (await disk.again().lookAt(entry, locked, urls.length)).slice(planned.length) : []
   const known = knownOutputs(step)
   if (known.length === 0) for (const each of found) refuseFile(each, flags.overwrite)
-  return [...planned.slice(0, count), ...found].map(({ file, fact }, at): Place => {
+  return [...planned.slice(0, urls.length), ...found].map(({ file, name, fact }, at): Place => {
     const path = resolve(folder, file)
-    const output = known[at]
+    const output = known[at] ?? placedOutput(step, at)
+    // With the name of its download: what a killed batch has left of that is removed.
     if (output !== undefined && isInPlace(fact, output.sha256))
-      return { path, mayReplace: false, inPlace: { ...output, path } }
+      return {
+        path: resolve(folder, name),
+        mayReplace: false,
+        inPlace: { url: urls[at] ?? '', ...output, path },
+      }
     // What was there when the plan was made has been checked.
     const isChecked = at < planned.length && fact.is === 'file'
     return { path, mayReplace: isChecked || flags.overwrite, inPlace: undefined }
@@ -38,6 +43,14 @@ export async function placesFor(
 function knownOutputs({ action, locked }: Active): readonly Output[] {
   const isAgain = action.do === 'download' && action.why !== 'unfinished' && action.run === locked?.made?.run
   return isAgain ? outputsOf(locked?.made) : []
+}
+
+/** The file of a run that was killed before all of its outputs had their names. */
+function placedOutput({ action, locked }: Active, at: number): Placing | undefined {
+  const run = action.do === 'download' && action.why === 'unfinished' ? action.run : undefined
+  return placingsOf(locked).findLast(
+    (each) => each.run === run && run !== undefined && each.output === at + 1,
+  )
 }
 
 function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean): void {

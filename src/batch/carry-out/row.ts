@@ -147,10 +147,11 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
   async function download(state: RunState): Promise<Downloaded> {
     const { folder, disk } = parts
     try {
-      const places = await placesFor(step, { count: state.urls.length, disk, folder })
+      const places = await placesFor(step, { urls: state.urls, disk, folder })
       return await service.download(step, state, places, async (file, at) => {
         refuseOtherBytes(file, step, at)
-        await lock.placing(state.id, { output: at + 1, sha256: file.sha256, bytes: file.bytes })
+        const { sha256, bytes, content_type } = file
+        await lock.placing(state.id, { run: state.id, output: at + 1, sha256, bytes, content_type })
       })
     } catch (error) {
       if (!(error instanceof RushesError)) throw error
@@ -246,7 +247,8 @@ function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowP
   }
 }
 
-const isSame = (a: Placing, b: Placing): boolean => a.output === b.output && a.sha256 === b.sha256
+const isSame = (a: Placing, b: Placing): boolean =>
+  a.run === b.run && a.output === b.output && a.sha256 === b.sha256
 
 const entryWith = (before: LockEntry | undefined, pending: Pending | undefined): LockEntry | undefined =>
   before?.made === undefined && pending === undefined

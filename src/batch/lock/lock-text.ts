@@ -168,9 +168,10 @@ const furtherOutputOf = (fields: Fields): FurtherOutput => ({
 /** Older versions wrote one object, of the first output. */
 function placingOf(value: unknown): readonly Placing[] | undefined {
   const placings = (Array.isArray(value) ? value : [value]).flatMap((each): Placing[] => {
-    const { output = 1, sha256, bytes }: Fields = isObject(each) ? each : {}
+    const { run, output = 1, sha256, bytes, content_type }: Fields = isObject(each) ? each : {}
     const isWhole = isHash(sha256) && Number.isSafeInteger(bytes) && isOutputNumber(output)
-    return isWhole ? [{ output, sha256, bytes: Number(bytes) }] : []
+    if (!isWhole) return []
+    return [{ run: optional(run), output, sha256, bytes: Number(bytes), content_type: text(content_type) }]
   })
   return placings.length === 0 ? undefined : placings
 }

@@ -57,10 +57,13 @@ interface PendingCreate {
 
 /** An output that is about to get its name, or has it: a batch that was killed right then recognizes the file. */
 export interface Placing {
+  /** Undefined in lock files of older versions. */
+  readonly run: string | undefined
   /** Counted from 1. */
   readonly output: number
   readonly sha256: string
   readonly bytes: number
+  readonly content_type: string
 }
 
 export type Pending =

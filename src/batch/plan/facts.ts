@@ -15,6 +15,8 @@ import { createOutputNames } from './output-names.js'
 export interface PlannedOutput {
   /** Relative to the manifest, with `/`; ends in `.{ext}` where that is not known yet. */
   readonly file: string
+  /** The name with which it is downloaded: ends in `.{ext}` unless an earlier file has told the extension. */
+  readonly name: string
   readonly fact: FileFact
 }
 
@@ -84,14 +86,15 @@ export function diskOf(
     const fact: FileFact = file.endsWith(OPEN)
       ? { is: 'missing' }
       : await factOf(resolve(folder, file), [known?.bytes, ...placing])
-    if (fact.is !== 'missing' || known === undefined) return { file, fact }
+    if (known === undefined) return { file, name, fact }
+    if (fact.is !== 'missing') return { file, name: file, fact }
     const from = await elsewhere(file, known)
     // The extension is that of the file which is copied.
     const target =
       from !== undefined && file.endsWith(OPEN)
         ? `${file.slice(0, -OPEN.length)}${posix.extname(known.file)}`
         : file
-    return { file: target, fact: { is: 'missing', elsewhere: from } }
+    return { file: target, name: target, fact: { is: 'missing', elsewhere: from } }
   }
 
   return {

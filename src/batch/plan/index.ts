@@ -193,7 +193,11 @@ function withOwner(
   return conflict
 }
 
-const unseen = ({ output }: ManifestEntry): PlannedOutput => ({ file: output, fact: { is: 'missing' } })
+const unseen = ({ output }: ManifestEntry): PlannedOutput => ({
+  file: output,
+  name: output,
+  fact: { is: 'missing' },
+})
 
 const factsOf = (outputs: readonly PlannedOutput[]) => outputs.map(({ fact }) => fact)
 

@@ -135,6 +135,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin backup service-backup.db'],
     ['rushes admin backup /backups/service.db --data ./service --json'],
   ],
+  'rushes admin migrate': [
+    ['rushes admin migrate --from ./service --to postgres://rushes@db/rushes'],
+    ['rushes admin migrate --from ./service --to "$URL" --storage s3://assets'],
+  ],
   'rushes admin verify': [['rushes admin verify'], ['rushes admin verify --data ./service --json']],
   'rushes completion': [
     ['source <(rushes completion bash)', 'in ~/.bashrc'],

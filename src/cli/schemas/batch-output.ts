@@ -146,9 +146,11 @@ const PENDING = fields('A create whose file does not exist yet', ['hash', 'model
     description: 'Downloaded files that are about to get their names',
     type: 'array',
     items: record('File', {
+      run: text('Run id'),
       output: integer('Number of the output in its run, counted from 1'),
       sha256: sha256('of the file'),
       bytes: bytes('Size of the file'),
+      content_type: text('Content type detected from the first bytes, for example image/png'),
     }),
   },
 })

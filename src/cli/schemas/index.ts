@@ -8,6 +8,7 @@ import {
   BACKUP_SCHEMA,
   CREDITS_SCHEMA,
   KEY_SCHEMA,
+  MIGRATE_SCHEMA,
   NEW_KEY_SCHEMA,
   VERIFY_SCHEMA,
 } from './admin-output.js'
@@ -70,6 +71,7 @@ export const PUBLISHED = [
   { name: 'admin-new-key', of: '`admin key create --json`', schema: NEW_KEY_SCHEMA },
   { name: 'admin-credits', of: '`admin credits list --json`', schema: CREDITS_SCHEMA },
   { name: 'admin-backup', of: '`admin backup --json`', schema: BACKUP_SCHEMA },
+  { name: 'admin-migrate', of: '`admin migrate --json`', schema: MIGRATE_SCHEMA },
   { name: 'admin-verify', of: '`admin verify --json`', schema: VERIFY_SCHEMA },
   { name: 'config-list', of: '`config list --json`', schema: CONFIG_LIST_SCHEMA },
   { name: 'config-get', of: '`config get --json`', schema: CONFIG_GET_SCHEMA },

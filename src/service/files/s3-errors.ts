@@ -18,6 +18,11 @@ const NETWORK: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'no answer in time',
 }
 
+const WORDS: Readonly<Record<string, string>> = {
+  CredentialsProviderError: 'no credentials were found',
+  EPROTO: 'TLS failed',
+}
+
 const KEYS = 'Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.'
 const REGION = 'Set AWS_REGION to the region of the bucket.'
 const SESSION = 'The session of these credentials has ended: sign in again, or renew them.'
@@ -27,7 +32,7 @@ const HINTS: Readonly<Record<string, string>> = {
     'The credentials need s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on its objects.',
   AuthorizationHeaderMalformed: REGION,
   CredentialsProviderError:
-    'No credentials were found. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or start the service where it has a role.',
+    'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or start the service where it has a role.',
   ExpiredToken: SESSION,
   IllegalLocationConstraintException: REGION,
   InvalidAccessKeyId: KEYS,
@@ -71,7 +76,7 @@ export function describeProblem(thrown: unknown): StorageProblem {
     }
   const word = plainName(status === undefined && typeof code === 'string' ? code : name)
   return {
-    reason: status === undefined ? word : `${word} (${status})`,
+    reason: status === undefined ? (WORDS[word] ?? word) : `${word} (${status})`,
     isTemporary: status !== undefined && (status >= 500 || status === 408 || status === 429),
     hint:
       HINTS[word] ??

@@ -153,9 +153,9 @@ async function checkAccess(
   } catch (error) {
     const { reason, isTemporary, hint } = describeProblem(error)
     if (!isTemporary)
-      throw new RushesError('usage', `The storage ${url} cannot be used: ${operation}: ${reason}.`, { hint })
+      throw new RushesError('usage', `--storage ${url}: ${operation} failed: ${reason}.`, { hint })
     warn(
-      `The storage ${url} does not answer: ${reason}. Runs wait until it does, and \`/readyz\` responds with 503. ${hint}`,
+      `--storage ${url} does not answer: ${reason}. Runs wait until it does, and \`/readyz\` responds with 503. ${hint}`,
     )
   }
 }

@@ -1,9 +1,7 @@
 /**
- * Statements and transactions on a pool of connections. A lost connection is not an error yet: within `MAX_WAIT_MS` another one
+ * Statements and transactions on a pool of connections. A lost connection is not an error yet: within 5 s another one
  * is taken, and what was not done is done again. After that, `DatabaseUnavailable`.
  */
-import { stepOf } from '../../../host/backoff.js'
-import { type Clock, systemClock } from '../../../host/clock.js'
 import { type RetryDecision, retry } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../unavailable.js'
 import { createPool, type PoolClient, type Row, type Statement, type Value } from './driver.js'
@@ -11,11 +9,8 @@ import { createPool, type PoolClient, type Row, type Statement, type Value } fro
 export type { Statement } from './driver.js'
 
 import { isConnectionLost, isOverloaded, isUndone } from './failures.js'
+import { createWaiting, type Waiting } from './waiting.js'
 
-const MAX_WAIT_MS = 5_000
-/** When the service closes: it waits 3 s for its responses. */
-const MAX_CLOSING_WAIT_MS = 1_500
-const PAUSES_MS = [10, 25, 50, 100, 200] as const
 /** For checks of everything, which read whole tables. */
 const MAX_SLOW_MS = 3_600_000
 const MAX_END_MS = 1_000
@@ -50,8 +45,6 @@ export interface PostgresDatabase extends Queries {
   ): Promise<Result>
   /** All reads in it see the same state. They may take long. */
   snapshot<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>
-  /** From now on nothing waits long for a connection. */
-  stopWaiting(): void
   close(): Promise<void>
 }
 
@@ -60,27 +53,23 @@ type Attempt<Result> = { readonly value: Result } | { readonly error: unknown; r
 export interface PoolOptions {
   readonly url: string
   readonly maxConnections: number
-  readonly clock?: Pick<Clock, 'monotonic' | 'sleep'> | undefined
+  readonly waiting?: Waiting | undefined
 }
 
-export function createDatabase({ url, maxConnections, clock = systemClock }: PoolOptions): PostgresDatabase {
+export function createDatabase({
+  url,
+  maxConnections,
+  waiting = createWaiting(),
+}: PoolOptions): PostgresDatabase {
   const pool = createPool(url, maxConnections)
   // An idle connection has ended; the next statement takes another. Without a listener the process would end.
   pool.on('error', () => {})
-  let closingSinceMs: number | undefined
-
-  function deadlineMs(startedMs: number): number {
-    const usual = startedMs + MAX_WAIT_MS
-    if (closingSinceMs === undefined) return usual
-    return Math.min(usual, Math.max(startedMs, closingSinceMs) + MAX_CLOSING_WAIT_MS)
-  }
-
-  /** Repeats `use` on another connection while connections are lost. `wasSent`: a statement before it may have been done. */
+  /** Repeats `use` on another connection while connections are lost. */
   async function attempts<Result>(
     use: (client: PoolClient, mayBeDone: boolean) => Promise<Attempt<Result>>,
     repeatable: boolean,
   ): Promise<Result> {
-    const startedMs = clock.monotonic()
+    const startedMs = waiting.clock.monotonic()
     let mayBeDone = false
 
     async function attempt(): Promise<Attempt<Result>> {
@@ -111,12 +100,12 @@ export function createDatabase({ url, maxConnections, clock = systemClock }: Poo
       if (isOverloaded(error) || (mayBeDone && !repeatable))
         return { fail: new DatabaseUnavailable(error, { isUnknown: mayBeDone }) }
       if (!isConnectionLost(error) && !isUndone(error)) return { fail: error }
-      const retryInMs = stepOf(PAUSES_MS, number)
-      if (clock.monotonic() + retryInMs < deadlineMs(startedMs)) return { retryInMs }
-      return { fail: new DatabaseUnavailable(error, { isUnknown: mayBeDone }) }
+      const retryInMs = waiting.pauseMs(startedMs, number)
+      if (retryInMs === undefined) return { fail: new DatabaseUnavailable(error, { isUnknown: mayBeDone }) }
+      return { retryInMs }
     }
 
-    return await retry<Attempt<Result>, Result>({ attempt, decide, clock })
+    return await retry<Attempt<Result>, Result>({ attempt, decide, clock: waiting.clock })
   }
 
   const single = (statement: Statement, values: readonly Value[]) =>
@@ -191,11 +180,8 @@ export function createDatabase({ url, maxConnections, clock = systemClock }: Poo
           return { error, isUnknown: false }
         }
       }, true),
-    stopWaiting() {
-      closingSinceMs ??= clock.monotonic()
-    },
     async close() {
-      closingSinceMs ??= clock.monotonic()
+      waiting.stop()
       // A server that does not answer keeps nobody.
       await Promise.race([
         pool.end().catch(() => {}),

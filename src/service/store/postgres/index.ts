@@ -24,6 +24,7 @@ import { accountStateOfRow, failedRunsOf, outputOfRow, runOfRow, workerOfRow } f
 import { SQL } from './run-statements.js'
 import { createSession } from './session.js'
 import { imagesOf } from './stored-images.js'
+import { createWaiting } from './waiting.js'
 
 const MAX_CONNECTIONS = 10
 
@@ -55,8 +56,9 @@ const hasNul = (...texts: readonly string[]): boolean => texts.some((text) => te
 
 function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions): PostgresStore {
   const node = randomUUID()
-  const database = createDatabase({ url, maxConnections, clock })
-  const session = createSession({ url, node })
+  const waiting = createWaiting(clock)
+  const database = createDatabase({ url, maxConnections, waiting })
+  const session = createSession({ url, node, waiting })
   const { get, all, run, transaction } = database
 
   let notifying: Promise<unknown> | undefined
@@ -224,9 +226,9 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       await Promise.all([run(SQL.writeNothing), session.check()])
     },
     rateLimiter: createPostgresRateLimiter(database, clock),
-    stopWaiting: database.stopWaiting,
+    stopWaiting: waiting.stop,
     async close() {
-      database.stopWaiting()
+      waiting.stop()
       await notifying
       await session.close()
       await database.close()

@@ -4,10 +4,12 @@
  * announced again, so the listeners are called.
  */
 import { stepOf } from '../../../host/backoff.js'
+import { type RetryDecision, retry } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../unavailable.js'
 import { type Client, createClient, prepareSession, type Row, type Statement, type Value } from './driver.js'
-import { isConnectionLost } from './failures.js'
+import { isConnectionLost, isOverloaded } from './failures.js'
 import { SQL } from './run-statements.js'
+import type { Waiting } from './waiting.js'
 
 const RECONNECT_STEPS_MS = [0, 50, 100, 250, 500, 1_000] as const
 /** A connection that does not answer for so long is given up. */
@@ -32,7 +34,10 @@ export interface SessionOptions {
   readonly url: string
   /** The payload of this node's own notifications, which are ignored. */
   readonly node: string
+  readonly waiting: Waiting
 }
+
+type Attempt<Result> = { readonly value: Result } | { readonly error: unknown }
 
 interface Connection {
   readonly client: Client
@@ -40,7 +45,7 @@ interface Connection {
   readonly slots: Map<string, number>
 }
 
-export function createSession({ url, node }: SessionOptions): Session {
+export function createSession({ url, node, waiting }: SessionOptions): Session {
   const workers = new Set<string>()
   const listeners = new Set<() => void>()
   let connection: Promise<Connection> | undefined
@@ -109,20 +114,34 @@ export function createSession({ url, node }: SessionOptions): Session {
     if (again?.isLocked === true) on.slots.set(id, Number(slot))
   }
 
-  /** Runs `work` on the connection; one that is lost meanwhile is made again once. */
-  async function onConnection<Result>(work: (on: Connection) => Promise<Result>): Promise<Result> {
-    for (let isLast = false; ; isLast = true) {
+  /** Runs `work` on the connection, which is made again while it is lost. */
+  function onConnection<Result>(work: (on: Connection) => Promise<Result>): Promise<Result> {
+    const startedMs = waiting.clock.monotonic()
+
+    async function attempt(): Promise<Attempt<Result>> {
       const current = connected()
       try {
-        return await work(await current)
+        return { value: await work(await current) }
       } catch (error) {
-        if (!isConnectionLost(error)) throw error
-        // A connection whose statement has no answer is of no use, though it may still be open.
-        current.then(({ client }) => client.end()).catch(() => {})
-        lose(current)
-        if (isLast || isClosed) throw new DatabaseUnavailable(error)
+        if (isConnectionLost(error)) {
+          // A connection whose statement has no answer is of no use, though it may still be open.
+          current.then(({ client }) => client.end()).catch(() => {})
+          lose(current)
+        }
+        return { error }
       }
     }
+
+    function decide(outcome: Attempt<Result>, number: number): RetryDecision<Result> {
+      if ('value' in outcome) return { done: outcome.value }
+      const { error } = outcome
+      if (isOverloaded(error)) return { fail: new DatabaseUnavailable(error) }
+      if (!isConnectionLost(error)) return { fail: error }
+      const retryInMs = isClosed ? undefined : waiting.pauseMs(startedMs, number)
+      return retryInMs === undefined ? { fail: new DatabaseUnavailable(error) } : { retryInMs }
+    }
+
+    return retry<Attempt<Result>, Result>({ attempt, decide, clock: waiting.clock })
   }
 
   return {

@@ -1,0 +1,87 @@
+/** The built service with a bucket, and the built client with its redirects. */
+import { readFileSync } from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createPlace, rushes } from '../support/binary.js'
+import { hasS3rver, startS3Store } from '../support/s3-store.js'
+import { start } from '../support/started.js'
+
+const BYTES = 3_000_000
+const CUT_AT = 1_000_000
+
+interface Seen {
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+}
+
+/** A service whose engine writes a file, and the GET requests that its bucket has had. */
+async function serving(...flags: readonly string[]) {
+  const store = await startS3Store()
+  const seen: Seen[] = []
+  let cuts = 0
+  const stored: { bytes: Buffer } = { bytes: Buffer.of() }
+  store.intercept(({ method, url = '', headers }, response) => {
+    if (method !== 'GET' || !url.includes('/outputs/') || url.includes('.check-')) return false
+    seen.push({ url, headers })
+    if (cuts++ > 0) return false
+    response.writeHead(200, { 'content-length': String(BYTES), etag: store.etag(store.keys()[0] ?? '') })
+    stored.bytes = store.read(store.keys()[0] ?? '')
+    response.write(stored.bytes.subarray(0, CUT_AT), () => response.destroy())
+    return true
+  })
+  const service = start(
+    [
+      ...['serve', '--port', '0', '--log-level', 'debug', '--storage', `s3://${store.bucket}/team`],
+      ...['--engine', `image=head -c ${BYTES} /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"`],
+      ...flags,
+    ],
+    { env: store.env },
+  )
+  const said = await service.says(/RUSHES_VIDEO_MODEL=/)
+  const variables = Object.fromEntries(
+    [...said.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+  )
+  return {
+    store,
+    seen,
+    stored,
+    service,
+    place: createPlace().with(variables),
+    apiKey: variables.RUSHES_API_KEY ?? '',
+  }
+}
+
+describe.skipIf(!hasS3rver || process.platform === 'win32')('serve --storage', () => {
+  test('a download that breaks off is resumed through the redirect; the bucket gets no API key, and no log a URL', async () => {
+    const { seen, stored, service, place, apiKey, store } = await serving()
+    const run = await rushes(place, ['run', 'image', 'a fox', '-o', 'fox.bin', '--debug'])
+    expect(run).toMatchObject({ code: 0 })
+    expect(readFileSync(join(place.folder, 'fox.bin')).equals(stored.bytes)).toBe(true)
+    expect(seen).toHaveLength(2)
+    expect(seen[1]?.headers).toMatchObject({
+      range: `bytes=${CUT_AT}-`,
+      'if-range': store.etag(store.keys()[0] ?? ''),
+    })
+    for (const { url, headers } of seen) {
+      expect(url).toContain('X-Amz-Signature=')
+      expect(headers.authorization).toBeUndefined()
+      expect(JSON.stringify(headers)).not.toContain(apiKey)
+    }
+    service.child.kill('SIGTERM')
+    const { code, stdout, stderr } = await service.ended
+    expect(code).toBe(0)
+    const list = await rushes(place, ['list', '--json'])
+    const journal = readFileSync(join(place.home, '.local/state/rushes/journal.db'), 'latin1')
+    for (const text of [stdout, stderr, run.stderr, list.stdout, journal])
+      expect(text).not.toContain('X-Amz-')
+  })
+
+  test('with --storage-proxy it is resumed too, and the service alone talks to the bucket', async () => {
+    const { seen, stored, place } = await serving('--storage-proxy')
+    expect(await rushes(place, ['run', 'image', 'a fox', '-o', 'fox.bin'])).toMatchObject({ code: 0 })
+    expect(readFileSync(join(place.folder, 'fox.bin')).equals(stored.bytes)).toBe(true)
+    expect(seen.map(({ headers }) => headers.range)).toEqual([undefined, `bytes=${CUT_AT}-${BYTES - 1}`])
+    for (const { headers } of seen) expect(headers.authorization).toMatch(/^AWS4-HMAC-SHA256 /)
+  })
+})

@@ -1,0 +1,372 @@
+/** The service with its outputs and inputs in a bucket. */
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { RushesError } from '../../src/errors.js'
+import { readText } from '../../src/host/http.js'
+import { openAdministration } from '../../src/service/administration.js'
+import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { silentLog } from '../../src/service/log.js'
+import { createRetention } from '../../src/service/retention.js'
+import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { hasS3rver, inEnvironment, type S3Store, startS3Store } from '../support/s3-store.js'
+import {
+  ask,
+  createTestService,
+  ended,
+  type TestService,
+  type TestServiceOptions,
+} from '../support/service.js'
+
+const RUNS = '/api/v1/runs'
+const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
+const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+const WITH_IMAGE = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [DATA_URL] } }
+
+const openStorage = (url: string, { proxy = false, warn = (_: string) => {}, env = process.env } = {}) =>
+  openS3Storage({ url, proxy, env, clock: Date, warn })
+
+describe.skipIf(!hasS3rver)('with a bucket', () => {
+  let store: S3Store
+  beforeEach(async () => {
+    store = await startS3Store()
+    inEnvironment(store.env)
+  })
+
+  async function createStoredService({
+    proxy = false,
+    ...options
+  }: TestServiceOptions & { proxy?: boolean } = {}) {
+    const storage = await openStorage(`s3://${store.bucket}/team`, { proxy })
+    return await createTestService({ ...options, storage })
+  }
+  async function createOutput(options: TestServiceOptions & { proxy?: boolean } = {}) {
+    const bytes = Buffer.from('abcdefghij')
+    const engine = createInstantEngine({ bytes, files: ['clip.mp4'], contentType: 'video/mp4' })
+    const service = await createStoredService({ engine, ...options })
+    const { body } = await ask(service, 'POST', RUNS, A_FOX)
+    const run = await ended(service, body.id)
+    return { service, url: new URL(run.output.urls[0]) }
+  }
+  async function get(
+    { service, url }: { service: TestService; url: URL },
+    headers: Record<string, string> = {},
+    method = 'GET',
+  ) {
+    const answer = await service.fetch({ method: method as 'GET', url, headers })
+    return { status: answer.status, header: answer.header, text: await readText(answer, 1_000) }
+  }
+
+  test('an output is below the prefix, and its URL redirects to a signed one', async () => {
+    const output = await createOutput()
+    expect(store.keys()).toEqual([`team${output.url.pathname}`])
+    const { status, header } = await get(output)
+    expect([status, header('cache-control')]).toEqual([302, 'no-store'])
+    const signed = await fetch(header('location') ?? '')
+    expect([signed.status, await signed.text()]).toEqual([200, 'abcdefghij'])
+    expect(signed.headers.get('content-type')).toBe('video/mp4')
+    expect(signed.headers.get('content-disposition')).toContain('clip.mp4')
+    expect(signed.headers.get('etag')).toMatch(/^"[^"]+"$/)
+  })
+
+  test('a HEAD is redirected to a URL that is signed for it', async () => {
+    const { header } = await get(await createOutput(), {}, 'HEAD')
+    const signed = await fetch(header('location') ?? '', { method: 'HEAD' })
+    expect([signed.status, signed.headers.get('content-length')]).toEqual([200, '10'])
+  })
+
+  test.each<[name: string, headers: Record<string, string>, status: number, text: string]>([
+    ['all', {}, 200, 'abcdefghij'],
+    ['from the middle', { range: 'bytes=4-' }, 206, 'efghij'],
+    ['a piece', { range: 'bytes=2-3' }, 206, 'cd'],
+    ['the first byte', { range: 'bytes=0-0' }, 206, 'a'],
+    ['after the end', { range: 'bytes=10-' }, 416, ''],
+    ['if it is another', { range: 'bytes=4-', 'if-range': '"other"' }, 200, 'abcdefghij'],
+    ['if it is the same', { range: 'bytes=4-', 'if-range': 'ETAG' }, 206, 'efghij'],
+    ['unless it is the same', { 'if-none-match': 'ETAG' }, 304, ''],
+    ['only if it is another', { 'if-match': '"other"' }, 412, ''],
+  ])('with a proxy, the service streams: %s', async (_name, headers, status, text) => {
+    const output = await createOutput({ proxy: true })
+    const whole = await get(output)
+    expect(whole.header('etag')).toMatch(/^"[0-9a-f]{64}"$/)
+    const asked = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        name,
+        value.replace('ETAG', whole.header('etag') ?? ''),
+      ]),
+    )
+    const answer = await get(output, asked)
+    expect(answer.status).toBe(status)
+    if (status < 400) expect(answer.text).toBe(text)
+  })
+
+  test('with a proxy, a HEAD tells the size', async () => {
+    const { status, header, text } = await get(await createOutput({ proxy: true }), {}, 'HEAD')
+    expect([status, header('content-length'), text]).toEqual([200, '10', ''])
+  })
+
+  test('an embedded image is stored with its type, and reaches the engine; so does an earlier output', async () => {
+    const engine = createInstantEngine()
+    const service = await createStoredService({ engine })
+    const first = await ended(service, (await ask(service, 'POST', RUNS, WITH_IMAGE)).body.id)
+    const [input = ''] = store.keys().filter((key) => key.startsWith('team/inputs/'))
+    expect(store.contentType(input)).toBe('image/png')
+    const next = { ...A_FOX, input: { prompt: 'a fox', image_urls: first.output.urls } }
+    await ended(service, (await ask(service, 'POST', RUNS, next)).body.id)
+    for (const { references } of engine.jobs) expect(references).toEqual([ONE_PIXEL_PNG])
+  })
+
+  test('an output that was removed from the bucket is gone', async () => {
+    const output = await createOutput()
+    store.remove(store.keys()[0] ?? '')
+    expect((await get(output)).status).toBe(410)
+  })
+
+  test('retention removes old outputs and inputs from the bucket', async () => {
+    const service = await createStoredService()
+    await ended(service, (await ask(service, 'POST', RUNS, WITH_IMAGE)).body.id)
+    store.age(100_000)
+    await ended(service, (await ask(service, 'POST', RUNS, A_FOX)).body.id)
+    const { outputs, inputs } = await openStorage(`s3://${store.bucket}/team`)
+    const retention = createRetention({
+      outputs,
+      inputs,
+      clock: { now: Date.now, alarm: () => () => {} },
+      retainMs: 60_000,
+      log: silentLog,
+      imagesInUse: async () => [],
+      onError: (error) => {
+        throw error
+      },
+    })
+    expect(await retention.sweep()).toEqual({ outputs: 1, images: 1 })
+    expect(store.keys()).toHaveLength(1)
+  })
+
+  describe('that does not answer', () => {
+    const readiness = (service: TestService) => ask(service, 'GET', '/readyz')
+
+    test('a create with an image is refused with Retry-After and not charged, one without is accepted', async () => {
+      const service = await createStoredService({ rendering: false })
+      const admin = await openAdministration({
+        dataFolder: service.dataFolder,
+        clock: service.clock,
+        make: false,
+      })
+      onTestFinished(() => admin.close())
+      const balance = async () => (await admin.accounts())[0]?.balance
+      await store.stop()
+      const refused = await ask(service, 'POST', RUNS, WITH_IMAGE)
+      expect([refused.status, refused.body.error, refused.header('retry-after')]).toEqual([
+        503,
+        { message: 'The service is not ready. Its storage does not answer.', code: 'not_ready' },
+        '5',
+      ])
+      expect(await balance()).toBe(10_000)
+      expect((await ask(service, 'POST', RUNS, A_FOX)).status).toBe(201)
+      expect(await balance()).toBe(9_999)
+    })
+
+    test('the service is not ready, and is ready again by itself', async () => {
+      const service = await createStoredService()
+      expect((await readiness(service)).status).toBe(200)
+      await store.stop()
+      await service.clock.advance(1_000)
+      expect((await readiness(service)).status).toBe(503)
+      await store.restart()
+      await service.clock.advance(1_000)
+      expect((await readiness(service)).status).toBe(200)
+    })
+
+    test('a run waits with its output and with its references, longer than a render may take', async () => {
+      const engine = createInstantEngine()
+      const service = await createStoredService({ engine })
+      const { body: withImage } = await ask(service, 'POST', RUNS, WITH_IMAGE)
+      await store.stop()
+      const { body: without } = await ask(service, 'POST', RUNS, A_FOX)
+      const statuses = async () =>
+        Promise.all(
+          [withImage.id, without.id].map(
+            async (id) => (await ask(service, 'GET', `${RUNS}/${id}`)).body.status,
+          ),
+        )
+      for (let minutes = 0; minutes < 20; minutes++) await service.clock.advance(60_000)
+      expect(await statuses()).toEqual(['processing', 'processing'])
+      await store.restart()
+      for (const { id } of [withImage, without]) expect((await ended(service, id)).status).toBe('succeeded')
+      // The engine was not called again for what it had made.
+      expect(engine.jobs.map(({ references }) => references.length).sort()).toEqual([0, 1])
+      expect(store.unfinishedUploads()).toEqual([])
+      expect(JSON.stringify(service.complaints.map(String))).toContain('the connection was refused')
+    })
+
+    test('a service that closes returns the run to the queue, and the next one finishes it', async () => {
+      const service = await createStoredService()
+      await store.stop()
+      const { body } = await ask(service, 'POST', RUNS, A_FOX)
+      await service.clock.advance(10_000)
+      await service.clock.runUntil(service.service.close())
+      await store.restart()
+      const { dataFolder, clock, apiKey } = service
+      const next = await createStoredService({ dataFolder, clock })
+      expect((await ended({ ...next, apiKey }, body.id)).status).toBe('succeeded')
+      expect(store.keys()).toHaveLength(1)
+    })
+
+    test('an output is 503 with Retry-After, through the proxy too', async () => {
+      for (const proxy of [false, true]) {
+        const output = await createOutput({ proxy })
+        await store.stop()
+        const { status, header } = await get(output)
+        expect([status, header('retry-after')]).toEqual([503, '5'])
+        await store.restart()
+        expect((await get(output)).status).toBe(proxy ? 200 : 302)
+      }
+    })
+  })
+
+  test('an answer that breaks off in the proxy breaks off, and can be resumed', async () => {
+    const bytes = randomBytes(300_000)
+    const engine = {
+      async render({ folder }: { folder: string }) {
+        await writeFile(join(folder, 'clip.mp4'), bytes)
+        return [{ name: 'clip.mp4', contentType: 'video/mp4' }]
+      },
+    }
+    const output = await createOutput({ proxy: true, engine })
+    store.intercept(({ method }, response) => {
+      if (method !== 'GET') return false
+      response.writeHead(200, { 'content-length': String(bytes.length) })
+      response.write(bytes.subarray(0, 100_000), () => response.destroy())
+      return true
+    })
+    const broken = await output.service.fetch({ method: 'GET', url: output.url, headers: {} })
+    const received: Uint8Array[] = []
+    const reading = (async () => {
+      for await (const chunk of broken.body) received.push(chunk)
+    })()
+    await expect(reading).rejects.toThrow('the connection was closed')
+    store.intercept(undefined)
+    const from = Buffer.concat(received).length
+    const etag = broken.header('etag') ?? ''
+    const headers = { range: `bytes=${from}-`, 'if-range': etag }
+    const rest = await output.service.fetch({ method: 'GET', url: output.url, headers })
+    expect(rest.status).toBe(206)
+    for await (const chunk of rest.body) received.push(chunk)
+    expect(Buffer.concat(received).equals(bytes)).toBe(true)
+  })
+
+  describe('at the start', () => {
+    const refusal = async (url: string, env: Record<string, string> = {}): Promise<RushesError> => {
+      inEnvironment({ ...store.env, ...env })
+      const error = await openStorage(url).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      )
+      expect(error).toBeInstanceOf(RushesError)
+      return error as RushesError
+    }
+
+    test('what is needed is tried, and nothing is left behind', async () => {
+      const storage = await openStorage(`s3://${store.bucket}/a/b/`)
+      storage.close?.()
+      const operations = store.requests.map((request) => request.replace(/\?.*|\.check-\w+/g, ''))
+      expect(operations).toEqual([
+        'GET /bucket/',
+        'PUT /bucket/a/b/outputs/',
+        'GET /bucket/a/b/outputs/',
+        'DELETE /bucket/a/b/outputs/',
+      ])
+      expect(store.keys()).toEqual([])
+    })
+
+    test('a bucket that does not exist', async () => {
+      const { message, hint, code } = await refusal('s3://other/x')
+      expect([code, message]).toEqual([
+        'usage',
+        '--storage s3://other/x: ListObjectsV2 failed: NoSuchBucket (404).',
+      ])
+      expect(hint).toContain('Create the bucket')
+    })
+
+    test('wrong credentials, which are not repeated', async () => {
+      const key = { AWS_ACCESS_KEY_ID: 'AKIDWRONG', AWS_SECRET_ACCESS_KEY: 'a-secret' }
+      const { message, hint, cause } = await refusal('s3://bucket/x', key)
+      expect(message).toBe('--storage s3://bucket/x: ListObjectsV2 failed: InvalidAccessKeyId (403).')
+      expect(`${message}${hint}${cause}`).not.toMatch(/AKIDWRONG|a-secret/)
+    })
+
+    test('no credentials', async () => {
+      const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_EC2_METADATA_DISABLED: 'true' }
+      const nowhere = { AWS_CONFIG_FILE: '/dev/null', AWS_SHARED_CREDENTIALS_FILE: '/dev/null' }
+      const { message, hint } = await refusal('s3://bucket/x', { ...none, ...nowhere })
+      expect(message).toBe('--storage s3://bucket/x: ListObjectsV2 failed: no credentials were found.')
+      expect(hint).toContain('AWS_PROFILE')
+    })
+
+    test('no right to write', async () => {
+      store.intercept(({ method }, response) => {
+        if (method !== 'PUT') return false
+        response
+          .writeHead(403, { 'content-type': 'application/xml' })
+          .end('<Error><Code>AccessDenied</Code></Error>')
+        return true
+      })
+      const { message, hint } = await refusal('s3://bucket/x')
+      expect(message).toBe('--storage s3://bucket/x: PutObject failed: AccessDenied (403).')
+      expect(hint).toContain('s3:PutObject')
+    })
+
+    test('a storage that does not answer is a warning', async () => {
+      await store.stop()
+      const warnings: string[] = []
+      const storage = await openStorage('s3://bucket/x', { warn: (line) => warnings.push(line) })
+      expect(warnings).toEqual([
+        expect.stringContaining('--storage s3://bucket/x does not answer: the connection was refused.'),
+      ])
+      await store.restart()
+      await storage.outputs.put('token/a.png', { bytes: Buffer.from('a') })
+      expect(store.keys()).toEqual(['x/outputs/token/a.png'])
+    })
+
+    test('an endpoint that is not a URL', async () => {
+      inEnvironment({ ...store.env, AWS_ENDPOINT_URL_S3: 'localhost:9000' })
+      await expect(openStorage('s3://bucket/x')).rejects.toThrow(
+        '"localhost:9000" is not an http or https URL',
+      )
+    })
+  })
+})
+
+test.each<[url: string, bucket: string, prefix: string]>([
+  ['s3://bucket', 'bucket', ''],
+  ['s3://bucket/', 'bucket', ''],
+  ['s3://my.bucket-1/a', 'my.bucket-1', 'a/'],
+  ['s3://bucket/a//b/', 'bucket', 'a/b/'],
+  ['s3://bucket/with space/ü', 'bucket', 'with space/ü/'],
+])('%s', (url, bucket, prefix) => {
+  expect(parseStorageUrl(url)).toEqual({ bucket, prefix })
+})
+
+test.each([
+  '',
+  'bucket',
+  's3:bucket',
+  's3://',
+  's3:///x',
+  'gs://bucket/x',
+  's3://b/x',
+  's3://bucket/../x',
+  's3://bucket?x',
+  's3://bucket/a\\b',
+])('%j is not a storage URL', (url) => {
+  expect(() => parseStorageUrl(url)).toThrow('is not a valid storage URL')
+})
+
+test('credentials in the URL are refused and not repeated', () => {
+  expect(() => parseStorageUrl('s3://AKID:secret@bucket/x')).toThrow(
+    /^--storage: the URL must not contain credentials\.$/,
+  )
+})

@@ -1,0 +1,77 @@
+/** A connection to PostgreSQL that breaks where a test says: a proxy on a port of its own. */
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+export interface PostgresProxy {
+  /** The same database, through the proxy. */
+  readonly url: string
+  /**
+   * The next message with this text reaches the server, and the answer to it is lost with the connection. `false`: the message
+   * itself is lost.
+   */
+  breakAt(text: string, reachesServer: boolean): void
+  /** How many times it broke. */
+  readonly broken: number
+  /** Existing connections stay open and carry nothing; new ones work. */
+  freeze(): void
+  close(): Promise<void>
+}
+
+export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  let fault: { readonly text: string; readonly reachesServer: boolean } | undefined
+  let broken = 0
+  let frozen = new Set<Socket>()
+
+  const server = createServer((client) => {
+    const upstream = connect({ host: target.hostname, port: Number(target.port), noDelay: true })
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        if (!frozen.has(socket)) other.destroy()
+      })
+    }
+    upstream.on('data', (data) => void (frozen.has(client) || client.destroyed || client.write(data)))
+    client.on('data', (data) => {
+      if (frozen.has(client)) return
+      if (fault === undefined || !data.includes(fault.text)) return void upstream.write(data)
+      const { reachesServer } = fault
+      fault = undefined
+      broken++
+      if (!reachesServer) return void client.destroy()
+      // The server answers the end of the stream when it has done everything before it.
+      frozen.add(client)
+      upstream.end(data)
+      upstream.once('close', () => {
+        frozen.delete(client)
+        client.destroy()
+      })
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  return {
+    url: Object.assign(new URL(url), { host: `127.0.0.1:${port}` }).href,
+    breakAt(text, reachesServer) {
+      fault = { text, reachesServer }
+    },
+    get broken() {
+      return broken
+    },
+    freeze() {
+      frozen = new Set(sockets)
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}

@@ -237,6 +237,7 @@ describe('one place each', () => {
     ['chalk', ['src/cli/terminal/style.ts']],
     ['conf', ['src/cli/settings/config-file.ts']],
     ['libsql', ['src/host/database-file.ts']],
+    ['pg', ['src/service/store/postgres/driver.ts']],
     [
       'undici',
       [

@@ -346,8 +346,7 @@ describe('an account that says no in the middle', () => {
     terms: Partial<KeyTerms> = {},
   ) {
     const batch = await createBatch(ROWS)
-    const { dataFolder, clock } = batch.service
-    const admin = await openAdministration({ dataFolder, clock, make: false })
+    const admin = await openAdministration({ ...batch.service, make: false })
     const { apiKey, key } = await admin.createKey('default', { name: 'ci', ...terms })
     let creates = 0
     const fetch: Fetch = async (request) => {

@@ -67,7 +67,7 @@ describe.concurrent('a batch', () => {
     expect(ended.map(({ code }) => code).sort()).toEqual([0, 2, 2])
     for (const { code, stderr } of ended)
       if (code === 2) expect(stderr).toMatch(/Another batch is running on this manifest \(process \d+ on /)
-    const { stdout } = await rushes(place, ['admin', 'account', 'list', '--json', '--data', place.data])
+    const { stdout } = await rushes(place, ['admin', 'account', 'list', '--json'])
     expect(JSON.parse(stdout)).toMatchObject({ runs: 6 })
     expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
   })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { bash, createPlace, type Place, rushes, serve, start } from '../support/binary.js'
 import { createFaultyProxy } from '../support/faults.js'
+import { usesPostgres } from '../support/test-database.js'
 
 describe.concurrent('serve --fault', () => {
   it('says on standard error what struck, as often as it was asked for', async () => {
@@ -81,21 +82,25 @@ describe.concurrent('the recipes of docs/faults.md', () => {
 
   const filesOf = (place: Place) => readdirSync(place.folder).sort()
 
-  it('13: leaves a note, sends nothing again, and goes on when somebody has looked', async () => {
-    const place = createPlace()
-    const first = await bash(place, recipe('13'))
-    expect({ code: first.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
-    expect(first.stderr).toContain('fault: create lost its response after the service acted')
+  // Each start needs a key, so data of its own; PostgreSQL keeps those of the first.
+  it.skipIf(usesPostgres)(
+    '13: leaves a note, sends nothing again, and goes on when somebody has looked',
+    async () => {
+      const place = createPlace()
+      const first = await bash(place, recipe('13'))
+      expect({ code: first.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
+      expect(first.stderr).toContain('fault: create lost its response after the service acted')
 
-    const second = await bash(place, recipe('13'))
-    expect({ code: second.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
-    expect(second.stderr).toContain('Check the account')
-    expect(second.stderr).not.toContain('fault:')
+      const second = await bash(place, recipe('13'))
+      expect({ code: second.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
+      expect(second.stderr).toContain('Check the account')
+      expect(second.stderr).not.toContain('fault:')
 
-    const looked = recipe('13').replace(' --fault create:lose::1', '')
-    const third = await bash(place, `rm fox.unknown\n${looked}`)
-    expect({ code: third.code, files: filesOf(place) }).toEqual({ code: 0, files: ['fox.png'] })
-  })
+      const looked = recipe('13').replace(' --fault create:lose::1', '')
+      const third = await bash(place, `rm fox.unknown\n${looked}`)
+      expect({ code: third.code, files: filesOf(place) }).toEqual({ code: 0, files: ['fox.png'] })
+    },
+  )
 
   it('7: waits, tries again, and has one run', async () => {
     const place = createPlace()

@@ -52,25 +52,24 @@ test.skipIf(!hasS3rver || process.platform !== 'linux')(
       `head -c ${size} /dev/zero > "$RUSHES_OUTPUT_DIR/big.bin"`,
     )
     const { pid = 0 } = service.child
-    expect(await rushes(place, ['run', 'image', 'small', '--no-wait'])).toMatchObject({ code: 0 })
-    expect(await rushes(place, ['wait', '--all'])).toMatchObject({ code: 0 })
     const before = peakMiB(pid)
     resetPeak(pid)
     const startedAt = performance.now()
     expect(await rushes(place, ['run', 'image', 'a fox'])).toMatchObject({ code: 0 })
     note('200 MB upload', {
-      'peak MiB of the service, first and second': `${before}, ${peakMiB(pid)}`,
+      'MiB before': before,
+      'MiB at most': peakMiB(pid),
       seconds: Math.round((performance.now() - startedAt) / 100) / 10,
     })
-    expect(peakMiB(pid)).toBeLessThan(300)
+    expect(peakMiB(pid)).toBeLessThan(before + 120)
     expect(store.unfinishedUploads()).toEqual([])
     expect(await endOf(service)).toMatchObject({ code: 0 })
   },
 )
 
 if (!hasSwift)
-  console.warn(
-    'Swift is not installed (swift-proxy, swift-object, swift-container, swift-account): its tests are skipped.',
+  process.stdout.write(
+    'Swift is not installed (swift-proxy, swift-object, swift-container, swift-account): its tests are skipped.\n',
   )
 
 describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
@@ -139,9 +138,10 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
     const key = 'token/Größe 100% + more & "so on" #1?.png'
     await files.put(key, { bytes: Buffer.from('content') }, { contentType: 'image/png' })
     const before = await files.find(key)
+    expect(before).toBeDefined()
     while (Date.now() - (before?.modifiedAtMs ?? 0) < 2_000)
       await new Promise((resolve) => setTimeout(resolve, 50))
-    await files.put(key, { bytes: Buffer.from('other') })
+    await files.put(key, { bytes: Buffer.from('another') })
     const after = await files.find(key)
     expect(after?.modifiedAtMs).toBeGreaterThan(before?.modifiedAtMs ?? 0)
     expect(await readStored(files, key, 100)).toEqual(Buffer.from('content'))
@@ -205,7 +205,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
   })
 
   test.each([[], ['--storage-proxy']])(
-    'killed and restarted while runs are made, no run is lost %s',
+    'killed and restarted while runs are made, no run is lost',
     async (...flags) => {
       const engine = 'head -c 400000 /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"; sleep 0.2'
       const { service, place } = await serving(environment(), engine, '--concurrency', '4', ...flags)

@@ -1,5 +1,5 @@
 /** Who may ask, from where, for how much: the checks of a request in their order, and credits under concurrency. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openAdministration } from '../../src/service/administration.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
@@ -13,11 +13,8 @@ const FILM = { model: LOCAL_MODELS.video, input: { prompt: 'a fox', resolution: 
 /** The service with an account `acme`, as an administrator made it beside. */
 async function createPaidService(credits: number, options: Parameters<typeof createTestService>[0] = {}) {
   const service = await createTestService(options)
-  const admin = await openAdministration({
-    dataFolder: service.dataFolder,
-    clock: service.clock,
-    make: false,
-  })
+  const admin = await openAdministration({ ...service, make: false })
+  onTestFinished(() => admin.close())
   await admin.createAccount('acme', credits)
   const addKey = async (terms: Partial<KeyTerms> = {}) => await admin.createKey('acme', terms)
   const balance = async () => (await admin.accounts()).find(({ name }) => name === 'acme')?.balance
@@ -146,11 +143,8 @@ test('a quota and a spend limit are as exact', async () => {
 
 test('the key that lives in memory costs nothing, however little the account has', async () => {
   const service = await createTestService({ ephemeralKey: true, engine: createInstantEngine() })
-  const admin = await openAdministration({
-    dataFolder: service.dataFolder,
-    clock: service.clock,
-    make: false,
-  })
+  const admin = await openAdministration({ ...service, make: false })
+  onTestFinished(() => admin.close())
   await admin.addCredits('default', -10_000)
   const { status, body } = await ask(service, 'POST', RUNS, FILM)
   expect(status).toBe(201)

@@ -3,12 +3,11 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../src/host/database.js'
 import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/routes.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
-import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
+import { createDatabaseRelay } from '../support/database-relay.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { createDocumentCheck, type Exchange } from '../support/openapi.js'
 import {
@@ -20,6 +19,7 @@ import {
   TEST_BASE_URL,
   type TestService,
 } from '../support/service.js'
+import { runSql } from '../support/test-database.js'
 
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const BOAT = {
@@ -171,12 +171,23 @@ async function meetRefusedCallers(ask: Ask): Promise<void> {
 
 async function meetBrokenDatabases(ask: Ask): Promise<void> {
   const odd = await createTestService({ rendering: false })
-  const database = openDatabase({ path: join(odd.dataFolder, 'service.db'), migrations: SERVICE_MIGRATIONS })
-  for (const table of ['runs', 'outputs']) database.run(`ALTER TABLE ${table} RENAME TO lost_${table}`)
-  database.close()
+  await runSql(odd, ...['runs', 'outputs'].map((table) => `ALTER TABLE ${table} RENAME TO lost_${table}`))
   await ask(odd, 'POST', RUNS_PATH, FOX)
   for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b']) await ask(odd, 'GET', path)
+  await (odd.databaseUrl === undefined ? meetDamagedFile(ask) : meetLostDatabase(ask, odd.databaseUrl))
+}
 
+async function meetLostDatabase(ask: Ask, url: string): Promise<void> {
+  const { url: databaseUrl, cut } = await createDatabaseRelay(url)
+  const service = await createTestService({ databaseUrl, rendering: false, ephemeralKey: true })
+  cut()
+  const { clock } = service
+  await clock.runUntil(ask(service, 'POST', RUNS_PATH, FOX))
+  for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b', '/readyz'])
+    await clock.runUntil(ask(service, 'GET', path))
+}
+
+async function meetDamagedFile(ask: Ask): Promise<void> {
   const first = await createTestService()
   const path = await withOutput(first)
   await first.clock.runUntil(first.service.close())

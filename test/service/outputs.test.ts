@@ -8,6 +8,7 @@ import { addOutputRoutes } from '../../src/service/http/output-routes.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createInstantEngine } from '../support/engines.js'
 import { ask, createTestService, ended, type TestService } from '../support/service.js'
+import { usesPostgres } from '../support/test-database.js'
 
 const TEN = 'abcdefghij'
 const ETAG = /^"[0-9a-f]{64}"$/
@@ -151,6 +152,7 @@ test('what the service keeps, nobody else on the machine can read', async () => 
   const { service } = await createOutput()
   const modeOf = (name: string) => statSync(join(service.dataFolder, name)).mode & 0o777
   for (const folder of ['', 'inputs', 'outputs', 'work']) expect(modeOf(folder)).toBe(0o700)
+  if (usesPostgres) return
   for (const file of ['service.db', 'service.db-wal']) expect(modeOf(file)).toBe(0o600)
 })
 

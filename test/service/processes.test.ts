@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/administration.js'
-import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { built } from '../support/built.js'
 import { createTestService, ended, temporaryFolder } from '../support/service.js'
+import { databaseUrlOf, openStoreOf } from '../support/test-database.js'
 
 let program: string
 let renderer: string
@@ -17,8 +17,10 @@ beforeAll(async () => {
   renderer = await built(new URL('./engines/odd-renderer.ts', import.meta.url))
 })
 
-function start(...args: string[]) {
-  const child = spawn(process.execPath, [program, ...args], {
+async function start(data: string, ...args: string[]) {
+  const databaseUrl = await databaseUrlOf(data)
+  const child = spawn(process.execPath, [program, data, ...args], {
+    env: { ...process.env, ...(databaseUrl !== undefined && { RUSHES_DATABASE_URL: databaseUrl }) },
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   })
@@ -69,7 +71,7 @@ async function until(wanted: () => boolean): Promise<void> {
 
 test('of several processes that start at once on a new folder, exactly one makes the first key', async () => {
   const data = temporaryFolder()
-  const processes = Array.from({ length: 4 }, () => start(data, 'start'))
+  const processes = await Promise.all(Array.from({ length: 4 }, () => start(data, 'start')))
   const keys = await Promise.all(processes.map(({ says }) => says('apiKey')))
   expect(await Promise.all(processes.map((each) => each.ended))).toEqual([0, 0, 0, 0])
   expect(keys.filter((key) => key !== null)).toEqual([expect.stringMatching(/^rk_/)])
@@ -77,11 +79,18 @@ test('of several processes that start at once on a new folder, exactly one makes
 
 test('a balance of 3 bears exactly 3 of 240 creates at once through twelve keys and three processes', async () => {
   const data = temporaryFolder()
-  const admin = await openAdministration({ dataFolder: data, clock: systemClock, make: true })
+  const admin = await openAdministration({
+    dataFolder: data,
+    databaseUrl: await databaseUrlOf(data),
+    clock: systemClock,
+    make: true,
+  })
   await admin.createAccount('acme', 3)
   const keys: string[] = []
   for (let n = 0; n < 12; n++) keys.push((await admin.createKey('acme', {})).apiKey)
-  const processes = [0, 4, 8].map((first) => start(data, 'create', keys.slice(first, first + 4).join(',')))
+  const processes = await Promise.all(
+    [0, 4, 8].map((first) => start(data, 'create', keys.slice(first, first + 4).join(','))),
+  )
   await Promise.all(processes.map(({ says }) => says('ready')))
   for (const { child } of processes) child.kill('SIGUSR2')
   const statuses = (await Promise.all(processes.map(({ says }) => says('statuses')))).flat()
@@ -93,7 +102,7 @@ test('a balance of 3 bears exactly 3 of 240 creates at once through twelve keys 
 
 test('what a process was rendering when it was killed is rendered by the next one at once', async () => {
   const data = temporaryFolder()
-  const killed = start(data, 'render')
+  const killed = await start(data, 'render')
   const id = String(await killed.says('id'))
   await killed.says('rendering')
   killed.child.kill('SIGKILL')
@@ -107,7 +116,7 @@ test('what a process was rendering when it was killed is rendered by the next on
 })
 
 test.runIf(process.platform === 'linux')('no renderer outlives a service that was killed', async () => {
-  const killed = start(temporaryFolder(), 'render', renderer)
+  const killed = await start(temporaryFolder(), 'render', renderer)
   await killed.says('id')
   await until(() => running(renderer).length === 1)
   killed.child.kill('SIGKILL')
@@ -117,9 +126,9 @@ test.runIf(process.platform === 'linux')('no renderer outlives a service that wa
 
 test('Ctrl-C reaches the whole group, and the service alone decides: the run is given back', async () => {
   const data = temporaryFolder()
-  const service = start(data, 'render', renderer)
+  const service = await start(data, 'render', renderer)
   const id = String(await service.says('id'))
-  const store = openSqliteStore(join(data, 'service.db'))
+  const store = await openStoreOf({ dataFolder: data, databaseUrl: await databaseUrlOf(data) })
   onTestFinished(() => store.close())
   const work = () => readdirSync(join(data, 'work'), { recursive: true }).length
   // The renderer has begun when its file is there: worker, run, file.

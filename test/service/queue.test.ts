@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../src/service/engines/renderer-crashed.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
-import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import {
   type Answer,
@@ -13,6 +12,7 @@ import {
   type TestService,
   temporaryFolder,
 } from '../support/service.js'
+import { openStoreOf, usesPostgres } from '../support/test-database.js'
 
 const RUNS = '/api/v1/runs'
 
@@ -166,23 +166,26 @@ test('closing does not wait for a render that cannot be stopped, and gives its r
   await service.clock.runUntil(service.service.close())
   expect(service.clock.now() - before).toBeLessThanOrEqual(5_000)
 
-  const store = openSqliteStore(`${service.dataFolder}/service.db`)
+  const store = await openStoreOf(service)
   expect(await store.listWorkers()).toEqual([])
   expect(await store.findRun(id, 1)).toMatchObject({ status: 'queued' })
   await store.close()
 })
 
-test('a data folder that cannot be used is the user’s to mend, and left as it is', async () => {
-  const dataFolder = temporaryFolder()
-  const nonsense = 'this is no database, and it is longer than a header would be '.repeat(20)
-  writeFileSync(join(dataFolder, 'service.db'), nonsense)
-  const refused = expect.objectContaining({ code: 'usage', message: expect.stringContaining(dataFolder) })
-  await expect(createTestService({ dataFolder })).rejects.toEqual(refused)
-  expect(readFileSync(join(dataFolder, 'service.db'), 'utf8')).toBe(nonsense)
-  await expect(createTestService({ dataFolder: join(dataFolder, 'service.db') })).rejects.toThrow(
-    /the file exists|is not a directory/,
-  )
-})
+test.skipIf(usesPostgres)(
+  'a data folder that cannot be used is the user’s to mend, and left as it is',
+  async () => {
+    const dataFolder = temporaryFolder()
+    const nonsense = 'this is no database, and it is longer than a header would be '.repeat(20)
+    writeFileSync(join(dataFolder, 'service.db'), nonsense)
+    const refused = expect.objectContaining({ code: 'usage', message: expect.stringContaining(dataFolder) })
+    await expect(createTestService({ dataFolder })).rejects.toEqual(refused)
+    expect(readFileSync(join(dataFolder, 'service.db'), 'utf8')).toBe(nonsense)
+    await expect(createTestService({ dataFolder: join(dataFolder, 'service.db') })).rejects.toThrow(
+      /the file exists|is not a directory/,
+    )
+  },
+)
 
 test('closing twice is closing once, and nobody is let in afterwards', async () => {
   const service = await createTestService()

@@ -1,10 +1,8 @@
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
-import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
 import { type Asking, addAccount, ask, createTestService } from '../support/service.js'
+import { openStoreOf, runSql, usesPostgres } from '../support/test-database.js'
 
 const RUNS = '/api/v1/runs'
 const IMAGE = LOCAL_MODELS.image
@@ -232,7 +230,7 @@ test('a key with a rate of its own has that limit, from its next request on', as
   expect(await look()).toBe(429)
   await service.clock.advance(1_000)
   expect(await look()).toBe(404)
-  const store = openSqliteStore(join(service.dataFolder, 'service.db'))
+  const store = await openStoreOf(service)
   await store.changeKey(2, { rate: { requests: 2, windowMs: 1_000 } })
   await store.close()
   expect([await look(), await look()]).toEqual([404, 429])
@@ -281,15 +279,13 @@ test.each([
 
 test('an error of the service’s own says nothing of its inside', async () => {
   const service = await createTestService({ rendering: false })
-  const store = await import('../../src/host/database.js').then(({ openDatabase }) =>
-    openDatabase({ path: `${service.dataFolder}/service.db`, migrations: SERVICE_MIGRATIONS }),
-  )
-  store.run('ALTER TABLE runs RENAME TO lost')
-  store.close()
+  await runSql(service, 'ALTER TABLE runs RENAME TO lost')
   const answer = await ask(service, 'POST', RUNS, good)
   expect(answer.status).toBe(500)
   expect(answer.body).toEqual({
     error: { code: 'internal_error', message: 'Internal error of the service.' },
   })
-  expect(String(service.complaints[0])).toMatch(/no such table/)
+  expect(String(service.complaints[0])).toMatch(
+    usesPostgres ? /relation "runs" does not exist/ : /no such table/,
+  )
 })

@@ -27,6 +27,7 @@ const engine: Engine & { close?(): Promise<void> } = inProcess ?? endless
 
 const service = await createService({
   dataFolder,
+  databaseUrl: process.env.RUSHES_DATABASE_URL,
   engine,
   clock: systemClock,
   concurrency: 1,

@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
-import Database from 'libsql'
 import { createPlace, filesBelow, rushes, type Service, serve, start } from './binary.js'
 import { ONE_PIXEL_PNG } from './engines.js'
+import { runSql } from './test-database.js'
 
 /** For each row the row that it uses. */
 export type Family = readonly (number | undefined)[]
@@ -81,7 +81,7 @@ async function killOne(
   for (const [row, source] of family.entries()) {
     const entry = lock[`row-${row}`] ?? {}
     const path = join(folder, 'out', `${row}.png`)
-    const paid = acceptedFor(service, `${name} ${row}`)
+    const paid = await acceptedFor(service, `${name} ${row}`)
     if (paid > 1) tally.wrong.push(`${at}: row ${row} was paid ${paid} times`)
     if (entry.pending?.state === 'unconfirmed') {
       tally.unconfirmed++
@@ -116,12 +116,8 @@ const isWhole = (path: string): boolean => {
 }
 
 /** What the service itself says was accepted, and so paid for. */
-function acceptedFor({ data }: Service, prompt: string): number {
-  const database = new Database(join(data, 'service.db'))
-  try {
-    const rows = database.prepare('SELECT input FROM runs').all([]) as { input: string }[]
-    return rows.filter(({ input }) => JSON.parse(input).prompt === prompt).length
-  } finally {
-    database.close()
-  }
+async function acceptedFor({ data, env }: Service, prompt: string): Promise<number> {
+  const place = { dataFolder: data, databaseUrl: env.RUSHES_DATABASE_URL }
+  const rows = await runSql(place, 'SELECT input FROM runs')
+  return rows.filter(({ input }) => JSON.parse(String(input)).prompt === prompt).length
 }

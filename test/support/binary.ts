@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, expect } from 'vitest'
 import { PATIENCE_MS } from './patience.js'
 import { misfitsOf } from './schemas.js'
+import { databaseEnvironment, dropDatabaseOf } from './test-database.js'
 
 export const BINARY = fileURLToPath(new URL('../../bin/rushes.cjs', import.meta.url))
 export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
@@ -64,9 +65,11 @@ export interface Service extends Place {
 /** The tests of a file may run side by side, so what they leave behind goes when all of them have ended. */
 const children: ChildProcess[] = []
 const folders: string[] = []
+const databases: Environment[] = []
 afterAll(async () => {
   await Promise.all(children.splice(0).map(endNow))
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  await Promise.all(databases.splice(0).map(dropDatabaseOf))
 })
 
 /** A new place. It goes, and whatever was started in it ends, after the tests of the file. */
@@ -77,7 +80,9 @@ export function createPlace(): Place {
   folders.push(root)
   putOnPath(bin)
   const path = [bin, dirname(process.execPath), process.env.PATH].join(delimiter)
-  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh' })
+  const database = databaseEnvironment()
+  databases.push(database)
+  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh', ...database })
 }
 
 /** `rushes`, for shell scripts: the program itself, in the very process that was started. */

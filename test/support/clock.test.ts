@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
+import { setTimeout as after } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createManualClock } from './clock.js'
+import { countWork, createManualClock } from './clock.js'
 
 test('advance goes through everything that is due, in order, and lets the program run in between', async () => {
   const clock = createManualClock(0)
@@ -55,4 +56,23 @@ test('a sleep ends with its signal, and leaves nothing behind', async () => {
   await sleeping
   expect(clock.sleepers).toBe(0)
   await expect(clock.sleep(10, stop.signal)).rejects.toThrow('enough')
+})
+
+test('time waits for work that is counted', async () => {
+  const clock = createManualClock(0)
+  const seen: number[] = []
+  const program = async () => {
+    for (let count = 0; count < 3; count++) {
+      const done = countWork()
+      await after(20)
+      done()
+      seen.push(clock.now())
+    }
+    await clock.sleep(100)
+    return clock.now()
+  }
+  const sleeping = clock.sleep(50)
+  expect(await clock.runUntil(program())).toBe(100)
+  await sleeping
+  expect(seen).toEqual([0, 0, 0])
 })

@@ -52,13 +52,17 @@ export const canRestartPostgres = hasPostgres && !process.env.PG_URL
 
 export async function startPostgres(): Promise<TestPostgres> {
   const given = process.env.PG_URL
-  if (given) return testPostgres(given, { async halt() {}, async resume() {}, async stop() {} })
-  return await startEmbedded()
+  return given ? postgresAt(given) : await startEmbedded()
 }
+
+/** A server that somebody else started, and ends. */
+export const postgresAt = (url: string): TestPostgres =>
+  testPostgres(url, { async halt() {}, async resume() {}, async stop() {} })
 
 type Control = Pick<TestPostgres, 'halt' | 'resume' | 'stop'>
 
 let lastDatabase = 0
+const ALREADY_EXISTS = '42P04'
 
 function testPostgres(url: string, control: Control): TestPostgres {
   async function query(sql: string, of = url) {
@@ -79,8 +83,13 @@ function testPostgres(url: string, control: Control): TestPostgres {
     query,
     async createDatabase() {
       const name = `rushes_test_${process.pid}_${++lastDatabase}`
-      await query(`DROP DATABASE IF EXISTS ${name}`)
-      await query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)
+      const create = () => query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)
+      await create().catch(async (error) => {
+        if (errorCode(error) !== ALREADY_EXISTS) throw error
+        // Of an earlier process with this number.
+        await query(`DROP DATABASE ${name} WITH (FORCE)`)
+        await create()
+      })
       return Object.assign(new URL(url), { pathname: `/${name}` }).href
     },
     dropDatabase: async (of) => void (await query(`DROP DATABASE IF EXISTS ${nameOf(of)} WITH (FORCE)`)),
@@ -148,6 +157,7 @@ async function startEmbedded(): Promise<TestPostgres> {
   async function halt(): Promise<void> {
     const child = server
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    child.ref()
     const exit = once(child, 'exit')
     child.kill('SIGQUIT')
     await exit
@@ -160,6 +170,7 @@ async function startEmbedded(): Promise<TestPostgres> {
     resume: run,
     async stop() {
       await halt()
+      guard.ref()
       guard.stdin?.end()
       await once(guard, 'exit')
     },

@@ -201,6 +201,7 @@ export function inEnvironment(variables: Readonly<Record<string, string>>): void
   for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name]
   Object.assign(process.env, variables)
   onTestFinished(() => {
-    process.env = before
+    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name]
+    Object.assign(process.env, before)
   })
 }

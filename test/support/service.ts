@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Fetch, readText } from '../../src/host/http.js'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
+import { createMemoryRateLimiter } from '../../src/service/rate/memory.js'
 import { hashOfKey, newKey } from '../../src/service/secrets.js'
 import type { NewKey } from '../../src/service/store/account-store.js'
-import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { createInstantEngine } from './engines.js'
+import { databaseUrlOf, openStoreOf } from './test-database.js'
 
 export const TEST_BASE_URL = 'http://service.test'
 
@@ -20,6 +21,8 @@ export interface TestService {
   readonly baseUrl: string
   readonly clock: ManualClock
   readonly dataFolder: string
+  /** Undefined on SQLite. */
+  readonly databaseUrl: string | undefined
   /** What the service said went wrong inside it. */
   readonly complaints: readonly (object | string)[]
 }
@@ -40,15 +43,19 @@ export function temporaryFolder(): string {
 /** Call within a test: the service closes and its folder goes when the test has ended. */
 export async function createTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const { rendering = true, clock = createManualClock(), dataFolder = temporaryFolder(), ...rest } = options
+  const { databaseUrl = await databaseUrlOf(dataFolder) } = options
   const complaints: (object | string)[] = []
   const service = await createService({
     engine: createInstantEngine(),
     concurrency: 2,
     publicUrl: TEST_BASE_URL,
     log: (line) => complaints.push(line),
+    // The limiter of PostgreSQL goes by the database's clock, and time is the test's here.
+    ...(databaseUrl !== undefined && { rateLimiter: createMemoryRateLimiter(clock) }),
     ...rest,
     clock,
     dataFolder,
+    databaseUrl,
   })
   onTestFinished(() => clock.runUntil(service.close()))
   if (rendering) service.startRendering()
@@ -59,6 +66,7 @@ export async function createTestService(options: TestServiceOptions = {}): Promi
     baseUrl: rest.publicUrl ?? TEST_BASE_URL,
     clock,
     dataFolder,
+    databaseUrl,
     complaints,
   }
 }
@@ -112,11 +120,11 @@ export async function ended(service: TestService, id: string, asking?: Asking): 
 
 /** A further account with a key of its own, put straight into the store; the key. */
 export async function addAccount(
-  { dataFolder, clock }: Pick<TestService, 'dataFolder' | 'clock'>,
+  { clock, ...data }: Pick<TestService, 'dataFolder' | 'databaseUrl' | 'clock'>,
   name: string,
   more: Partial<NewKey> = {},
 ): Promise<string> {
-  const store = openSqliteStore(join(dataFolder, 'service.db'))
+  const store = await openStoreOf(data)
   const key = newKey()
   const accountId = await store.ensureAccount({ name, credits: 10_000, nowMs: clock.now() })
   await store.addKey({ accountId, hash: hashOfKey(key), name: 'test', nowMs: clock.now(), ...more })

@@ -74,7 +74,7 @@ export function describeProblem(thrown: unknown): StorageProblem {
       isTemporary: true,
       hint: 'Check AWS_ENDPOINT_URL_S3, AWS_REGION and the network.',
     }
-  const word = plainName(status === undefined && typeof code === 'string' ? code : name)
+  const word = plainName((status === undefined && code) || name)
   return {
     reason: status === undefined ? (WORDS[word] ?? word) : `${word} (${status})`,
     isTemporary: status !== undefined && (status >= 500 || status === 408 || status === 429),

@@ -24,6 +24,7 @@ import {
   type TestServiceOptions,
   temporaryFolder,
 } from '../../support/service.js'
+import { openStoreOf } from '../../support/test-database.js'
 
 const RUNS = '/api/v1/runs'
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
@@ -41,8 +42,8 @@ async function createMeasured(options: TestServiceOptions = {}) {
 type Measured = Awaited<ReturnType<typeof createMeasured>>
 
 /** A new account with a key of these terms. */
-async function addKey({ dataFolder, clock }: TestService, credits: number, terms = {}): Promise<string> {
-  const admin = await openAdministration({ dataFolder, clock, make: false })
+async function addKey(service: TestService, credits: number, terms = {}): Promise<string> {
+  const admin = await openAdministration({ ...service, make: false })
   onTestFinished(() => admin.close())
   await admin.createAccount('acme', credits)
   return (await admin.createKey('acme', terms)).apiKey
@@ -127,10 +128,7 @@ test('credits, ends of runs and renders agree with what was done', async () => {
 
 test('a run that fails because its process ended is counted by the one that notices', async () => {
   const service = await createMeasured({ engine: createCommandedEngine() })
-  const store = openSqliteStore(join(service.dataFolder, 'service.db'), {
-    ...thisProcess(),
-    host: 'elsewhere',
-  })
+  const store = await openStoreOf(service, { ...thisProcess(), host: 'elsewhere' })
   onTestFinished(() => store.close())
   const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', name: 'other', nowMs: 0 })
@@ -176,11 +174,7 @@ test('each limit counts what it refused', async () => {
   expect(await refusals('balance')).toBe(1)
   expect(await service.count('rushes_credits_charged_total')).toBe(1)
 
-  const admin = await openAdministration({
-    dataFolder: service.dataFolder,
-    clock: service.clock,
-    make: false,
-  })
+  const admin = await openAdministration({ ...service, make: false })
   onTestFinished(() => admin.close())
   const used = await admin.createKey('acme', { quota: 0 })
   const spent = await admin.createKey('acme', { spendLimit: 0 })

@@ -1,8 +1,9 @@
 import { onTestFinished } from 'vitest'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { accountContract } from '../../contract/account-store.js'
+import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { storeContract } from '../../contract/store.js'
-import { describePostgres, temporaryDatabase } from '../../support/postgres.js'
+import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 
 async function openStore() {
   const store = await openPostgresStore(await temporaryDatabase())
@@ -13,4 +14,11 @@ async function openStore() {
 describePostgres('on PostgreSQL', () => {
   storeContract(openStore)
   accountContract(openStore)
+  creditLedgerContract(async () => {
+    const url = await temporaryDatabase()
+    const store = await openPostgresStore(url)
+    onTestFinished(() => store.close())
+    const server = await sharedPostgres()
+    return { store, run: async (sql) => void (await server.query(`SET search_path = rushes; ${sql}`, url)) }
+  })
 })

@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'libsql'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
 import { copyDatabase } from '../../../src/host/database-copy.js'
 import { openServiceDatabase, openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
 import { accountContract } from '../../contract/account-store.js'
+import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { storeContract } from '../../contract/store.js'
 import { temporaryFolder } from '../../support/service.js'
 
@@ -92,64 +93,11 @@ test('what was made before there were credits was free, and the first account ge
   await store.close()
 })
 
-describe('the ledger', () => {
-  async function createLedger() {
-    const path = newPath()
-    const store = openSqliteStore(path)
-    const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
-    const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
-    const run = { model: 'm', kind: 'image', input: {}, price: 5, createdAtMs: 1 } as const
-    for (const id of ['one', 'two']) await store.addRun({ ...run, id, accountId, keyId }, () => {})
-    await store.renewLease('me')
-    await store.claimRun('me', [], 2)
-    await store.failRun({ id: 'one', owner: 'me', nowMs: 3 }, { code: 'x', message: 'y' })
-    const database = openDatabase({ path, migrations: SERVICE_MIGRATIONS })
-    onTestFinished(() => database.close())
-    onTestFinished(() => store.close())
-    return { store, database }
-  }
-
-  test.each(['UPDATE credits SET amount = 1', 'DELETE FROM credits'])(
-    'is only ever added to: %s',
-    async (sql) => {
-      const { database } = await createLedger()
-      expect(() => database.run(sql)).toThrow(/only ever added to/)
-    },
-  )
-
-  test('charges a run once, and gives back once', async () => {
-    const { database } = await createLedger()
-    for (const kind of ['charge', 'refund'])
-      expect(() =>
-        database.run(
-          `INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
-           VALUES (1, ?1, 5, 'one', 1, 1)`,
-          kind,
-        ),
-      ).toThrow(/UNIQUE/)
-  })
-
-  test.each<[string, RegExp]>([
-    ['UPDATE accounts SET balance = 1000', /Account acme has a balance of 1000, and its entries sum to 95/],
-    ['UPDATE keys SET spent = 3', /Key 1 has spent 3, and its entries sum to 5/],
-    ['UPDATE keys SET used = 9', /Key 1 was used 9 times, and made 2 runs/],
-    ["UPDATE runs SET price = 6 WHERE id = 'two'", /Run two costs 6, and was charged 5/],
-    [
-      "UPDATE runs SET status = 'failed' WHERE id = 'two'",
-      /Run two is failed, costs 5, and was given back nothing/,
-    ],
-    [
-      "UPDATE runs SET status = 'queued' WHERE id = 'one'",
-      /Run one is queued, costs 5, and was given back 5/,
-    ],
-    [
-      "INSERT INTO credits (account_id, kind, amount, created_at) VALUES (1, 'added', -200, 9)",
-      /Account acme was 105 below zero after entry 5/,
-    ],
-  ])('is added up anew, and finds: %s', async (sql, problem) => {
-    const { store, database } = await createLedger()
-    expect((await store.verify()).problems).toEqual([])
-    database.run(sql)
-    expect((await store.verify()).problems).toEqual(expect.arrayContaining([expect.stringMatching(problem)]))
-  })
+creditLedgerContract(() => {
+  const path = newPath()
+  const store = openSqliteStore(path)
+  const database = openDatabase({ path, migrations: SERVICE_MIGRATIONS })
+  onTestFinished(() => database.close())
+  onTestFinished(() => store.close())
+  return { store, run: async (sql) => void database.run(sql) }
 })

@@ -88,3 +88,85 @@ test('a result that cannot be written is written when it can be', async () => {
   expect(left).toEqual(tokens)
   expect(errors).toMatchObject([{ code: 'SQLITE_FULL' }, { code: 'SQLITE_BUSY' }, { code: 'SQLITE_FULL' }])
 })
+
+test('a worker that lost its lease stops what it renders, and renders again with a new one', async () => {
+  const clock = createManualClock()
+  const root = temporaryFolder()
+  const outputsFolder = join(root, 'outputs')
+  mkdirSync(outputsFolder)
+  const written: string[] = []
+  const errors: unknown[] = []
+  let [stopWork, announce] = [async () => {}, () => {}]
+  let isListening = false
+  const waiting: StoredRun[] = []
+  const aborted: string[] = []
+  const instant = createInstantEngine()
+  let isHanging = true
+  const worker = createWorker({
+    store: {
+      claimRun: async () => waiting.shift(),
+      async finishRun({ id }) {
+        written.push(`${id} finished`)
+        return true
+      },
+      async failRun({ id }) {
+        written.push(`${id} failed`)
+        return { runs: 1, refunded: 0 }
+      },
+      recordCrash: async () => undefined,
+      onQueued(listener) {
+        announce = listener
+        isListening = true
+        return () => {
+          isListening = false
+        }
+      },
+    },
+    lease: {
+      id: 'worker_1',
+      acquire: async () => {},
+      reapExpiredWorkers: async () => [],
+      onLost(listener) {
+        stopWork = listener
+      },
+      release: async () => {},
+    },
+    clock,
+    concurrency: 1,
+    engine: {
+      ...instant,
+      render(job) {
+        if (!isHanging) return instant.render(job)
+        return new Promise((_, reject) => {
+          job.signal.addEventListener('abort', () => {
+            aborted.push(job.run?.id ?? '')
+            reject(job.signal.reason)
+          })
+        })
+      },
+    },
+    references: { load: async () => [] },
+    workFolder: join(root, 'work'),
+    outputs: createLocalFiles(outputsFolder, clock),
+    onError: (error) => errors.push(error),
+  })
+  worker.start()
+  waiting.push({ ...RUN, id: 'lost' })
+  // Another process has queued it.
+  announce()
+  await expect.poll(() => readdirSync(root)).toContain('work')
+  await expect.poll(() => readdirSync(join(root, 'work'))).toHaveLength(1)
+  await clock.runUntil(stopWork())
+  expect([aborted, written]).toEqual([['lost'], []])
+  isHanging = false
+  waiting.push({ ...RUN, id: 'next' })
+  announce()
+  await expect.poll(() => written).toEqual(['next finished'])
+  await clock.runUntil(worker.close())
+  expect([isListening, errors]).toEqual([false, []])
+})
+
+test('a result waits for a database that cannot be reached', async () => {
+  const { tokens, left } = await renderOnce(true, ['DATABASE_UNAVAILABLE', 'DATABASE_UNAVAILABLE'])
+  expect(left).toEqual(tokens)
+})

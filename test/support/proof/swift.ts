@@ -62,6 +62,9 @@ pipeline = catch_errors cache listing_formats s3api tempauth copy slo proxy-serv
 [app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
+# Half a second by default, which a busy machine exceeds.
+conn_timeout = 20
+node_timeout = 60
 [filter:cache]
 use = egg:swift#memcache
 memcache_servers = 127.0.0.1:1
@@ -129,21 +132,24 @@ export async function startSwift(folder: string): Promise<Swift> {
       ),
     )
     const until = performance.now() + START_LIMIT_MS
-    // Without a signature it answers 403.
-    while (
-      !(await fetch(endpoint).then(
-        () => true,
-        () => false,
-      ))
-    ) {
-      if (performance.now() > until) throw new Error(`Swift did not start: ${readFileSync(log, 'utf8')}`)
-      await sleep(100)
+    for (const port of [proxyPort, ...ports]) {
+      // Any answer will do.
+      while (!(await isAnswering(`http://127.0.0.1:${port}`))) {
+        if (performance.now() > until) throw new Error(`Swift did not start: ${readFileSync(log, 'utf8')}`)
+        await sleep(100)
+      }
     }
   }
 
   await start()
   return { endpoint, accessKeyId: 'test:tester', secretAccessKey: 'testing', stop, start }
 }
+
+const isAnswering = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    () => true,
+    () => false,
+  )
 
 async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer())

@@ -13,7 +13,12 @@ const EXAMPLE = 'Example: --database postgres://user:password@db.example.com:543
 
 /** Throws `RushesError` (usage) when this is not the URL of a PostgreSQL database. */
 export function checkUrl(url: string): void {
-  if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol))
+  const isValid =
+    URL.canParse(url) &&
+    /^postgres(ql)?:$/.test(new URL(url).protocol) &&
+    // Otherwise a part of the password was taken for the path, and would be printed.
+    /^\/?[^/@]*$/.test(new URL(url).pathname)
+  if (!isValid)
     throw usageError(
       'The database URL (--database or RUSHES_DATABASE_URL) is not a valid PostgreSQL URL.',
       `${EXAMPLE}. Characters such as @, / and # in a password are written %40, %2F and %23.`,

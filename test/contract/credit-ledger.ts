@@ -1,0 +1,68 @@
+/** What the ledger of every implementation refuses, and what its check finds. */
+import { describe, expect, test } from 'vitest'
+import type { Store } from '../../src/service/store/contract.js'
+
+export interface LedgerInDatabase {
+  readonly store: Store
+  /** Changes the tables behind the store's back. */
+  run(sql: string): Promise<void>
+}
+
+/** `open` gives an empty store; it is called within each test. */
+export function creditLedgerContract(open: () => LedgerInDatabase | Promise<LedgerInDatabase>): void {
+  async function createLedger() {
+    const opened = await open()
+    const { store } = opened
+    const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
+    const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
+    const run = { model: 'm', kind: 'image', input: {}, price: 5, createdAtMs: 1 } as const
+    for (const id of ['one', 'two']) await store.addRun({ ...run, id, accountId, keyId }, () => {})
+    await store.renewLease('me')
+    await store.claimRun('me', [], 2)
+    await store.failRun({ id: 'one', owner: 'me', nowMs: 3 }, { code: 'x', message: 'y' })
+    return opened
+  }
+
+  describe('the ledger', () => {
+    test.each(['UPDATE credits SET amount = 1', 'DELETE FROM credits'])(
+      'is only ever added to: %s',
+      async (sql) => {
+        const { run } = await createLedger()
+        await expect(run(sql)).rejects.toThrow(/only ever added to/)
+      },
+    )
+
+    test.each(['charge', 'refund'])('has one %s of a run', async (kind) => {
+      const { run } = await createLedger()
+      const sql = `INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
+        VALUES (1, '${kind}', 5, 'one', 1, 1)`
+      await expect(run(sql)).rejects.toThrow(/unique/i)
+    })
+
+    test.each<[string, RegExp]>([
+      ['UPDATE accounts SET balance = 1000', /Account acme has a balance of 1000, and its entries sum to 95/],
+      ['UPDATE keys SET spent = 3', /Key 1 has spent 3, and its entries sum to 5/],
+      ['UPDATE keys SET used = 9', /Key 1 was used 9 times, and made 2 runs/],
+      ["UPDATE runs SET price = 6 WHERE id = 'two'", /Run two costs 6, and was charged 5/],
+      [
+        "UPDATE runs SET status = 'failed' WHERE id = 'two'",
+        /Run two is failed, costs 5, and was given back nothing/,
+      ],
+      [
+        "UPDATE runs SET status = 'queued' WHERE id = 'one'",
+        /Run one is queued, costs 5, and was given back 5/,
+      ],
+      [
+        "INSERT INTO credits (account_id, kind, amount, created_at) VALUES (1, 'added', -200, 9)",
+        /Account acme was 105 below zero after entry 5/,
+      ],
+    ])('is added up anew, and finds: %s', async (sql, problem) => {
+      const { store, run } = await createLedger()
+      expect((await store.verify()).problems).toEqual([])
+      await run(sql)
+      expect((await store.verify()).problems).toEqual(
+        expect.arrayContaining([expect.stringMatching(problem)]),
+      )
+    })
+  })
+}

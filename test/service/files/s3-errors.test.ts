@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { asStorageError, describeProblem, isMissing } from '../../../src/service/files/s3-errors.js'
+import { StorageUnavailable } from '../../../src/service/files/storage-unavailable.js'
+
+const answered = (name: string, httpStatusCode: number) =>
+  Object.assign(new Error(`AWSAccessKeyId AKIDSECRET ${name}`), { name, $metadata: { httpStatusCode } })
+const failed = (code: string, name = 'Error') => Object.assign(new Error(`connect ${code}`), { code, name })
+
+test.each<[name: string, thrown: unknown, reason: string, isTemporary: boolean, hint: RegExp]>([
+  ['a refused connection', failed('ECONNREFUSED'), 'the connection was refused', true, /AWS_ENDPOINT_URL_S3/],
+  ['all addresses', new AggregateError([failed('EHOSTUNREACH')]), 'no route to the host', true, /network/],
+  ['DNS', failed('EAI_AGAIN'), 'DNS did not answer', true, /network/],
+  ['silence', failed('ETIMEDOUT', 'TimeoutError'), 'no answer in time', true, /network/],
+  ['an end by a signal', failed('20', 'AbortError'), 'no answer in time', true, /network/],
+  ['too many requests', answered('SlowDown', 503), 'SlowDown (503)', true, /bucket/],
+  ['throttling', answered('TooManyRequests', 429), 'TooManyRequests (429)', true, /bucket/],
+  ['no bucket', answered('NoSuchBucket', 404), 'NoSuchBucket (404)', false, /Create the bucket/],
+  ['no right', answered('AccessDenied', 403), 'AccessDenied (403)', false, /s3:ListBucket/],
+  ['no right, without a body', answered('403', 403), '403 (403)', false, /s3:ListBucket/],
+  ['a wrong secret', answered('SignatureDoesNotMatch', 403), 'SignatureDoesNotMatch (403)', false, /SECRET/],
+  ['another region', answered('PermanentRedirect', 301), 'PermanentRedirect (301)', false, /AWS_REGION/],
+  ['an ended session', answered('ExpiredToken', 400), 'ExpiredToken (400)', false, /renew/],
+  [
+    'no credentials',
+    failed('', 'CredentialsProviderError'),
+    'no credentials were found',
+    false,
+    /AWS_PROFILE/,
+  ],
+  ['no TLS', failed('EPROTO'), 'TLS failed', false, /AWS_ENDPOINT_URL_S3/],
+  ['a certificate', failed('DEPTH_ZERO_SELF_SIGNED_CERT'), 'DEPTH_ZERO_SELF_SIGNED_CERT', false, /EXTRA_CA/],
+  ['a name that is no name', answered('<b>odd</b>\n', 400), 'an unknown error (400)', false, /bucket/],
+  ['nothing', undefined, 'an unknown error', false, /bucket/],
+])('%s', (_name, thrown, reason, isTemporary, hint) => {
+  expect(describeProblem(thrown)).toEqual({ reason, isTemporary, hint: expect.stringMatching(hint) })
+})
+
+test('an error of the storage has the operation and the reason, and nothing of what the storage said', () => {
+  const error = asStorageError(answered('SignatureDoesNotMatch', 403), 'PutObject') as StorageUnavailable
+  expect(error).toBeInstanceOf(StorageUnavailable)
+  expect(error.message).toBe('PutObject: SignatureDoesNotMatch (403)')
+  expect(error.cause).toBeUndefined()
+  expect(error.stack).not.toContain('AKIDSECRET')
+})
+
+test('an error of a local file stays what it is', () => {
+  const error = Object.assign(new Error('ENOENT'), { code: 'ENOENT', path: '/tmp/x' })
+  expect(asStorageError(error, 'Upload')).toBe(error)
+})
+
+test.each([
+  ['NotFound', true],
+  ['NoSuchKey', true],
+  ['NoSuchBucket', false],
+  ['AccessDenied', false],
+])('%s means that the object is missing: %s', (name, missing) => {
+  expect(isMissing(answered(name, 404))).toBe(missing)
+})

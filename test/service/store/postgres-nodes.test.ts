@@ -1,0 +1,184 @@
+/** Several nodes on one database. */
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/host/clock.js'
+import { createReadiness } from '../../../src/service/readiness.js'
+import { openPostgresStore, type PostgresStore } from '../../../src/service/store/postgres/index.js'
+import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
+import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { createPostgresProxy } from '../../support/postgres-proxy.js'
+
+const LIMIT = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
+const RUN = { keyId: undefined, model: 'm', kind: 'image', input: {}, price: 0, createdAtMs: 1 } as const
+
+async function openNode(url: string): Promise<PostgresStore> {
+  const store = await openPostgresStore(url)
+  onTestFinished(() => store.close())
+  return store
+}
+
+async function openNodes() {
+  const url = await temporaryDatabase()
+  const [one, other] = [await openNode(url), await openNode(url)]
+  const accountId = await one.ensureAccount({ name: 'acme', credits: 10, nowMs: 0 })
+  const add = (id: string, store = one) => store.addRun({ ...RUN, id, accountId }, () => {})
+  const workerOf = async (id: string) => (await one.listWorkers()).find((worker) => worker.id === id)
+  return { url, one, other, accountId, add, workerOf }
+}
+
+describePostgres('on PostgreSQL', () => {
+  test('two nodes claim at once: each run once, and the accounts in turn', async () => {
+    const { one, other, add } = await openNodes()
+    const second = await one.ensureAccount({ name: 'second', credits: 0, nowMs: 0 })
+    const ids = Array.from({ length: 40 }, (_, n) => `run_${n}`)
+    for (const id of ids.slice(0, 20)) await add(id)
+    for (const id of ids.slice(20)) await one.addRun({ ...RUN, id, accountId: second }, () => {})
+    await one.renewLease('a')
+    await other.renewLease('b')
+    const claim = (n: number) => (n % 2 === 0 ? one.claimRun('a', [], 5) : other.claimRun('b', [], 5))
+    const first = await Promise.all(Array.from({ length: 20 }, (_, n) => claim(n)))
+    expect(first.filter((run) => run?.accountId === second)).toHaveLength(10)
+    const rest = await Promise.all(Array.from({ length: 30 }, (_, n) => claim(n)))
+    expect([...first, ...rest].flatMap((run) => run?.id ?? []).sort()).toEqual(ids.sort())
+  })
+
+  test('a node hears of a run that another queued, not of its own, also after its connection was lost', async () => {
+    const { url, one, other, add } = await openNodes()
+    let heard = 0
+    const stop = other.onQueued(() => {
+      heard++
+    })
+    // It listens now, and may have missed something before.
+    await expect.poll(() => heard).toBe(1)
+    await add('one')
+    await expect.poll(() => heard).toBe(2)
+    await (await sharedPostgres()).killBackends(url)
+    await expect.poll(() => heard).toBe(3)
+    await add('two')
+    await expect.poll(() => heard).toBe(4)
+    await add('own', other)
+    await one.renewLease('me')
+    await one.claimRun('me', [], 5)
+    await one.releaseWorker('me')
+    await expect.poll(() => heard).toBe(5)
+    stop()
+  })
+
+  test('a worker is connected while its node is, and its lock is gone with its connection', async () => {
+    const { url, other, add, one, workerOf } = await openNodes()
+    const proxy = await createPostgresProxy(url)
+    const third = await openNode(proxy.url)
+    await third.renewLease('third')
+    await other.renewLease('other')
+    expect(await workerOf('third')).toMatchObject({ hasEnded: false, isDisconnected: false })
+    await add('one')
+    expect(await third.claimRun('third', [], 5)).toMatchObject({ id: 'one' })
+    const began = performance.now()
+    await proxy.close()
+    await expect.poll(() => workerOf('third'), { interval: 2 }).toMatchObject({ isDisconnected: true })
+    expect(performance.now() - began).toBeLessThan(2_000)
+    expect(await workerOf('other')).toMatchObject({ isDisconnected: false })
+    const dead = await workerOf('third')
+    expect(dead && (await one.reapWorker(dead, LIMIT, 7))).toEqual({ runs: 0, refunded: 0 })
+    expect(await other.claimRun('other', [], 8)).toMatchObject({ id: 'one' })
+  })
+
+  test('a worker takes its lock again by itself, and a reap with what was seen before is refused', async () => {
+    const { url, one, other, workerOf } = await openNodes()
+    await other.renewLease('other')
+    const seen = await workerOf('other')
+    await (await sharedPostgres()).killBackends(url)
+    await expect.poll(() => workerOf('other')).toMatchObject({ isDisconnected: false })
+    expect(seen && (await one.reapWorker(seen, LIMIT, 7))).toBeUndefined()
+    expect(await other.extendLease('other')).toBe(true)
+  })
+
+  test('a worker that was reaped although it lives has no lease, and what it still writes is refused', async () => {
+    const { one, other, add, workerOf } = await openNodes()
+    await other.renewLease('other')
+    await add('one')
+    await other.claimRun('other', [], 5)
+    const seen = await workerOf('other')
+    expect(seen && (await one.reapWorker(seen, LIMIT, 7))).toEqual({ runs: 0, refunded: 0 })
+    expect(await other.extendLease('other')).toBe(false)
+    expect(await other.claimRun('other', [], 8)).toBeUndefined()
+    expect(await other.finishRun({ id: 'one', owner: 'other', nowMs: 9 }, [])).toBe(false)
+    await one.renewLease('one')
+    expect(await one.claimRun('one', [], 9)).toMatchObject({ id: 'one' })
+  })
+
+  test('a lock that a hanging connection of the same worker holds is taken from it', async () => {
+    const { url, one, workerOf } = await openNodes()
+    const proxy = await createPostgresProxy(url)
+    onTestFinished(() => proxy.close())
+    const third = await openNode(proxy.url)
+    await third.renewLease('third')
+    proxy.freeze()
+    expect(await third.extendLease('third')).toBe(true)
+    const locks = await (await sharedPostgres()).query(
+      "SELECT count(*)::integer AS count FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+      url,
+    )
+    expect(locks).toEqual([{ count: 1 }])
+    expect(await workerOf('third')).toMatchObject({ isDisconnected: false })
+    await one.checkWritable()
+  })
+
+  test('claims and reaps at once leave no run without a worker', async () => {
+    const { one, other, add } = await openNodes()
+    await one.renewLease('one')
+    const ids = Array.from({ length: 30 }, (_, n) => `run_${n}`)
+    for (const id of ids) await add(id)
+    for (let round = 0; round < 10; round++) {
+      const name = `worker_${round}`
+      await other.renewLease(name)
+      const worker = (await one.listWorkers()).find(({ id }) => id === name)
+      await Promise.all([
+        ...Array.from({ length: 3 }, () => other.claimRun(name, [], 5)),
+        worker && one.reapWorker(worker, { ...LIMIT, crashes: 99 }, 7),
+        ...Array.from({ length: 3 }, () => other.claimRun(name, [], 5)),
+      ])
+      await other.releaseWorker(name)
+    }
+    expect((await one.queueLengths()).image).toBe(30)
+  })
+
+  test('it is ready only while the connection that stays works too', async () => {
+    const { url } = await openNodes()
+    const proxy = await createPostgresProxy(url)
+    const third = await openNode(proxy.url)
+    await third.renewLease('third')
+    await third.checkWritable()
+    await proxy.close()
+    await expect(third.checkWritable()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
+    const isReady = createReadiness({ store: third, clock: systemClock, isDiskFull: () => false })
+    expect(await isReady()).toBe(false)
+  })
+
+  test('it is not ready on a database that has become read-only', async () => {
+    const { url, one } = await openNodes()
+    const server = await sharedPostgres()
+    await one.checkWritable()
+    await server.query(
+      `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`,
+    )
+    await server.killBackends(url)
+    await expect(one.checkWritable()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
+  })
+
+  test('the lease of a process that has gone is reaped within a few seconds', async () => {
+    const { url, one, add } = await openNodes()
+    const proxy = await createPostgresProxy(url)
+    const third = await openNode(proxy.url)
+    await third.renewLease('third')
+    await add('one')
+    await third.claimRun('third', [], 5)
+    const lease = createWorkerLease({ store: one, clock: systemClock, onError: () => {} })
+    onTestFinished(() => lease.release())
+    await lease.acquire()
+    await proxy.close()
+    const began = performance.now()
+    await expect.poll(() => lease.reapExpiredWorkers(), { interval: 500, timeout: 20_000 }).toEqual(['third'])
+    expect(performance.now() - began).toBeLessThan(8_000)
+    expect(await one.claimRun(lease.id, [], 8)).toMatchObject({ id: 'one' })
+  })
+})

@@ -1,0 +1,150 @@
+/** The start: what is created, what is refused, and what is said. */
+import { expect, onTestFinished, test } from 'vitest'
+import { explainConnection } from '../../../src/service/store/postgres/connection-errors.js'
+import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
+import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
+import { SERVICE_MIGRATIONS } from '../../../src/service/store/postgres/service-migrations.js'
+import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+
+async function open(url: string) {
+  const store = await openPostgresStore(url)
+  onTestFinished(() => store.close())
+  return store
+}
+
+const usage = (message: RegExp, hint = /./) => ({
+  code: 'usage',
+  exitCode: 2,
+  message: expect.stringMatching(message),
+  hint: expect.stringMatching(hint),
+})
+
+test.each([
+  ['mysql://db/rushes', /not a valid PostgreSQL URL/],
+  ['rushes', /not a valid PostgreSQL URL/],
+  ['postgres://user:p@ss/word@db:port/rushes', /not a valid PostgreSQL URL/],
+  ['postgres://db.example.com', /names no database/],
+])('%s is refused', async (url, message) => {
+  await expect(openPostgresStore(url)).rejects.toMatchObject(usage(message))
+})
+
+test.each([
+  [{ code: 'ECONNREFUSED' }, /connection refused/],
+  [Object.assign(new AggregateError([{ code: 'ECONNREFUSED' }])), /connection refused/],
+  [{ code: 'ENOTFOUND' }, /no such host/],
+  [{ code: '28P01' }, /wrong user or password/],
+  [{ code: '3D000' }, /no database of this name/],
+  [{ code: '53300' }, /too many connections/],
+  [new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'), /asks for a password/],
+  [new Error('The server does not support SSL connections'), /TLS/],
+  [new Error('self-signed certificate'), /TLS/],
+  [new Error('timeout expired'), /no answer/],
+])('%s', (error, message) => {
+  const explained = explainConnection('postgres://user:s3cret@db:5433/rushes?sslmode=disable', error)
+  expect(explained).toMatchObject(usage(message))
+  expect(explained?.message).toContain('postgres://db:5433/rushes cannot be used')
+  expect(JSON.stringify([explained?.message, explained?.hint])).not.toContain('s3cret')
+})
+
+test('an error that is not about the connection is not explained as one', () => {
+  expect(explainConnection('postgres://db/rushes', new Error('division by zero'))).toBeUndefined()
+})
+
+describePostgres('on PostgreSQL', () => {
+  test('processes that start together create the schema once, and one first key', async () => {
+    const url = await temporaryDatabase()
+    const stores = await Promise.all(Array.from({ length: 5 }, () => open(url)))
+    const keys = await Promise.all(
+      stores.map(async (store, at) => {
+        const accountId = await store.ensureAccount({ name: 'default', credits: 10, nowMs: 0 })
+        return await store.addFirstKey({ accountId, hash: `hash ${at}`, name: 'first', nowMs: 0 })
+      }),
+    )
+    expect(keys.filter((isFirst) => isFirst)).toHaveLength(1)
+    expect(await stores[0]?.listAccounts()).toMatchObject([{ name: 'default', balance: 10, keys: 1 }])
+  })
+
+  test('a later start finds everything, and a migration runs once', async () => {
+    const url = await temporaryDatabase()
+    await (await open(url)).ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
+    await openSchema(url, [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x integer)'])
+    await openSchema(url, [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x integer)'])
+    const server = await sharedPostgres()
+    expect(await server.query('SELECT name, version FROM rushes.accounts, rushes.format', url)).toEqual([
+      { name: 'kept', version: SERVICE_MIGRATIONS.length + 1 },
+    ])
+    await expect(openPostgresStore(url)).rejects.toMatchObject(
+      usage(/newer version of rushes/, /Update rushes/),
+    )
+  })
+
+  test('a migration that fails changes nothing', async () => {
+    const url = await temporaryDatabase()
+    await expect(openSchema(url, [...SERVICE_MIGRATIONS, 'SELECT 1 / 0'])).rejects.toThrow(/division by zero/)
+    const server = await sharedPostgres()
+    expect(await server.query("SELECT nspname FROM pg_namespace WHERE nspname = 'rushes'", url)).toEqual([])
+    await open(url)
+  })
+
+  test('a database of another program is refused and untouched, unless a schema was made in it', async () => {
+    const url = await temporaryDatabase()
+    const server = await sharedPostgres()
+    await server.query('CREATE TABLE accounts (x integer)', url)
+    await expect(openPostgresStore(url)).rejects.toMatchObject(
+      usage(/another program/, /CREATE SCHEMA rushes/),
+    )
+    expect(await server.query("SELECT nspname FROM pg_namespace WHERE nspname = 'rushes'", url)).toEqual([])
+    await server.query('CREATE SCHEMA rushes', url)
+    await (await open(url)).ensureAccount({ name: 'acme', credits: 5, nowMs: 0 })
+    expect(await server.query('SELECT * FROM public.accounts', url)).toEqual([])
+  })
+
+  test('a schema of this name with other tables is refused', async () => {
+    const url = await temporaryDatabase()
+    const server = await sharedPostgres()
+    await server.query('CREATE SCHEMA rushes; CREATE TABLE rushes.runs (x integer)', url)
+    await expect(openPostgresStore(url)).rejects.toMatchObject(usage(/another program/, /other tables/))
+  })
+
+  test('a user without rights, a missing database and a read-only one are refused', async () => {
+    const url = await temporaryDatabase()
+    const server = await sharedPostgres()
+    const missing = Object.assign(new URL(url), { pathname: '/rushes_is_not_there' }).href
+    await expect(openPostgresStore(missing)).rejects.toMatchObject(
+      usage(/no database of this name/, /CREATE DATABASE/),
+    )
+    const name = `rushes_test_${process.pid}_guest`
+    await server.query(`DROP ROLE IF EXISTS ${name}; CREATE ROLE ${name} LOGIN PASSWORD 'guest'`)
+    onTestFinished(() => void server.query(`DROP ROLE IF EXISTS ${name}`))
+    const guest = Object.assign(new URL(url), { username: name, password: 'guest' }).href
+    await expect(openPostgresStore(guest)).rejects.toMatchObject(usage(/may not create/, /GRANT CREATE/))
+    const readOnly = `${url}?options=-c%20default_transaction_read_only%3Don`
+    await expect(openPostgresStore(readOnly)).rejects.toMatchObject(usage(/read-only/))
+  })
+
+  test('an ordinary user with a database of its own can do everything', async () => {
+    const url = await temporaryDatabase()
+    const server = await sharedPostgres()
+    const name = `rushes_test_${process.pid}_owner`
+    await server.query(`DROP ROLE IF EXISTS ${name}; CREATE ROLE ${name} LOGIN PASSWORD 'owner'`)
+    await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO ${name}`)
+    const own = Object.assign(new URL(url), { username: name, password: 'owner' }).href
+    const store = await open(own)
+    await store.renewLease('me')
+    await store.checkWritable()
+    expect(await store.listWorkers()).toMatchObject([{ id: 'me', isDisconnected: false }])
+    await store.close()
+    await server.dropDatabase(url)
+    await server.query(`DROP ROLE ${name}`)
+  })
+
+  test('the server sees who is connected', async () => {
+    const url = await temporaryDatabase()
+    await (await open(url)).renewLease('me')
+    const server = await sharedPostgres()
+    const names = await server.query(
+      `SELECT DISTINCT application_name AS name FROM pg_stat_activity WHERE datname = '${new URL(url).pathname.slice(1)}'`,
+    )
+    expect(names).toEqual([{ name: 'rushes' }])
+  })
+})

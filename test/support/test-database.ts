@@ -1,0 +1,112 @@
+/**
+ * Which database the services of the tests have: SQLite, or PostgreSQL under `npm run test:postgres`, where each data folder has a
+ * database of its own on one server for all files.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+import { openDatabase, type Row } from '../../src/host/database.js'
+import type { Store } from '../../src/service/store/contract.js'
+import { openPostgresStore } from '../../src/service/store/postgres/index.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
+import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
+import type { ThisProcess } from '../../src/service/store/sqlite/worker-process.js'
+import { postgresAt } from './postgres-server.js'
+
+/** Set by `postgres-for-all.ts`. */
+const server = process.env.TEST_POSTGRES_URL
+
+/** Then a data folder has no `service.db`, and tests of that file are skipped. */
+export const usesPostgres = server !== undefined
+
+/** What a service is given. */
+export interface TestData {
+  readonly dataFolder: string
+  readonly databaseUrl: string | undefined
+}
+
+const urls = new Map<string, Promise<string>>()
+
+/** Call within a test: the database of a data folder, which is dropped when the test has ended. Undefined on SQLite. */
+export async function databaseUrlOf(dataFolder: string): Promise<string | undefined> {
+  if (server === undefined) return undefined
+  const known = urls.get(dataFolder)
+  if (known !== undefined) return await known
+  const { createDatabase, dropDatabase } = postgresAt(server)
+  const created = createDatabase()
+  urls.set(dataFolder, created)
+  onTestFinished(async () => {
+    urls.delete(dataFolder)
+    await dropDatabase(await created)
+  })
+  return await created
+}
+
+/** The store of a service, beside it. `self`: what SQLite knows a worker by. */
+export async function openStoreOf({ dataFolder, databaseUrl }: TestData, self?: ThisProcess): Promise<Store> {
+  if (databaseUrl !== undefined) return await openPostgresStore(databaseUrl, { maxConnections: 1 })
+  return openSqliteStore(join(dataFolder, 'service.db'), self)
+}
+
+/** For the command line. */
+export const dataWords = ({ dataFolder, databaseUrl }: TestData): readonly [flag: string, value: string] =>
+  databaseUrl === undefined ? ['--data', dataFolder] : ['--database', databaseUrl]
+
+/** Everything that the database of a service holds, as text that can be searched. */
+export async function storedText({ dataFolder, databaseUrl }: TestData): Promise<string> {
+  if (databaseUrl === undefined)
+    return ['service.db', 'service.db-wal']
+      .map((name) => readFileSync(join(dataFolder, name), 'latin1'))
+      .join()
+  const [row] = await runSql(
+    { dataFolder, databaseUrl },
+    `SELECT schema_to_xml('rushes', true, false, '') AS text`,
+  )
+  return String(row?.text)
+}
+
+/** Runs statements in the database of a service, behind its back; the rows of the last. */
+export async function runSql(
+  { dataFolder, databaseUrl }: TestData,
+  ...statements: readonly string[]
+): Promise<readonly Row[]> {
+  let rows: readonly Row[] = []
+  if (databaseUrl === undefined) {
+    const database = openDatabase({ path: join(dataFolder, 'service.db'), migrations: SERVICE_MIGRATIONS })
+    for (const statement of statements) rows = database.all(statement)
+    database.close()
+  } else {
+    const client = new pg.Client({ connectionString: databaseUrl, options: '-c search_path=rushes' })
+    await client.connect()
+    for (const statement of statements) ({ rows } = await client.query(statement))
+    await client.end()
+  }
+  return rows
+}
+
+const CREATE = `
+  const { default: pg } = await import('pg')
+  const [, url, name] = process.argv
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('CREATE DATABASE ' + name + ' TEMPLATE template0')
+  await client.end()`
+
+let places = 0
+
+/** The variables that give a new database to `rushes serve`: none on SQLite. At once, since a shell may start it next. */
+export function databaseEnvironment(): { readonly RUSHES_DATABASE_URL?: string } {
+  if (server === undefined) return {}
+  const name = `rushes_test_${process.pid}_place_${++places}`
+  execFileSync(process.execPath, ['--input-type=module', '-e', CREATE, server, name])
+  return { RUSHES_DATABASE_URL: Object.assign(new URL(server), { pathname: `/${name}` }).href }
+}
+
+/** Afterwards, with whatever is still connected to it. */
+export async function dropDatabaseOf({
+  RUSHES_DATABASE_URL: url,
+}: Readonly<Record<string, string | undefined>>) {
+  if (server !== undefined && url !== undefined) await postgresAt(server).dropDatabase(url)
+}

@@ -84,7 +84,7 @@ describe('compose.yaml', () => {
     const flags = flagsOf(node.command ?? [])
     expect(ROLES).toContain(flags.role)
     expect(portOf(flags.port, '--port')).toBe(Number(finalInstruction('EXPOSE')))
-    // Otherwise neither nginx nor Prometheus reaches it, and it may fetch from private addresses.
+    // Otherwise neither nginx nor Prometheus reaches it.
     expect(flags.host).toBe('0.0.0.0')
     expect(flags).toMatchObject({ storage: 's3://rushes/service', metricsPort: '9464' })
     expect(node).toMatchObject({ read_only: true, cap_drop: ['ALL'], stop_grace_period: '10s' })
@@ -213,7 +213,7 @@ describe('the systemd units', () => {
     expect(flags).toMatchObject(
       name === 'rushes.service' ? { role: 'api', port: '7878' } : { role: 'worker', port: '7901' },
     )
-    expect(flags).toMatchObject({ storage: 's3://rushes/service', publicUrl: 'https://media.example.com' })
+    expect(flags.storage).toBe('s3://rushes/service')
   })
 
   test('differ in nothing but the role', () => {
@@ -249,9 +249,7 @@ describe('docs/scale.md', () => {
     expect(run.replace(":'password'", "'…'")).toBe(sql)
   })
 
-  test('its policy is JSON, and its commands name what the compose file has', () => {
-    const [, policy = ''] = /```json\n([^`]+)```/.exec(page) ?? []
-    expect(JSON.parse(policy).Statement).toHaveLength(2)
+  test('its commands name what the compose file has', () => {
     expect(page).toContain(
       `sed -i '/${serviceNamed('api-1').networks.front?.ipv4_address}:7878 /s/max_fails=0/down/'`,
     )

@@ -1,6 +1,9 @@
 /**
  * The rate limiter of several nodes: the times of the last requests of each key are one row, which one statement reads and
  * writes, by the database's clock. A refused request writes nothing.
+ *
+ * A crash of the server empties the table. Until one window has passed after that, a key without a row is refused, since it
+ * may have sent its requests before the crash. The row with the empty key tells since when the table is complete.
  */
 import { type Clock, systemClock } from '../../host/clock.js'
 import type { Queries, Statement } from '../store/postgres/database.js'
@@ -17,7 +20,11 @@ const TAKE: Statement = {
   name: 'takeRate',
   text: `
     INSERT INTO rates AS r (key, times, expires_at)
-    SELECT $1, ARRAY[now], now + $3::bigint FROM (SELECT ${NOW} AS now) AS clock WHERE $2::integer > 0
+    SELECT $1, ARRAY[now], now + $3::bigint FROM (SELECT ${NOW} AS now) AS clock
+    WHERE $2::integer > 0 AND (
+      EXISTS (SELECT 1 FROM rates WHERE key = $1)
+      OR EXISTS (SELECT 1 FROM rates WHERE key = '' AND abs(now - expires_at) >= $3::bigint)
+    )
     ON CONFLICT (key) DO UPDATE SET
       times = (${NOW} || r.times)[1:$2::integer], expires_at = excluded.expires_at
     WHERE r.times[$2::integer] IS NULL OR abs(${NOW} - r.times[$2::integer]) >= $3::bigint
@@ -26,16 +33,24 @@ const TAKE: Statement = {
 
 const REMOVE_IDLE: Statement = {
   name: 'removeIdleRates',
-  text: `DELETE FROM rates WHERE expires_at < ${NOW}`,
+  text: `DELETE FROM rates WHERE expires_at < ${NOW} AND key <> ''`,
+}
+
+const MARK_COMPLETE: Statement = {
+  name: 'markRatesComplete',
+  text: `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT (key) DO NOTHING`,
 }
 
 const SWEEP_EVERY_MS = 60_000
+/** Only a refusal can mean that the table was emptied. */
+const MARK_EVERY_MS = 1_000
 
 export function createPostgresRateLimiter(
   { run }: Pick<Queries, 'run'>,
   clock: Pick<Clock, 'monotonic'> = systemClock,
 ): RateLimiter {
   let sweptAtMs = clock.monotonic()
+  let markedAtMs = Number.NEGATIVE_INFINITY
 
   function sweep(): void {
     if (clock.monotonic() - sweptAtMs < SWEEP_EVERY_MS) return
@@ -44,10 +59,20 @@ export function createPostgresRateLimiter(
     run(REMOVE_IDLE).catch(() => {})
   }
 
+  function mark(): void {
+    if (clock.monotonic() - markedAtMs < MARK_EVERY_MS) return
+    markedAtMs = clock.monotonic()
+    run(MARK_COMPLETE).catch(() => {
+      markedAtMs = Number.NEGATIVE_INFINITY
+    })
+  }
+
   return {
     async take(key, { requests, windowMs }) {
       sweep()
-      return (await run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
+      const isTaken = (await run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
+      if (!isTaken) mark()
+      return isTaken
     },
   }
 }

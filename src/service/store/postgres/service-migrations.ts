@@ -118,13 +118,15 @@ CREATE TRIGGER credits_remain BEFORE TRUNCATE ON credits
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Microseconds of the last requests of a key, the newest first. Unlogged: a request writes to no disk, and a crash of the server
--- forgets the windows.
+-- empties the table.
 CREATE UNLOGGED TABLE rates (
   key        text PRIMARY KEY,
   times      bigint[] NOT NULL,
   expires_at bigint NOT NULL
 ) WITH (fillfactor = 50);
 ALTER TABLE rates ALTER COLUMN times SET STORAGE EXTERNAL;
+-- The time from which on no request is missing. It is gone when the table was emptied.
+INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', 0);
 `
 
 export const SERVICE_MIGRATIONS: readonly string[] = [FIRST]

@@ -9,11 +9,12 @@ import usual from './vitest.config.js'
 installEngines()
 const { hasPostgres } = await import('./test/support/postgres-server.js')
 
+/** Those that use the database; the others test HTTP, engines or clients, for which it makes no difference. */
 const FILES = [
   'test/service/{fuzz,money,openapi-responses,outputs,processes,queue,references,refusals,roles,runs}.test.ts',
   'test/service/metrics/metrics.test.ts',
-  'test/cli/{admin,batch,earlier,faults,mcp,run}.test.ts',
-  'test/e2e/{batch,engines,faults,kill,serve,signals}.test.ts',
+  'test/cli/{admin,batch,run}.test.ts',
+  'test/e2e/{engines,serve}.test.ts',
 ]
 
 export default defineConfig({

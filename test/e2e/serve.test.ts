@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { bash, createPlace, rushes, serve, start } from '../support/binary.js'
+import { usesPostgres } from '../support/test-database.js'
 
 describe.concurrent('serve', () => {
   it('says one line when it listens, and its exports work', async () => {
@@ -14,6 +15,8 @@ describe.concurrent('serve', () => {
       data: `${place.home}/.local/state/rushes/service`,
       api_key: expect.stringMatching(/\S{20,}/),
       models: { image: 'rushes/preview-image', video: 'rushes/preview-video' },
+      role: 'all',
+      ...(usesPostgres && { database: expect.stringMatching(/^postgres:\/\/127\.0\.0\.1:\d+\/\w+$/) }),
     })
     const { code, stdout } = await rushes(place, ['run', 'image', 'a fox'])
     expect(code).toBe(0)
@@ -40,7 +43,8 @@ describe.concurrent('serve', () => {
     expect((await ask('/run_none', { key: 'wrong' })).status).toBe(401)
   })
 
-  it('prints the four lines that make a run work in another terminal', async () => {
+  // With a database: `serve-database.test.ts`.
+  it.skipIf(usesPostgres)('prints the four lines that make a run work in another terminal', async () => {
     const place = createPlace()
     const person = start(place, ['serve', '--port', '0', '--data', 'my data'], { stdin: 'ignore' })
     await person.says('stderr', /shown only once/)

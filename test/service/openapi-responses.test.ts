@@ -7,9 +7,9 @@ import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/routes.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
-import { createDatabaseRelay } from '../support/database-relay.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { createDocumentCheck, type Exchange } from '../support/openapi.js'
+import { createPostgresProxy } from '../support/postgres-proxy.js'
 import {
   type Answer,
   type Asking,
@@ -178,9 +178,9 @@ async function meetBrokenDatabases(ask: Ask): Promise<void> {
 }
 
 async function meetLostDatabase(ask: Ask, url: string): Promise<void> {
-  const { url: databaseUrl, cut } = await createDatabaseRelay(url)
+  const { url: databaseUrl, close } = await createPostgresProxy(url)
   const service = await createTestService({ databaseUrl, rendering: false, ephemeralKey: true })
-  cut()
+  await close()
   const { clock } = service
   await clock.runUntil(ask(service, 'POST', RUNS_PATH, FOX))
   for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b', '/readyz'])

@@ -18,12 +18,14 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, expect } from 'vitest'
 import { PATIENCE_MS } from './patience.js'
 import { misfitsOf } from './schemas.js'
-import { databaseEnvironment, dropDatabaseOf } from './test-database.js'
+import { createDatabases, dropDatabases, usesPostgres } from './test-database.js'
 
 export const BINARY = fileURLToPath(new URL('../../bin/rushes.cjs', import.meta.url))
 export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
 
 const POLL_MS = 20
+/** Of one file, on PostgreSQL. */
+const MAX_PLACES = 24
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -65,11 +67,12 @@ export interface Service extends Place {
 /** The tests of a file may run side by side, so what they leave behind goes when all of them have ended. */
 const children: ChildProcess[] = []
 const folders: string[] = []
-const databases: Environment[] = []
+const databases = await createDatabases(MAX_PLACES)
+let places = 0
 afterAll(async () => {
   await Promise.all(children.splice(0).map(endNow))
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  await Promise.all(databases.splice(0).map(dropDatabaseOf))
+  await dropDatabases(databases)
 })
 
 /** A new place. It goes, and whatever was started in it ends, after the tests of the file. */
@@ -80,9 +83,9 @@ export function createPlace(): Place {
   folders.push(root)
   putOnPath(bin)
   const path = [bin, dirname(process.execPath), process.env.PATH].join(delimiter)
-  const database = databaseEnvironment()
-  databases.push(database)
-  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh', ...database })
+  const database = databases[places++]
+  if (usesPostgres && database === undefined) throw new Error(`more places than ${MAX_PLACES} databases`)
+  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh', RUSHES_DATABASE_URL: database })
 }
 
 /** `rushes`, for shell scripts: the program itself, in the very process that was started. */

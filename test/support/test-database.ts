@@ -2,7 +2,6 @@
  * Which database the services of the tests have: SQLite, or PostgreSQL under `npm run test:postgres`, where each data folder has a
  * database of its own on one server for all files.
  */
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -86,27 +85,14 @@ export async function runSql(
   return rows
 }
 
-const CREATE = `
-  const { default: pg } = await import('pg')
-  const [, url, name] = process.argv
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query('CREATE DATABASE ' + name + ' TEMPLATE template0')
-  await client.end()`
-
-let places = 0
-
-/** The variables that give a new database to `rushes serve`: none on SQLite. At once, since a shell may start it next. */
-export function databaseEnvironment(): { readonly RUSHES_DATABASE_URL?: string } {
-  if (server === undefined) return {}
-  const name = `rushes_test_${process.pid}_place_${++places}`
-  execFileSync(process.execPath, ['--input-type=module', '-e', CREATE, server, name])
-  return { RUSHES_DATABASE_URL: Object.assign(new URL(server), { pathname: `/${name}` }).href }
+/** New databases for places, made beforehand: a place is created at once. None on SQLite. */
+export async function createDatabases(count: number): Promise<string[]> {
+  const urls: string[] = []
+  if (server !== undefined)
+    for (let n = 0; n < count; n++) urls.push(await postgresAt(server).createDatabase())
+  return urls
 }
 
-/** Afterwards, with whatever is still connected to it. */
-export async function dropDatabaseOf({
-  RUSHES_DATABASE_URL: url,
-}: Readonly<Record<string, string | undefined>>) {
-  if (server !== undefined && url !== undefined) await postgresAt(server).dropDatabase(url)
+export async function dropDatabases(urls: readonly string[]): Promise<void> {
+  if (server !== undefined) for (const url of urls) await postgresAt(server).dropDatabase(url)
 }

@@ -61,7 +61,7 @@ export const VERIFY_SCHEMA = record('The result of checking the database and eve
   problems: problems('Damage and differences, one sentence each'),
 })
 
-export const MIGRATE_SCHEMA = record('What was moved to another database.', {
+export const MIGRATE_SCHEMA = record('The data of a service that was moved to another database.', {
   ...LEDGER,
   outputs: integer('Number of outputs'),
   files: orNull(

@@ -124,6 +124,8 @@ async function startEmbedded(): Promise<TestPostgres> {
       listen_addresses: '127.0.0.1',
       unix_socket_directories: folder,
       max_connections: '300',
+      // In its folder, so that nothing is left when it is killed.
+      dynamic_shared_memory_type: 'mmap',
       // Commits survive `halt`, and need not survive the machine.
       fsync: 'off',
       full_page_writes: 'off',

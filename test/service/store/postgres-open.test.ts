@@ -33,7 +33,7 @@ test.each([
   [Object.assign(new AggregateError([{ code: 'ECONNREFUSED' }])), /connection refused/],
   [{ code: 'ENOTFOUND' }, /no such host/],
   [{ code: '28P01' }, /wrong user or password/],
-  [{ code: '3D000' }, /no database of this name/],
+  [{ code: '3D000' }, /the database does not exist/],
   [{ code: '53300' }, /too many connections/],
   [new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'), /asks for a password/],
   [new Error('The server does not support SSL connections'), /TLS/],
@@ -111,7 +111,7 @@ describePostgres('on PostgreSQL', () => {
     const server = await sharedPostgres()
     const missing = Object.assign(new URL(url), { pathname: '/rushes_is_not_there' }).href
     await expect(openPostgresStore(missing)).rejects.toMatchObject(
-      usage(/no database of this name/, /CREATE DATABASE/),
+      usage(/the database does not exist/, /CREATE DATABASE/),
     )
     const name = `rushes_test_${process.pid}_guest`
     await server.query(`DROP ROLE IF EXISTS ${name}; CREATE ROLE ${name} LOGIN PASSWORD 'guest'`)

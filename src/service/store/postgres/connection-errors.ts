@@ -37,7 +37,7 @@ const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>>
   ETIMEDOUT: ['no answer', 'Check host and port, and firewalls between.'],
   '28P01': ['wrong user or password', 'Check both in the URL, or set PGPASSWORD.'],
   '28000': ['the server does not accept this user', 'Check the user, and pg_hba.conf of the server.'],
-  '3D000': ['there is no database of this name', 'Create it first: `CREATE DATABASE <name>`.'],
+  '3D000': ['the database does not exist', 'Create it first: `CREATE DATABASE <name>`.'],
   '42501': ['the user may not connect', 'Grant it: `GRANT CONNECT ON DATABASE <name> TO <user>`.'],
   '53300': ['it has too many connections', 'Raise max_connections of the server, or run fewer nodes.'],
   '57P03': ['the server is starting or stopping', 'Try again in a moment.'],

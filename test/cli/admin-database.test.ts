@@ -96,7 +96,7 @@ describePostgres('admin --database', () => {
     [
       'a database that does not exist',
       ({ host }) => `postgres://postgres:s3cr%40t@${host}/nowhere`,
-      /\/nowhere cannot be used: there is no database of this name/,
+      /\/nowhere cannot be used: the database does not exist/,
     ],
     [
       'an unknown user',

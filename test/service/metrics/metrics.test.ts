@@ -127,7 +127,7 @@ test('credits, ends of runs and renders agree with what was done', async () => {
 })
 
 test('a run that fails because its process ended is counted by the one that notices', async () => {
-  const service = await createMeasured({ engine: createCommandedEngine() })
+  const service = await createMeasured({ engine: createCommandedEngine(), rendering: false })
   const store = await openStoreOf(service, { ...thisProcess(), host: 'elsewhere' })
   onTestFinished(() => store.close())
   const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
@@ -154,6 +154,8 @@ test('a run that fails because its process ended is counted by the one that noti
     )
   }
   await store.claimRun('dead', [], 0)
+  // Only now: it would take the run as soon as it is queued again.
+  service.service.startRendering()
   await service.clock.advance(40_000)
   expect(await store.findRun('run_x', accountId)).toMatchObject({ status: 'failed' })
   expect(await service.count('rushes_runs_finished_total', { status: 'failed' })).toBe(1)

@@ -158,6 +158,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     clock,
     trustedProxies,
     metrics,
+    isDraining: () => draining,
     onError,
   })
   events = app.log
@@ -197,6 +198,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   }
 
   let closing: Promise<void> | undefined
+  let draining = false
   return {
     apiKey: keys.newKey,
     fetch: createInProcessFetch({
@@ -221,7 +223,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       const path = outputs.pathOf?.(outputKey(output))
       return path !== undefined && existsSync(path) ? { ...output, path } : undefined
     },
-    async close() {
+    async close({ drain = false } = {}) {
+      draining ||= drain
       closing ??= settlesWithin(MAX_CLOSE_MS, closeAll().catch(onError), clock).then(() => {})
       await closing
     },

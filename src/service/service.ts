@@ -77,6 +77,9 @@ export interface Service {
   returnAbandonedRuns(): Promise<void>
   /** The file behind an output URL; undefined when it is not there. */
   findOutputFile(url: string): Promise<OutputFile | undefined>
-  /** Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. */
-  close(): Promise<void>
+  /**
+   * Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. `drain`: new requests are
+   * accepted for a second more, so that a proxy in front of several nodes loses none.
+   */
+  close(options?: { readonly drain?: boolean }): Promise<void>
 }

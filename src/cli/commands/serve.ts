@@ -14,6 +14,7 @@ import { databaseOption, databaseUrlOf } from '../flags/database.js'
 import { addEngineFlags, type EngineFlags, enginesOf } from '../flags/engines.js'
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
+import { Interruption, type SignalName } from '../process/interrupts.js'
 import { announce, sayFault } from '../serve/announce.js'
 import { openStorage, type StorageFlags } from '../serve/storage.js'
 import { networksOf, portOf, publicUrlOf, retainedMs, sizeOf } from '../serve/values.js'
@@ -176,10 +177,14 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     await untilAborted(interrupts.first)
     out.note('Shutting down: finishing requests, returning unfinished renders to the queue.')
   } finally {
-    await service.close()
+    // A terminal's Ctrl-C ends at once; a service manager sends SIGTERM.
+    await service.close({ drain: isStoppedBy(interrupts.first, 'SIGTERM') })
   }
   return EXIT.ok
 }
+
+const isStoppedBy = (signal: AbortSignal, name: SignalName): boolean =>
+  signal.reason instanceof Interruption && signal.reason.by === name
 
 /** Loaded here, so that a service without metrics starts without prom-client. */
 async function createMetrics(clock: Clock): Promise<Metrics> {

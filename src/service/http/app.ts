@@ -5,6 +5,7 @@ import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { closeAfter } from './close-connection.js'
 import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
+import { drain } from './drain.js'
 import { refusalOf, sendNoApi, sendNoRoute, sendRawRefusal, sendRefusal } from './error-responses.js'
 import { addFaultHooks } from './fault-hooks.js'
 import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
@@ -40,13 +41,15 @@ export interface AppOptions {
   /** Errors on demand. */
   readonly faults?: Faults | undefined
   readonly metrics?: HttpMetrics | undefined
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Pick<Clock, 'alarm' | 'sleep'>
+  /** Whether the service is stopped for others to take over: see `drain.ts`. */
+  isDraining(): boolean
   onError(error: unknown): void
 }
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { api, operations, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
-  const { trustedProxies = [], metrics } = options
+  const { trustedProxies = [], metrics, isDraining } = options
   const app = fastify({
     logger: loggerOf(logging),
     // Fastify's own lines about requests contain URLs.
@@ -73,6 +76,9 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
+  app.addHook('preClose', async () => {
+    if (isDraining()) await drain(app, clock)
+  })
   if (metrics !== undefined) observeRequests(app, api?.runs.bodyLimits.budget, metrics)
   // A caller without a key, or one that is answered while it still sends, does not keep a connection that others could use.
   app.addHook('onSend', async ({ raw }, reply) => {

@@ -78,8 +78,8 @@ export interface Service {
   /** The file behind an output URL; undefined when it is not there. */
   findOutputFile(url: string): Promise<OutputFile | undefined>
   /**
-   * Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. `drain`: new requests are
-   * accepted for a second more, so that a proxy in front of several nodes loses none.
+   * Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. `drain`: open
+   * connections get a second for their next request, so that a proxy in front of several nodes loses none.
    */
   close(options?: { readonly drain?: boolean }): Promise<void>
 }

@@ -27,6 +27,8 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'npm ci && npx', why: 'installs; e2e/local.test.ts runs the command' },
   { begins: 'export AWS_REGION=', why: 'needs a bucket; e2e/storage.test.ts' },
   { begins: 'rushes serve --storage', why: 'needs a bucket; e2e/storage.test.ts' },
+  { begins: 'rushes admin migrate --from', why: 'needs PostgreSQL; service/migrate.test.ts' },
+  { begins: 'export RUSHES_LIMITS_URL=', why: 'needs a Redis server; limiter/redis-ledger.test.ts' },
   { begins: 'aws s3 sync', why: 'needs a bucket and the tool of AWS' },
   { begins: 'npm cit', why: 'installs, and runs this very test' },
   { begins: 'npm install rushes', why: 'library-package.test.ts installs the packed tarball' },

@@ -338,14 +338,14 @@ describe('what --watch notices', () => {
     expect(said).not.toMatch(/problem/)
   })
 
-  it('not what the batch itself has written: a row whose image is its own output does not pay for ever', async () => {
+  it('a row whose image is its own output is refused, so it does not pay at each change', async () => {
     const { watch, posts, path, service } = await createWatch(
       'defaults: { kind: image }\nruns:\n  - { name: fox, prompt: a fox, image_urls: [fox.png], output: fox.png }\n',
     )
     writeFileSync(path('fox.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('mine')]))
     const interrupts = createInterrupts()
     whenIdle(service.clock, () => interrupts.interrupt('SIGINT'))
-    const { code } = await watch(
+    const { code, said } = await watch(
       ['--yes', '--overwrite'],
       [
         [WAITING, () => {}],
@@ -355,7 +355,8 @@ describe('what --watch notices', () => {
         interrupts,
       },
     )
-    expect({ code, posts: posts() }).toEqual({ code: 130, posts: ['a fox'] })
+    expect({ code, posts: posts() }).toEqual({ code: 130, posts: [] })
+    expect(said).toMatch(/"fox\.png" is the output of this row itself: give the row another output/)
   })
 })
 

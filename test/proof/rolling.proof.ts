@@ -17,6 +17,13 @@ const RUNS = '/api/v1/runs'
 const CREATE = JSON.stringify({ model: 'rushes/preview-image', input: { prompt: 'a fox' } })
 
 const record = tableOfFigures()
+/** Without times, numbers and addresses. */
+const errorsOf = (log: string): readonly string[] =>
+  log
+    .split('\n')
+    .filter((line) => /\[(error|crit|alert)\]/.test(line))
+    .map((line) => line.replace(/^.*?: \*\d+ /, '').replace(/,.*$/, ''))
+
 const portOf = ({ url }: Service): number => Number(new URL(url).port)
 
 describe.skipIf(!hasNginx)('a rolling restart behind nginx', () => {
@@ -77,6 +84,7 @@ describe.skipIf(!hasNginx)('a rolling restart behind nginx', () => {
       creates: countOf(creates),
       polls: countOf(polls),
       charged,
+      'errors of nginx': countOf(errorsOf(nginx.errors())),
       'longest stop, ms': Math.max(...restarts),
     })
     expect({ lost: creates.length - accepted, charged }).toEqual({ lost: 0, charged: accepted })

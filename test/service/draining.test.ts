@@ -43,9 +43,8 @@ describe('a service that drains', () => {
     late.send(GET.replace('healthz', 'readyz'))
     await late.ended
     expect(late.received()).toMatch(/503 Service Unavailable/)
-    await clock.advance(1_000)
+    await clock.runUntil(closing)
     await idle.ended
-    await closing
   })
 
   it('otherwise closes at once', async () => {

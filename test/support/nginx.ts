@@ -34,8 +34,6 @@ export interface Nginx {
   readonly tlsPort: number
   /** Its configuration, as it runs. */
   readonly file: string
-  /** Reads it again. */
-  reload(): void
   /** Its error log so far. */
   errors(): string
   /** What `nginx -t` said. */
@@ -63,8 +61,7 @@ export async function startNginx(nodes: readonly [number, number]): Promise<Ngin
     ['listen 8443 ssl;', `listen 127.0.0.1:${tlsPort} ssl;`],
     ['/etc/nginx/tls', tls],
     ['/tmp/nginx.pid', join(folder, 'nginx.pid')],
-    // A reload is a notice.
-    ['/var/log/nginx/error.log warn', `${errors} notice`],
+    ['/var/log/nginx/error.log', errors],
     ['worker_processes auto', 'worker_processes 1'],
     // For a user who may not write to the folders of the package.
     ['access_log off;', `access_log off; ${temporary.join(' ')}`],
@@ -93,8 +90,7 @@ export async function startNginx(nodes: readonly [number, number]): Promise<Ngin
       () => undefined,
     )
   })
-  const reload = () => void process.kill(Number(readFileSync(join(folder, 'nginx.pid'), 'utf8')), 'SIGHUP')
-  return { port, tlsPort, file, reload, errors: () => readFileSync(errors, 'utf8'), checked }
+  return { port, tlsPort, file, errors: () => readFileSync(errors, 'utf8'), checked }
 }
 
 async function freePorts(count: number): Promise<readonly number[]> {

@@ -65,7 +65,7 @@ export interface AdministrationOptions {
 
 export async function openAdministration(options: AdministrationOptions): Promise<Administration> {
   const { dataFolder, databaseUrl, clock, make } = options
-  if (databaseUrl !== undefined) return await openPostgresAdministration(databaseUrl, clock)
+  if (databaseUrl !== undefined) return await openPostgresAdministration(databaseUrl, options)
   if (!make && !existsSync(join(dataFolder, DATABASE_NAME)))
     throw usageError(
       `${dataFolder} contains no data of a local service.`,
@@ -81,16 +81,16 @@ export async function openAdministration(options: AdministrationOptions): Promis
 
 async function openPostgresAdministration(
   databaseUrl: string,
-  clock: Pick<Clock, 'now'>,
+  { clock, make }: AdministrationOptions,
 ): Promise<Administration> {
   const { openPostgresStore } = await import('./store/postgres/index.js')
-  const store = await openPostgresStore(databaseUrl, { maxConnections: 1 })
+  const store = await openPostgresStore(databaseUrl, { maxConnections: 1, make })
   return explainErrors(explainUnavailable, {
     ...administrationOf(store, clock),
     backup: async () => {
       throw usageError(
         'PostgreSQL is backed up with its own tools, not with `rushes admin backup`.',
-        'For example `pg_dump --format=custom --schema=rushes` (docs/backup.md).',
+        'For example `pg_dump --format=custom --schema=rushes` (docs/scale.md).',
       )
     },
   })
@@ -99,7 +99,7 @@ async function openPostgresAdministration(
 const explainUnavailable = (error: unknown): RushesError | undefined =>
   error instanceof DatabaseUnavailable
     ? usageError(
-        `The database does not answer: ${error.message}.`,
+        `The database cannot be used: ${error.message}.`,
         'Check the server, then run the command again.',
       )
     : undefined

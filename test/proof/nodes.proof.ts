@@ -37,6 +37,8 @@ const record = tableOfFigures()
 interface Node {
   readonly name: string
   readonly url: string
+  /** On standard error, since its last start. */
+  said(): string
   kill(): Promise<void>
   /** On the same port. */
   restart(): Promise<void>
@@ -50,6 +52,7 @@ async function startNode(place: Place, name: string, words: readonly string[]): 
   return {
     name,
     url,
+    said: () => process.said.stderr,
     async kill() {
       process.kill('SIGKILL')
       await process.ended
@@ -117,10 +120,10 @@ describe.skipIf(!hasPostgres || !hasS3rver)('six nodes on one PostgreSQL and one
     const faults = await injectFaults({ nodes: [...api, ...workers], postgres, storage, history })
     stop.abort()
     await Promise.all(clients)
-    await until('readiness of all nodes', async () => {
-      const all = await Promise.all([...api, ...workers].map(({ url }) => isReady(url)))
-      return all.every(Boolean)
-    })
+    for (const { name, url, said } of [...api, ...workers])
+      await until(`readiness of ${name}`, () => isReady(url)).catch((error: Error) => {
+        throw new Error(`${error.message}; it said: ${said()}`)
+      })
     await readStored(postgres, database, history)
     const verified = await rushes(place, ['admin', 'verify', '--database', database, '--json'])
     history.add({ is: 'verified', problems: JSON.parse(verified.stdout).problems })

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it } from 'vitest'
@@ -251,6 +251,23 @@ describePostgres('admin migrate', () => {
       const bytes = readFileSync(path)
       writeFileSync(path, 'other bytes')
       await expect(moveFiles()).rejects.toThrow(/has other bytes than were recorded/)
+      rmSync(path)
+      await expect(moveFiles()).rejects.toMatchObject({
+        message: expect.stringContaining(`Outputs without a file: 1, for example ${path}`),
+        hint: expect.stringContaining('--allow-missing'),
+      })
+      mkdirSync(path)
+      await expect(moveFiles()).rejects.toThrow(/Cannot read .*\.png.*nothing was moved/)
+      rmdirSync(path)
+      const filled = await temporaryDatabase()
+      const other = await openPostgresStore(filled)
+      await other.ensureAccount({ name: 'other', credits: 1, nowMs: 1 })
+      await other.close()
+      const before = store.keys()
+      await expect(migrateData({ dataFolder, databaseUrl: filled, storage })).rejects.toThrow(
+        /already has the data/,
+      )
+      expect(store.keys()).toEqual(before)
       writeFileSync(path, bytes)
       writeFileSync(join(dataFolder, 'inputs', 'half.tmp'), 'of a process that was killed')
       const { files } = await moveFiles()

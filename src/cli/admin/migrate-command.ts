@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
+import { databaseUrlOf } from '../flags/database.js'
 import { openStorage } from '../serve/storage.js'
 import { plural } from '../terminal/plural.js'
 import { formatBytes } from '../terminal/progress-lines.js'
@@ -13,24 +14,29 @@ export interface MigrateFlags {
   readonly from?: string
   readonly to?: string
   readonly storage?: string
+  readonly allowMissing?: boolean
 }
 
 export const addMigrateFlags = (command: Command): Command =>
   command
     .description('Move the data of a service from its folder to PostgreSQL')
     .addOption(new Option('--from <folder>', 'Data folder of the service, which is stopped (required)'))
-    .addOption(new Option('--to <url>', 'Empty PostgreSQL database, postgres://… (required)'))
+    .addOption(
+      new Option('--to <url>', 'Empty PostgreSQL database, postgres://… (default: RUSHES_DATABASE_URL)'),
+    )
     .addOption(new Option('--storage <url>', 'Copy outputs and inputs to this bucket, s3://bucket/prefix'))
+    .addOption(new Option('--allow-missing', 'Also move outputs whose file is missing'))
 
 export async function migrate(
   ctx: Context,
-  { from, to, storage: storageUrl }: MigrateFlags,
+  { from, to: toFlag, storage: storageUrl, allowMissing }: MigrateFlags,
 ): Promise<number> {
-  const { out, interrupts } = ctx
+  const { out, interrupts, env } = ctx
+  const to = databaseUrlOf(toFlag, env)
   if (from === undefined || to === undefined)
     throw usageError(
-      `Missing ${from === undefined ? '--from' : '--to'}.`,
-      'Example: rushes admin migrate --from ./service --to postgres://user@db.example.com/rushes',
+      from === undefined ? 'Missing --from.' : 'Missing --to.',
+      'Give the data folder with --from, and the database in RUSHES_DATABASE_URL or with --to.',
     )
   const storage = await openStorage(ctx, { ...(storageUrl !== undefined && { storage: storageUrl }) })
   try {
@@ -39,6 +45,7 @@ export async function migrate(
       dataFolder: from,
       databaseUrl: to,
       storage,
+      allowMissing,
       signal: interrupts.first,
       onProgress: (count) => count % PROGRESS_EVERY === 0 && out.note(`${count} files copied`),
     })
@@ -51,7 +58,7 @@ export async function migrate(
       out.note(`The files stay in ${from}: start the service with --database and --data ${from}.`)
     else
       out.note(
-        `${plural(files.copied, 'file')} copied (${formatBytes(files.bytes)}), ${files.present} there already, ${files.missing} removed earlier by --retain. Start the service with --database and --storage.`,
+        `${plural(files.copied, 'file')} copied (${formatBytes(files.bytes)}), ${files.present} there already, ${files.missing} missing. Start the service with --database and --storage.`,
       )
     out.note(`Nothing was changed in ${from}. Keep it until the new service works, and do not start both.`)
     return EXIT.ok

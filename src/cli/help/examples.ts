@@ -136,8 +136,8 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin backup /backups/service.db --data ./service --json'],
   ],
   'rushes admin migrate': [
-    ['rushes admin migrate --from ./service --to postgres://rushes@db/rushes'],
-    ['rushes admin migrate --from ./service --to "$URL" --storage s3://assets'],
+    ['rushes admin migrate --from ./service', 'to RUSHES_DATABASE_URL'],
+    ['rushes admin migrate --from ./service --storage s3://assets/rushes'],
   ],
   'rushes admin verify': [['rushes admin verify'], ['rushes admin verify --data ./service --json']],
   'rushes completion': [

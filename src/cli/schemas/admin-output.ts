@@ -69,7 +69,7 @@ export const MIGRATE_SCHEMA = record('The data of a service that was moved to an
       copied: integer('Files copied'),
       bytes: integer('Their size'),
       present: integer('Files that were in the storage already'),
-      missing: integer('Outputs without a file, removed earlier by --retain'),
+      missing: integer('Outputs without a file, with --allow-missing'),
     }),
   ),
 })

@@ -1,8 +1,9 @@
 /** Copies outputs and reference images from a data folder to another store of files. What is there already is not copied again. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { usageError } from '../../errors.js'
+import { type RushesError, usageError } from '../../errors.js'
 import { sha256OfFile } from '../../host/file-content.js'
+import { describeError, errorCode } from '../../host/system-error.js'
 import type { DataFolders } from '../data-folders.js'
 import type { FileStore } from '../files/contract.js'
 import { outputKey, type StoredOutput } from '../stored-run.js'
@@ -15,7 +16,7 @@ export interface FilesCopied {
   readonly bytes: number
   /** Were in the storage already. */
   readonly present: number
-  /** Outputs without a file: `--retain` has removed them. */
+  /** Outputs without a file, with `allowMissing`. */
   readonly missing: number
 }
 
@@ -23,6 +24,7 @@ export interface CopyOptions {
   readonly folders: DataFolders
   readonly outputs: Iterable<StoredOutput>
   readonly storage: { readonly outputs: FileStore; readonly inputs: FileStore }
+  readonly allowMissing: boolean
   readonly signal?: AbortSignal | undefined
   onProgress?(files: number): void
 }
@@ -35,21 +37,30 @@ interface Item {
   readonly store: FileStore
 }
 
-/** Throws `RushesError` (usage) for a file whose bytes are not those that were recorded. */
+/** Throws `RushesError` (usage) for a file that is missing, cannot be read, or has other bytes than were recorded. */
 export async function copyFiles(options: CopyOptions): Promise<FilesCopied> {
-  const { folders, outputs, storage, signal, onProgress } = options
+  const { folders, outputs, storage, allowMissing, signal, onProgress } = options
   const total = { copied: 0, bytes: 0, present: 0, missing: 0 }
+  let missing = ''
 
   async function copy({ path, key, sha256, contentType, store }: Item): Promise<void> {
     signal?.throwIfAborted()
-    const found = await stat(path).catch(() => undefined)
+    const found = await stat(path).catch((error) => {
+      if (errorCode(error) !== 'ENOENT') throw unreadable(path, error)
+      return undefined
+    })
     if (found === undefined) {
       total.missing++
+      missing ||= path
       return
     }
-    if ((await sha256OfFile(path, signal)) !== sha256)
+    const hash = await sha256OfFile(path, signal).catch((error) => {
+      signal?.throwIfAborted()
+      throw unreadable(path, error)
+    })
+    if (hash !== sha256)
       throw usageError(
-        `${path} has other bytes than were recorded; nothing was moved.`,
+        `${path} has other bytes than were recorded; nothing was moved to the database.`,
         'Restore it from a backup, or remove it: its run then has no output any more.',
       )
     if ((await store.find(key))?.bytes === found.size) total.present++
@@ -81,5 +92,16 @@ export async function copyFiles(options: CopyOptions): Promise<FilesCopied> {
   }
   // An async generator answers one caller after the other, so the lanes share it.
   await Promise.all(Array.from({ length: AT_ONCE }, lane))
+  if (total.missing > 0 && !allowMissing)
+    throw usageError(
+      `Outputs without a file: ${total.missing}, for example ${missing}. Nothing was moved to the database.`,
+      'If --retain has removed them, add --allow-missing. Otherwise restore the files first.',
+    )
   return total
 }
+
+const unreadable = (path: string, error: unknown): RushesError =>
+  usageError(
+    `Cannot read ${describeError(error, path)}; nothing was moved to the database.`,
+    'Make it readable for this user, and run the command again.',
+  )

@@ -12,7 +12,7 @@ import { DATABASE_NAME } from '../data-folders.js'
 import type { Storage } from '../files/contract.js'
 import { openData } from '../open-data.js'
 import type { Verification } from '../store/account-store.js'
-import { importTables } from '../store/postgres/import.js'
+import { importTables, refuseFilled } from '../store/postgres/import.js'
 import { openServiceDatabase, storeOf } from '../store/sqlite/index.js'
 import { outputOfRow } from '../store/sqlite/rows.js'
 import type { StoredOutput } from '../stored-run.js'
@@ -24,6 +24,8 @@ export interface Migration {
   readonly databaseUrl: string
   /** Undefined: the files stay in the data folder. */
   readonly storage: Storage | undefined
+  /** Whether outputs may have no file, since `--retain` has removed it. */
+  readonly allowMissing?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   onProgress?(files: number): void
 }
@@ -37,7 +39,7 @@ const OUTPUTS_PAGE = 500
 
 /** Throws `RushesError` (usage), and then the database is as it was. */
 export async function migrateData(migration: Migration): Promise<Migrated> {
-  const { dataFolder, databaseUrl, storage, signal, onProgress } = migration
+  const { dataFolder, databaseUrl, storage, allowMissing = false, signal, onProgress } = migration
   if (!existsSync(join(dataFolder, DATABASE_NAME)))
     throw usageError(
       `${dataFolder} contains no data of a local service.`,
@@ -49,6 +51,7 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
     const before = await store.verify()
     refuseProblems(before)
     await refuseRunning(database, store)
+    await refuseFilled(databaseUrl)
     const files =
       storage === undefined
         ? undefined
@@ -56,6 +59,7 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
             folders,
             outputs: outputsOf(database),
             storage,
+            allowMissing,
             signal,
             ...(onProgress && { onProgress }),
           })

@@ -3,9 +3,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { NewRun, Store } from '../../../src/service/store/contract.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { withBudgetCheck } from '../../../src/service/store/service-store.js'
+import { DatabaseUnavailable } from '../../../src/service/store/unavailable.js'
 import {
   canRestartPostgres,
   describePostgres,
+  hasPostgres,
   sharedPostgres,
   startPostgres,
   temporaryDatabase,
@@ -42,6 +44,30 @@ async function openWithKey(url: string, credits: number) {
   const status = async (id: string) => (await store.findRun(id, accountId))?.status
   return { store, accountId, newRun, add, status }
 }
+
+test.skipIf(!hasPostgres)('a login that is refused for a while is waited for, as a restart is', async () => {
+  const url = await temporaryDatabase()
+  const server = await sharedPostgres()
+  const name = `rushes_test_${process.pid}_rotated`
+  await server.query(`DROP ROLE IF EXISTS ${name}; CREATE ROLE ${name} LOGIN`)
+  await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO ${name}`)
+  const { store, add, status } = await openWithKey(Object.assign(new URL(url), { username: name }).href, 5)
+  await add('run_1')
+  await store.claimRun('me', [], 1)
+  await server.query(`ALTER ROLE ${name} NOLOGIN`)
+  await server.killBackends(url)
+  const finishing = store.finishRun({ id: 'run_1', owner: 'me', nowMs: 2 }, [output('t')])
+  await expect(add('run_2')).rejects.toBeInstanceOf(DatabaseUnavailable)
+  await expect(finishing).rejects.toBeInstanceOf(DatabaseUnavailable)
+  await server.query(`ALTER ROLE ${name} LOGIN`)
+  await store.renewLease('me')
+  await add('run_2')
+  expect(await store.finishRun({ id: 'run_1', owner: 'me', nowMs: 2 }, [output('t')])).toBe(true)
+  expect(await status('run_1')).toBe('succeeded')
+  await store.close()
+  await server.dropDatabase(url)
+  await server.query(`DROP ROLE ${name}`)
+})
 
 /** A store behind a proxy, and one beside it that sees what became of things. */
 async function openBehindProxy(credits = 5) {

@@ -67,8 +67,8 @@ describePostgres('on PostgreSQL', () => {
   test('a later start finds everything, and a migration runs once', async () => {
     const url = await temporaryDatabase()
     await (await open(url)).ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
-    await openSchema(url, [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x integer)'])
-    await openSchema(url, [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x integer)'])
+    await openSchema(url, { migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x integer)'] })
+    await openSchema(url, { migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x integer)'] })
     const server = await sharedPostgres()
     expect(await server.query('SELECT name, version FROM rushes.accounts, rushes.format', url)).toEqual([
       { name: 'kept', version: SERVICE_MIGRATIONS.length + 1 },
@@ -80,7 +80,9 @@ describePostgres('on PostgreSQL', () => {
 
   test('a migration that fails changes nothing', async () => {
     const url = await temporaryDatabase()
-    await expect(openSchema(url, [...SERVICE_MIGRATIONS, 'SELECT 1 / 0'])).rejects.toThrow(/division by zero/)
+    await expect(openSchema(url, { migrations: [...SERVICE_MIGRATIONS, 'SELECT 1 / 0'] })).rejects.toThrow(
+      /division by zero/,
+    )
     const server = await sharedPostgres()
     expect(await server.query("SELECT nspname FROM pg_namespace WHERE nspname = 'rushes'", url)).toEqual([])
     await open(url)
@@ -120,6 +122,46 @@ describePostgres('on PostgreSQL', () => {
     await expect(openPostgresStore(guest)).rejects.toMatchObject(usage(/may not create/, /GRANT CREATE/))
     const readOnly = `${url}?options=-c%20default_transaction_read_only%3Don`
     await expect(openPostgresStore(readOnly)).rejects.toMatchObject(usage(/read-only/))
+    // One that has the schema needs no write at the start, and is refused too.
+    await (await open(url)).close()
+    await expect(openPostgresStore(readOnly)).rejects.toMatchObject(usage(/read-only/))
+  })
+
+  test('a database without data is refused where the data should be there', async () => {
+    const url = await temporaryDatabase()
+    await expect(openPostgresStore(url, { make: false })).rejects.toMatchObject(
+      usage(/contains no data of a service/, /Check the name of the database/),
+    )
+    const server = await sharedPostgres()
+    expect(await server.query("SELECT nspname FROM pg_namespace WHERE nspname = 'rushes'", url)).toEqual([])
+    await (await open(url)).close()
+    await (await openPostgresStore(url, { make: false })).close()
+  })
+
+  test.each(['prefer', 'require', 'verify-ca'])(
+    'sslmode=%s checks the certificate, without a word of the driver',
+    async (mode) => {
+      const warnings: string[] = []
+      const note = (warning: Error) => void warnings.push(warning.message)
+      process.on('warning', note)
+      onTestFinished(() => void process.off('warning', note))
+      const url = `${await temporaryDatabase()}?sslmode=${mode}`
+      await expect(openPostgresStore(url)).rejects.toMatchObject(
+        usage(/TLS: The server does not support SSL/),
+      )
+      await new Promise(setImmediate)
+      expect(warnings).toEqual([])
+    },
+  )
+
+  test('a certificate that is not there is named, and an unknown sslmode is refused', async () => {
+    const url = await temporaryDatabase()
+    await expect(
+      openPostgresStore(`${url}?sslmode=verify-full&sslrootcert=/no/ca.pem`),
+    ).rejects.toMatchObject(usage(/\/no\/ca\.pem: no such file/, /sslrootcert/))
+    await expect(openPostgresStore(`${url}?sslmode=nonsense`)).rejects.toMatchObject(
+      usage(/unknown sslmode "nonsense"/, /verify-full/),
+    )
   })
 
   test('an ordinary user with a database of its own can do everything', async () => {

@@ -30,9 +30,9 @@ export const inputText = (input: RenderJob['input'], imageFiles: readonly string
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Removes the service's own settings, above all its keys. The rest is for the model (PATH, CUDA, its own keys). */
+/** Removes the service's own settings, above all its keys and its database. The rest is for the model (PATH, CUDA, its own keys). */
 export const withoutOwnVariables = (env: Env): Env =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('RUSHES_')))
+  Object.fromEntries(Object.entries(env).filter(([name]) => !/^(RUSHES_|PG)/.test(name)))
 
 export const environmentOf = (env: Env, job: RenderJob, inputFolder: string): Env => ({
   ...withoutOwnVariables(env),

@@ -1,6 +1,6 @@
 /** Why there is no connection, and what to do, in sentences. A password is never part of them. */
 import { messageOf, RushesError, usageError } from '../../../errors.js'
-import { errorCode } from '../../../host/system-error.js'
+import { describeError, errorCode } from '../../../host/system-error.js'
 
 /** Host, port and database of the URL. */
 export function nameOf(url: string): string {
@@ -17,7 +17,8 @@ export function checkUrl(url: string): void {
     URL.canParse(url) &&
     /^postgres(ql)?:$/.test(new URL(url).protocol) &&
     // Otherwise a part of the password was taken for the path, and would be printed.
-    /^\/?[^/@]*$/.test(new URL(url).pathname)
+    /^\/?[^/@]*$/.test(new URL(url).pathname) &&
+    new URL(url).hash === ''
   if (!isValid)
     throw usageError(
       'The database URL (--database or RUSHES_DATABASE_URL) is not a valid PostgreSQL URL.',
@@ -25,6 +26,26 @@ export function checkUrl(url: string): void {
     )
   if (new URL(url).pathname.length < 2)
     throw usageError('The database URL (--database or RUSHES_DATABASE_URL) names no database.', EXAMPLE)
+  const mode = new URL(url).searchParams.get('sslmode')
+  if (mode !== null && !SSL_MODES.includes(mode))
+    throw usageError(
+      `The database URL has the unknown sslmode "${mode}".`,
+      `Use one of ${SSL_MODES.join(', ')}. All of the last four check the certificate and the name of the server.`,
+    )
+}
+
+const SSL_MODES: readonly string[] = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full']
+const VERIFYING = SSL_MODES.slice(2)
+
+/**
+ * The URL for the driver. Its next version will check less with some modes, and it warns about each of them; here all of them
+ * check everything.
+ */
+export function driverUrl(url: string): string {
+  const changed = new URL(url)
+  if (VERIFYING.includes(changed.searchParams.get('sslmode') ?? ''))
+    changed.searchParams.set('sslmode', 'verify-full')
+  return changed.href
 }
 
 const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
@@ -35,7 +56,7 @@ const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>>
   EHOSTUNREACH: ['the host cannot be reached', 'Check the host, and the network.'],
   ENETUNREACH: ['the network cannot be reached', 'Check the host, and the network.'],
   ETIMEDOUT: ['no answer', 'Check host and port, and firewalls between.'],
-  '28P01': ['wrong user or password', 'Check both in the URL, or set PGPASSWORD.'],
+  '28P01': ['wrong user or password', 'Check both in the URL.'],
   '28000': ['the server does not accept this user', 'Check the user, and pg_hba.conf of the server.'],
   '3D000': ['the database does not exist', 'Create it first: `CREATE DATABASE <name>`.'],
   '42501': ['the user may not connect', 'Grant it: `GRANT CONNECT ON DATABASE <name> TO <user>`.'],
@@ -45,10 +66,17 @@ const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>>
 
 /** Undefined for errors that are not about a connection. */
 export function explainConnection(url: string, error: unknown): RushesError | undefined {
-  const known = REASONS[codeOf(error)] ?? describeMessage(messageOf(error))
+  const known = describeFile(error) ?? describeMessage(messageOf(error)) ?? REASONS[codeOf(error)]
   if (known === undefined || error instanceof RushesError) return undefined
   const [reason, hint] = known
   return new RushesError('usage', `${nameOf(url)} cannot be used: ${reason}.`, { hint, cause: error })
+}
+
+/** A certificate or key that the URL names. */
+function describeFile(error: unknown): readonly [string, string] | undefined {
+  const { syscall, path = '' } = error as NodeJS.ErrnoException
+  if (syscall !== 'open') return undefined
+  return [describeError(error, path), 'Check sslrootcert, sslcert and sslkey in the URL.']
 }
 
 /** A host with several addresses fails with one error for each. */
@@ -56,11 +84,16 @@ const codeOf = (error: unknown): string =>
   errorCode(error) ?? (error instanceof AggregateError ? (errorCode(error.errors[0]) ?? '') : '')
 
 function describeMessage(message: string): readonly [string, string] | undefined {
+  if (/no encryption|no pg_hba\.conf entry.*SSL off/i.test(message))
+    return ['the server accepts only encrypted connections', 'Add sslmode=verify-full to the URL.']
   if (/timeout|Connection terminated/.test(message))
     return ['no answer', 'Check host and port, and firewalls between.']
   if (/SASL|password must be a string/i.test(message))
-    return ['the server asks for a password', 'Add it to the URL, or set PGPASSWORD.']
+    return ['the server asks for a password', 'Add it to the URL.']
   if (/SSL|certificate|self-signed/i.test(message))
-    return [`TLS: ${message}`, 'Set sslmode in the URL: disable, no-verify or verify-full, and sslrootcert.']
+    return [
+      `TLS: ${message}`,
+      'Add sslrootcert=<file> to the URL, with the certificate of the authority of the server. sslmode=no-verify encrypts, but does not check who answers.',
+    ]
   return undefined
 }

@@ -1,5 +1,6 @@
 /** The driver, with the settings of every connection. */
 import pg from 'pg'
+import { driverUrl } from './connection-errors.js'
 
 export type Row = Readonly<Record<string, unknown>>
 export type Value = string | number | boolean | null | readonly string[] | readonly number[]
@@ -44,7 +45,7 @@ types.setTypeParser(pg.types.builtins.INT8, Number)
 
 /** Throws what the driver says about an invalid URL. */
 export const clientConfig = (url: string): pg.ClientConfig => ({
-  connectionString: url,
+  connectionString: driverUrl(url),
   fallback_application_name: 'rushes',
   types,
   keepAlive: true,

@@ -7,9 +7,10 @@ const SOCKET_CODES =
 
 /**
  * Of the server (docs: Appendix A). 08: connection; 57P: it is stopping or starting; 53300: it has too many connections; 25006: it
- * is a read-only replica since a failover, and the next connection may reach the primary.
+ * is a read-only replica since a failover, and the next connection may reach the primary. 28, 3D000, 42501: the login, the
+ * database or its rights were changed, which an administrator may be about to complete.
  */
-const SERVER_CODES = /^(08...|57P0[1-5]|53300|25006)$/
+const SERVER_CODES = /^(08...|57P0[1-5]|53300|25006|28...|3D000|42501)$/
 
 /** The driver has no codes for these. */
 const DRIVER_MESSAGES =

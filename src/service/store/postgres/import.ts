@@ -33,14 +33,33 @@ export interface Import {
 }
 
 /** Throws `RushesError` (usage) when the database cannot be used, or has data already. */
-export async function importTables({ url, tables, sequences, check }: Import): Promise<Verification> {
+export async function refuseFilled(url: string): Promise<void> {
   await openSchema(url)
+  const client = await connect(url)
+  try {
+    await client.query('SET search_path = rushes')
+    await refuseData(client, url)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function connect(url: string): Promise<Client> {
   const client = createClient(url)
   client.on('error', () => {})
   await client.connect()
+  return client
+}
+
+/** Throws as `refuseFilled` does. */
+export async function importTables({ url, tables, sequences, check }: Import): Promise<Verification> {
+  await openSchema(url)
+  const client = await connect(url)
   try {
     await client.query('BEGIN')
     await client.query('SET LOCAL search_path = rushes')
+    // No other process writes into these tables until the end.
+    await client.query('LOCK TABLE accounts, keys, runs, credits, workers IN EXCLUSIVE MODE')
     await refuseData(client, url)
     for (const { name, columns, pages } of tables) {
       const list = columns.join(', ')
@@ -63,9 +82,7 @@ export async function importTables({ url, tables, sequences, check }: Import): P
   }
 }
 
-/** No other process writes into these tables until the end. */
 async function refuseData(client: Client, url: string): Promise<void> {
-  await client.query('LOCK TABLE accounts, keys, runs, credits, workers IN EXCLUSIVE MODE')
   const { rows } = await client.query('SELECT EXISTS (SELECT 1 FROM accounts) AS "hasData"')
   if (rows[0]?.hasData === true)
     throw usageError(

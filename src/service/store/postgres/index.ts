@@ -15,7 +15,6 @@ import { createPostgresRateLimiter } from '../../rate/postgres.js'
 import type { ClaimedRun, FailedRuns, NewRun, Store } from '../contract.js'
 import { DatabaseUnavailable } from '../unavailable.js'
 import { createAccountStore } from './account-queries.js'
-import { checkUrl } from './connection-errors.js'
 import { createDatabase, type Transaction } from './database.js'
 import type { Value } from './driver.js'
 import { isDuplicate } from './failures.js'
@@ -37,6 +36,8 @@ export interface PostgresStore extends Store {
 }
 
 export interface PostgresOptions {
+  /** Whether to create the data of a service in a database without any; by default it does. */
+  readonly make?: boolean
   /** Connections of the pool; a node with workers has one more. By default 10. */
   readonly maxConnections?: number | undefined
   readonly clock?: Pick<Clock, 'monotonic' | 'sleep'> | undefined
@@ -44,9 +45,9 @@ export interface PostgresOptions {
 
 /** Throws `RushesError` (usage) when the database cannot be reached or used, or is of a later version of `rushes`. */
 export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {
-  checkUrl(url)
-  await openSchema(url)
-  return storeAt(url, options)
+  const { make = true, ...others } = options
+  await openSchema(url, { make })
+  return storeAt(url, others)
 }
 
 const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }

@@ -1,15 +1,23 @@
 /** Creates or migrates the schema at the start of a process, and says what is wrong with a database that cannot be used. */
 import { type RushesError, usageError } from '../../../errors.js'
 import { errorCode } from '../../../host/system-error.js'
-import { explainConnection, nameOf } from './connection-errors.js'
+import { checkUrl, explainConnection, nameOf } from './connection-errors.js'
 import { type Client, createClient } from './driver.js'
 import { FORMAT_LOCK, LOCKS } from './locks.js'
 import { SERVICE_MIGRATIONS } from './service-migrations.js'
 
 const MIN_VERSION = 14
 
+export interface SchemaOptions {
+  readonly migrations?: readonly string[]
+  /** Whether to create the schema of a database without one; otherwise it is refused, since the URL is probably wrong. */
+  readonly make?: boolean
+}
+
 /** Throws `RushesError` (usage), and then nothing was changed. Processes that start together wait for each other. */
-export async function openSchema(url: string, migrations = SERVICE_MIGRATIONS): Promise<void> {
+export async function openSchema(url: string, options: SchemaOptions = {}): Promise<void> {
+  const { migrations = SERVICE_MIGRATIONS, make = true } = options
+  checkUrl(url)
   const client = await connect(url)
   try {
     await checkServer(client, url)
@@ -20,6 +28,11 @@ export async function openSchema(url: string, migrations = SERVICE_MIGRATIONS): 
       throw usageError(
         `${nameOf(url)} was written by a newer version of rushes: it has format ${version}, and this version reads up to ${migrations.length}.`,
         'Update rushes, or use another database (--database).',
+      )
+    if (version === 0 && !make)
+      throw usageError(
+        `${nameOf(url)} contains no data of a service.`,
+        'Check the name of the database. `rushes serve --database` creates the data when it starts.',
       )
     if (version === 0) await client.query('CREATE SCHEMA IF NOT EXISTS rushes')
     await client.query('SET LOCAL search_path = rushes')
@@ -48,11 +61,13 @@ async function connect(url: string): Promise<Client> {
 async function checkServer(client: Client, url: string): Promise<void> {
   const { rows } = await client.query(`
     SELECT current_setting('server_version_num')::integer / 10000 AS version,
-      current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS "isReplica"`)
-  const { version, encoding, isReplica } = rows[0] as {
+      current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS "isReplica",
+      current_setting('transaction_read_only') = 'on' AS "isReadOnly"`)
+  const { version, encoding, isReplica, isReadOnly } = rows[0] as {
     version: number
     encoding: string
     isReplica: boolean
+    isReadOnly: boolean
   }
   if (version < MIN_VERSION)
     throw usageError(
@@ -69,7 +84,14 @@ async function checkServer(client: Client, url: string): Promise<void> {
       `${nameOf(url)} is on a read-only replica.`,
       'Use the address of the primary server (--database).',
     )
+  if (isReadOnly) throw readOnly(url)
 }
+
+const readOnly = (url: string): RushesError =>
+  usageError(
+    `${nameOf(url)} is read-only.`,
+    'Use the primary server (--database), or set default_transaction_read_only to off for this database.',
+  )
 
 /** 0 when there is no schema yet, and this database may get one. */
 async function findVersion(client: Client, url: string): Promise<number> {
@@ -105,10 +127,5 @@ function explainRights(url: string, error: unknown): RushesError | undefined {
       `The user of ${nameOf(url)} may not create or use the schema "rushes": ${(error as Error).message}.`,
       'Grant it: `GRANT CREATE ON DATABASE <name> TO <user>`, or make this user the owner of the database.',
     )
-  if (errorCode(error) === '25006')
-    return usageError(
-      `${nameOf(url)} is read-only.`,
-      'Use the primary server (--database), or set default_transaction_read_only to off for this database.',
-    )
-  return undefined
+  return errorCode(error) === '25006' ? readOnly(url) : undefined
 }

@@ -111,7 +111,11 @@ describeRedis('a server that goes away and returns', () => {
     await server.kill()
     const meanwhile = [...(await take(one, 8)), ...(await take(other, 9))]
     settleAll(meanwhile.slice(1))
-    expect(bench.lost).toEqual(['the connection was closed', 'the connection was closed'])
+    // What the system says of a killed server depends on what it had not read yet.
+    const closed = expect.stringMatching(
+      /^(the connection was (closed|reset)|connection refused|write EPIPE)/,
+    )
+    expect(bench.lost).toEqual([closed, closed])
     // In its memory too the machine counts all of them.
     for (const ledger of [one, other]) expect(ledger.held()).toBe(10)
     await server.restart()

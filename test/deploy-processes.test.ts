@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bash, createPlace, type Place, type Running, rushes, start, until } from './support/binary.js'
 import { DEPLOY, healthCheck, readCompose, readUnit, wordsOfUnit } from './support/deploy.js'
-import { ask, hasNginx, startNginx } from './support/nginx.js'
+import { ask, hasNginx, startFakeNode, startNginx } from './support/nginx.js'
 import { canRestartPostgres, sharedPostgres } from './support/postgres.js'
 import { hasS3rver, startS3Store } from './support/s3-store.js'
 
@@ -104,9 +104,10 @@ describe.skipIf(!(canRestartPostgres && hasPsql && hasS3rver && hasNginx))(
       expect(file.body.toString()).toBe('PNG')
       expect(s3.keys()).toEqual([expect.stringMatching(/^service\/outputs\//)])
 
-      await stop(worker.node)
-      expect(await isHealthy(place, worker.url)).toBe(false)
-      await Promise.all([stop(one.node), stop(two.node)])
+      // The port of a node that has stopped may be taken by another test.
+      const silent = await startFakeNode((socket) => socket.destroy())
+      expect(await isHealthy(place, `http://127.0.0.1:${silent.port}`)).toBe(false)
+      await Promise.all([one, two, worker].map(({ node }) => stop(node)))
     })
   },
 )

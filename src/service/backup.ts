@@ -11,7 +11,8 @@ import { checkCopy, copyDatabase } from '../host/database-copy.js'
 import { flush, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
 import { describeError, errorCode } from '../host/system-error.js'
 import type { Verification } from './store/account-store.js'
-import { LEDGER_STATEMENTS, verificationOf } from './store/sqlite/ledger-check.js'
+import { verificationOf } from './store/shared-rows.js'
+import { LEDGER_STATEMENTS } from './store/sqlite/ledger-check.js'
 
 export interface Backup extends Verification {
   readonly path: string

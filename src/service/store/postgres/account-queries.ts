@@ -1,9 +1,10 @@
 /** Accounts, keys and credits on PostgreSQL. */
 import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../account-store.js'
+import { ledgerEntryOfRow, verificationOf } from '../shared-rows.js'
 import { LEDGER_STATEMENTS, ACCOUNT_SQL as SQL } from './account-statements.js'
 import type { PostgresDatabase, Transaction } from './database.js'
 import type { Value } from './driver.js'
-import { accountOfRow, keyDetailsOfRow, keyOfRow, ledgerEntryOfRow, verificationOf } from './rows.js'
+import { accountOfRow, keyDetailsOfRow, keyOfRow } from './rows.js'
 
 type Terms = Omit<KeyTerms, 'name'>
 

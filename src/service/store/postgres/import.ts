@@ -1,11 +1,11 @@
 /** Fills an empty schema with rows from elsewhere, all or nothing. */
 import { usageError } from '../../../errors.js'
 import type { Verification } from '../account-store.js'
+import { verificationOf } from '../shared-rows.js'
 import { LEDGER_STATEMENTS } from './account-statements.js'
 import { nameOf } from './connection-errors.js'
 import { type Client, createClient } from './driver.js'
 import { openSchema } from './open-schema.js'
-import { verificationOf } from './rows.js'
 
 /** A row by its columns. */
 export type ImportedRow = Readonly<Record<string, unknown>>

@@ -93,7 +93,7 @@ const readOnly = (url: string): RushesError =>
     'Use the primary server (--database), or set default_transaction_read_only to off for this database.',
   )
 
-/** 0 when there is no schema yet, and this database may get one. */
+/** 0 for a database without the schema that may get it. Throws for that of another program. */
 async function findVersion(client: Client, url: string): Promise<number> {
   const { rows } = await client.query(`
     SELECT to_regnamespace('rushes') IS NOT NULL AS "hasSchema", to_regclass('rushes.format') IS NOT NULL AS "hasFormat",

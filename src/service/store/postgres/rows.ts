@@ -1,20 +1,12 @@
 /** Rows of the database to the values of the contract. */
 import type { Kind } from '../../../protocol/models.js'
 import type { LocalStatus } from '../../../protocol/run-state.js'
-import type { AccountState } from '../../rules/budget.js'
 import type { KeyRecord } from '../../rules/caller.js'
-import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../../stored-run.js'
-import type {
-  AccountRecord,
-  KeyDetails,
-  LedgerEntry,
-  LedgerEntryKind,
-  Verification,
-} from '../account-store.js'
+import type { RunFailure, StoredInput, StoredRun } from '../../stored-run.js'
+import type { AccountRecord, KeyDetails } from '../account-store.js'
 import type { FailedRuns, WorkerRecord } from '../contract.js'
+import { numberOr, outputOfRow } from '../shared-rows.js'
 import type { Row } from './driver.js'
-
-const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
 
 const termsOf = (row: Row) => ({
   disabled: row.disabled === true,
@@ -46,14 +38,6 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   createdAtMs: Number(row.created_at),
 })
 
-export const accountStateOfRow = (row: Row): AccountState => ({
-  spent: Number(row.spent),
-  spendLimit: numberOr(row.spend_limit),
-  used: Number(row.used),
-  quota: numberOr(row.quota),
-  balance: Number(row.balance),
-})
-
 export const accountOfRow = (row: Row): AccountRecord => ({
   id: Number(row.id),
   name: String(row.name),
@@ -62,36 +46,6 @@ export const accountOfRow = (row: Row): AccountRecord => ({
   keys: Number(row.keys),
   runs: Number(row.runs),
   createdAtMs: Number(row.created_at),
-})
-
-export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
-  sequence: Number(row.sequence),
-  account: String(row.account),
-  kind: row.kind as LedgerEntryKind,
-  amount: Number(row.amount),
-  runId: row.run_id === null ? undefined : String(row.run_id),
-  keyId: numberOr(row.key_id),
-  createdAtMs: Number(row.created_at),
-})
-
-/** From the rows of each of the ledger's statements. */
-export function verificationOf([totals = [], ...checks]: readonly (readonly Row[])[]): Verification {
-  const [row] = totals
-  return {
-    accounts: Number(row?.accounts ?? 0),
-    entries: Number(row?.entries ?? 0),
-    runs: Number(row?.runs ?? 0),
-    credits: Number(row?.credits ?? 0),
-    problems: checks.flatMap((rows) => rows.map(({ problem }) => String(problem))),
-  }
-}
-
-export const outputOfRow = (row: Row): StoredOutput => ({
-  token: String(row.token),
-  name: String(row.name),
-  contentType: String(row.content_type),
-  bytes: Number(row.bytes),
-  sha256: String(row.sha256),
 })
 
 /** A connection that ended may be that of a living process: `isDisconnected` alone ends no lease. */

@@ -99,7 +99,7 @@ export function createSession({ url, node, waiting }: SessionOptions): Session {
     for (const listener of listeners) listener()
   }
 
-  /** Renews the lease, and takes its lock if this connection does not have it; false when there is no lease. */
+  /** Renews the lease, and takes its lock, unless this connection has it; false when the worker has no lease any more. */
   async function extend(on: Connection, id: string): Promise<boolean> {
     const row = await ask(on.client, SQL.extendLease, id, on.slots.has(id))
     if (row === undefined) return false

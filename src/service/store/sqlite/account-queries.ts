@@ -1,9 +1,10 @@
 /** Accounts, keys and credits on SQLite. */
 import type { OpenDatabase, Value } from '../../../host/database.js'
 import type { AccountStore, KeyTerms, NewAccount, NewKey, Verification } from '../account-store.js'
+import { ledgerEntryOfRow, verificationOf } from '../shared-rows.js'
 import { ACCOUNT_SQL as SQL } from './account-statements.js'
-import { LEDGER_STATEMENTS, verificationOf } from './ledger-check.js'
-import { accountOfRow, keyDetailsOfRow, keyOfRow, ledgerEntryOfRow } from './rows.js'
+import { LEDGER_STATEMENTS } from './ledger-check.js'
+import { accountOfRow, keyDetailsOfRow, keyOfRow } from './rows.js'
 
 type Terms = Omit<KeyTerms, 'name'>
 

@@ -5,8 +5,8 @@
 import type { OpenDatabase, Row } from '../../../host/database.js'
 import type { AccountState } from '../../rules/budget.js'
 import type { NewRun } from '../contract.js'
+import { accountStateOfRow } from '../shared-rows.js'
 import { ACCOUNT_SQL as SQL } from './account-statements.js'
-import { accountStateOfRow } from './rows.js'
 
 export interface CreditLedger {
   /** Throws when the key does not exist. */

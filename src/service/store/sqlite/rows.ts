@@ -3,14 +3,12 @@ import type { Row } from '../../../host/database.js'
 import type { Kind } from '../../../protocol/models.js'
 import type { LocalStatus } from '../../../protocol/run-state.js'
 import type { RateLimit } from '../../rate/contract.js'
-import type { AccountState } from '../../rules/budget.js'
 import type { KeyRecord } from '../../rules/caller.js'
-import type { StoredInput, StoredOutput, StoredRun } from '../../stored-run.js'
-import type { AccountRecord, KeyDetails, LedgerEntry, LedgerEntryKind } from '../account-store.js'
+import type { StoredInput, StoredRun } from '../../stored-run.js'
+import type { AccountRecord, KeyDetails } from '../account-store.js'
 import type { WorkerRecord } from '../contract.js'
+import { numberOr, outputOfRow } from '../shared-rows.js'
 import { hasEnded, type ThisProcess } from './worker-process.js'
-
-const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
 
 const allowedIpsOf = ({ allowed_ips }: Row): readonly string[] | undefined =>
   allowed_ips === null ? undefined : (JSON.parse(String(allowed_ips)) as string[])
@@ -44,14 +42,6 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   createdAtMs: Number(row.created_at),
 })
 
-export const accountStateOfRow = (row: Row): AccountState => ({
-  spent: Number(row.spent),
-  spendLimit: numberOr(row.spend_limit),
-  used: Number(row.used),
-  quota: numberOr(row.quota),
-  balance: Number(row.balance),
-})
-
 export const accountOfRow = (row: Row): AccountRecord => ({
   id: Number(row.id),
   name: String(row.name),
@@ -60,24 +50,6 @@ export const accountOfRow = (row: Row): AccountRecord => ({
   keys: Number(row.keys),
   runs: Number(row.runs),
   createdAtMs: Number(row.created_at),
-})
-
-export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
-  sequence: Number(row.sequence),
-  account: String(row.account),
-  kind: row.kind as LedgerEntryKind,
-  amount: Number(row.amount),
-  runId: row.run_id === null ? undefined : String(row.run_id),
-  keyId: numberOr(row.key_id),
-  createdAtMs: Number(row.created_at),
-})
-
-export const outputOfRow = (row: Row): StoredOutput => ({
-  token: String(row.token),
-  name: String(row.name),
-  contentType: String(row.content_type),
-  bytes: Number(row.bytes),
-  sha256: String(row.sha256),
 })
 
 export const workerOfRow = (row: Row, here: ThisProcess): WorkerRecord => ({

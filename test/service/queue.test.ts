@@ -97,7 +97,10 @@ test('with `requested` a process renders what it accepted and what is polled, an
   const left = await create(gone, 'left')
   const wanted = await create(gone, 'waited for')
   here.service.startRendering('requested')
-  const own = [await create(here, 'own 1'), await create(here, 'own 2')]
+  const first = await create(here, 'own 1')
+  // Once it is claimed the worker is busy, so that the next two wait together.
+  while (engine.waiting === 0) await here.clock.runUntil(here.clock.sleep(1_000))
+  const own = [first, await create(here, 'own 2')]
   await look(here, wanted)
   for (let count = 0; count < 3; count++) {
     while (engine.waiting === 0) await here.clock.runUntil(here.clock.sleep(1_000))

@@ -42,6 +42,7 @@ export interface KeyTerms {
 export interface NewKey extends Partial<KeyTerms> {
   readonly accountId: number
   readonly hash: string
+  readonly prefix: string
   readonly name: string
   readonly nowMs: number
 }
@@ -49,10 +50,24 @@ export interface NewKey extends Partial<KeyTerms> {
 export interface KeyDetails extends KeyTerms {
   readonly id: number
   readonly account: string
+  /** The first characters of the key; undefined for one that was created before they were kept. */
+  readonly prefix: string | undefined
   readonly spent: number
   /** Runs that were accepted. */
   readonly used: number
   readonly createdAtMs: number
+  /** To the minute. */
+  readonly usedAtMs: number | undefined
+  /** Until when the secret before the last rotation works. */
+  readonly rotatesUntilMs: number | undefined
+}
+
+/** Another secret for a key: its terms and what it has used stay. */
+export interface KeyRotation {
+  readonly hash: string
+  readonly prefix: string
+  /** Until when the old secret works; the one before that ends now. */
+  readonly oldUntilMs: number
 }
 
 export type LedgerEntryKind = 'added' | 'charge' | 'refund'
@@ -98,10 +113,15 @@ export interface AccountStore {
   addKey(key: NewKey): Promise<number>
   /** Adds the key when the store has no key; whether it did. */
   addFirstKey(key: NewKey): Promise<boolean>
-  findKey(hash: string): Promise<KeyRecord | undefined>
+  /** By its hash, or that of the secret before the last rotation while it works. */
+  findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
   listKeys(): Promise<readonly KeyDetails[]>
   /** Sets the terms that are present, even to undefined. Whether the key exists. */
   changeKey(id: number, terms: Partial<KeyTerms>): Promise<boolean>
+  /** Whether the key exists. */
+  rotateKey(id: number, rotation: KeyRotation): Promise<boolean>
+  /** Never sets it back: several nodes record the same key. */
+  recordKeyUse(id: number, usedAtMs: number): Promise<void>
 
   /** The new balance; undefined when the account does not exist. `check` gets it first, and throws to refuse the change. */
   addCredits(credits: NewCredits, check: (balance: number) => void): Promise<number | undefined>

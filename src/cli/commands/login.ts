@@ -1,4 +1,4 @@
-/** `rushes login`: reads the key from a hidden prompt or standard input, checks it at the service and stores it. */
+/** `rushes login`: gets the key from a hidden prompt, standard input or the service's console, checks it and stores it. */
 import { randomBytes } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
@@ -10,24 +10,26 @@ import type { CommandEnvironment } from './command-environment.js'
 
 export interface LoginOptions {
   readonly verify: boolean
+  readonly web?: boolean
 }
 
 export function register(command: Command, { run }: CommandEnvironment, logIn = loginCommand): void {
   command
     .addOption(new Option('--no-verify', 'Store the key without checking it at the service'))
+    .addOption(new Option('--web', "Sign in on the service's console in a browser, which creates a key"))
     .action((flags: LoginOptions) =>
-      run(command, (ctx) => logIn(ctx, { verify: flags.verify }), {
+      run(command, (ctx) => logIn(ctx, flags), {
         createsProfile: true,
         ignoresLocal: true,
       }),
     )
 }
 
-export async function loginCommand(ctx: Context, { verify }: LoginOptions): Promise<number> {
+export async function loginCommand(ctx: Context, { verify, web = false }: LoginOptions): Promise<number> {
   if (ctx.globals.local) throw usageError('--local needs no API key.')
   const baseUrl = await ctx.baseUrl()
   const { origin } = new URL(baseUrl)
-  const apiKey = parseApiKey(await readKey(ctx, origin), 'standard input')
+  const apiKey = await (web ? webKey(ctx, baseUrl) : typedKey(ctx, origin))
   if (verify) await checkKey(ctx, baseUrl, apiKey)
   await ctx.config.update(ctx.profileName, (profile) => {
     const kept = withValue(profile, 'apiKey', { value: apiKey, origin })
@@ -38,6 +40,14 @@ export async function loginCommand(ctx: Context, { verify }: LoginOptions): Prom
   )
   return EXIT.ok
 }
+
+async function webKey(ctx: Context, baseUrl: string): Promise<string> {
+  const { logInOnWeb } = await import('../login/web-login.js')
+  return parseApiKey(await logInOnWeb(ctx, baseUrl), 'the service')
+}
+
+const typedKey = async (ctx: Context, origin: string): Promise<string> =>
+  parseApiKey(await readKey(ctx, origin), 'standard input')
 
 async function readKey({ stdin: open, stderr, interrupts }: Context, origin: string): Promise<string> {
   const stdin = open()

@@ -1,0 +1,150 @@
+/**
+ * `rushes login --web`: the user signs in on the service's console, which then redirects the browser to a port of this process
+ * with a code. The code is exchanged for a key together with a secret that only this process knows (PKCE, RFC 7636), so neither
+ * a link nor a browser's history contains the key.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { errorOfAnswer, networkError, readAnswer } from '../../client/answers.js'
+import { messageOf, RushesError, usageError } from '../../errors.js'
+import { raceAbort, withTimeout } from '../../host/abort.js'
+import { BodyTooLarge, HttpFailure, type HttpRequest } from '../../host/http.js'
+import { type Callback, listenForCallback } from '../../host/loopback-callback.js'
+import { AUTH_PATHS, type LoginCode } from '../../protocol/console.js'
+import { OPENAPI_PATH } from '../../protocol/routes.js'
+import { printable } from '../../protocol/text.js'
+import type { Context } from '../context/context.js'
+
+/** How long the user has, to sign in and to find the page. */
+const MAX_WAIT_MS = 10 * 60_000
+
+const NO_WEB_HINT =
+  "Create a key in the account's settings (API keys), then run `rushes login` without --web and paste it."
+
+const randomText = (bytes: number): string => randomBytes(bytes).toString('base64url')
+
+/** The key. Throws `usage` when the service has no console, `no_api_key` when the user declines or does not come. */
+export async function logInOnWeb(ctx: Context, baseUrl: string): Promise<string> {
+  const { origin } = new URL(baseUrl)
+  await checkConsole(ctx, baseUrl)
+  const verifier = randomText(32)
+  const state = randomText(16)
+  const server = await listenForCallback((params) => params.get('state') === state)
+  try {
+    const query = new URLSearchParams({
+      port: String(server.port),
+      challenge: createHash('sha256').update(verifier).digest('base64url'),
+      state,
+      name: `rushes on ${printable(hostname())}`.slice(0, 100),
+    })
+    await showPage(ctx, origin, `${baseUrl.replace(/\/+$/, '')}/#/login?${query}`)
+    const callback = await untilCalled(ctx, server.received)
+    return await exchangeCode(ctx, baseUrl, { callback, verifier })
+  } finally {
+    server.close()
+  }
+}
+
+/** Only the document of the interface says whether a service has a console. */
+async function checkConsole(ctx: Context, baseUrl: string): Promise<void> {
+  const { status, text } = await send(ctx, baseUrl, { method: 'GET', path: OPENAPI_PATH })
+  if (status === 200 && hasLogin(text)) return
+  throw usageError(`${new URL(baseUrl).origin} does not support \`rushes login --web\`.`, NO_WEB_HINT)
+}
+
+function hasLogin(text: string): boolean {
+  const document = parseJson(text) as { paths?: Record<string, unknown> } | null | undefined
+  return document?.paths?.[AUTH_PATHS.login] !== undefined
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+async function showPage({ out, openResult }: Context, origin: string, page: string): Promise<void> {
+  try {
+    await openResult(page)
+    out.note(
+      `Opened ${origin} in the browser. Confirm there, within 10 minutes. If no page has opened, use this URL:`,
+    )
+    out.note(page)
+  } catch (error) {
+    out.warn(`Could not open a browser (${messageOf(error)}). Open this URL on this machine: ${page}`)
+  }
+}
+
+const untilCalled = ({ clock, interrupts }: Context, received: Promise<Callback>): Promise<Callback> =>
+  withTimeout((signal) => raceAbort(received, signal), {
+    timeoutMs: MAX_WAIT_MS,
+    reason: () =>
+      new RushesError(
+        'no_api_key',
+        'Nobody confirmed in the browser within 10 minutes; nothing was stored.',
+        {
+          hint: 'Run the command again. On a machine without a browser, use `rushes login` and paste a key.',
+        },
+      ),
+    clock,
+    signal: interrupts.first,
+  })
+
+async function exchangeCode(
+  ctx: Context,
+  baseUrl: string,
+  { callback, verifier }: { readonly callback: Callback; readonly verifier: string },
+): Promise<string> {
+  try {
+    const code = callback.params.get('code')
+    if (code === null)
+      throw new RushesError('no_api_key', 'The login was declined in the browser; nothing was stored.')
+    const body: LoginCode = { code, verifier }
+    const answer = await send(ctx, baseUrl, { method: 'POST', path: AUTH_PATHS.login, body })
+    if (answer.status !== 200) throw errorOfAnswer(answer).with({ consequence: 'No API key was stored.' })
+    const apiKey = keyOf(answer.text)
+    await callback.reply(200, 'rushes is logged in', 'The command has the key. You can close this window.')
+    return apiKey
+  } catch (error) {
+    await callback.reply(400, 'rushes is not logged in', 'The command says why. You can close this window.')
+    throw error
+  }
+}
+
+function keyOf(text: string): string {
+  const key = (parseJson(text) as { api_key?: unknown } | null | undefined)?.api_key
+  if (typeof key === 'string') return key
+  throw new RushesError('bad_response', 'The service sent no API key.', { hint: NO_WEB_HINT })
+}
+
+interface Sent {
+  readonly method: HttpRequest['method']
+  readonly path: string
+  readonly body?: unknown
+}
+
+async function send(ctx: Context, baseUrl: string, { method, path, body }: Sent) {
+  const url = new URL(`${baseUrl.replace(/\/+$/, '')}${path}`)
+  const fetch = await ctx.fetch()
+  try {
+    const response = await fetch({
+      method,
+      url,
+      headers: {
+        accept: 'application/json',
+        // As the page itself would send it: requests of other origins are refused.
+        ...(body !== undefined && { 'content-type': 'application/json', origin: url.origin }),
+      },
+      ...(body !== undefined && { body: Buffer.from(JSON.stringify(body)) }),
+      signal: ctx.interrupts.first,
+    })
+    return await readAnswer(response)
+  } catch (error) {
+    if (error instanceof HttpFailure) throw networkError(error, url.host)
+    if (error instanceof BodyTooLarge)
+      throw new RushesError('bad_response', `Invalid response from ${url.host}: ${error.message}.`)
+    throw error
+  }
+}

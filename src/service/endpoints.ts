@@ -25,6 +25,8 @@ export interface Endpoints {
   admit(authorization: string | undefined, ip: () => string): Promise<Caller>
   /** Accepts a run, and charges it. Throws `Refusal`: 400, 403, 429, 402. */
   create(caller: Caller, body: readonly Uint8Array[]): Promise<StoredRun>
+  /** The same without a key: a run that is created on the console. Throws `Refusal`: 400, 402. */
+  createWithoutKey(accountId: number, body: readonly Uint8Array[]): Promise<StoredRun>
   /** Throws `Refusal`: 404. */
   findRun(caller: Caller, id: string): Promise<StoredRun>
 }
@@ -48,6 +50,30 @@ export function createEndpoints({
   findKey,
   saveImage,
 }: EndpointsOptions): Endpoints {
+  async function accept(
+    { accountId, keyId, isFree }: { accountId: number; keyId: number | undefined; isFree: boolean },
+    body: readonly Uint8Array[],
+  ): Promise<StoredRun> {
+    const { model, kind, input, images } = await intake.read(body)
+    for (const image of images) await saveImage(image)
+    const run: StoredRun = {
+      id: newRunId(),
+      accountId,
+      model,
+      kind,
+      status: 'queued',
+      input,
+      outputs: [],
+      failure: undefined,
+      createdAtMs: clock.now(),
+      startedAtMs: undefined,
+      finishedAtMs: undefined,
+    }
+    await store.addRun({ ...run, keyId, price: isFree ? 0 : priceOf(run.kind, input) })
+    worker.wake(run.id)
+    return run
+  }
+
   return {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
@@ -58,28 +84,11 @@ export function createEndpoints({
       return callerOf(record)
     },
 
-    async create(caller, body) {
-      const { model, kind, input, images } = await intake.read(body)
-      for (const image of images) await saveImage(image)
-      const run: StoredRun = {
-        id: newRunId(),
-        accountId: caller.accountId,
-        model,
-        kind,
-        status: 'queued',
-        input,
-        outputs: [],
-        failure: undefined,
-        createdAtMs: clock.now(),
-        startedAtMs: undefined,
-        finishedAtMs: undefined,
-      }
-      const keyId = storedKeyId(caller.keyId)
-      const price = keyId === undefined ? 0 : priceOf(run.kind, input)
-      await store.addRun({ ...run, keyId, price })
-      worker.wake(run.id)
-      return run
+    create({ accountId, keyId }, body) {
+      const stored = storedKeyId(keyId)
+      return accept({ accountId, keyId: stored, isFree: stored === undefined }, body)
     },
+    createWithoutKey: (accountId, body) => accept({ accountId, keyId: undefined, isFree: false }, body),
 
     async findRun(caller, id) {
       const run = await store.findRun(id, caller.accountId)

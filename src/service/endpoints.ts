@@ -37,7 +37,7 @@ export interface EndpointsOptions {
   readonly clock: Pick<Clock, 'now'>
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
-  findKey(hash: string): Promise<KeyRecord | undefined>
+  findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
   saveImage(image: EmbeddedImage): Promise<void>
 }
 
@@ -77,7 +77,8 @@ export function createEndpoints({
   return {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
-      const record = checkKey(key, await findKey(hashOfKey(key)), clock.now())
+      const nowMs = clock.now()
+      const record = checkKey(key, await findKey(hashOfKey(key), nowMs), nowMs)
       checkAccess(record, ip)
       const isFree = await rateLimiter.take(String(record.id), record.rate ?? RUNS_LIMIT)
       if (!isFree) throw new Refusal('RATE_LIMITED')

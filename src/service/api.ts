@@ -57,6 +57,7 @@ export function createApi(parts: ApiParts): Api {
     findKey,
     saveImage: ({ sha256, data, content_type: contentType }) =>
       inputs.put(sha256, { bytes: data }, { contentType }),
+    onError,
   })
   const runs: ApiRoutes['runs'] = {
     endpoints,

@@ -10,6 +10,7 @@ import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { Intake } from './intake/index.js'
 import { storedKeyId } from './key-lookup.js'
+import { createUseRecorder } from './key-use.js'
 import type { RateLimiter } from './rate/contract.js'
 import { priceOf } from './rules/budget.js'
 import { bearerKey, type Caller, callerOf, checkAccess, checkKey, type KeyRecord } from './rules/caller.js'
@@ -32,13 +33,14 @@ export interface Endpoints {
 }
 
 export interface EndpointsOptions {
-  readonly store: Pick<ServiceStore, 'addRun' | 'findRun'>
+  readonly store: Pick<ServiceStore, 'addRun' | 'findRun' | 'recordKeyUse'>
   readonly intake: Pick<Intake, 'read'>
   readonly clock: Pick<Clock, 'now'>
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
   findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
   saveImage(image: EmbeddedImage): Promise<void>
+  onError(error: unknown): void
 }
 
 export function createEndpoints({
@@ -49,7 +51,10 @@ export function createEndpoints({
   worker,
   findKey,
   saveImage,
+  onError,
 }: EndpointsOptions): Endpoints {
+  const recordUse = createUseRecorder(store.recordKeyUse, onError)
+
   async function accept(
     { accountId, keyId, isFree }: { accountId: number; keyId: number | undefined; isFree: boolean },
     body: readonly Uint8Array[],
@@ -82,6 +87,7 @@ export function createEndpoints({
       checkAccess(record, ip)
       const isFree = await rateLimiter.take(String(record.id), record.rate ?? RUNS_LIMIT)
       if (!isFree) throw new Refusal('RATE_LIMITED')
+      recordUse(record.id, nowMs)
       return callerOf(record)
     },
 

@@ -59,9 +59,7 @@ export function attemptsOf(
     ended_at: isoOrNull(each.endedAtMs),
     result: each.result,
   }))
-  // A run that returned to the queue keeps no start, and one that failed by crashes was ended by the last of them.
-  const isLost = lost.some((each) => each.startedAtMs === startedAtMs)
-  if (startedAtMs === undefined || status === 'queued' || isLost) return before
+  if (startedAtMs === undefined || status === 'queued') return before
   const last: RunAttempt = {
     started_at: new Date(startedAtMs).toISOString(),
     ended_at: isoOrNull(finishedAtMs),

@@ -7,6 +7,7 @@
  *   faults/       errors on demand (`serve --fault`)
  *   intake/       request bodies, large ones in a thread of their own
  *   endpoints.ts  the two endpoints without HTTP
+ *   console/      people: signing in, and what their page asks for
  *   api.ts        what a node needs to answer requests
  *   rendering.ts  what a node needs to render runs
  *   openapi/      the description of the interface, for clients and their tools
@@ -25,6 +26,7 @@
 import { existsSync } from 'node:fs'
 import { isDiskFull } from '../host/disk-space.js'
 import { type Api, createApi } from './api.js'
+import { startConsole } from './console/first-user.js'
 import { createErrorLog } from './error-log.js'
 import { createFaults, type Faults } from './faults/index.js'
 import { createLocalStorage } from './files/local-files.js'
@@ -37,7 +39,7 @@ import { type Log, silentLog } from './log.js'
 import { openData } from './open-data.js'
 import { createReadiness } from './readiness.js'
 import { createRendering } from './rendering.js'
-import type { Service, ServiceOptions } from './service.js'
+import type { ConsoleStart, Service, ServiceOptions } from './service.js'
 import { settlesWithin } from './settles-within.js'
 import { openStore } from './store/open-store.js'
 import type { RunningStore } from './store/service-store.js'
@@ -56,6 +58,7 @@ const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | und
 interface Opened {
   readonly store: RunningStore
   readonly keys: KeyLookup
+  readonly console: ConsoleStart | undefined
 }
 
 async function openDatabase(options: ServiceOptions, path: string): Promise<Opened> {
@@ -67,7 +70,11 @@ async function openDatabase(options: ServiceOptions, path: string): Promise<Open
       role === 'worker'
         ? { newKey: undefined, find: store.findKey }
         : await openKeyLookup(store, clock.now(), ephemeralKey)
-    return { store, keys }
+    const console =
+      options.console === undefined || role === 'worker'
+        ? undefined
+        : await startConsole(store, clock.now(), keys.newKey !== undefined)
+    return { store, keys, console }
   } catch (error) {
     await store.close()
     throw error
@@ -117,7 +124,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           findKey: keys.find,
           rateLimiter: opened.store.rateLimiter,
           worker: rendering.worker,
+          page: options.console,
           baseUrl,
+          onError,
         })
   const isWritable = createReadiness({
     store,
@@ -160,6 +169,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   return {
     apiKey: keys.newKey,
+    console: opened.console,
     fetch: createInProcessFetch({
       app,
       isClosed: isClosing,
@@ -188,4 +198,4 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-export type { OutputFile, Service, ServiceOptions } from './service.js'
+export type { ConsoleStart, OutputFile, Service, ServiceOptions } from './service.js'

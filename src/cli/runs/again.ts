@@ -1,15 +1,14 @@
 /** The command that creates a run again, from what the journal holds of it. */
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
-import { parametersOf, valueOfText } from '../../protocol/parameters.js'
+import { flagOf, negatedFlagOf, parametersOf, valueOfText } from '../../protocol/parameters.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
+import { quoteWord } from '../../protocol/shell-word.js'
 import { printable, printableJson } from '../../protocol/text.js'
 import { LOCAL_MODELS } from '../../service/local-models.js'
 import type { Context } from '../context/context.js'
-import { flagOf, negatedFlagOf } from '../flags/model-flags.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk } from './files-on-disk.js'
-import { quoteWord } from './resume.js'
 import { flagsFor } from './where.js'
 
 export interface Again {

@@ -76,7 +76,7 @@ function markedBody({ model, input }: Run): {
   readonly json: string
   readonly mark: (index: number) => string
 } {
-  const plain = JSON.stringify(input)
+  const plain = JSON.stringify({ model, input })
   let stem = 'DATA'
   while (plain.includes(stem)) stem += '_'
   const mark = (index: number) => `${stem}${index}`
@@ -135,13 +135,13 @@ function nodeModule(run: Run, base: string): string {
     ...(files.length > 0 ? ["import { readFile } from 'node:fs/promises'", ''] : []),
     `const runs = ${JSON.stringify(`${base}${RUNS_PATH}`)}`,
     'const headers = {',
-    '  authorization: `Bearer ${process.env.RUSHES_API_KEY}`,',
+    "  authorization: 'Bearer ' + process.env.RUSHES_API_KEY,",
     "  'content-type': 'application/json',",
     '}',
     ...(files.length > 0
       ? [
           'const dataUrl = async (path, type) =>',
-          "  `data:${type};base64,${(await readFile(path)).toString('base64')}`",
+          "  'data:' + type + ';base64,' + (await readFile(path)).toString('base64')",
         ]
       : []),
     '',
@@ -152,7 +152,7 @@ function nodeModule(run: Run, base: string): string {
     'let run = await created.json()',
     "while (run.status !== 'succeeded' && run.status !== 'failed') {",
     '  await new Promise((resolve) => setTimeout(resolve, 2000))',
-    '  const response = await fetch(`${runs}/${run.id}`, { headers })',
+    "  const response = await fetch(runs + '/' + run.id, { headers })",
     '  if (!response.ok) throw new Error(await response.text())',
     '  run = await response.json()',
     '}',

@@ -45,7 +45,7 @@ function fieldOf(kind: Kind, name: string, schema: ParameterSchema): FormField {
   }
 }
 
-function labelOf(name: string): string {
+export function labelOf(name: string): string {
   if (name === SOURCES) return 'Reference images'
   const words = name.replaceAll('_', ' ')
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`

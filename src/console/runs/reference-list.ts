@@ -10,6 +10,8 @@ export interface Reference {
   readonly name: string
   /** What is sent: a data: URL, or an http(s) URL. */
   readonly source: string
+  /** For its thumbnail; undefined for a URL. */
+  readonly preview?: string
   /** Of the file; 0 for a URL. */
   readonly bytes: number
   readonly isUrl: boolean

@@ -1,7 +1,8 @@
 /** `rushes serve` as its own process, asked by the program and by hand. */
 import { once } from 'node:events'
-import { request } from 'node:http'
-import { describe, expect, it } from 'vitest'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { bash, createPlace, rushes, serve, start } from '../support/binary.js'
 import { usesPostgres } from '../support/test-database.js'
 
@@ -14,6 +15,7 @@ describe.concurrent('serve', () => {
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       data: `${place.home}/.local/state/rushes/service`,
       api_key: expect.stringMatching(/\S{20,}/),
+      console: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/#\/link\/\S{20,}$/),
       models: { image: 'rushes/preview-image', video: 'rushes/preview-video' },
       role: 'all',
       ...(usesPostgres && { database: expect.stringMatching(/^postgres:\/\/127\.0\.0\.1:\d+\/\w+$/) }),
@@ -41,6 +43,21 @@ describe.concurrent('serve', () => {
     expect(await ask(`/${created.body.id}`)).toMatchObject({ status: 200, body: { id: created.body.id } })
     expect((await ask('/run_none')).status).toBe(404)
     expect((await ask('/run_none', { key: 'wrong' })).status).toBe(401)
+  })
+
+  it.skipIf(usesPostgres)('shows the first key when it listens, and not before', async () => {
+    const place = createPlace()
+    const other = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    for (const flag of ['--port', '--metrics-port']) {
+      const refused = await rushes(place, ['serve', '--port', '0', flag, String(port)])
+      expect(refused).toMatchObject({ code: 2, stdout: '' })
+      expect(refused.stderr).toContain(`Port ${port} on 127.0.0.1 is in use.`)
+    }
+    const { apiKey } = await serve(place)
+    expect(apiKey).toMatch(/^rk_/)
   })
 
   // With a database: `serve-database.test.ts`.

@@ -134,6 +134,10 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
       ? defaultConcurrency()
       : wholeNumber(options.concurrency, '--concurrency', 1, 64)
   const data = resolve(options.data ?? join(stateFolder, SERVICE_FOLDER))
+  const { host } = options
+  const { checkListening } = await import('../../service/http/listening.js')
+  await checkListening({ host, port })
+  if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
   const { createService } = await import('../../service/index.js')
   const metrics = metricsPort === undefined ? undefined : await createMetrics(clock)
   const storage = await openStorage(ctx, options)
@@ -167,7 +171,6 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     },
   })
   try {
-    const { host } = options
     const listening =
       metricsPort === undefined ? undefined : await metrics?.listen({ host, port: metricsPort })
     const { url } = await service.listen({ host, port })

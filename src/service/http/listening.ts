@@ -1,6 +1,7 @@
 /** The address that the service listens on, and who can reach it. */
 
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type RushesError, usageError } from '../../errors.js'
 import { isLoopback } from '../../host/http.js'
@@ -16,6 +17,22 @@ export interface Listening {
   readonly host: string
   /** Without a slash at the end. */
   readonly url: string
+}
+
+/**
+ * Listens for a moment. A service calls this before it opens its data, since the key of a first start is shown only once, and only
+ * when it listens. Throws as `listenOn` does.
+ */
+export async function checkListening(address: Address, flag = '--port'): Promise<void> {
+  const server = createServer()
+  try {
+    server.listen(address)
+    await once(server, 'listening')
+  } catch (error) {
+    throw cannotListen(address, flag, error)
+  }
+  server.close()
+  await once(server, 'close')
 }
 
 /** Port 0: a free port. Throws `RushesError` (usage) when it cannot listen; it names the flag of the port. */

@@ -10,7 +10,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hashOfKey, newKey } from '../src/service/secrets.js'
+import { hashOfKey, newKey, prefixOfKey } from '../src/service/secrets.js'
 import type { Store } from '../src/service/store/contract.js'
 import { openPostgresStore } from '../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
@@ -39,7 +39,13 @@ async function addKeys(store: Store): Promise<readonly string[]> {
   const accountId = await store.ensureAccount({ name: 'default', credits: 1_000_000_000, nowMs: Date.now() })
   const keys = Array.from({ length: KEYS }, newKey)
   for (const key of keys)
-    await store.addKey({ accountId, hash: hashOfKey(key), name: 'bench', nowMs: Date.now() })
+    await store.addKey({
+      accountId,
+      hash: hashOfKey(key),
+      prefix: prefixOfKey(key),
+      name: 'bench',
+      nowMs: Date.now(),
+    })
   await store.close()
   return keys
 }
@@ -147,7 +153,13 @@ try {
     const store = await openPostgresStore(database)
     const accountId = await store.ensureAccount({ name: 'default', credits: 10, nowMs: Date.now() })
     const key = newKey()
-    await store.addKey({ accountId, hash: hashOfKey(key), name: 'bench', nowMs: Date.now() })
+    await store.addKey({
+      accountId,
+      hash: hashOfKey(key),
+      prefix: prefixOfKey(key),
+      name: 'bench',
+      nowMs: Date.now(),
+    })
     await store.close()
     deaths.push(await timeDeath(database, [key]))
   }

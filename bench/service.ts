@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
-import { hashOfKey, newKey } from '../src/service/secrets.js'
+import { hashOfKey, newKey, prefixOfKey } from '../src/service/secrets.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
 import {
   best,
@@ -86,7 +86,13 @@ async function addKeys(data: string): Promise<readonly string[]> {
   const accountId = await store.ensureAccount({ name: 'default', credits: 1_000_000_000, nowMs: Date.now() })
   const keys = Array.from({ length: KEYS }, newKey)
   for (const key of keys)
-    await store.addKey({ accountId, hash: hashOfKey(key), name: 'bench', nowMs: Date.now() })
+    await store.addKey({
+      accountId,
+      hash: hashOfKey(key),
+      prefix: prefixOfKey(key),
+      name: 'bench',
+      nowMs: Date.now(),
+    })
   await store.close()
   return keys
 }

@@ -42,7 +42,7 @@ async function measure(name: string, store: Store, rateLimiter: RateLimiter): Pr
     const accountId = await store.ensureAccount({ name: `account ${at}`, credits: 1e9, nowMs: 0 })
     accounts.push({
       accountId,
-      keyId: await store.addKey({ accountId, hash: `h${at}`, name: 'k', nowMs: 0 }),
+      keyId: await store.addKey({ accountId, hash: `h${at}`, prefix: 'rk_k', name: 'k', nowMs: 0 }),
     })
   }
   const [first] = accounts

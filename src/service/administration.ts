@@ -10,7 +10,7 @@ import { type Backup, writeBackup } from './backup.js'
 import { DATABASE_NAME } from './data-folders.js'
 import { openData } from './open-data.js'
 import { parseNetwork } from './rules/networks.js'
-import { hashOfKey, newKey } from './secrets.js'
+import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type {
   AccountRecord,
   KeyDetails,
@@ -162,7 +162,8 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       checkTerms(terms)
       const { id: accountId } = await accountOf(account)
       const apiKey = newKey()
-      const key: NewKey = { name: 'key', ...terms, accountId, hash: hashOfKey(apiKey), nowMs: clock.now() }
+      const secret = { hash: hashOfKey(apiKey), prefix: prefixOfKey(apiKey) }
+      const key: NewKey = { name: 'key', ...terms, ...secret, accountId, nowMs: clock.now() }
       return { apiKey, key: await keyOf(String(await store.addKey(key))) }
     },
     async keys(account) {

@@ -1,16 +1,16 @@
 /** The keys of a running service: those in the store, and with `--local` one that is in memory only. */
 import type { KeyRecord } from './rules/caller.js'
-import { hashOfKey, newKey } from './secrets.js'
+import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type { Store } from './store/contract.js'
 
-const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
+export const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
 /** No stored key has this id: rows begin at 1. */
 const EPHEMERAL_ID = 0
 
 export interface KeyLookup {
   /** A key that was just created; it can be shown only now. */
   readonly newKey: string | undefined
-  find(hash: string): Promise<KeyRecord | undefined>
+  find(hash: string, nowMs: number): Promise<KeyRecord | undefined>
 }
 
 /** Creates the first account of a data folder, and its first key unless the key is ephemeral. */
@@ -23,7 +23,13 @@ export async function openKeyLookup(
   const key = newKey()
   const hash = hashOfKey(key)
   if (!ephemeral) {
-    const isFirst = await store.addFirstKey({ accountId, hash, name: 'first', nowMs })
+    const isFirst = await store.addFirstKey({
+      accountId,
+      hash,
+      prefix: prefixOfKey(key),
+      name: 'first',
+      nowMs,
+    })
     return { newKey: isFirst ? key : undefined, find: store.findKey }
   }
   const own: KeyRecord = {
@@ -36,7 +42,7 @@ export async function openKeyLookup(
     allowedIps: undefined,
     rate: undefined,
   }
-  return { newKey: key, find: async (wanted) => (wanted === hash ? own : store.findKey(wanted)) }
+  return { newKey: key, find: async (wanted, at) => (wanted === hash ? own : store.findKey(wanted, at)) }
 }
 
 /** Undefined for the ephemeral key: its runs are free, so that `--local` never runs out of credits. */

@@ -13,7 +13,14 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
     const addKey = (more: Partial<NewKey> = {}) =>
-      store.addKey({ accountId, hash: `hash ${Math.random()}`, name: 'ci', nowMs: 0, ...more })
+      store.addKey({
+        accountId,
+        hash: `hash ${Math.random()}`,
+        prefix: 'rk_ci',
+        name: 'ci',
+        nowMs: 0,
+        ...more,
+      })
     const keyId = await addKey()
     let created = 0
     const addRun = async (price: number, may: Parameters<Store['addRun']>[1] = () => {}, key = keyId) => {
@@ -98,7 +105,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       await claim()
       await store.recordCrash({ id, owner: 'me', nowMs: 9 }, { ...GIVEN_UP, crashes: 2 })
       await claim()
-      await store.releaseWorker('me')
+      await store.releaseWorker('me', 7)
       await store.renewLease('me')
       await claim()
       await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
@@ -209,7 +216,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     await addKey({ hash: 'h1' })
     const other = await store.ensureAccount({ name: 'other', credits: 0, nowMs: 0 })
     await addKey({ hash: 'h2', accountId: other })
-    const banned = async (hash: string) => (await store.findKey(hash))?.banned
+    const banned = async (hash: string) => (await store.findKey(hash, 0))?.banned
     expect(await store.setBanned('acme', true)).toBe(true)
     expect(await store.setBanned('nobody', true)).toBe(false)
     expect([await banned('h1'), await banned('h2')]).toEqual([true, false])
@@ -232,7 +239,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(await key(id)).toMatchObject({ ...whole, account: 'acme' })
     expect(await store.changeKey(id, { disabled: false, quota: undefined })).toBe(true)
     expect(await key(id)).toMatchObject({ ...whole, disabled: false, quota: undefined })
-    expect(await store.findKey('h1')).toMatchObject({
+    expect(await store.findKey('h1', 0)).toMatchObject({
       disabled: false,
       allowedIps: ['10.0.0.0/8', '::1'],
       rate: { requests: 100, windowMs: 10_000 },

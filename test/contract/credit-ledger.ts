@@ -14,7 +14,7 @@ export function creditLedgerContract(open: () => LedgerInDatabase | Promise<Ledg
     const opened = await open()
     const { store } = opened
     const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
-    const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
+    const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
     const run = { model: 'm', kind: 'image', input: {}, price: 5, createdAtMs: 1 } as const
     for (const id of ['one', 'two']) await store.addRun({ ...run, id, accountId, keyId }, () => {})
     await store.renewLease('me')

@@ -115,7 +115,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const before = await heartbeat()
     expect(await store.extendLease('me')).toBe(true)
     expect(await heartbeat()).toBeGreaterThan(before ?? Number.POSITIVE_INFINITY)
-    await store.releaseWorker('me')
+    await store.releaseWorker('me', 7)
     expect(await store.extendLease('me')).toBe(false)
     expect(await store.listWorkers()).toEqual([])
   })
@@ -189,7 +189,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const { store, addRun } = await createStore()
     const id = await addRun()
     expect(await store.claimRun('stranger', [id], 5)).toBeUndefined()
-    await store.releaseWorker('me')
+    await store.releaseWorker('me', 7)
     expect(await store.claimRun('me', [id], 5)).toBeUndefined()
     await store.renewLease('me')
     expect(await store.claimRun('me', [id], 5)).toMatchObject({ id })
@@ -211,7 +211,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     await store.renewLease('other')
     await store.claimRun('other', [], 5)
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
-    await store.releaseWorker('other')
+    await store.releaseWorker('other', 7)
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
     expect(await store.claimRun('me', [], 6)).toMatchObject({ id })
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
@@ -232,7 +232,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     for (let times = 0; times < 5; times++) {
       await store.renewLease('me')
       await store.claimRun('me', [], 5)
-      await store.releaseWorker('me')
+      await store.releaseWorker('me', 7)
     }
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
   })
@@ -259,11 +259,11 @@ export function storeContract(open: () => Store | Promise<Store>): void {
 
   test('a key is found by its hash alone, and the first one is made once', async () => {
     const { store, accountId } = await createStore()
-    const key = { accountId, hash: 'h1', name: 'first', nowMs: 0 }
+    const key = { accountId, hash: 'h1', prefix: 'rk_first', name: 'first', nowMs: 0 }
     expect(await store.addFirstKey(key)).toBe(true)
     expect(await store.addFirstKey({ ...key, hash: 'h2' })).toBe(false)
-    expect(await store.findKey('h1')).toMatchObject({ accountId, disabled: false, expiresAtMs: undefined })
-    expect(await store.findKey('h2')).toBeUndefined()
+    expect(await store.findKey('h1', 0)).toMatchObject({ accountId, disabled: false, expiresAtMs: undefined })
+    expect(await store.findKey('h2', 0)).toBeUndefined()
     expect(await store.ensureAccount({ name: 'default', credits: 7, nowMs: 1 })).toBe(accountId)
   })
 }

@@ -120,7 +120,13 @@ async function keysIn(data: string): Promise<readonly string[]> {
   const accountId = await store.ensureAccount({ name: 'default', credits: CREDITS, nowMs: Date.now() })
   const keys = Array.from({ length: KEYS }, newKey)
   for (const key of keys)
-    await store.addKey({ accountId, hash: hashOfKey(key), name: 'soak', nowMs: Date.now() })
+    await store.addKey({
+      accountId,
+      hash: hashOfKey(key),
+      prefix: 'rk_soak',
+      name: 'soak',
+      nowMs: Date.now(),
+    })
   await store.close()
   return keys
 }

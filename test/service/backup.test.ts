@@ -20,7 +20,7 @@ test('taken while runs are accepted, it has every run that was accepted before i
   const store = await openStoreThread(join(data, 'service.db'))
   onTestFinished(() => store.close())
   const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000_000, nowMs: 0 })
-  const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
+  const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
   let accepted = 0
   let isOver = false
   const add = async () => {

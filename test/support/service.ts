@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 import { type Fetch, readText } from '../../src/host/http.js'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
 import { createMemoryRateLimiter } from '../../src/service/rate/memory.js'
-import { hashOfKey, newKey } from '../../src/service/secrets.js'
+import { hashOfKey, newKey, prefixOfKey } from '../../src/service/secrets.js'
 import type { NewKey } from '../../src/service/store/account-store.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { createInstantEngine } from './engines.js'
@@ -127,7 +127,8 @@ export async function addAccount(
   const store = await openStoreOf(data)
   const key = newKey()
   const accountId = await store.ensureAccount({ name, credits: 10_000, nowMs: clock.now() })
-  await store.addKey({ accountId, hash: hashOfKey(key), name: 'test', nowMs: clock.now(), ...more })
+  const secret = { hash: hashOfKey(key), prefix: prefixOfKey(key) }
+  await store.addKey({ accountId, ...secret, name: 'test', nowMs: clock.now(), ...more })
   await store.close()
   return key
 }

@@ -6,6 +6,8 @@ import type { Kind } from '../../protocol/models.js'
 import type { AccountState } from '../rules/budget.js'
 import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
+import type { ConsoleStore } from './console-store.js'
+import type { UserStore } from './user-store.js'
 
 /** A process that renders runs. Its row is its lease: until it expires, nobody else takes the runs that it claimed. */
 export interface WorkerRecord {
@@ -21,7 +23,7 @@ export interface WorkerRecord {
 export interface NewRun {
   readonly id: string
   readonly accountId: number
-  /** Undefined for the ephemeral key, whose runs are free. */
+  /** Undefined for the ephemeral key, whose runs are free, and for a run that was created on the page. */
   readonly keyId: number | undefined
   readonly model: string
   readonly kind: Kind
@@ -53,10 +55,10 @@ export interface FailedRuns {
   readonly refunded: number
 }
 
-export interface Store extends AccountStore {
+export interface Store extends AccountStore, UserStore, ConsoleStore {
   /**
    * Adds the run, charges its price and counts it against its key, all or nothing. `check` gets the state of key and
-   * account at that moment, and throws to refuse; it is not called for a run without a stored key.
+   * account at that moment, and throws to refuse; it is not called for a free run without a stored key.
    */
   addRun(run: NewRun, check: (account: AccountState) => void): Promise<void>
   findRun(id: string, accountId: number): Promise<StoredRun | undefined>
@@ -97,7 +99,7 @@ export interface Store extends AccountStore {
     nowMs: number,
   ): Promise<FailedRuns | undefined>
   /** Removes a worker that shuts down: its renders return to the queue, and no crash is counted. */
-  releaseWorker(id: string): Promise<void>
+  releaseWorker(id: string, nowMs: number): Promise<void>
 
   /**
    * `listener` is called when another process has queued a run, or may have. It may be called too late or not at all, so the

@@ -1,11 +1,85 @@
 /** Rows to the values of the contract, where SQLite and PostgreSQL give the same. */
 import type { AccountState } from '../rules/budget.js'
+import type { KeyRecord } from '../rules/caller.js'
 import type { StoredOutput } from '../stored-run.js'
-import type { LedgerEntry, LedgerEntryKind, Verification } from './account-store.js'
+import type {
+  AccountRecord,
+  KeyDetails,
+  KeyTerms,
+  LedgerEntry,
+  LedgerEntryKind,
+  Verification,
+} from './account-store.js'
 
-type Row = Readonly<Record<string, unknown>>
+export type Row = Readonly<Record<string, unknown>>
+
+export const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
+
+/** SQLite has no booleans: they are 0 and 1. */
+export const isSet = (value: unknown): boolean => Boolean(value)
 
 export const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
+
+/** SQLite has no lists: they are JSON. */
+const listOr = (value: unknown): readonly string[] | undefined =>
+  ((typeof value === 'string' ? JSON.parse(value) : value) as readonly string[] | null) ?? undefined
+
+const limitsOf = (row: Row) => ({
+  disabled: isSet(row.disabled),
+  expiresAtMs: numberOr(row.expires_at),
+  allowedIps: listOr(row.allowed_ips),
+  rate:
+    row.rate_requests === null
+      ? undefined
+      : { requests: Number(row.rate_requests), windowMs: Number(row.rate_window_ms) },
+})
+
+export const keyOfRow = (row: Row): KeyRecord => ({
+  ...limitsOf(row),
+  id: Number(row.id),
+  accountId: Number(row.account_id),
+  hash: String(row.hash),
+  banned: isSet(row.banned),
+})
+
+export const keyDetailsOfRow = (row: Row): KeyDetails => ({
+  ...limitsOf(row),
+  id: Number(row.id),
+  account: String(row.account),
+  name: String(row.name),
+  prefix: textOr(row.prefix),
+  spendLimit: numberOr(row.spend_limit),
+  spent: Number(row.spent),
+  quota: numberOr(row.quota),
+  used: Number(row.used),
+  createdAtMs: Number(row.created_at),
+  usedAtMs: numberOr(row.last_used_at),
+  rotatesUntilMs: numberOr(row.old_until),
+})
+
+/** The terms of a key in the order of the parameters; `encode` gives what the database has for a boolean or a list. */
+export const termValues = <Value>(
+  { disabled = false, expiresAtMs, spendLimit, quota, allowedIps, rate }: Partial<KeyTerms>,
+  encode: (value: boolean | readonly string[]) => Value,
+): readonly (Value | number | null)[] => [
+  encode(disabled),
+  expiresAtMs ?? null,
+  spendLimit ?? null,
+  quota ?? null,
+  allowedIps === undefined ? null : encode(allowedIps),
+  rate?.requests ?? null,
+  rate?.windowMs ?? null,
+]
+
+export const accountOfRow = (row: Row): AccountRecord => ({
+  id: Number(row.id),
+  name: String(row.name),
+  balance: Number(row.balance),
+  banned: isSet(row.banned),
+  keys: Number(row.keys),
+  runs: Number(row.runs),
+  createdAtMs: Number(row.created_at),
+})
 
 export const accountStateOfRow = (row: Row): AccountState => ({
   spent: Number(row.spent),
@@ -15,12 +89,21 @@ export const accountStateOfRow = (row: Row): AccountState => ({
   balance: Number(row.balance),
 })
 
+/** Of a run that is created on the console, without a key. */
+export const keylessStateOf = (balance: unknown): AccountState => ({
+  spent: 0,
+  spendLimit: undefined,
+  used: 0,
+  quota: undefined,
+  balance: Number(balance),
+})
+
 export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
   sequence: Number(row.sequence),
   account: String(row.account),
   kind: row.kind as LedgerEntryKind,
   amount: Number(row.amount),
-  runId: row.run_id === null ? undefined : String(row.run_id),
+  runId: textOr(row.run_id),
   keyId: numberOr(row.key_id),
   createdAtMs: Number(row.created_at),
 })

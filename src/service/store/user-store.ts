@@ -1,4 +1,4 @@
-/** The store's contract for the people who use the console. Of tokens and codes only the SHA-256 (hex) is stored. */
+/** The store's contract for the console's users. Of tokens and codes only the SHA-256 (hex) is stored. */
 
 export interface UserRecord {
   readonly id: number

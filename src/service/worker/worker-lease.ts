@@ -133,7 +133,7 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
     async release() {
       released = true
       disarm()
-      if (isEntered || acquired !== undefined) await store.releaseWorker(id)
+      if (isEntered || acquired !== undefined) await store.releaseWorker(id, clock.now())
     },
   }
 }

@@ -131,7 +131,7 @@ test('a run that fails because its process ended is counted by the one that noti
   const store = await openStoreOf(service, { ...thisProcess(), host: 'elsewhere' })
   onTestFinished(() => store.close())
   const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
-  const keyId = await store.addKey({ accountId, hash: 'h', name: 'other', nowMs: 0 })
+  const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_other', name: 'other', nowMs: 0 })
   await store.addRun(
     {
       id: 'run_x',

@@ -28,7 +28,7 @@ async function openWithKey(url: string, credits: number) {
   const store = await openPostgresStore(url)
   onTestFinished(() => store.close())
   const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
-  const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
+  const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
   await store.renewLease('me')
   const newRun = (id: string): NewRun => ({
     id,
@@ -150,16 +150,16 @@ describePostgres('on PostgreSQL', () => {
 
   test('keys, accounts and workers survive a lost answer, and credits are not added twice', async () => {
     const { behind, beside, proxy, accountId } = await openBehindProxy()
-    const key = { accountId, hash: 'other', name: 'other', nowMs: 0 }
+    const key = { accountId, hash: 'other', prefix: 'rk_other', name: 'other', nowMs: 0 }
     proxy.breakAt('COMMIT', true)
     const keyId = await behind.addKey(key)
-    expect((await beside.findKey('other'))?.id).toBe(keyId)
+    expect((await beside.findKey('other', 0))?.id).toBe(keyId)
     proxy.breakAt('COMMIT', true)
     const added = await behind.ensureAccount({ name: 'more', credits: 7, nowMs: 0 })
     expect((await beside.listAccounts()).find(({ id }) => id === added)).toMatchObject({ balance: 7 })
     await behind.renewLease('other')
     proxy.breakAt('COMMIT', true)
-    await behind.releaseWorker('other')
+    await behind.releaseWorker('other', 7)
     expect((await beside.listWorkers()).map(({ id }) => id)).toEqual(['me'])
     proxy.breakAt('COMMIT', true)
     await expect(behind.addCredits({ account: 'more', amount: 5, nowMs: 1 }, () => {})).rejects.toMatchObject(
@@ -232,7 +232,7 @@ describePostgres('on PostgreSQL', () => {
       const { runs, problems } = await store.verify()
       expect([runs, problems]).toEqual([accepted.length, []])
       // Every run that is not finished is queued: none is lost between.
-      await store.releaseWorker('me')
+      await store.releaseWorker('me', 7)
       expect((await store.queueLengths()).image).toBe(accepted.length - finished.length)
     },
   )

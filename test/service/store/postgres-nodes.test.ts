@@ -58,7 +58,7 @@ describePostgres('on PostgreSQL', () => {
     await add('own', other)
     await one.renewLease('me')
     await one.claimRun('me', [], 5)
-    await one.releaseWorker('me')
+    await one.releaseWorker('me', 7)
     await expect.poll(() => heard).toBe(5)
     stop()
   })
@@ -137,7 +137,7 @@ describePostgres('on PostgreSQL', () => {
         worker && one.reapWorker(worker, { ...LIMIT, crashes: 99 }, 7),
         ...Array.from({ length: 3 }, () => other.claimRun(name, [], 5)),
       ])
-      await other.releaseWorker(name)
+      await other.releaseWorker(name, 7)
     }
     expect((await one.queueLengths()).image).toBe(30)
   })

@@ -57,7 +57,13 @@ describePostgres('on PostgreSQL', () => {
     const keys = await Promise.all(
       stores.map(async (store, at) => {
         const accountId = await store.ensureAccount({ name: 'default', credits: 10, nowMs: 0 })
-        return await store.addFirstKey({ accountId, hash: `hash ${at}`, name: 'first', nowMs: 0 })
+        return await store.addFirstKey({
+          accountId,
+          hash: `hash ${at}`,
+          prefix: 'rk_',
+          name: 'first',
+          nowMs: 0,
+        })
       }),
     )
     expect(keys.filter((isFirst) => isFirst)).toHaveLength(1)

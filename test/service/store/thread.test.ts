@@ -30,7 +30,7 @@ async function openWithKey(credits: number) {
   const path = newPath()
   const store = await openStore(path)
   const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
-  const keyId = await store.addKey({ accountId, hash: 'h', name: 'ci', nowMs: 0 })
+  const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
   const newRun = (id: string): NewRun => ({ ...RUN, id, accountId, keyId })
   return { path, store, accountId, newRun }
 }
@@ -99,7 +99,7 @@ test('nothing is accepted into a file that was removed or replaced', async () =>
   writeFileSync(path, 'another file')
   await expect(store.addRun(newRun('lost'))).rejects.toMatchObject(refused)
   await expect(store.findRun('run_x', 1)).rejects.toMatchObject(refused)
-  await expect(store.findKey('another')).rejects.toMatchObject(refused)
+  await expect(store.findKey('another', 0)).rejects.toMatchObject(refused)
   expect(await store.findRun('kept', 1)).toMatchObject({ status: 'queued' })
 })
 

@@ -1,39 +1,18 @@
 /** Accounts, keys and credits on PostgreSQL. */
 import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../account-store.js'
-import { ledgerEntryOfRow, verificationOf } from '../shared-rows.js'
+import {
+  accountOfRow,
+  keyDetailsOfRow,
+  keyOfRow,
+  ledgerEntryOfRow,
+  termValues,
+  verificationOf,
+} from '../shared-rows.js'
 import { LEDGER_STATEMENTS, ACCOUNT_SQL as SQL } from './account-statements.js'
 import type { PostgresDatabase, Transaction } from './database.js'
 import type { Value } from './driver.js'
-import { accountOfRow, keyDetailsOfRow, keyOfRow } from './rows.js'
 
-type Terms = Omit<KeyTerms, 'name'>
-
-const NO_TERMS: Terms = {
-  disabled: false,
-  expiresAtMs: undefined,
-  spendLimit: undefined,
-  quota: undefined,
-  allowedIps: undefined,
-  rate: undefined,
-}
-
-/** In the order of the parameters of both statements. */
-const valuesOf = ({
-  disabled,
-  expiresAtMs,
-  spendLimit,
-  quota,
-  allowedIps,
-  rate,
-}: Terms): readonly Value[] => [
-  disabled,
-  expiresAtMs ?? null,
-  spendLimit ?? null,
-  quota ?? null,
-  allowedIps ?? null,
-  rate?.requests ?? null,
-  rate?.windowMs ?? null,
-]
+const valuesOf = (terms: Partial<KeyTerms>): readonly Value[] => termValues<Value>(terms, (value) => value)
 
 export function createAccountStore(database: PostgresDatabase): AccountStore {
   const { transaction, snapshot, get, run } = database
@@ -48,9 +27,8 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
   }
 
   async function insertKey(tx: Transaction, key: NewKey): Promise<number> {
-    const { accountId, name, hash, nowMs, ...terms } = key
-    const values = valuesOf({ ...NO_TERMS, ...terms })
-    return Number((await tx.get(SQL.addKey, accountId, name, hash, ...values, nowMs))?.id)
+    const { accountId, name, hash, prefix, nowMs, ...terms } = key
+    return Number((await tx.get(SQL.addKey, accountId, name, hash, ...valuesOf(terms), nowMs, prefix))?.id)
   }
 
   /** The key of this hash, which is random, if an attempt before may have added it. */
@@ -98,8 +76,8 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
         },
         { repeatable: true },
       ),
-    async findKey(hash) {
-      const row = await get(SQL.findKey, hash)
+    async findKey(hash, nowMs) {
+      const row = (await get(SQL.findKey, hash)) ?? (await get(SQL.findRotatedKey, hash, nowMs))
       return row && keyOfRow(row)
     },
     listKeys: async () => (await snapshot((read) => read.all(SQL.listKeys))).map(keyDetailsOfRow),
@@ -114,6 +92,9 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
         },
         { repeatable: true },
       ),
+    rotateKey: async (id, { hash, prefix, oldUntilMs }) =>
+      (await run(SQL.rotateKey, id, hash, prefix, oldUntilMs)) > 0,
+    recordKeyUse: async (id, usedAtMs) => void (await run(SQL.recordKeyUse, id, usedAtMs)),
 
     addCredits: ({ account, amount, nowMs }, check) =>
       transaction(async (tx) => {

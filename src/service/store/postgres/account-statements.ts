@@ -1,7 +1,7 @@
 /** The statements about accounts, keys and credits. */
 import { type Statement, statementsOf } from './driver.js'
 
-const KEY_COLUMNS = 'keys.*, accounts.name AS account, accounts.banned AS banned'
+export const KEY_COLUMNS = 'keys.*, accounts.name AS account, accounts.banned AS banned'
 
 export const ACCOUNT_SQL = statementsOf({
   addAccount: `
@@ -27,8 +27,8 @@ export const ACCOUNT_SQL = statementsOf({
 
   addKey: `
     INSERT INTO keys (account_id, name, hash, disabled, expires_at, spend_limit, quota, allowed_ips,
-      rate_requests, rate_window_ms, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text[], $9, $10, $11)
+      rate_requests, rate_window_ms, created_at, prefix)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text[], $9, $10, $11, $12)
     RETURNING id`,
 
   anyKey: `SELECT id FROM keys LIMIT 1`,
@@ -38,6 +38,11 @@ export const ACCOUNT_SQL = statementsOf({
     SELECT keys.id, keys.account_id, keys.hash, keys.disabled, keys.expires_at, keys.allowed_ips,
       keys.rate_requests, keys.rate_window_ms, accounts.banned
     FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = $1`,
+
+  findRotatedKey: `
+    SELECT keys.id, keys.account_id, keys.old_hash AS hash, keys.disabled, keys.expires_at, keys.allowed_ips,
+      keys.rate_requests, keys.rate_window_ms, accounts.banned
+    FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.old_hash = $1 AND keys.old_until > $2`,
 
   listKeys: `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id ORDER BY keys.id`,
 
@@ -49,6 +54,14 @@ export const ACCOUNT_SQL = statementsOf({
     UPDATE keys SET name = $2, disabled = $3, expires_at = $4, spend_limit = $5, quota = $6, allowed_ips = $7::text[],
       rate_requests = $8, rate_window_ms = $9
     WHERE id = $1`,
+
+  // Done twice, it keeps the secret that was there before the first.
+  rotateKey: `
+    UPDATE keys SET hash = $2, prefix = $3,
+      old_hash = CASE WHEN hash = $2 THEN old_hash ELSE hash END, old_until = $4
+    WHERE id = $1`,
+
+  recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
 
   // The balance repeats what the entries sum to, so that a create need not sum them up.
   addCredits: `

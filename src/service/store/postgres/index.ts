@@ -12,9 +12,11 @@ import type { Clock } from '../../../host/clock.js'
 import { KINDS, type Kind } from '../../../protocol/models.js'
 import type { RateLimiter } from '../../rate/contract.js'
 import { createPostgresRateLimiter } from '../../rate/postgres.js'
+import type { ConsoleStore } from '../console-store.js'
 import type { ClaimedRun, FailedRuns, NewRun, Store } from '../contract.js'
 import { accountStateOfRow, outputOfRow } from '../shared-rows.js'
 import { DatabaseUnavailable } from '../unavailable.js'
+import type { UserStore } from '../user-store.js'
 import { createAccountStore } from './account-queries.js'
 import { createDatabase, type Transaction } from './database.js'
 import type { Value } from './driver.js'
@@ -55,6 +57,13 @@ const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }
 
 /** PostgreSQL refuses this character, so nothing that is stored has it. */
 const hasNul = (...texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'))
+
+function notBuiltYet(): UserStore & ConsoleStore {
+  const names =
+    'addUser findUser listUsers removeUser setPassword addLink useLink addSession findSession extendSession endSession endSessionById endSessions listSessions addLogin useLogin findAccount listRuns findRuns latestRun listLostAttempts listAccountKeys findAccountKey listAccountEntries spendPerDay'
+  const reject = () => Promise.reject(new Error('not built yet'))
+  return Object.fromEntries(names.split(' ').map((name) => [name, reject])) as never
+}
 
 function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions): PostgresStore {
   const node = randomUUID()
@@ -101,6 +110,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
 
   return {
     ...createAccountStore(database),
+    ...notBuiltYet(),
 
     async addRun(newRun, check) {
       await transaction(

@@ -1,52 +1,10 @@
 /** Rows of the database to the values of the contract. */
 import type { Kind } from '../../../protocol/models.js'
 import type { LocalStatus } from '../../../protocol/run-state.js'
-import type { KeyRecord } from '../../rules/caller.js'
 import type { RunFailure, StoredInput, StoredRun } from '../../stored-run.js'
-import type { AccountRecord, KeyDetails } from '../account-store.js'
 import type { FailedRuns, WorkerRecord } from '../contract.js'
 import { numberOr, outputOfRow } from '../shared-rows.js'
 import type { Row } from './driver.js'
-
-const termsOf = (row: Row) => ({
-  disabled: row.disabled === true,
-  expiresAtMs: numberOr(row.expires_at),
-  allowedIps: (row.allowed_ips as readonly string[] | null) ?? undefined,
-  rate:
-    row.rate_requests === null
-      ? undefined
-      : { requests: Number(row.rate_requests), windowMs: Number(row.rate_window_ms) },
-})
-
-export const keyOfRow = (row: Row): KeyRecord => ({
-  ...termsOf(row),
-  id: Number(row.id),
-  accountId: Number(row.account_id),
-  hash: String(row.hash),
-  banned: row.banned === true,
-})
-
-export const keyDetailsOfRow = (row: Row): KeyDetails => ({
-  ...termsOf(row),
-  id: Number(row.id),
-  account: String(row.account),
-  name: String(row.name),
-  spendLimit: numberOr(row.spend_limit),
-  spent: Number(row.spent),
-  quota: numberOr(row.quota),
-  used: Number(row.used),
-  createdAtMs: Number(row.created_at),
-})
-
-export const accountOfRow = (row: Row): AccountRecord => ({
-  id: Number(row.id),
-  name: String(row.name),
-  balance: Number(row.balance),
-  banned: row.banned === true,
-  keys: Number(row.keys),
-  runs: Number(row.runs),
-  createdAtMs: Number(row.created_at),
-})
 
 /** A connection that ended may be that of a living process: `isDisconnected` alone ends no lease. */
 export const workerOfRow = (row: Row): WorkerRecord => ({

@@ -1,39 +1,19 @@
 /** Accounts, keys and credits on SQLite. */
 import type { OpenDatabase, Value } from '../../../host/database.js'
 import type { AccountStore, KeyTerms, NewAccount, NewKey, Verification } from '../account-store.js'
-import { ledgerEntryOfRow, verificationOf } from '../shared-rows.js'
+import {
+  accountOfRow,
+  keyDetailsOfRow,
+  keyOfRow,
+  ledgerEntryOfRow,
+  termValues,
+  verificationOf,
+} from '../shared-rows.js'
 import { ACCOUNT_SQL as SQL } from './account-statements.js'
 import { LEDGER_STATEMENTS } from './ledger-check.js'
-import { accountOfRow, keyDetailsOfRow, keyOfRow } from './rows.js'
 
-type Terms = Omit<KeyTerms, 'name'>
-
-const NO_TERMS: Terms = {
-  disabled: false,
-  expiresAtMs: undefined,
-  spendLimit: undefined,
-  quota: undefined,
-  allowedIps: undefined,
-  rate: undefined,
-}
-
-/** In the order of the parameters of both statements. */
-const valuesOf = ({
-  disabled,
-  expiresAtMs,
-  spendLimit,
-  quota,
-  allowedIps,
-  rate,
-}: Terms): readonly Value[] => [
-  disabled ? 1 : 0,
-  expiresAtMs ?? null,
-  spendLimit ?? null,
-  quota ?? null,
-  allowedIps === undefined ? null : JSON.stringify(allowedIps),
-  rate?.requests ?? null,
-  rate?.windowMs ?? null,
-]
+const valuesOf = (terms: Partial<KeyTerms>): readonly Value[] =>
+  termValues<Value>(terms, (value) => (typeof value === 'boolean' ? Number(value) : JSON.stringify(value)))
 
 export function createAccountStore({ run, get, all, transaction, snapshot }: OpenDatabase): AccountStore {
   /** Undefined when the name is taken. */
@@ -50,8 +30,8 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
     run(SQL.addEntry, accountId, 'added', amount, null, null, nowMs)
   }
 
-  const insertKey = ({ accountId, name, hash, nowMs, ...terms }: NewKey): number =>
-    Number(get(SQL.addKey, accountId, name, hash, ...valuesOf({ ...NO_TERMS, ...terms }), nowMs)?.id)
+  const insertKey = ({ accountId, name, hash, prefix, nowMs, ...terms }: NewKey): number =>
+    Number(get(SQL.addKey, accountId, name, hash, ...valuesOf(terms), nowMs, prefix)?.id)
 
   /** SQLite fails after its first row when a page cannot be read, so no more are asked for. */
   const findDamage = (): readonly string[] =>
@@ -89,8 +69,8 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
         insertKey(key)
         return true
       }),
-    async findKey(hash) {
-      const row = get(SQL.findKey, hash)
+    async findKey(hash, nowMs) {
+      const row = get(SQL.findKey, hash) ?? get(SQL.findRotatedKey, hash, nowMs)
       return row && keyOfRow(row)
     },
     listKeys: async () => all(SQL.listKeys).map(keyDetailsOfRow),
@@ -102,6 +82,9 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
         run(SQL.changeKey, id, terms.name, ...valuesOf(terms))
         return true
       }),
+    rotateKey: async (id, { hash, prefix, oldUntilMs }) =>
+      run(SQL.rotateKey, id, hash, prefix, oldUntilMs).changes > 0,
+    recordKeyUse: async (id, usedAtMs) => void run(SQL.recordKeyUse, id, usedAtMs),
 
     addCredits: async ({ account, amount, nowMs }, check) =>
       transaction(() => {

@@ -1,6 +1,6 @@
 /** The statements about accounts, keys and credits. */
 
-const KEY_COLUMNS = 'keys.*, accounts.name AS account, accounts.banned AS banned'
+export const KEY_COLUMNS = 'keys.*, accounts.name AS account, accounts.banned AS banned'
 
 export const ACCOUNT_SQL = {
   addAccount: `
@@ -22,8 +22,8 @@ export const ACCOUNT_SQL = {
 
   addKey: `
     INSERT INTO keys (account_id, name, hash, disabled, expires_at, spend_limit, quota, allowed_ips,
-      rate_requests, rate_window_ms, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+      rate_requests, rate_window_ms, created_at, prefix)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
     RETURNING id`,
 
   anyKey: `SELECT id FROM keys LIMIT 1`,
@@ -34,6 +34,11 @@ export const ACCOUNT_SQL = {
       keys.rate_requests, keys.rate_window_ms, accounts.banned
     FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = ?1`,
 
+  findRotatedKey: `
+    SELECT keys.id, keys.account_id, keys.old_hash AS hash, keys.disabled, keys.expires_at, keys.allowed_ips,
+      keys.rate_requests, keys.rate_window_ms, accounts.banned
+    FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.old_hash = ?1 AND keys.old_until > ?2`,
+
   listKeys: `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id ORDER BY keys.id`,
 
   findKeyById: `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ?1`,
@@ -43,9 +48,15 @@ export const ACCOUNT_SQL = {
       rate_requests = ?8, rate_window_ms = ?9
     WHERE id = ?1`,
 
+  rotateKey: `UPDATE keys SET old_hash = hash, old_until = ?4, hash = ?2, prefix = ?3 WHERE id = ?1`,
+
+  recordKeyUse: `UPDATE keys SET last_used_at = ?2 WHERE id = ?1 AND coalesce(last_used_at < ?2, true)`,
+
   accountState: `
     SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, accounts.balance
     FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ?1`,
+
+  balance: `SELECT balance FROM accounts WHERE id = ?1`,
 
   // Balances and spends repeat what the entries sum to, so that a create need not sum them up.
   moveBalance: `UPDATE accounts SET balance = balance + ?2 WHERE id = ?1`,

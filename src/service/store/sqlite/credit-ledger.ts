@@ -5,12 +5,12 @@
 import type { OpenDatabase, Row } from '../../../host/database.js'
 import type { AccountState } from '../../rules/budget.js'
 import type { NewRun } from '../contract.js'
-import { accountStateOfRow } from '../shared-rows.js'
+import { accountStateOfRow, keylessStateOf } from '../shared-rows.js'
 import { ACCOUNT_SQL as SQL } from './account-statements.js'
 
 export interface CreditLedger {
-  /** Throws when the key does not exist. */
-  accountState(keyId: number): AccountState
+  /** Throws when the key or the account does not exist. */
+  accountState(run: Pick<NewRun, 'accountId' | 'keyId'>): AccountState
   charge(run: Pick<NewRun, 'id' | 'accountId' | 'keyId' | 'price'>, nowMs: number): void
   /** `run` is a row of the table. The credits. */
   refund(run: Row, nowMs: number): number
@@ -18,10 +18,13 @@ export interface CreditLedger {
 
 export function createCreditLedger({ run, get }: Pick<OpenDatabase, 'run' | 'get'>): CreditLedger {
   return {
-    accountState(keyId) {
-      const row = get(SQL.accountState, keyId)
-      if (row === undefined) throw new Error(`Key ${keyId} does not exist.`)
-      return accountStateOfRow(row)
+    accountState({ accountId, keyId }) {
+      const row = keyId === undefined ? get(SQL.balance, accountId) : get(SQL.accountState, keyId)
+      if (row === undefined)
+        throw new Error(
+          keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,
+        )
+      return keyId === undefined ? keylessStateOf(row.balance) : accountStateOfRow(row)
     },
     charge({ id, accountId, keyId, price }, nowMs) {
       if (keyId !== undefined) run(SQL.moveSpend, keyId, price, 1)

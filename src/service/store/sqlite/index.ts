@@ -16,11 +16,13 @@ import { KINDS, type Kind } from '../../../protocol/models.js'
 import type { ClaimedRun, CrashLimit, FailedRuns, Store } from '../contract.js'
 import { outputOfRow } from '../shared-rows.js'
 import { createAccountStore } from './account-queries.js'
+import { createConsoleStore } from './console-queries.js'
 import { createCreditLedger } from './credit-ledger.js'
 import { explainDatabaseError } from './database-errors.js'
 import { runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
 import { SERVICE_MIGRATIONS } from './service-migrations.js'
+import { createUserStore } from './user-queries.js'
 import { type ThisProcess, thisProcess } from './worker-process.js'
 
 /** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
@@ -94,17 +96,24 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
     return { runs: failed.length, refunded: refunds.reduce((sum, credits) => sum + credits, 0) }
   }
 
-  const applyCrash = ({ crashes, failure }: CrashLimit, owner: string, id: string | null, nowMs: number) =>
-    moveRuns(nowMs, SQL.recordCrash, owner, id, crashes, failure.code, failure.message, nowMs)
+  function applyCrash({ crashes, failure }: CrashLimit, owner: string, id: string | null, nowMs: number) {
+    run(SQL.recordCrashedAttempts, owner, id, crashes, nowMs)
+    return moveRuns(nowMs, SQL.recordCrash, owner, id, crashes, failure.code, failure.message, nowMs)
+  }
 
   const accountStore = createAccountStore(database)
+  const userStore = createUserStore(database)
   return {
     ...accountStore,
-    findKey: async (hash) => orReplaced(await accountStore.findKey(hash)),
+    ...userStore,
+    ...createConsoleStore(database),
+    findKey: async (...args) => orReplaced(await accountStore.findKey(...args)),
+    findUser: async (...args) => orReplaced(await userStore.findUser(...args)),
+    findSession: async (...args) => orReplaced(await userStore.findSession(...args)),
 
     addRun: async ({ id, accountId, keyId, model, kind, input, price, createdAtMs }, check) =>
       transaction(() => {
-        if (keyId !== undefined) check(ledger.accountState(keyId))
+        if (keyId !== undefined || price > 0) check(ledger.accountState({ accountId, keyId }))
         const text = JSON.stringify(input)
         run(SQL.addRun, id, accountId, keyId ?? null, model, kind, text, price, createdAtMs)
         ledger.charge({ id, accountId, keyId, price }, createdAtMs)
@@ -152,8 +161,9 @@ export function storeOf(database: OpenDatabase, here = thisProcess()): Store {
         if (!changed(SQL.removeExpiredWorker, id, heartbeatAtMs)) return undefined
         return applyCrash(limit, id, null, nowMs) ?? NO_FAILED_RUNS
       }),
-    releaseWorker: async (id) =>
+    releaseWorker: async (id, nowMs) =>
       transaction(() => {
+        run(SQL.recordReturnedAttempts, id, nowMs)
         run(SQL.requeueRuns, id)
         run(SQL.removeWorker, id)
       }),

@@ -75,6 +75,12 @@ export const SQL = {
     WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2)
     RETURNING *`,
 
+  // Before recordCrash, for the runs that it returns to the queue. The attempt of a run that fails is in the run itself.
+  recordCrashedAttempts: `
+    INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
+    SELECT id, started_at, ?4, 'crashed' FROM runs
+    WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2) AND attempts + 1 < ?3`,
+
   findOutput: `SELECT * FROM outputs WHERE token = ?1 AND name = ?2`,
 
   imagesInUse: `
@@ -104,6 +110,10 @@ export const SQL = {
   listWorkers: `SELECT * FROM workers`,
 
   removeExpiredWorker: `DELETE FROM workers WHERE id = ?1 AND heartbeat_at = ?2`,
+
+  recordReturnedAttempts: `
+    INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
+    SELECT id, started_at, ?2, 'returned' FROM runs WHERE owner = ?1 AND status = 'processing'`,
 
   requeueRuns: `
     UPDATE runs SET status = 'queued', owner = '', started_at = NULL WHERE owner = ?1 AND status = 'processing'`,

@@ -129,4 +129,72 @@ ALTER TABLE keys ADD COLUMN rate_requests INTEGER;
 ALTER TABLE keys ADD COLUMN rate_window_ms INTEGER;
 `
 
-export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE, CLAIMS]
+/** The console: its users, and indexes for what it reads. Keys can be rotated, and show when they were last used. */
+const CONSOLE = `
+ALTER TABLE keys ADD COLUMN prefix TEXT;
+ALTER TABLE keys ADD COLUMN last_used_at INTEGER;
+-- The secret before the last rotation, and until when it works.
+ALTER TABLE keys ADD COLUMN old_hash TEXT;
+ALTER TABLE keys ADD COLUMN old_until INTEGER;
+CREATE INDEX keys_of_account ON keys (account_id);
+CREATE INDEX keys_rotated ON keys (old_hash) WHERE old_hash IS NOT NULL;
+
+-- An id is never given again: a request of a removed user must not change another one.
+CREATE TABLE users (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  email        TEXT NOT NULL UNIQUE,
+  account_id   INTEGER NOT NULL REFERENCES accounts (id),
+  password     TEXT,
+  last_seen_at INTEGER,
+  created_at   INTEGER NOT NULL
+) STRICT;
+
+-- Of the tokens of sessions, links and logins only the SHA-256 is kept, in hex.
+CREATE TABLE sessions (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  hash       TEXT NOT NULL UNIQUE,
+  user_id    INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  from_link  INTEGER NOT NULL,
+  address    TEXT,
+  user_agent TEXT,
+  created_at INTEGER NOT NULL,
+  used_at    INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_of_user ON sessions (user_id);
+CREATE INDEX sessions_expiring ON sessions (expires_at);
+
+CREATE TABLE links (
+  hash       TEXT PRIMARY KEY,
+  user_id    INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX links_of_user ON links (user_id);
+
+CREATE TABLE logins (
+  hash       TEXT PRIMARY KEY,
+  user_id    INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  challenge  TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX logins_of_user ON logins (user_id);
+
+-- Starts of a run that ended before its render did. The last start is in the run itself.
+CREATE TABLE lost_attempts (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  run_id     TEXT NOT NULL REFERENCES runs (id),
+  started_at INTEGER NOT NULL,
+  ended_at   INTEGER NOT NULL,
+  result     TEXT NOT NULL CHECK (result IN ('crashed', 'returned'))
+) STRICT;
+CREATE INDEX lost_attempts_of_run ON lost_attempts (run_id);
+
+-- With all that a list can be filtered by, so that the rows which it skips are not read.
+CREATE INDEX runs_of_account ON runs (account_id, sequence, status, kind, model, key_id);
+DROP INDEX credits_of_account;
+CREATE INDEX credits_of_account ON credits (account_id, sequence, kind, key_id, created_at);
+CREATE INDEX credits_spent ON credits (account_id, created_at, kind, amount) WHERE kind <> 'added';
+`
+
+export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE, CLAIMS, CONSOLE]

@@ -279,7 +279,7 @@ describe('one place each', () => {
   )
 
   it('nothing writes to the console', () =>
-    expect(users(/\bconsole\s*\.\s*(log|error|warn|info|debug|table|trace|dir)\b/)).toEqual([]))
+    expect(users(/\bconsole\s*\.\s*(assert|debug|dir|error|info|log|table|trace|warn)\b/)).toEqual([]))
 
   it('files are readable, and named for what they hold', () => {
     const lines = ({ text }: Source) => text.trimEnd().split('\n').length

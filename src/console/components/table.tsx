@@ -16,6 +16,7 @@ export interface TableProps<Row> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string | number
+  readonly class?: string
   /** Dims the rows while others are read. */
   readonly isLoading?: boolean
   /** The first column names the row. */
@@ -23,11 +24,19 @@ export interface TableProps<Row> {
 }
 
 /** A table; on a narrow screen each row becomes a card with the column names before the values. */
-export function Table<Row>({ caption, columns, rows, keyOf, isLoading = false, rowClass }: TableProps<Row>) {
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  isLoading = false,
+  rowClass,
+  class: more,
+}: TableProps<Row>) {
   const classOf = ({ align = 'left', class: more }: Column<Row>) =>
     [align === 'right' && 'right', more].filter(Boolean).join(' ') || undefined
   return (
-    <table class="table" aria-busy={isLoading || undefined}>
+    <table class={more === undefined ? 'table' : `table ${more}`} aria-busy={isLoading || undefined}>
       <caption class="visually-hidden">{caption}</caption>
       <thead>
         <tr>

@@ -254,7 +254,7 @@ describe('docs/scripting.md', () => {
 
 describe('docs/openapi.json', () => {
   test('is generated from the schemas, the error table, the routes and the limits', async () => {
-    const text = openapiText({ models: LOCAL_MODELS, baseUrl: 'http://127.0.0.1:7878' })
+    const text = openapiText({ models: LOCAL_MODELS, hasConsole: true, baseUrl: 'http://127.0.0.1:7878' })
     await expect(text).toMatchFileSnapshot('../docs/openapi.json')
   })
 })

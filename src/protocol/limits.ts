@@ -3,6 +3,12 @@
 /** Requests per API key on the runs endpoints, create and status together. */
 export const RUNS_LIMIT = { requests: 20, windowMs: 10_000 } as const
 
+/** The authentication endpoints together, per client address and per email. */
+export const AUTH_LIMIT = { requests: 5, windowMs: 60_000 } as const
+
+/** The session check, per session. */
+export const SESSION_CHECK_LIMIT = { requests: 60, windowMs: 60_000 } as const
+
 /** The recommended polling interval. */
 export const POLL_INTERVAL_MS = { min: 1_000, max: 2_000 } as const
 

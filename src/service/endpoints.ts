@@ -10,6 +10,7 @@ import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { Intake } from './intake/index.js'
 import { storedKeyId } from './key-lookup.js'
+import { createUseRecorder } from './key-use.js'
 import type { RateLimiter } from './rate/contract.js'
 import { priceOf } from './rules/budget.js'
 import { bearerKey, type Caller, callerOf, checkAccess, checkKey, type KeyRecord } from './rules/caller.js'
@@ -25,18 +26,21 @@ export interface Endpoints {
   admit(authorization: string | undefined, ip: () => string): Promise<Caller>
   /** Accepts a run, and charges it. Throws `Refusal`: 400, 403, 429, 402. */
   create(caller: Caller, body: readonly Uint8Array[]): Promise<StoredRun>
+  /** The same without a key: a run that is created on the console. Throws `Refusal`: 400, 402. */
+  createWithoutKey(accountId: number, body: readonly Uint8Array[]): Promise<StoredRun>
   /** Throws `Refusal`: 404. */
   findRun(caller: Caller, id: string): Promise<StoredRun>
 }
 
 export interface EndpointsOptions {
-  readonly store: Pick<ServiceStore, 'addRun' | 'findRun'>
+  readonly store: Pick<ServiceStore, 'addRun' | 'findRun' | 'recordKeyUse'>
   readonly intake: Pick<Intake, 'read'>
   readonly clock: Pick<Clock, 'now'>
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
   findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
   saveImage(image: EmbeddedImage): Promise<void>
+  onError(error: unknown): void
 }
 
 export function createEndpoints({
@@ -47,7 +51,34 @@ export function createEndpoints({
   worker,
   findKey,
   saveImage,
+  onError,
 }: EndpointsOptions): Endpoints {
+  const recordUse = createUseRecorder(store.recordKeyUse, onError)
+
+  async function accept(
+    { accountId, keyId, isFree }: { accountId: number; keyId: number | undefined; isFree: boolean },
+    body: readonly Uint8Array[],
+  ): Promise<StoredRun> {
+    const { model, kind, input, images } = await intake.read(body)
+    for (const image of images) await saveImage(image)
+    const run: StoredRun = {
+      id: newRunId(),
+      accountId,
+      model,
+      kind,
+      status: 'queued',
+      input,
+      outputs: [],
+      failure: undefined,
+      createdAtMs: clock.now(),
+      startedAtMs: undefined,
+      finishedAtMs: undefined,
+    }
+    await store.addRun({ ...run, keyId, price: isFree ? 0 : priceOf(run.kind, input) })
+    worker.wake(run.id)
+    return run
+  }
+
   return {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
@@ -56,31 +87,15 @@ export function createEndpoints({
       checkAccess(record, ip)
       const isFree = await rateLimiter.take(String(record.id), record.rate ?? RUNS_LIMIT)
       if (!isFree) throw new Refusal('RATE_LIMITED')
+      recordUse(record.id, nowMs)
       return callerOf(record)
     },
 
-    async create(caller, body) {
-      const { model, kind, input, images } = await intake.read(body)
-      for (const image of images) await saveImage(image)
-      const run: StoredRun = {
-        id: newRunId(),
-        accountId: caller.accountId,
-        model,
-        kind,
-        status: 'queued',
-        input,
-        outputs: [],
-        failure: undefined,
-        createdAtMs: clock.now(),
-        startedAtMs: undefined,
-        finishedAtMs: undefined,
-      }
-      const keyId = storedKeyId(caller.keyId)
-      const price = keyId === undefined ? 0 : priceOf(run.kind, input)
-      await store.addRun({ ...run, keyId, price })
-      worker.wake(run.id)
-      return run
+    create({ accountId, keyId }, body) {
+      const stored = storedKeyId(keyId)
+      return accept({ accountId, keyId: stored, isFree: stored === undefined }, body)
     },
+    createWithoutKey: (accountId, body) => accept({ accountId, keyId: undefined, isFree: false }, body),
 
     async findRun(caller, id) {
       const run = await store.findRun(id, caller.accountId)

@@ -11,7 +11,7 @@ const DATABASE_GONE =
 const UNUSABLE = 'the database or the disk cannot be written'
 
 interface Circumstances {
-  events(): Log
+  readonly events: Log
   isClosing(): boolean
 }
 
@@ -27,20 +27,20 @@ export function createErrorLog(
     if (isGoneReported) return
     isGoneReported = true
     log(DATABASE_GONE)
-    events().error({}, DATABASE_GONE)
+    events.error({}, DATABASE_GONE)
   }
 
   return (error) => {
     if (errorCode(error) === 'SQLITE_READONLY_DBMOVED') return reportGone()
     log(error instanceof Error ? error : String(error))
-    if (error instanceof RendererCrashed) events().warn({ reason: error.message }, 'renderer crashed')
+    if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer crashed')
     else if (error instanceof StorageUnavailable)
-      events().error({ reason: error.message }, 'the storage cannot be used')
+      events.error({ reason: error.message }, 'the storage cannot be used')
     else if (isDiskUnusable(error)) {
       if (isUnusableReported) return
       // On closing, each write that is given up would say the same.
       isUnusableReported = isClosing()
-      events().error({ reason: describeReason(error) }, UNUSABLE)
-    } else events().error({ err: error }, 'internal error')
+      events.error({ reason: describeReason(error) }, UNUSABLE)
+    } else events.error({ err: error }, 'internal error')
   }
 }

@@ -3,7 +3,7 @@ import type { KeyRecord } from './rules/caller.js'
 import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type { Store } from './store/contract.js'
 
-const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
+export const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
 /** No stored key has this id: rows begin at 1. */
 const EPHEMERAL_ID = 0
 

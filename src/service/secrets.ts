@@ -24,3 +24,6 @@ export const newWorkerId = (): string => `worker_${randomBytes(12).toString('hex
 
 /** 240 random bits: whoever has an output's URL can read it, so it must not be guessable. */
 export const newToken = (): string => randomBytes(30).toString('base64url')
+
+/** 256 random bits: tokens of sessions and links, and codes. They too are stored only as `hashOfKey`. */
+export const newSecret = (): string => randomBytes(32).toString('base64url')

@@ -2,6 +2,7 @@
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import type { Kind } from '../protocol/models.js'
+import type { Page } from './console/page.js'
 import type { Engine } from './engines/engine.js'
 import type { Fault } from './faults/index.js'
 import type { Storage } from './files/contract.js'
@@ -52,6 +53,8 @@ export interface ServiceOptions {
   readonly databaseThread?: boolean | undefined
   /** By default one in memory, which counts the requests of this process. */
   readonly rateLimiter?: RateLimiter | undefined
+  /** The page of the console, which is at `/`, with its endpoints. Undefined: without a console. */
+  readonly console?: Page | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
   /** Told what happens, and closed with the service. */
   readonly metrics?: Metrics | undefined
@@ -61,9 +64,17 @@ export interface OutputFile extends StoredOutput {
   readonly path: string
 }
 
+export interface ConsoleStart {
+  /** Of a link that signs in once, as the first user. On the first start only. */
+  readonly linkToken: string | undefined
+  readonly hasUsers: boolean
+}
+
 export interface Service {
   /** The ephemeral key, or the first key on the first start of a data folder; otherwise, and for a worker, undefined. */
   readonly apiKey: string | undefined
+  /** Undefined when the service has no console. */
+  readonly console: ConsoleStart | undefined
   /** Calls the service without a port. */
   readonly fetch: Fetch
   /** Resolves with the URL once it accepts connections. Throws `RushesError` (usage) when it cannot listen. */

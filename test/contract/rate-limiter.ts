@@ -55,4 +55,45 @@ export function rateLimiterContract(
     advance(100)
     expect(await limiter.take('key', { ...LIMIT, requests: 2 })).toBe(true)
   })
+
+  test('a request under several keys counts under each of them, or under none', async () => {
+    const { limiter, advance } = await open()
+    expect(await limiter.takeAll(['address', 'email'], LIMIT)).toBe(true)
+    for (let count = 0; count < 2; count++) expect(await limiter.take('email', LIMIT)).toBe(true)
+    for (let count = 0; count < 5; count++)
+      for (const keys of [
+        ['address', 'email'],
+        ['email', 'address'],
+        ['email', 'another'],
+      ])
+        expect(await limiter.takeAll(keys, LIMIT)).toBe(false)
+    // None of the refused ones has counted.
+    for (const isFree of [true, true, false]) expect(await limiter.take('address', LIMIT)).toBe(isFree)
+    for (const isFree of [true, true, true, false]) expect(await limiter.take('another', LIMIT)).toBe(isFree)
+    advance(99)
+    expect(await limiter.takeAll(['address', 'email'], LIMIT)).toBe(false)
+    advance(1)
+    for (const isFree of [true, true, true, false])
+      expect(await limiter.takeAll(['address', 'email'], LIMIT)).toBe(isFree)
+  })
+
+  test('the same key twice is one request', async () => {
+    const { limiter } = await open()
+    for (const isFree of [true, true, true, false])
+      expect(await limiter.takeAll(['key', 'key'], LIMIT)).toBe(isFree)
+    expect(await limiter.takeAll([], LIMIT)).toBe(true)
+  })
+
+  test('requests at the same moment under several keys are counted one by one, in any order of the keys', async () => {
+    const { limiter } = await open()
+    const taken = await Promise.all(
+      Array.from({ length: 30 }, (_, at) =>
+        limiter.takeAll(at % 2 === 0 ? ['one', 'shared'] : ['shared', 'other'], LIMIT),
+      ),
+    )
+    expect(taken.filter((isFree) => isFree)).toHaveLength(3)
+    const left = async (key: string): Promise<number> =>
+      (await limiter.take(key, LIMIT)) ? 1 + (await left(key)) : 0
+    expect([await left('shared'), (await left('one')) + (await left('other'))]).toEqual([0, 3])
+  })
 }

@@ -41,7 +41,7 @@ type Ask = (
 ) => Promise<Answer>
 
 test('every response is as documented, and every documented response is real', async () => {
-  const check = createDocumentCheck({ models: LOCAL_MODELS, baseUrl: TEST_BASE_URL })
+  const check = createDocumentCheck({ models: LOCAL_MODELS, hasConsole: true, baseUrl: TEST_BASE_URL })
   const problems: string[] = []
   const see = (exchange: Exchange) => problems.push(...check.problemsOf(exchange))
   const checkedAsk: Ask = async (service, method, path, body, asking) => {
@@ -61,7 +61,11 @@ test('every response is as documented, and every documented response is real', a
 })
 
 test('a response that the document does not have is noticed', () => {
-  const { problemsOf } = createDocumentCheck({ models: LOCAL_MODELS, baseUrl: TEST_BASE_URL })
+  const { problemsOf } = createDocumentCheck({
+    models: LOCAL_MODELS,
+    hasConsole: true,
+    baseUrl: TEST_BASE_URL,
+  })
   const said = (status: number, body: unknown, path = `${RUNS_PATH}/run_x`) =>
     problemsOf({ method: 'GET', path, status, body })
   const error = (code: string) => ({ error: { message: 'x', code } })

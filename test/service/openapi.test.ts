@@ -16,7 +16,7 @@ const BOAT = {
   input: { prompt: 'a boat', duration: '10', image_urls: ['http://x.test/a.png', DATA_URL], mood: 'calm' },
 }
 
-const check = createDocumentCheck({ models: LOCAL_MODELS, baseUrl: TEST_BASE_URL })
+const check = createDocumentCheck({ models: LOCAL_MODELS, hasConsole: true, baseUrl: TEST_BASE_URL })
 const { document } = check
 
 test('it is valid OpenAPI 3.1, and all its references resolve', async () => {

@@ -40,6 +40,8 @@ export interface ServeOptions extends EngineFlags, StorageFlags {
   readonly logPrompts?: boolean
   readonly metricsPort?: string
   readonly role: Role
+  /** False with --no-console. */
+  readonly console: boolean
 }
 
 export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
@@ -103,6 +105,7 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
         'Keep outputs and inputs in an S3 bucket, s3://bucket/prefix (default: files in --data)',
       ),
     )
+    .addOption(new Option('--no-console', 'Serve no console: neither the web page nor its endpoints'))
     .addOption(
       new Option('--storage-proxy', 'Stream outputs from the bucket instead of redirecting to signed URLs'),
     )
@@ -125,7 +128,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const retainMs = retainedMs(options.retain)
   const databaseUrl = databaseUrlOf(options.database, env)
   const trustedProxies = networksOf(options.trustProxy)
-  const { defaultConcurrency, withCommands } = await import('../context/local-service.js')
+  const { defaultConcurrency, readConsolePage, withCommands } = await import('../context/local-service.js')
   const concurrency =
     options.concurrency === undefined
       ? defaultConcurrency()
@@ -134,6 +137,10 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { createService } = await import('../../service/index.js')
   const metrics = metricsPort === undefined ? undefined : await createMetrics(clock)
   const storage = await openStorage(ctx, options)
+  const hasConsole = options.console && options.role !== 'worker'
+  const page = hasConsole ? await readConsolePage() : undefined
+  if (hasConsole && page === undefined)
+    out.warn('The console is off: its files are missing from this installation of rushes.')
   const service = await createWhenDiskHasSpace(ctx, createService, {
     dataFolder: data,
     databaseUrl,
@@ -152,6 +159,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     trustedProxies,
     metrics,
     storage,
+    console: page,
     logging: {
       level: options.logLevel,
       prompts: options.logPrompts ?? false,
@@ -166,7 +174,9 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     service.startRendering()
     announce(ctx, {
       url,
+      publicUrl,
       data,
+      console: service.console,
       apiKey: service.apiKey,
       models: engines.models,
       databaseUrl,

@@ -1,10 +1,12 @@
 /** The local service inside this process: HTTP on a loopback port, data in the state folder. */
 
 import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
 import type { DownloadedFile } from '../../download/index.js'
 import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
 import type { Kind } from '../../protocol/models.js'
+import { type Page, readPage } from '../../service/console/page.js'
 import { createCommandEngine } from '../../service/engines/command/index.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
@@ -40,6 +42,10 @@ export const defaultConcurrency = (): number => Math.min(4, availableParallelism
 /** The renderer is a bundle of its own, in the same folder as this one. */
 export const createPreviewProcess = (): Engine =>
   createProcessEngine({ script: new URL('./renderer.cjs', import.meta.url) })
+
+/** The build leaves it beside this bundle; undefined where it does not, as in the sources. */
+export const readConsolePage = (): Promise<Page | undefined> =>
+  readPage(fileURLToPath(new URL('./console/', import.meta.url)))
 
 /** Commands for the kinds that have one, the preview renderer for the others. */
 export function withCommands(

@@ -3,6 +3,8 @@ import { usageError } from '../../errors.js'
 import type { RateLimit } from '../../service/rate/contract.js'
 import { parseDuration } from './duration.js'
 
+export { formatRate } from '../../service/rate/rate-text.js'
+
 /** A rate limiter keeps the time of each request in the window, so this bounds its memory per key. */
 const MAX_REQUESTS = 10_000
 const MIN_WINDOW_MS = 100
@@ -20,16 +22,4 @@ export function parseRate(text: string, what: string): RateLimit {
       `Use 1 to ${MAX_REQUESTS} requests in ${MIN_WINDOW_MS}ms to 1h.`,
     )
   return { requests, windowMs }
-}
-
-const UNITS = [
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const
-
-/** As the flag takes it. */
-export function formatRate({ requests, windowMs }: RateLimit): string {
-  const [unit, ms] = UNITS.find(([, each]) => windowMs % each === 0) ?? ['ms', 1]
-  return `${requests}/${windowMs / ms}${unit}`
 }

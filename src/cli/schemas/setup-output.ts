@@ -27,6 +27,7 @@ export const SERVE_SCHEMA: Schema = {
         KINDS.map((kind) => [kind, text(`The ${kind} model, for RUSHES_${kind.toUpperCase()}_MODEL`)]),
       ),
     ),
+    console: text('Link that signs in to the console once; only on the first start'),
     metrics_url: text('URL of the Prometheus metrics; only with --metrics-port'),
   },
 }

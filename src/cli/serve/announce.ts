@@ -1,4 +1,5 @@
 /** What `rushes serve` says when it listens. */
+import type { ConsoleStart } from '../../service/index.js'
 import type { Role } from '../../service/role.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
@@ -13,6 +14,8 @@ export function sayFault({ out }: Context, words: string): void {
 
 export interface Announcement {
   readonly url: string
+  /** As it was given. */
+  readonly publicUrl: string | undefined
   readonly role: Role
   readonly data: string
   readonly databaseUrl: string | undefined
@@ -22,11 +25,13 @@ export interface Announcement {
   /** As it was given. */
   readonly dataFlag: string | undefined
   readonly metricsUrl: string | undefined
+  readonly console: ConsoleStart | undefined
 }
 
 /** Standard output has the lines that make `rushes run` in another terminal use this service. */
 export function announce({ out }: Context, announcement: Announcement): void {
   const { url, role, data, databaseUrl, apiKey, models, dataFlag, metricsUrl } = announcement
+  const link = linkOf(announcement)
   if (out.mode.json) {
     const { image, video } = models
     out.json({
@@ -36,12 +41,14 @@ export function announce({ out }: Context, announcement: Announcement): void {
       ...(databaseUrl !== undefined && { database: nameOf(databaseUrl) }),
       ...(apiKey !== undefined && { api_key: apiKey }),
       models: { image, video },
+      ...(link !== undefined && { console: link }),
       ...(metricsUrl !== undefined && { metrics_url: metricsUrl }),
     })
     return
   }
   const does = role === 'worker' ? `Rendering runs, health checks on ${url}` : `Listening on ${url}`
-  out.note(`${does}, data in ${data}. Press Ctrl-C to stop.`)
+  out.note(`${does}. Press Ctrl-C to stop.`)
+  out.note(`Data in ${data}; it is kept when the service stops.`)
   if (databaseUrl !== undefined) out.note(`Database: ${nameOf(databaseUrl)}`)
   if (metricsUrl !== undefined) out.note(`Metrics on ${metricsUrl}`)
   if (role === 'worker') return
@@ -56,9 +63,32 @@ export function announce({ out }: Context, announcement: Announcement): void {
   for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${quoteWord(value)}`)
   const dataWords = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
   const where = databaseUrl === undefined ? dataWords : ' --database <url>'
+  for (const line of consoleLines(announcement, where)) out.note(line)
   out.note(
     apiKey === undefined
       ? `The API key (RUSHES_API_KEY) was shown on the first start. Create a new one with \`rushes admin key create --account default${where}\`.`
       : 'The API key is shown only once. Then try `rushes run image "a fox"`.',
   )
+}
+
+const consoleBase = ({ url, publicUrl }: Announcement): string => (publicUrl ?? url).replace(/\/+$/, '')
+
+/** The token is in the fragment, which browsers send to no server. */
+function linkOf(announcement: Announcement): string | undefined {
+  const { linkToken } = announcement.console ?? {}
+  return linkToken === undefined ? undefined : `${consoleBase(announcement)}/#/link/${linkToken}`
+}
+
+/** `where`: the flags by which `rushes admin` finds this service. */
+function consoleLines(announcement: Announcement, where: string): readonly string[] {
+  const { console: start } = announcement
+  if (start === undefined) return []
+  const link = linkOf(announcement)
+  if (link !== undefined) return [`Console: ${link}`, 'This link signs you in once, within 15 minutes.']
+  return [
+    `Console: ${consoleBase(announcement)}/`,
+    start.hasUsers
+      ? `To get a sign-in link: \`rushes admin user link <email>${where}\`.`
+      : `It has no users yet. To add one: \`rushes admin user add <email> --account default${where}\`.`,
+  ]
 }

@@ -5,8 +5,9 @@ import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { closeAfter } from './close-connection.js'
 import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
+import { addConsoleRoutes, type ConsoleRoutes } from './console/index.js'
 import { drain } from './drain.js'
-import { refusalOf, sendNoApi, sendNoRoute, sendRawRefusal, sendRefusal } from './error-responses.js'
+import { createNoRoute, refusalOf, sendNoApi, sendRawRefusal, sendRefusal } from './error-responses.js'
 import { addFaultHooks } from './fault-hooks.js'
 import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
 import { type Logging, loggerOf, logRequests } from './logging.js'
@@ -28,6 +29,8 @@ export interface ApiRoutes {
   readonly runs: RunRoutes
   readonly outputs: OutputRoutes
   readonly openapi: OpenapiRoute
+  /** Undefined: without a console. */
+  readonly console: ConsoleRoutes | undefined
 }
 
 export interface AppOptions {
@@ -66,6 +69,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     },
     // While the service closes, open connections get normal responses, not Fastify's 503 of another shape.
     return503OnClosing: false,
+    // A body is what it is: no text becomes a number, and no unknown field disappears.
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allowUnionTypes: true } },
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
     // An id with a wrong percent sign is looked up like any other.
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
@@ -91,13 +96,14 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     if (refusal.status === 503) reply.header('retry-after', RETRY_AFTER_S)
     return sendRefusal(reply, refusal)
   })
-  app.setNotFoundHandler(api === undefined ? sendNoApi : sendNoRoute)
+  app.setNotFoundHandler(api === undefined ? sendNoApi : createNoRoute(app))
   if (faults !== undefined) addFaultHooks(app, faults)
   await app.register(addHealthRoutes, operations)
   if (api !== undefined) {
     await app.register(addRunRoutes, api.runs)
     await app.register(addOutputRoutes, api.outputs)
     await app.register(addOpenapiRoute, api.openapi)
+    if (api.console !== undefined) await app.register(addConsoleRoutes, api.console)
   }
   await app.ready()
   return app

@@ -2,14 +2,11 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../../host/system-error.js'
-import { OPENAPI_PATH, RUNS_PATH } from '../../protocol/routes.js'
 import { isDiskUnusable } from '../disk-unusable.js'
 import { StorageUnavailable } from '../files/storage-unavailable.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
-import { OUTPUTS_PATH } from '../stored-run.js'
-import { HEALTH_PATH, READY_PATH } from './health-routes.js'
 
 export const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
 
@@ -31,24 +28,40 @@ export function refusalOf(error: unknown): Refusal {
   if (error instanceof StorageUnavailable) return new Refusal('not_ready', 'Its storage does not answer.')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')
+  if (status === 413) return new Refusal('payload_too_large')
   return new Refusal(typeof status === 'number' && status < 500 ? 'bad_request' : 'internal_error')
 }
 
-const METHODS_OF: readonly (readonly [path: RegExp, allow: string])[] = [
-  [new RegExp(`^${RUNS_PATH}$`), 'POST'],
-  [new RegExp(`^${RUNS_PATH}/[^/]+$`), 'GET, HEAD'],
-  [new RegExp(`^${OUTPUTS_PATH}/[^/]+/[^/]+$`), 'GET, HEAD'],
-  [new RegExp(`^(${HEALTH_PATH}|${READY_PATH}|${OPENAPI_PATH.replace('.', '\\.')})$`), 'GET, HEAD'],
-]
-
-/** For a request without a route: the path is unknown (404), or does not take this method (405). */
-export function sendNoRoute(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const path = request.url.replace(/\?.*$/s, '')
-  const allow = METHODS_OF.find(([known]) => known.test(path))?.[1]
-  if (allow === undefined || allow.split(', ').includes(request.method))
-    return sendRefusal(reply, new Refusal('not_found'))
-  return sendRefusal(reply.header('allow', allow), new Refusal('method_not_allowed', `Allowed: ${allow}.`))
+/** Of each path, the methods that have a route. */
+interface KnownPath {
+  readonly path: RegExp
+  readonly methods: Set<string>
 }
+
+/**
+ * For a request without a route: the path is unknown (404), or does not take this method (405). Call it before the routes are
+ * registered.
+ */
+export function createNoRoute(app: FastifyInstance) {
+  const known = new Map<string, KnownPath>()
+  app.addHook('onRoute', ({ url, method }) => {
+    const found = known.get(url) ?? { path: pathPattern(url), methods: new Set() }
+    known.set(url, found)
+    for (const each of [method].flat()) found.methods.add(each)
+  })
+  return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const path = request.url.replace(/\?.*$/s, '')
+    const methods = [...known.values()].find((each) => each.path.test(path))?.methods
+    if (methods === undefined || methods.has(request.method))
+      return sendRefusal(reply, new Refusal('not_found'))
+    const allow = [...methods].sort().join(', ')
+    return sendRefusal(reply.header('allow', allow), new Refusal('method_not_allowed', `Allowed: ${allow}.`))
+  }
+}
+
+/** Of the URL of a route, such as `/api/v1/runs/:id`. */
+const pathPattern = (url: string): RegExp =>
+  new RegExp(`^${url.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`)
 
 /** For every request but a health check to a node that only renders. */
 export const sendNoApi = (_request: FastifyRequest, reply: FastifyReply): FastifyReply =>

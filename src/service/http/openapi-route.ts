@@ -7,6 +7,7 @@ import { isKnownTag } from './conditional-request.js'
 
 export interface OpenapiRoute {
   readonly models: Readonly<Record<Kind, string>>
+  readonly hasConsole: boolean
   /** The start of all URLs of the service; it does not change once requests arrive over a port. */
   baseUrl(): string
 }
@@ -19,7 +20,7 @@ interface Sent {
 
 export async function addOpenapiRoute(
   app: FastifyInstance,
-  { models, baseUrl }: OpenapiRoute,
+  { models, hasConsole, baseUrl }: OpenapiRoute,
 ): Promise<void> {
   let sent: Sent | undefined
 
@@ -27,7 +28,7 @@ export async function addOpenapiRoute(
     if (sent?.baseUrl === baseUrl()) return sent
     // Loaded at the first request: most services are never asked for it.
     const { openapiText } = await import('../openapi/index.js')
-    const bytes = Buffer.from(openapiText({ models, baseUrl: baseUrl() }))
+    const bytes = Buffer.from(openapiText({ models, hasConsole, baseUrl: baseUrl() }))
     const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
     sent = { baseUrl: baseUrl(), bytes, etag }
     return sent

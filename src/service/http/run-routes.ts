@@ -1,9 +1,9 @@
 /** The routes of the two endpoints (section 4). */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { RUNS_PATH } from '../../protocol/routes.js'
 import type { Endpoints } from '../endpoints.js'
 import type { Caller } from '../rules/caller.js'
-import { runObject } from '../stored-run.js'
+import { runObject, type StoredRun } from '../stored-run.js'
 import { type BodyLimits, withBody } from './request-body.js'
 
 export interface RunRoutes {
@@ -14,19 +14,42 @@ export interface RunRoutes {
   baseUrl(): string
 }
 
-export async function addRunRoutes(
+/** Fastify does not read the body: the handler does, once the caller is known, whatever the content type. */
+export function leaveBodiesUnread(app: FastifyInstance): void {
+  acceptAnyContentType(app)
+  app.addContentTypeParser('*', (_request, _body, done) => done(null))
+}
+
+/** The body of every request goes to the parser for `*`. Call it before other hooks are added. */
+export function acceptAnyContentType(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addHook('onRequest', async ({ raw }) => {
+    if ('content-type' in raw.headers) raw.headers['content-type'] = 'application/octet-stream'
+  })
+}
+
+/** The log, status and headers of an accepted create. `by`: who created it. */
+export function announceRun(
   app: FastifyInstance,
-  { endpoints, bodyLimits, logPrompts, baseUrl }: RunRoutes,
-): Promise<void> {
+  reply: FastifyReply,
+  run: StoredRun,
+  by: object,
+  { logPrompts, baseUrl }: Pick<RunRoutes, 'logPrompts' | 'baseUrl'>,
+): void {
+  app.log.info(
+    { run: run.id, kind: run.kind, ...by, ...(logPrompts && { prompt: run.input.prompt }) },
+    'run accepted',
+  )
+  reply.code(201).header('location', `${baseUrl()}${RUNS_PATH}/${run.id}`).header('cache-control', 'no-store')
+}
+
+export async function addRunRoutes(app: FastifyInstance, routes: RunRoutes): Promise<void> {
+  const { endpoints, bodyLimits, baseUrl } = routes
   app.decorateRequest('caller')
 
-  // Fastify does not read the body: the handler does, once the caller is known, whatever the content type.
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, _body, done) => done(null))
+  leaveBodiesUnread(app)
 
   app.addHook('onRequest', async (request) => {
-    if ('content-type' in request.raw.headers)
-      request.raw.headers['content-type'] = 'application/octet-stream'
     request.setDecorator<Caller>(
       'caller',
       await endpoints.admit(request.headers.authorization, () => request.ip),
@@ -38,20 +61,7 @@ export async function addRunRoutes(
     const run = await withBody(request.raw, bodyLimits, caller.accountId, (body) =>
       endpoints.create(caller, body),
     )
-    app.log.info(
-      {
-        run: run.id,
-        kind: run.kind,
-        account: caller.accountId,
-        key: caller.keyId,
-        ...(logPrompts && { prompt: run.input.prompt }),
-      },
-      'run accepted',
-    )
-    reply
-      .code(201)
-      .header('location', `${baseUrl()}${RUNS_PATH}/${run.id}`)
-      .header('cache-control', 'no-store')
+    announceRun(app, reply, run, { account: caller.accountId, key: caller.keyId }, routes)
     return runObject(run, baseUrl())
   })
 

@@ -5,12 +5,15 @@ import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { HEALTH_PATH, READY_PATH } from '../http/health-routes.js'
 import type { RefusalCode } from '../rules/refusal.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
+import { authPaths } from './auth-paths.js'
 import { createExamples, OUTPUT_NAME, OUTPUT_TOKEN, RUN_ID, runExamples } from './examples.js'
 import { ETAG, errorResponses, FILE_RESPONSES, LOCATION, runResponse } from './responses.js'
 import { createSchema, type Json } from './schemas.js'
 
 export interface Described {
   readonly models: Readonly<Record<Kind, string>>
+  /** Whether the service has the authentication endpoints. */
+  readonly hasConsole: boolean
   /** The start of all URLs of the service, without a slash at the end. */
   readonly baseUrl: string
 }
@@ -169,4 +172,5 @@ export const paths = (described: Described): Json => ({
   [HEALTH_PATH]: { get: getHealth },
   [READY_PATH]: { get: getReadiness },
   [OPENAPI_PATH]: { get: getOpenapi },
+  ...(described.hasConsole && authPaths()),
 })

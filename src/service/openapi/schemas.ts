@@ -21,7 +21,7 @@ const inputNameOf = (kind: Kind): string => `${capitalized(kind)}Input`
 const storedInputNameOf = (kind: Kind): string => `${capitalized(kind)}RunInput`
 
 /** An object whose keys are all required. */
-const record = (description: string, properties: Json): Json => ({
+export const record = (description: string, properties: Json): Json => ({
   type: 'object',
   description,
   required: Object.keys(properties),
@@ -30,9 +30,9 @@ const record = (description: string, properties: Json): Json => ({
 
 const orNull = (schema: Json): Json => ({ oneOf: [schema, { type: 'null' }] })
 
-const text = (description: string): Json => ({ type: 'string', description })
-const time = (description: string): Json => ({ type: 'string', format: 'date-time', description })
-const timeOrNull = (description: string): Json => ({
+export const text = (description: string): Json => ({ type: 'string', description })
+export const time = (description: string): Json => ({ type: 'string', format: 'date-time', description })
+export const timeOrNull = (description: string): Json => ({
   type: ['string', 'null'],
   format: 'date-time',
   description,

@@ -11,4 +11,6 @@ export interface RateLimiter {
    * count. A request stops counting exactly one window after it was made.
    */
   take(key: string, limit: RateLimit): Promise<boolean>
+  /** One request that counts under each of these keys, or under none of them when one has reached the limit. */
+  takeAll(keys: readonly string[], limit: RateLimit): Promise<boolean>
 }

@@ -35,19 +35,25 @@ export function createMemoryRateLimiter(clock: Pick<Clock, 'monotonic'>): Memory
     }
   }
 
-  function takeAt(key: string, { requests, windowMs }: RateLimit, nowMs: number): boolean {
+  function takeAllAt(keys: readonly string[], { requests, windowMs }: RateLimit, nowMs: number): boolean {
     sweep(nowMs)
-    const taken = byKey.get(key) ?? { timesMs: [], windowMs }
-    byKey.set(key, taken)
-    taken.windowMs = windowMs
-    forgetOld(taken, nowMs)
-    if (taken.timesMs.length >= requests) return false
-    taken.timesMs.push(nowMs)
+    const all = [...new Set(keys)].map((key) => {
+      const taken: Taken = byKey.get(key) ?? { timesMs: [], windowMs }
+      taken.windowMs = windowMs
+      forgetOld(taken, nowMs)
+      return { key, taken }
+    })
+    if (all.some(({ taken }) => taken.timesMs.length >= requests)) return false
+    for (const { key, taken } of all) {
+      taken.timesMs.push(nowMs)
+      byKey.set(key, taken)
+    }
     return true
   }
 
   return {
-    take: async (key, limit) => takeAt(key, limit, clock.monotonic()),
+    take: async (key, limit) => takeAllAt([key], limit, clock.monotonic()),
+    takeAll: async (keys, limit) => takeAllAt(keys, limit, clock.monotonic()),
     get size() {
       return byKey.size
     },

@@ -6,8 +6,8 @@
  * may have sent its requests before the crash. The row with the empty key tells since when the table is complete.
  */
 import { type Clock, systemClock } from '../../host/clock.js'
-import type { Queries, Statement } from '../store/postgres/database.js'
-import type { RateLimiter } from './contract.js'
+import type { PostgresDatabase, Queries, Statement } from '../store/postgres/database.js'
+import type { RateLimit, RateLimiter } from './contract.js'
 
 /** Microseconds. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
@@ -45,8 +45,11 @@ const SWEEP_EVERY_MS = 60_000
 /** Only a refusal can mean that the table was emptied. */
 const MARK_EVERY_MS = 1_000
 
+/** Ends the transaction of a request that is refused, so that it counts under none of its keys. */
+class Refused extends Error {}
+
 export function createPostgresRateLimiter(
-  { run }: Pick<Queries, 'run'>,
+  { run, transaction }: Pick<PostgresDatabase, 'run' | 'transaction'>,
   clock: Pick<Clock, 'monotonic'> = systemClock,
 ): RateLimiter {
   let sweptAtMs = clock.monotonic()
@@ -67,12 +70,35 @@ export function createPostgresRateLimiter(
     })
   }
 
+  const takeWith = async (queries: Pick<Queries, 'run'>, key: string, { requests, windowMs }: RateLimit) =>
+    (await queries.run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
+
+  async function counted(taking: Promise<boolean>): Promise<boolean> {
+    const isTaken = await taking
+    if (!isTaken) mark()
+    return isTaken
+  }
+
   return {
-    async take(key, { requests, windowMs }) {
+    async take(key, limit) {
       sweep()
-      const isTaken = (await run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
-      if (!isTaken) mark()
-      return isTaken
+      return await counted(takeWith({ run }, key, limit))
+    },
+    async takeAll(keys, limit) {
+      sweep()
+      // Always in the same order, so that two requests do not wait for each other's rows.
+      const inOrder = [...new Set(keys)].sort()
+      const taking = transaction(
+        async (queries) => {
+          for (const key of inOrder) if (!(await takeWith(queries, key, limit))) throw new Refused()
+          return true
+        },
+        { repeatable: true },
+      ).catch((error: unknown) => {
+        if (error instanceof Refused) return false
+        throw error
+      })
+      return await counted(taking)
     },
   }
 }

@@ -42,3 +42,14 @@ export function createNetworkMatcher(texts: readonly string[]): (address: string
     return address !== undefined && networks.some((network) => isInNetwork(address, network))
   }
 }
+
+const IPV6_CLIENT_PREFIX = 64
+
+/** What counts as one client: an IPv4 address, or an IPv6 network of 64 bits, since a client has all of its addresses. */
+export function clientOf(text: string): string {
+  const address = parseAddress(text)
+  if (address === undefined) return text
+  if (address.kind() === 'ipv4') return address.toString()
+  const network = ipaddr.IPv6.networkAddressFromCIDR(`${address.toNormalizedString()}/${IPV6_CLIENT_PREFIX}`)
+  return `${network.toString()}/${IPV6_CLIENT_PREFIX}`
+}

@@ -4,6 +4,12 @@ import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
 /** Errors that the published interface does not name, sent in its shape. */
 const FURTHER = {
   bad_request: { status: 400, cause: 'The request is not valid HTTP.' },
+  not_signed_in: { status: 401, cause: 'This needs a session: sign in.' },
+  invalid_credentials: { status: 401, cause: 'The email or the password is not correct.' },
+  invalid_link: { status: 401, cause: 'The sign-in link is not valid, has been used or has expired.' },
+  invalid_code: { status: 401, cause: 'The code is not valid, has been used or has expired.' },
+  foreign_origin: { status: 403, cause: 'The request comes from another website.' },
+  https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
   account_banned: { status: 403, cause: 'The account is banned.' },
   not_found: { status: 404, cause: 'Not found.' },
   method_not_allowed: { status: 405, cause: 'This method is not allowed here.' },
@@ -45,3 +51,7 @@ export class Refusal extends Error {
     this.detail = detail
   }
 }
+
+/** Where the cause of the table does not fit, such as `invalid_input` of a request that is not a create. */
+export const refusalSaying = (code: RefusalCode, message: string): Refusal =>
+  Object.assign(new Refusal(code), { message })

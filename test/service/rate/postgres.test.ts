@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { RateLimiter } from '../../../src/service/rate/contract.js'
 import { createPostgresRateLimiter } from '../../../src/service/rate/postgres.js'
-import { createDatabase, type PostgresDatabase } from '../../../src/service/store/postgres/database.js'
+import {
+  createDatabase,
+  type PostgresDatabase,
+  type Queries,
+} from '../../../src/service/store/postgres/database.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
 import { until } from '../../support/binary.js'
@@ -32,14 +36,19 @@ describePostgres('on PostgreSQL', () => {
   function open() {
     const prefix = `${++opened}`
     let [nowMs, monotonicMs] = [1_000_000, 0]
+    const onClock = ({ run }: Pick<Queries, 'run'>): Pick<Queries, 'run'> => ({
+      run({ name, text }, ...values) {
+        const now = `to_timestamp(${nowMs}::numeric / 1000)`
+        const statement = { name: `${name} ${nowMs}`, text: text.replaceAll('clock_timestamp()', now) }
+        const [key, ...others] = values
+        return run(statement, ...(key === undefined ? [] : [`${prefix} ${key}`, ...others]))
+      },
+    })
     const limiter = createPostgresRateLimiter(
       {
-        run({ name, text }, ...values) {
-          const now = `to_timestamp(${nowMs}::numeric / 1000)`
-          const statement = { name: `${name} ${nowMs}`, text: text.replaceAll('clock_timestamp()', now) }
-          const [key, ...others] = values
-          return database.run(statement, ...(key === undefined ? [] : [`${prefix} ${key}`, ...others]))
-        },
+        ...onClock(database),
+        transaction: (work, options) =>
+          database.transaction((queries) => work({ ...queries, ...onClock(queries) }), options),
       },
       { monotonic: () => monotonicMs },
     )

@@ -1,0 +1,103 @@
+/** The ledger of an account: pages, days and CSV. Without HTTP. */
+import type { Clock } from '../../host/clock.js'
+import type { EntriesPage, Entry, Spend } from '../../protocol/console.js'
+import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/query.js'
+import { Refusal, refusalSaying } from '../rules/refusal.js'
+import type { ConsoleStore, EntryFilter, ListedEntry } from '../store/console-store.js'
+import { csvLine } from './csv.js'
+import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from './times.js'
+
+const KINDS = ['added', 'charge', 'refund'] as const
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 500
+const DEFAULT_DAYS = 30
+const MAX_DAYS = 366
+/** Entries of the CSV that are in memory at once. */
+const CSV_PAGE = 1_000
+
+/** The queries are those of requests. Throws `Refusal`: 400. */
+export interface Credits {
+  entries(accountId: number, query: Query): Promise<EntriesPage>
+  /** All of them, the newest first, in parts. The first part is there before anything is sent. */
+  csv(accountId: number, query: Query): AsyncGenerator<string>
+  spend(accountId: number, query: Query): Promise<Spend>
+}
+
+export interface CreditsOptions {
+  readonly store: Pick<ConsoleStore, 'findAccount' | 'listAccountEntries' | 'spendPerDay'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+export function createCredits({ store, clock }: CreditsOptions): Credits {
+  return {
+    async entries(accountId, query) {
+      const limit = numberIn(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT
+      const filter = filterOf(accountId, query)
+      // One more tells whether there is another page.
+      const [found, account] = await Promise.all([
+        store.listAccountEntries({ ...filter, before: cursorIn(query, 'before'), limit: limit + 1 }),
+        store.findAccount(accountId),
+      ])
+      if (account === undefined) throw new Refusal('not_found')
+      const entries = found.slice(0, limit)
+      return {
+        entries: entries.map(entryBody),
+        next: found.length > limit ? String(entries.at(-1)?.sequence) : null,
+        balance: account.balance,
+      }
+    },
+
+    async *csv(accountId, query) {
+      const filter = filterOf(accountId, query)
+      let before: number | undefined
+      let head = csvLine(['time', 'kind', 'amount', 'run', 'key number', 'key name'])
+      for (;;) {
+        const found = await store.listAccountEntries({ ...filter, before, limit: CSV_PAGE })
+        yield head + found.map(lineOf).join('')
+        if (found.length < CSV_PAGE) return
+        before = found.at(-1)?.sequence
+        head = ''
+      }
+    },
+
+    async spend(accountId, query) {
+      const count = numberIn(query, 'days', 1, MAX_DAYS) ?? DEFAULT_DAYS
+      const fromMs = startOfDay(clock.now()) - (count - 1) * DAY_MS
+      const spent = new Map((await store.spendPerDay(accountId, fromMs)).map((each) => [each.day, each]))
+      const days = Array.from({ length: count }, (_, at) => dayOf(fromMs + at * DAY_MS))
+      return { days: days.map((day) => spent.get(day) ?? { day, credits: 0, runs: 0 }) }
+    },
+  }
+}
+
+function filterOf(accountId: number, query: Query): Omit<EntryFilter, 'limit' | 'before'> {
+  const untilDay = dayIn(query, 'to')
+  return {
+    accountId,
+    kind: choiceIn(query, 'kind', KINDS),
+    keyId: numberIn(query, 'key', 1, Number.MAX_SAFE_INTEGER),
+    fromMs: dayIn(query, 'from'),
+    untilMs: untilDay === undefined ? undefined : untilDay + DAY_MS,
+  }
+}
+
+function dayIn(query: Query, name: string): number | undefined {
+  const text = textIn(query, name)
+  if (text === undefined) return undefined
+  const ms = parseDay(text)
+  if (ms === undefined)
+    throw refusalSaying('invalid_input', `${name}: "${text}" is not a day, such as 2026-01-31.`)
+  return ms
+}
+
+const entryBody = ({ sequence, kind, amount, runId, key, createdAtMs }: ListedEntry): Entry => ({
+  sequence,
+  kind,
+  amount,
+  run_id: runId ?? null,
+  key: key ?? null,
+  created_at: new Date(createdAtMs).toISOString(),
+})
+
+const lineOf = ({ createdAtMs, kind, amount, runId, key }: ListedEntry): string =>
+  csvLine([isoOrNull(createdAtMs), kind, amount, runId, key?.id, key?.name])

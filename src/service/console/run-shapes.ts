@@ -1,0 +1,69 @@
+/** Runs as the console's endpoints send them. Pure. */
+import type { RunAttempt, RunDetails, RunOutput, RunSummary } from '../../protocol/console.js'
+import { LOCAL_DEFAULTS } from '../local-models.js'
+import type { ListedRun, LostAttempt } from '../store/console-store.js'
+import { outputUrl, runObject, type StoredOutput, type StoredRun } from '../stored-run.js'
+import { isoOrNull } from './times.js'
+
+const MAX_PROMPT_CHARACTERS = 500
+
+export function runSummary(run: ListedRun, baseUrl: string): RunSummary {
+  const { prompt, aspect_ratio: ratio } = { ...LOCAL_DEFAULTS[run.kind], ...run.input } as Record<
+    string,
+    unknown
+  >
+  return {
+    id: run.id,
+    kind: run.kind,
+    model: run.model,
+    status: run.status,
+    prompt: typeof prompt === 'string' ? beginning(prompt) : '',
+    aspect_ratio: typeof ratio === 'string' ? ratio : null,
+    key: run.key ?? null,
+    price: run.price,
+    outputs: run.status === 'succeeded' ? run.outputs.map((output) => outputBody(output, baseUrl)) : [],
+    error: run.failure ?? null,
+    created_at: new Date(run.createdAtMs).toISOString(),
+    started_at: isoOrNull(run.startedAtMs),
+    finished_at: isoOrNull(run.finishedAtMs),
+  }
+}
+
+export const runDetails = (run: ListedRun, lost: readonly LostAttempt[], baseUrl: string): RunDetails => ({
+  ...runSummary(run, baseUrl),
+  input: run.input,
+  attempts: attemptsOf(run, lost),
+  service: runObject(run, baseUrl),
+})
+
+/** Not within a pair of surrogates. */
+const beginning = (text: string): string =>
+  [...text.slice(0, 2 * MAX_PROMPT_CHARACTERS)].slice(0, MAX_PROMPT_CHARACTERS).join('')
+
+const outputBody = (output: StoredOutput, baseUrl: string): RunOutput => ({
+  url: outputUrl(baseUrl, output),
+  path: outputUrl('', output).slice(1),
+  name: output.name,
+  content_type: output.contentType,
+  bytes: output.bytes,
+  sha256: output.sha256,
+})
+
+/** The lost starts, then the one that finished the run or is in progress. */
+export function attemptsOf(
+  { status, startedAtMs, finishedAtMs }: Pick<StoredRun, 'status' | 'startedAtMs' | 'finishedAtMs'>,
+  lost: readonly LostAttempt[],
+): readonly RunAttempt[] {
+  const before = lost.map((each) => ({
+    started_at: new Date(each.startedAtMs).toISOString(),
+    ended_at: isoOrNull(each.endedAtMs),
+    result: each.result,
+  }))
+  if (startedAtMs === undefined || status === 'queued') return before
+  const last: RunAttempt = {
+    started_at: new Date(startedAtMs).toISOString(),
+    ended_at: isoOrNull(finishedAtMs),
+    result: status === 'processing' ? null : status,
+  }
+  return [...before, last]
+}

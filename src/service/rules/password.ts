@@ -1,0 +1,127 @@
+/**
+ * The passwords of people. They are stored as text that names how it was derived: `scrypt$32768$8$1$<salt>$<key>`, salt and
+ * key in base64url. A derivation takes about 110 ms and 32 MiB in a thread of Node's pool, so few run at once.
+ */
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { MIN_PASSWORD_LENGTH } from '../../protocol/console.js'
+import { refusalSaying } from './refusal.js'
+
+export const MAX_PASSWORD_LENGTH = 1_000
+
+const COST = 2 ** 15
+const BLOCK_SIZE = 8
+const PARALLELIZATION = 1
+const SALT_BYTES = 16
+const KEY_BYTES = 32
+
+/** Node's pool has four threads, and files are read in them too. A machine of two cores keeps one for the requests. */
+const MAX_AT_ONCE = Math.min(2, Math.max(1, availableParallelism() - 1))
+/** On two cores they wait for about ten seconds. */
+const MAX_WAITING = 100
+
+interface Derivation {
+  readonly cost: number
+  readonly blockSize: number
+  readonly parallelization: number
+  readonly salt: Uint8Array
+  readonly keyBytes: number
+}
+
+export type Derive = (password: string, derivation: Derivation) => Promise<Uint8Array>
+
+export interface Passwords {
+  /** The stored form. Throws `Refusal`: 503 when too many derivations wait. */
+  store(password: string): Promise<string>
+  /** Undefined is never matched, in the same time. Throws `Refusal`: 503 when too many derivations wait. */
+  matches(password: string, stored: string | undefined): Promise<boolean>
+}
+
+/** Throws `Refusal` (400) when a new password is too short or too long. */
+export function checkNewPassword(password: string): void {
+  const length = [...password.normalize('NFKC')].length
+  if (length < MIN_PASSWORD_LENGTH)
+    throw refusalSaying('invalid_input', `The password has fewer than ${MIN_PASSWORD_LENGTH} characters.`)
+  if (password.length > MAX_PASSWORD_LENGTH)
+    throw refusalSaying('invalid_input', `The password has more than ${MAX_PASSWORD_LENGTH} characters.`)
+}
+
+/** For an email that no user has, and a user without a password. No password has this key. */
+const DUMMY = textOf(newDerivation(new Uint8Array(SALT_BYTES)), new Uint8Array(KEY_BYTES))
+
+export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_AT_ONCE): Passwords {
+  const inTurn = createTurns(atOnce)
+  const derived = (password: string, derivation: Derivation) =>
+    inTurn(() => derive(password.normalize('NFKC'), derivation))
+  return {
+    async store(password) {
+      const derivation = newDerivation(randomBytes(SALT_BYTES))
+      return textOf(derivation, await derived(password, derivation))
+    },
+    async matches(password, stored = DUMMY) {
+      const { derivation, key } = parseStored(stored)
+      return timingSafeEqual(await derived(password, derivation), key)
+    },
+  }
+}
+
+function newDerivation(salt: Uint8Array): Derivation {
+  return { cost: COST, blockSize: BLOCK_SIZE, parallelization: PARALLELIZATION, salt, keyBytes: KEY_BYTES }
+}
+
+function textOf({ cost, blockSize, parallelization, salt }: Derivation, key: Uint8Array): string {
+  const [saltText, keyText] = [salt, key].map((bytes) => Buffer.from(bytes).toString('base64url'))
+  return ['scrypt', cost, blockSize, parallelization, saltText, keyText].join('$')
+}
+
+function parseStored(stored: string): { readonly derivation: Derivation; readonly key: Uint8Array } {
+  const [, cost, blockSize, parallelization, salt = '', written = ''] =
+    /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$([\w-]+)$/.exec(stored) ?? []
+  if (cost === undefined) throw new Error('a stored password has an unknown form')
+  const key = Buffer.from(written, 'base64url')
+  const derivation = {
+    cost: Number(cost),
+    blockSize: Number(blockSize),
+    parallelization: Number(parallelization),
+    salt: Buffer.from(salt, 'base64url'),
+    keyBytes: key.byteLength,
+  }
+  return { derivation, key }
+}
+
+function deriveWithScrypt(
+  password: string,
+  { cost, blockSize, parallelization, salt, keyBytes }: Derivation,
+): Promise<Uint8Array> {
+  const options: ScryptOptions = {
+    N: cost,
+    r: blockSize,
+    p: parallelization,
+    // Node's own limit is just what these parameters need, without anything beside it.
+    maxmem: 256 * cost * blockSize,
+  }
+  return new Promise((resolve, reject) =>
+    scrypt(password, salt, keyBytes, options, (error, key) => (error ? reject(error) : resolve(key))),
+  )
+}
+
+/** In the order of the calls. */
+function createTurns(atOnce: number) {
+  const waiting: (() => void)[] = []
+  let running = 0
+  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (running >= atOnce) {
+      if (waiting.length >= MAX_WAITING)
+        throw refusalSaying('overloaded', 'Too many people are signing in at this moment. Try again later.')
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    } else running++
+    try {
+      return await work()
+    } finally {
+      // The turn passes to the next one.
+      const next = waiting.shift()
+      if (next === undefined) running--
+      else next()
+    }
+  }
+}

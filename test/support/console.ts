@@ -1,0 +1,133 @@
+/** A service with a console, and people who use it: browsers with a cookie, without a page. */
+import { createHash } from 'node:crypto'
+import { type HttpRequest, readText } from '../../src/host/http.js'
+import { AUTH_PATHS } from '../../src/protocol/console.js'
+import { addLink } from '../../src/service/console/first-user.js'
+import type { Page, PageFile } from '../../src/service/console/page.js'
+import type { Answer, TestService, TestServiceOptions } from './service.js'
+import { createTestService } from './service.js'
+import { openStoreOf } from './test-database.js'
+
+/** Of the test's service: on loopback, as a browser on this machine has it. */
+export const CONSOLE_URL = 'http://127.0.0.1:7878'
+
+export const PASSWORD = 'correct horse battery staple'
+
+const fileOf = (text: string, contentType: string): PageFile => {
+  const bytes = Buffer.from(text)
+  return {
+    bytes,
+    etag: `"${createHash('sha256').update(bytes).digest('hex')}"`,
+    contentType,
+    encoded: new Map(),
+  }
+}
+
+export const TEST_PAGE: Page = {
+  index: fileOf('<!doctype html><title>Test</title>', 'text/html; charset=utf-8'),
+  assets: new Map([['app-1.js', fileOf('export {}', 'text/javascript; charset=utf-8')]]),
+}
+
+/** The test's proxy is trusted, so that each browser can have an address of its own. */
+export const createConsoleService = (options: TestServiceOptions = {}): Promise<TestService> =>
+  createTestService({
+    console: TEST_PAGE,
+    publicUrl: CONSOLE_URL,
+    trustedProxies: ['127.0.0.1'],
+    rendering: false,
+    ...options,
+  })
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export interface Browser {
+  readonly address: string
+  /** The value of the session's cookie. */
+  cookie: string | undefined
+  ask(
+    method: Method,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer>
+  get(path: string): Promise<Answer>
+  post(path: string, body?: unknown): Promise<Answer>
+}
+
+let addresses = 0
+const nextAddress = (): string => {
+  addresses++
+  return `198.18.${Math.floor(addresses / 250)}.${1 + (addresses % 250)}`
+}
+
+/** Sends `Origin` with every change, and keeps the cookie. */
+export function createBrowser(
+  { fetch, baseUrl }: Pick<TestService, 'fetch' | 'baseUrl'>,
+  { address = nextAddress(), origin = new URL(baseUrl).origin } = {},
+): Browser {
+  const browser: Browser = {
+    address,
+    cookie: undefined,
+    async ask(method, path, body, headers = {}) {
+      const response = await fetch({
+        method: method as HttpRequest['method'],
+        url: new URL(path, baseUrl),
+        headers: {
+          'x-forwarded-for': address,
+          ...(method !== 'GET' && method !== 'HEAD' && { origin }),
+          ...(browser.cookie !== undefined && { cookie: `rushes_session=${browser.cookie}` }),
+          ...headers,
+        },
+        ...(body !== undefined && {
+          body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+        }),
+      })
+      const [, value] = /(?:^|, )rushes_session=([^;]*)/.exec(response.header('set-cookie') ?? '') ?? []
+      if (value !== undefined) browser.cookie = value === '' ? undefined : value
+      const text = await readText(response, 100_000_000)
+      const isJson = response.header('content-type')?.startsWith('application/json') && text !== ''
+      return { status: response.status, body: isJson ? JSON.parse(text) : text, header: response.header }
+    },
+    get: (path) => browser.ask('GET', path),
+    post: (path, body) => browser.ask('POST', path, body),
+  }
+  return browser
+}
+
+/** A user of an account, which is created when it does not exist; the token of a link. */
+export async function addUser(
+  { clock, ...data }: Pick<TestService, 'clock' | 'dataFolder' | 'databaseUrl'>,
+  email: string,
+  account = 'default',
+): Promise<string> {
+  const store = await openStoreOf(data)
+  try {
+    const nowMs = clock.now()
+    const accountId = await store.ensureAccount({ name: account, credits: 10_000, nowMs })
+    const userId =
+      (await store.addUser({ email, accountId, nowMs })) ?? (await store.findUser(email))?.id ?? 0
+    return await addLink(store, userId, nowMs)
+  } finally {
+    await store.close()
+  }
+}
+
+/** A browser with a session that a link began. */
+export async function signInByLink(
+  service: TestService,
+  email = 'ann@example.com',
+  account?: string,
+): Promise<Browser> {
+  const token = await addUser(service, email, account)
+  const browser = createBrowser(service)
+  const { status, body } = await browser.post(AUTH_PATHS.link, { token })
+  if (status !== 200) throw new Error(`the link was refused: ${JSON.stringify(body)}`)
+  return browser
+}
+
+/** The same, with a password that is set. */
+export async function createUser(service: TestService, email?: string, account?: string): Promise<Browser> {
+  const browser = await signInByLink(service, email, account)
+  await browser.post(AUTH_PATHS.password, { password: PASSWORD })
+  return browser
+}

@@ -81,7 +81,7 @@ export function CodeBlock({ code, label }: CodeBlockProps) {
           <code>{code}</code>
         </pre>
       </section>
-      <CopyButton text={code} kind="ghost" label={`Copy ${label.toLowerCase()}`} />
+      <CopyButton text={code} kind="ghost" label={`Copy ${label}`} />
     </div>
   )
 }

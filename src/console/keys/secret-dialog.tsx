@@ -37,7 +37,7 @@ export function SecretDialog({ answer, isRotated, onClose }: SecretDialogProps) 
       </div>
       <div class="stack">
         <h3>To use it in a terminal</h3>
-        <CodeBlock code={lines} label="Export lines" />
+        <CodeBlock code={lines} label="export lines" />
       </div>
       <DialogActions>
         <Button kind="primary" onClick={onClose}>

@@ -8,10 +8,11 @@ import { join } from 'node:path'
 import { NO_LOCK } from '../src/batch/lock/lock.js'
 import { readManifest } from '../src/batch/manifest/index.js'
 import { makePlan } from '../src/batch/plan/index.js'
-import { imageTypeOf, MAX_BODY_BYTES } from '../src/cli/runs/references.js'
 import { checkPlaceholders, fill } from '../src/download/placeholders.js'
 import { safePart, unreserved } from '../src/download/safe-name.js'
 import { identityOf } from '../src/journal/identity.js'
+import { imageTypeOf } from '../src/protocol/image-signatures.js'
+import { MAX_BODY_BYTES } from '../src/protocol/limits.js'
 import { row } from './table.js'
 
 const ROWS = 5_000

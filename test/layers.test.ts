@@ -1,5 +1,5 @@
 /** The architecture is a promise: a file imports from lower ranks and from its own folder, never up, never sideways. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -20,6 +20,7 @@ const RANKS: readonly (readonly string[])[] = [
     'src/preview',
     'src/gallery',
     'src/mcp',
+    'src/console',
   ],
   ['src/host'],
   ['src/protocol', 'src/errors.ts'],
@@ -99,8 +100,12 @@ function targetOf(path: string, specifier: string): string | undefined {
   if (!specifier.startsWith('.')) return undefined
   const named = posix.normalize(posix.join(posix.dirname(path), specifier))
   if (named === 'package.json') return undefined
-  return BUILT[named] ?? named.replace(/\.js$/, '.ts')
+  const source = named.replace(/\.js$/, '.ts')
+  return BUILT[named] ?? (isComponent(source) ? `${source}x` : source)
 }
+
+const isComponent = (path: string): boolean =>
+  !existsSync(join(ROOT, path)) && existsSync(join(ROOT, `${path}x`))
 
 interface Source {
   readonly path: string
@@ -130,7 +135,7 @@ const builtOutOfPlace = (sources: readonly Source[]): readonly string[] =>
 
 const filesBelow = (folder: string): readonly Source[] =>
   readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.[cm]?[jt]s$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .map((file) => ({
       path: relative(ROOT, file).replaceAll('\\', '/'),
@@ -148,6 +153,8 @@ describe('the check of the ranks', () => {
     ['bin/rushes.cjs', 'src/cli/process/start.ts', undefined],
     ['src/preview/image.ts', 'src/service/engines/engine.ts', undefined],
     ['src/preview/image.ts', 'src/service/endpoints.ts', 'sideways'],
+    ['src/console/api.ts', 'src/service/endpoints.ts', 'sideways'],
+    ['src/console/api.ts', 'src/host/http.ts', undefined],
     ['src/client/fetch-status.ts', 'src/download/index.ts', 'sideways'],
     ['src/index.ts', 'src/cli/main.ts', 'sideways'],
     ['src/host/http.ts', 'src/client/index.ts', 'up'],
@@ -258,6 +265,7 @@ describe('one place each', () => {
     ['@modelcontextprotocol/sdk', 'src/mcp/'],
     ['fastify', 'src/service/http/'],
     ['sharp', 'src/preview/'],
+    ['preact', 'src/console/'],
   ])('%s below %s', (name, folder) => {
     expect(importers(name)).not.toEqual([])
     expect(importers(name).filter((path) => !path.startsWith(folder))).toEqual([])
@@ -276,7 +284,7 @@ describe('one place each', () => {
   it('files are readable, and named for what they hold', () => {
     const lines = ({ text }: Source) => text.trimEnd().split('\n').length
     expect(SOURCES.filter((source) => lines(source) > 300).map(({ path }) => path)).toEqual([])
-    const vague = /(^|\/)([\w-]+-)?(utils?|helpers?|common|types?|managers?)(\/|\.[cm]?[jt]s$)/
+    const vague = /(^|\/)([\w-]+-)?(utils?|helpers?|common|types?|managers?)(\/|\.[cm]?[jt]sx?$)/
     expect(SOURCES.filter(({ path }) => vague.test(path)).map(({ path }) => path)).toEqual([])
   })
 })

@@ -60,12 +60,13 @@ interface Node {
 
 /** A placeholder of a template stands as `…`. */
 function textOf(node: Node): string | undefined {
+  if (node.type === 'JSXText') return typeof node.value === 'string' ? node.value.trim() : undefined
   if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : undefined
   if (node.type !== 'TemplateLiteral') return undefined
   return node.quasis?.map(({ value }) => value.cooked ?? '').join('…')
 }
 
-/** String literals and templates. */
+/** String literals, templates, and the text of elements. */
 function textsIn(source: string, path: string): readonly Text[] {
   const found: Text[] = []
   const visit = (value: unknown): void => {
@@ -77,12 +78,12 @@ function textsIn(source: string, path: string): readonly Text[] {
     }
     for (const part of Object.values(value)) visit(part)
   }
-  visit(parseAst(source, { lang: 'ts' }, path))
+  visit(parseAst(source, { lang: path.endsWith('x') ? 'tsx' : 'ts' }, path))
   return found
 }
 
 const files = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
-  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts'))
+  .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.name.endsWith('.d.ts'))
   .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
   .filter((path) => !NOT_MESSAGES.test(path))
 

@@ -14,3 +14,6 @@ export const POLL_INTERVAL_MS = { min: 1_000, max: 2_000 } as const
 
 /** Waits before the retries after a 429. */
 export const RATE_LIMITED_WAITS_MS = [1_000, 2_000, 4_000] as const
+
+/** The longest request body, which the interface leaves open: the local service has this limit (CONTRACT 9). */
+export const MAX_BODY_BYTES = 64 * 1024 * 1024

@@ -19,6 +19,15 @@ export const PARAMETER_NAMES: readonly string[] = [
 export const kindsWith = (name: string): readonly Kind[] =>
   KINDS.filter((kind) => Object.hasOwn(parametersOf(kind), name))
 
+/** The flag of a list is named by one of its entries. */
+const FLAGS: Readonly<Record<string, string>> = { image_urls: '--image-url' }
+
+/** `aspect_ratio` is `--aspect-ratio`. */
+export const flagOf = (parameter: string): string => FLAGS[parameter] ?? `--${parameter.replaceAll('_', '-')}`
+
+/** A boolean is turned off by this flag. */
+export const negatedFlagOf = (parameter: string): string => flagOf(parameter).replace(/^--/, '--no-')
+
 /** The values that a schema lists, as text; undefined when it lists none. */
 export const listedValues = (schema: ParameterSchema): readonly string[] | undefined =>
   'enum' in schema && schema.enum !== undefined ? schema.enum.map(String) : undefined

@@ -8,11 +8,11 @@
  */
 import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
+import { priceOf } from '../protocol/local-prices.js'
 import type { Intake } from './intake/index.js'
 import { storedKeyId } from './key-lookup.js'
 import { createUseRecorder } from './key-use.js'
 import type { RateLimiter } from './rate/contract.js'
-import { priceOf } from './rules/budget.js'
 import { bearerKey, type Caller, callerOf, checkAccess, checkKey, type KeyRecord } from './rules/caller.js'
 import type { EmbeddedImage } from './rules/embedded-images.js'
 import { Refusal } from './rules/refusal.js'

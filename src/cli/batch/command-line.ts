@@ -1,6 +1,7 @@
 /** The command that continues a batch, as it is to be typed. Pure. */
+
+import { quoteWord } from '../../protocol/shell-word.js'
 import type { Globals } from '../flags/globals.js'
-import { quoteWord } from '../runs/resume.js'
 import type { BatchFlags } from './options.js'
 
 export interface BatchWords {

@@ -15,8 +15,9 @@ import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import type { RunState } from '../../protocol/run-state.js'
-import { MAX_BODY_BYTES, tooLarge } from '../runs/references.js'
+import { tooLarge } from '../runs/references.js'
 
 export interface SourceUrls {
   /** The URLs of a run that this batch has followed. */

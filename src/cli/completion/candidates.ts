@@ -4,8 +4,7 @@
  */
 import type { Argument, Option } from 'commander'
 import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
-import { listedValues, parametersOf } from '../../protocol/parameters.js'
-import { flagOf } from '../flags/model-flags.js'
+import { flagOf, listedValues, parametersOf } from '../../protocol/parameters.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import type { Cursor } from './cursor.js'
 import type { Candidate, LocalNames, RunName } from './local-names.js'

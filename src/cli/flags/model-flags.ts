@@ -1,19 +1,17 @@
 /** Model flags, projected from a model's schema: each parameter is a flag. */
 import { Option } from 'commander'
 import type { Kind, ParameterSchema } from '../../protocol/models.js'
-import { describeValues, listedValues, parametersOf, valueOfText } from '../../protocol/parameters.js'
+import {
+  describeValues,
+  flagOf,
+  listedValues,
+  negatedFlagOf,
+  parametersOf,
+  valueOfText,
+} from '../../protocol/parameters.js'
 import { repeated } from './repeated.js'
 
 const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
-
-/** The flag of a list is named by one of its entries. */
-const FLAGS: Readonly<Record<string, string>> = { image_urls: '--image-url' }
-
-/** `aspect_ratio` is `--aspect-ratio`. */
-export const flagOf = (parameter: string): string => FLAGS[parameter] ?? `--${parameter.replaceAll('_', '-')}`
-
-/** A boolean is turned off by this flag. */
-export const negatedFlagOf = (parameter: string): string => flagOf(parameter).replace(/^--/, '--no-')
 
 export type ParameterValue = string | number | boolean | readonly string[]
 

@@ -1,7 +1,12 @@
 /** `rushes help agents`: the contract in short, as Markdown. docs/agents.md is this text. */
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
-import { describeValues, listedValues, parametersOf } from '../../protocol/parameters.js'
-import { flagOf, negatedFlagOf } from '../flags/model-flags.js'
+import {
+  describeValues,
+  flagOf,
+  listedValues,
+  negatedFlagOf,
+  parametersOf,
+} from '../../protocol/parameters.js'
 import { exitRows } from './exit-codes.js'
 
 function flagWithValue(name: string, schema: ParameterSchema): string {

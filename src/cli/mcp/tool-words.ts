@@ -1,7 +1,6 @@
 /** Hints name commands and flags; an agent that calls tools needs the names of tools and parameters. Pure. */
 
-import { PARAMETER_NAMES } from '../../protocol/parameters.js'
-import { flagOf } from '../flags/model-flags.js'
+import { flagOf, PARAMETER_NAMES } from '../../protocol/parameters.js'
 
 const COMMANDS: Readonly<Record<string, string>> = {
   wait: 'wait_run',

@@ -1,15 +1,14 @@
 /** The command that creates a run again, from what the journal holds of it. */
 import type { Journal, JournalRun } from '../../journal/index.js'
-import { KINDS, type Kind } from '../../protocol/models.js'
-import { parametersOf, valueOfText } from '../../protocol/parameters.js'
+import { KINDS } from '../../protocol/models.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
-import { printable, printableJson } from '../../protocol/text.js'
+import { isSentImage, runWords, type SentImage } from '../../protocol/run-words.js'
+import { quoteWord } from '../../protocol/shell-word.js'
+import { printableJson } from '../../protocol/text.js'
 import { LOCAL_MODELS } from '../../service/local-models.js'
 import type { Context } from '../context/context.js'
-import { flagOf, negatedFlagOf } from '../flags/model-flags.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk } from './files-on-disk.js'
-import { quoteWord } from './resume.js'
 import { flagsFor } from './where.js'
 
 export interface Again {
@@ -20,19 +19,6 @@ export interface Again {
 }
 
 type Input = Readonly<Record<string, unknown>>
-
-/** A data: URL, as the journal holds it. */
-interface StoredData {
-  readonly sha256: string
-  readonly bytes: number
-  readonly content_type: string
-}
-
-const isStoredData = (value: unknown): value is StoredData =>
-  isObject(value) &&
-  typeof value.sha256 === 'string' &&
-  typeof value.bytes === 'number' &&
-  typeof value.content_type === 'string'
 
 /** The outputs of earlier runs, as reference images are looked up among them. */
 export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
@@ -47,7 +33,7 @@ export function commandAgain(journal: EarlierOutputs, run: JournalRun, flags: re
   const { image_urls: images, ...others } = input
   const sources = Array.isArray(images) ? images.map((image) => sourceOf(journal, run, image)) : []
   const areFlags = kind !== undefined && Array.isArray(images) && !sources.includes(undefined)
-  const { words, rest } = kind === undefined ? { words: [], rest: others } : wordsOf(kind, others)
+  const { words, rest } = kind === undefined ? { words: [], rest: others } : runWords(kind, others)
   const left = areFlags || images === undefined ? rest : { ...rest, image_urls: images }
   const model = run.address === LOCAL_ADDRESS && kind !== undefined && run.model === LOCAL_MODELS[kind]
   const found = areFlags ? sources.flatMap((source) => source?.word ?? []) : []
@@ -70,24 +56,6 @@ export function commandAgain(journal: EarlierOutputs, run: JournalRun, flags: re
   }
 }
 
-/** Parameters as words of the command line; `rest` is what no flag can say. */
-function wordsOf(kind: Kind, input: Input): { readonly words: readonly string[]; readonly rest: Input } {
-  const words: string[] = []
-  const rest: Record<string, unknown> = {}
-  const schemas = parametersOf(kind)
-  for (const [name, value] of Object.entries(input)) {
-    const schema = schemas[name]
-    const text = String(value)
-    const fits = schema !== undefined && schema.type !== 'array' && valueOfText(schema, text) === value
-    // A control character in a pasted line would be a command of the terminal or the shell.
-    if (!fits || printable(text) !== text || text === '' || text === '-') rest[name] = value
-    else if (schema.type === 'boolean') words.push(value === true ? flagOf(name) : negatedFlagOf(name))
-    else if (name === 'prompt' && !text.startsWith('-')) words.unshift(quoteWord(text))
-    else words.push(flagOf(name), quoteWord(text))
-  }
-  return { words, rest }
-}
-
 interface Source {
   readonly word?: string
   readonly missing?: string
@@ -95,7 +63,7 @@ interface Source {
 
 /** What `-i` takes for an image of the run. Undefined for what is neither a URL nor an image that was sent. */
 function sourceOf(journal: EarlierOutputs, { address }: JournalRun, image: unknown): Source | undefined {
-  if (isStoredData(image)) {
+  if (isSentImage(image)) {
     const path = journal
       .pathsWithContent(image.sha256)
       .find((each) => isOnDisk({ path: each, bytes: image.bytes }))
@@ -120,12 +88,12 @@ function outputOf(journal: EarlierOutputs, address: string, image: string): stri
   return at === 0 ? `run:${run.id}` : `run:${run.id}#${at + 1}`
 }
 
-const lostImage = ({ content_type, bytes, sha256 }: StoredData): string =>
+const lostImage = ({ content_type, bytes, sha256 }: SentImage): string =>
   `The journal does not contain its reference image (${content_type}, ${bytes} bytes, sha256 ${sha256}).`
 
 /** Every stored data: URL within a value. */
-function dataIn(value: unknown): readonly StoredData[] {
-  if (isStoredData(value)) return [value]
+function dataIn(value: unknown): readonly SentImage[] {
+  if (isSentImage(value)) return [value]
   if (Array.isArray(value)) return value.flatMap(dataIn)
   return isObject(value) ? Object.values(value).flatMap(dataIn) : []
 }

@@ -3,36 +3,12 @@
 import { readFileSync, statSync } from 'node:fs'
 import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
+import { imageTypeOf } from '../../protocol/image-signatures.js'
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import type { Stdin } from '../process/io.js'
 import { linesOf, readStdin } from '../process/stdin.js'
 import { isRunOutput } from './run-outputs.js'
-
-/** The longest request body; a larger file cannot fit. */
-export const MAX_BODY_BYTES = 64 * 1024 * 1024
-
-interface Signature {
-  readonly type: string
-  matches(head: string): boolean
-}
-
-/** `head`: the first bytes as latin1. */
-const SIGNATURES: readonly Signature[] = [
-  { type: 'image/png', matches: (head) => head.startsWith('\x89PNG\r\n\x1a\n') },
-  { type: 'image/jpeg', matches: (head) => head.startsWith('\xff\xd8\xff') },
-  { type: 'image/webp', matches: (head) => head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP' },
-  { type: 'image/gif', matches: (head) => /^GIF8[79]a/.test(head) },
-  {
-    type: 'image/avif',
-    matches: (head) => head.slice(4, 8) === 'ftyp' && /^(.{4})*?(avif|avis)/s.test(head.slice(8, 64)),
-  },
-]
-
-/** The content type of an image by its first bytes; undefined when it is not one that is sent. */
-export function imageTypeOf(bytes: Uint8Array): string | undefined {
-  const head = Buffer.from(bytes.subarray(0, 64)).toString('latin1')
-  return SIGNATURES.find(({ matches }) => matches(head))?.type
-}
 
 export const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
   sources.filter((source) => source === '-').map(() => '-i')

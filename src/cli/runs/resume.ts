@@ -1,16 +1,6 @@
 /** The command that resumes with runs, as it is to be typed. */
-import { printable } from '../../protocol/text.js'
+import { quoteWord } from '../../protocol/shell-word.js'
 import type { Globals } from '../flags/globals.js'
-
-/** A word as a POSIX shell reads it back. */
-export const quoteWord = (word: string): string => {
-  if (/^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-')) return word
-  return printable(word) === word ? `'${word.replaceAll("'", `'\\''`)}'` : ansiQuoted(word)
-}
-
-/** For bash, zsh and ksh: the bytes of a word with characters that are not printed. */
-const ansiQuoted = (word: string): string =>
-  `$'${[...Buffer.from(word)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}'`
 
 export interface WayBack {
   readonly globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>

@@ -1,10 +1,11 @@
 /** What `rushes serve` says when it listens. */
+
+import { quoteWord } from '../../protocol/shell-word.js'
 import type { ConsoleStart } from '../../service/index.js'
 import type { Role } from '../../service/role.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
 import type { Engines } from '../flags/engines.js'
-import { quoteWord } from '../runs/resume.js'
 
 /** Under `--json` standard error has JSON lines, so the note is one of them. */
 export function sayFault({ out }: Context, words: string): void {

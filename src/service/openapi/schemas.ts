@@ -1,7 +1,7 @@
 /** The JSON Schemas of the document. The inputs come from the model schemas, with the bounds of `rules/`. */
+import { LOCAL_DEFAULTS } from '../../protocol/local-prices.js'
 import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema } from '../../protocol/models.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
-import { LOCAL_DEFAULTS } from '../local-models.js'
 import { MAX_DEPTH, MAX_VALUES } from '../rules/body-structure.js'
 import {
   MAX_IMAGES,

@@ -1,6 +1,5 @@
-/** The price of a run (CONTRACT 9), and whether its key and account can pay it. */
-import type { Kind } from '../../protocol/models.js'
-import { LOCAL_DEFAULTS } from '../local-models.js'
+/** Whether the key and the account of a run can pay it. */
+import { credits } from '../../protocol/local-prices.js'
 import { Refusal } from './refusal.js'
 
 /** The limits and use of a key, and its account's balance. An undefined limit means no limit. */
@@ -15,13 +14,6 @@ export interface AccountState {
   readonly balance: number
 }
 
-/** In credits. `input` has been checked against the schema of its kind. */
-export function priceOf(kind: Kind, input: Readonly<Record<string, unknown>>): number {
-  const { quality, resolution, duration } = { ...LOCAL_DEFAULTS[kind], ...input }
-  if (kind === 'image') return quality === 'high' ? 2 : 1
-  return Number(duration) * (resolution === '1080p' ? 2 : 1)
-}
-
 /** Throws `Refusal`: 403 for the spend limit, 429 for the quota, 402 for the balance, in this order. */
 export function checkBudget({ spent, spendLimit, used, quota, balance }: AccountState, price: number): void {
   const costs = `This run costs ${credits(price)}`
@@ -34,5 +26,3 @@ export function checkBudget({ spent, spendLimit, used, quota, balance }: Account
     throw new Refusal('USAGE_EXCEEDED', `The key has made ${used} of ${quota} runs.`)
   if (price > balance) throw new Refusal('insufficient_balance', `${costs}; the account has ${balance}.`)
 }
-
-const credits = (amount: number): string => `${amount} credit${amount === 1 ? '' : 's'}`

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type AccountState, checkBudget, priceOf } from '../../../src/service/rules/budget.js'
+import { priceOf } from '../../../src/protocol/local-prices.js'
+import { type AccountState, checkBudget } from '../../../src/service/rules/budget.js'
 
 test.each([
   ['image', {}, 1],

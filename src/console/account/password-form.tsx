@@ -1,0 +1,91 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { MIN_PASSWORD_LENGTH } from '../../protocol/console.js'
+import { ApiError, messageOf } from '../api.js'
+import { Button } from '../components/button.js'
+import { focusFirstError, PasswordField } from '../components/field.js'
+import { Notice } from '../components/notice.js'
+import { useAction } from '../resource.js'
+import { setPassword, useSession } from '../session.js'
+
+export interface PasswordFormProps {
+  readonly submit: string
+  readonly onDone: () => void
+  /** Beside the button. */
+  readonly children?: ComponentChildren
+}
+
+/** Asks for the current password where the service needs it. */
+export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
+  const { email, can_set_password: canSet, has_password: hasPassword } = useSession()
+  const needsCurrent = hasPassword && !canSet
+  const [current, setCurrent] = useState('')
+  const [password, setNew] = useState('')
+  const [isTried, setTried] = useState(false)
+  const save = useAction(async () => {
+    await setPassword({ password, ...(needsCurrent && { current }) })
+    setCurrent('')
+    setNew('')
+    setTried(false)
+    onDone()
+  })
+  const isWrong = save.error instanceof ApiError && save.error.code === 'invalid_credentials'
+  const currentError = isWrong
+    ? 'This is not your current password.'
+    : isTried && needsCurrent && current === ''
+      ? 'Enter your current password.'
+      : undefined
+  const isShort = password.length < MIN_PASSWORD_LENGTH
+  return (
+    <form
+      class="form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        setTried(true)
+        if (!isShort && (!needsCurrent || current !== '')) void save.run()
+        else focusFirstError(event.currentTarget)
+      }}
+    >
+      {/* Password managers store the new password for this name. */}
+      <input
+        class="visually-hidden"
+        type="text"
+        name="username"
+        autocomplete="username"
+        value={email}
+        readOnly
+        tabIndex={-1}
+        aria-hidden="true"
+      />
+      {needsCurrent && (
+        <PasswordField
+          label="Current password"
+          autocomplete="current-password"
+          value={current}
+          onInput={setCurrent}
+          error={currentError}
+        />
+      )}
+      <PasswordField
+        label="New password"
+        autocomplete="new-password"
+        value={password}
+        onInput={setNew}
+        hint={`At least ${MIN_PASSWORD_LENGTH} characters. A few words are easy to remember and hard to guess.`}
+        error={
+          isTried && isShort
+            ? `Enter at least ${MIN_PASSWORD_LENGTH} characters. This has ${password.length}.`
+            : undefined
+        }
+      />
+      {save.error !== undefined && !isWrong && <Notice tone="bad">{messageOf(save.error)}</Notice>}
+      <div class="row">
+        <Button type="submit" kind="primary" isBusy={save.isBusy}>
+          {submit}
+        </Button>
+        {children}
+      </div>
+    </form>
+  )
+}

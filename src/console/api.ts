@@ -1,0 +1,124 @@
+/** Requests to the service that this page comes from, and what can go wrong with them. */
+import { type Query, relativePath, withQuery } from './routes.js'
+import { sessionStore } from './session-store.js'
+import { createStore } from './store.js'
+
+export interface ApiErrorParts {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly retryAfterS?: number | undefined
+}
+
+/** `network`: nothing answered. `bad_response`: what answered is not the service. Else a code of the service. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  /** 0 when nothing answered. */
+  readonly status: number
+  readonly code: string
+  /** Seconds, when the service says them. */
+  readonly retryAfterS: number | undefined
+
+  constructor({ status, code, message, retryAfterS }: ApiErrorParts) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.retryAfterS = retryAfterS
+  }
+}
+
+/** Whether the last request was answered. */
+export const connectionStore = createStore<'ok' | 'lost'>('ok')
+
+/** The last answer to a GET, for the page that says what could not be shown. */
+export const lastAnswerStore = createStore<unknown>(undefined)
+
+export interface RequestOptions {
+  /** The parts of the path that begin with a colon. */
+  readonly params?: Readonly<Record<string, string | number>>
+  readonly query?: Query
+  readonly body?: unknown
+  readonly signal?: AbortSignal
+}
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** Sends a request to one of the paths of `protocol/console.ts`. Throws `ApiError`, or an abort. */
+export async function request<Answer>(
+  method: Method,
+  path: string,
+  options: RequestOptions = {},
+): Promise<Answer> {
+  const response = await send(method, path, options)
+  const text = await response.text().catch(() => undefined)
+  const body = text === undefined ? undefined : parseJson(text)
+  if (!response.ok) throw errorOf(response, body)
+  if (response.status === 204) return undefined as Answer
+  if (body === undefined) throw badResponse(response.status)
+  if (method === 'GET') lastAnswerStore.set(body)
+  return body as Answer
+}
+
+async function send(method: Method, path: string, options: RequestOptions): Promise<Response> {
+  const { params, query = {}, body, signal } = options
+  const init: RequestInit = { method, credentials: 'same-origin', headers: { accept: 'application/json' } }
+  if (signal !== undefined) init.signal = signal
+  if (body !== undefined || method !== 'GET') {
+    init.headers = { ...init.headers, 'content-type': 'application/json' }
+    init.body = JSON.stringify(body ?? {})
+  }
+  try {
+    const response = await fetch(
+      new URL(withQuery(relativePath(path, params), query), document.baseURI),
+      init,
+    )
+    connectionStore.set('ok')
+    return response
+  } catch (error) {
+    if (signal?.aborted) throw error
+    connectionStore.set('lost')
+    throw new ApiError({
+      status: 0,
+      code: 'network',
+      message: 'The service does not answer. Check that it is running and that you are connected.',
+    })
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const badResponse = (status: number) =>
+  new ApiError({
+    status,
+    code: 'bad_response',
+    message: `The service sent an invalid response (${status}). Try again, and check the proxy if there is one.`,
+  })
+
+function errorOf(response: Response, body: unknown): ApiError {
+  const sent = (body as { error?: { code?: unknown; message?: unknown } } | undefined)?.error
+  if (typeof sent?.code !== 'string' || typeof sent.message !== 'string') return badResponse(response.status)
+  if (sent.code === 'not_signed_in') sessionStore.set(null)
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  return new ApiError({
+    status: response.status,
+    code: sent.code,
+    message: sent.message,
+    retryAfterS: Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : undefined,
+  })
+}
+
+/** What was thrown, as a sentence that says what to do. */
+export function messageOf(thrown: unknown): string {
+  if (!(thrown instanceof ApiError)) return thrown instanceof Error ? thrown.message : String(thrown)
+  if (thrown.status !== 429) return thrown.message
+  const seconds = thrown.retryAfterS
+  return seconds === undefined
+    ? 'Too many requests. Wait a moment, then try again.'
+    : `Too many requests. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
+}

@@ -1,0 +1,87 @@
+import type { ButtonHTMLAttributes, ComponentChildren, Ref } from 'preact'
+import { Icon, type IconName } from './icon.js'
+
+export interface ButtonLook {
+  /** One primary button per view. `ghost` has no border. */
+  readonly kind?: 'primary' | 'secondary' | 'danger' | 'ghost'
+  readonly size?: 'small' | 'normal'
+  readonly icon?: IconName
+}
+
+export interface ButtonProps extends ButtonLook {
+  readonly children?: ComponentChildren
+  /** Needed when there is only an icon. */
+  readonly label?: string
+  /** In progress: shown, and a press does nothing. */
+  readonly isBusy?: boolean
+  readonly disabled?: boolean
+  readonly type?: 'button' | 'submit'
+  readonly class?: string
+  readonly onClick?: (event: MouseEvent) => void
+  readonly ref?: Ref<HTMLButtonElement>
+  readonly attributes?: Pick<
+    ButtonHTMLAttributes,
+    'aria-expanded' | 'aria-controls' | 'aria-pressed' | 'aria-haspopup'
+  >
+}
+
+const classOf = (
+  { kind = 'secondary', size = 'normal' }: ButtonLook,
+  more: string | undefined,
+  hasText: boolean,
+) =>
+  ['button', `button-${kind}`, size === 'small' && 'button-small', !hasText && 'button-icon', more]
+    .filter(Boolean)
+    .join(' ')
+
+export function Button(props: ButtonProps) {
+  const { children, label, isBusy = false, disabled = false, type = 'button', onClick, ref } = props
+  return (
+    <button
+      {...props.attributes}
+      ref={ref ?? null}
+      type={type}
+      class={classOf(props, props.class, children !== undefined)}
+      aria-label={label}
+      title={label}
+      aria-busy={isBusy || undefined}
+      disabled={disabled}
+      onClick={(event) => {
+        // A disabled button would lose the focus, and with it the place in the page.
+        if (isBusy) event.preventDefault()
+        else onClick?.(event)
+      }}
+    >
+      {isBusy ? <span class="spinner" /> : props.icon && <Icon name={props.icon} />}
+      {children !== undefined && <span>{children}</span>}
+    </button>
+  )
+}
+
+export interface LinkButtonProps extends ButtonLook {
+  readonly href: string
+  readonly children?: ComponentChildren
+  readonly label?: string
+  readonly class?: string
+  /** Saves the target as a file with this name. */
+  readonly download?: string
+  readonly newTab?: boolean
+}
+
+/** A link that looks like a button. */
+export function LinkButton(props: LinkButtonProps) {
+  const { href, children, label, download, newTab = false } = props
+  return (
+    <a
+      href={href}
+      class={classOf(props, props.class, children !== undefined)}
+      aria-label={label}
+      title={label}
+      download={download}
+      {...(newTab && { target: '_blank', rel: 'noreferrer' })}
+    >
+      {props.icon && <Icon name={props.icon} />}
+      {children !== undefined && <span>{children}</span>}
+    </a>
+  )
+}

@@ -1,0 +1,102 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { messageOf } from '../api.js'
+import { useAction } from '../resource.js'
+import { Button, type ButtonProps } from './button.js'
+import { Notice } from './notice.js'
+
+export interface DialogProps {
+  readonly title: string
+  readonly children: ComponentChildren
+  /** Escape, the button with the cross, and a press beside it. */
+  readonly onClose: () => void
+  readonly size?: 'normal' | 'wide'
+  /** Does not close by a press beside it: what it shows is shown once. */
+  readonly isSticky?: boolean
+}
+
+/** Drawn while it is open. The browser keeps the focus inside, and puts it back where it was. */
+export function Dialog({ title, children, onClose, size = 'normal', isSticky = false }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const titleId = useId()
+  useEffect(() => {
+    const dialog = ref.current
+    const opener = document.activeElement
+    dialog?.showModal()
+    return () => {
+      dialog?.close()
+      // The element is removed before the browser could do it.
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
+    }
+  }, [])
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the key for the same is Escape
+    <dialog
+      ref={ref}
+      class={`dialog dialog-${size}`}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+      onClick={(event) => {
+        if (event.target === ref.current && !isSticky) onClose()
+      }}
+    >
+      <div class="dialog-body">
+        <header class="dialog-header">
+          <h2 id={titleId}>{title}</h2>
+          <Button kind="ghost" size="small" icon="close" label="Close" onClick={onClose} />
+        </header>
+        {children}
+      </div>
+    </dialog>
+  )
+}
+
+/** The buttons at the end of a dialog. */
+export function DialogActions({ children }: { readonly children: ComponentChildren }) {
+  return <footer class="dialog-actions">{children}</footer>
+}
+
+export interface ConfirmDialogProps {
+  readonly title: string
+  readonly children: ComponentChildren
+  /** What the button says: the thing that happens, as "Rotate key". */
+  readonly action: string
+  readonly kind?: 'primary' | 'danger'
+  /** Closes the dialog when it succeeds; an error is shown in it. */
+  readonly onConfirm: () => Promise<unknown>
+  readonly onClose: () => void
+}
+
+export function ConfirmDialog({
+  title,
+  children,
+  action,
+  kind = 'primary',
+  onConfirm,
+  onClose,
+}: ConfirmDialogProps) {
+  const confirm = useAction(onConfirm)
+  const look: Pick<ButtonProps, 'kind'> = { kind }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        onSubmit={async (event) => {
+          event.preventDefault()
+          if (await confirm.run()) onClose()
+        }}
+      >
+        <div class="stack">{children}</div>
+        {confirm.error !== undefined && <Notice tone="bad">{messageOf(confirm.error)}</Notice>}
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" isBusy={confirm.isBusy} {...look}>
+            {action}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,216 @@
+/** Form fields: label above, hint and error below, joined for screen readers. */
+import type { ComponentChildren, Ref } from 'preact'
+import { useId, useState } from 'preact/hooks'
+import { Button } from './button.js'
+import { Icon } from './icon.js'
+
+export interface FieldText {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  /** What is wrong with the value, and what to write instead. */
+  readonly error?: string | undefined
+  readonly isOptional?: boolean | undefined
+  /** Read out, but not shown: filters above a list. */
+  readonly isLabelHidden?: boolean | undefined
+}
+
+/** For the element that takes the value. */
+export interface ControlProps {
+  readonly id: string
+  readonly 'aria-describedby': string | undefined
+  readonly 'aria-invalid': true | undefined
+}
+
+export interface FieldProps extends FieldText {
+  readonly children: (control: ControlProps) => ComponentChildren
+}
+
+export function Field({ label, hint, error, isOptional, isLabelHidden, children }: FieldProps) {
+  const id = useId()
+  const described = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
+  return (
+    <div class="field">
+      <label for={id} class={isLabelHidden ? 'visually-hidden' : undefined}>
+        {label}
+        {isOptional && <span class="optional">optional</span>}
+      </label>
+      {children({
+        id,
+        'aria-describedby': described.length === 0 ? undefined : described.join(' '),
+        'aria-invalid': error === undefined ? undefined : true,
+      })}
+      {error !== undefined && (
+        <p class="field-error" id={`${id}-error`}>
+          <Icon name="alert" size={14} /> {error}
+        </p>
+      )}
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  )
+}
+
+interface InputAttributes {
+  readonly autocomplete?: string
+  readonly inputMode?: 'text' | 'decimal' | 'numeric' | 'email' | 'search' | 'url'
+  readonly maxLength?: number
+  readonly min?: number | string
+  readonly max?: number | string
+  readonly step?: number | string
+  readonly name?: string
+  readonly placeholder?: string
+  readonly spellcheck?: boolean
+}
+
+export interface TextFieldProps extends FieldText, InputAttributes {
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly type?: 'text' | 'email' | 'search' | 'number' | 'date' | 'url'
+  readonly inputRef?: Ref<HTMLInputElement>
+}
+
+export function TextField(props: TextFieldProps) {
+  const { value, onInput, type = 'text', inputRef, ...more } = props
+  const { text, attributes } = splitText(more)
+  return (
+    <Field {...text}>
+      {(control) => (
+        <input
+          {...attributes}
+          {...control}
+          ref={inputRef ?? null}
+          class="input"
+          // Preact has a type for each of them, and none for their union.
+          type={type as 'text'}
+          value={value}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+export interface TextAreaFieldProps extends FieldText {
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly rows?: number
+  readonly name?: string
+  readonly placeholder?: string
+  readonly inputRef?: Ref<HTMLTextAreaElement>
+}
+
+export function TextAreaField(props: TextAreaFieldProps) {
+  const { value, onInput, inputRef, rows = 3, ...more } = props
+  const { text, attributes } = splitText(more)
+  return (
+    <Field {...text}>
+      {(control) => (
+        <textarea
+          {...attributes}
+          {...control}
+          ref={inputRef ?? null}
+          class="input"
+          rows={rows}
+          value={value}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+export interface Choice<Value extends string = string> {
+  readonly value: Value
+  readonly label: string
+}
+
+export interface SelectFieldProps<Value extends string> extends FieldText {
+  readonly value: Value
+  readonly choices: readonly Choice<Value>[]
+  readonly onChange: (value: Value) => void
+  readonly name?: string
+}
+
+export function SelectField<Value extends string>(props: SelectFieldProps<Value>) {
+  const { value, choices, onChange, name, ...text } = props
+  return (
+    <Field {...text}>
+      {(control) => (
+        <span class="select">
+          <select
+            {...control}
+            class="input"
+            name={name}
+            value={value}
+            onChange={(event) => onChange(event.currentTarget.value as Value)}
+          >
+            {choices.map((choice) => (
+              <option key={choice.value} value={choice.value}>
+                {choice.label}
+              </option>
+            ))}
+          </select>
+          <Icon name="down" />
+        </span>
+      )}
+    </Field>
+  )
+}
+
+export interface PasswordFieldProps extends FieldText {
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly autocomplete: 'current-password' | 'new-password'
+}
+
+/** With a button that shows what was typed. */
+export function PasswordField(props: PasswordFieldProps) {
+  const { value, onInput, autocomplete, ...text } = props
+  const [isShown, setShown] = useState(false)
+  return (
+    <Field {...text}>
+      {(control) => (
+        <span class="input-with-button">
+          <input
+            {...control}
+            class="input"
+            type={(isShown ? 'text' : 'password') as 'password'}
+            name={autocomplete}
+            autocomplete={autocomplete}
+            spellcheck={false}
+            autocapitalize="off"
+            value={value}
+            onInput={(event) => onInput(event.currentTarget.value)}
+          />
+          <Button
+            kind="ghost"
+            size="small"
+            icon={isShown ? 'eye-off' : 'eye'}
+            label={isShown ? 'Hide the password' : 'Show the password'}
+            attributes={{ 'aria-pressed': isShown }}
+            onClick={() => setShown(!isShown)}
+          />
+        </span>
+      )}
+    </Field>
+  )
+}
+
+function splitText<More>({
+  label,
+  hint,
+  error,
+  isOptional,
+  isLabelHidden,
+  ...attributes
+}: FieldText & More): { readonly text: FieldText; readonly attributes: Omit<More, keyof FieldText> } {
+  return { text: { label, hint, error, isOptional, isLabelHidden }, attributes }
+}
+
+/** After a form was refused: the first field with an error, once it is drawn. */
+export function focusFirstError(form: HTMLFormElement): void {
+  setTimeout(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+}

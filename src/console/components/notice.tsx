@@ -1,0 +1,105 @@
+/** What to tell beside the data: notices, errors, places without data, and data that is on its way. */
+import type { ComponentChildren } from 'preact'
+import { messageOf } from '../api.js'
+import { Button } from './button.js'
+import { Icon, type IconName } from './icon.js'
+
+export type Tone = 'neutral' | 'good' | 'warn' | 'bad' | 'accent'
+
+const TONE_ICONS: Readonly<Record<Tone, IconName>> = {
+  neutral: 'info',
+  accent: 'info',
+  good: 'check',
+  warn: 'alert',
+  bad: 'alert',
+}
+
+export interface NoticeProps {
+  readonly tone?: Tone
+  readonly title?: string
+  readonly children?: ComponentChildren
+  readonly action?: ComponentChildren
+}
+
+/** An error is read out at once. */
+export function Notice({ tone = 'neutral', title, children, action }: NoticeProps) {
+  return (
+    <div class={`notice notice-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
+      <Icon name={TONE_ICONS[tone]} />
+      <div class="notice-text">
+        {title !== undefined && <strong>{title}</strong>}
+        {children !== undefined && <div>{children}</div>}
+      </div>
+      {action}
+    </div>
+  )
+}
+
+/** What went wrong with a read. */
+export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+  const retry = onRetry && (
+    <Button size="small" icon="rotate" onClick={onRetry}>
+      Try again
+    </Button>
+  )
+  return (
+    <Notice tone="bad" {...(retry !== undefined && { action: retry })}>
+      {messageOf(error)}
+    </Notice>
+  )
+}
+
+export interface EmptyStateProps {
+  readonly icon: IconName
+  readonly title: string
+  /** What to do next. */
+  readonly children?: ComponentChildren
+  readonly action?: ComponentChildren
+}
+
+export function EmptyState({ icon, title, children, action }: EmptyStateProps) {
+  return (
+    <div class="empty">
+      <span class="empty-icon">
+        <Icon name={icon} size={22} />
+      </span>
+      <h2>{title}</h2>
+      {children !== undefined && <div class="empty-text">{children}</div>}
+      {action}
+    </div>
+  )
+}
+
+export interface SkeletonProps {
+  /** As in CSS: `8rem`, `60%`. */
+  readonly width?: string
+  readonly height?: string
+}
+
+export function Skeleton({ width = '100%', height = '0.9em' }: SkeletonProps) {
+  return <span class="skeleton" style={{ width, height }} aria-hidden="true" />
+}
+
+/** Lines of text on their way, read out as "Loading". */
+export function SkeletonLines({ count = 3 }: { readonly count?: number }) {
+  return (
+    <div class="skeleton-lines">
+      <span class="visually-hidden" role="status">
+        Loading
+      </span>
+      {Array.from({ length: count }, (_, at) => (
+        <Skeleton key={at} width={`${[92, 76, 84, 60][at % 4]}%`} height="1rem" />
+      ))}
+    </div>
+  )
+}
+
+export function Badge({
+  tone = 'neutral',
+  children,
+}: {
+  readonly tone?: Tone
+  readonly children: ComponentChildren
+}) {
+  return <span class={`badge badge-${tone}`}>{children}</span>
+}

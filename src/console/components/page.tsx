@@ -1,0 +1,68 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+
+export interface PageProps {
+  readonly title: string
+  readonly children: ComponentChildren
+  /** One sentence below the title. */
+  readonly about?: ComponentChildren
+  /** Buttons beside the title. */
+  readonly actions?: ComponentChildren
+  /** Above the title: a link back. */
+  readonly above?: ComponentChildren
+  readonly width?: 'narrow' | 'normal' | 'wide'
+}
+
+/** A page of the console. Its title gets the focus, so that screen readers say where one is. */
+export function Page({ title, children, about, actions, above, width = 'normal' }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    // Not over a field that wants the focus itself.
+    if (document.activeElement === null || document.activeElement === document.body)
+      heading.current?.focus({ preventScroll: true })
+  }, [])
+  useEffect(() => {
+    document.title = `${title} · rushes`
+  }, [title])
+  return (
+    <div class={`page page-${width}`}>
+      {above}
+      <header class="page-header">
+        <div>
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          {about !== undefined && <p class="page-about">{about}</p>}
+        </div>
+        {actions !== undefined && <div class="page-actions">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  )
+}
+
+export interface CardProps {
+  readonly title?: string
+  readonly about?: ComponentChildren
+  readonly actions?: ComponentChildren
+  readonly children?: ComponentChildren
+  /** The content reaches the edges: tables. */
+  readonly isFlush?: boolean
+}
+
+export function Card({ title, about, actions, children, isFlush = false }: CardProps) {
+  return (
+    <section class={isFlush ? 'card card-flush' : 'card'}>
+      {(title !== undefined || actions !== undefined) && (
+        <header class="card-header">
+          <div>
+            {title !== undefined && <h2>{title}</h2>}
+            {about !== undefined && <p class="card-about">{about}</p>}
+          </div>
+          {actions !== undefined && <div class="card-actions">{actions}</div>}
+        </header>
+      )}
+      {children}
+    </section>
+  )
+}

@@ -1,0 +1,73 @@
+import type { ComponentChildren } from 'preact'
+
+export interface Column<Row> {
+  readonly name: string
+  readonly render: (row: Row) => ComponentChildren
+  /** Numbers are right-aligned. */
+  readonly align?: 'left' | 'right'
+  /** Read out, but not shown: a column of buttons. */
+  readonly isTitleHidden?: boolean
+  readonly class?: string
+}
+
+export interface TableProps<Row> {
+  /** What the rows are, for screen readers. */
+  readonly caption: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  readonly keyOf: (row: Row) => string | number
+  readonly class?: string
+  /** Dims the rows while others are read. */
+  readonly isLoading?: boolean
+  /** The first column names the row. */
+  readonly rowClass?: (row: Row) => string | undefined
+}
+
+/** A table; on a narrow screen each row becomes a card with the column names before the values. */
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  isLoading = false,
+  rowClass,
+  class: more,
+}: TableProps<Row>) {
+  const classOf = ({ align = 'left', class: more }: Column<Row>) =>
+    [align === 'right' && 'right', more].filter(Boolean).join(' ') || undefined
+  return (
+    <table class={more === undefined ? 'table' : `table ${more}`} aria-busy={isLoading || undefined}>
+      <caption class="visually-hidden">{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th key={column.name} scope="col" class={classOf(column)}>
+              {column.isTitleHidden ? <span class="visually-hidden">{column.name}</span> : column.name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={keyOf(row)} class={rowClass?.(row)}>
+            {columns.map((column, at) => {
+              const shared = {
+                class: classOf(column),
+                'data-name': column.isTitleHidden ? undefined : column.name,
+              }
+              return at === 0 ? (
+                <th key={column.name} scope="row" {...shared}>
+                  {column.render(row)}
+                </th>
+              ) : (
+                <td key={column.name} {...shared}>
+                  {column.render(row)}
+                </td>
+              )
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

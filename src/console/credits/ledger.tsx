@@ -1,0 +1,186 @@
+import { useEffect, useState } from 'preact/hooks'
+import { CONSOLE_PATHS, type EntriesPage, type Entry, type KeyList } from '../../protocol/console.js'
+import { messageOf, request } from '../api.js'
+import { Button, LinkButton } from '../components/button.js'
+import { SelectField, TextField } from '../components/field.js'
+import { Badge, EmptyState, ErrorNotice, SkeletonLines, type Tone } from '../components/notice.js'
+import { Card } from '../components/page.js'
+import { type Column, Table } from '../components/table.js'
+import { Time } from '../components/time.js'
+import { showToast } from '../components/toast.js'
+import { formatAmount } from '../format.js'
+import { useAction, useResource } from '../resource.js'
+import { navigate } from '../router.js'
+import { linkTo, relativePath, withQuery } from '../routes.js'
+import { setBalance } from '../session.js'
+import { ENTRY_KINDS, entriesQuery, type LedgerFilter, readFilter } from './ledger-filter.js'
+
+const TONES: Readonly<Record<Entry['kind'], Tone>> = { added: 'good', charge: 'neutral', refund: 'accent' }
+
+const COLUMNS: readonly Column<Entry>[] = [
+  { name: 'Time', class: 'nowrap', render: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Kind',
+    render: ({ kind }) => <Badge tone={TONES[kind] ?? 'neutral'}>{ENTRY_KINDS[kind] ?? kind}</Badge>,
+  },
+  {
+    name: 'Run',
+    render: ({ run_id }) =>
+      run_id === null ? (
+        <span class="muted">–</span>
+      ) : (
+        <a class="mono wrap" href={linkTo('runs', { param: run_id })}>
+          {run_id}
+        </a>
+      ),
+  },
+  {
+    name: 'Key',
+    render: ({ key, run_id }) => (
+      <span class={key === null ? 'muted' : 'wrap'}>{key?.name ?? (run_id === null ? '–' : 'Console')}</span>
+    ),
+  },
+  {
+    name: 'Credits',
+    align: 'right',
+    render: ({ amount }) => (
+      <span class={amount > 0 ? 'amount amount-in' : 'amount'}>{formatAmount(amount)}</span>
+    ),
+  },
+]
+
+export function Ledger({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  const filter = readFilter(query)
+  const sent = entriesQuery(filter)
+  const { data, error, isLoading, reload, set } = useResource(
+    (signal) => request<EntriesPage>('GET', CONSOLE_PATHS.credits, { query: sent, signal }),
+    [JSON.stringify(sent)],
+  )
+  useEffect(() => {
+    if (data !== undefined) setBalance(data.balance)
+  }, [data])
+  const more = useAction(async () => {
+    if (data?.next == null) return
+    const page = await request<EntriesPage>('GET', CONSOLE_PATHS.credits, {
+      query: { ...sent, before: data.next },
+    })
+    set({ ...page, entries: [...data.entries, ...page.entries] })
+  })
+  useEffect(() => {
+    if (more.error !== undefined) showToast(messageOf(more.error), 'bad')
+  }, [more.error])
+  const isFiltered = Object.keys(sent).length > 0
+  return (
+    <Card
+      isFlush
+      title="Ledger"
+      actions={
+        <LinkButton
+          size="small"
+          icon="download"
+          href={withQuery(relativePath(CONSOLE_PATHS.csv), sent)}
+          download="credits.csv"
+        >
+          Download CSV
+        </LinkButton>
+      }
+    >
+      {(isFiltered || data === undefined || data.entries.length > 0) && <Filters filter={filter} />}
+      {error !== undefined && (
+        <div class="card-notice">
+          <ErrorNotice error={error} onRetry={reload} />
+        </div>
+      )}
+      {data === undefined ? (
+        error === undefined && <SkeletonLines count={6} />
+      ) : data.entries.length === 0 ? (
+        <NoEntries isFiltered={isFiltered} />
+      ) : (
+        <Table
+          caption="Ledger"
+          columns={COLUMNS}
+          rows={data.entries}
+          keyOf={(entry) => entry.sequence}
+          isLoading={isLoading}
+        />
+      )}
+      {data?.next != null && (
+        <div class="ledger-more">
+          <Button isBusy={more.isBusy} onClick={() => void more.run()}>
+            Load more
+          </Button>
+        </div>
+      )}
+    </Card>
+  )
+}
+
+function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered)
+    return (
+      <EmptyState
+        icon="filter"
+        title="No entries match"
+        action={<LinkButton href={linkTo('credits')}>Clear the filters</LinkButton>}
+      >
+        Choose another kind, key or time.
+      </EmptyState>
+    )
+  return (
+    <EmptyState
+      icon="credits"
+      title="No entries yet"
+      action={
+        <LinkButton kind="primary" href={linkTo('new')}>
+          New run
+        </LinkButton>
+      }
+    >
+      Create a run, and its charge appears here.
+    </EmptyState>
+  )
+}
+
+function Filters({ filter }: { readonly filter: LedgerFilter }) {
+  const keys = useResource((signal) => request<KeyList>('GET', CONSOLE_PATHS.keys, { signal }), [])
+  const [today] = useState(() => new Date().toISOString().slice(0, 10))
+  const change = (changes: Partial<LedgerFilter>) =>
+    navigate(linkTo('credits', { query: { ...filter, ...changes } }), { replace: true })
+  return (
+    <div class="filters">
+      <SelectField
+        label="Kind"
+        value={filter.kind}
+        onChange={(kind) => change({ kind })}
+        choices={[
+          { value: '', label: 'All kinds' },
+          ...Object.entries(ENTRY_KINDS).map(([value, label]) => ({ value, label })),
+        ]}
+      />
+      <SelectField
+        label="Key"
+        value={filter.key}
+        onChange={(key) => change({ key })}
+        choices={[
+          { value: '', label: 'All keys' },
+          ...(keys.data?.keys ?? []).map(({ id, name }) => ({ value: String(id), label: name })),
+        ]}
+      />
+      <TextField
+        label="From (UTC)"
+        type="date"
+        value={filter.from}
+        max={filter.to === '' ? today : filter.to}
+        onInput={(from) => change({ from })}
+      />
+      <TextField
+        label="To (UTC)"
+        type="date"
+        value={filter.to}
+        min={filter.from}
+        max={today}
+        onInput={(to) => change({ to })}
+      />
+    </div>
+  )
+}

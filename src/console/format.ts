@@ -1,0 +1,90 @@
+/** Numbers, times and sizes as people read them. Pure; a value that is null or not valid is a dash. */
+
+const DASH = '–'
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+
+/** `12,345` */
+export const formatNumber = (value: number | null | undefined): string =>
+  typeof value === 'number' && Number.isFinite(value) ? whole.format(value) : DASH
+
+/** `1,234 credits` */
+export const formatCredits = (value: number | null | undefined): string => plural(value, 'credit')
+
+/** `1 run`, `2 runs` */
+export const plural = (count: number | null | undefined, noun: string): string =>
+  `${formatNumber(count)} ${noun}${count === 1 || count === -1 ? '' : 's'}`
+
+/** `+1,000`, `−6` */
+export function formatAmount(value: number | null | undefined): string {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return DASH
+  return value < 0 ? `−${whole.format(-value)}` : `+${whole.format(value)}`
+}
+
+const SIZES = ['B', 'KB', 'MB', 'GB', 'TB'] as const
+
+/** `1.5 MB`, in steps of 1000 */
+export function formatBytes(bytes: number | null | undefined): string {
+  if (typeof bytes !== 'number' || !Number.isFinite(bytes) || bytes < 0) return DASH
+  const step = bytes < 1000 ? 0 : Math.min(SIZES.length - 1, Math.floor(Math.log10(bytes) / 3))
+  const value = bytes / 1000 ** step
+  return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${SIZES[step]}`
+}
+
+/** `0.4 s`, `12 s`, `2 min 5 s`, `1 h 10 min` */
+export function formatDuration(milliseconds: number | null | undefined): string {
+  if (typeof milliseconds !== 'number' || !Number.isFinite(milliseconds)) return DASH
+  const seconds = Math.max(0, milliseconds) / 1000
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`
+  const total = Math.round(seconds)
+  if (total < 60) return `${total} s`
+  if (total < 3600) return `${Math.floor(total / 60)} min${total % 60 === 0 ? '' : ` ${total % 60} s`}`
+  const minutes = Math.round(total / 60)
+  return `${Math.floor(minutes / 60)} h${minutes % 60 === 0 ? '' : ` ${minutes % 60} min`}`
+}
+
+const DAY_MS = 86_400_000
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' })
+
+/** `just now`, `5 minutes ago`, `in 3 hours`, `yesterday`; after a week the date. */
+export function formatRelative(iso: string | null | undefined, now: number, timeZone?: string): string {
+  const time = parseTime(iso)
+  if (time === undefined) return DASH
+  const seconds = (time - now) / 1000
+  const distance = Math.abs(seconds)
+  if (distance < 45) return seconds > 5 ? 'in a moment' : 'just now'
+  if (distance < 3570)
+    return relative.format(Math.sign(seconds) * Math.max(1, Math.round(distance / 60)), 'minute')
+  if (distance < 82_800) return relative.format(Math.round(seconds / 3600), 'hour')
+  if (distance < 7 * 86_400) return relative.format(Math.round((time - now) / DAY_MS), 'day')
+  return formatDay(iso, timeZone)
+}
+
+/** `Nov 22, 2026` */
+export function formatDay(iso: string | null | undefined, timeZone?: string): string {
+  const time = parseTime(iso)
+  return time === undefined ? DASH : dateFormat(timeZone, { dateStyle: 'medium' }).format(time)
+}
+
+/** `Nov 22, 2026, 17:30:05 UTC` */
+export function formatTime(iso: string | null | undefined, timeZone?: string): string {
+  const time = parseTime(iso)
+  if (time === undefined) return DASH
+  return dateFormat(timeZone, {
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  }).format(time)
+}
+
+const dateFormat = (timeZone: string | undefined, options: Intl.DateTimeFormatOptions) =>
+  new Intl.DateTimeFormat('en-US', timeZone === undefined ? options : { ...options, timeZone })
+
+function parseTime(iso: string | null | undefined): number | undefined {
+  const time = typeof iso === 'string' ? Date.parse(iso) : Number.NaN
+  return Number.isNaN(time) ? undefined : time
+}

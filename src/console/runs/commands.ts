@@ -1,0 +1,162 @@
+/** A run as the commands that create it again: `rushes`, curl and Node.js. Pure. */
+import type { RunDetails } from '../../protocol/console.js'
+import { RUNS_PATH } from '../../protocol/routes.js'
+import { isSentImage, runWords, type SentImage } from '../../protocol/run-words.js'
+import { quoteWord } from '../../protocol/shell-word.js'
+import { printable, printableJson } from '../../protocol/text.js'
+
+export interface Commands {
+  /** For a POSIX shell. */
+  readonly rushes: string
+  /** For bash and zsh. */
+  readonly curl: string
+  /** An ES module for Node.js 20 and later. */
+  readonly node: string
+}
+
+type Run = Pick<RunDetails, 'kind' | 'model' | 'input'>
+
+export function commandsOf(run: Run, baseUrl: string): Commands {
+  const base = baseUrl.replace(/\/+$/, '')
+  return { rushes: rushesCommand(run, base), curl: curlCommand(run, base), node: nodeModule(run, base) }
+}
+
+/** An image whose bytes are not in the run: a file that the reader must have. */
+interface MissingFile {
+  readonly name: string
+  readonly image: SentImage
+}
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/webp': 'webp',
+  'image/gif': 'gif',
+  'image/avif': 'avif',
+}
+
+const fileOf = (image: SentImage, index: number): MissingFile => ({
+  name: `image-${index + 1}.${EXTENSIONS[image.content_type] ?? 'img'}`,
+  image,
+})
+
+const sourcesOf = ({ input }: Run): readonly unknown[] =>
+  Array.isArray(input.image_urls) ? input.image_urls : []
+
+const missingFiles = (run: Run): readonly MissingFile[] =>
+  sourcesOf(run).flatMap((source, index) => (isSentImage(source) ? [fileOf(source, index)] : []))
+
+const noteOf = ({ name, image }: MissingFile): string =>
+  `${name}: an image of ${image.bytes} bytes (${printable(image.content_type)}) that was sent with the run. Put yours in its place.`
+
+function rushesCommand(run: Run, base: string): string {
+  const { image_urls: _, ...others } = run.input
+  const sources = sourcesOf(run)
+  const flagged = sources.map((source, index) =>
+    isSentImage(source) ? fileOf(source, index).name : sourceWord(source),
+  )
+  // What `-i` would take for a file or a run is a URL of the interface all the same.
+  const areFlags = flagged.every((word) => word !== undefined)
+  const { words, rest } = runWords(run.kind, areFlags ? others : run.input)
+  const parts = [
+    ['rushes', 'run', run.kind, ...words].join(' '),
+    ...(areFlags ? flagged.map((word) => `-i ${quoteWord(word ?? '')}`) : []),
+    ...(Object.keys(rest).length > 0 ? [`--input ${quoteWord(printableJson(rest))}`] : []),
+    `--model ${quoteWord(run.model)}`,
+    `--base-url ${quoteWord(base)}`,
+  ]
+  return [...missingFiles(run).map((file) => `# ${noteOf(file)}`), parts.join(' \\\n  ')].join('\n')
+}
+
+const sourceWord = (source: unknown): string | undefined =>
+  typeof source === 'string' && /^https?:\/\//i.test(source) ? source : undefined
+
+/** The body, with a mark in the place of each missing file: a text that no JSON of the input contains. */
+function markedBody({ model, input }: Run): {
+  readonly json: string
+  readonly mark: (index: number) => string
+} {
+  const plain = JSON.stringify({ model, input })
+  let stem = 'DATA'
+  while (plain.includes(stem)) stem += '_'
+  const mark = (index: number) => `${stem}${index}`
+  const image_urls = sourcesOf({ input } as Run).map((source, index) =>
+    isSentImage(source) ? mark(index) : source,
+  )
+  const body = { model, input: { ...input, ...('image_urls' in input && { image_urls }) } }
+  return { json: printableJson(body, 2), mark }
+}
+
+/** The JSON goes through standard input: an argument may have 128 KiB, and a prompt more. */
+function curlCommand(run: Run, base: string): string {
+  const files = missingFiles(run)
+  const request = [
+    `curl -sS ${quoteWord(`${base}${RUNS_PATH}`)}`,
+    '-H "Authorization: Bearer $RUSHES_API_KEY"',
+    "-H 'Content-Type: application/json'",
+    '--data-binary @-',
+  ].join(' \\\n  ')
+  const { json, mark } = markedBody(run)
+  // No line of JSON is the end mark: strings have no line ends in it.
+  if (files.length === 0) return `${request} <<'JSON'\n${json}\nJSON`
+  let rest = json
+  const lines: string[] = []
+  for (const [index, source] of sourcesOf(run).entries()) {
+    if (!isSentImage(source)) continue
+    const [before = '', after = ''] = splitOnce(rest, mark(index))
+    const { name, image } = fileOf(source, index)
+    lines.push(`  printf %s ${quoteWord(`${before}data:${printable(image.content_type)};base64,`)}`)
+    lines.push(`  base64 < ${name} | tr -d '\\n'`)
+    rest = after
+  }
+  lines.push(`  printf %s ${quoteWord(rest)}`)
+  return [...files.map((file) => `# ${noteOf(file)}`), '{', ...lines, `} | ${request}`].join('\n')
+}
+
+function splitOnce(text: string, separator: string): readonly [string, string] {
+  const at = text.indexOf(separator)
+  return [text.slice(0, at), text.slice(at + separator.length)]
+}
+
+function nodeModule(run: Run, base: string): string {
+  const files = missingFiles(run)
+  const { json, mark } = markedBody(run)
+  const body = sourcesOf(run).reduce<string>((text, source, index) => {
+    if (!isSentImage(source)) return text
+    const { name, image } = fileOf(source, index)
+    return text.replace(
+      JSON.stringify(mark(index)),
+      () => `await dataUrl(${JSON.stringify(name)}, ${printableJson(printable(image.content_type))})`,
+    )
+  }, json)
+  return [
+    '// Save as run.mjs, then: RUSHES_API_KEY=… node run.mjs',
+    ...files.map((file) => `// ${noteOf(file)}`),
+    ...(files.length > 0 ? ["import { readFile } from 'node:fs/promises'", ''] : []),
+    `const runs = ${JSON.stringify(`${base}${RUNS_PATH}`)}`,
+    'const headers = {',
+    "  authorization: 'Bearer ' + process.env.RUSHES_API_KEY,",
+    "  'content-type': 'application/json',",
+    '}',
+    ...(files.length > 0
+      ? [
+          'const dataUrl = async (path, type) =>',
+          "  'data:' + type + ';base64,' + (await readFile(path)).toString('base64')",
+        ]
+      : []),
+    '',
+    `const request = ${body}`,
+    '',
+    "const created = await fetch(runs, { method: 'POST', headers, body: JSON.stringify(request) })",
+    'if (created.status !== 201) throw new Error(await created.text())',
+    'let run = await created.json()',
+    "while (run.status !== 'succeeded' && run.status !== 'failed') {",
+    '  await new Promise((resolve) => setTimeout(resolve, 2000))',
+    "  const response = await fetch(runs + '/' + run.id, { headers })",
+    '  if (!response.ok) throw new Error(await response.text())',
+    '  run = await response.json()',
+    '}',
+    // In two parts, since the source of this page itself must not write to the console.
+    ['console', 'log(run.output?.urls ?? run.error)'].join('.'),
+  ].join('\n')
+}

@@ -1,0 +1,100 @@
+/** What to tell about a create that did not succeed. Pure. */
+
+export interface FailedCreate {
+  /** 0: nothing answered. */
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly retryAfterS?: number | undefined
+}
+
+export interface CreateFailure {
+  readonly title: string
+  /** What to do. */
+  readonly text: string
+  /** The service's messages, by the parameter that they name. */
+  readonly fields: Readonly<Record<string, string>>
+  /** The request may have been accepted. */
+  readonly mayExist: boolean
+}
+
+export function failureOf(error: FailedCreate, account: string): CreateFailure {
+  const { status, code, message } = error
+  if (isUnknown(error))
+    return {
+      title: 'The run may exist.',
+      text:
+        status === 0
+          ? 'The connection ended before the service answered. Look for the run in the list before you send it again: it costs credits a second time.'
+          : `The service sent an error (${status}). Look for the run in the list before you send it again: it costs credits a second time.`,
+      fields: {},
+      mayExist: true,
+    }
+  const fields = code === 'invalid_input' ? fieldMessages(message) : {}
+  return { ...wordsOf(error, account, Object.keys(fields).length > 0), fields, mayExist: false }
+}
+
+/** Nothing answered, or what answered is not known to have refused it. */
+const isUnknown = ({ status, code }: FailedCreate): boolean =>
+  status === 0 || (status >= 200 && status < 300) || (status >= 500 && !REFUSED.includes(code))
+
+/** Errors of the service that it sends before it accepts a run. */
+const REFUSED: readonly string[] = ['overloaded', 'not_ready']
+
+function wordsOf(
+  { status, code, message, retryAfterS }: FailedCreate,
+  account: string,
+  hasFields: boolean,
+): Pick<CreateFailure, 'title' | 'text'> {
+  if (hasFields)
+    return { title: 'The run was not created.', text: 'Fix the marked fields, then create it again.' }
+  switch (code) {
+    case 'insufficient_balance':
+      return {
+        title: 'Not enough credits.',
+        text: `${message} An administrator can add credits: rushes admin credits add ${account} 100`,
+      }
+    case 'account_banned':
+      return {
+        title: 'This account is banned.',
+        text: 'It can be read, and creates no runs. Ask the administrator of the service.',
+      }
+    case 'foreign_origin':
+      return {
+        title: 'The service refused the address of this page.',
+        text: 'Open the console at the URL that the service prints when it starts, then create the run again.',
+      }
+    case 'payload_too_large':
+      return { title: 'The images are too large.', text: 'Remove an image, or use smaller ones.' }
+    case 'overloaded':
+    case 'not_ready':
+      return {
+        title: 'The service is busy.',
+        text: 'The run was not created. Wait a moment, then create it again.',
+      }
+    case 'USAGE_EXCEEDED':
+      return { title: 'The quota is used up.', text: message }
+  }
+  if (status === 429) return { title: 'Too many runs at once.', text: waitText(retryAfterS) }
+  if (status === 401) return { title: 'You were signed out.', text: 'Sign in, then create the run again.' }
+  return { title: 'The run was not created.', text: message }
+}
+
+function waitText(seconds: number | undefined): string {
+  const wait = seconds === undefined ? 'a few seconds' : seconds === 1 ? '1 second' : `${seconds} seconds`
+  return `The page creates at most 20 runs in 10 seconds. Wait ${wait}, then create it again.`
+}
+
+/**
+ * The parts of a message of `invalid_input`: `… input.quality must be one of basic, high, not "x"; input.prompt is missing.` An entry
+ * of a list belongs to its list.
+ */
+export function fieldMessages(message: string): Readonly<Record<string, string>> {
+  const parts = message.matchAll(/input\.(\w+)(?:\/(\d+))? (.*?)(?=; input\.\w|\.?$)/gs)
+  const fields: Record<string, string> = {}
+  for (const [, name = '', entry, text = ''] of parts) {
+    const sentence = `${entry === undefined ? 'This' : `Entry ${Number(entry) + 1}`} ${text}.`
+    fields[name] = fields[name] === undefined ? sentence : `${fields[name]} ${sentence}`
+  }
+  return fields
+}

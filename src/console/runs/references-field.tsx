@@ -1,0 +1,233 @@
+/** The reference images of the form: from files, the clipboard, a drop, or by their URL. */
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { Button } from '../components/button.js'
+import { Icon } from '../components/icon.js'
+import { formatBytes } from '../format.js'
+import { useSession } from '../session.js'
+import { readFiles, referenceOfUrl } from './read-references.js'
+import { isTooLarge, moved, type Reference, sourceBytes, urlProblem, urlsIn } from './reference-list.js'
+
+export interface ReferencesFieldProps {
+  readonly label: string
+  /** From the schema; undefined when it names no limit. */
+  readonly maxItems: number | undefined
+  readonly references: readonly Reference[]
+  readonly error: string | undefined
+  readonly onChange: (change: (list: readonly Reference[]) => readonly Reference[]) => void
+}
+
+export function ReferencesField({ label, maxItems, references, error, onChange }: ReferencesFieldProps) {
+  const id = useId()
+  const files = useRef<HTMLInputElement>(null)
+  const [problems, setProblems] = useState<readonly string[]>([])
+  const [isOver, setOver] = useState(false)
+  const [url, setUrl] = useState('')
+
+  const addFiles = async (list: Iterable<File>) => {
+    const { references: added, problems: found } = await readFiles([...list])
+    setProblems(found)
+    if (added.length > 0) onChange((before) => [...before, ...added])
+  }
+  const addUrls = (urls: readonly string[]) => {
+    setProblems([])
+    onChange((before) => [...before, ...urls.map(referenceOfUrl)])
+  }
+  const addTyped = () => {
+    const text = url.trim()
+    if (text === '') return
+    const problem = urlProblem(text)
+    if (problem !== undefined) {
+      setProblems([problem])
+      return
+    }
+    addUrls([text])
+    setUrl('')
+  }
+  const takeAll = (transfer: DataTransfer | null) => {
+    if (transfer === null) return
+    if (transfer.files.length > 0) void addFiles(transfer.files)
+    else addUrls(urlsIn(transfer.getData('text/uri-list') || transfer.getData('text/plain')))
+  }
+  useWindowDrops({ onOver: setOver, onDrop: takeAll, onPaste: (pasted) => void addFiles(pasted) })
+
+  const all = [...problems, ...(error === undefined ? [] : [error]), ...tooMany(references, maxItems)]
+  return (
+    <fieldset class="fieldset field" aria-describedby={all.length > 0 ? `${id}-error` : undefined}>
+      <legend>
+        {label}
+        <span class="optional">optional{maxItems === undefined ? '' : `, at most ${maxItems}`}</span>
+      </legend>
+      {references.length > 0 && (
+        <ol class="references">
+          {references.map((reference, index) => (
+            <ReferenceItem
+              key={reference.id}
+              reference={reference}
+              index={index}
+              count={references.length}
+              onMove={(by) => onChange((list) => moved(list, index, index + by))}
+              onRemove={() => onChange((list) => list.filter((each) => each.id !== reference.id))}
+            />
+          ))}
+        </ol>
+      )}
+      <div class={isOver ? 'drop-zone is-over' : 'drop-zone'}>
+        <Icon name="upload" size={20} />
+        <p>
+          <Button kind="ghost" size="small" class="drop-choose" onClick={() => files.current?.click()}>
+            Choose images
+          </Button>
+          <span class="muted">or drop or paste them here: PNG, JPEG, WebP, GIF or AVIF</span>
+        </p>
+        <input
+          ref={files}
+          type="file"
+          class="visually-hidden"
+          accept="image/png,image/jpeg,image/webp,image/gif,image/avif"
+          multiple
+          tabIndex={-1}
+          aria-label="Image files"
+          onChange={(event) => {
+            void addFiles(event.currentTarget.files ?? [])
+            // So that the same file can be chosen again.
+            event.currentTarget.value = ''
+          }}
+        />
+        <div class="drop-url">
+          <input
+            class="input"
+            type="url"
+            inputMode="url"
+            aria-label="URL of an image"
+            placeholder="https://… URL of an image"
+            value={url}
+            onInput={(event) => setUrl(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Enter' || event.ctrlKey || event.metaKey) return
+              event.preventDefault()
+              addTyped()
+            }}
+          />
+          <Button onClick={addTyped}>Add URL</Button>
+        </div>
+      </div>
+      {all.length > 0 && (
+        <div class="field-error" id={`${id}-error`} role="alert">
+          <Icon name="alert" size={14} />
+          <span class="wrap">{all.join(' ')}</span>
+        </div>
+      )}
+    </fieldset>
+  )
+}
+
+function tooMany(references: readonly Reference[], maxItems: number | undefined): readonly string[] {
+  const count = references.length
+  return [
+    ...(maxItems !== undefined && count > maxItems
+      ? [`There are ${count} images; the model takes at most ${maxItems}.`]
+      : []),
+    ...(isTooLarge(references)
+      ? [
+          `The images have ${formatBytes(sourceBytes(references))} as they are sent; a request has at most 67 MB (64 MiB). Remove one, or give its URL.`,
+        ]
+      : []),
+  ]
+}
+
+interface ReferenceItemProps {
+  readonly reference: Reference
+  readonly index: number
+  readonly count: number
+  readonly onMove: (by: number) => void
+  readonly onRemove: () => void
+}
+
+function ReferenceItem({ reference, index, count, onMove, onRemove }: ReferenceItemProps) {
+  const { name, bytes, isUrl } = reference
+  const { base_url } = useSession()
+  // Another site would learn that somebody looks at this page, and the page's policy forbids it.
+  const isOwn = isUrl && reference.source.startsWith(`${base_url}/`)
+  const picture = isUrl
+    ? isOwn
+      ? reference.source.slice(base_url.length + 1)
+      : undefined
+    : reference.preview
+  return (
+    <li class="reference">
+      <span class="thumb">
+        {picture === undefined ? <Icon name="external" /> : <img src={picture} alt="" decoding="async" />}
+      </span>
+      <span class="reference-name">
+        <bdi title={name}>{name}</bdi>
+        <span class="muted">{isUrl ? 'Fetched by the service' : formatBytes(bytes)}</span>
+      </span>
+      <span class="row">
+        {index > 0 && (
+          <Button
+            kind="ghost"
+            size="small"
+            icon="back"
+            label={`Move ${name} up`}
+            onClick={() => onMove(-1)}
+          />
+        )}
+        {index < count - 1 && (
+          <Button
+            kind="ghost"
+            size="small"
+            icon="down"
+            label={`Move ${name} down`}
+            onClick={() => onMove(1)}
+          />
+        )}
+        <Button kind="ghost" size="small" icon="close" label={`Remove ${name}`} onClick={onRemove} />
+      </span>
+    </li>
+  )
+}
+
+interface Drops {
+  readonly onOver: (isOver: boolean) => void
+  readonly onDrop: (transfer: DataTransfer | null) => void
+  readonly onPaste: (files: FileList) => void
+}
+
+/** A drop beside the zone counts too: the browser would leave the page and show the file. */
+function useWindowDrops(drops: Drops): void {
+  const latest = useRef(drops)
+  latest.current = drops
+  useEffect(() => {
+    const onDragOver = (event: DragEvent) => {
+      event.preventDefault()
+      latest.current.onOver(true)
+    }
+    const onDragLeave = (event: DragEvent) => {
+      if (event.relatedTarget === null) latest.current.onOver(false)
+    }
+    const onDrop = (event: DragEvent) => {
+      latest.current.onOver(false)
+      // Text that is dropped into a field is for the field.
+      if (event.dataTransfer?.files.length === 0 && isTextField(event.target)) return
+      event.preventDefault()
+      latest.current.onDrop(event.dataTransfer)
+    }
+    const onPaste = ({ clipboardData }: ClipboardEvent) => {
+      if (clipboardData !== null && clipboardData.files.length > 0)
+        latest.current.onPaste(clipboardData.files)
+    }
+    document.addEventListener('dragover', onDragOver)
+    document.addEventListener('dragleave', onDragLeave)
+    document.addEventListener('drop', onDrop)
+    document.addEventListener('paste', onPaste)
+    return () => {
+      document.removeEventListener('dragover', onDragOver)
+      document.removeEventListener('dragleave', onDragLeave)
+      document.removeEventListener('drop', onDrop)
+      document.removeEventListener('paste', onPaste)
+    }
+  }, [])
+}
+
+const isTextField = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest('input, textarea') !== null

@@ -1,0 +1,109 @@
+/** The runs that the page knows, the newest first. Pure: pages and updates are merged without repeats and without gaps. */
+import type { RunSummary, RunsPage, RunsUpdate } from '../../protocol/console.js'
+import type { LocalStatus } from '../../protocol/run-state.js'
+
+export interface RunList {
+  readonly runs: readonly RunSummary[]
+  /** Where the runs continue that are older than these; null at the end. */
+  readonly next: string | null
+  /** The newest run of the account when this was read, for the next update. */
+  readonly latest: string
+}
+
+export const isFinished = ({ status }: { readonly status: LocalStatus }): boolean =>
+  status === 'succeeded' || status === 'failed'
+
+export const listOfPage = ({ runs, next, latest }: RunsPage): RunList => ({
+  runs: withoutRepeats(runs),
+  next,
+  latest,
+})
+
+/** Appends the page that follows the last run. */
+export const withOlder = (list: RunList, page: RunsPage): RunList => ({
+  ...list,
+  runs: withoutRepeats([...list.runs, ...page.runs]),
+  next: page.next,
+})
+
+/** Puts new runs first, and replaces those that changed. `update.next` must be null: all new runs are in it. */
+export function withUpdate(list: RunList, { changed, added, latest }: RunsUpdate): RunList {
+  const runs = withChanges(list.runs, changed)
+  return { ...list, latest, runs: added.length === 0 ? runs : withoutRepeats([...added, ...runs]) }
+}
+
+/**
+ * Makes the first page of a filter the only truth about its range, since runs enter and leave a filter in the middle: all that is as
+ * new as its last run is replaced, and what is older stays.
+ */
+export function withHead(list: RunList, page: RunsPage): RunList {
+  const last = page.runs.at(-1)
+  if (page.next === null || last === undefined) return listOfPage(page)
+  const ids = new Set(page.runs.map(({ id }) => id))
+  // The last run of the page that the list has: what follows it is older than the page.
+  const overlap = list.runs.findLastIndex(({ id }) => ids.has(id))
+  const older = overlap === -1 ? [] : list.runs.slice(overlap + 1).filter((run) => isOlder(run, last))
+  // Without an older run the list continues where the page ends.
+  const next = older.length === 0 ? page.next : list.next
+  return { runs: withoutRepeats([...page.runs, ...older]), next, latest: page.latest }
+}
+
+const isOlder = (one: RunSummary, other: RunSummary): boolean => one.created_at <= other.created_at
+
+/** A late response never makes a finished run unfinished. Returns the same list when nothing is different. */
+function withChanges(runs: readonly RunSummary[], changed: readonly RunSummary[]): readonly RunSummary[] {
+  const byId = new Map(changed.map((run) => [run.id, run]))
+  let isChanged = false
+  const merged = runs.map((run) => {
+    const now = byId.get(run.id)
+    if (now === undefined || (isFinished(run) && !isFinished(now)) || isSame(run, now)) return run
+    isChanged = true
+    return now
+  })
+  return isChanged ? merged : runs
+}
+
+/** Of a run, only what these say changes; outputs and error come with the status. */
+const isSame = (one: RunSummary, other: RunSummary): boolean =>
+  one.status === other.status &&
+  one.started_at === other.started_at &&
+  one.finished_at === other.finished_at &&
+  one.price === other.price
+
+function withoutRepeats(runs: readonly RunSummary[]): readonly RunSummary[] {
+  const seen = new Set<string>()
+  return runs.filter(({ id }) => !seen.has(id) && seen.add(id))
+}
+
+/** The most ids of one request, so that its URL stays below 8 KB. */
+export const MAX_FOLLOWED = 100
+
+/** The unfinished runs to ask about, those that are nearest to what is shown first. */
+export function unfinishedIds(
+  runs: readonly RunSummary[],
+  { first, end }: { readonly first: number; readonly end: number } = { first: 0, end: runs.length },
+): readonly string[] {
+  const shown = runs.slice(first, end)
+  const others = [...runs.slice(0, first), ...runs.slice(end)]
+  return [...shown, ...others]
+    .filter((run) => !isFinished(run))
+    .slice(0, MAX_FOLLOWED)
+    .map(({ id }) => id)
+}
+
+/** How many runs came before the first run of an earlier list. */
+export function countAbove(runs: readonly RunSummary[], firstId: string | undefined): number {
+  const at = runs.findIndex(({ id }) => id === firstId)
+  return at === -1 ? 0 : at
+}
+
+/** The ids of the runs above and below one; undefined at an end, and for a run that the list does not have. */
+export function neighboursOf(
+  runs: readonly RunSummary[],
+  id: string,
+): { readonly newer: string | undefined; readonly older: string | undefined } {
+  const at = runs.findIndex((run) => run.id === id)
+  return at === -1
+    ? { newer: undefined, older: undefined }
+    : { newer: runs[at - 1]?.id, older: runs[at + 1]?.id }
+}

@@ -1,0 +1,205 @@
+/** One run: outputs, fields, timeline, and how to create it again. */
+import { useEffect, useState } from 'preact/hooks'
+import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
+import { printable, printableJson, withoutControls } from '../../protocol/text.js'
+import { ApiError, request } from '../api.js'
+import { LinkButton } from '../components/button.js'
+import { CodeBlock, CopyButton } from '../components/copy.js'
+import { EmptyState, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
+import { Card, Page } from '../components/page.js'
+import { Tabs } from '../components/tabs.js'
+import { navigate } from '../router.js'
+import { linkTo } from '../routes.js'
+import { useSession } from '../session.js'
+import { isTyping } from '../shortcuts.js'
+import { useStore } from '../store.js'
+import { commandsOf } from './commands.js'
+import { feedStore, readFirstRuns } from './live-runs.js'
+import { usePolling } from './polling.js'
+import { RunFields } from './run-fields.js'
+import { isFinished, neighboursOf } from './run-list.js'
+import { RunOutputs } from './run-outputs.js'
+import { RunStatus } from './run-status.js'
+import { RunTimeline } from './run-timeline.js'
+
+export function RunPage({ id }: { readonly id: string }) {
+  const [run, setRun] = useState<RunDetails>()
+  const [error, setError] = useState<unknown>()
+  usePolling(
+    async (signal) => {
+      try {
+        const read = await request<RunDetails>('GET', CONSOLE_PATHS.run, { params: { id }, signal })
+        setRun(read)
+        setError(undefined)
+        return isFinished(read) ? 'done' : 'unfinished'
+      } catch (thrown) {
+        if (!signal.aborted) setError(thrown)
+        throw thrown
+      }
+    },
+    [id],
+  )
+  useEffect(() => scrollTo({ top: 0, behavior: 'instant' }), [id])
+
+  if (run !== undefined) return <Run run={run} />
+  const isMissing = error instanceof ApiError && error.status === 404
+  return (
+    <Page title="Run" width="wide" above={<RunNavigation id={id} />}>
+      {isMissing ? (
+        <EmptyState
+          icon="search"
+          title="No such run"
+          action={<LinkButton href={linkTo('runs')}>Go to Runs</LinkButton>}
+        >
+          This account has no run <code>{printable(id)}</code>. Check the id, or sign in to the account that
+          created it.
+        </EmptyState>
+      ) : error === undefined ? (
+        <SkeletonLines />
+      ) : (
+        <ErrorNotice error={error} />
+      )}
+    </Page>
+  )
+}
+
+function Run({ run }: { readonly run: RunDetails }) {
+  const prompt = typeof run.input?.prompt === 'string' ? run.input.prompt : run.prompt
+  return (
+    <Page
+      title={run.kind === 'video' ? 'Video run' : 'Image run'}
+      width="wide"
+      above={<RunNavigation id={run.id} />}
+      about={
+        <span class="run-id">
+          <RunStatus status={run.status} /> <code>{printable(run.id)}</code>
+          <CopyButton kind="ghost" text={run.id} label="Copy the run id" />
+        </span>
+      }
+      actions={
+        <LinkButton kind="primary" icon="edit" href={linkTo('new', { query: { from: run.id } })}>
+          Run again with changes
+        </LinkButton>
+      }
+    >
+      <div class="run-layout">
+        <div class="stack run-main">
+          <Result run={run} prompt={prompt} />
+          <Card title="Prompt" actions={<CopyButton kind="ghost" text={prompt} label="Copy the prompt" />}>
+            <p class="run-full-prompt" dir="auto">
+              {withoutControls(prompt)}
+            </p>
+          </Card>
+          <Again run={run} />
+        </div>
+        <div class="stack run-side">
+          <Card title="Details">
+            <RunFields run={run} />
+          </Card>
+          <Card title="Timeline">
+            <RunTimeline run={run} />
+          </Card>
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+/** What came of it, or what is still to come. */
+function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: string }) {
+  if (run.status === 'failed')
+    return (
+      <Notice tone="bad" title="This run failed. Its price was refunded.">
+        <p class="wrap" dir="auto">
+          {withoutControls(run.error?.message ?? 'The service did not say why.')}
+        </p>
+        <p class="muted">
+          {run.error !== null && run.error !== undefined && <code>{printable(run.error.code)}</code>}{' '}
+          {adviceFor(run.error?.code)}
+        </p>
+      </Notice>
+    )
+  if (!isFinished(run))
+    return (
+      <div class="run-waiting" role="status">
+        <span class="spinner" />
+        <strong>{run.status === 'queued' ? 'Waiting in the queue' : 'Rendering'}</strong>
+        <span class="muted">This page shows the result when it is there.</span>
+      </div>
+    )
+  if (run.outputs.length === 0)
+    return <Notice tone="warn">This run succeeded, and the service has no files of it.</Notice>
+  return <RunOutputs outputs={run.outputs} aspectRatio={run.aspect_ratio} prompt={prompt} />
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  renderer_crashed:
+    'The renderer crashed each time. Run it again with a smaller size or fewer images; the log of the service says more.',
+  render_failed: 'Change what the message names, then run it again with changes.',
+}
+
+const adviceFor = (code: string | undefined): string =>
+  (code !== undefined && Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined) ??
+  'Run it again with changes. If it fails again, ask the administrator of the service.'
+
+function Again({ run }: { readonly run: RunDetails }) {
+  const { base_url } = useSession()
+  const commands = commandsOf(run, base_url)
+  return (
+    <Card title="Create it again" about="The same run from a terminal or a program. It needs an API key.">
+      <Tabs
+        label="Ways to create this run again"
+        tabs={[
+          { name: 'rushes', render: () => <CodeBlock code={commands.rushes} label="rushes command" /> },
+          { name: 'curl', render: () => <CodeBlock code={commands.curl} label="curl command" /> },
+          { name: 'Node.js', render: () => <CodeBlock code={commands.node} label="Node.js module" /> },
+          {
+            name: 'JSON',
+            render: () => <CodeBlock code={printableJson(run.service, 2)} label="JSON of the run" />,
+          },
+        ]}
+      />
+    </Card>
+  )
+}
+
+/** Back to the list, and to the runs beside this one in it. */
+function RunNavigation({ id }: { readonly id: string }) {
+  const feed = useStore(feedStore)
+  const { newer, older } = neighboursOf(feed?.list.runs ?? [], id)
+  useEffect(() => {
+    const controller = new AbortController()
+    readFirstRuns(controller.signal).catch(() => undefined)
+    return () => controller.abort()
+  }, [])
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event)) return
+      const target = event.key === 'k' ? newer : event.key === 'j' ? older : undefined
+      if (target !== undefined) navigate(linkTo('runs', { param: target }))
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [newer, older])
+  const link = (target: string | undefined, label: string, icon: 'back' | 'next') =>
+    target !== undefined && (
+      <LinkButton
+        kind="ghost"
+        size="small"
+        icon={icon}
+        label={label}
+        href={linkTo('runs', { param: target })}
+      />
+    )
+  return (
+    <nav class="run-navigation" aria-label="Runs">
+      <a class="back-link" href={linkTo('runs', { query: { ...feed?.filters } })}>
+        All runs
+      </a>
+      <span class="run-neighbours">
+        {link(newer, 'Newer run (k)', 'back')}
+        {link(older, 'Older run (j)', 'next')}
+      </span>
+    </nav>
+  )
+}

@@ -1,0 +1,153 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { CONSOLE_PATHS, type KeyList } from '../../protocol/console.js'
+import { KINDS } from '../../protocol/models.js'
+import { LOCAL_STATUSES } from '../../protocol/run-state.js'
+import { printable } from '../../protocol/text.js'
+import { request } from '../api.js'
+import { Button } from '../components/button.js'
+import type { Choice } from '../components/field.js'
+import { Icon } from '../components/icon.js'
+import { useResource } from '../resource.js'
+import { useSession } from '../session.js'
+import { type Filters, isFiltered } from './filters.js'
+
+export interface RunsFiltersProps {
+  readonly filters: Filters
+  /** `isTyping`: the search, which adds nothing to the history. */
+  readonly onChange: (filters: Filters, isTyping?: boolean) => void
+}
+
+const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+const STATUSES: readonly Choice[] = [
+  { value: '', label: 'All statuses' },
+  ...LOCAL_STATUSES.map((status) => ({ value: status, label: capitalized(status) })),
+]
+
+export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
+  const { models } = useSession()
+  const keys = useResource((signal) => request<KeyList>('GET', CONSOLE_PATHS.keys, { signal }), [])
+  const set = (name: keyof Filters, value: string, isTyping = false) => {
+    const { [name]: _, ...others } = filters
+    onChange(value === '' ? others : { ...others, [name]: value }, isTyping)
+  }
+  const kinds = KINDS.map((kind) => ({
+    value: kind,
+    label: `${capitalized(kind)}: ${printable(models[kind])}`,
+  }))
+  const known = (keys.data?.keys ?? []).map(({ id, name }) => ({ value: String(id), label: printable(name) }))
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: the search element is not known to all readers
+    <div class="runs-filters" role="search" aria-label="Filter runs">
+      <SearchField value={filters.search ?? ''} onSearch={(text) => set('search', text, true)} />
+      <FilterSelect
+        label="Status"
+        value={filters.status ?? ''}
+        choices={STATUSES}
+        onChange={(value) => set('status', value)}
+      />
+      <FilterSelect
+        label="Model"
+        value={filters.kind ?? ''}
+        choices={[{ value: '', label: 'All models' }, ...kinds]}
+        onChange={(value) => set('kind', value)}
+      />
+      <FilterSelect
+        label="Key"
+        value={filters.key ?? ''}
+        choices={[
+          { value: '', label: 'All keys' },
+          { value: 'console', label: 'Created here' },
+          ...withKey(known, filters.key),
+        ]}
+        onChange={(value) => set('key', value)}
+      />
+      {isFiltered(filters) && (
+        <Button kind="ghost" icon="close" onClick={() => onChange({})}>
+          Clear
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** The key of the filter is a choice before the keys have been read. */
+const withKey = (choices: readonly Choice[], key: string | undefined): readonly Choice[] =>
+  key === undefined || key === 'console' || choices.some(({ value }) => value === key)
+    ? choices
+    : [...choices, { value: key, label: `Key ${key}` }]
+
+interface FilterSelectProps {
+  readonly label: string
+  readonly value: string
+  readonly choices: readonly Choice[]
+  readonly onChange: (value: string) => void
+}
+
+function FilterSelect({ label, value, choices, onChange }: FilterSelectProps) {
+  return (
+    <span class={value === '' ? 'select filter-select' : 'select filter-select is-set'}>
+      <select
+        class="input"
+        aria-label={label}
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      >
+        {choices.map((choice) => (
+          <option key={choice.value} value={choice.value}>
+            {choice.label}
+          </option>
+        ))}
+      </select>
+      <Icon name="down" />
+    </span>
+  )
+}
+
+const SEARCH_PAUSE_MS = 250
+
+interface SearchFieldProps {
+  readonly value: string
+  readonly onSearch: (text: string) => void
+}
+
+/** Searches when typing pauses, and at once with Enter. */
+function SearchField({ value, onSearch }: SearchFieldProps) {
+  const [text, setText] = useState(value)
+  const sent = useRef(value)
+  const search = useRef(onSearch)
+  search.current = onSearch
+  const send = (next: string) => {
+    if (next === sent.current) return
+    sent.current = next
+    search.current(next)
+  }
+  useEffect(() => {
+    // The back button, or Clear.
+    if (value === sent.current) return
+    sent.current = value
+    setText(value)
+  }, [value])
+  useEffect(() => {
+    const timer = setTimeout(() => send(text.trim()), SEARCH_PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  return (
+    <span class="runs-search">
+      <Icon name="search" />
+      <input
+        class="input"
+        type="search"
+        aria-label="Search in prompts"
+        placeholder="Search in prompts"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') send(text.trim())
+          if (event.key === 'Escape') setText('')
+        }}
+      />
+    </span>
+  )
+}

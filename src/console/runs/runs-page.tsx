@@ -1,0 +1,157 @@
+/** All runs of the account, the newest first. */
+import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Button, LinkButton } from '../components/button.js'
+import { CodeBlock } from '../components/copy.js'
+import { EmptyState, ErrorNotice, Skeleton } from '../components/notice.js'
+import { Page } from '../components/page.js'
+import { plural } from '../format.js'
+import { navigate } from '../router.js'
+import { linkTo } from '../routes.js'
+import { type Filters, filtersOf, isFiltered, isSameFilter } from './filters.js'
+import { type LiveRuns, useLiveRuns } from './live-runs.js'
+import type { RowRange } from './row-window.js'
+import { countAbove } from './run-list.js'
+import { RunRows } from './run-rows.js'
+import { RunsFilters } from './runs-filters.js'
+
+export interface RunsPageProps {
+  readonly query: Readonly<Record<string, string>>
+}
+
+/** Where one was, for the way back from a run. */
+let lastPlace: { readonly filters: Filters; readonly top: number } | undefined
+
+export function RunsPage({ query }: RunsPageProps) {
+  const filters = filtersOf(query)
+  const range = useRef<RowRange>({ first: 0, end: 0 })
+  const live = useLiveRuns(filters, () => range.current)
+  const onChange = (next: Filters, isTyping = false) =>
+    navigate(linkTo('runs', { query: { ...next } }), { replace: isTyping })
+  usePlace(filters, live)
+  return (
+    <Page
+      title="Runs"
+      width="wide"
+      actions={
+        <LinkButton kind="primary" icon="plus" href={linkTo('new')}>
+          New run
+        </LinkButton>
+      }
+    >
+      <div class="runs">
+        <RunsFilters filters={filters} onChange={onChange} />
+        <Results filters={filters} live={live} range={range} onClear={() => onChange({})} />
+      </div>
+    </Page>
+  )
+}
+
+interface ResultsProps {
+  readonly filters: Filters
+  readonly live: LiveRuns
+  readonly range: { current: RowRange }
+  readonly onClear: () => void
+}
+
+function Results({ filters, live, range, onClear }: ResultsProps) {
+  const { list, isStale, error, olderError, readOlder } = live
+  const [seen, setSeen] = useState<string>()
+  const runs = list?.runs
+  const first = runs?.[0]?.id
+  const onRange = useCallback(
+    (next: RowRange, isAtTop: boolean) => {
+      range.current = next
+      if (isAtTop) setSeen(first)
+    },
+    [first],
+  )
+  if (error !== undefined && (runs === undefined || isStale)) return <ErrorNotice error={error} />
+  if (runs === undefined) return <SkeletonRows />
+  if (runs.length === 0 && !isStale) return isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />
+  const countNew = isStale ? 0 : countAbove(runs, seen)
+  return (
+    <>
+      <p class="visually-hidden" role="status">
+        {isStale ? 'Loading' : `${plural(runs.length, 'run')}${list?.next === null ? '' : ' and more'}`}
+      </p>
+      <div class="runs-new" role="status">
+        {countNew > 0 && (
+          <Button kind="primary" size="small" onClick={() => scrollTo({ top: 0, behavior: 'instant' })}>
+            {plural(countNew, 'new run')}
+          </Button>
+        )}
+      </div>
+      <RunRows
+        runs={runs}
+        hasMore={list?.next !== null}
+        isStale={isStale}
+        onRange={onRange}
+        onNearEnd={readOlder}
+      />
+      {olderError !== undefined && <ErrorNotice error={olderError} onRetry={readOlder} />}
+    </>
+  )
+}
+
+/** Back from a run, the list is where it was; with other filters it begins at its top. */
+function usePlace(filters: Filters, { list, isStale }: LiveRuns): void {
+  const isReady = list !== undefined && !isStale
+  const shown = useRef<Filters>(undefined)
+  useLayoutEffect(() => {
+    if (!isReady) return
+    const isBack =
+      shown.current === undefined && lastPlace !== undefined && isSameFilter(lastPlace.filters, filters)
+    if (isBack) scrollTo({ top: lastPlace?.top ?? 0, behavior: 'instant' })
+    else if (shown.current === undefined || !isSameFilter(shown.current, filters))
+      scrollTo({ top: 0, behavior: 'instant' })
+    shown.current = filters
+  })
+  useLayoutEffect(() => {
+    if (!isReady) return
+    const onScroll = () => {
+      lastPlace = { filters, top: scrollY }
+    }
+    window.addEventListener('scroll', onScroll, { passive: true })
+    return () => window.removeEventListener('scroll', onScroll)
+  }, [isReady, filters.status, filters.kind, filters.key, filters.search])
+}
+
+function NoRuns() {
+  return (
+    <div class="runs-empty">
+      <EmptyState icon="runs" title="No runs yet.">
+        Runs appear here when they are created: by the command line, by a program with an API key, or here
+        with New run.
+      </EmptyState>
+      <CodeBlock code={'rushes run image "a fox"'} label="Command" />
+    </div>
+  )
+}
+
+function NoMatch({ onClear }: { readonly onClear: () => void }) {
+  return (
+    <EmptyState
+      icon="filter"
+      title="No runs match these filters."
+      action={<Button onClick={onClear}>Clear filters</Button>}
+    >
+      Choose other filters, or search for another part of the prompt.
+    </EmptyState>
+  )
+}
+
+const SKELETONS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const
+
+function SkeletonRows() {
+  return (
+    <div class="runs-skeleton" role="status">
+      <span class="visually-hidden">Loading</span>
+      {SKELETONS.map((row, at) => (
+        <div class="run-row" key={row}>
+          <span class="thumb thumb-waiting" />
+          <Skeleton width={`${[62, 48, 70, 40][at % 4]}%`} />
+        </div>
+      ))}
+    </div>
+  )
+}

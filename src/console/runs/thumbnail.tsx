@@ -1,0 +1,83 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { RunOutput, RunSummary } from '../../protocol/console.js'
+import { Icon } from '../components/icon.js'
+import { mediaTypeOf } from './media-type.js'
+import { isFinished } from './run-list.js'
+
+/** The first output as a small picture. `isPlaying`: the pointer or the focus is on its row. */
+export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readonly isPlaying: boolean }) {
+  const [isLost, setLost] = useState(false)
+  const output = run.outputs.find((each) => mediaTypeOf(each) === 'image' || mediaTypeOf(each) === 'video')
+  if (!isFinished(run)) return <span class={`thumb thumb-waiting thumb-${run.status}`} />
+  if (output === undefined || isLost)
+    return (
+      <span class="thumb thumb-empty">
+        <Icon name={run.status === 'failed' ? 'alert' : run.kind} />
+      </span>
+    )
+  const onLost = () => setLost(true)
+  if (mediaTypeOf(output) === 'video')
+    return <VideoThumb output={output} isPlaying={isPlaying} onLost={onLost} />
+  return (
+    <span class="thumb">
+      <img src={output.path} alt="" loading="lazy" decoding="async" onError={onLost} />
+    </span>
+  )
+}
+
+interface VideoThumbProps {
+  readonly output: RunOutput
+  readonly isPlaying: boolean
+  readonly onLost: () => void
+}
+
+/** Rows that only pass by while one scrolls load no video. */
+const SETTLED_MS = 150
+
+function VideoThumb({ output, isPlaying, onLost }: VideoThumbProps) {
+  const ref = useRef<HTMLVideoElement>(null)
+  const [isSettled, setSettled] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(true), SETTLED_MS)
+    return () => clearTimeout(timer)
+  }, [])
+  useEffect(() => {
+    const video = ref.current
+    return () => {
+      // Else the browser keeps the connection of an element that is gone.
+      video?.removeAttribute('src')
+      video?.load()
+    }
+  }, [isSettled])
+  useEffect(() => {
+    const video = ref.current
+    if (video === null) return
+    if (isPlaying && !matchMedia('(prefers-reduced-motion: reduce)').matches)
+      void video.play().catch(() => undefined)
+    else {
+      video.pause()
+      if (video.currentTime > 0) video.currentTime = 0
+    }
+  }, [isPlaying, isSettled])
+  return (
+    <span class="thumb">
+      {isSettled && (
+        <video
+          ref={ref}
+          src={output.path}
+          muted
+          loop
+          playsInline
+          disablePictureInPicture
+          preload="metadata"
+          tabIndex={-1}
+          aria-hidden="true"
+          onError={onLost}
+        />
+      )}
+      <span class="thumb-kind">
+        <Icon name="play" size={10} />
+      </span>
+    </span>
+  )
+}

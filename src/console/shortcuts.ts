@@ -1,0 +1,56 @@
+/** Keys that work everywhere on the page: `g` then a letter goes to a page, `?` lists them. */
+import { useEffect } from 'preact/hooks'
+import { navigate } from './router.js'
+import { linkTo, type PageName } from './routes.js'
+
+export interface Shortcut {
+  readonly keys: readonly string[]
+  readonly label: string
+}
+
+const GO: Readonly<Record<string, PageName>> = { r: 'runs', n: 'new', k: 'keys', c: 'credits', a: 'account' }
+
+export const SHORTCUTS: readonly Shortcut[] = [
+  { keys: ['g', 'r'], label: 'Go to Runs' },
+  { keys: ['g', 'n'], label: 'Go to New run' },
+  { keys: ['g', 'k'], label: 'Go to API keys' },
+  { keys: ['g', 'c'], label: 'Go to Credits' },
+  { keys: ['g', 'a'], label: 'Go to Account' },
+  { keys: ['/'], label: 'Search, where the page has a search field' },
+  { keys: ['?'], label: 'Show this list' },
+]
+
+const MAX_PAUSE_MS = 1_500
+
+/** Whether a key is typed as text, or a dialog has the keyboard. */
+export function isTyping(event: KeyboardEvent): boolean {
+  const target = event.target instanceof HTMLElement ? event.target : undefined
+  return (
+    (target?.closest('input, textarea, select, [contenteditable]') !== null && target !== undefined) ||
+    document.querySelector('dialog[open]') !== null
+  )
+}
+
+export function useShortcuts(showList: () => void): void {
+  useEffect(() => {
+    let startedAt = Number.NEGATIVE_INFINITY
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event)) return
+      const page = GO[event.key]
+      const isSecond = event.timeStamp - startedAt < MAX_PAUSE_MS
+      startedAt = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY
+      if (isSecond && page !== undefined) navigate(linkTo(page))
+      else if (event.key === '?') showList()
+      else if (event.key === '/') focusSearch(event)
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [showList])
+}
+
+function focusSearch(event: KeyboardEvent): void {
+  const field = document.querySelector<HTMLInputElement>('main input[type="search"]')
+  if (field === null) return
+  event.preventDefault()
+  field.focus()
+}

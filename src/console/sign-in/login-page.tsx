@@ -1,0 +1,95 @@
+/** `#/login?…`: lets a command line on this computer have a key. Nothing is created before the button is pressed. */
+import { useState } from 'preact/hooks'
+import { CONSOLE_PATHS, type LoginGrant } from '../../protocol/console.js'
+import { messageOf, request } from '../api.js'
+import { Button, LinkButton } from '../components/button.js'
+import { Notice } from '../components/notice.js'
+import { useAction } from '../resource.js'
+import { linkTo } from '../routes.js'
+import { signOut, useSession } from '../session.js'
+import { Centered } from '../shell/centered.js'
+import { type LoginQuery, readLoginQuery, returnAddress } from './login-request.js'
+
+export function LoginPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  const login = readLoginQuery(query)
+  if (login === undefined)
+    return (
+      <Centered title="Log in on the command line">
+        <Notice tone="bad">This address is not complete, so nothing was created.</Notice>
+        <p>
+          Run <code>rushes login --web</code> again. It opens this page with a new address.
+        </p>
+        <LinkButton href={linkTo('runs')}>Go to Runs</LinkButton>
+      </Centered>
+    )
+  return <Confirmation login={login} />
+}
+
+type Step = 'asking' | 'returning' | 'refused'
+
+function Confirmation({ login }: { readonly login: LoginQuery }) {
+  const { email, account } = useSession()
+  const [step, setStep] = useState<Step>('asking')
+  const grant = useAction(async () => {
+    const { challenge, name } = login
+    const { code } = await request<LoginGrant>('POST', CONSOLE_PATHS.logins, { body: { challenge, name } })
+    setStep('returning')
+    location.assign(returnAddress(login, code))
+  })
+  if (step === 'refused')
+    return (
+      <Centered title="Nothing was created">
+        <p>You can close this page. In the terminal, press Ctrl-C to end the command.</p>
+        <LinkButton href={linkTo('runs')}>Go to Runs</LinkButton>
+      </Centered>
+    )
+  if (step === 'returning')
+    return (
+      <Centered title="Go back to the terminal">
+        <p>The command line gets its key now. You can close this page.</p>
+      </Centered>
+    )
+  return (
+    <Centered title="Log in on the command line">
+      <p class="wrap">
+        <code>rushes</code> on the computer <strong>{login.name}</strong> asks for an API key.
+      </p>
+      <dl class="facts">
+        <dt>Account</dt>
+        <dd class="wrap">{account.name}</dd>
+        <dt>Signed in as</dt>
+        <dd class="wrap">{email}</dd>
+        <dt>New key</dt>
+        <dd class="wrap">{login.name}</dd>
+      </dl>
+      {account.banned ? (
+        <Notice tone="bad">
+          This account is banned, so it cannot create keys. Ask the administrator of this service.
+        </Notice>
+      ) : (
+        <Notice tone="warn">
+          Continue only if you have just run <code>rushes login --web</code> on this computer. The key can
+          spend the credits of the account.
+        </Notice>
+      )}
+      {grant.error !== undefined && <Notice tone="bad">{messageOf(grant.error)}</Notice>}
+      <div class="row">
+        <Button
+          kind="primary"
+          disabled={account.banned}
+          isBusy={grant.isBusy}
+          onClick={() => void grant.run()}
+        >
+          Create the key
+        </Button>
+        <Button onClick={() => setStep('refused')}>Cancel</Button>
+      </div>
+      <p class="hint">
+        Not your account?{' '}
+        <button type="button" class="text-button" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </p>
+    </Centered>
+  )
+}

@@ -1,0 +1,24 @@
+/** What `rushes login --web` puts into the address of the page. Pure. */
+
+export interface LoginQuery {
+  readonly port: number
+  readonly challenge: string
+  readonly state: string
+  /** The name of the computer, and of the key. */
+  readonly name: string
+}
+
+/** Undefined when the address is not one that the command makes. */
+export function readLoginQuery(query: Readonly<Record<string, string>>): LoginQuery | undefined {
+  const { port = '', challenge = '', state = '', name = '' } = query
+  if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65_535) return undefined
+  // The SHA-256 of the verifier as base64url.
+  if (!/^[\w-]{43}$/.test(challenge)) return undefined
+  if (!/^[\w-]{8,200}$/.test(state)) return undefined
+  if (name.trim() === '' || name.length > 100) return undefined
+  return { port: Number(port), challenge, state, name: name.trim() }
+}
+
+/** Only this computer, whatever the query says. */
+export const returnAddress = ({ port, state }: LoginQuery, code: string): string =>
+  `http://127.0.0.1:${port}/?${new URLSearchParams({ code, state })}`

@@ -1,0 +1,37 @@
+/** A value that components share: they are drawn again when it changes. */
+import { useEffect, useReducer } from 'preact/hooks'
+
+export interface Store<Value> {
+  get(): Value
+  set(value: Value): void
+  /** Returns the function that ends it. */
+  subscribe(listener: () => void): () => void
+}
+
+export function createStore<Value>(initial: Value): Store<Value> {
+  let current = initial
+  const listeners = new Set<() => void>()
+  return {
+    get: () => current,
+    set(value) {
+      if (Object.is(value, current)) return
+      current = value
+      for (const listener of listeners) listener()
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+export function useStore<Value>(store: Store<Value>): Value {
+  const [, draw] = useReducer((count: number) => count + 1, 0)
+  const drawn = store.get()
+  useEffect(() => {
+    // It may have changed between drawing and this effect.
+    if (!Object.is(store.get(), drawn)) draw(undefined)
+    return store.subscribe(() => draw(undefined))
+  }, [store])
+  return drawn
+}

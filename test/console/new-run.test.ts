@@ -1,0 +1,212 @@
+/** The form of a new run: fields, input, price, what was typed, images, and what a refusal says. */
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { failureOf, fieldMessages } from '../../src/console/runs/create-failure.js'
+import { draftOf, draftText } from '../../src/console/runs/draft.js'
+import { fieldsOf, filledForm, inputOf, shapeOf, valuesForKind } from '../../src/console/runs/form.js'
+import {
+  fileProblem,
+  isTooLarge,
+  MAX_FILE_BYTES,
+  moved,
+  type Reference,
+  urlProblem,
+  urlsIn,
+} from '../../src/console/runs/reference-list.js'
+import { priceOf } from '../../src/protocol/local-prices.js'
+import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
+import { inputProblems } from '../../src/protocol/validate.js'
+import { readCreateRequest } from '../../src/service/rules/create-request.js'
+import { Refusal } from '../../src/service/rules/refusal.js'
+
+describe('the fields', () => {
+  it.each(KINDS)('of %s are the parameters of its schema, the prompt first', (kind) => {
+    const fields = fieldsOf(kind)
+    expect(fields[0]?.name).toBe('prompt')
+    expect(fields.map(({ name }) => name).toSorted()).toEqual(
+      Object.keys(MODEL_INPUTS[kind].properties).toSorted(),
+    )
+  })
+
+  it('have a label, a control and what the service takes without them', () => {
+    expect(fieldsOf('image').map(({ label, control, standard }) => [label, control, standard])).toEqual([
+      ['Prompt', 'prompt', undefined],
+      ['Aspect ratio', 'ratio', '1:1'],
+      ['Quality', 'choice', 'basic'],
+      ['Reference images', 'sources', undefined],
+    ])
+  })
+})
+
+describe('the input', () => {
+  it('leaves out what is empty, and keeps the prompt as it was typed', () => {
+    expect(inputOf('image', { prompt: ' a fox\n', quality: '', aspect_ratio: '16:9' }, [])).toEqual({
+      prompt: ' a fox\n',
+      aspect_ratio: '16:9',
+    })
+    expect(inputOf('video', { duration: '5', quality: 'high' }, ['https://e.test/a'])).toEqual({
+      duration: '5',
+      image_urls: ['https://e.test/a'],
+    })
+  })
+
+  it.each(KINDS)('of %s matches the schema for every choice', (kind) => {
+    for (const { name, choices } of fieldsOf(kind))
+      for (const choice of choices)
+        expect(inputProblems(kind, inputOf(kind, { prompt: 'a fox', [name]: choice }, []))).toEqual([])
+  })
+
+  it.each([
+    ['image', {}, 1],
+    ['image', { quality: 'high' }, 2],
+    ['video', {}, 5],
+    ['video', { resolution: '1080p', duration: '10' }, 20],
+  ] as const)('of %s with %o costs %i', (kind, values, price) =>
+    expect(priceOf(kind, inputOf(kind, values, []))).toBe(price),
+  )
+
+  it('of a run fills the form that sends it again', () => {
+    const input = {
+      ...{ prompt: 'a fox', quality: 'high', seed: 3 },
+      image_urls: ['https://e.test/a', { sha256: 'x', bytes: 1, content_type: 'image/png' }],
+    }
+    const { values, urls, lostImages, unknown } = filledForm('image', input)
+    expect(inputOf('image', values, urls)).toEqual({
+      ...{ prompt: 'a fox', quality: 'high' },
+      image_urls: ['https://e.test/a'],
+    })
+    expect({ lostImages, unknown }).toEqual({ lostImages: 1, unknown: ['seed'] })
+  })
+
+  it.each([[null], [{}], [{ prompt: null, image_urls: null }], [{ image_urls: 'x', prompt: {} }]])(
+    'is filled from anything: %j',
+    (input) => expect(() => filledForm('video', input ?? {})).not.toThrow(),
+  )
+
+  it('keeps what the other model has too', () => {
+    const values = { prompt: 'a fox', aspect_ratio: '2:3', quality: 'high' }
+    expect(valuesForKind('video', values)).toEqual({ prompt: 'a fox' })
+    expect(valuesForKind('video', { ...values, aspect_ratio: '21:9' })).toEqual({
+      prompt: 'a fox',
+      aspect_ratio: '21:9',
+    })
+  })
+
+  it.each([
+    ['1:1', 20, 20],
+    ['16:9', 20, 11],
+    ['9:16', 11, 20],
+    ['21:9', 20, 9],
+  ])('draws %s as %i × %i', (ratio, width, height) => expect(shapeOf(ratio)).toEqual({ width, height }))
+})
+
+describe('what was typed', () => {
+  const draft = { kind: 'video', values: { prompt: 'a fox', duration: '10' } } as const
+  it('is kept for the one who typed it', () => {
+    expect(draftOf(draftText(draft, 'a@e.test'), 'a@e.test')).toEqual(draft)
+    expect(draftOf(draftText(draft, 'a@e.test'), 'b@e.test')).toBeUndefined()
+  })
+  it.each([[null], [''], ['{'], ['[]'], ['{"kind":"audio","values":{},"email":"a"}'], ['{"kind":"image"}']])(
+    'is nothing for %j',
+    (text) => expect(draftOf(text, 'a')).toBeUndefined(),
+  )
+  it('has texts only', () =>
+    expect(draftOf('{"kind":"image","values":{"prompt":{},"quality":"high"},"email":"a"}', 'a')).toEqual({
+      kind: 'image',
+      values: { quality: 'high' },
+    }))
+})
+
+const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0])
+const reference = (id: number, source = 'https://e.test/a'): Reference => ({
+  ...{ id, source, name: `${id}.png`, bytes: 0, isUrl: true },
+})
+
+describe('reference images', () => {
+  it.each<[string, Uint8Array, number, string | undefined]>([
+    ['a.png', PNG, 10, undefined],
+    ['a.jpg', PNG, 10, undefined],
+    ['a.png', Buffer.from('<svg>'), 5, 'a.png is not a PNG, JPEG, WebP, GIF or AVIF image.'],
+    ['a.png', new Uint8Array(), 0, 'a.png is empty.'],
+    ['a.png', PNG, MAX_FILE_BYTES, undefined],
+    ['a.png', PNG, MAX_FILE_BYTES + 1, 'a.png is larger than 48 MB. Use a smaller image, or its URL.'],
+  ])('%s %o of %i bytes: %s', (name, bytes, size, problem) =>
+    expect(fileProblem(name, bytes, size)).toBe(problem),
+  )
+
+  it('are too large together before the body is', () => {
+    const half = 'x'.repeat(32 * 1024 * 1024)
+    expect(isTooLarge([reference(1, half)])).toBe(false)
+    expect(isTooLarge([reference(1, half), reference(2, half)])).toBe(true)
+  })
+
+  it.each([
+    [0, 1, '2,1,3'],
+    [2, 0, '3,1,2'],
+    [0, -1, '1,2,3'],
+    [2, 3, '1,2,3'],
+    [7, 0, '1,2,3'],
+  ])('from %i to %i: %s', (from, to, order) =>
+    expect(
+      moved([reference(1), reference(2), reference(3)], from, to)
+        .map(({ id }) => id)
+        .join(),
+    ).toBe(order),
+  )
+
+  it('are URLs of the network', () => {
+    expect(urlProblem('https://e.test/a.png')).toBeUndefined()
+    expect(urlProblem('javascript:alert(1)')).toContain('is not a URL that begins with')
+    expect(urlsIn('# list\r\nhttps://e.test/a\r\nfile:///etc/passwd\nfox\nhttp://e.test/b')).toEqual([
+      'https://e.test/a',
+      'http://e.test/b',
+    ])
+  })
+})
+
+describe('a refusal', () => {
+  const models = { image: 'a/image', video: 'a/video' }
+  const refusalOf = (input: unknown): string => {
+    try {
+      readCreateRequest(Buffer.from(JSON.stringify({ model: 'a/image', input })), models)
+    } catch (error) {
+      if (error instanceof Refusal) return error.message
+    }
+    throw new Error('not refused')
+  }
+
+  it('is shown at the fields that the service names', () => {
+    const message = refusalOf({ prompt: 'a', quality: 'hi', aspect_ratio: '2:1', image_urls: ['a', 1, 2] })
+    expect(fieldMessages(message)).toEqual({
+      aspect_ratio: expect.stringMatching(/^This must be one of 1:1, .* not "2:1"/),
+      quality: 'This must be one of basic, high, not "hi" (did you mean "high"?).',
+      image_urls: 'Entry 2 must be of type string. Entry 3 must be of type string.',
+    })
+    expect(fieldMessages(refusalOf({}))).toEqual({ prompt: 'This is missing.' })
+    expect(fieldMessages('The input is not valid.')).toEqual({})
+  })
+
+  it('is a message for any text', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void fieldMessages(text)))
+  })
+
+  test.each([
+    [400, 'invalid_input', 'The run was not created.', 'Fix the marked fields', false],
+    [402, 'insufficient_balance', 'Not enough credits.', 'rushes admin credits add acme 100', false],
+    [403, 'account_banned', 'This account is banned.', 'Ask the administrator', false],
+    [403, 'foreign_origin', 'The service refused the address of this page.', 'Open the console at', false],
+    [413, 'payload_too_large', 'The images are too large.', 'Remove an image', false],
+    [429, 'RATE_LIMITED', 'Too many runs at once.', 'Wait 3 seconds', false],
+    [503, 'overloaded', 'The service is busy.', 'was not created', false],
+    [401, 'not_signed_in', 'You were signed out.', 'Sign in', false],
+    [0, 'network', 'The run may exist.', 'The connection ended', true],
+    [500, 'internal_error', 'The run may exist.', 'an error (500)', true],
+    [502, 'bad_response', 'The run may exist.', 'an error (502)', true],
+    [201, 'bad_response', 'The run may exist.', 'Look for the run', true],
+    [404, 'not_found', 'The run was not created.', 'input.quality is odd', false],
+  ])('%i %s: %s', (status, code, title, text, mayExist) => {
+    const failure = failureOf({ status, code, message: 'input.quality is odd.', retryAfterS: 3 }, 'acme')
+    expect(failure).toMatchObject({ title, mayExist })
+    expect(failure.text).toContain(text)
+  })
+})

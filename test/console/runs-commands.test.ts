@@ -1,0 +1,202 @@
+/** The commands of a run, carried out by the shell and by Node.js: what arrives is what the run had. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { commandsOf } from '../../src/console/runs/commands.js'
+
+const BASE = 'http://127.0.0.1:8787'
+const SENT = { sha256: 'a'.repeat(64), bytes: 3, content_type: 'image/png' }
+
+const HOSTILE: readonly string[] = [
+  'a fox',
+  "it's",
+  '"quoted" $HOME `id` $(id) \\ !! # ;&|<>*?~',
+  '-n 3',
+  '-',
+  'line one\nline two',
+  'JSON\nJSON\n',
+  '</script><img src=x onerror=alert(1)>',
+  '\u202egnp.exe\u2066',
+  '\u001b]0;title\u0007',
+  '狐 🦊 ثعلب',
+  '\u2028\u2029',
+  '@file',
+  `\${process.env.HOME}`,
+  "';alert(1)//",
+]
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rushes-commands-'))
+  writeFileSync(join(folder, 'image-1.png'), 'one')
+  writeFileSync(join(folder, 'image-3.png'), 'two')
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const ENV = { PATH: process.env.PATH, HOME: '/nowhere', RUSHES_API_KEY: 'secret' }
+
+const bash = (script: string): string =>
+  execFileSync('bash', ['-c', script], { cwd: folder, env: ENV, encoding: 'utf8' })
+
+/** The arguments of each call of `rushes`. */
+const wordsOf = (command: string): readonly string[] =>
+  bash(`rushes() { printf '%s\\0' "$@"; }\n${command}`).split('\0').slice(0, -1)
+
+/** The arguments of curl, and what it is given. */
+function curlOf(command: string): { readonly args: readonly string[]; readonly body: unknown } {
+  const [args = '', body = ''] = bash(
+    `curl() { printf '%s\\0' "$@"; printf '\\1'; command cat; }\n${command}`,
+  ).split('\u0001')
+  return { args: args.split('\0').slice(0, -1), body: JSON.parse(body) }
+}
+
+/** What the module sends, with a service that has finished the run at once. */
+function nodeOf(module: string): { readonly sent: { readonly body: string }; readonly printed: string } {
+  const stub = [
+    'let sent',
+    "globalThis.fetch = async (url, init = {}) => { sent ??= { url, ...init }; const run = { id: 'run_1', status: 'succeeded', output: { urls: ['u'] } }; return { ok: true, status: init.method === 'POST' ? 201 : 200, json: async () => run } }",
+    "process.on('exit', () => process.stdout.write('\\n' + JSON.stringify(sent)))",
+  ].join('\n')
+  const file = join(folder, 'run.mjs')
+  writeFileSync(file, `${module}\n`)
+  writeFileSync(join(folder, 'stub.mjs'), stub)
+  const output = execFileSync(process.execPath, ['--import', './stub.mjs', 'run.mjs'], {
+    cwd: folder,
+    env: ENV,
+    encoding: 'utf8',
+  })
+  const lines = output.trimEnd().split('\n')
+  return { sent: JSON.parse(lines.at(-1) ?? ''), printed: lines.slice(0, -1).join('\n').trim() }
+}
+
+const runOf = (input: Readonly<Record<string, unknown>>, kind: 'image' | 'video' = 'image') => ({
+  kind,
+  model: `rushes/preview-${kind}`,
+  input,
+})
+
+describe('rushes', () => {
+  it('names the kind, the flags, the model and the service', () => {
+    const { rushes } = commandsOf(
+      runOf({
+        prompt: 'a fox',
+        aspect_ratio: '16:9',
+        quality: 'high',
+        image_urls: ['https://e.test/a?b=1&c'],
+      }),
+      `${BASE}/`,
+    )
+    expect(rushes).toBe(
+      [
+        "rushes run image 'a fox' --aspect-ratio 16:9 --quality high",
+        "-i 'https://e.test/a?b=1&c'",
+        '--model rushes/preview-image',
+        `--base-url ${BASE}`,
+      ].join(' \\\n  '),
+    )
+  })
+
+  it('puts a file in the place of an image that was sent, and says so', () => {
+    const { rushes } = commandsOf(runOf({ prompt: 'a fox', image_urls: [SENT, 'https://e.test/a'] }), BASE)
+    expect(rushes.split('\n')[0]).toBe(
+      '# image-1.png: an image of 3 bytes (image/png) that was sent with the run. Put yours in its place.',
+    )
+    expect(wordsOf(rushes)).toEqual([
+      ...['run', 'image', 'a fox', '-i', 'image-1.png', '-i', 'https://e.test/a'],
+      ...['--model', 'rushes/preview-image', '--base-url', BASE],
+    ])
+  })
+
+  it('gives what no flag can say as --input', () => {
+    const input = { prompt: 'a\nb', seed: 7, image_urls: ['run:1'] }
+    const words = wordsOf(commandsOf(runOf(input), BASE).rushes)
+    expect(words.slice(0, 3)).toEqual(['run', 'image', '--input'])
+    expect(JSON.parse(words[3] ?? '')).toEqual(input)
+  })
+
+  it.each(HOSTILE)('survives %j', (prompt) => {
+    const words = wordsOf(commandsOf(runOf({ prompt }), BASE).rushes)
+    const at = words.indexOf('--input')
+    if (at >= 0) expect(JSON.parse(words[at + 1] ?? '')).toEqual({ prompt })
+    else expect(words).toContain(prompt)
+  })
+})
+
+describe('curl', () => {
+  it('sends the key, the type and the body', () => {
+    const run = runOf({ prompt: 'a fox' })
+    expect(curlOf(commandsOf(run, BASE).curl)).toEqual({
+      args: [
+        ...['-sS', `${BASE}/api/v1/runs`, '-H', 'Authorization: Bearer secret'],
+        ...['-H', 'Content-Type: application/json', '--data-binary', '@-'],
+      ],
+      body: { model: run.model, input: run.input },
+    })
+  })
+
+  it('reads the images that were sent from files', () => {
+    const run = runOf({ prompt: 'DATA0 DATA_', image_urls: [SENT, 'https://e.test/a', SENT] })
+    expect(curlOf(commandsOf({ ...run, model: 'acme/DATA__0' }, BASE).curl).body).toEqual({
+      model: 'acme/DATA__0',
+      input: {
+        prompt: 'DATA0 DATA_',
+        image_urls: ['data:image/png;base64,b25l', 'https://e.test/a', 'data:image/png;base64,dHdv'],
+      },
+    })
+  })
+
+  it.each(HOSTILE)('survives %j', (prompt) => {
+    for (const image_urls of [[], [SENT]]) {
+      const sent = curlOf(commandsOf(runOf({ prompt, image_urls }), BASE).curl).body
+      expect(sent).toMatchObject({ input: { prompt } })
+    }
+  })
+
+  it('survives a prompt that is longer than an argument may be', () => {
+    const prompt = "狐'".repeat(50_000)
+    const { curl } = commandsOf(runOf({ prompt }), BASE)
+    writeFileSync(join(folder, 'long.sh'), `curl() { command cat; }\n${curl}`)
+    const output = execFileSync('bash', ['long.sh'], { cwd: folder, env: ENV, encoding: 'utf8' })
+    expect(JSON.parse(output).input.prompt).toBe(prompt)
+  })
+})
+
+describe('Node.js', () => {
+  it('creates the run, waits and prints its outputs', () => {
+    const { sent, printed } = nodeOf(commandsOf(runOf({ prompt: 'a fox' }), BASE).node)
+    expect(sent).toMatchObject({
+      url: `${BASE}/api/v1/runs`,
+      method: 'POST',
+      headers: { authorization: 'Bearer secret' },
+    })
+    expect(printed).toBe("[ 'u' ]")
+  })
+
+  it('reads the images that were sent from files', () => {
+    const { sent } = nodeOf(
+      commandsOf(runOf({ prompt: 'a', image_urls: [SENT, 'https://e.test/a'] }), BASE).node,
+    )
+    expect(JSON.parse(sent.body).input.image_urls).toEqual(['data:image/png;base64,b25l', 'https://e.test/a'])
+  })
+
+  it('survives every prompt', () => {
+    const { sent } = nodeOf(commandsOf(runOf({ prompt: 'a', all: HOSTILE }), BASE).node)
+    expect(JSON.parse(sent.body).input.all).toEqual(HOSTILE)
+  })
+})
+
+describe('what is shown', () => {
+  it('has no control characters and no overrides, whatever the run is', () => {
+    const text = fc.string({ unit: 'binary' })
+    fc.assert(
+      fc.property(text, text, text, (prompt, name, type) => {
+        const run = runOf({ prompt, [name]: prompt, image_urls: [{ ...SENT, content_type: type }, prompt] })
+        for (const command of Object.values(commandsOf({ ...run, model: `acme/${name}` }, BASE)))
+          expect(command).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+      }),
+    )
+  })
+})

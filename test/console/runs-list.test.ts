@@ -1,0 +1,307 @@
+/** The list of runs: pages and updates in any order give every run once, the newest first. */
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { filtersOf, isFiltered, isSameFilter } from '../../src/console/runs/filters.js'
+import { pollDelayMs } from '../../src/console/runs/poll-pace.js'
+import { isNearEnd, rowHeightOf, scrollToShow, visibleRows } from '../../src/console/runs/row-window.js'
+import {
+  countAbove,
+  listOfPage,
+  MAX_FOLLOWED,
+  neighboursOf,
+  type RunList,
+  unfinishedIds,
+  withHead,
+  withOlder,
+  withUpdate,
+} from '../../src/console/runs/run-list.js'
+import { timelineOf } from '../../src/console/runs/timeline.js'
+import type { RunDetails, RunSummary, RunsPage } from '../../src/protocol/console.js'
+import type { LocalStatus } from '../../src/protocol/run-state.js'
+
+const time = (number: number): string => new Date(Date.UTC(2026, 0, 1) + number * 1_000).toISOString()
+
+const run = (
+  number: number,
+  status: LocalStatus = 'succeeded',
+  more: Partial<RunSummary> = {},
+): RunSummary => ({
+  ...{ id: `run_${number}`, kind: 'image', model: 'rushes/preview-image', prompt: `fox ${number}` },
+  ...{ status, aspect_ratio: null, key: null, price: 1, outputs: [], error: null },
+  ...{ created_at: time(number), started_at: null, finished_at: null },
+  ...more,
+})
+
+const page = (runs: readonly RunSummary[], next: string | null = null, latest = '9'): RunsPage => ({
+  runs,
+  next,
+  latest,
+})
+const update = (changed: readonly RunSummary[], added: readonly RunSummary[] = [], latest = '9') => ({
+  ...{ changed, added, latest, next: null, balance: 1 },
+})
+const ids = ({ runs }: RunList): readonly string[] => runs.map(({ id }) => id)
+const statuses = ({ runs }: RunList): readonly string[] => runs.map(({ status }) => status)
+
+describe('the list', () => {
+  it('appends older pages without repeats', () => {
+    const first = listOfPage(page([run(4), run(3)], 'c3'))
+    const both = withOlder(first, page([run(3), run(2), run(1)], null, '12'))
+    expect(ids(both)).toEqual(['run_4', 'run_3', 'run_2', 'run_1'])
+    // The cursor of updates stays that of the first page: what came between is still to be read.
+    expect(both).toMatchObject({ next: null, latest: '9' })
+  })
+
+  it('puts new runs first, and replaces those that changed', () => {
+    const before = listOfPage(page([run(2, 'processing'), run(1, 'queued')], 'c1'))
+    const after = withUpdate(before, update([run(1, 'processing'), run(2)], [run(4), run(3)], '11'))
+    expect(ids(after)).toEqual(['run_4', 'run_3', 'run_2', 'run_1'])
+    expect(statuses(after)).toEqual(['succeeded', 'succeeded', 'succeeded', 'processing'])
+    expect(after).toMatchObject({ next: 'c1', latest: '11' })
+  })
+
+  it('adds a run once, however often it is sent', () => {
+    const list = withUpdate(listOfPage(page([run(1)])), update([], [run(2)]))
+    expect(ids(withUpdate(list, update([], [run(2), run(1)])))).toEqual(['run_2', 'run_1'])
+  })
+
+  it('keeps the same rows when nothing is different', () => {
+    const list = listOfPage(page([run(1, 'queued')]))
+    expect(withUpdate(list, update([run(1, 'queued')])).runs).toBe(list.runs)
+  })
+
+  it.each<[LocalStatus, LocalStatus, LocalStatus]>([
+    ['queued', 'processing', 'processing'],
+    ['processing', 'queued', 'queued'],
+    ['processing', 'failed', 'failed'],
+    ['succeeded', 'processing', 'succeeded'],
+    ['failed', 'queued', 'failed'],
+  ])('%s, then %s: %s', (before, then, shown) =>
+    expect(statuses(withUpdate(listOfPage(page([run(1, before)])), update([run(1, then)])))).toEqual([shown]),
+  )
+
+  it('loses no run and repeats none, whatever comes in whatever order', () => {
+    const events = fc.array(fc.constantFrom('create', 'update', 'older', 'head'), { maxLength: 60 })
+    fc.assert(
+      fc.property(fc.nat(12), fc.integer({ min: 1, max: 5 }), events, (already, size, steps) => {
+        let created = already
+        const all = () => Array.from({ length: created }, (_, at) => run(created - at))
+        const read = (before: number): RunsPage => {
+          const older = all().filter(({ id }) => Number(id.slice(4)) < before)
+          const runs = older.slice(0, size)
+          return page(runs, older.length > size ? (runs.at(-1)?.id.slice(4) ?? null) : null, String(created))
+        }
+        let list = listOfPage(read(Number.POSITIVE_INFINITY))
+        const refresh = () => {
+          const added = all().filter(({ id }) => Number(id.slice(4)) > Number(list.latest))
+          list = withUpdate(list, update([], added, String(created)))
+        }
+        for (const step of steps) {
+          if (step === 'create') created++
+          if (step === 'update') refresh()
+          if (step === 'older' && list.next !== null) list = withOlder(list, read(Number(list.next)))
+          if (step === 'head') list = withHead(list, read(Number.POSITIVE_INFINITY))
+        }
+        refresh()
+        while (list.next !== null) list = withOlder(list, read(Number(list.next)))
+        expect(ids(list)).toEqual(all().map(({ id }) => id))
+      }),
+    )
+  })
+})
+
+describe('the first page of a filter', () => {
+  it('is the only truth about its range, and what is older stays', () => {
+    const list = withOlder(listOfPage(page([run(9), run(7), run(5)], 'c5')), page([run(4), run(2)], 'c2'))
+    // 8 has entered the filter, 7 has left it.
+    const after = withHead(list, page([run(9), run(8), run(5)], 'c5', '10'))
+    expect(ids(after)).toEqual(['run_9', 'run_8', 'run_5', 'run_4', 'run_2'])
+    expect(after).toMatchObject({ next: 'c2', latest: '10' })
+  })
+
+  it('drops what left the filter below its last run', () => {
+    const list = listOfPage(page([run(9), run(7), run(5)], null))
+    expect(ids(withHead(list, page([run(9), run(6)], 'c6')))).toEqual(['run_9', 'run_6', 'run_5'])
+  })
+
+  it.each([
+    ['at the end of all runs', [run(9)], null, ['run_9'], null],
+    ['after more new runs than a page has', [run(20), run(19)], 'c19', ['run_20', 'run_19'], 'c19'],
+    ['when nothing matches any more', [], null, [], null],
+  ])('replaces the list %s', (_, runs, next, shown, then) => {
+    const after = withHead(listOfPage(page([run(9), run(5)], 'c5')), page(runs, next))
+    expect(ids(after)).toEqual(shown)
+    expect(after.next).toBe(then)
+  })
+})
+
+describe('unfinished runs', () => {
+  const runs = [run(5, 'queued'), run(4), run(3, 'processing'), run(2, 'failed'), run(1, 'queued')]
+  it('are asked about, those in view first', () => {
+    expect(unfinishedIds(runs)).toEqual(['run_5', 'run_3', 'run_1'])
+    expect(unfinishedIds(runs, { first: 2, end: 4 })).toEqual(['run_3', 'run_5', 'run_1'])
+  })
+  it('are bounded', () => {
+    const many = Array.from({ length: 1_000 }, (_, at) => run(at, 'queued'))
+    expect(unfinishedIds(many, { first: 900, end: 910 }).slice(0, 2)).toEqual(['run_900', 'run_901'])
+    expect(unfinishedIds(many)).toHaveLength(MAX_FOLLOWED)
+  })
+})
+
+test('new runs are counted above the one that was first', () => {
+  const runs = [run(5), run(4), run(3)]
+  expect([undefined, 'run_5', 'run_3', 'run_x'].map((id) => countAbove(runs, id))).toEqual([0, 0, 2, 0])
+})
+
+test('the runs beside one', () => {
+  const runs = [run(3), run(2), run(1)]
+  expect(neighboursOf(runs, 'run_3')).toEqual({ newer: undefined, older: 'run_2' })
+  expect(neighboursOf(runs, 'run_2')).toEqual({ newer: 'run_3', older: 'run_1' })
+  expect(neighboursOf(runs, 'run_x')).toEqual({ newer: undefined, older: undefined })
+})
+
+test.each([
+  ['unfinished', { hasUnfinished: true }, 2_000],
+  ['finished', {}, 5_000],
+  ['hidden', { isVisible: false, hasUnfinished: true }, undefined],
+  ['one failure', { failures: 1 }, 2_000],
+  ['two failures', { failures: 2 }, 4_000],
+  ['four failures', { failures: 4, hasUnfinished: true }, 16_000],
+  ['many failures', { failures: 1_000 }, 30_000],
+  ['asked to wait', { hasUnfinished: true, retryAfterMs: 7_000 }, 7_000],
+  ['asked to wait while hidden', { isVisible: false, retryAfterMs: 7_000 }, undefined],
+])('the pace: %s', (_, state, expected) =>
+  expect(pollDelayMs({ isVisible: true, hasUnfinished: false, failures: 0, ...state })).toBe(expected),
+)
+
+describe('rows', () => {
+  const view = { count: 10_000, rowHeight: 50, top: 0, height: 500 }
+  test.each([
+    [{}, 0, 12],
+    [{ top: -300 }, 0, 6],
+    [{ top: -9_000 }, 0, 0],
+    [{ top: 1_000 }, 18, 32],
+    [{ top: 1_025 }, 18, 33],
+    [{ top: 499_500 }, 9_988, 10_000],
+    [{ top: 9_999_999 }, 10_000, 10_000],
+    [{ count: 0 }, 0, 0],
+    [{ count: 3 }, 0, 3],
+  ])('%o: from %i to %i', (more, first, end) =>
+    expect(visibleRows({ ...view, ...more }, 2)).toEqual({ first, end }),
+  )
+
+  test('all that is visible is drawn, and little more', () => {
+    fc.assert(
+      fc.property(fc.nat(20_000), fc.integer({ min: -2_000, max: 1_100_000 }), (count, top) => {
+        const { first, end } = visibleRows({ ...view, count, top })
+        expect(end - first).toBeLessThanOrEqual(10 + 2 * 8 + 1)
+        for (const pixel of [top, top + 250, top + 499]) {
+          const row = Math.floor(pixel / 50)
+          if (row >= 0 && row < count) expect(row >= first && row < end).toBe(true)
+        }
+      }),
+    )
+  })
+
+  test.each([
+    // A row of context: the heads of the columns.
+    [0, 0, -50],
+    [1, 0, 0],
+    [8, 0, 0],
+    [9, 0, 50],
+    [20, 0, 600],
+    [3, 1_000, -900],
+    [0, 1_000, -1_050],
+  ])('row %i from %i: scroll by %i', (index, top, by) =>
+    expect(scrollToShow(index, { ...view, top })).toBe(by),
+  )
+
+  test.each([
+    [497_000, false],
+    [498_100, true],
+    [0, false],
+  ])('from %i: near the end %s', (top, near) => expect(isNearEnd({ ...view, top })).toBe(near))
+
+  test('rows are taller on narrow screens', () => expect(rowHeightOf(360)).toBeGreaterThan(rowHeightOf(1440)))
+})
+
+describe('filters', () => {
+  test.each([
+    [{}, {}],
+    [
+      { status: 'failed', kind: 'video', key: '3', search: 'fox' },
+      { status: 'failed', kind: 'video', key: '3', search: 'fox' },
+    ],
+    [{ key: 'console' }, { key: 'console' }],
+    [{ status: 'lost', kind: 'audio', key: 'x', search: '  ', more: '1' }, {}],
+    [{ key: '1e3' }, {}],
+    [{ search: '<b>' }, { search: '<b>' }],
+  ])('%o: %o', (query, filters) => expect(filtersOf(query as Record<string, string>)).toEqual(filters))
+
+  test('are compared by their values', () => {
+    expect(isSameFilter({ status: 'failed' }, { status: 'failed' })).toBe(true)
+    expect(isSameFilter({ status: 'failed' }, { status: 'failed', search: 'a' })).toBe(false)
+    expect([isFiltered({}), isFiltered({ key: 'console' })]).toEqual([false, true])
+  })
+})
+
+describe('the timeline', () => {
+  const details = (more: Partial<RunDetails>): RunDetails => ({
+    ...run(0, 'queued'),
+    ...{ input: {}, attempts: [], service: {} },
+    ...more,
+  })
+  const shown = (more: Partial<RunDetails>, now = 100) =>
+    timelineOf(details(more), Date.parse(time(now))).map(
+      ({ label, durationMs, during }) =>
+        `${label}${durationMs === undefined ? '' : ` (${durationMs / 1_000} s ${during})`}`,
+    )
+
+  test.each<[string, Partial<RunDetails>, readonly string[]]>([
+    ['queued', {}, ['Queued (100 s in the queue)']],
+    [
+      'in its first attempt',
+      { status: 'processing', attempts: [{ started_at: time(4), ended_at: null, result: null }] },
+      ['Queued (4 s in the queue)', 'Started (96 s rendering)'],
+    ],
+    [
+      'succeeded',
+      {
+        status: 'succeeded',
+        finished_at: time(9),
+        attempts: [{ started_at: time(4), ended_at: time(9), result: 'succeeded' }],
+      },
+      ['Queued (4 s in the queue)', 'Started (5 s rendering)', 'Succeeded'],
+    ],
+    [
+      'after a crash and a shutdown',
+      {
+        status: 'failed',
+        finished_at: time(30),
+        attempts: [
+          { started_at: time(1), ended_at: time(3), result: 'crashed' },
+          { started_at: time(4), ended_at: time(6), result: 'returned' },
+          { started_at: time(10), ended_at: time(30), result: 'failed' },
+        ],
+      },
+      [
+        'Queued (1 s in the queue)',
+        'Attempt 1 started (2 s rendering)',
+        'The renderer crashed (1 s in the queue)',
+        'Attempt 2 started (2 s rendering)',
+        'Returned to the queue: the worker shut down (4 s in the queue)',
+        'Attempt 3 started (20 s rendering)',
+        'Failed',
+      ],
+    ],
+    [
+      'whose attempts are not known',
+      { status: 'succeeded', started_at: time(2), finished_at: time(5) },
+      ['Queued (2 s in the queue)', 'Started (3 s rendering)', 'Succeeded'],
+    ],
+  ])('of a run that is %s', (_, more, entries) => expect(shown(more)).toEqual(entries))
+
+  test('never counts backwards, when clocks differ', () => {
+    expect(shown({}, -5)).toEqual(['Queued (0 s in the queue)'])
+  })
+})

@@ -122,6 +122,54 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
+    test('a run without a key is charged to its account, whose state is checked first', async () => {
+      const { store, accountId, balance, entries, key, problems } = await createStore(10)
+      const run = {
+        accountId,
+        keyId: undefined,
+        model: 'm',
+        kind: 'image',
+        input: {},
+        createdAtMs: 1,
+      } as const
+      const seen: unknown[] = []
+      await store.addRun({ ...run, id: 'one', price: 4 }, (state) => seen.push(state))
+      expect(seen).toEqual([{ spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 10 }])
+      const refuse = () => {
+        throw new Error('402')
+      }
+      await expect(store.addRun({ ...run, id: 'two', price: 7 }, refuse)).rejects.toThrow('402')
+      await store.addRun({ ...run, id: 'free', price: 0 }, refuse)
+      expect(await balance()).toBe(6)
+      expect(await key()).toMatchObject({ spent: 0, used: 0 })
+      expect(await entries()).toEqual([
+        ['added', 10, undefined],
+        ['charge', -4, 'one'],
+      ])
+      expect((await store.claimRun('me', ['one'], 5))?.id).toBe('one')
+      expect(await store.failRun({ id: 'one', owner: 'me', nowMs: 9 }, FAILURE)).toEqual({
+        runs: 1,
+        refunded: 4,
+      })
+      expect(await balance()).toBe(10)
+      expect(await problems()).toEqual([])
+    })
+
+    test('runs without a key spend to the last credit, and not beyond', async () => {
+      const { store, accountId, keyId, balance, problems } = await createStore(20)
+      const run = { accountId, model: 'm', kind: 'image', input: {}, price: 3, createdAtMs: 1 } as const
+      const results = await Promise.allSettled(
+        Array.from({ length: 16 }, (_, n) =>
+          store.addRun({ ...run, id: `run_${n}`, keyId: n % 4 === 0 ? keyId : undefined }, (state) => {
+            if (state.balance < 3) throw new Error('402')
+          }),
+        ),
+      )
+      expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(6)
+      expect(await balance()).toBe(2)
+      expect(await problems()).toEqual([])
+    })
+
     test('writers at the same moment spend to the last credit, and not beyond', async () => {
       const { addRun, addKey, balance, key, keyId, problems } = await createStore(40)
       const other = await addKey()
@@ -261,6 +309,53 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       rate: undefined,
     })
     expect(await store.changeKey(999, { disabled: true })).toBe(false)
+  })
+
+  test('a rotated key keeps its terms and its use; the secret before works until its time', async () => {
+    const { store, addKey, addRun, key, accountId } = await createStore()
+    const id = await addKey({ hash: 'first', prefix: 'rk_first', quota: 7, allowedIps: ['::1'] })
+    await addRun(5, () => {}, id)
+    expect(await key(id)).toMatchObject({ prefix: 'rk_first', rotatesUntilMs: undefined })
+    expect(await store.rotateKey(id, { hash: 'second', prefix: 'rk_second', oldUntilMs: 100 })).toBe(true)
+    expect(await key(id)).toMatchObject({
+      prefix: 'rk_second',
+      rotatesUntilMs: 100,
+      quota: 7,
+      allowedIps: ['::1'],
+      spent: 5,
+      used: 1,
+    })
+    expect(await store.findKey('second', 99)).toMatchObject({ id, accountId, hash: 'second' })
+    expect(await store.findKey('first', 99)).toMatchObject({
+      id,
+      accountId,
+      hash: 'first',
+      allowedIps: ['::1'],
+    })
+    expect(await store.findKey('first', 100)).toBeUndefined()
+    // A second rotation ends the first secret at once.
+    await store.rotateKey(id, { hash: 'third', prefix: 'rk_third', oldUntilMs: 200 })
+    expect(await store.findKey('first', 50)).toBeUndefined()
+    expect(await store.findKey('second', 199)).toMatchObject({ id, hash: 'second' })
+    expect(await store.findKey('third', 500)).toMatchObject({ id, hash: 'third' })
+    await store.changeKey(id, { disabled: true })
+    expect(await store.findKey('second', 199)).toMatchObject({ disabled: true })
+    await store.setBanned('acme', true)
+    expect(await store.findKey('second', 199)).toMatchObject({ banned: true })
+    expect(await store.rotateKey(999, { hash: 'x', prefix: 'rk_x', oldUntilMs: 0 })).toBe(false)
+    expect(await store.findKey('x', 0)).toBeUndefined()
+  })
+
+  test('the last use of a key is never set back', async () => {
+    const { store, key, keyId, addKey } = await createStore()
+    const other = await addKey()
+    expect((await key())?.usedAtMs).toBeUndefined()
+    await store.recordKeyUse(keyId, 50)
+    await store.recordKeyUse(keyId, 40)
+    expect((await key())?.usedAtMs).toBe(50)
+    await store.recordKeyUse(keyId, 60)
+    expect([(await key())?.usedAtMs, (await key(other))?.usedAtMs]).toEqual([60, undefined])
+    await store.recordKeyUse(999, 50)
   })
 
   test('the queue serves accounts in turn, and first the one with the fewest runs in work', async () => {

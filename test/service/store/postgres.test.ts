@@ -1,8 +1,10 @@
 import { onTestFinished } from 'vitest'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { accountContract } from '../../contract/account-store.js'
+import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { storeContract } from '../../contract/store.js'
+import { userContract } from '../../contract/user-store.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 
 async function openStore() {
@@ -14,6 +16,8 @@ async function openStore() {
 describePostgres('on PostgreSQL', () => {
   storeContract(openStore)
   accountContract(openStore)
+  userContract(openStore)
+  consoleContract(openStore)
   creditLedgerContract(async () => {
     const url = await temporaryDatabase()
     const store = await openPostgresStore(url)

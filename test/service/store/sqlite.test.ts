@@ -7,8 +7,10 @@ import { copyDatabase } from '../../../src/host/database-copy.js'
 import { openServiceDatabase, openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
 import { accountContract } from '../../contract/account-store.js'
+import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { storeContract } from '../../contract/store.js'
+import { userContract } from '../../contract/user-store.js'
 import { temporaryFolder } from '../../support/service.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
@@ -20,6 +22,8 @@ function writeEmpty(path: string): string {
 
 storeContract(() => openSqliteStore(newPath()))
 accountContract(() => openSqliteStore(newPath()))
+userContract(() => openSqliteStore(newPath()))
+consoleContract(() => openSqliteStore(newPath()))
 
 test('a database of a later version is refused and left as it is', async () => {
   const path = newPath()

@@ -5,7 +5,10 @@ import { driverUrl } from './connection-errors.js'
 export type Row = Readonly<Record<string, unknown>>
 export type Value = string | number | boolean | null | readonly string[] | readonly number[]
 
-/** A statement is prepared once for each connection, under its name. */
+/** PostgreSQL refuses this character, so nothing that is stored has it. */
+export const hasNul = (...texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'))
+
+/** A statement is prepared once for each connection, under its name; one with an empty name for each call. */
 export interface Statement {
   readonly name: string
   readonly text: string

@@ -12,20 +12,22 @@ import type { Clock } from '../../../host/clock.js'
 import { KINDS, type Kind } from '../../../protocol/models.js'
 import type { RateLimiter } from '../../rate/contract.js'
 import { createPostgresRateLimiter } from '../../rate/postgres.js'
-import type { ConsoleStore } from '../console-store.js'
+import type { AccountState } from '../../rules/budget.js'
 import type { ClaimedRun, FailedRuns, NewRun, Store } from '../contract.js'
-import { accountStateOfRow, outputOfRow } from '../shared-rows.js'
+import { accountStateOfRow, keylessStateOf, outputOfRow } from '../shared-rows.js'
 import { DatabaseUnavailable } from '../unavailable.js'
-import type { UserStore } from '../user-store.js'
 import { createAccountStore } from './account-queries.js'
+import { createConsoleStore } from './console-queries.js'
 import { createDatabase, type Transaction } from './database.js'
-import type { Value } from './driver.js'
+import { hasNul, type Value } from './driver.js'
 import { isDuplicate } from './failures.js'
 import { openSchema } from './open-schema.js'
 import { failedRunsOf, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
 import { createSession } from './session.js'
 import { imagesOf } from './stored-images.js'
+import { promptOf } from './stored-prompt.js'
+import { createUserStore } from './user-queries.js'
 import { createWaiting } from './waiting.js'
 
 const MAX_CONNECTIONS = 10
@@ -55,16 +57,6 @@ export async function openPostgresStore(url: string, options: PostgresOptions = 
 
 const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }
 
-/** PostgreSQL refuses this character, so nothing that is stored has it. */
-const hasNul = (...texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'))
-
-function notBuiltYet(): UserStore & ConsoleStore {
-  const names =
-    'addUser findUser listUsers removeUser setPassword addLink useLink addSession findSession extendSession endSession endSessionById endSessions listSessions addLogin useLogin findAccount listRuns findRuns latestRun listLostAttempts listAccountKeys findAccountKey listAccountEntries spendPerDay'
-  const reject = () => Promise.reject(new Error('not built yet'))
-  return Object.fromEntries(names.split(' ').map((name) => [name, reject])) as never
-}
-
 function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions): PostgresStore {
   const node = randomUUID()
   const waiting = createWaiting(clock)
@@ -93,10 +85,22 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   const lostClaims = new Map<string, readonly string[]>()
   const lostResults = new Set<string>()
 
+  /** Also for a free run: the runs of an account get their sequence in the order of their commits, so that none is missed. */
+  async function lockState(tx: Transaction, { keyId, accountId }: NewRun): Promise<AccountState> {
+    if (keyId === undefined) {
+      const row = await tx.get(SQL.lockBalance, accountId)
+      if (row === undefined) throw new Error(`Account ${accountId} does not exist.`)
+      return keylessStateOf(row.balance)
+    }
+    const row = await tx.get(SQL.accountState, keyId)
+    if (row === undefined) throw new Error(`Key ${keyId} does not exist.`)
+    return accountStateOfRow(row)
+  }
+
   async function insertRun(tx: Transaction, newRun: NewRun): Promise<void> {
     const { id, accountId, keyId, model, kind, input, price, createdAtMs } = newRun
     const values = [id, accountId, keyId ?? null, model, kind, JSON.stringify(input), price, createdAtMs]
-    await tx.commitWith(SQL.addRun, ...values, imagesOf(input))
+    await tx.commitWith(SQL.addRun, ...values, imagesOf(input), promptOf(input))
   }
 
   async function claimNext(tx: Transaction, worker: string, ...values: readonly Value[]) {
@@ -110,18 +114,16 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
 
   return {
     ...createAccountStore(database),
-    ...notBuiltYet(),
+    ...createUserStore(database),
+    ...createConsoleStore(database),
 
     async addRun(newRun, check) {
       await transaction(
         async (tx) => {
-          const state = newRun.keyId === undefined ? undefined : await tx.get(SQL.accountState, newRun.keyId)
+          const state = await lockState(tx, newRun)
           // The account is locked now, so a commit in progress has ended.
           if (tx.mayBeDone && (await tx.get(SQL.runExists, newRun.id)) !== undefined) return
-          if (newRun.keyId !== undefined) {
-            if (state === undefined) throw new Error(`Key ${newRun.keyId} does not exist.`)
-            check(accountStateOfRow(state))
-          }
+          if (newRun.keyId !== undefined || newRun.price > 0) check(state)
           try {
             await insertRun(tx, newRun)
           } catch (error) {
@@ -221,11 +223,11 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
         },
         { repeatable: true },
       ),
-    async releaseWorker(id) {
+    async releaseWorker(id, nowMs) {
       await transaction(
         async (tx) => {
           await tx.run(SQL.removeWorker, id)
-          await tx.run(SQL.requeueRuns, id)
+          await tx.run(SQL.requeueRuns, id, nowMs)
         },
         { repeatable: true },
       )

@@ -44,6 +44,8 @@ export const SQL = statementsOf({
     FROM accounts JOIN keys ON keys.account_id = accounts.id WHERE keys.id = $1
     FOR NO KEY UPDATE OF accounts, keys`,
 
+  lockBalance: `SELECT balance FROM accounts WHERE id = $1 FOR NO KEY UPDATE`,
+
   runExists: `SELECT 1 FROM runs WHERE id = $1`,
 
   addRun: `
@@ -54,8 +56,8 @@ export const SQL = statementsOf({
       UPDATE keys SET spent = spent + $7, used = used + 1 WHERE id = $3
     ),
     added AS (
-      INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, created_at, images)
-      VALUES ($1, $2, $3::bigint, $4, $5, $6, $7::bigint, 'queued', $8::bigint, $9::text[])
+      INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, created_at, images, prompt)
+      VALUES ($1, $2, $3::bigint, $4, $5, $6, $7::bigint, 'queued', $8::bigint, $9::text[], $10::text)
     )
     INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
     SELECT $2, 'charge', -$7::bigint, $1, $3::bigint, $8::bigint WHERE $7::bigint <> 0`,
@@ -145,9 +147,14 @@ export const SQL = statementsOf({
       RETURNING ${REFUND_COLUMNS}
     ),${REFUND}`,
 
-  // One run of the owner; when $2 is null, all runs that it was rendering.
+  // One run of the owner; when $2 is null, all runs that it was rendering. The attempt of a run that fails is in the run itself.
   recordCrash: `
-    WITH moved AS (
+    WITH rendering AS (
+      SELECT sequence, started_at AS since FROM runs
+      WHERE owner = $1 AND status = 'processing' AND ($2::text IS NULL OR id = $2)
+      FOR NO KEY UPDATE
+    ),
+    moved AS (
       UPDATE runs SET
         attempts = attempts + 1,
         status = CASE WHEN attempts + 1 >= $3 THEN 'failed' ELSE 'queued' END,
@@ -155,8 +162,12 @@ export const SQL = statementsOf({
         failure = CASE WHEN attempts + 1 >= $3 THEN $4 END,
         started_at = CASE WHEN attempts + 1 >= $3 THEN started_at END,
         finished_at = CASE WHEN attempts + 1 >= $3 THEN $5::bigint END
-      WHERE owner = $1 AND status = 'processing' AND ($2::text IS NULL OR id = $2)
-      RETURNING ${REFUND_COLUMNS}
+      FROM rendering WHERE runs.sequence = rendering.sequence
+      RETURNING ${REFUND_COLUMNS}, since
+    ),
+    lost AS (
+      INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
+      SELECT id, since, $5::bigint, 'crashed' FROM moved WHERE status = 'queued'
     ),${REFUND}`,
 
   findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
@@ -205,7 +216,15 @@ export const SQL = statementsOf({
   removeExpiredWorker: `DELETE FROM workers WHERE id = $1 AND heartbeat_at = $2`,
 
   requeueRuns: `
-    UPDATE runs SET status = 'queued', owner = '', started_at = NULL WHERE owner = $1 AND status = 'processing'`,
+    WITH rendering AS (
+      SELECT sequence, id, started_at FROM runs WHERE owner = $1 AND status = 'processing' FOR NO KEY UPDATE
+    ),
+    lost AS (
+      INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
+      SELECT id, started_at, $2::bigint, 'returned' FROM rendering
+    )
+    UPDATE runs SET status = 'queued', owner = '', started_at = NULL
+    FROM rendering WHERE runs.sequence = rendering.sequence`,
 
   removeWorker: `DELETE FROM workers WHERE id = $1`,
 

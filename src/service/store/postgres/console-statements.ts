@@ -1,0 +1,48 @@
+/** The statements of what the console reads. */
+import { DAY_MS } from '../console-rows.js'
+import { KEY_COLUMNS } from './account-statements.js'
+import { type Statement, statementsOf } from './driver.js'
+
+const RUNS = `
+    SELECT runs.sequence, runs.id, runs.account_id, runs.key_id, model, kind, status, input, failure, price,
+      runs.created_at, started_at, finished_at, keys.name AS key_name,
+      CASE WHEN status = 'succeeded' THEN (
+        SELECT json_agg(outputs ORDER BY position) FROM outputs WHERE run_id = runs.id
+      ) END AS outputs
+    FROM runs LEFT JOIN keys ON keys.id = runs.key_id`
+const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id`
+
+/** Of a filter's parameter. With the collation "C" only ASCII letters have two cases. */
+export const IN_PROMPT = `position(lower(? COLLATE "C") IN lower(runs.prompt COLLATE "C")) > 0`
+
+/** Planned for the filters and values of each call. */
+const unnamed = (text: string): Statement => ({ name: '', text })
+
+export const listRuns = (where: string, limit: string): Statement =>
+  unnamed(`${RUNS} WHERE ${where} ORDER BY runs.sequence DESC LIMIT ${limit}`)
+
+export const listEntries = (where: string, limit: string): Statement =>
+  unnamed(`
+    SELECT credits.*, accounts.name AS account, keys.name AS key_name
+    FROM credits JOIN accounts ON accounts.id = credits.account_id LEFT JOIN keys ON keys.id = credits.key_id
+    WHERE ${where} ORDER BY credits.sequence DESC
+    LIMIT CASE WHEN ${limit}::bigint < 0 THEN NULL ELSE ${limit}::bigint END`)
+
+export const CONSOLE_SQL = statementsOf({
+  findAccountById: `SELECT name, balance, banned FROM accounts WHERE id = $1`,
+
+  findRuns: `${RUNS} WHERE runs.id = ANY ($1::text[]) AND runs.account_id = $2`,
+
+  latestRun: `SELECT coalesce(max(sequence), 0) AS latest FROM runs WHERE account_id = $1`,
+
+  listLostAttempts: `SELECT * FROM lost_attempts WHERE run_id = $1 ORDER BY id`,
+
+  listAccountKeys: `${KEYS} WHERE keys.account_id = $1 ORDER BY keys.id DESC`,
+
+  findAccountKey: `${KEYS} WHERE keys.id = $1 AND keys.account_id = $2`,
+
+  spendPerDay: `
+    SELECT min(created_at) AS at, -sum(amount) AS credits, count(*) FILTER (WHERE kind = 'charge') AS runs
+    FROM credits WHERE account_id = $1 AND created_at >= $2 AND kind <> 'added'
+    GROUP BY created_at / ${DAY_MS} ORDER BY 1`,
+})

@@ -1,0 +1,350 @@
+/** What every implementation of the store keeps to about what the console reads. */
+import { describe, expect, test } from 'vitest'
+import type { EntryFilter, RunFilter } from '../../src/service/store/console-store.js'
+import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
+
+const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
+const FAILURE = { code: 'render_failed', message: 'no' }
+const OUTPUTS = ['a.png', 'b.png'].map((name) => ({
+  token: 't',
+  name,
+  contentType: 'image/png',
+  bytes: 3,
+  sha256: 'abc',
+}))
+const DAY_MS = 86_400_000
+
+/** `open` gives an empty store; it is called within each test. */
+export function consoleContract(open: () => Store | Promise<Store>): void {
+  async function createStore() {
+    const store = await open()
+    await store.renewLease('me')
+    const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000, nowMs: 0 })
+    const otherId = await store.ensureAccount({ name: 'other', credits: 1_000, nowMs: 0 })
+    const key = { prefix: 'rk_', nowMs: 0 }
+    const keyId = await store.addKey({ ...key, accountId, hash: 'h1', name: 'ci' })
+    const secondKeyId = await store.addKey({ ...key, accountId, hash: 'h2', name: 'build' })
+    const add = async (id: string, more: Partial<NewRun> = {}, prompt = 'a fox') => {
+      const input = { prompt }
+      const run = { id, accountId, keyId, model: 'acme/small', kind: 'image', input, price: 2 } as const
+      await store.addRun({ ...run, createdAtMs: 1, ...more }, () => {})
+    }
+    const claim = async (id: string) => void (await store.claimRun('me', [id], 5, 'requested'))
+    const finish = async (id: string) => {
+      await claim(id)
+      await store.finishRun(
+        { id, owner: 'me', nowMs: 9 },
+        OUTPUTS.map((output) => ({ ...output, token: `of ${id}` })),
+      )
+    }
+    const fail = async (id: string) => {
+      await claim(id)
+      await store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)
+    }
+    const ids = async (filter: Partial<RunFilter> = {}) =>
+      (await store.listRuns({ accountId, limit: 100, ...filter })).map(({ id }) => id)
+    const entries = (filter: Partial<EntryFilter> = {}) =>
+      store.listAccountEntries({ accountId, limit: 100, ...filter })
+    return { store, accountId, otherId, keyId, secondKeyId, add, claim, finish, fail, ids, entries }
+  }
+
+  test('an account is found by its id', async () => {
+    const { store, accountId } = await createStore()
+    expect(await store.findAccount(accountId)).toEqual({ name: 'acme', balance: 1_000, banned: false })
+    await store.setBanned('acme', true)
+    expect(await store.findAccount(accountId)).toMatchObject({ banned: true })
+    expect(await store.findAccount(99)).toBeUndefined()
+  })
+
+  describe('runs', () => {
+    test('are listed the newest first, whole, and those of another account are not', async () => {
+      const { store, accountId, otherId, keyId, add, finish, fail, claim } = await createStore()
+      await add('one')
+      await finish('one')
+      await add('theirs', { accountId: otherId, keyId: undefined, price: 0 })
+      await add('two', { keyId: undefined })
+      await fail('two')
+      await add('three')
+      await claim('three')
+      await add('four', { kind: 'video', model: 'acme/large' })
+      const runs = await store.listRuns({ accountId, limit: 10 })
+      const same = { accountId, model: 'acme/small', kind: 'image', input: { prompt: 'a fox' }, price: 2 }
+      const times = { createdAtMs: 1, startedAtMs: 5, finishedAtMs: 9 }
+      const key = { id: keyId, name: 'ci' }
+      const unfinished = { outputs: [], failure: undefined, finishedAtMs: undefined }
+      const sequence = expect.any(Number)
+      expect(runs).toEqual([
+        {
+          ...same,
+          ...unfinished,
+          id: 'four',
+          kind: 'video',
+          model: 'acme/large',
+          status: 'queued',
+          key,
+          sequence,
+          createdAtMs: 1,
+          startedAtMs: undefined,
+        },
+        { ...same, ...times, ...unfinished, id: 'three', status: 'processing', key, sequence },
+        {
+          ...same,
+          ...times,
+          id: 'two',
+          status: 'failed',
+          outputs: [],
+          failure: FAILURE,
+          key: undefined,
+          sequence,
+        },
+        {
+          ...same,
+          ...times,
+          id: 'one',
+          status: 'succeeded',
+          outputs: OUTPUTS.map((output) => ({ ...output, token: 'of one' })),
+          failure: undefined,
+          key,
+          sequence,
+        },
+      ])
+      expect(await store.latestRun(accountId)).toBe(runs[0]?.sequence)
+      const found = await store.findRuns(['one', 'three', 'theirs', 'none', 'o\0'], accountId)
+      expect([...found].sort((a, b) => b.sequence - a.sequence)).toEqual([runs[1], runs[3]])
+      expect(await store.findRuns([], accountId)).toEqual([])
+    })
+
+    test('an account without runs has none', async () => {
+      const { store, accountId, ids } = await createStore()
+      expect(await ids()).toEqual([])
+      expect(await store.latestRun(accountId)).toBe(0)
+    })
+
+    test('are filtered by each field, and by all of them together', async () => {
+      const { keyId, secondKeyId, add, finish, fail, claim, ids } = await createStore()
+      await add('a', { kind: 'video' }, 'red')
+      await add('b', { model: 'acme/large' }, 'red')
+      await add('c', { keyId: secondKeyId }, 'blue')
+      await add('d', { keyId: undefined }, 'blue')
+      await add('e', { kind: 'video', keyId: secondKeyId, model: 'acme/large' }, 'red and blue')
+      await finish('a')
+      await fail('b')
+      await claim('c')
+      expect(await ids({ status: 'queued' })).toEqual(['e', 'd'])
+      expect(await ids({ status: 'processing' })).toEqual(['c'])
+      expect(await ids({ status: 'succeeded' })).toEqual(['a'])
+      expect(await ids({ status: 'failed' })).toEqual(['b'])
+      expect(await ids({ kind: 'video' })).toEqual(['e', 'a'])
+      expect(await ids({ model: 'acme/large' })).toEqual(['e', 'b'])
+      expect(await ids({ model: 'acme' })).toEqual([])
+      expect(await ids({ model: 'a\0' })).toEqual([])
+      expect(await ids({ key: keyId })).toEqual(['b', 'a'])
+      expect(await ids({ key: 'console' })).toEqual(['d'])
+      expect(await ids({ key: 99 })).toEqual([])
+      expect(await ids({ search: 'blue' })).toEqual(['e', 'd', 'c'])
+      expect(await ids({ search: 'blue', key: secondKeyId })).toEqual(['e', 'c'])
+      expect(await ids({ limit: 2, search: 'red' })).toEqual(['e', 'b'])
+      const all = {
+        status: 'queued',
+        kind: 'video',
+        model: 'acme/large',
+        key: secondKeyId,
+        search: 'AND',
+      } as const
+      expect(await ids(all)).toEqual(['e'])
+      for (const other of [
+        { status: 'failed' },
+        { kind: 'image' },
+        { model: 'x/y' },
+        { key: keyId },
+      ] as const)
+        expect(await ids({ ...all, ...other })).toEqual([])
+    })
+
+    test.each<[search: string, found: boolean]>([
+      ['Quick "brown"', true],
+      ['QUICK', true],
+      ['100 %', true],
+      ['%', true],
+      ['100_%', false],
+      ['fox_', false],
+      ['_fox', true],
+      ['C:\\temp\\n', true],
+      ['\\', true],
+      ['\\"', false],
+      ["it's", true],
+      ['🦊', true],
+      ['İstanbul', true],
+      ['line\nbreak', true],
+      ['prompt', false],
+      ['straße', true],
+      ['STRAßE', true],
+      ['', true],
+    ])('a search for %j finds a part of the prompt, in any case: %s', async (search, found) => {
+      const { add, ids } = await createStore()
+      const prompt = `a quick "brown" _fox 🦊 at 100 % in C:\\temp\\n, it's İstanbul,\nline\nbreak, Straße`
+      await add('found', {}, prompt)
+      expect(await ids({ search })).toEqual(found ? ['found'] : [])
+    })
+
+    test('a search passes over characters that a database cannot store', async () => {
+      const { add, ids } = await createStore()
+      await add('odd', {}, 'a fox\0 and half a \ud83e pair')
+      await add('none', { input: {} })
+      expect(await ids({ search: 'a fox' })).toEqual(['odd'])
+      expect(await ids({ search: 'and half' })).toEqual(['odd'])
+    })
+
+    test('are paged without gaps or repeats while others are added', async () => {
+      const { store, accountId, add, ids } = await createStore()
+      for (let n = 1; n <= 7; n++) await add(`run_${n}`)
+      const seen: string[] = []
+      let before: number | undefined
+      for (let page = 0; page < 5; page++) {
+        const runs = await store.listRuns({ accountId, limit: 3, before })
+        seen.push(...runs.map(({ id }) => id))
+        before = runs.at(-1)?.sequence ?? before
+        await add(`late_${page}`)
+      }
+      expect(seen).toEqual([7, 6, 5, 4, 3, 2, 1].map((n) => `run_${n}`))
+      const after = (await store.findRuns(['run_7'], accountId))[0]?.sequence
+      expect(await ids({ after })).toEqual([4, 3, 2, 1, 0].map((page) => `late_${page}`))
+      const last = (await store.findRuns(['late_3'], accountId))[0]?.sequence
+      expect(await ids({ after, before: last, limit: 2 })).toEqual(['late_2', 'late_1'])
+    })
+
+    test('who asks for what came after the last answer misses nothing, however many are added at once', async () => {
+      const { store, accountId, keyId, add } = await createStore()
+      const wanted = Array.from({ length: 60 }, (_, n) => `run_${n}`)
+      const adding = Promise.all(
+        wanted.map((id, n) => add(id, { keyId: n % 2 === 0 ? keyId : undefined, price: n % 3 })),
+      )
+      const seen = new Set<string>()
+      let after = 0
+      while (seen.size < wanted.length) {
+        const latest = await store.latestRun(accountId)
+        for (const { id, sequence } of await store.listRuns({ accountId, after, limit: 200 }))
+          if (sequence <= latest) seen.add(id)
+        if (latest === after) await adding
+        after = latest
+      }
+      expect([...seen].sort()).toEqual([...wanted].sort())
+    })
+  })
+
+  describe('lost attempts', () => {
+    test('are recorded when a renderer crashes, and when its worker goes or shuts down', async () => {
+      const { store, add, finish } = await createStore()
+      await add('one')
+      await add('untouched')
+      const start = (owner: string, nowMs: number) => store.claimRun(owner, ['one'], nowMs, 'requested')
+      await start('me', 10)
+      await store.recordCrash({ id: 'one', owner: 'me', nowMs: 12 }, LIMIT)
+      await start('me', 20)
+      await store.releaseWorker('me', 25)
+      await store.renewLease('gone')
+      await start('gone', 30)
+      const gone = (await store.listWorkers()).find(({ id }) => id === 'gone')
+      await store.reapWorker(gone ?? { id: '', heartbeatAtMs: 0 }, LIMIT, 38)
+      await store.renewLease('me')
+      await finish('one')
+      expect(await store.listLostAttempts('one')).toEqual([
+        { startedAtMs: 10, endedAtMs: 12, result: 'crashed' },
+        { startedAtMs: 20, endedAtMs: 25, result: 'returned' },
+        { startedAtMs: 30, endedAtMs: 38, result: 'crashed' },
+      ])
+      expect(await store.listLostAttempts('untouched')).toEqual([])
+      expect(await store.listLostAttempts('unknown')).toEqual([])
+    })
+
+    test('an attempt that ends the run is not lost, nor one that somebody else holds', async () => {
+      const { store, accountId, add, claim } = await createStore()
+      await add('one')
+      await claim('one')
+      await store.recordCrash({ id: 'one', owner: 'other', nowMs: 7 }, LIMIT)
+      await store.recordCrash({ id: 'one', owner: 'me', nowMs: 8 }, { ...LIMIT, crashes: 1 })
+      await store.recordCrash({ id: 'one', owner: 'me', nowMs: 9 }, LIMIT)
+      expect(await store.findRun('one', accountId)).toMatchObject({ status: 'failed', startedAtMs: 5 })
+      expect(await store.listLostAttempts('one')).toEqual([])
+    })
+  })
+
+  test('the keys of an account are listed the newest first, and found for it alone', async () => {
+    const { store, accountId, otherId, keyId, secondKeyId } = await createStore()
+    const theirs = await store.addKey({
+      accountId: otherId,
+      hash: 'h3',
+      prefix: 'rk_x',
+      name: 'theirs',
+      nowMs: 0,
+    })
+    expect((await store.listAccountKeys(accountId)).map(({ id }) => id)).toEqual([secondKeyId, keyId])
+    expect(await store.findAccountKey(theirs, otherId)).toEqual(
+      (await store.listKeys()).find(({ id }) => id === theirs),
+    )
+    expect(await store.findAccountKey(theirs, accountId)).toBeUndefined()
+    expect(await store.findAccountKey(99, accountId)).toBeUndefined()
+  })
+
+  describe('the ledger of an account', () => {
+    test('is listed the newest first, filtered and paged', async () => {
+      const { store, keyId, otherId, add, fail, entries } = await createStore()
+      await add('one', { createdAtMs: 10 })
+      await fail('one')
+      await add('two', { createdAtMs: 20, keyId: undefined, price: 3 })
+      await add('theirs', { accountId: otherId, keyId: undefined })
+      await store.addCredits({ account: 'acme', amount: -7, nowMs: 30 }, () => {})
+      const all = await entries()
+      const key = { id: keyId, name: 'ci' }
+      expect(all.map(({ kind, amount, runId, key }) => [kind, amount, runId, key])).toEqual([
+        ['added', -7, undefined, undefined],
+        ['charge', -3, 'two', undefined],
+        ['refund', 2, 'one', key],
+        ['charge', -2, 'one', key],
+        ['added', 1_000, undefined, undefined],
+      ])
+      expect(all[2]).toMatchObject({ account: 'acme', createdAtMs: 9, keyId })
+      const amounts = async (filter: Partial<EntryFilter>) =>
+        (await entries(filter)).map(({ amount }) => amount)
+      expect(await amounts({ kind: 'added' })).toEqual([-7, 1_000])
+      expect(await amounts({ kind: 'charge' })).toEqual([-3, -2])
+      expect(await amounts({ kind: 'refund' })).toEqual([2])
+      expect(await amounts({ keyId })).toEqual([2, -2])
+      expect(await amounts({ keyId, kind: 'charge' })).toEqual([-2])
+      expect(await amounts({ fromMs: 20 })).toEqual([-7, -3])
+      expect(await amounts({ untilMs: 20 })).toEqual([2, -2, 1_000])
+      expect(await amounts({ fromMs: 10, untilMs: 30 })).toEqual([-3, -2])
+      expect(await amounts({ limit: 2 })).toEqual([-7, -3])
+      expect(await amounts({ limit: 2, before: all[1]?.sequence })).toEqual([2, -2])
+      expect(await amounts({ limit: -1 })).toHaveLength(5)
+    })
+
+    test('adds up to what each day has cost, from midnight to midnight in UTC', async () => {
+      const { store, accountId, otherId, add, claim } = await createStore()
+      const day = Date.UTC(2026, 0, 31)
+      await add('last', { createdAtMs: day - 1, price: 1 })
+      await add('first', { createdAtMs: day, price: 2 })
+      await add('late', { createdAtMs: day + DAY_MS - 1, price: 4 })
+      await add('free', { createdAtMs: day + 1, price: 0 })
+      await add('theirs', { createdAtMs: day, accountId: otherId, keyId: undefined })
+      await add('next', { createdAtMs: day + 2 * DAY_MS, price: 8 })
+      await claim('late')
+      // Refunded on a day without a charge.
+      await store.failRun({ id: 'late', owner: 'me', nowMs: day + 5 * DAY_MS }, FAILURE)
+      await store.addCredits({ account: 'acme', amount: 5, nowMs: day + 9 * DAY_MS }, () => {})
+      const days = [
+        { day: '2026-01-30', credits: 1, runs: 1 },
+        { day: '2026-01-31', credits: 6, runs: 2 },
+        { day: '2026-02-02', credits: 8, runs: 1 },
+        { day: '2026-02-05', credits: -4, runs: 0 },
+      ]
+      expect(await store.spendPerDay(accountId, 0)).toEqual(days)
+      expect(await store.spendPerDay(accountId, day)).toEqual(days.slice(1))
+      expect(await store.spendPerDay(accountId, day + 1)).toEqual([
+        { day: '2026-01-31', credits: 4, runs: 1 },
+        ...days.slice(2),
+      ])
+      expect(await store.spendPerDay(accountId, day + 6 * DAY_MS)).toEqual([])
+    })
+  })
+}

@@ -1,0 +1,273 @@
+/** What every implementation of the store keeps to about the console's users. */
+import { describe, expect, test } from 'vitest'
+import type { Store } from '../../src/service/store/contract.js'
+
+/** `open` gives an empty store; it is called within each test. */
+export function userContract(open: () => Store | Promise<Store>): void {
+  async function createStore() {
+    const store = await open()
+    const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
+    const userId = await addUser(store, accountId, 'ann@example.com')
+    const other = await addUser(store, accountId, 'bob@example.com')
+    const addSession = (hash: string, more: { userId?: number; fromLink?: boolean; nowMs?: number } = {}) =>
+      store.addSession({
+        hash,
+        userId,
+        fromLink: false,
+        address: '127.0.0.1',
+        userAgent: 'Firefox',
+        nowMs: 10,
+        expiresAtMs: 100,
+        ...more,
+      })
+    const addLink = (hash: string, of = userId, expiresAtMs = 100) =>
+      store.addLink({ hash, userId: of, nowMs: 10, expiresAtMs })
+    const addLogin = (hash: string, of = userId, expiresAtMs = 100) =>
+      store.addLogin({ hash, userId: of, challenge: 'sha', name: 'laptop', nowMs: 10, expiresAtMs })
+    const hashes = async (of = userId, nowMs = 20) =>
+      (await store.listSessions(of, nowMs)).map(({ hash }) => hash)
+    return { store, accountId, userId, other, addSession, addLink, addLogin, hashes }
+  }
+
+  async function addUser(store: Store, accountId: number, email: string): Promise<number> {
+    const id = await store.addUser({ email, accountId, nowMs: 5 })
+    if (id === undefined) throw new Error(`${email} is taken`)
+    return id
+  }
+
+  describe('users', () => {
+    test('a user is added once, whatever the case of the email, and found in any case', async () => {
+      const { store, accountId, userId } = await createStore()
+      const again = { email: 'ANN@Example.com', accountId, nowMs: 6 }
+      expect(await store.addUser(again)).toBeUndefined()
+      const ann = {
+        id: userId,
+        email: 'ann@example.com',
+        accountId,
+        account: 'acme',
+        banned: false,
+        password: undefined,
+        createdAtMs: 5,
+      }
+      expect(await store.findUser('aNN@example.COM')).toEqual(ann)
+      expect(await store.findUser('ann@example.org')).toBeUndefined()
+      expect(await store.findUser('ann\0@example.com')).toBeUndefined()
+      const upper = await addUser(store, accountId, 'EVE@EXAMPLE.COM')
+      expect(await store.findUser('eve@example.com')).toMatchObject({ id: upper, email: 'eve@example.com' })
+    })
+
+    test('of callers at once who add the same email, one does', async () => {
+      const { store, accountId } = await createStore()
+      const ids = await Promise.all(
+        Array.from({ length: 8 }, () => store.addUser({ email: 'new@example.com', accountId, nowMs: 5 })),
+      )
+      expect(ids.filter((id) => id !== undefined)).toHaveLength(1)
+    })
+
+    test('a user needs an account, and shows its ban', async () => {
+      const { store } = await createStore()
+      await expect(store.addUser({ email: 'x@example.com', accountId: 99, nowMs: 5 })).rejects.toThrow()
+      await store.setBanned('acme', true)
+      expect(await store.findUser('ann@example.com')).toMatchObject({ banned: true })
+    })
+
+    test('are listed with the sessions that have not expired, and when they were last seen', async () => {
+      const { store, userId, other, addSession } = await createStore()
+      await addSession('s1', { nowMs: 10 })
+      await addSession('s2', { nowMs: 30 })
+      await store.extendSession('s1', { usedAtMs: 50, expiresAtMs: 150 })
+      const shown = async (nowMs: number) =>
+        (await store.listUsers(nowMs)).map(({ id, sessions, lastSeenAtMs }) => [id, sessions, lastSeenAtMs])
+      expect(await shown(99)).toEqual([
+        [userId, 2, 50],
+        [other, 0, undefined],
+      ])
+      expect((await shown(100))[0]).toEqual([userId, 1, 50])
+      await store.endSessions(userId)
+      expect((await shown(100))[0]).toEqual([userId, 0, 50])
+    })
+
+    test('a removed user is gone with sessions, links and codes, and the id is not given again', async () => {
+      const { store, accountId, other, addSession, addLink, addLogin, hashes } = await createStore()
+      await addSession('s', { userId: other })
+      await addSession('of ann')
+      await addLink('l', other)
+      await addLogin('c', other)
+      expect(await store.removeUser('BOB@example.com')).toBe(true)
+      expect(await store.removeUser('bob@example.com')).toBe(false)
+      expect(await store.findUser('bob@example.com')).toBeUndefined()
+      expect(await store.findSession('s', 20)).toBeUndefined()
+      expect(await store.useLink('l', 20)).toBeUndefined()
+      expect(await store.useLogin('c', 20)).toBeUndefined()
+      expect(await hashes()).toEqual(['of ann'])
+      expect(await addUser(store, accountId, 'bob@example.com')).toBeGreaterThan(other)
+      // What a request of the removed user still adds has no effect.
+      await addSession('late', { userId: other })
+      await addLink('late', other)
+      await addLogin('late', other)
+      expect(await store.findSession('late', 20)).toBeUndefined()
+      expect(await store.useLink('late', 20)).toBeUndefined()
+      expect(await store.useLogin('late', 20)).toBeUndefined()
+    })
+
+    test('a password that is set ends all but the session in which it was set', async () => {
+      const { store, userId, other, addSession, addLink, addLogin, hashes } = await createStore()
+      await addSession('kept', { fromLink: true })
+      await addSession('ended')
+      await addSession('of bob', { userId: other, fromLink: true })
+      await addLink('l')
+      await addLogin('c')
+      await addLink('l of bob', other)
+      await addLogin('c of bob', other)
+      await store.setPassword(userId, 'scrypt$1', 'kept')
+      expect(await store.findUser('ann@example.com')).toMatchObject({ password: 'scrypt$1' })
+      expect(await hashes()).toEqual(['kept'])
+      expect(await store.findSession('kept', 20)).toMatchObject({
+        fromLink: false,
+        user: { password: 'scrypt$1' },
+      })
+      expect([await store.useLink('l', 20), await store.useLogin('c', 20)]).toEqual([undefined, undefined])
+      expect(await store.findSession('of bob', 20)).toMatchObject({
+        fromLink: true,
+        user: { password: undefined },
+      })
+      expect(await store.useLink('l of bob', 20)).toMatchObject({ id: other })
+      expect(await store.useLogin('c of bob', 20)).toMatchObject({ userId: other })
+    })
+  })
+
+  describe('a link', () => {
+    test('gives its user once, also to callers at the same time', async () => {
+      const { store, userId, addLink } = await createStore()
+      await addLink('l')
+      const users = await Promise.all(Array.from({ length: 8 }, () => store.useLink('l', 20)))
+      expect(users.filter((user) => user !== undefined)).toMatchObject([
+        { id: userId, email: 'ann@example.com', account: 'acme', banned: false },
+      ])
+      expect(await store.useLink('l', 20)).toBeUndefined()
+    })
+
+    test('is found until its time, and another one does not end it', async () => {
+      const { store, addLink } = await createStore()
+      for (const hash of ['before', 'at']) await addLink(hash)
+      expect(await store.useLink('before', 99)).toBeDefined()
+      expect(await store.useLink('at', 100)).toBeUndefined()
+      expect(await store.useLink('unknown', 20)).toBeUndefined()
+    })
+
+    test('that has expired is removed when another one is added', async () => {
+      const { store, userId, other, addLink } = await createStore()
+      await addLink('old', other)
+      await store.addLink({ hash: 'new', userId, nowMs: 100, expiresAtMs: 200 })
+      // By a clock that was set back it would be found.
+      expect(await store.useLink('old', 20)).toBeUndefined()
+      expect(await store.useLink('new', 20)).toBeDefined()
+    })
+  })
+
+  describe('a session', () => {
+    test('is found by its hash until its time, with its user', async () => {
+      const { store, userId, accountId, addSession } = await createStore()
+      await addSession('s', { fromLink: true })
+      expect(await store.findSession('s', 99)).toEqual({
+        id: expect.any(Number),
+        hash: 's',
+        user: await store.findUser('ann@example.com'),
+        fromLink: true,
+        address: '127.0.0.1',
+        userAgent: 'Firefox',
+        createdAtMs: 10,
+        usedAtMs: 10,
+        expiresAtMs: 100,
+      })
+      expect((await store.findSession('s', 99))?.user).toMatchObject({ id: userId, accountId })
+      expect(await store.findSession('s', 100)).toBeUndefined()
+      expect(await store.findSession('another', 20)).toBeUndefined()
+      await store.addSession({
+        hash: 'bare',
+        userId,
+        fromLink: false,
+        address: undefined,
+        userAgent: undefined,
+        nowMs: 10,
+        expiresAtMs: 100,
+      })
+      expect(await store.findSession('bare', 20)).toMatchObject({ address: undefined, userAgent: undefined })
+    })
+
+    test('that has expired is removed when another one is added', async () => {
+      const { store, other, addSession } = await createStore()
+      await addSession('old')
+      await addSession('new', { userId: other, nowMs: 100 })
+      expect(await store.findSession('old', 20)).toBeUndefined()
+    })
+
+    test('is extended, never shortened, and not once it has expired', async () => {
+      const { store, addSession } = await createStore()
+      await addSession('s')
+      await store.extendSession('s', { usedAtMs: 60, expiresAtMs: 160 })
+      await store.extendSession('s', { usedAtMs: 50, expiresAtMs: 150 })
+      expect(await store.findSession('s', 159)).toMatchObject({ usedAtMs: 60, expiresAtMs: 160 })
+      await store.extendSession('s', { usedAtMs: 160, expiresAtMs: 260 })
+      expect(await store.findSession('s', 160)).toBeUndefined()
+      await store.extendSession('unknown', { usedAtMs: 60, expiresAtMs: 160 })
+    })
+
+    test('is ended alone, by its id only for its own user, or with all others', async () => {
+      const { store, userId, other, addSession, hashes } = await createStore()
+      for (const hash of ['a', 'b', 'c', 'd']) await addSession(hash)
+      await addSession('of bob', { userId: other })
+      await store.endSession('a')
+      await store.endSession('unknown')
+      expect(await hashes()).toEqual(['d', 'c', 'b'])
+      const id = (await store.findSession('b', 20))?.id ?? 0
+      expect(await store.endSessionById(other, id)).toBe(false)
+      expect(await store.endSessionById(userId, id)).toBe(true)
+      expect(await store.endSessionById(userId, id)).toBe(false)
+      expect(await hashes()).toEqual(['d', 'c'])
+      await store.endSessions(userId)
+      expect(await hashes()).toEqual([])
+      expect(await hashes(other)).toEqual(['of bob'])
+    })
+
+    test('the last used are listed first, without those that have expired', async () => {
+      const { store, userId, addSession, hashes } = await createStore()
+      for (const [at, hash] of ['a', 'b', 'c'].entries()) await addSession(hash, { nowMs: 10 + at })
+      expect(await hashes()).toEqual(['c', 'b', 'a'])
+      await store.extendSession('a', { usedAtMs: 30, expiresAtMs: 130 })
+      expect(await hashes(userId, 99)).toEqual(['a', 'c', 'b'])
+      expect(await hashes(userId, 100)).toEqual(['a'])
+      expect((await store.listSessions(userId, 20))[0]?.user.email).toBe('ann@example.com')
+    })
+  })
+
+  describe('a login code', () => {
+    test('gives what was granted once, also to callers at the same time', async () => {
+      const { store, userId, accountId, addLogin } = await createStore()
+      await addLogin('c')
+      const logins = await Promise.all(Array.from({ length: 8 }, () => store.useLogin('c', 20)))
+      expect(logins.filter((login) => login !== undefined)).toEqual([
+        { userId, accountId, banned: false, challenge: 'sha', name: 'laptop' },
+      ])
+      expect(await store.useLogin('c', 20)).toBeUndefined()
+    })
+
+    test('is found until its time, and tells of a ban', async () => {
+      const { store, addLogin } = await createStore()
+      for (const hash of ['before', 'at']) await addLogin(hash)
+      await store.setBanned('acme', true)
+      expect(await store.useLogin('before', 99)).toMatchObject({ banned: true })
+      expect(await store.useLogin('at', 100)).toBeUndefined()
+      expect(await store.useLogin('unknown', 20)).toBeUndefined()
+    })
+
+    test('that has expired is removed when another one is added', async () => {
+      const { store, userId, other, addLogin } = await createStore()
+      await addLogin('old', other)
+      const login = { userId, challenge: 'sha', name: 'laptop', nowMs: 100, expiresAtMs: 200 }
+      await store.addLogin({ ...login, hash: 'new' })
+      expect(await store.useLogin('old', 20)).toBeUndefined()
+      expect(await store.useLogin('new', 20)).toBeDefined()
+    })
+  })
+}

@@ -1,0 +1,217 @@
+/** Users of two accounts see nothing of each other's: every route is asked with the other's session, and with none. */
+import { describe, expect, test } from 'vitest'
+import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
+import {
+  type Browser,
+  createBrowser,
+  createConsoleService,
+  createUser,
+  type Method,
+  signInByLink,
+} from '../../support/console.js'
+import { createInstantEngine } from '../../support/engines.js'
+import { ended, type TestService } from '../../support/service.js'
+
+const SECRET = 'a secret fox of the other account'
+
+interface Route {
+  readonly method: Method
+  readonly path: string
+}
+
+/** The methods are what the service itself says that it allows. */
+async function routesOf(
+  paths: Readonly<Record<string, string>>,
+  browser: Browser,
+): Promise<readonly Route[]> {
+  const routes: Route[] = []
+  for (const path of Object.values(paths)) {
+    const { status, header } = await browser.ask('PUT', path)
+    expect([path, status]).toEqual([path, 405])
+    for (const method of header('allow')?.split(', ') ?? []) routes.push({ method: method as Method, path })
+  }
+  return routes
+}
+
+/** A body that the route would take. */
+const BODIES: Readonly<Record<string, unknown>> = {
+  [`POST ${CONSOLE_PATHS.runs}`]: { model: 'rushes/preview-image', input: { prompt: 'a fox' } },
+  [`POST ${CONSOLE_PATHS.keys}`]: { name: 'mine' },
+  [`PATCH ${CONSOLE_PATHS.key}`]: { name: 'stolen' },
+  [`POST ${CONSOLE_PATHS.logins}`]: { challenge: 'x'.repeat(43), name: 'cli' },
+}
+
+/** An account with a run, a key and a session, and the ids of these. */
+async function createOwner(service: TestService) {
+  const browser = await createUser(service, 'ann@example.com', 'acme')
+  const run = await browser.post(CONSOLE_PATHS.runs, {
+    model: 'rushes/preview-image',
+    input: { prompt: SECRET },
+  })
+  expect(run.status).toBe(201)
+  const key = await browser.post(CONSOLE_PATHS.keys, { name: SECRET.slice(0, 20), quota: 777 })
+  const { sessions } = (await browser.get(CONSOLE_PATHS.sessions)).body
+  const ids = [
+    [CONSOLE_PATHS.run, run.body.id],
+    [CONSOLE_PATHS.key, key.body.key.id],
+    [CONSOLE_PATHS.rotate, key.body.key.id],
+    [CONSOLE_PATHS.session, sessions[0].id],
+  ] as const
+  return {
+    browser,
+    run: run.body,
+    key: key.body,
+    idOf: (path: string) => ids.find(([each]) => each === path)?.[1],
+  }
+}
+
+const stateOf = async ({ get }: Browser) => {
+  const [runs, keys, credits, sessions] = [
+    await get(CONSOLE_PATHS.runs),
+    await get(CONSOLE_PATHS.keys),
+    await get(CONSOLE_PATHS.credits),
+    await get(CONSOLE_PATHS.sessions),
+  ]
+  return { runs: runs.body, keys: keys.body, credits: credits.body, sessions: sessions.body }
+}
+
+test('every route of the console, with the session of another account', async () => {
+  const service = await createConsoleService()
+  const owner = await createOwner(service)
+  const stranger = await signInByLink(service, 'eve@example.com', 'other')
+  const before = await stateOf(owner.browser)
+  const routes = await routesOf(CONSOLE_PATHS, stranger)
+  expect(routes.length).toBeGreaterThan(20)
+  for (const { method, path } of routes) {
+    await service.clock.advance(1_000)
+    const id = owner.idOf(path)
+    const asked = `${path.replace(':id', String(id))}${path === CONSOLE_PATHS.updates ? `?after=0&ids=${owner.run.id}` : ''}`
+    const answer = await stranger.ask(method, asked, BODIES[`${method} ${path}`])
+    const text = JSON.stringify(answer.body)
+    expect([method, path, text.includes(SECRET.slice(0, 20)), text.includes(owner.run.id)]).toEqual([
+      method,
+      path,
+      false,
+      false,
+    ])
+    if (path.includes(':id')) expect([method, path, answer.status]).toEqual([method, path, 404])
+    else expect([method, path, answer.status]).toEqual([method, path, method === 'POST' ? 201 : 200])
+    if (answer.status === 404 && method !== 'HEAD')
+      expect(answer.body.error.code).toBe(path === CONSOLE_PATHS.run ? 'run_not_found' : 'not_found')
+  }
+  expect(await stateOf(owner.browser)).toEqual({ ...before, sessions: expect.anything() })
+  const updates = await stranger.get(`${CONSOLE_PATHS.updates}?ids=${owner.run.id}&after=0`)
+  expect(updates.body.changed).toEqual([])
+  expect(updates.body.added.map(({ prompt }: { prompt: string }) => prompt)).toEqual(['a fox'])
+  const own = await stateOf(stranger)
+  expect(own.keys.keys.map(({ name }: { name: string }) => name)).toEqual(['mine'])
+  expect(own.credits.balance).toBe(9_999)
+  expect((await owner.browser.get(AUTH_PATHS.session)).status).toBe(200)
+})
+
+describe('every route, without', () => {
+  test('a session is 401', async () => {
+    const service = await createConsoleService()
+    const owner = await createOwner(service)
+    const nobody = createBrowser(service)
+    const forged = createBrowser(service)
+    forged.cookie = 'a'.repeat(43)
+    const routes = await routesOf(CONSOLE_PATHS, nobody)
+    for (const { method, path } of routes)
+      for (const browser of [nobody, forged]) {
+        const asked = path.replace(':id', String(owner.idOf(path)))
+        const { status, body, header } = await browser.ask(method, asked, BODIES[`${method} ${path}`])
+        expect([method, path, status]).toEqual([method, path, 401])
+        if (method !== 'HEAD') expect(body.error.code).toBe('not_signed_in')
+        expect(header('cache-control')).toBe('no-store')
+      }
+  })
+
+  test('an own origin is 403 for every change, with a session', async () => {
+    const service = await createConsoleService()
+    const owner = await createOwner(service)
+    const before = await stateOf(owner.browser)
+    const routes = [
+      ...(await routesOf(CONSOLE_PATHS, owner.browser)),
+      ...(await routesOf(AUTH_PATHS, owner.browser)),
+    ].filter(({ method }) => method !== 'GET' && method !== 'HEAD')
+    expect(routes.length).toBeGreaterThan(10)
+    const headers = [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: 'http://127.0.0.1:9' },
+      { origin: 'http://127.0.0.1:7878', 'sec-fetch-site': 'cross-site' },
+      { origin: '' },
+    ]
+    for (const { method, path } of routes)
+      for (const each of headers) {
+        const asked = path.replace(':id', String(owner.idOf(path)))
+        const { status, body } = await owner.browser.ask(
+          method,
+          asked,
+          BODIES[`${method} ${path}`] ?? {},
+          each,
+        )
+        expect([method, path, each, status, body.error.code]).toEqual([
+          method,
+          path,
+          each,
+          403,
+          'foreign_origin',
+        ])
+      }
+    const { cookie } = owner.browser
+    for (const { method, path } of routes.filter(({ path }) => path !== AUTH_PATHS.login)) {
+      const missing = await service.fetch({
+        method: method as 'POST',
+        url: new URL(path, service.baseUrl),
+        headers: { cookie: `rushes_session=${cookie}` },
+        body: Buffer.from('{}'),
+      })
+      expect([method, path, missing.status]).toEqual([method, path, 403])
+    }
+    expect(await stateOf(owner.browser)).toEqual(before)
+    expect((await owner.browser.get(AUTH_PATHS.session)).status).toBe(200)
+  })
+
+  test('a console is 404, and so are its page and files', async () => {
+    const service = await createConsoleService({ console: undefined })
+    const browser = createBrowser(service)
+    for (const path of [
+      '/',
+      '/assets/app-1.js',
+      ...Object.values(AUTH_PATHS),
+      ...Object.values(CONSOLE_PATHS),
+    ])
+      for (const method of ['GET', 'POST', 'DELETE'] as const) {
+        const { status, body } = await browser.ask(method, path)
+        expect([path, status, body.error.code]).toEqual([path, 404, 'not_found'])
+      }
+    const { body } = await browser.get('/api/v1/openapi.json')
+    expect(Object.keys(body.paths).filter((path) => path.startsWith('/api/auth'))).toEqual([])
+    expect(JSON.stringify(body)).not.toContain('authentication endpoints')
+  })
+})
+
+test('what the page shows is what the API shows, and the outputs are the same', async () => {
+  const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
+  const { browser, run, key } = await createOwner(service)
+  const asking = { key: key.api_key }
+  const object = await ended(service, run.id, asking)
+  const details = (await browser.get(CONSOLE_PATHS.run.replace(':id', run.id))).body
+  expect(details.service).toEqual(object)
+  expect(details).toMatchObject({
+    id: run.id,
+    kind: 'image',
+    status: 'succeeded',
+    prompt: SECRET,
+    price: 1,
+    key: null,
+    attempts: [{ started_at: object.started_at, ended_at: object.finished_at, result: 'succeeded' }],
+  })
+  expect(details.outputs).toMatchObject([
+    { url: object.output.urls[0], name: 'image.png', content_type: 'image/png' },
+  ])
+  const file = await browser.get(`/${details.outputs[0].path}`)
+  expect([file.status, file.header('etag')]).toEqual([200, `"${details.outputs[0].sha256}"`])
+})

@@ -1,0 +1,201 @@
+/** The rate limits of people (CONTRACT 11), at their edges. */
+import { expect, test } from 'vitest'
+import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
+import {
+  addUser,
+  type Browser,
+  createBrowser,
+  createConsoleService,
+  createUser,
+  PASSWORD,
+  signInByLink,
+} from '../../support/console.js'
+import type { TestService } from '../../support/service.js'
+
+const ANN = 'ann@example.com'
+const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
+
+const signIn = async (browser: Browser, email: string, password = 'x'.repeat(12)) => {
+  const { status, body } = await browser.post(AUTH_PATHS.signIn, { email, password })
+  return status === 429 ? body.error.code : status
+}
+
+const repeated = async <Answer>(count: number, work: (at: number) => Promise<Answer>): Promise<Answer[]> => {
+  const answers: Answer[] = []
+  for (let at = 0; at < count; at++) answers.push(await work(at))
+  return answers
+}
+
+const from = (service: TestService, address: string): Browser => createBrowser(service, { address })
+
+test('signing in: 5 in 60 s per address, wrong or right, whichever the email and the endpoint', async () => {
+  const service = await createConsoleService()
+  await createUser(service)
+  const token = await addUser(service, 'other@example.com')
+  const browser = from(service, '192.0.2.1')
+  const code = { code: 'x', verifier: 'y' }
+  expect(await signIn(browser, 'nobody@example.com')).toBe(401)
+  await service.clock.advance(10_000)
+  expect(await signIn(browser, ANN, PASSWORD)).toBe(200)
+  expect((await browser.post(AUTH_PATHS.link, { token })).status).toBe(200)
+  expect((await browser.post(AUTH_PATHS.signOut)).status).toBe(204)
+  expect((await browser.post(AUTH_PATHS.login, code)).status).toBe(401)
+  const limited = async () => [
+    await signIn(browser, 'third@example.com'),
+    (await browser.post(AUTH_PATHS.link, { token: 'x' })).status,
+    (await browser.post(AUTH_PATHS.signOut)).status,
+    (await browser.post(AUTH_PATHS.password, { password: PASSWORD })).status,
+    (await browser.post(AUTH_PATHS.login, code)).status,
+  ]
+  expect(await limited()).toEqual(['RATE_LIMITED', 429, 429, 429, 429])
+  // None of these has counted: the first request is 60 s old in 50 s, and the next ones 10 s later.
+  await service.clock.advance(49_999)
+  expect(await limited()).toEqual(['RATE_LIMITED', 429, 429, 429, 429])
+  await service.clock.advance(1)
+  expect(await signIn(browser, 'nobody@example.com')).toBe(401)
+  expect((await limited()).at(-1)).toBe(429)
+  await service.clock.advance(9_999)
+  expect((await limited()).at(-1)).toBe(429)
+  await service.clock.advance(1)
+  expect(await repeated(5, () => signIn(browser, 'nobody@example.com'))).toEqual([
+    401,
+    401,
+    401,
+    401,
+    'RATE_LIMITED',
+  ])
+})
+
+test('signing in: 5 in 60 s per email, from any address and in any case', async () => {
+  const service = await createConsoleService()
+  await createUser(service)
+  await service.clock.advance(60_000)
+  const tries = (email: string, count: number) => repeated(count, () => signIn(createBrowser(service), email))
+  expect(await tries(` ${ANN.toUpperCase()} `, 5)).toEqual([401, 401, 401, 401, 401])
+  const unused = from(service, '192.0.2.7')
+  expect(await signIn(unused, ANN, PASSWORD)).toBe('RATE_LIMITED')
+  // The refused request did not count for the address.
+  expect(await repeated(6, (at) => signIn(unused, `user${at}@example.com`))).toEqual([
+    401,
+    401,
+    401,
+    401,
+    401,
+    'RATE_LIMITED',
+  ])
+  await service.clock.advance(60_000)
+  expect(await signIn(unused, ANN, PASSWORD)).toBe(200)
+})
+
+test('a sign-out and a change of the password count for the email of the session', async () => {
+  const service = await createConsoleService()
+  const browser = await createUser(service)
+  await service.clock.advance(60_000)
+  const change = () => browser.post(AUTH_PATHS.password, { password: 'x' })
+  expect((await repeated(5, change)).map(({ status }) => status)).toEqual([400, 400, 400, 400, 400])
+  expect(await signIn(createBrowser(service), ANN, PASSWORD)).toBe('RATE_LIMITED')
+  expect((await browser.post(AUTH_PATHS.signOut)).status).toBe(429)
+  expect((await browser.get(AUTH_PATHS.session)).status).toBe(200)
+})
+
+test('an IPv6 client is its network of 64 bits', async () => {
+  const service = await createConsoleService()
+  const tries = (addresses: readonly string[]) =>
+    repeated(addresses.length, (at) => signIn(from(service, addresses[at] ?? ''), `user${at}@example.com`))
+  expect(
+    await tries([
+      '2001:db8:1:2::1',
+      '2001:db8:1:2::2',
+      '2001:db8:1:2:ffff::',
+      '2001:DB8:1:2:0:0:0:9',
+      '2001:db8:1:2::1',
+    ]),
+  ).toEqual([401, 401, 401, 401, 401])
+  expect(await tries(['2001:db8:1:2:aaaa::7', '2001:db8:1:3::1', '192.0.2.1', '::ffff:192.0.2.1'])).toEqual([
+    'RATE_LIMITED',
+    401,
+    401,
+    401,
+  ])
+  expect(await tries(Array(4).fill('192.0.2.1'))).toEqual([401, 401, 401, 'RATE_LIMITED'])
+})
+
+test('the session check: 60 in 60 s per session, and without a session per address', async () => {
+  const service = await createConsoleService()
+  const [browser, other] = [await createUser(service), createBrowser(service)]
+  await service.clock.advance(60_000)
+  await other.post(AUTH_PATHS.signIn, { email: ANN, password: PASSWORD })
+  const checks = async (each: Browser, count: number) => {
+    const seen = await repeated(count, async () => (await each.get(AUTH_PATHS.session)).status)
+    return [seen[0], seen.at(-2), seen.at(-1)]
+  }
+  expect(await checks(browser, 60)).toEqual([200, 200, 200])
+  expect(await checks(browser, 2)).toEqual([429, 429, 429].slice(0, 3))
+  expect(await checks(other, 61)).toEqual([200, 200, 429])
+  const stranger = from(service, browser.address)
+  expect(await checks(stranger, 61)).toEqual([401, 401, 429])
+  stranger.cookie = 'unknown'
+  expect((await stranger.get(AUTH_PATHS.session)).status).toBe(429)
+  expect((await createBrowser(service).get(AUTH_PATHS.session)).status).toBe(401)
+  await service.clock.advance(59_999)
+  expect((await browser.get(AUTH_PATHS.session)).body.error.code).toBe('RATE_LIMITED')
+  await service.clock.advance(1)
+  expect((await browser.get(AUTH_PATHS.session)).status).toBe(200)
+})
+
+test('the console: 200 in 10 s per user, and 20 creates, each on its own', async () => {
+  const service = await createConsoleService()
+  const [browser, other] = [await createUser(service), await signInByLink(service, 'bob@example.com')]
+  const reads = (each: Browser, count: number) =>
+    repeated(count, async () => (await each.get(CONSOLE_PATHS.keys)).status)
+  const creates = (each: Browser, count: number) =>
+    repeated(count, async () => (await each.post(CONSOLE_PATHS.runs, FOX)).status)
+  expect((await reads(browser, 200)).every((status) => status === 200)).toBe(true)
+  expect(await reads(browser, 1)).toEqual([429])
+  expect((await browser.post(CONSOLE_PATHS.keys, { name: 'x' })).status).toBe(429)
+  expect(await reads(other, 1)).toEqual([200])
+  expect(await creates(browser, 21)).toEqual([...Array(20).fill(201), 429])
+  expect(await creates(other, 1)).toEqual([201])
+  await service.clock.advance(9_999)
+  expect([...(await reads(browser, 1)), ...(await creates(browser, 1))]).toEqual([429, 429])
+  await service.clock.advance(1)
+  expect([...(await reads(browser, 1)), ...(await creates(browser, 1))]).toEqual([200, 201])
+})
+
+test('the console never counts against the API key of the account', async () => {
+  const service = await createConsoleService()
+  const browser = await createUser(service)
+  for (let count = 0; count < 20; count++) await browser.post(CONSOLE_PATHS.runs, FOX)
+  const headers = { authorization: `Bearer ${service.apiKey}` }
+  const statuses = await repeated(
+    21,
+    async () => (await browser.ask('POST', '/api/v1/runs', FOX, headers)).status,
+  )
+  expect(statuses).toEqual([...Array(20).fill(201), 429])
+})
+
+test('50 sign-ins at once are all answered, and /healthz meanwhile', async () => {
+  const service = await createConsoleService()
+  await createUser(service)
+  await service.clock.advance(60_000)
+  const before = process.memoryUsage().rss
+  let isOver = false
+  const signIns = Promise.all(
+    Array.from({ length: 50 }, (_, at) =>
+      signIn(createBrowser(service), at === 0 ? ANN : `user${at}@example.com`, PASSWORD),
+    ),
+  ).finally(() => {
+    isOver = true
+  })
+  let [slowestMs, largest] = [0, before]
+  while (!isOver) {
+    const startedAtMs = performance.now()
+    expect((await createBrowser(service).get('/healthz')).status).toBe(200)
+    slowestMs = Math.max(slowestMs, performance.now() - startedAtMs)
+    largest = Math.max(largest, process.memoryUsage().rss)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  expect((await signIns).sort()).toEqual([200, ...Array(49).fill(401)])
+  expect(slowestMs).toBeLessThan(250)
+  expect((largest - before) / 1_048_576).toBeLessThan(200)
+})

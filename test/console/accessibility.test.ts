@@ -63,11 +63,11 @@ describePages('the pages of the console', (pages) => {
   it('keep the chosen colours', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/account', { colorScheme: 'light' })
-    await page.getByLabel('Dark').check({ force: true })
+    await page.getByRole('radio', { name: 'Dark' }).check({ force: true })
     const scheme = () => page.evaluate('getComputedStyle(document.documentElement).colorScheme')
     expect(await scheme()).toBe('dark')
     await page.reload()
-    await page.getByLabel('Dark').waitFor({ state: 'attached' })
+    await page.getByRole('radio', { name: 'Dark' }).waitFor({ state: 'attached' })
     expect(await scheme()).toBe('dark')
   })
 })

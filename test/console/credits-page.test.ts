@@ -64,7 +64,7 @@ describePages('credits of the console', (pages) => {
       .evaluateAll((bars) => bars.map((bar) => bar.getAttribute('height')))
     expect(heights.filter((height) => Number(height) > 0)).toHaveLength(3)
     await page.getByRole('img', { name: 'Spend per day. 6 credits, 6 runs in 30 days.' }).waitFor()
-    await page.getByLabel('Days').selectOption('7')
+    await page.getByLabel('Days', { exact: true }).selectOption('7')
     await expect.poll(() => page.locator('.chart-bar').count(), { timeout: 30_000 }).toBe(7)
 
     const downloading = page.waitForEvent('download')

@@ -9,12 +9,11 @@ import {
   createPaintingEngine,
   expectAccessible,
   expectOwnRequests,
+  PATIENCE,
   type PageService,
   servePage,
   XSS,
 } from './service-with-page.js'
-
-const PATIENCE = { timeout: 20_000 }
 
 const rowOf = (page: Page, prompt: string) => page.getByRole('row').filter({ hasText: prompt })
 /** Not `waitForFunction`: the policy of the page forbids what it does. */

@@ -2,6 +2,7 @@
  * The format of the schema `rushes`. Script n brings it from version n to n+1. A released script never changes: a change is a
  * further script.
  */
+import { TURNS } from './turns-migration.js'
 
 /** As `service.db` has it, with what several machines need. */
 const FIRST = `
@@ -129,4 +130,4 @@ ALTER TABLE rates ALTER COLUMN times SET STORAGE EXTERNAL;
 INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', 0);
 `
 
-export const SERVICE_MIGRATIONS: readonly string[] = [FIRST]
+export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, TURNS]

@@ -38,28 +38,6 @@ const REFUND = `
 const REFUND_COLUMNS = 'id, account_id, key_id, price, status, finished_at'
 
 export const SQL = statementsOf({
-  // A key and its account, locked in this order until the run is charged.
-  accountState: `
-    SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, accounts.balance
-    FROM accounts JOIN keys ON keys.account_id = accounts.id WHERE keys.id = $1
-    FOR NO KEY UPDATE OF accounts, keys`,
-
-  runExists: `SELECT 1 FROM runs WHERE id = $1`,
-
-  addRun: `
-    WITH paid AS (
-      UPDATE accounts SET balance = balance - $7 WHERE id = $2 AND $7 <> 0
-    ),
-    spent AS (
-      UPDATE keys SET spent = spent + $7, used = used + 1 WHERE id = $3
-    ),
-    added AS (
-      INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, created_at, images)
-      VALUES ($1, $2, $3::bigint, $4, $5, $6, $7::bigint, 'queued', $8::bigint, $9::text[])
-    )
-    INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
-    SELECT $2, 'charge', -$7::bigint, $1, $3::bigint, $8::bigint WHERE $7::bigint <> 0`,
-
   // Asked with every status request: only the columns that are needed.
   findRun: `
     SELECT id, account_id, model, kind, status, input, failure, created_at, started_at, finished_at,

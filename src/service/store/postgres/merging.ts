@@ -4,7 +4,7 @@
  */
 
 const MAX_TOGETHER = 100
-/** Longer waits nobody for a group that hangs. */
+/** Nobody waits longer for a group that hangs. */
 const MAX_WAIT_MS = 500
 
 interface Waiting<Item, Outcome> {

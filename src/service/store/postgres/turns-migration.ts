@@ -30,7 +30,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- A claim waits for nobody: if a run is being queued, the flag stays.
+-- A claim does not wait: if a run is being queued, the flag stays.
 CREATE FUNCTION leave_queue() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM rushes.runs WHERE account_id = NEW.account_id AND status = 'queued') THEN

@@ -130,6 +130,13 @@ const CHECKS = statementsOf({
     WHERE coalesce(amount, 0) <> CASE WHEN status = 'failed' THEN price ELSE 0 END
       OR (amount IS NOT NULL
         AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`,
+
+  queues: `
+    SELECT format('Account %s has %s queued runs that no worker finds.', name, queued) AS problem
+    FROM (
+      SELECT account_id, count(*) AS queued FROM runs WHERE status = 'queued' GROUP BY account_id
+    ) AS queues JOIN accounts ON accounts.id = account_id LEFT JOIN turns USING (account_id)
+    WHERE queued_since IS NULL`,
 })
 
 export const LEDGER_STATEMENTS: readonly Statement[] = [ACCOUNT_SQL.totals, ...Object.values(CHECKS)]

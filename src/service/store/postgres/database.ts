@@ -9,6 +9,7 @@ import { createPool, type PoolClient, type Row, type Statement, type Value } fro
 export type { Statement } from './driver.js'
 
 import { isConnectionLost, isOverloaded, isUndone } from './failures.js'
+import { createMerger } from './merging.js'
 import { createWaiting, type Waiting } from './waiting.js'
 
 /** For checks of everything, which read whole tables. */
@@ -37,18 +38,38 @@ export interface TransactionOptions {
   readonly repeatable?: boolean
 }
 
+/** What became of an attempt. When it is unknown, the answer to its commit was lost. */
+export type Outcome<Result> =
+  | { readonly value: Result }
+  | { readonly error: unknown; readonly isUnknown: boolean }
+
+/** One of those that share a transaction. */
+export interface Change<Item> {
+  readonly item: Item
+  /** As of a transaction. */
+  readonly mayBeDone: boolean
+}
+
 /** A statement outside of a transaction must have the same effect when it is done twice. */
 export interface PostgresDatabase extends Queries {
   transaction<Result>(
     work: (transaction: Transaction) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>
+  /**
+   * A repeatable transaction for changes that may share it: those of the same key that wait together. `work` gives the outcome of
+   * each; when it rejects, each is done alone, so that none fails for another.
+   */
+  merged<Item, Result>(work: MergedWork<Item, Result>): (key: number, item: Item) => Promise<Result>
   /** All reads in it see the same state. They may take long. */
   snapshot<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>
   close(): Promise<void>
 }
 
-type Attempt<Result> = { readonly value: Result } | { readonly error: unknown; readonly isUnknown: boolean }
+type MergedWork<Item, Result> = (
+  transaction: Transaction,
+  changes: readonly Change<Item>[],
+) => Promise<readonly Outcome<Result>[]>
 
 export interface PoolOptions {
   readonly url: string
@@ -64,36 +85,39 @@ export function createDatabase({
   const pool = createPool(url, maxConnections)
   // An idle connection has ended; the next statement takes another. Without a listener the process would end.
   pool.on('error', () => {})
-  /** Repeats `use` on another connection while connections are lost. */
+
+  async function onConnection<Result>(
+    use: (client: PoolClient) => Promise<Outcome<Result>>,
+  ): Promise<Outcome<Result>> {
+    let client: PoolClient
+    try {
+      client = await pool.connect()
+    } catch (error) {
+      return { error, isUnknown: false }
+    }
+    // A connection that is lost while no statement runs tells so here.
+    const ignore = () => {}
+    client.on('error', ignore)
+    let outcome: Outcome<Result> | undefined
+    try {
+      outcome = await use(client)
+      return outcome
+    } finally {
+      client.removeListener('error', ignore)
+      const isLost = outcome !== undefined && 'error' in outcome && isConnectionLost(outcome.error)
+      client.release(isLost)
+    }
+  }
+
+  /** Repeats what was attempted on another connection while connections are lost. */
   async function attempts<Result>(
-    use: (client: PoolClient, mayBeDone: boolean) => Promise<Attempt<Result>>,
+    attempt: (mayBeDone: boolean) => Promise<Outcome<Result>>,
     repeatable: boolean,
   ): Promise<Result> {
     const startedMs = waiting.clock.monotonic()
     let mayBeDone = false
 
-    async function attempt(): Promise<Attempt<Result>> {
-      let client: PoolClient
-      try {
-        client = await pool.connect()
-      } catch (error) {
-        return { error, isUnknown: false }
-      }
-      // A connection that is lost while no statement runs tells so here.
-      const ignore = () => {}
-      client.on('error', ignore)
-      let outcome: Attempt<Result> | undefined
-      try {
-        outcome = await use(client, mayBeDone)
-        return outcome
-      } finally {
-        client.removeListener('error', ignore)
-        const isLost = outcome !== undefined && 'error' in outcome && isConnectionLost(outcome.error)
-        client.release(isLost)
-      }
-    }
-
-    function decide(outcome: Attempt<Result>, number: number): RetryDecision<Result> {
+    function decide(outcome: Outcome<Result>, number: number): RetryDecision<Result> {
       if ('value' in outcome) return { done: outcome.value }
       const { error, isUnknown } = outcome
       mayBeDone ||= isUnknown
@@ -105,15 +129,21 @@ export function createDatabase({
       return { retryInMs }
     }
 
-    return await retry<Attempt<Result>, Result>({ attempt, decide, clock: waiting.clock })
+    return await retry<Outcome<Result>, Result>({
+      attempt: () => attempt(mayBeDone),
+      decide,
+      clock: waiting.clock,
+    })
   }
 
   const single = (statement: Statement, values: readonly Value[]) =>
     attempts(
-      (client) =>
-        client.query({ ...statement, values: [...values] }).then(
-          (value) => ({ value }),
-          (error: unknown) => ({ error, isUnknown: isConnectionLost(error) }),
+      () =>
+        onConnection((client) =>
+          client.query({ ...statement, values: [...values] }).then(
+            (value) => ({ value }),
+            (error: unknown) => ({ error, isUnknown: isConnectionLost(error) }),
+          ),
         ),
       true,
     )
@@ -122,7 +152,7 @@ export function createDatabase({
     client: PoolClient,
     mayBeDone: boolean,
     work: (transaction: Transaction) => Promise<Result>,
-  ): Promise<Attempt<Result>> {
+  ): Promise<Outcome<Result>> {
     let isCommitting = false
     let isCommitted = false
     const queries = queriesOn(
@@ -158,28 +188,58 @@ export function createDatabase({
     }
   }
 
+  async function attemptMerged<Item, Result>(
+    changes: readonly Change<Item>[],
+    work: MergedWork<Item, Result>,
+  ): Promise<readonly Outcome<Result>[]> {
+    const mayBeDone = changes.some((change) => change.mayBeDone)
+    const outcome = await onConnection((client) =>
+      attemptTransaction(client, mayBeDone, (transaction) => work(transaction, changes)),
+    )
+    if ('value' in outcome) return outcome.value
+    const { error } = outcome
+    const concernsAll = isConnectionLost(error) || isUndone(error) || isOverloaded(error)
+    if (concernsAll || changes.length === 1) return changes.map(() => outcome)
+    const outcomes: Outcome<Result>[] = []
+    for (const change of changes) outcomes.push(...(await attemptMerged([change], work)))
+    return outcomes
+  }
+
   return {
     ...queriesOn(single),
     transaction: (work, { repeatable = false } = {}) =>
-      attempts((client, mayBeDone) => attemptTransaction(client, mayBeDone, work), repeatable),
+      attempts(
+        (mayBeDone) => onConnection((client) => attemptTransaction(client, mayBeDone, work)),
+        repeatable,
+      ),
+    merged<Item, Result>(work: MergedWork<Item, Result>) {
+      // Each repeats its own attempts, so that it waits as long as if it were alone.
+      const attempt = createMerger((changes: readonly Change<Item>[]) => attemptMerged(changes, work))
+      return (key: number, item: Item): Promise<Result> =>
+        attempts((mayBeDone) => attempt(key, { item, mayBeDone }), true)
+    },
     snapshot: (work) =>
-      attempts(async (client) => {
-        const slow = { query_timeout: MAX_SLOW_MS }
-        try {
-          await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-          await client.query('SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on')
-          const value = await work(
-            queriesOn((statement, values) =>
-              client.query({ ...slow, text: statement.text, values: [...values] } as never),
-            ),
-          )
-          await client.query('COMMIT')
-          return { value }
-        } catch (error) {
-          if (!isConnectionLost(error)) await client.query('ROLLBACK').catch(() => {})
-          return { error, isUnknown: false }
-        }
-      }, true),
+      attempts(
+        () =>
+          onConnection(async (client) => {
+            const slow = { query_timeout: MAX_SLOW_MS }
+            try {
+              await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+              await client.query('SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on')
+              const value = await work(
+                queriesOn((statement, values) =>
+                  client.query({ ...slow, text: statement.text, values: [...values] } as never),
+                ),
+              )
+              await client.query('COMMIT')
+              return { value }
+            } catch (error) {
+              if (!isConnectionLost(error)) await client.query('ROLLBACK').catch(() => {})
+              return { error, isUnknown: false }
+            }
+          }),
+        true,
+      ),
     async close() {
       waiting.stop()
       // A server that does not answer keeps nobody.

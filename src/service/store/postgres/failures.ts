@@ -32,5 +32,3 @@ export const isUndone = (error: unknown): boolean => /^40(001|P01)$/.test(errorC
 /** The disk, the memory or the lock table is full; a lock or a statement took too long; an I/O error of the server. */
 export const isOverloaded = (error: unknown): boolean =>
   /^(53...|55P03|57014|58...)$/.test(errorCode(error) ?? '')
-
-export const isDuplicate = (error: unknown): boolean => errorCode(error) === '23505'

@@ -4,6 +4,7 @@
  *
  *   driver.ts      the package `pg`, and the settings of a connection
  *   database.ts    statements and transactions on a pool, which outlive lost connections
+ *   creates.ts     creates of one account that wait together share a transaction
  *   session.ts     one connection that stays: locks of workers, and who hears of queued runs
  *   open-schema.ts the schema `rushes`, created and migrated at the start
  */
@@ -12,21 +13,18 @@ import type { Clock } from '../../../host/clock.js'
 import { KINDS, type Kind } from '../../../protocol/models.js'
 import type { RateLimiter } from '../../rate/contract.js'
 import { createPostgresRateLimiter } from '../../rate/postgres.js'
-import type { AccountState } from '../../rules/budget.js'
-import type { ClaimedRun, FailedRuns, NewRun, Store } from '../contract.js'
-import { accountStateOfRow, keylessStateOf, outputOfRow } from '../shared-rows.js'
+import type { ClaimedRun, FailedRuns, Store } from '../contract.js'
+import { outputOfRow } from '../shared-rows.js'
 import { DatabaseUnavailable } from '../unavailable.js'
 import { createAccountStore } from './account-queries.js'
 import { createConsoleStore } from './console-queries.js'
+import { createRunAdder } from './creates.js'
 import { createDatabase, type Transaction } from './database.js'
 import { hasNul, type Value } from './driver.js'
-import { isDuplicate } from './failures.js'
 import { openSchema } from './open-schema.js'
 import { failedRunsOf, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
 import { createSession } from './session.js'
-import { imagesOf } from './stored-images.js'
-import { promptOf } from './stored-prompt.js'
 import { createUserStore } from './user-queries.js'
 import { createWaiting } from './waiting.js'
 
@@ -63,6 +61,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   const database = createDatabase({ url, maxConnections, waiting })
   const session = createSession({ url, node, waiting })
   const { get, all, run, transaction } = database
+  const addRun = createRunAdder(database)
 
   let notifying: Promise<unknown> | undefined
   let notifyAgain = false
@@ -85,24 +84,6 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   const lostClaims = new Map<string, readonly string[]>()
   const lostResults = new Set<string>()
 
-  /** Also for a free run: the runs of an account get their sequence in the order of their commits, so that none is missed. */
-  async function lockState(tx: Transaction, { keyId, accountId }: NewRun): Promise<AccountState> {
-    if (keyId === undefined) {
-      const row = await tx.get(SQL.lockBalance, accountId)
-      if (row === undefined) throw new Error(`Account ${accountId} does not exist.`)
-      return keylessStateOf(row.balance)
-    }
-    const row = await tx.get(SQL.accountState, keyId)
-    if (row === undefined) throw new Error(`Key ${keyId} does not exist.`)
-    return accountStateOfRow(row)
-  }
-
-  async function insertRun(tx: Transaction, newRun: NewRun): Promise<void> {
-    const { id, accountId, keyId, model, kind, input, price, createdAtMs } = newRun
-    const values = [id, accountId, keyId ?? null, model, kind, JSON.stringify(input), price, createdAtMs]
-    await tx.commitWith(SQL.addRun, ...values, imagesOf(input), promptOf(input))
-  }
-
   async function claimNext(tx: Transaction, worker: string, ...values: readonly Value[]) {
     // Sent together: none of them needs what the one before answers.
     const lock = tx.run(SQL.lockClaims)
@@ -118,20 +99,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     ...createConsoleStore(database),
 
     async addRun(newRun, check) {
-      await transaction(
-        async (tx) => {
-          const state = await lockState(tx, newRun)
-          // The account is locked now, so a commit in progress has ended.
-          if (tx.mayBeDone && (await tx.get(SQL.runExists, newRun.id)) !== undefined) return
-          if (newRun.keyId !== undefined || newRun.price > 0) check(state)
-          try {
-            await insertRun(tx, newRun)
-          } catch (error) {
-            if (!tx.mayBeDone || !isDuplicate(error)) throw error
-          }
-        },
-        { repeatable: true },
-      )
+      await addRun(newRun, check)
       announceQueued()
     },
     async findRun(id, accountId) {

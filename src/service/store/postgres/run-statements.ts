@@ -38,30 +38,6 @@ const REFUND = `
 const REFUND_COLUMNS = 'id, account_id, key_id, price, status, finished_at'
 
 export const SQL = statementsOf({
-  // A key and its account, locked in this order until the run is charged.
-  accountState: `
-    SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, accounts.balance
-    FROM accounts JOIN keys ON keys.account_id = accounts.id WHERE keys.id = $1
-    FOR NO KEY UPDATE OF accounts, keys`,
-
-  lockBalance: `SELECT balance FROM accounts WHERE id = $1 FOR NO KEY UPDATE`,
-
-  runExists: `SELECT 1 FROM runs WHERE id = $1`,
-
-  addRun: `
-    WITH paid AS (
-      UPDATE accounts SET balance = balance - $7 WHERE id = $2 AND $7 <> 0
-    ),
-    spent AS (
-      UPDATE keys SET spent = spent + $7, used = used + 1 WHERE id = $3
-    ),
-    added AS (
-      INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, created_at, images, prompt)
-      VALUES ($1, $2, $3::bigint, $4, $5, $6, $7::bigint, 'queued', $8::bigint, $9::text[], $10::text)
-    )
-    INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
-    SELECT $2, 'charge', -$7::bigint, $1, $3::bigint, $8::bigint WHERE $7::bigint <> 0`,
-
   // Asked with every status request: only the columns that are needed.
   findRun: `
     SELECT id, account_id, model, kind, status, input, failure, created_at, started_at, finished_at,
@@ -76,27 +52,37 @@ export const SQL = statementsOf({
   // Whoever reaps this worker waits until the claim is committed, and finds the run.
   holdLease: `SELECT 1 FROM workers WHERE id = $1 FOR KEY SHARE`,
 
-  // A queue of any length costs one indexed look per account: `queues` steps from the oldest run of one account to that of the
-  // next in the index runs_queue.
+  // One indexed look, whatever the number of runs and accounts: turns_queued has the accounts with queued runs in the order of
+  // claims, and only those with runs in processing are passed over. These are few, and are asked when there are no others.
+  // The preferred runs are materialized: a plan that joins them with the queue would read all of it.
   claimRun: `
-    WITH RECURSIVE queues AS (
-      (
-        SELECT account_id, sequence FROM runs
-        WHERE status = 'queued' AND $4 = 'all' ORDER BY account_id, sequence LIMIT 1
-      )
-      UNION ALL
-      SELECT oldest.* FROM queues CROSS JOIN LATERAL (
-        SELECT account_id, sequence FROM runs
-        WHERE status = 'queued' AND account_id > queues.account_id ORDER BY account_id, sequence LIMIT 1
+    WITH busy AS MATERIALIZED (
+      SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
+    ),
+    idle AS MATERIALIZED (
+      SELECT account_id, served, oldest.sequence
+      FROM turns CROSS JOIN LATERAL (
+        SELECT sequence FROM runs
+        WHERE status = 'queued' AND runs.account_id = turns.account_id ORDER BY runs.account_id, sequence LIMIT 1
       ) AS oldest
+      WHERE $4 = 'all' AND queued_since IS NOT NULL AND account_id NOT IN (SELECT account_id FROM busy)
+      ORDER BY served, queued_since
+      LIMIT 1
+    ),
+    preferred AS MATERIALIZED (
+      SELECT account_id, sequence, status FROM runs WHERE id = ANY ($3::text[])
     ),
     candidates AS (
-      SELECT account_id, sequence, 0 AS preferred FROM queues
+      SELECT account_id, sequence, 0 AS preferred FROM idle
       UNION ALL
-      SELECT account_id, sequence, 1 FROM runs WHERE id = ANY ($3::text[]) AND status = 'queued'
-    ),
-    busy AS MATERIALIZED (
-      SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
+      SELECT busy.account_id, oldest.sequence, 0
+      FROM busy CROSS JOIN LATERAL (
+        SELECT sequence FROM runs
+        WHERE status = 'queued' AND runs.account_id = busy.account_id ORDER BY runs.account_id, sequence LIMIT 1
+      ) AS oldest
+      WHERE $4 = 'all' AND NOT EXISTS (SELECT 1 FROM idle)
+      UNION ALL
+      SELECT account_id, sequence, 1 FROM preferred WHERE status = 'queued'
     ),
     chosen AS MATERIALIZED (
       SELECT candidates.sequence

@@ -1,0 +1,330 @@
+/** The turns of accounts, which triggers keep beside the runs: always those that counting gives. */
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import type { NewRun, Store } from '../../../src/service/store/contract.js'
+import { openPostgresStore, type PostgresStore } from '../../../src/service/store/postgres/index.js'
+import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
+import { SERVICE_MIGRATIONS } from '../../../src/service/store/postgres/service-migrations.js'
+import { withBudgetCheck } from '../../../src/service/store/service-store.js'
+import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
+import {
+  canRestartPostgres,
+  describePostgres,
+  sharedPostgres,
+  startPostgres,
+  temporaryDatabase,
+} from '../../support/postgres.js'
+import { temporaryFolder } from '../../support/service.js'
+
+const ACCOUNTS = 4
+const LIMIT = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
+const FAILURE = { code: 'render_failed', message: 'no' }
+
+async function opened(url: string): Promise<PostgresStore> {
+  const store = await openPostgresStore(url)
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Accounts 1 to 4, each with the key of its number and these credits. */
+async function fill<Filled extends Store>(store: Filled, credits: number): Promise<Filled> {
+  for (let n = 1; n <= ACCOUNTS; n++) {
+    expect(await store.ensureAccount({ name: `account ${n}`, credits, nowMs: 0 })).toBe(n)
+    expect(await store.addKey({ accountId: n, hash: `h${n}`, prefix: 'rk_test', name: 'k', nowMs: 0 })).toBe(
+      n,
+    )
+  }
+  return store
+}
+
+const runOf = (id: string, account: number, price = 1): NewRun => ({
+  ...{ id, accountId: account, keyId: account, model: 'm', kind: 'image', input: {}, price, createdAtMs: 1 },
+})
+
+/** Accounts with a flag, and accounts with queued runs. */
+async function turnsOf(url: string): Promise<{ flagged: readonly number[]; queued: readonly number[] }> {
+  const server = await sharedPostgres()
+  const ids = async (sql: string) => (await server.query(sql, url)).map(({ id }) => Number(id))
+  return {
+    flagged: await ids('SELECT account_id AS id FROM rushes.turns WHERE queued_since IS NOT NULL ORDER BY 1'),
+    queued: await ids(`SELECT DISTINCT account_id AS id FROM rushes.runs WHERE status = 'queued' ORDER BY 1`),
+  }
+}
+
+type Step =
+  | { readonly do: 'create'; readonly account: number; readonly price: number; readonly keyless: boolean }
+  | { readonly do: 'claim'; readonly worker: string; readonly requested: boolean; readonly run: number }
+  | { readonly do: 'finish' | 'fail' | 'crash'; readonly run: number }
+  | { readonly do: 'reap' | 'release'; readonly worker: string }
+
+const worker = fc.constantFrom('one', 'other')
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('create' as const),
+      account: fc.integer({ min: 1, max: ACCOUNTS }),
+      price: fc.integer({ min: 0, max: 3 }),
+      keyless: fc.boolean(),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('claim' as const),
+      worker,
+      requested: fc.boolean(),
+      run: fc.nat(20),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('finish' as const, 'fail', 'crash'), run: fc.nat(20) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('reap' as const, 'release'), worker }) },
+)
+
+/** What the store answers; `n` names what is created. */
+async function carryOut(store: Store, each: Step, n: number): Promise<unknown> {
+  if (each.do === 'create') {
+    const run = runOf(`run_${n}`, each.account, each.keyless ? 0 : each.price)
+    return await withBudgetCheck(store)
+      .addRun(each.keyless ? { ...run, keyId: undefined } : run)
+      .catch((error) => error.code)
+  }
+  if (each.do === 'claim') {
+    await store.renewLease(each.worker)
+    const run = await store.claimRun(
+      each.worker,
+      [`run_${each.run}`],
+      5,
+      each.requested ? 'requested' : 'all',
+    )
+    return run && { id: run.id, status: run.status, accountId: run.accountId }
+  }
+  if ('worker' in each) {
+    if (each.do === 'release') return await store.releaseWorker(each.worker, 7)
+    const found = (await store.listWorkers()).find(({ id }) => id === each.worker)
+    return found && (await store.reapWorker(found, LIMIT, 7))
+  }
+  const moves = {
+    finish: (owner: string) => store.finishRun({ id: `run_${each.run}`, owner, nowMs: 6 }, []),
+    fail: (owner: string) => store.failRun({ id: `run_${each.run}`, owner, nowMs: 6 }, FAILURE),
+    crash: (owner: string) => store.recordCrash({ id: `run_${each.run}`, owner, nowMs: 6 }, LIMIT),
+  }
+  return [await moves[each.do]('one'), await moves[each.do]('other')]
+}
+
+describePostgres('on PostgreSQL', () => {
+  test('whatever is done, claims are those of SQLite, and the turns those that counting gives', async () => {
+    const server = await sharedPostgres()
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+        const url = await server.createDatabase()
+        const store = await openPostgresStore(url)
+        const model = openSqliteStore(join(temporaryFolder(), 'service.db'))
+        try {
+          for (const each of [store, model]) await fill(each, 6)
+          for (const [n, each] of steps.entries()) {
+            expect(await carryOut(store, each, n)).toEqual(await carryOut(model, each, n))
+            const { flagged, queued } = await turnsOf(url)
+            expect(flagged).toEqual(queued)
+          }
+          expect(await store.queueLengths()).toEqual(await model.queueLengths())
+          expect(await store.verify()).toEqual(await model.verify())
+        } finally {
+          await Promise.all([store.close(), model.close()])
+          await server.dropDatabase(url)
+        }
+      }),
+      { numRuns: 15 },
+    )
+  })
+
+  /** Creates, claims, ends, crashes and lost workers on two nodes at once, until `isOver`. What was accepted. */
+  async function flood(nodes: readonly Store[], isOver: () => boolean): Promise<readonly string[]> {
+    const accepted: string[] = []
+    let created = 0
+    const nodeOf = (n: number) => nodes[n % nodes.length] as Store
+    const writers = Array.from({ length: 16 }, async (_, n) => {
+      while (!isOver()) {
+        const id = `run_${++created}`
+        await nodeOf(n).addRun(runOf(id, 1 + (created % ACCOUNTS)), () => {})
+        accepted.push(id)
+      }
+    })
+    const claimers = Array.from({ length: 4 }, async (_, n) => {
+      const node = nodeOf(n)
+      for (let round = 0; !isOver(); round++) {
+        const owner = `worker_${n}_${round}`
+        await node.renewLease(owner)
+        for (let claims = 0; claims < 12; claims++) {
+          const run = await node.claimRun(owner, [], 5)
+          if (run === undefined) continue
+          const held = { id: run.id, owner, nowMs: 6 }
+          if (claims % 4 === 0) await node.finishRun(held, [])
+          if (claims % 4 === 1) await node.failRun(held, FAILURE)
+          if (claims % 4 === 2) await node.recordCrash(held, { ...LIMIT, crashes: 99 })
+        }
+        const seen = (await node.listWorkers()).find(({ id }) => id === owner)
+        if (round % 2 === 0 && seen !== undefined) await node.reapWorker(seen, { ...LIMIT, crashes: 99 }, 7)
+        await node.releaseWorker(owner, 7)
+      }
+    })
+    await Promise.all([...writers, ...claimers])
+    return accepted
+  }
+
+  /** Every run that was accepted and has not ended is still found by a worker. */
+  async function expectNothingLost(store: Store, accepted: readonly string[]): Promise<void> {
+    expect((await store.verify()).problems).toEqual([])
+    await store.renewLease('last')
+    const queued = (await store.queueLengths()).image
+    const claims = Array.from({ length: queued + 1 }, () => store.claimRun('last', [], 8))
+    const claimed = (await Promise.all(claims)).flatMap((run) => run?.id ?? [])
+    expect(new Set(claimed).size).toBe(queued)
+    const states = await Promise.all(
+      accepted.map(async (id) => {
+        const runs = await Promise.all([1, 2, 3, 4].map((account) => store.findRun(id, account)))
+        return runs.find(Boolean)?.status
+      }),
+    )
+    expect(states.filter((state) => state === 'processing')).toHaveLength(queued)
+    expect(new Set(states)).not.toContain('queued')
+    expect(new Set(states)).not.toContain(undefined)
+  }
+
+  test('16 writers and 4 claimers on two nodes meet no deadlock, and lose no run', async () => {
+    const url = await temporaryDatabase()
+    const nodes = [await fill(await opened(url), 1_000_000), await opened(url)]
+    const endMs = performance.now() + 3_000
+    const accepted = await flood(nodes, () => performance.now() > endMs)
+    expect(accepted.length).toBeGreaterThan(100)
+    const deadlocks = await (await sharedPostgres()).query(
+      `SELECT deadlocks::integer FROM pg_stat_database WHERE datname = '${new URL(url).pathname.slice(1)}'`,
+    )
+    expect(deadlocks).toEqual([{ deadlocks: 0 }])
+    await expectNothingLost(nodes[0] as Store, accepted)
+    const { flagged, queued } = await turnsOf(url)
+    expect([flagged, queued]).toEqual([[], []])
+  })
+
+  test.skipIf(!canRestartPostgres)(
+    'kill -9 of a backend in the middle loses no run, and no turn',
+    async () => {
+      const server = await startPostgres()
+      onTestFinished(() => server.stop())
+      const url = await server.createDatabase()
+      const nodes = [await fill(await opened(url), 1_000_000), await opened(url)]
+      let isOver = false
+      const flooding = flood(nodes, () => isOver)
+      for (let kills = 0; kills < 3; kills++) {
+        const [before] = await server.query('SELECT count(*) FROM rushes.runs', url)
+        const enough = async () =>
+          Number((await server.query('SELECT count(*) FROM rushes.runs', url).catch(() => []))[0]?.count ?? 0)
+        await expect.poll(enough, { timeout: 30_000 }).toBeGreaterThan(Number(before?.count) + 50)
+        const [backend] = await server.query(
+          `SELECT pid FROM pg_stat_activity WHERE application_name = 'rushes' AND state <> 'idle' LIMIT 1`,
+        )
+        if (backend !== undefined) process.kill(Number(backend.pid), 'SIGKILL')
+        // The server ends all other backends and recovers.
+        await expect.poll(() => enough().then((count) => count > 0), { timeout: 30_000 }).toBe(true)
+      }
+      isOver = true
+      const accepted = await flooding
+      await expectNothingLost(nodes[0] as Store, accepted)
+    },
+  )
+
+  test('a database of the version before gets its turns, and nodes of that version may go on writing', async () => {
+    const url = await temporaryDatabase()
+    await openSchema(url, { migrations: SERVICE_MIGRATIONS.slice(0, 1) })
+    const server = await sharedPostgres()
+    const insert = (id: string, account: number, status = 'queued') =>
+      server.query(
+        `INSERT INTO rushes.runs (id, account_id, model, kind, input, price, status, created_at)
+         VALUES ('${id}', ${account}, 'm', 'image', '{}', 0, '${status}', 1)`,
+        url,
+      )
+    await server.query(
+      `INSERT INTO rushes.accounts (id, name, created_at) SELECT i, 'account ' || i, 0 FROM generate_series(1, 4) AS i;
+       INSERT INTO rushes.turns VALUES (2, 7), (3, 5)`,
+      url,
+    )
+    await insert('ended', 3, 'succeeded')
+    for (const [id, account] of [
+      ['b1', 2],
+      ['a1', 1],
+      ['a2', 1],
+      ['b2', 2],
+    ] as const)
+      await insert(id, account)
+    const store = await opened(url)
+    expect(await turnsOf(url)).toEqual({ flagged: [1, 2], queued: [1, 2] })
+    await store.renewLease('me')
+    const claim = async () => (await store.claimRun('me', [], 5))?.id
+    expect([await claim(), await claim()]).toEqual(['a1', 'b1'])
+    await insert('d1', 4)
+    expect([await claim(), await claim(), await claim(), await claim()]).toEqual([
+      'd1',
+      'a2',
+      'b2',
+      undefined,
+    ])
+    expect((await store.verify()).problems).toEqual([])
+  })
+
+  test('a turn without runs keeps nobody, and one that is missing is found by the check', async () => {
+    const url = await temporaryDatabase()
+    const store = await fill(await opened(url), 10)
+    await store.renewLease('me')
+    const server = await sharedPostgres()
+    await store.addRun(runOf('a', 2), () => {})
+    await store.addRun(runOf('b', 2), () => {})
+    await server.query('INSERT INTO rushes.turns VALUES (1, 0, 0)', url)
+    expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'a' })
+    // Then every account that waits is busy.
+    expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'b' })
+    await store.addRun(runOf('c', 2), () => {})
+    await server.query('UPDATE rushes.turns SET queued_since = NULL', url)
+    expect((await store.verify()).problems).toEqual([
+      'Account account 2 has 1 queued runs that no worker finds.',
+    ])
+  })
+
+  test('a create of an account does not wait for a claim of it that is not committed, nor a claim for a create', async () => {
+    const url = await temporaryDatabase()
+    const store = await fill(await opened(url), 10)
+    await store.renewLease('me')
+    for (const id of ['a', 'b', 'c']) await store.addRun(runOf(id, 1), () => {})
+    const server = await sharedPostgres()
+    const held = async (sql: string, work: () => Promise<unknown>) => {
+      // The transaction stays open until the statement after it, which waits for the work.
+      let isOver = false
+      const other = server.query(`BEGIN; ${sql}; SELECT pg_sleep(3); COMMIT`, url).then(() => {
+        isOver = true
+      })
+      const holds = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(3)%' AND wait_event = 'PgSleep'`
+      await expect.poll(() => server.query(holds)).toHaveLength(1)
+      await work()
+      expect(isOver).toBe(false)
+      await other
+    }
+    await held(
+      `UPDATE rushes.turns SET served = 9 WHERE account_id = 1;
+       UPDATE rushes.runs SET status = 'processing', owner = 'other' WHERE id = 'a'`,
+      () => store.addRun(runOf('d', 1), () => {}),
+    )
+    await held(
+      `INSERT INTO rushes.runs (id, account_id, model, kind, input, price, status, created_at)
+       VALUES ('e', 1, 'm', 'image', '{}', 0, 'queued', 1)`,
+      async () => {
+        for (const id of ['b', 'c', 'd']) expect(await store.claimRun('me', [], 5)).toMatchObject({ id })
+        expect(await store.claimRun('me', [], 5)).toBeUndefined()
+      },
+    )
+    expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'e' })
+    expect(await turnsOf(url)).toEqual({ flagged: [], queued: [] })
+  })
+})

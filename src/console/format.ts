@@ -81,8 +81,20 @@ export function formatTime(iso: string | null | undefined, timeZone?: string): s
   }).format(time)
 }
 
-const dateFormat = (timeZone: string | undefined, options: Intl.DateTimeFormatOptions) =>
-  new Intl.DateTimeFormat('en-US', timeZone === undefined ? options : { ...options, timeZone })
+const dateFormats = new Map<string, Intl.DateTimeFormat>()
+
+/** Kept, since creating one takes longer than drawing a row. */
+function dateFormat(timeZone: string | undefined, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = `${timeZone} ${Object.keys(options)}`
+  const known = dateFormats.get(key)
+  if (known !== undefined) return known
+  const created = new Intl.DateTimeFormat(
+    'en-US',
+    timeZone === undefined ? options : { ...options, timeZone },
+  )
+  dateFormats.set(key, created)
+  return created
+}
 
 function parseTime(iso: string | null | undefined): number | undefined {
   const time = typeof iso === 'string' ? Date.parse(iso) : Number.NaN

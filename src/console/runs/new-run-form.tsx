@@ -79,6 +79,19 @@ export function NewRunForm({ start, isDraft = false }: NewRunFormProps) {
         submit()
       }}
     >
+      <TextAreaField
+        label="Prompt"
+        name="prompt"
+        rows={5}
+        inputRef={prompt}
+        placeholder="A red fox in the snow at dusk"
+        value={values.prompt ?? ''}
+        error={missing ?? failure?.fields.prompt}
+        onInput={(value) => {
+          setMissing(undefined)
+          set('prompt', value)
+        }}
+      />
       <RadioGroup
         label="Model"
         value={kind}
@@ -98,23 +111,7 @@ export function NewRunForm({ start, isDraft = false }: NewRunFormProps) {
       />
       {fields.map((field) => {
         const error = failure?.fields[field.name]
-        if (field.control === 'prompt')
-          return (
-            <TextAreaField
-              key={field.name}
-              label={field.label}
-              name="prompt"
-              rows={5}
-              inputRef={prompt}
-              placeholder="A red fox in the snow at dusk"
-              value={values[field.name] ?? ''}
-              error={missing ?? error}
-              onInput={(value) => {
-                setMissing(undefined)
-                set(field.name, value)
-              }}
-            />
-          )
+        if (field.control === 'prompt') return null
         if (field.control === 'sources')
           return (
             <ReferencesField

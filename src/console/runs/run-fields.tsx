@@ -6,7 +6,7 @@ import { isSentImage } from '../../protocol/run-words.js'
 import { printable, printableJson } from '../../protocol/text.js'
 import { formatBytes, formatCredits, formatTime } from '../format.js'
 import { linkTo } from '../routes.js'
-import { labelOf, SOURCES } from './form.js'
+import { type FormField, fieldsOf, labelOf, SOURCES } from './form.js'
 
 export function RunFields({ run }: { readonly run: RunDetails }) {
   const { key, input } = run
@@ -18,6 +18,11 @@ export function RunFields({ run }: { readonly run: RunDetails }) {
       {parameters.map(([name, value]) => (
         <Row key={name} name={printable(labelOf(name))}>
           <bdi>{printable(typeof value === 'string' ? value : printableJson(value))}</bdi>
+        </Row>
+      ))}
+      {defaultsOf(run).map(({ name, label, standard }) => (
+        <Row key={name} name={label}>
+          {standard} <span class="muted">default</span>
         </Row>
       ))}
       {sources.length > 0 && (
@@ -47,6 +52,10 @@ export function RunFields({ run }: { readonly run: RunDetails }) {
     </dl>
   )
 }
+
+/** What the service took for parameters that were left out. */
+const defaultsOf = ({ kind, input }: RunDetails): readonly FormField[] =>
+  fieldsOf(kind).filter(({ name, standard }) => standard !== undefined && !Object.hasOwn(input ?? {}, name))
 
 function Row({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
   return (

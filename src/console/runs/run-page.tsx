@@ -181,12 +181,13 @@ function RunNavigation({ id }: { readonly id: string }) {
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
   }, [newer, older])
-  const link = (target: string | undefined, label: string, icon: 'back' | 'next') =>
+  const link = (target: string | undefined, label: string, direction: string) =>
     target !== undefined && (
       <LinkButton
         kind="ghost"
         size="small"
-        icon={icon}
+        icon="next"
+        class={direction}
         label={label}
         href={linkTo('runs', { param: target })}
       />
@@ -197,8 +198,8 @@ function RunNavigation({ id }: { readonly id: string }) {
         All runs
       </a>
       <span class="run-neighbours">
-        {link(newer, 'Newer run (k)', 'back')}
-        {link(older, 'Older run (j)', 'next')}
+        {link(newer, 'Newer run (k)', 'is-flipped')}
+        {link(older, 'Older run (j)', '')}
       </span>
     </nav>
   )

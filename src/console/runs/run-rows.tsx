@@ -58,22 +58,24 @@ export function RunRows({ runs, hasMore, isStale, onRange, onNearEnd }: RunRowsP
     }
   }, [measure])
 
+  const focusLink = () => {
+    const index = focusNext.current
+    const row = index === undefined ? null : body.current?.querySelector(`[aria-rowindex="${index + 2}"]`)
+    const link = row?.querySelector('a')
+    if (!link) return
+    focusNext.current = undefined
+    link.focus({ preventScroll: true })
+  }
   const focusRow = (index: number) => {
     if (index < 0 || index >= runs.length) return
     focusNext.current = index
     setCurrent(index)
     window.scrollBy({ top: scrollToShow(index, view()), behavior: 'instant' })
     measure()
+    focusLink()
   }
-  // After the row is in the document.
-  useLayoutEffect(() => {
-    const index = focusNext.current
-    if (index === undefined) return
-    const link = body.current?.querySelector<HTMLAnchorElement>(`[aria-rowindex="${index + 2}"] a`)
-    if (!link) return
-    focusNext.current = undefined
-    link.focus({ preventScroll: true })
-  })
+  // For a row that was not in the document yet.
+  useLayoutEffect(focusLink)
   useRowKeys(current, focusRow)
 
   // A row with the focus stays in the document wherever it is.

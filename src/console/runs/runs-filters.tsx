@@ -20,7 +20,7 @@ export interface RunsFiltersProps {
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 const STATUSES: readonly Choice[] = [
-  { value: '', label: 'All statuses' },
+  { value: '', label: 'Any status' },
   ...LOCAL_STATUSES.map((status) => ({ value: status, label: capitalized(status) })),
 ]
 
@@ -49,14 +49,14 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
       <FilterSelect
         label="Model"
         value={filters.kind ?? ''}
-        choices={[{ value: '', label: 'All models' }, ...kinds]}
+        choices={[{ value: '', label: 'Any model' }, ...kinds]}
         onChange={(value) => set('kind', value)}
       />
       <FilterSelect
         label="Key"
         value={filters.key ?? ''}
         choices={[
-          { value: '', label: 'All keys' },
+          { value: '', label: 'Any key' },
           { value: 'console', label: 'Created here' },
           ...withKey(known, filters.key),
         ]}

@@ -17,7 +17,7 @@ const { resolve } = createRequire(import.meta.url)
 // It finds its own files, so it must not be bundled.
 const { chromium }: typeof import('playwright-core') = createRequire(import.meta.url)('playwright-core')
 
-const SIZE = { width: 1200, height: 760 }
+const SIZE = { width: 1320, height: 836 }
 const SCALE = 1.5
 
 const IMAGES = [

@@ -222,7 +222,7 @@ describePages('rushes login --web', (pages) => {
     const { page } = await openSignedIn(pages, service, fragment(port, name), {
       elsewhere: `http://127.0.0.1:${port}`,
     })
-    await page.getByText(`rushes on the computer ${name} asks for an API key.`).waitFor()
+    await page.getByText(name, { exact: true }).waitFor()
     const browser = await createUser(service, 'ben@example.com')
     const keys = async () => (await browser.get(CONSOLE_PATHS.keys)).body.keys.length
     const before = await keys()
@@ -238,11 +238,15 @@ describePages('rushes login --web', (pages) => {
 
   it('creates nothing when it is cancelled, or when the address is not complete', async () => {
     const service = await serveConsole()
-    const { page, requests } = await openSignedIn(pages, service, fragment('80/../evil'))
+    const { port, queries } = await listen()
+    const { page, requests } = await openSignedIn(pages, service, fragment('80/../evil'), {
+      elsewhere: `http://127.0.0.1:${port}`,
+    })
     await page.getByText('This address is not complete, so nothing was created.').waitFor()
-    await page.goto(`${service.url}/${fragment(40_123)}`)
+    await page.goto(`${service.url}/${fragment(port)}`)
     await page.getByRole('button', { name: 'Cancel' }).click()
-    await heading(page, 'Nothing was created').waitFor()
+    await page.getByText('You can close this page.').waitFor()
+    expect(queries).toEqual([`error=access_denied&state=${state}`])
     expect(requests.filter((each) => each.endsWith(CONSOLE_PATHS.logins))).toEqual([])
   })
 })

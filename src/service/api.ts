@@ -77,7 +77,15 @@ export function createApi(parts: ApiParts): Api {
       outputs: { files: outputs, findOutput: store.findOutput },
       openapi: { models, baseUrl, hasConsole: page !== undefined },
       console: page && {
-        console: createConsole({ store, clock, rateLimiter, models, baseUrl, onError }),
+        console: createConsole({
+          store,
+          clock,
+          rateLimiter,
+          models,
+          passwords: options.passwords,
+          baseUrl,
+          onError,
+        }),
         runs,
         page: { page, publicUrl, outputsOrigin: createOutputsOrigin(outputs) },
         publicUrl,

@@ -12,6 +12,7 @@ import type { Logging } from './http/logging.js'
 import type { Metrics } from './metrics/index.js'
 import type { RateLimiter } from './rate/contract.js'
 import type { Role } from './role.js'
+import type { Passwords } from './rules/password.js'
 import type { Claims } from './store/contract.js'
 import type { StoredOutput } from './stored-run.js'
 
@@ -55,6 +56,8 @@ export interface ServiceOptions {
   readonly rateLimiter?: RateLimiter | undefined
   /** The page of the console, which is at `/`, with its endpoints. Undefined: without a console. */
   readonly console?: Page | undefined
+  /** By default scrypt. */
+  readonly passwords?: Passwords | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
   /** Told what happens, and closed with the service. */
   readonly metrics?: Metrics | undefined

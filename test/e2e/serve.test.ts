@@ -16,6 +16,7 @@ describe.concurrent('serve', () => {
       api_key: expect.stringMatching(/\S{20,}/),
       models: { image: 'rushes/preview-image', video: 'rushes/preview-video' },
       role: 'all',
+      console: expect.stringMatching(new RegExp(`^${place.url}/#/link/[\\w-]{43}$`)),
       ...(usesPostgres && { database: expect.stringMatching(/^postgres:\/\/127\.0\.0\.1:\d+\/\w+$/) }),
     })
     const { code, stdout } = await rushes(place, ['run', 'image', 'a fox'])
@@ -24,6 +25,46 @@ describe.concurrent('serve', () => {
     const answer = await fetch(stdout.trim())
     expect(answer.headers.get('content-type')).toBe('image/png')
     expect(Buffer.from(await answer.arrayBuffer()).toString('latin1', 1, 4)).toBe('PNG')
+  })
+
+  it('prints a link to the console on the first start, which signs in once', async () => {
+    const home = createPlace()
+    const first = start(home, ['serve', '--port', '0'], { stdin: 'ignore' })
+    const [, origin = '', token] = await first.says('stderr', /^Console: (http:\S+)\/#\/link\/(\S+)$/m)
+    await first.says('stderr', /^Data in \S+; it is kept when the service stops\.$/m)
+    const page = await fetch(`${origin}/`)
+    const [asset] = /assets\/[\w.-]+\.js/.exec(await page.text()) ?? []
+    expect((await fetch(`${origin}/${asset}`)).headers.get('cache-control')).toContain('immutable')
+    const use = async (path: string, body: object, cookie = '') => {
+      const answer = await fetch(`${origin}/api/auth/${path}`, {
+        method: 'POST',
+        headers: { origin, cookie },
+        body: JSON.stringify(body),
+      })
+      return { status: answer.status, cookie: answer.headers.get('set-cookie') ?? '' }
+    }
+    const { status, cookie } = await use('link', { token })
+    expect([status, cookie]).toEqual([200, expect.stringMatching(/; HttpOnly; SameSite=Strict$/)])
+    expect((await use('link', { token })).status).toBe(401)
+    const session = cookie.replace(/;.*/, '')
+    expect((await use('password', { password: 'correct horse battery' }, session)).status).toBe(200)
+    const credentials = { email: 'owner@localhost', password: 'correct horse battery' }
+    expect((await use('sign-in', credentials)).status).toBe(200)
+    first.kill('SIGTERM')
+    await first.ended
+
+    const later = start(home, ['serve', '--port', '0', '--public-url', 'https://x.example/runs/'], {
+      stdin: 'ignore',
+    })
+    await later.says(
+      'stderr',
+      /^Console: https:\/\/x\.example\/runs\/\nTo get a sign-in link: `rushes admin user link <email>/m,
+    )
+    later.kill('SIGTERM')
+    const off = start(home, ['serve', '--port', '0', '--no-console'], { stdin: 'ignore' })
+    const [, url = ''] = await off.says('stderr', /^Listening on (http:\S+)\. /m)
+    expect((await fetch(`${url}/`)).status).toBe(404)
+    expect(off.said.stderr).not.toContain('Console')
   })
 
   it('is the published interface: create, look, refuse', async () => {

@@ -1,13 +1,14 @@
 /** Every response that the OpenAPI document has is provoked here from the real service, and must match its schema. */
 import { rmSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/routes.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
+import { meetConsole } from '../support/console-exchanges.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { heardAfter } from '../support/heard-after.js'
 import { createDocumentCheck, type Exchange } from '../support/openapi.js'
 import { createPostgresProxy } from '../support/postgres-proxy.js'
 import {
@@ -56,6 +57,7 @@ test('every response is as documented, and every documented response is real', a
   await meetBrokenDatabases(checkedAsk)
   await meetBrokenConnections(see)
   await meetTooManyBodies(see)
+  await meetConsole(see)
   expect(problems).toEqual([])
   expect(check.unmet()).toEqual([])
 })
@@ -201,27 +203,6 @@ async function meetDamagedFile(ask: Ask): Promise<void> {
   for (const name of ['service.db', 'service.db-wal']) writeFileSync(join(dataFolder, name), '')
   await ask(damaged, 'POST', RUNS_PATH, FOX)
   for (const each of [`${RUNS_PATH}/run_x`, path, '/readyz']) await ask(damaged, 'GET', each)
-}
-
-/** Sends bytes, and reads until the service hangs up. */
-async function heardAfter(
-  port: number,
-  text: string,
-  half = false,
-): Promise<Pick<Exchange, 'status' | 'body'>> {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-  onTestFinished(() => void socket.destroy())
-  let heard = ''
-  socket.setEncoding('utf8').on('data', (more: string) => {
-    heard += more
-  })
-  socket.on('error', () => {})
-  if (half) socket.end(text)
-  else socket.write(text)
-  await new Promise((resolve) => socket.once('end', resolve).once('close', resolve))
-  socket.destroy()
-  const [, status, body = ''] = /^HTTP\/1\.1 (\d+) [\s\S]*?\r\n\r\n([\s\S]*)$/.exec(heard) ?? []
-  return { status: Number(status), body: JSON.parse(body) }
 }
 
 async function createListening(options: Parameters<typeof createTestService>[0]) {

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { MIN_PASSWORD_LENGTH } from '../../protocol/console.js'
 import { ApiError, messageOf } from '../api.js'
 import { Button } from '../components/button.js'
-import { PasswordField } from '../components/field.js'
+import { focusFirstError, PasswordField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
 import { useAction } from '../resource.js'
 import { setPassword, useSession } from '../session.js'
@@ -44,6 +44,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
         event.preventDefault()
         setTried(true)
         if (!isShort && (!needsCurrent || current !== '')) void save.run()
+        else focusFirstError(event.currentTarget)
       }}
     >
       {/* Password managers store the new password for this name. */}

@@ -68,7 +68,7 @@ export function SessionsCard() {
       }
     >
       {error !== undefined && (
-        <div class="ledger-notice">
+        <div class="card-notice">
           <ErrorNotice error={error} onRetry={reload} />
         </div>
       )}

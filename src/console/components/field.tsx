@@ -209,3 +209,8 @@ function splitText<More>({
 }: FieldText & More): { readonly text: FieldText; readonly attributes: Omit<More, keyof FieldText> } {
   return { text: { label, hint, error, isOptional, isLabelHidden }, attributes }
 }
+
+/** After a form was refused: the first field with an error, once it is drawn. */
+export function focusFirstError(form: HTMLFormElement): void {
+  setTimeout(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+}

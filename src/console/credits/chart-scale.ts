@@ -1,8 +1,9 @@
 /** The arithmetic of the bar chart. Pure. */
 
-const STEPS = [1, 2, 5, 10] as const
+/** Their halves are whole from 4 on. */
+const STEPS = [1, 2, 4, 10] as const
 
-/** The value at the top of an axis: the next of 1, 2, 5, 10, 20 … that has room for all, at least 4. */
+/** The value at the top of an axis: the next of 4, 10, 20, 40, 100 … that has room for all. */
 export function topOf(values: readonly number[]): number {
   const highest = Math.max(4, ...values)
   const power = 10 ** Math.floor(Math.log10(highest))

@@ -22,7 +22,7 @@ export function readFilter(query: Readonly<Record<string, string>>): LedgerFilte
   const { kind = '', key = '', from = '', to = '' } = query
   return {
     kind: Object.hasOwn(ENTRY_KINDS, kind) ? kind : '',
-    key: /^(\d+|console)$/.test(key) ? key : '',
+    key: /^[1-9]\d{0,14}$/.test(key) ? key : '',
     from: isDay(from) ? from : '',
     to: isDay(to) ? to : '',
   }

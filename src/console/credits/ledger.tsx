@@ -85,9 +85,9 @@ export function Ledger({ query }: { readonly query: Readonly<Record<string, stri
         </LinkButton>
       }
     >
-      <Filters filter={filter} />
+      {(isFiltered || data === undefined || data.entries.length > 0) && <Filters filter={filter} />}
       {error !== undefined && (
-        <div class="ledger-notice">
+        <div class="card-notice">
           <ErrorNotice error={error} onRetry={reload} />
         </div>
       )}

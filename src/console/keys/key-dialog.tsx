@@ -3,7 +3,7 @@ import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
 import { messageOf } from '../api.js'
 import { Button } from '../components/button.js'
 import { Dialog, DialogActions } from '../components/dialog.js'
-import { TextAreaField, TextField } from '../components/field.js'
+import { focusFirstError, TextAreaField, TextField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
 import { useAction } from '../resource.js'
 import { checkFields, fieldsOf, type KeyFields, NO_TERMS, termsOf } from './key-terms.js'
@@ -36,6 +36,7 @@ export function KeyDialog({ of: key, onSubmit, onClose }: KeyDialogProps) {
           event.preventDefault()
           setTried(true)
           if (Object.keys(found).length === 0) void save.run()
+          else focusFirstError(event.currentTarget)
         }}
       >
         <TextField

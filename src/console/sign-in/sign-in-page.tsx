@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf } from '../api.js'
 import { Button } from '../components/button.js'
-import { PasswordField, TextField } from '../components/field.js'
+import { focusFirstError, PasswordField, TextField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
 import { useAction } from '../resource.js'
 import { signIn } from '../session.js'
@@ -26,6 +26,7 @@ export function SignInPage() {
           event.preventDefault()
           setTried(true)
           if (email.trim() !== '' && password !== '') void enter.run()
+          else focusFirstError(event.currentTarget)
         }}
       >
         {enter.error !== undefined && <Notice tone="bad">{signInMessage(enter.error)}</Notice>}

@@ -3,6 +3,7 @@
  * key in base64url. A derivation takes about 110 ms and 32 MiB in a thread of Node's pool, so few run at once.
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { MIN_PASSWORD_LENGTH } from '../../protocol/console.js'
 import { refusalSaying } from './refusal.js'
 
@@ -14,9 +15,9 @@ const PARALLELIZATION = 1
 const SALT_BYTES = 16
 const KEY_BYTES = 32
 
-/** Node's pool has four threads, and files are read in them too. */
-const MAX_AT_ONCE = 2
-/** They wait for at most about six seconds. */
+/** Node's pool has four threads, and files are read in them too. A machine of two cores keeps one for the requests. */
+const MAX_AT_ONCE = Math.min(2, Math.max(1, availableParallelism() - 1))
+/** On two cores they wait for about ten seconds. */
 const MAX_WAITING = 100
 
 interface Derivation {
@@ -48,8 +49,8 @@ export function checkNewPassword(password: string): void {
 /** For an email that no user has, and a user without a password. No password has this key. */
 const DUMMY = textOf(newDerivation(new Uint8Array(SALT_BYTES)), new Uint8Array(KEY_BYTES))
 
-export function createPasswords(derive: Derive = deriveWithScrypt): Passwords {
-  const inTurn = createTurns()
+export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_AT_ONCE): Passwords {
+  const inTurn = createTurns(atOnce)
   const derived = (password: string, derivation: Derivation) =>
     inTurn(() => derive(password.normalize('NFKC'), derivation))
   return {
@@ -104,12 +105,12 @@ function deriveWithScrypt(
   )
 }
 
-/** Runs work at most `MAX_AT_ONCE` at once, in the order of the calls. */
-function createTurns() {
+/** In the order of the calls. */
+function createTurns(atOnce: number) {
   const waiting: (() => void)[] = []
   let running = 0
   return async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    if (running >= MAX_AT_ONCE) {
+    if (running >= atOnce) {
       if (waiting.length >= MAX_WAITING)
         throw refusalSaying('overloaded', 'Too many people are signing in at this moment. Try again later.')
       await new Promise<void>((resolve) => waiting.push(resolve))

@@ -48,7 +48,7 @@ function createHeld() {
   const passwords = createPasswords((password, { keyBytes }) => {
     derived.push(password)
     return new Promise((resolve) => running.push(() => resolve(new Uint8Array(keyBytes))))
-  })
+  }, 2)
   return { passwords, running, derived }
 }
 

@@ -206,7 +206,7 @@ UPDATE runs SET prompt = regexp_replace(input, '${UNSTORABLE_ESCAPE}', '\\1', 'g
 CREATE INDEX runs_of_account ON runs (account_id, sequence, status, kind, model, key_id);
 DROP INDEX credits_of_account;
 CREATE INDEX credits_of_account ON credits (account_id, sequence, kind, key_id, created_at);
-CREATE INDEX credits_spent ON credits (account_id, created_at, kind, amount) WHERE kind <> 'added';
+CREATE INDEX credits_spent ON credits (account_id, created_at, amount) WHERE kind <> 'added';
 `
 
 export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CONSOLE]

@@ -1,6 +1,6 @@
 /** What the console reads, on SQLite. */
 import type { OpenDatabase, Row } from '../../../host/database.js'
-import { entryConditions, runConditions, whereOf } from '../console-filters.js'
+import { type Condition, entryConditions, runConditions, whereOf } from '../console-filters.js'
 import {
   accountSummaryOf,
   DAY_MS,
@@ -9,18 +9,33 @@ import {
   listedRunOf,
   lostAttemptOf,
 } from '../console-rows.js'
-import type { ConsoleStore, DaySpend } from '../console-store.js'
+import type { ConsoleStore, DaySpend, ListedRun, RunFilter } from '../console-store.js'
 import { keyDetailsOfRow } from '../shared-rows.js'
-import { IN_PROMPT, listEntries, listRuns, CONSOLE_SQL as SQL } from './console-statements.js'
+import { IN_INPUT, IN_PROMPT, listEntries, listRuns, CONSOLE_SQL as SQL } from './console-statements.js'
 import { runOfRow } from './rows.js'
-import { SQL as RUN_SQL } from './run-statements.js'
+
+const searchConditions = ({ search }: RunFilter): readonly Condition[] =>
+  search === undefined
+    ? []
+    : [
+        { sql: IN_INPUT, value: JSON.stringify(search).slice(1, -1) },
+        { sql: IN_PROMPT, value: search },
+      ]
 
 export function createConsoleStore({ get, all }: Pick<OpenDatabase, 'get' | 'all'>): ConsoleStore {
-  const runOf = (row: Row) =>
-    listedRunOf(
-      row,
-      runOfRow(row, row.status === 'succeeded' ? all(RUN_SQL.outputsOfRun, String(row.id)) : []),
+  function runsOf(rows: readonly Row[]): readonly ListedRun[] {
+    const succeeded = rows.filter(({ status }) => status === 'succeeded').map(({ id }) => String(id))
+    const outputs = all(SQL.outputsOfRuns, JSON.stringify(succeeded))
+    return rows.map((row) =>
+      listedRunOf(
+        row,
+        runOfRow(
+          row,
+          outputs.filter(({ run_id }) => run_id === row.id),
+        ),
+      ),
     )
+  }
 
   return {
     async findAccount(id) {
@@ -28,11 +43,10 @@ export function createConsoleStore({ get, all }: Pick<OpenDatabase, 'get' | 'all
       return row && accountSummaryOf(row)
     },
     async listRuns(filter) {
-      const search = filter.search === undefined ? [] : [{ sql: IN_PROMPT, value: filter.search }]
-      const where = whereOf([...runConditions(filter), ...search], '?')
-      return all(listRuns(where.sql, where.next), ...where.values, filter.limit).map(runOf)
+      const where = whereOf([...runConditions(filter), ...searchConditions(filter)], '?')
+      return runsOf(all(listRuns(where.sql, where.next), ...where.values, filter.limit))
     },
-    findRuns: async (ids, accountId) => all(SQL.findRuns, JSON.stringify(ids), accountId).map(runOf),
+    findRuns: async (ids, accountId) => runsOf(all(SQL.findRuns, JSON.stringify(ids), accountId)),
     latestRun: async (accountId) => Number(get(SQL.latestRun, accountId)?.latest),
     listLostAttempts: async (runId) => all(SQL.listLostAttempts, runId).map(lostAttemptOf),
     listAccountKeys: async (accountId) => all(SQL.listAccountKeys, accountId).map(keyDetailsOfRow),

@@ -34,7 +34,8 @@ export const SQL = {
       WHERE id IN (SELECT value FROM json_each(?3)) AND status = 'queued'
     ),
     busy AS MATERIALIZED (
-      SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
+      SELECT account_id, count(*) AS runs FROM runs INDEXED BY runs_rendering WHERE status = 'processing'
+      GROUP BY account_id
     )
     UPDATE runs SET status = 'processing', owner = ?1, started_at = ?2
     WHERE sequence = (

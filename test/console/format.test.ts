@@ -1,0 +1,129 @@
+/** Numbers and times as the console shows them; a value that is missing is a dash and never an error. */
+import { describe, expect, it } from 'vitest'
+import { describeAgent } from '../../src/console/account/user-agent.js'
+import { barsOf, labelledDays, topOf } from '../../src/console/credits/chart-scale.js'
+import * as format from '../../src/console/format.js'
+
+const NOW = Date.parse('2026-11-22T12:00:00Z')
+const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString()
+
+it.each([null, undefined, Number.NaN, 'x'] as never[])('%s is a dash', (value) => {
+  const { formatNumber, formatAmount, formatBytes, formatDuration, formatTime, formatDay } = format
+  for (const write of [formatNumber, formatAmount, formatBytes, formatDuration, formatTime, formatDay])
+    expect(write(value)).toBe('–')
+  expect(format.formatRelative(value, NOW)).toBe('–')
+})
+
+it.each([
+  [0, '0'],
+  [12_345.678, '12,345.68'],
+  [-1, '-1'],
+])('number %s', (value, text) => expect(format.formatNumber(value)).toBe(text))
+
+it.each([
+  [1, '1 credit'],
+  [-1, '-1 credit'],
+  [1_000, '1,000 credits'],
+  [0, '0 credits'],
+])('credits %s', (value, text) => expect(format.formatCredits(value)).toBe(text))
+
+it.each([
+  [1_000, '+1,000'],
+  [-6, '−6'],
+  [0, '+0'],
+])('amount %s', (value, text) => expect(format.formatAmount(value)).toBe(text))
+
+it.each([
+  [0, '0 B'],
+  [999, '999 B'],
+  [1_500, '1.5 KB'],
+  [250_000, '250 KB'],
+  [1_500_000, '1.5 MB'],
+  [2e15, '2000 TB'],
+])('%s bytes', (value, text) => expect(format.formatBytes(value)).toBe(text))
+
+it.each([
+  [400, '0.4 s'],
+  [-5, '0.0 s'],
+  [12_400, '12 s'],
+  [59_700, '1 min'],
+  [125_000, '2 min 5 s'],
+  [3_600_000, '1 h'],
+  [4_200_000, '1 h 10 min'],
+])('%s ms', (value, text) => expect(format.formatDuration(value)).toBe(text))
+
+it.each([
+  [0, 'just now'],
+  [-44, 'just now'],
+  [30, 'in a moment'],
+  [-60, '1 minute ago'],
+  [-3_500, '58 minutes ago'],
+  [-3_600, '1 hour ago'],
+  [-86_400, 'yesterday'],
+  [86_400, 'tomorrow'],
+  [7_200, 'in 2 hours'],
+  [-5 * 86_400, '5 days ago'],
+  [-8 * 86_400, 'Nov 14, 2026'],
+])('%s seconds from now', (seconds, text) =>
+  expect(format.formatRelative(at(seconds), NOW, 'UTC')).toBe(text),
+)
+
+it('the whole time has its zone', () => {
+  expect(format.formatTime(at(5), 'UTC')).toBe('Nov 22, 2026, 12:00:05 UTC')
+  expect(format.formatTime(at(5), 'Asia/Tokyo')).toBe('Nov 22, 2026, 21:00:05 GMT+9')
+})
+
+describe('the chart', () => {
+  it.each([
+    [[], 4],
+    [[0, 0], 4],
+    [[5], 10],
+    [[11, 3], 20],
+    [[21], 40],
+    [[41], 100],
+    [[1_000], 1_000],
+    [[1_001], 2_000],
+  ])('the top for %j is %s', (values, top) => expect(topOf(values)).toBe(top))
+
+  it('shows every value above zero, inside its area', () => {
+    const area = { left: 40, top: 10, width: 300, height: 100 }
+    const bars = barsOf([0, 0.01, 50, 100], 100, area)
+    expect(bars.map(({ height }) => height)).toEqual([0, 2, 50, 100])
+    for (const { x, y, width, height } of bars) {
+      expect([x >= 40, x + width <= 340, y >= 10, y + height]).toEqual([true, true, true, 110])
+    }
+    expect(barsOf([], 4, area)).toEqual([])
+  })
+
+  it.each([
+    [0, 500, []],
+    [1, 500, [0]],
+    [7, 700, [0, 1, 2, 3, 4, 5, 6]],
+    [30, 600, [1, 5, 9, 13, 17, 21, 25, 29]],
+    [30, 0, []],
+  ])('%s days on %s px', (count, width, days) => expect(labelledDays(count, width, 74)).toEqual(days))
+})
+
+it.each([
+  [
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
+    'Chrome on macOS',
+  ],
+  [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 Edg/142.0.0.0',
+    'Edge on Windows',
+  ],
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox on Linux'],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1',
+    'Safari on iPhone',
+  ],
+  [
+    'Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
+    'Chrome on Android',
+  ],
+  ['curl/8.5.0', 'curl'],
+  ['<img src=x>', '<img src=x>'],
+  ['', 'Unknown browser'],
+  [null, 'Unknown browser'],
+])('the browser %s', (line, text) => expect(describeAgent(line)).toBe(text))

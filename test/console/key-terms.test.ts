@@ -1,0 +1,90 @@
+/** The form of an API key: what is typed to what is sent. */
+import { describe, expect, it } from 'vitest'
+import { exportLines, type KeyState, stateOf } from '../../src/console/keys/key-state.js'
+import { checkFields, fieldsOf, type KeyFields, NO_TERMS, termsOf } from '../../src/console/keys/key-terms.js'
+import type { ConsoleKey } from '../../src/protocol/console.js'
+
+const NOW = Date.parse('2026-11-22T12:00:00Z')
+
+const key = (more: Partial<ConsoleKey> = {}): ConsoleKey => ({
+  ...{
+    id: 1,
+    name: 'ci',
+    prefix: 'rk_a',
+    disabled: false,
+    spent: 0,
+    spend_limit: null,
+    used: 0,
+    quota: null,
+  },
+  ...{
+    allowed_ips: null,
+    expires_at: null,
+    rate: null,
+    created_at: '2026-01-01T00:00:00Z',
+    last_used_at: null,
+  },
+  ...{ rotates_until: null, ...more },
+})
+
+const fields = (more: Partial<KeyFields>): KeyFields => ({ ...NO_TERMS, name: 'ci', ...more })
+
+describe('the fields of a key', () => {
+  it.each<[Partial<KeyFields>, readonly string[]]>([
+    [{}, []],
+    [{ name: '  ' }, ['name']],
+    [{ spendLimit: '0', quota: '0' }, []],
+    [{ spendLimit: '10.5', quota: ' 7 ' }, []],
+    [{ spendLimit: '-1' }, ['spendLimit']],
+    [{ spendLimit: '1e3', quota: '1.5' }, ['spendLimit', 'quota']],
+    [{ quota: 'many' }, ['quota']],
+    [{ expires: '2026-12-01' }, []],
+    [{ expires: '2026-11-20' }, ['expires']],
+    [{ expires: 'soon' }, ['expires']],
+  ])('%j', (more, wrong) => expect(Object.keys(checkFields(fields(more), NO_TERMS, NOW))).toEqual(wrong))
+
+  it('keep an expiry that has passed and is not changed', () => {
+    const before = fieldsOf(key({ expires_at: '2026-01-01T10:00:00Z' }))
+    expect(checkFields({ ...before, name: 'other' }, before, NOW)).toEqual({})
+  })
+
+  it('are sent where they were changed', () => {
+    const before = fieldsOf(key({ spend_limit: 5, quota: 7, allowed_ips: ['10.0.0.0/8'] }))
+    expect(termsOf(before, before)).toEqual({})
+    expect(termsOf({ ...before, name: ' nightly ', spendLimit: '', quota: '9' }, before)).toEqual({
+      name: 'nightly',
+      spend_limit: null,
+      quota: 9,
+    })
+    expect(termsOf({ ...before, addresses: '' }, before)).toEqual({ allowed_ips: null })
+    expect(termsOf({ ...before, addresses: ' 10.0.0.0/8\n\n192.0.2.7, ::1 ' }, before)).toEqual({
+      allowed_ips: ['10.0.0.0/8', '192.0.2.7', '::1'],
+    })
+  })
+
+  it('are those of the key they came from', () => {
+    const expires = new Date(Date.parse('2026-12-24T23:59:59')).toISOString()
+    const before = fieldsOf(key({ expires_at: expires }))
+    expect(before.expires).toBe('2026-12-24')
+    expect(termsOf({ ...NO_TERMS, name: 'a', expires: '2026-12-24' }, NO_TERMS)).toEqual({
+      name: 'a',
+      expires_at: expires,
+    })
+    expect(fieldsOf(key({ expires_at: 'x' })).expires).toBe('')
+  })
+})
+
+it.each<[Partial<ConsoleKey>, KeyState]>([
+  [{}, 'active'],
+  [{ expires_at: '2026-11-22T12:00:01Z', spend_limit: 5, spent: 4, quota: 2, used: 1 }, 'active'],
+  [{ disabled: true, expires_at: '2020-01-01T00:00:00Z' }, 'paused'],
+  [{ expires_at: '2026-11-22T12:00:00Z' }, 'expired'],
+  [{ spend_limit: 5, spent: 5, quota: 1, used: 1 }, 'spent'],
+  [{ spend_limit: 0 }, 'spent'],
+  [{ quota: 1, used: 1 }, 'used-up'],
+])('a key with %j', (more, state) => expect(stateOf(key(more), NOW)).toBe(state))
+
+it('the export lines are safe in a shell', () =>
+  expect(exportLines({ A: 'http://127.0.0.1:7878', B: `it's $(x)` })).toBe(
+    `export A=http://127.0.0.1:7878\nexport B='it'\\''s $(x)'`,
+  ))

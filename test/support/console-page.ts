@@ -1,0 +1,102 @@
+/** The console as a person has it: the built page in a real browser, from a service on a real port. */
+import { fileURLToPath } from 'node:url'
+import axe from 'axe-core'
+import type { Page as BrowserPage } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
+import { AUTH_PATHS } from '../../src/protocol/console.js'
+import { readPage } from '../../src/service/console/page.js'
+import type { OpenedPage, OpenOptions, Pages } from './browser.js'
+import { addUser, createBrowser, createConsoleService, PASSWORD } from './console.js'
+import type { TestService, TestServiceOptions } from './service.js'
+
+export const EMAIL = 'ada@example.com'
+
+export interface ServedConsole extends TestService {
+  /** Without a slash at the end. */
+  readonly url: string
+}
+
+/** Call within a test. The service has the clock of the test. */
+export async function serveConsole(options: TestServiceOptions = {}): Promise<ServedConsole> {
+  const page = await readPage(fileURLToPath(new URL('../../dist/console/', import.meta.url)))
+  if (page === undefined) throw new Error('The page is not built: node build.mjs')
+  const service = await createConsoleService({
+    console: page,
+    publicUrl: undefined,
+    rendering: true,
+    ...options,
+  })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  return { ...service, url, baseUrl: url }
+}
+
+/** The answers to a session that is missing, to a wrong password and the like, which the browser logs. */
+const REFUSALS = /^Failed to load resource: .* (400|401|403|404|429) /
+
+export interface OpenConsoleOptions extends OpenOptions {
+  /** What the page may go to, beside its own origin. */
+  readonly elsewhere?: string
+}
+
+/** Opens a page of the console. Every complaint of the browser fails the test, and every request to another origin. */
+export async function openConsole(
+  pages: Pages,
+  { url }: Pick<ServedConsole, 'url'>,
+  fragment = '',
+  { elsewhere, ...options }: OpenConsoleOptions = {},
+): Promise<OpenedPage> {
+  const opened = await pages.open(`${url}/${fragment}`, { ignored: REFUSALS, ...options })
+  const allowed = [new URL(url).origin, elsewhere]
+  onTestFinished(() => {
+    const origins = new Set(opened.requests.map((request) => new URL(request).origin))
+    expect([...origins].filter((origin) => !allowed.includes(origin))).toEqual([])
+  })
+  return opened
+}
+
+/** The same as a user with a password who is signed in: by a cookie, not by the form. */
+export async function openSignedIn(
+  pages: Pages,
+  service: ServedConsole,
+  fragment = '',
+  options: OpenConsoleOptions & { readonly email?: string; readonly account?: string } = {},
+): Promise<OpenedPage> {
+  const { email = EMAIL, account, ...rest } = options
+  const cookie = await sessionCookie(service, email, account)
+  const { hostname } = new URL(service.url)
+  const storageState = {
+    cookies: [
+      {
+        ...{ name: 'rushes_session', value: cookie, domain: hostname, path: '/', expires: -1 },
+        ...{ httpOnly: true, secure: false, sameSite: 'Strict' as const },
+      },
+    ],
+    origins: [],
+  }
+  return await openConsole(pages, service, fragment, { ...rest, storageState })
+}
+
+/** Of a user who is created when needed, with `PASSWORD`. */
+export async function sessionCookie(
+  service: ServedConsole,
+  email = EMAIL,
+  account?: string,
+): Promise<string> {
+  const browser = createBrowser(service)
+  await browser.post(AUTH_PATHS.link, { token: await addUser(service, email, account) })
+  await browser.post(AUTH_PATHS.password, { password: PASSWORD })
+  if (browser.cookie === undefined) throw new Error('the link was refused')
+  return browser.cookie
+}
+
+/** Axe finds nothing serious. */
+export async function expectAccessible(page: BrowserPage): Promise<void> {
+  // In the isolated world of the test, where the policy of the page does not hold.
+  const { violations } = await page.evaluate<{ violations: axe.Result[] }>(`${axe.source}; axe.run()`)
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  const found = serious.map(({ id, nodes }) => ({
+    id,
+    at: nodes.map(({ html, failureSummary }) => [html, failureSummary]),
+  }))
+  expect(found).toEqual([])
+}

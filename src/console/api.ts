@@ -1,4 +1,7 @@
 /** Requests to the service that this page comes from, and what can go wrong with them. */
+import { AUTH_PATHS } from '../protocol/console.js'
+import { AUTH_LIMIT, RUNS_LIMIT } from '../protocol/limits.js'
+import { plural } from './format.js'
 import { type Query, relativePath, withQuery } from './routes.js'
 import { sessionStore } from './session-store.js'
 import { createStore } from './store.js'
@@ -16,7 +19,7 @@ export class ApiError extends Error {
   /** 0 when nothing answered. */
   readonly status: number
   readonly code: string
-  /** Seconds, when the service says them. */
+  /** Of a 429: seconds after which a request is accepted again. */
   readonly retryAfterS: number | undefined
 
   constructor({ status, code, message, retryAfterS }: ApiErrorParts) {
@@ -52,7 +55,7 @@ export async function request<Answer>(
   const response = await send(method, path, options)
   const text = await response.text().catch(() => undefined)
   const body = text === undefined ? undefined : parseJson(text)
-  if (!response.ok) throw errorOf(response, body)
+  if (!response.ok) throw errorOf(path, response, body)
   if (response.status === 204) return undefined as Answer
   if (body === undefined) throw badResponse(response.status)
   if (method === 'GET') lastAnswerStore.set(body)
@@ -100,25 +103,28 @@ const badResponse = (status: number) =>
     message: `The service sent an invalid response (${status}). Try again, and check the proxy if there is one.`,
   })
 
-function errorOf(response: Response, body: unknown): ApiError {
+function errorOf(path: string, response: Response, body: unknown): ApiError {
   const sent = (body as { error?: { code?: unknown; message?: unknown } } | undefined)?.error
   if (typeof sent?.code !== 'string' || typeof sent.message !== 'string') return badResponse(response.status)
   if (sent.code === 'not_signed_in') sessionStore.set(null)
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   return new ApiError({
     status: response.status,
     code: sent.code,
     message: sent.message,
-    retryAfterS: Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : undefined,
+    retryAfterS: response.status === 429 ? retryAfterS(path, response.headers.get('retry-after')) : undefined,
   })
+}
+
+/** Without the header it is the whole window of the limit. */
+function retryAfterS(path: string, header: string | null): number {
+  const { windowMs } = Object.values<string>(AUTH_PATHS).includes(path) ? AUTH_LIMIT : RUNS_LIMIT
+  const seconds = header === null ? Number.NaN : Number(header)
+  return Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : windowMs / 1_000
 }
 
 /** What was thrown, as a sentence that says what to do. */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof ApiError)) return thrown instanceof Error ? thrown.message : String(thrown)
   if (thrown.status !== 429) return thrown.message
-  const seconds = thrown.retryAfterS
-  return seconds === undefined
-    ? 'Too many requests. Wait a moment, then try again.'
-    : `Too many requests. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
+  return `Too many requests. Wait ${plural(thrown.retryAfterS, 'second')}, then try again.`
 }

@@ -16,9 +16,9 @@ export const KEY_STATES: Readonly<
 /** In the order in which the service checks. */
 export function stateOf(key: ConsoleKey, now: number): KeyState {
   if (key.disabled) return 'paused'
-  if (key.expires_at !== null && Date.parse(key.expires_at) <= now) return 'expired'
-  if (key.spend_limit !== null && key.spent >= key.spend_limit) return 'spent'
-  if (key.quota !== null && key.used >= key.quota) return 'used-up'
+  if (key.expires_at != null && Date.parse(key.expires_at) <= now) return 'expired'
+  if (key.spend_limit != null && key.spent >= key.spend_limit) return 'spent'
+  if (key.quota != null && key.used >= key.quota) return 'used-up'
   return 'active'
 }
 

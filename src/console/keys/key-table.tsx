@@ -28,7 +28,7 @@ export function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
     },
     { name: 'Spent', render: (key) => <Meter value={key.spent} max={key.spend_limit} /> },
     { name: 'Runs', render: (key) => <Meter value={key.used} max={key.quota} /> },
-    { name: 'Last used', class: 'nowrap', render: (key) => <Time at={key.last_used_at} none="Never" /> },
+    { name: 'Last used', class: 'nowrap', render: (key) => <Time at={lastUseOf(key)} none="Never" /> },
     { name: 'Created', class: 'nowrap', render: (key) => <Time at={key.created_at} /> },
     {
       name: 'Actions',
@@ -65,13 +65,17 @@ export function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
   return <Table class="keys" caption="API keys" columns={columns} rows={keys} keyOf={({ id }) => id} />
 }
 
+/** It is known to the minute: a key is not used before it is created. */
+const lastUseOf = ({ last_used_at: used, created_at: created }: ConsoleKey): string | null =>
+  used != null && used < created ? created : used
+
 const MAX_ADDRESSES = 2
 
 function KeyName({ of: key }: { readonly of: ConsoleKey }) {
   const addresses = key.allowed_ips ?? []
   const shown = addresses.slice(0, MAX_ADDRESSES).join(', ')
   const notes: readonly (ComponentChildren | false)[] = [
-    key.expires_at !== null && (
+    key.expires_at != null && (
       <span title={formatTime(key.expires_at)}>Expires {formatDay(key.expires_at)}</span>
     ),
     addresses.length > 0 && (
@@ -80,8 +84,8 @@ function KeyName({ of: key }: { readonly of: ConsoleKey }) {
         {addresses.length > MAX_ADDRESSES && ` and ${addresses.length - MAX_ADDRESSES} more`}
       </span>
     ),
-    key.rate !== null && <span>Rate limit {key.rate}</span>,
-    key.rotates_until !== null && (
+    key.rate != null && <span>Rate limit {key.rate}</span>,
+    key.rotates_until != null && (
       <span title={formatTime(key.rotates_until)}>
         Old secret ends <Time at={key.rotates_until} />
       </span>
@@ -91,7 +95,7 @@ function KeyName({ of: key }: { readonly of: ConsoleKey }) {
   return (
     <div class="key-label">
       <strong class="wrap">{key.name}</strong>
-      {key.prefix !== null && <span class="mono muted">{key.prefix}…</span>}
+      {key.prefix != null && <span class="mono muted">{key.prefix}…</span>}
       {present.length > 0 && (
         <div class="key-notes">
           {present.map((note, at) => (

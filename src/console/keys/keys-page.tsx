@@ -31,7 +31,7 @@ export function KeysPage() {
   const keep = (key: ConsoleKey) => {
     const keys = data?.keys ?? []
     const isKnown = keys.some(({ id }) => id === key.id)
-    set({ keys: isKnown ? keys.map((each) => (each.id === key.id ? key : each)) : [...keys, key] })
+    set({ keys: isKnown ? keys.map((each) => (each.id === key.id ? key : each)) : [key, ...keys] })
   }
   const change = async (key: ConsoleKey, body: object, done: string) => {
     keep(await request<ConsoleKey>('PATCH', CONSOLE_PATHS.key, { params: { id: key.id }, body }))
@@ -97,7 +97,8 @@ export function KeysPage() {
       {open?.kind === 'rotate' && (
         <RotateDialog
           of={open.key}
-          onClose={close}
+          // It closes when the key is rotated, and by then the secret is shown.
+          onClose={() => setOpen((now) => (now?.kind === 'rotate' ? undefined : now))}
           onRotated={(answer) => {
             keep(answer.key)
             setOpen({ kind: 'secret', answer, isRotated: true })

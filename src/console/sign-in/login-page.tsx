@@ -8,7 +8,7 @@ import { useAction } from '../resource.js'
 import { linkTo } from '../routes.js'
 import { signOut, useSession } from '../session.js'
 import { Centered } from '../shell/centered.js'
-import { type LoginQuery, readLoginQuery, returnAddress } from './login-request.js'
+import { declinedAddress, type LoginQuery, readLoginQuery, returnAddress } from './login-request.js'
 
 export function LoginPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const login = readLoginQuery(query)
@@ -25,7 +25,7 @@ export function LoginPage({ query }: { readonly query: Readonly<Record<string, s
   return <Confirmation login={login} />
 }
 
-type Step = 'asking' | 'returning' | 'refused'
+type Step = 'asking' | 'returning'
 
 function Confirmation({ login }: { readonly login: LoginQuery }) {
   const { email, account } = useSession()
@@ -36,13 +36,6 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
     setStep('returning')
     location.assign(returnAddress(login, code))
   })
-  if (step === 'refused')
-    return (
-      <Centered title="Nothing was created">
-        <p>You can close this page. In the terminal, press Ctrl-C to end the command.</p>
-        <LinkButton href={linkTo('runs')}>Go to Runs</LinkButton>
-      </Centered>
-    )
   if (step === 'returning')
     return (
       <Centered title="Go back to the terminal">
@@ -52,7 +45,7 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
   return (
     <Centered title="Log in on the command line">
       <p class="wrap">
-        <code>rushes</code> on the computer <strong>{login.name}</strong> asks for an API key.
+        The command <code>rushes login --web</code> on this computer asks for an API key.
       </p>
       <dl class="facts">
         <dt>Account</dt>
@@ -68,8 +61,7 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
         </Notice>
       ) : (
         <Notice tone="warn">
-          Continue only if you have just run <code>rushes login --web</code> on this computer. The key can
-          spend the credits of the account.
+          Continue only if you have just run this command. The key can spend the credits of the account.
         </Notice>
       )}
       {grant.error !== undefined && <Notice tone="bad">{messageOf(grant.error)}</Notice>}
@@ -82,7 +74,7 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
         >
           Create the key
         </Button>
-        <Button onClick={() => setStep('refused')}>Cancel</Button>
+        <Button onClick={() => location.assign(declinedAddress(login))}>Cancel</Button>
       </div>
       <p class="hint">
         Not your account?{' '}

@@ -4,7 +4,7 @@ export interface LoginQuery {
   readonly port: number
   readonly challenge: string
   readonly state: string
-  /** The name of the computer, and of the key. */
+  /** Of the key, such as `rushes on laptop`. */
   readonly name: string
 }
 
@@ -20,5 +20,10 @@ export function readLoginQuery(query: Readonly<Record<string, string>>): LoginQu
 }
 
 /** Only this computer, whatever the query says. */
-export const returnAddress = ({ port, state }: LoginQuery, code: string): string =>
-  `http://127.0.0.1:${port}/?${new URLSearchParams({ code, state })}`
+const addressOf = ({ port, state }: LoginQuery, result: Readonly<Record<string, string>>): string =>
+  `http://127.0.0.1:${port}/?${new URLSearchParams({ ...result, state })}`
+
+export const returnAddress = (login: LoginQuery, code: string): string => addressOf(login, { code })
+
+/** Ends the command that waits. */
+export const declinedAddress = (login: LoginQuery): string => addressOf(login, { error: 'access_denied' })

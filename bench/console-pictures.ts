@@ -1,0 +1,141 @@
+/**
+ * The pictures of docs/console.md: `node bench/run.mjs console-pictures`. The built program serves a new data folder, runs are
+ * created with the preview renderer, and the system's Chromium opens the console. Needs a build and Chromium.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Page } from 'playwright-core'
+import sharp from 'sharp'
+import { findChromium } from '../test/support/find-chromium.js'
+
+const { resolve } = createRequire(import.meta.url)
+// It finds its own files, so it must not be bundled.
+const { chromium }: typeof import('playwright-core') = createRequire(import.meta.url)('playwright-core')
+
+const SIZE = { width: 1320, height: 836 }
+const SCALE = 1.5
+
+const IMAGES = [
+  'a red fox in fresh snow',
+  'a lighthouse at dusk, long exposure',
+  'a paper boat in a puddle, macro',
+  'an old harbour in the morning fog',
+  'a whale under the northern lights',
+  'a yellow taxi in the rain, night',
+  'a desert road with a lone cactus',
+  'a tea house in a bamboo forest',
+] as const
+const VIDEO = 'a paper boat drifts down a rainy street'
+
+/** Names, limits, and the number of runs of `IMAGES` that each creates. */
+const KEYS = [
+  { terms: { name: 'Website thumbnails', spend_limit: 10, quota: 100 }, runs: 4 },
+  { terms: { name: 'CI nightly', spend_limit: 3, allowed_ips: ['127.0.0.0/8', '10.0.0.0/8'] }, runs: 3 },
+  { terms: { name: 'Old laptop', expires_at: '2030-01-01T00:00:00Z' }, runs: 1 },
+] as const
+
+const folder = mkdtempSync(join(tmpdir(), 'rushes-console-'))
+const service = spawn(
+  process.execPath,
+  ['bin/rushes.cjs', 'serve', '--json', '--port', '0', '--data', join(folder, 'data')],
+  {
+    env: { ...process.env, HOME: folder, RUSHES_STATE_DIR: join(folder, 'state') },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  },
+)
+const browser = await chromium.launch({
+  executablePath: findChromium() ?? '',
+  args: ['--disable-dev-shm-usage', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
+})
+
+try {
+  const [line] = await once(createInterface({ input: service.stdout }), 'line')
+  const { url, models, console: link } = JSON.parse(line)
+  // The policy of the page would refuse the font that is put into it.
+  const context = await browser.newContext({ viewport: SIZE, deviceScaleFactor: SCALE, bypassCSP: true })
+  const page = await context.newPage()
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Skip' }).click()
+
+  const prompts = [...IMAGES]
+  for (const { terms, runs } of KEYS) {
+    const { api_key: key } = await send(page, 'POST', 'api/console/keys', terms)
+    for (const prompt of prompts.splice(0, runs))
+      await createRun(url, key, models.image, { prompt, aspect_ratio: '16:9' })
+  }
+  await send(page, 'POST', 'api/console/runs', { model: models.video, input: { prompt: VIDEO } })
+  await send(page, 'POST', 'api/console/keys', { name: 'Render farm' })
+  await finish(page)
+  const { keys } = await send(page, 'GET', 'api/console/keys')
+  const laptop = keys.find(({ name }: { name: string }) => name === 'Old laptop')
+  await send(page, 'PATCH', `api/console/keys/${laptop.id}`, { disabled: true })
+
+  await takePicture(page, url, '#/runs', 'light')
+  await takePicture(page, url, '#/keys', 'dark')
+} finally {
+  await browser.close()
+  service.kill()
+  await once(service, 'exit')
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function createRun(url: string, key: string, model: string, input: object): Promise<void> {
+  const response = await fetch(`${url}/api/v1/runs`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, input }),
+  })
+  if (response.status !== 201) throw new Error(await response.text())
+}
+
+/** A request of the page itself, with its session. */
+async function send(page: Page, method: string, path: string, body?: object) {
+  const sent = JSON.stringify([
+    path,
+    { method, headers: { 'content-type': 'application/json' }, body: body && JSON.stringify(body) },
+  ])
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of any endpoint
+  return await page.evaluate<any>(`fetch(...${sent}).then((response) => response.json())`)
+}
+
+/** Waits until all runs have ended. */
+async function finish(page: Page): Promise<void> {
+  for (;;) {
+    const { runs } = await send(page, 'GET', 'api/console/runs')
+    if (runs.every(({ finished_at: at }: { finished_at: string | null }) => at !== null)) return
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+  }
+}
+
+/** With the font that comes first on many systems, whatever this one has. */
+function fontFaces(): string {
+  const faces = [400, 500, 600].map((weight) => {
+    const file = readFileSync(resolve(`@fontsource/inter/files/inter-latin-${weight}-normal.woff2`))
+    const source = `data:font/woff2;base64,${file.toString('base64')}`
+    return `@font-face { font-family: Inter; font-weight: ${weight}; src: url(${source}) }`
+  })
+  return `${faces.join('\n')}\n:root { --sans: Inter, sans-serif }`
+}
+
+async function takePicture(
+  page: Page,
+  url: string,
+  fragment: string,
+  colorScheme: 'light' | 'dark',
+): Promise<void> {
+  await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+  await page.goto(`${url}/${fragment}`)
+  await page.reload({ waitUntil: 'networkidle' })
+  await page.addStyleTag({ content: fontFaces() })
+  await page.evaluate('document.fonts.ready.then(() => true)')
+  await page.waitForTimeout(500)
+  const picture = await page.screenshot({ type: 'png' })
+  const target = `docs/console-${colorScheme}.jpg`
+  await sharp(picture).jpeg({ quality: 78, mozjpeg: true }).toFile(target)
+  console.log(target, Math.round(readFileSync(target).length / 1000), 'KB')
+}

@@ -156,7 +156,19 @@ const MET: Readonly<Record<PublishedName, (place: Place) => Promise<readonly unk
     await administered(place, 'key', 'set', 'first', ...terms)
     return await administered(place, 'key', 'list')
   },
-  'admin-new-key': (place) => administered(place, 'key', 'create', '--account', 'default'),
+  'admin-new-key': async (place) => [
+    ...(await administered(place, 'key', 'create', '--account', 'default')),
+    ...(await administered(place, 'key', 'rotate', 'first')),
+  ],
+  'admin-user': async (place) => {
+    await administered(place, 'user', 'add', 'ann@example.com', '--account', 'default')
+    const listed = await administered(place, 'user', 'list')
+    return [...listed, ...(await administered(place, 'user', 'remove', 'ann@example.com'))]
+  },
+  'admin-user-link': async (place) => {
+    const added = await administered(place, 'user', 'add', 'ann@example.com', '--account', 'default')
+    return [...added, ...(await administered(place, 'user', 'link', 'ann@example.com'))]
+  },
   'admin-credits': async (place) => {
     await place.run([...IMAGE, '--no-wait'])
     return await administered(place, 'credits', 'list', 'default')

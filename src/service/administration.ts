@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { type Backup, writeBackup } from './backup.js'
+import { ROTATION_MS } from './console/keys.js'
 import { DATABASE_NAME } from './data-folders.js'
 import { openData } from './open-data.js'
 import { parseNetwork } from './rules/networks.js'
@@ -23,14 +24,17 @@ import type { Store } from './store/contract.js'
 import { explainDatabaseError } from './store/sqlite/database-errors.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 import { DatabaseUnavailable } from './store/unavailable.js'
+import { createUserAdministration, type UserAdministration } from './user-administration.js'
 
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
+export type { UserDetails } from './store/user-store.js'
+export type { UserWithLink } from './user-administration.js'
 
 const MAX_NAME_LENGTH = 100
 
 /** All functions throw `RushesError` (usage) for what does not exist or is not allowed, and then change nothing. */
-export interface Administration {
+export interface Administration extends UserAdministration {
   createAccount(name: string, credits: number): Promise<AccountRecord>
   accounts(): Promise<readonly AccountRecord[]>
   setBanned(account: string, banned: boolean): Promise<AccountRecord>
@@ -43,6 +47,11 @@ export interface Administration {
   keys(account?: string): Promise<readonly KeyDetails[]>
   /** `key` is the key's number, or its name when only one key has it. Sets the terms that are present. */
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
+  /** Gives the key another secret, with all its terms. The old one works for 24 h more, or ends at once. */
+  rotateKey(
+    key: string,
+    options: { readonly endOld: boolean },
+  ): Promise<{ readonly apiKey: string; readonly key: KeyDetails }>
   /** A negative amount removes credits, down to 0. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** The newest first. */
@@ -146,6 +155,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
   }
 
   return {
+    ...createUserAdministration({ store, clock, accountOf }),
     async createAccount(name, credits) {
       checkName(name, 'an account')
       const made = await store.addAccount({ name, credits, nowMs: clock.now() })
@@ -161,8 +171,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     async createKey(account, terms) {
       checkTerms(terms)
       const { id: accountId } = await accountOf(account)
-      const apiKey = newKey()
-      const secret = { hash: hashOfKey(apiKey), prefix: prefixOfKey(apiKey) }
+      const { apiKey, ...secret } = newSecretKey()
       const key: NewKey = { name: 'key', ...terms, ...secret, accountId, nowMs: clock.now() }
       return { apiKey, key: await keyOf(String(await store.addKey(key))) }
     },
@@ -176,6 +185,12 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       const { id } = await keyOf(key)
       await store.changeKey(id, terms)
       return await keyOf(String(id))
+    },
+    async rotateKey(key, { endOld }) {
+      const { id } = await keyOf(key)
+      const { apiKey, ...secret } = newSecretKey()
+      await store.rotateKey(id, { ...secret, oldUntilMs: clock.now() + (endOld ? 0 : ROTATION_MS) })
+      return { apiKey, key: await keyOf(String(id)) }
     },
 
     async addCredits(account, amount) {
@@ -197,6 +212,11 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     verify: () => store.verify(),
     close: () => store.close(),
   }
+}
+
+function newSecretKey() {
+  const apiKey = newKey()
+  return { apiKey, hash: hashOfKey(apiKey), prefix: prefixOfKey(apiKey) }
 }
 
 function noAccount(name: string, accounts: readonly AccountRecord[]): RushesError {

@@ -76,7 +76,7 @@ describe('admin, beside a running service', () => {
     const rateOf = async () =>
       JSON.parse((await admin('key', 'list', '--json')).stdout.split('\n')[1] ?? '').rate
     expect(await rateOf()).toBe('100/10s')
-    expect((await admin('key', 'list')).stdout).toMatch(/\t20\/10s\n2\t.*\t100\/10s\n$/)
+    expect((await admin('key', 'list')).stdout).toMatch(/\t20\/10s\t.*\n2\t.*\t100\/10s\t.*\n$/)
     await admin('key', 'set', '2', '--rate', '600/1m')
     expect(await rateOf()).toBe('600/1m')
     await admin('key', 'set', '2', '--rate', 'none')
@@ -117,7 +117,7 @@ describe('admin, beside a running service', () => {
       '1\tdefault\t10000\tactive\t1\t0\tT\n2\tacme\t4\tactive\t1\t1\tT\n',
     )
     expect((await admin('key', 'list', '--account', 'acme')).stdout).toMatch(
-      /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\t20\/10s\n$/,
+      /^2\tacme\tkey\tactive\t1\/10\t1\/9\t127\.0\.0\.1\tnever\t\S+Z\t20\/10s\trk_[\w-]{6}\t\S+\n$/,
     )
     expect((await admin('credits', 'list', 'acme')).stdout).toMatch(
       /^3\t-1\tcharge\trun_\w+\t2\t\S+Z\n2\t\+5\tadded\t-\t-\t\S+Z\n$/,
@@ -143,6 +143,7 @@ describe('admin, beside a running service', () => {
       id: 2,
       account: 'acme',
       name: 'key',
+      prefix: expect.stringMatching(/^rk_[\w-]{6}$/),
       disabled: false,
       spend_limit: 10,
       spent: 1,
@@ -152,6 +153,8 @@ describe('admin, beside a running service', () => {
       rate: null,
       expires_at: null,
       created_at: expect.stringContaining(now),
+      last_used_at: expect.stringContaining('2026-01-01T00:00'),
+      rotates_until: null,
     })
     expect(JSON.parse((await admin('credits', 'list', 'acme', '--limit', '1', '--json')).stdout)).toEqual({
       sequence: 3,
@@ -162,6 +165,29 @@ describe('admin, beside a running service', () => {
       key: 2,
       created_at: expect.stringContaining(now),
     })
+  })
+
+  it('rotates a key: the old secret works for 24 h more, or not at all', async () => {
+    const { service, admin, key, image } = await createAdmin()
+    const first = await key('--account', 'default', '--name', 'ci', '--quota', '9')
+    const rotated = await admin('key', 'rotate', 'ci')
+    expect(rotated).toMatchObject({ code: 0, stdout: expect.stringMatching(/^rk_[\w-]{43}\n$/) })
+    expect(rotated.stderr).toMatch(
+      /Key 2 \(ci\) of default has a new secret, which is shown only once\. The old one works until 2026-01-02T\S+Z\.\n$/,
+    )
+    const second = rotated.stdout.trimEnd()
+    expect([(await image(first)).code, (await image(second)).code]).toEqual([0, 0])
+    await service.clock.advance(24 * 3_600_000)
+    expect([(await image(first)).code, (await image(second)).code]).toEqual([4, 0])
+    const json = JSON.parse((await admin('key', 'rotate', '2', '--now', '--json')).stdout)
+    expect(json).toMatchObject({ id: 2, name: 'ci', quota: 9, used: 3, rotates_until: null })
+    expect(json.prefix).toBe(json.api_key.slice(0, 9))
+    expect([(await image(second)).code, (await image(json.api_key)).code]).toEqual([4, 0])
+    expect(await admin('key', 'rotate', 'nobody')).toMatchObject({ code: 2, stdout: '' })
+    const listed = JSON.parse((await admin('key', 'rotate', 'ci', '--json')).stdout)
+    expect(listed.rotates_until).toMatch(/^2026-01-03T/)
+    const stored = await storedText(service)
+    for (const secret of [second, json.api_key, listed.api_key]) expect(stored).not.toContain(secret)
   })
 
   it('shows a key once: neither the data nor anything else said holds it', async () => {

@@ -30,6 +30,8 @@ const LOCK_OUT_MS = 3_000
 interface Case {
   readonly name: string
   readonly load: LoadName
+  /** Of `rushes serve`. */
+  readonly flags?: readonly string[]
   /** What may come back, beside figures without a status. */
   readonly outcomes: RegExp
   readonly most?: Readonly<Record<string, number>>
@@ -120,6 +122,13 @@ const CASES: readonly Case[] = [
     outcomes: /^400 invalid_input$/,
     least: { '400 invalid_input': 6 },
   },
+  {
+    name: 'fifty sign-ins at once, three times',
+    load: 'signIns',
+    flags: ['--trust-proxy', '127.0.0.1'],
+    outcomes: /^401 invalid_credentials$/,
+    least: { '401 invalid_credentials': 150 },
+  },
 ]
 
 let data: string
@@ -150,7 +159,7 @@ afterAll(() => {
 
 describe.skipIf(process.platform !== 'linux')('one client cannot stop the others', () => {
   it.each(CASES)('$name', { timeout: CASE_LIMIT_MS }, async (tried) => {
-    const service = await startService()
+    const service = await startService(tried.flags)
     const target: Target = { url: service.url, keys, others }
     await makePicture(service)
     const probe = await probeHealth(probeScript, service.url)
@@ -190,10 +199,10 @@ describe.skipIf(process.platform !== 'linux')('one client cannot stop the others
 })
 
 /** A service of its own for each case, so that none measures what another left in memory. */
-async function startService(): Promise<Service> {
+async function startService(flags: readonly string[] = []): Promise<Service> {
   const place = createPlace()
   cpSync(data, join(place.home, 'data'), { recursive: true })
-  const service = await serve(place, ['--data', join(place.home, 'data')])
+  const service = await serve(place, ['--data', join(place.home, 'data'), ...flags])
   return { ...service, apiKey: goodKey }
 }
 

@@ -5,6 +5,7 @@ import { expect, it } from 'vitest'
 import { openAdministration } from '../../src/service/administration.js'
 import { openS3Storage } from '../../src/service/files/s3-storage.js'
 import { migrateData } from '../../src/service/migrate/index.js'
+import { hashOfKey } from '../../src/service/secrets.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { filesBelow, until } from '../support/binary.js'
@@ -90,6 +91,18 @@ async function createGrown() {
   })
   await store.renewLease('dead')
   expect((await store.claimRun('dead', [rendering.body.id], 5, 'requested'))?.id).toBe(rendering.body.id)
+  // Another worker had lost it before.
+  await store.releaseWorker('dead', 6)
+  await store.renewLease('dead')
+  await store.claimRun('dead', [rendering.body.id], 7, 'requested')
+  const userId = (await store.addUser({ email: 'ann@example.com', accountId: 2, nowMs: 3 })) ?? 0
+  await store.addUser({ email: 'bob@example.com', accountId: 1, nowMs: 4 })
+  const session = { hash: 's', userId, fromLink: true, address: undefined, userAgent: undefined }
+  await store.addSession({ ...session, nowMs: 5, expiresAtMs: 4e12 })
+  await store.setPassword(userId, 'scrypt', 's')
+  await store.addLink({ hash: 'l', userId, nowMs: 5, expiresAtMs: 4e12 })
+  await store.recordKeyUse(2, 60_000)
+  await store.rotateKey(1, { hash: hashOfKey(service.apiKey), prefix: 'rk_first', oldUntilMs: 4e12 })
   await store.close()
   ids.push(queued.body.id, rendering.body.id)
   return {
@@ -120,6 +133,9 @@ const contentOf = async (
     runs,
     entries,
     images: [...(await store.imagesInUse())].sort(),
+    users: (await store.listUsers(9)).map(({ sessions, ...user }) => user),
+    lost: await Promise.all(ids.map((id) => store.listLostAttempts(id))),
+    found: (await store.listRuns({ accountId: 1, limit: 9, search: 'A FOX ' })).map(({ id }) => id),
   }
 }
 
@@ -178,6 +194,12 @@ describePostgres('admin migrate', () => {
       clock: service.clock,
       make: false,
     })
+    // People sign in again.
+    expect(await admin.users()).toMatchObject([
+      { email: 'ann@example.com', account: 'studio', password: 'scrypt', sessions: 0, lastSeenAtMs: 5 },
+      { email: 'bob@example.com', account: 'default', password: undefined, sessions: 0 },
+    ])
+    expect((await admin.addUser('eve@example.com', 'studio')).user.id).toBe(3)
     expect((await admin.createAccount('fourth', 1)).id).toBe(4)
     expect((await admin.createKey('fourth', {})).key.id).toBe(3)
     expect((await admin.verify()).problems).toEqual([])

@@ -137,7 +137,8 @@ async function meetBrokenDatabases(see: See): Promise<void> {
   const browser = await createUser(odd)
   await runSql(odd, 'ALTER TABLE sessions RENAME TO lost_sessions')
   await askAll(see, odd, browser)
-  await (odd.databaseUrl === undefined ? meetDamagedFile(see) : meetLostDatabase(see, odd.databaseUrl))
+  const { databaseUrl } = await createConsoleService()
+  await (databaseUrl === undefined ? meetDamagedFile(see) : meetLostDatabase(see, databaseUrl))
 }
 
 async function askAll(see: See, { clock }: TestService, browser: Browser): Promise<void> {

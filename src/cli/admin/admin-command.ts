@@ -17,6 +17,8 @@ export interface AdminFlags {
   readonly expires?: string
   readonly limit?: string
   readonly name?: string
+  readonly now?: boolean
+  readonly publicUrl?: string
   readonly quota?: string
   readonly rate?: string
   readonly spendLimit?: string

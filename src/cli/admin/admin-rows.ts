@@ -1,10 +1,11 @@
 /** Accounts, keys and ledger entries as table rows and as JSON. */
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { printable } from '../../protocol/text.js'
-import type { AccountRecord, KeyDetails, LedgerEntry } from '../../service/administration.js'
+import type { AccountRecord, KeyDetails, LedgerEntry, UserDetails } from '../../service/administration.js'
 import { formatRate } from '../flags/rate.js'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
+const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms))
 const NONE = '-'
 const of = (used: number, limit: number | undefined): string =>
   limit === undefined ? `${used}` : `${used}/${limit}`
@@ -31,10 +32,11 @@ export const accountCells = (account: AccountRecord): readonly string[] => [
   iso(account.createdAtMs),
 ]
 
-export const keyJson = (key: KeyDetails) => ({
+export const keyJson = (key: KeyDetails, nowMs: number) => ({
   id: key.id,
   account: key.account,
   name: key.name,
+  prefix: key.prefix ?? null,
   disabled: key.disabled,
   spend_limit: key.spendLimit ?? null,
   spent: key.spent,
@@ -42,8 +44,10 @@ export const keyJson = (key: KeyDetails) => ({
   used: key.used,
   allowed_ips: key.allowedIps ?? null,
   rate: key.rate === undefined ? null : formatRate(key.rate),
-  expires_at: key.expiresAtMs === undefined ? null : iso(key.expiresAtMs),
+  expires_at: isoOrNull(key.expiresAtMs),
   created_at: iso(key.createdAtMs),
+  last_used_at: isoOrNull(key.usedAtMs),
+  rotates_until: isoOrNull((key.rotatesUntilMs ?? 0) > nowMs ? key.rotatesUntilMs : undefined),
 })
 
 export const KEY_HEADER = [
@@ -57,6 +61,8 @@ export const KEY_HEADER = [
   'EXPIRES',
   'CREATED',
   'RATE',
+  'PREFIX',
+  'LAST USED',
 ]
 
 export const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
@@ -69,14 +75,38 @@ export const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
   key.allowedIps?.join(' ') ?? 'any',
   key.expiresAtMs === undefined ? 'never' : iso(key.expiresAtMs),
   iso(key.createdAtMs),
-  // The last column, so that scripts which read the others by their place go on working.
+  // New columns come last, so that scripts which read the others by their place go on working.
   formatRate(key.rate ?? RUNS_LIMIT),
+  key.prefix ?? NONE,
+  isoOrNull(key.usedAtMs) ?? NONE,
 ]
 
 function stateOf({ disabled, expiresAtMs }: KeyDetails, nowMs: number): string {
   if (disabled) return 'disabled'
   return expiresAtMs !== undefined && nowMs >= expiresAtMs ? 'expired' : 'active'
 }
+
+export const userJson = (user: UserDetails) => ({
+  id: user.id,
+  email: user.email,
+  account: user.account,
+  has_password: user.password !== undefined,
+  sessions: user.sessions,
+  last_seen_at: isoOrNull(user.lastSeenAtMs),
+  created_at: iso(user.createdAtMs),
+})
+
+export const USER_HEADER = ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED']
+
+export const userCells = (user: UserDetails): readonly string[] => [
+  String(user.id),
+  printable(user.email),
+  printable(user.account),
+  user.password === undefined ? NONE : 'set',
+  String(user.sessions),
+  isoOrNull(user.lastSeenAtMs) ?? NONE,
+  iso(user.createdAtMs),
+]
 
 export const entryJson = ({ sequence, account, kind, amount, runId, keyId, createdAtMs }: LedgerEntry) => ({
   sequence,

@@ -43,7 +43,7 @@ export const keyCommands: readonly AdminCommand[] = [
         throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
       const { apiKey, key } = await admin.createKey(flags.account, termsOf(ctx, flags))
       const { out } = ctx
-      if (out.mode.json) out.json({ ...keyJson(key), api_key: apiKey })
+      if (out.mode.json) out.json({ ...keyJson(key, ctx.clock.now()), api_key: apiKey })
       else out.line(apiKey)
       out.note(`Created key ${key.id} (${key.name}) of ${key.account}. The key is shown only once.`)
     },
@@ -55,7 +55,7 @@ export const keyCommands: readonly AdminCommand[] = [
     async work({ ctx: { out, clock }, admin, flags }) {
       const keys = await admin.keys(flags.account)
       const nowMs = clock.now()
-      if (out.mode.json) for (const key of keys) out.json(keyJson(key))
+      if (out.mode.json) for (const key of keys) out.json(keyJson(key, nowMs))
       else
         printTable(
           out,
@@ -75,6 +75,20 @@ export const keyCommands: readonly AdminCommand[] = [
     work: (work, key = '') => change(work, key, { disabled: false }, 'is enabled'),
   },
   {
+    usage: 'rotate <key>',
+    about: 'Replace the secret of a key (the new one is shown only once)',
+    options: () => [new Option('--now', 'End the old secret at once, for example when it leaked')],
+    async work({ ctx: { out, clock }, admin, flags: { now = false } }, wanted = '') {
+      const { apiKey, key } = await admin.rotateKey(wanted, { endOld: now })
+      if (out.mode.json) out.json({ ...keyJson(key, clock.now()), api_key: apiKey })
+      else out.line(apiKey)
+      const until = new Date(key.rotatesUntilMs ?? 0).toISOString()
+      out.note(
+        `Key ${key.id} (${key.name}) of ${key.account} has a new secret, which is shown only once. The old one ${now ? 'no longer works' : `works until ${until}`}.`,
+      )
+    },
+  },
+  {
     usage: 'set <key>',
     about: 'Change the name, limits or lifetime of a key',
     options: () => termOptions(true),
@@ -91,13 +105,13 @@ export const keyCommands: readonly AdminCommand[] = [
 ]
 
 async function change(
-  { ctx: { out }, admin }: Work,
+  { ctx: { out, clock }, admin }: Work,
   wanted: string,
   terms: Partial<KeyTerms>,
   said: string,
 ): Promise<void> {
   const key = await admin.changeKey(wanted, terms)
-  if (out.mode.json) out.json(keyJson(key))
+  if (out.mode.json) out.json(keyJson(key, clock.now()))
   out.note(`Key ${key.id} (${key.name}) of ${key.account} ${said}.`)
 }
 

@@ -9,6 +9,7 @@ import { backupCommand } from '../admin/backup-command.js'
 import { creditsCommands } from '../admin/credit-commands.js'
 import { keyCommands } from '../admin/key-commands.js'
 import { addMigrateFlags, type MigrateFlags, migrate } from '../admin/migrate-command.js'
+import { userCommands } from '../admin/user-commands.js'
 import { verifyCommand } from '../admin/verify-command.js'
 import { databaseOption } from '../flags/database.js'
 import type { CommandEnvironment } from './command-environment.js'
@@ -17,6 +18,7 @@ const GROUPS = [
   ['account', 'Manage accounts', accountCommands],
   ['key', 'Manage API keys', keyCommands],
   ['credits', 'Manage balances', creditsCommands],
+  ['user', 'Manage the users of the console', userCommands],
 ] as const
 
 export function register(command: Command, { run }: CommandEnvironment, work = perform): void {

@@ -62,6 +62,7 @@ const models: SuggestionSource = async ({ path }, names) => {
 
 const accounts: SuggestionSource = async (_, names) => offer((await names.service()).accounts)
 const keys: SuggestionSource = async (_, names) => offer((await names.service()).keys)
+const users: SuggestionSource = async (_, names) => offer(await names.users())
 
 /** By the name of the flag's value in the help. */
 const VALUES: Readonly<Record<string, SuggestionSource>> = {
@@ -110,7 +111,11 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'admin account unban name': accounts,
   'admin key disable key': keys,
   'admin key enable key': keys,
+  'admin key rotate key': keys,
   'admin key set key': keys,
+  'admin user add email': nothing,
+  'admin user remove email': users,
+  'admin user link email': users,
   'admin credits add account': accounts,
   'admin credits add n': nothing,
   'admin credits list account': accounts,

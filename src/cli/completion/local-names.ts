@@ -35,6 +35,8 @@ export interface LocalNames {
   profiles(): Promise<readonly Candidate[]>
   /** Accounts and key numbers of the local service in the state folder. */
   service(): Promise<{ readonly accounts: readonly Candidate[]; readonly keys: readonly Candidate[] }>
+  /** Emails of the console's users there. */
+  users(): Promise<readonly Candidate[]>
 }
 
 const MAX_RUNS = 1_000
@@ -53,6 +55,7 @@ const readOr = async <Value>(otherwise: Value, read: () => Promise<Value> | Valu
 
 export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const folders = foldersOf(env)
+  const serviceDatabase = join(folders.state, SERVICE_FOLDER, DATABASE_NAME)
 
   /** Without `conf`, whose loading takes half of the start-up time. */
   const configFile = (): Promise<unknown> =>
@@ -105,10 +108,9 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
     },
     service: () =>
       readOr({ accounts: [], keys: [] }, async () => {
-        const path = join(folders.state, SERVICE_FOLDER, DATABASE_NAME)
-        if (!existsSync(path)) return { accounts: [], keys: [] }
+        if (!existsSync(serviceDatabase)) return { accounts: [], keys: [] }
         const { readAccountNames } = await import('../../service/store/sqlite/account-names.js')
-        const { accounts, keys } = readAccountNames(path)
+        const { accounts, keys } = readAccountNames(serviceDatabase)
         return {
           accounts: accounts
             .filter(({ name }) => isPlainWord(name))
@@ -118,6 +120,14 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
             about: shortened(printable(`${name} of ${account}`), ABOUT_LENGTH),
           })),
         }
+      }),
+    users: () =>
+      readOr([], async () => {
+        if (!existsSync(serviceDatabase)) return []
+        const { readUsers } = await import('../../service/store/sqlite/account-names.js')
+        return readUsers(serviceDatabase)
+          .filter(({ email }) => isPlainWord(email))
+          .map(({ email, account }) => ({ value: email, about: account }))
       }),
   }
 }

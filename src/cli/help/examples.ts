@@ -118,6 +118,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes admin key list': [['rushes admin key list'], ['rushes admin key list --account studio --json']],
   'rushes admin key disable': [['rushes admin key disable 3'], ['rushes admin key disable ci']],
   'rushes admin key enable': [['rushes admin key enable 3'], ['rushes admin key enable ci']],
+  'rushes admin key rotate': [
+    ['rushes admin key rotate ci'],
+    ['rushes admin key rotate 3 --now', 'the old secret has leaked'],
+  ],
   'rushes admin key set': [
     ['rushes admin key set ci --spend-limit 500'],
     ['rushes admin key set 3 --allow-ip none --expires none', 'remove both limits'],
@@ -130,6 +134,23 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes admin credits list': [
     ['rushes admin credits list studio'],
     ['rushes admin credits list studio --limit 0 --json'],
+  ],
+  'rushes admin user': [
+    ['rushes admin user add ann@example.com --account studio'],
+    ['rushes admin user list'],
+  ],
+  'rushes admin user add': [
+    ['rushes admin user add ann@example.com --account studio'],
+    ['rushes admin user add bo@b.de --account studio --public-url https://b.de'],
+  ],
+  'rushes admin user list': [['rushes admin user list'], ['rushes admin user list --data ./service --json']],
+  'rushes admin user remove': [
+    ['rushes admin user remove ann@example.com'],
+    ['rushes admin user remove ann@example.com --data ./service'],
+  ],
+  'rushes admin user link': [
+    ['rushes admin user link ann@example.com'],
+    ['rushes admin user link ann@example.com --public-url https://b.de'],
   ],
   'rushes admin backup': [
     ['rushes admin backup service-backup.db'],

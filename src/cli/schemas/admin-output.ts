@@ -18,6 +18,7 @@ const KEY = {
   id: integer('Key number'),
   account: text('Account of the key'),
   name: text('Key name'),
+  prefix: orNull(text('First characters of the secret; null for a key of an earlier version')),
   disabled: flag('Whether the key is disabled'),
   spend_limit: orNull(credits('Lifetime spend limit')),
   spent: credits('Spent so far'),
@@ -27,13 +28,34 @@ const KEY = {
   rate: orNull(text('Rate limit of its own, as `100/10s`')),
   expires_at: orNull(time('Expiry time')),
   created_at: time('Creation time'),
+  last_used_at: orNull(time('Last use, to the minute')),
+  rotates_until: orNull(
+    time('Time until which the secret before the last rotation works; null when it does not'),
+  ),
 }
 
 export const KEY_SCHEMA = record('A key of the local service, without the secret.', KEY)
 
-export const NEW_KEY_SCHEMA = record('A key that was just created.', {
+export const NEW_KEY_SCHEMA = record('A key that was just created or rotated.', {
   ...KEY,
   api_key: text('The secret key, shown only once: only its hash is stored'),
+})
+
+const USER = {
+  id: integer('User number'),
+  email: text('Email, in lower case'),
+  account: text('Account of the user'),
+  has_password: flag('Whether a password is set'),
+  sessions: integer('Number of sessions that have not expired'),
+  last_seen_at: orNull(time('Last use of a session')),
+  created_at: time('Creation time'),
+}
+
+export const USER_SCHEMA = record('A user of the console.', USER)
+
+export const USER_LINK_SCHEMA = record('A user of the console, with a link that signs in.', {
+  ...USER,
+  link: text('The link, shown only once; it works once, within 15 minutes', { format: 'uri' }),
 })
 
 export const CREDITS_SCHEMA = record('An entry of the ledger.', {

@@ -10,6 +10,8 @@ import {
   KEY_SCHEMA,
   MIGRATE_SCHEMA,
   NEW_KEY_SCHEMA,
+  USER_LINK_SCHEMA,
+  USER_SCHEMA,
   VERIFY_SCHEMA,
 } from './admin-output.js'
 import {
@@ -68,7 +70,9 @@ export const PUBLISHED = [
   { name: 'serve', of: '`serve --json`', schema: SERVE_SCHEMA },
   { name: 'admin-account', of: '`admin account --json`, `admin credits add --json`', schema: ACCOUNT_SCHEMA },
   { name: 'admin-key', of: '`admin key list|disable|enable|set --json`', schema: KEY_SCHEMA },
-  { name: 'admin-new-key', of: '`admin key create --json`', schema: NEW_KEY_SCHEMA },
+  { name: 'admin-new-key', of: '`admin key create|rotate --json`', schema: NEW_KEY_SCHEMA },
+  { name: 'admin-user', of: '`admin user list|remove --json`', schema: USER_SCHEMA },
+  { name: 'admin-user-link', of: '`admin user add|link --json`', schema: USER_LINK_SCHEMA },
   { name: 'admin-credits', of: '`admin credits list --json`', schema: CREDITS_SCHEMA },
   { name: 'admin-backup', of: '`admin backup --json`', schema: BACKUP_SCHEMA },
   { name: 'admin-migrate', of: '`admin migrate --json`', schema: MIGRATE_SCHEMA },

@@ -10,7 +10,7 @@ import type { ConsoleStore } from '../store/console-store.js'
 import { isoOrNull } from './times.js'
 
 /** A program that has the old secret must get the new one in this time. */
-const ROTATION_MS = 24 * 3_600_000
+export const ROTATION_MS = 24 * 3_600_000
 
 /** `id` is that of a request, and may be anything. All throw `Refusal` (404) for a key of another account. */
 export interface ConsoleKeys {

@@ -2,6 +2,7 @@
 import type { Clock } from '../../host/clock.js'
 import type { NewPassword, Session, SignIn } from '../../protocol/console.js'
 import type { Kind } from '../../protocol/models.js'
+import { storedEmail } from '../rules/email.js'
 import { checkNewPassword, type Passwords } from '../rules/password.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { hashOfKey } from '../secrets.js'
@@ -35,9 +36,6 @@ export interface SigningInOptions {
   readonly models: Readonly<Record<Kind, string>>
   baseUrl(): string
 }
-
-/** As the store has it. */
-export const storedEmail = (email: string): string => email.trim().toLowerCase()
 
 export function createSigningIn({
   store,

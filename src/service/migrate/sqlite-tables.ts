@@ -2,6 +2,8 @@
 import type { OpenDatabase, Row } from '../../host/database.js'
 import type { ImportedRow, ImportedSequence, ImportedTable } from '../store/postgres/import.js'
 import { imagesOf } from '../store/postgres/stored-images.js'
+import { promptOf } from '../store/postgres/stored-prompt.js'
+import type { StoredInput } from '../stored-run.js'
 
 const PAGE_ROWS = 500
 
@@ -23,21 +25,23 @@ const isSet = (value: unknown): boolean => value !== 0
 function runOf(row: Row): ImportedRow {
   const { error_code, error_message, ...same } = row
   const isInterrupted = row.status === 'processing'
+  const input = JSON.parse(String(row.input)) as StoredInput
   return {
     ...same,
     ...(isInterrupted && { status: 'queued', started_at: null }),
     owner: '',
     claim: '',
-    images: imagesOf(JSON.parse(String(row.input))),
+    images: imagesOf(input),
+    prompt: promptOf(input),
     failure: error_code === null ? null : JSON.stringify({ code: error_code, message: error_message }),
   }
 }
 
 const ACCOUNTS = 'accounts'
 const RUN_COLUMNS =
-  'sequence, id, account_id, key_id, model, kind, input, images, price, status, owner, claim, attempts, failure, created_at, started_at, finished_at'
+  'sequence, id, account_id, key_id, model, kind, input, images, prompt, price, status, owner, claim, attempts, failure, created_at, started_at, finished_at'
 const KEY_COLUMNS =
-  'id, account_id, name, hash, disabled, expires_at, spend_limit, spent, quota, used, allowed_ips, rate_requests, rate_window_ms, created_at'
+  'id, account_id, name, hash, disabled, expires_at, spend_limit, spent, quota, used, allowed_ips, rate_requests, rate_window_ms, created_at, prefix, last_used_at, old_hash, old_until'
 
 const SOURCES: readonly (Source & { readonly name: string; readonly columns: string })[] = [
   {
@@ -65,12 +69,27 @@ const SOURCES: readonly (Source & { readonly name: string; readonly columns: str
       allowed_ips: row.allowed_ips === null ? null : JSON.parse(String(row.allowed_ips)),
     }),
   },
+  // Without sessions, links and codes: people sign in again.
+  {
+    name: 'users',
+    columns: 'id, email, account_id, password, last_seen_at, created_at',
+    table: 'users',
+    key: 'id',
+    convert: (row) => row,
+  },
   { name: 'runs', columns: RUN_COLUMNS, table: 'runs', key: 'sequence', convert: runOf },
   {
     name: 'outputs',
     columns: 'run_id, position, token, name, content_type, bytes, sha256',
     table: 'outputs',
     key: 'rowid',
+    convert: (row) => row,
+  },
+  {
+    name: 'lost_attempts',
+    columns: 'id, run_id, started_at, ended_at, result',
+    table: 'lost_attempts',
+    key: 'id',
     convert: (row) => row,
   },
   {
@@ -106,6 +125,8 @@ export function tablesOf(database: Pick<OpenDatabase, 'all' | 'get'>): SqliteTab
     sequences: () => [
       { name: 'accounts.id', last: lastOf('id', ACCOUNTS) },
       { name: 'keys.id', last: lastOf('id', 'keys') },
+      { name: 'users.id', last: lastOf('id', 'users') },
+      { name: 'lost_attempts.id', last: lastOf('id', 'lost_attempts') },
       { name: 'runs.sequence', last: lastOf('sequence', 'runs') },
       { name: 'credits.sequence', last: lastOf('sequence', 'credits') },
       { name: 'turns_served', last: lastOf('served', ACCOUNTS) },

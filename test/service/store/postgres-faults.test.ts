@@ -169,6 +169,67 @@ describePostgres('on PostgreSQL', () => {
     expect((await beside.verify()).problems).toEqual([])
   })
 
+  test.each([true, false])(
+    'users, sessions, links and codes outlive a lost answer (it reaches the server: %s)',
+    async (reachesServer) => {
+      const { behind, beside, proxy, accountId } = await openBehindProxy()
+      const lose = (at = 'COMMIT') => proxy.breakAt(at, reachesServer)
+      lose()
+      const userId = (await behind.addUser({ email: 'ann@example.com', accountId, nowMs: 1 })) ?? 0
+      expect(await beside.findUser('ann@example.com')).toMatchObject({ id: userId })
+      lose()
+      expect(await behind.addUser({ email: 'ann@example.com', accountId, nowMs: 1 })).toBeUndefined()
+      const times = { nowMs: 1, expiresAtMs: 9 }
+      const session = { userId, fromLink: true, address: undefined, userAgent: undefined, ...times }
+      lose('INSERT INTO sessions')
+      for (const hash of ['kept', 'ended', 'removed']) await behind.addSession({ ...session, hash })
+      expect(await beside.listSessions(userId, 2)).toHaveLength(3)
+      const id = (await beside.findSession('removed', 2))?.id ?? 0
+      lose()
+      expect(await behind.endSessionById(userId, id)).toBe(true)
+      lose()
+      expect(await behind.endSessionById(userId, id)).toBe(false)
+      lose('INSERT INTO links')
+      await behind.addLink({ hash: 'l', userId, ...times })
+      lose('UPDATE links')
+      expect(await behind.useLink('l', 2)).toMatchObject({ id: userId })
+      expect(await behind.useLink('l', 2)).toBeUndefined()
+      lose('INSERT INTO logins')
+      await behind.addLogin({ hash: 'c', userId, challenge: 'sha', name: 'laptop', ...times })
+      lose('UPDATE logins')
+      expect(await behind.useLogin('c', 2)).toMatchObject({ userId, challenge: 'sha' })
+      expect(await beside.useLogin('c', 2)).toBeUndefined()
+      lose('UPDATE users SET password')
+      await behind.setPassword(userId, 'scrypt', 'kept')
+      expect(await beside.listSessions(userId, 2)).toMatchObject([{ hash: 'kept', fromLink: false }])
+      lose()
+      expect(await behind.removeUser('ann@example.com')).toBe(true)
+      lose()
+      expect(await behind.removeUser('ann@example.com')).toBe(false)
+      expect(proxy.broken).toBe(12)
+    },
+  )
+
+  test('a key is rotated once when the answer is lost: the old secret still works', async () => {
+    const { behind, beside, proxy, accountId } = await openBehindProxy()
+    const id = await behind.addKey({ accountId, hash: 'first', prefix: 'rk_1', name: 'key', nowMs: 0 })
+    proxy.breakAt('UPDATE keys SET hash', true)
+    expect(await behind.rotateKey(id, { hash: 'second', prefix: 'rk_2', oldUntilMs: 9 })).toBe(true)
+    expect(proxy.broken).toBe(1)
+    for (const hash of ['first', 'second']) expect(await beside.findKey(hash, 5)).toMatchObject({ id, hash })
+  })
+
+  test('a lost attempt is recorded once when the answer is lost', async () => {
+    const { behind, beside, proxy, add } = await openBehindProxy()
+    await add('one')
+    await behind.claimRun('me', [], 5)
+    proxy.breakAt('COMMIT', true)
+    await behind.releaseWorker('me', 7)
+    expect(await beside.listLostAttempts('one')).toEqual([
+      { startedAtMs: 5, endedAtMs: 7, result: 'returned' },
+    ])
+  })
+
   const OPERATIONS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
     ['a status', (store, id) => store.findRun(id, 1)],
     ['a claim', (store) => store.claimRun('me', [], 5)],

@@ -84,6 +84,49 @@ describePostgres('on PostgreSQL', () => {
     )
   })
 
+  test('a database from before the console keeps everything, and its prompts are found', async () => {
+    const url = await temporaryDatabase()
+    await openSchema(url, { migrations: SERVICE_MIGRATIONS.slice(0, 1) })
+    const server = await sharedPostgres()
+    const prompts = [
+      'a Fox',
+      'a \0 fox \\u0000 and half \ud83e',
+      'C:\\\\\0\0x',
+      '\\ud800 whole 🦊',
+      undefined,
+    ]
+    const rows = prompts.map((prompt, n) => {
+      const input = JSON.stringify({ prompt, quality: 'high' }).replaceAll("'", "''")
+      return `(${n + 1}, 'run_${n}', 1, 1, 'm', 'image', '${input}', 2, 'queued', ${n})`
+    })
+    await server.query(
+      `SET search_path = rushes;
+       INSERT INTO accounts (id, name, balance, created_at) VALUES (1, 'acme', 90, 0);
+       INSERT INTO keys (id, account_id, name, hash, spent, used, created_at) VALUES (1, 1, 'ci', 'h1', 10, 5, 0);
+       INSERT INTO runs (sequence, id, account_id, key_id, model, kind, input, price, status, created_at)
+       VALUES ${rows.join(', ')};
+       INSERT INTO credits (account_id, kind, amount, created_at) VALUES (1, 'added', 100, 0);
+       INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
+       SELECT 1, 'charge', -2, id, 1, created_at FROM runs`,
+      url,
+    )
+    const store = await open(url)
+    const found = async (search: string) =>
+      (await store.listRuns({ accountId: 1, limit: 9, search })).map(({ id }) => id)
+    expect(await found('FOX')).toEqual(['run_1', 'run_0'])
+    expect(await found(' fox \\u0000 and half ')).toEqual(['run_1'])
+    expect(await found('C:\\\\x')).toEqual(['run_2'])
+    expect(await found('\\ud800 whole 🦊')).toEqual(['run_3'])
+    const runs = await store.listRuns({ accountId: 1, limit: 9 })
+    expect(runs.map(({ input }) => input.prompt)).toEqual([...prompts].reverse())
+    expect(await store.listKeys()).toMatchObject([
+      { prefix: undefined, usedAtMs: undefined, rotatesUntilMs: undefined },
+    ])
+    expect(await store.findKey('h1', 0)).toMatchObject({ id: 1 })
+    expect(await store.spendPerDay(1, 0)).toEqual([{ day: '1970-01-01', credits: 10, runs: 5 }])
+    expect((await store.verify()).problems).toEqual([])
+  })
+
   test('a migration that fails changes nothing', async () => {
     const url = await temporaryDatabase()
     await expect(openSchema(url, { migrations: [...SERVICE_MIGRATIONS, 'SELECT 1 / 0'] })).rejects.toThrow(

@@ -97,6 +97,37 @@ test('what was made before there were credits was free, and the first account ge
   await store.close()
 })
 
+test('a database from before the console keeps everything', async () => {
+  const path = newPath()
+  const before = openDatabase({ path, migrations: SERVICE_MIGRATIONS.slice(0, 4) })
+  before.run("INSERT INTO accounts (name, balance, created_at) VALUES ('acme', 95, 1)")
+  before.run(
+    "INSERT INTO keys (account_id, name, hash, spent, used, created_at) VALUES (1, 'ci', 'h1', 5, 1, 3)",
+  )
+  before.run(
+    `INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, owner, created_at)
+     VALUES ('one', 1, 1, 'm', 'image', ?1, 5, 'queued', '', 4)`,
+    JSON.stringify({ prompt: 'a fox \0 x' }),
+  )
+  before.run("INSERT INTO credits (account_id, kind, amount, created_at) VALUES (1, 'added', 100, 1)")
+  before.run(
+    "INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at) VALUES (1, 'charge', -5, 'one', 1, 4)",
+  )
+  before.close()
+  const store = openSqliteStore(path)
+  expect(await store.listKeys()).toMatchObject([
+    { prefix: undefined, usedAtMs: undefined, rotatesUntilMs: undefined, used: 1 },
+  ])
+  expect(await store.findKey('h1', 0)).toMatchObject({ id: 1 })
+  expect(await store.listRuns({ accountId: 1, limit: 9, search: 'FOX' })).toMatchObject([
+    { id: 'one', key: { id: 1, name: 'ci' }, price: 5 },
+  ])
+  expect(await store.spendPerDay(1, 0)).toEqual([{ day: '1970-01-01', credits: 5, runs: 1 }])
+  expect(await store.listUsers(0)).toEqual([])
+  expect((await store.verify()).problems).toEqual([])
+  await store.close()
+})
+
 creditLedgerContract(() => {
   const path = newPath()
   const store = openSqliteStore(path)

@@ -7,8 +7,9 @@ import * as bodyLoads from './body-loads.js'
 import * as connectionLoads from './connection-loads.js'
 import * as referenceLoads from './reference-loads.js'
 import type { Figures, Target } from './requests.js'
+import * as signInLoads from './sign-in-loads.js'
 
-const LOADS = { ...bodyLoads, ...connectionLoads, ...referenceLoads } satisfies Readonly<
+const LOADS = { ...bodyLoads, ...connectionLoads, ...referenceLoads, ...signInLoads } satisfies Readonly<
   Record<string, (target: Target) => Promise<Figures>>
 >
 

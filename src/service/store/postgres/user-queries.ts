@@ -12,7 +12,7 @@ export function createUserStore({ transaction, get, all, run }: PostgresDatabase
     let isRemoved = false
     return transaction(
       async (tx) => {
-        isRemoved ||= (await tx.run(statement, ...values)) > 0
+        if ((await tx.run(statement, ...values)) > 0) isRemoved = true
         return isRemoved
       },
       { repeatable: true },

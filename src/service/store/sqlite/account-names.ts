@@ -1,4 +1,4 @@
-/** Read-only queries for shell completion: the names of accounts and keys. */
+/** Read-only queries for shell completion: the names of accounts, keys and users. */
 import { readRows } from '../../../host/readonly-database.js'
 
 export interface AccountNames {
@@ -18,3 +18,11 @@ export const readAccountNames = (path: string): AccountNames => ({
      FROM keys JOIN accounts ON accounts.id = keys.account_id ORDER BY keys.id LIMIT 1000`,
   ).map((row) => ({ id: Number(row.id), name: String(row.name), account: String(row.account) })),
 })
+
+/** Throws as `readAccountNames` does. */
+export const readUsers = (path: string): readonly { readonly email: string; readonly account: string }[] =>
+  readRows(
+    path,
+    `SELECT users.email, accounts.name AS account
+     FROM users JOIN accounts ON accounts.id = users.account_id ORDER BY users.id LIMIT 1000`,
+  ).map((row) => ({ email: String(row.email), account: String(row.account) }))

@@ -1,0 +1,75 @@
+/** `rushes admin user`: who may sign in to the console. */
+import { Option } from 'commander'
+import { usageError } from '../../errors.js'
+import type { UserWithLink } from '../../service/administration.js'
+import { publicUrlOf } from '../serve/values.js'
+import { printTable } from '../terminal/table.js'
+import type { AdminCommand, Work } from './admin-command.js'
+import { USER_HEADER, userCells, userJson } from './admin-rows.js'
+
+const DEFAULT_URL = 'http://127.0.0.1:7878'
+
+const urlOption = () =>
+  new Option('--public-url <url>', 'URL of the service, with which the link begins').default(DEFAULT_URL)
+
+export const userCommands: readonly AdminCommand[] = [
+  {
+    usage: 'add <email>',
+    about: 'Let a person sign in to the console',
+    options: () => [new Option('--account <account>', 'Account of the user (required)'), urlOption()],
+    async work(work, email = '') {
+      const { account } = work.flags
+      if (account === undefined)
+        throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
+      const base = baseOf(work)
+      const added = await work.admin.addUser(email, account)
+      printLink(work, base, added)
+      work.ctx.out.note(
+        `Added ${added.user.email} to account ${added.user.account}. This link signs them in once, within 15 minutes; then they set a password.`,
+      )
+    },
+  },
+  {
+    usage: 'list',
+    about: 'List users with their account and when they were last seen',
+    async work({ ctx: { out }, admin }) {
+      const users = await admin.users()
+      if (out.mode.json) for (const user of users) out.json(userJson(user))
+      else printTable(out, USER_HEADER, users.map(userCells))
+    },
+  },
+  {
+    usage: 'remove <email>',
+    about: 'Remove a user, and end their sessions',
+    async work({ ctx: { out }, admin }, email = '') {
+      const user = await admin.removeUser(email)
+      if (out.mode.json) out.json(userJson(user))
+      out.note(
+        `Removed ${user.email}. Their sessions and links have ended; the keys and runs of ${user.account} stay.`,
+      )
+    },
+  },
+  {
+    usage: 'link <email>',
+    about: 'Create another sign-in link, for example after a lost password',
+    options: () => [urlOption()],
+    async work(work, email = '') {
+      const base = baseOf(work)
+      const linked = await work.admin.linkUser(email)
+      printLink(work, base, linked)
+      work.ctx.out.note(
+        `This link signs ${linked.user.email} in once, within 15 minutes. A new password can then be set without the current one.`,
+      )
+    },
+  },
+]
+
+const baseOf = ({ flags: { publicUrl = DEFAULT_URL } }: Work): string =>
+  (publicUrlOf(publicUrl) ?? DEFAULT_URL).replace(/\/+$/, '')
+
+/** The token is in the fragment, which browsers send to no server. */
+function printLink({ ctx: { out } }: Work, base: string, { user, linkToken }: UserWithLink): void {
+  const link = `${base}/#/link/${linkToken}`
+  if (out.mode.json) out.json({ ...userJson(user), link })
+  else out.line(link)
+}

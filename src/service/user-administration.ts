@@ -1,0 +1,81 @@
+/** The users of the console, as an administrator manages them. Nobody can register alone. */
+import { usageError } from '../errors.js'
+import type { Clock } from '../host/clock.js'
+import { addLink } from './console/first-user.js'
+import { isEmail, storedEmail } from './rules/email.js'
+import type { AccountRecord } from './store/account-store.js'
+import type { Store } from './store/contract.js'
+import type { UserDetails } from './store/user-store.js'
+
+export interface UserWithLink {
+  readonly user: UserDetails
+  /** Of a link that signs the user in once, within 15 minutes. */
+  readonly linkToken: string
+}
+
+/** All functions throw `RushesError` (usage) for what does not exist or is not allowed, and then change nothing. */
+export interface UserAdministration {
+  addUser(email: string, account: string): Promise<UserWithLink>
+  users(): Promise<readonly UserDetails[]>
+  removeUser(email: string): Promise<UserDetails>
+  linkUser(email: string): Promise<UserWithLink>
+}
+
+export interface UserAdministrationOptions {
+  readonly store: Store
+  readonly clock: Pick<Clock, 'now'>
+  accountOf(name: string): Promise<AccountRecord>
+}
+
+export function createUserAdministration({
+  store,
+  clock,
+  accountOf,
+}: UserAdministrationOptions): UserAdministration {
+  async function userOf(email: string): Promise<UserDetails> {
+    const users = await store.listUsers(clock.now())
+    const found = users.find((user) => user.email === email)
+    if (found !== undefined) return found
+    throw usageError(
+      `User ${email} does not exist.`,
+      users.length === 0
+        ? 'Add one with `rushes admin user add <email> --account <name>`.'
+        : 'List the users with `rushes admin user list`.',
+    )
+  }
+
+  const withLink = async (user: UserDetails): Promise<UserWithLink> => ({
+    user,
+    linkToken: await addLink(store, user.id, clock.now()),
+  })
+
+  return {
+    async addUser(written, account) {
+      const email = checkedEmail(written)
+      const { id: accountId } = await accountOf(account)
+      const id = await store.addUser({ email, accountId, nowMs: clock.now() })
+      if (id === undefined)
+        throw usageError(
+          `User ${email} already exists.`,
+          `For another sign-in link, run \`rushes admin user link ${email}\`.`,
+        )
+      return await withLink(await userOf(email))
+    },
+    users: () => store.listUsers(clock.now()),
+    async removeUser(written) {
+      const user = await userOf(checkedEmail(written))
+      await store.removeUser(user.email)
+      return user
+    },
+    linkUser: async (written) => withLink(await userOf(checkedEmail(written))),
+  }
+}
+
+function checkedEmail(written: string): string {
+  const email = storedEmail(written)
+  if (isEmail(email)) return email
+  throw usageError(
+    `"${written}" is not a valid email.`,
+    'Example: ann@example.com. An email has one @, no spaces, and at most 254 characters.',
+  )
+}

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest'
+import { hashOfKey } from '../../src/service/secrets.js'
+import { createCliService } from '../support/cli.js'
+import { dataWords, openStoreOf, storedText } from '../support/test-database.js'
+
+async function createAdmin() {
+  const service = await createCliService()
+  const admin = (...words: string[]) => service.run(['admin', ...words, ...dataWords(service)])
+  const add = (email: string, ...words: string[]) =>
+    admin('user', 'add', email, '--account', 'default', ...words)
+  return { service, admin, add }
+}
+
+const LINK = /^http:\/\/127\.0\.0\.1:7878\/#\/link\/([\w-]{43})\n$/
+const tokenOf = (link: string): string => link.trimEnd().split('/').at(-1) ?? ''
+
+describe('admin user', () => {
+  it('adds a user, and prints a link that signs in once, within 15 minutes', async () => {
+    const { service, add } = await createAdmin()
+    const { code, stdout, stderr } = await add('  Ann@Example.COM ')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(LINK) })
+    expect(stderr).toBe(
+      'Added ann@example.com to account default. This link signs them in once, within 15 minutes; then they set a password.\n',
+    )
+    const token = tokenOf(stdout)
+    expect(await storedText(service)).not.toContain(token)
+    const store = await openStoreOf(service)
+    const nowMs = service.clock.now()
+    expect(await store.useLink(hashOfKey(token), nowMs + 15 * 60_000)).toBeUndefined()
+    expect(await store.useLink(hashOfKey(token), nowMs + 15 * 60_000 - 1)).toMatchObject({
+      email: 'ann@example.com',
+      account: 'default',
+    })
+    expect(await store.useLink(hashOfKey(token), nowMs)).toBeUndefined()
+    await store.close()
+  })
+
+  it('the link begins with the URL of the service', async () => {
+    const { add, admin } = await createAdmin()
+    expect((await add('a@example.com', '--public-url', 'https://rushes.example.com/media//')).stdout).toMatch(
+      /^https:\/\/rushes\.example\.com\/media\/#\/link\/[\w-]{43}\n$/,
+    )
+    const again = await admin('user', 'link', 'A@example.com', '--public-url', 'http://[::1]:80')
+    expect(again.stdout).toMatch(/^http:\/\/\[::1\]:80\/#\/link\/[\w-]{43}\n$/)
+    expect(again.stderr).toMatch(/signs a@example\.com in once, within 15 minutes/)
+  })
+
+  it('lists and removes users', async () => {
+    const { service, admin, add } = await createAdmin()
+    await add('ann@example.com')
+    await admin('account', 'create', 'acme')
+    await admin('user', 'add', 'bob@example.com', '--account', 'acme')
+    const rows = () => admin('user', 'list').then(({ stdout }) => stdout.replaceAll(/\S+Z/g, 'T'))
+    const store = await openStoreOf(service)
+    const ann = await store.findUser('ann@example.com')
+    await store.addSession({
+      hash: 's',
+      userId: ann?.id ?? 0,
+      fromLink: false,
+      address: undefined,
+      userAgent: undefined,
+      nowMs: service.clock.now(),
+      expiresAtMs: service.clock.now() + 1,
+    })
+    await store.setPassword(ann?.id ?? 0, 'scrypt', 's')
+    const annRow = `${ann?.id}\tann@example.com\tdefault\tset\t1\tT\tT\n`
+    expect(await rows()).toContain(annRow)
+    expect(await rows()).toMatch(/\d\tbob@example\.com\tacme\t-\t0\t-\tT\n$/)
+    const listed = (await admin('user', 'list', '--json')).stdout.trimEnd().split('\n')
+    expect(JSON.parse(listed.at(-2) ?? '')).toEqual({
+      id: ann?.id,
+      email: 'ann@example.com',
+      account: 'default',
+      has_password: true,
+      sessions: 1,
+      last_seen_at: expect.any(String),
+      created_at: expect.any(String),
+    })
+    const removed = await admin('user', 'remove', 'ANN@example.com')
+    expect(removed).toMatchObject({ code: 0, stdout: '' })
+    expect(removed.stderr).toMatch(/Removed ann@example\.com\. Their sessions and links have ended/)
+    expect(await store.findSession('s', service.clock.now())).toBeUndefined()
+    await store.close()
+    expect(await rows()).not.toContain('ann@')
+  })
+
+  it('prints JSON with the link', async () => {
+    const { add, admin } = await createAdmin()
+    const added = JSON.parse((await add('ann@example.com', '--json')).stdout)
+    expect(added).toMatchObject({
+      email: 'ann@example.com',
+      account: 'default',
+      has_password: false,
+      sessions: 0,
+    })
+    expect(`${added.link}\n`).toMatch(LINK)
+    const linked = JSON.parse((await admin('user', 'link', 'ann@example.com', '--json')).stdout)
+    expect(tokenOf(linked.link)).not.toBe(tokenOf(added.link))
+  })
+
+  const LONG = `${'a'.repeat(250)}@b.de`
+  it.each<[readonly string[], RegExp]>([
+    [['add', 'x@example.com'], /Missing --account\.[\s\S]*rushes admin account list/],
+    [
+      ['add', 'x@example.com', '--account', 'nobody'],
+      /Account nobody does not exist\.[\s\S]*Accounts: default\./,
+    ],
+    [
+      ['add', 'ANN@example.com', '--account', 'default'],
+      /User ann@example\.com already exists\.[\s\S]*rushes admin user link ann@example\.com/,
+    ],
+    [
+      ['add', 'x@example.com', '--account', 'default', '--public-url', 'example.com'],
+      /--public-url: "example\.com" is not an http or https URL/,
+    ],
+    ...['', 'ann', '@example.com', 'ann@', 'a@b@c', 'a b@c', 'a@b\tc', 'a\u200b@b', LONG].map(
+      (email): [readonly string[], RegExp] => [
+        ['add', email, '--account', 'default'],
+        /is not a valid email\.[\s\S]*ann@example\.com/,
+      ],
+    ),
+    [
+      ['link', 'nobody@example.com'],
+      /User nobody@example\.com does not exist\.[\s\S]*rushes admin user list/,
+    ],
+    [['link', 'nobody'], /"nobody" is not a valid email/],
+    [['remove', 'nobody@example.com'], /User nobody@example\.com does not exist\./],
+  ])('%j is exit 2 and changes nothing', async (words, says) => {
+    const { admin, add } = await createAdmin()
+    await add('ann@example.com')
+    const before = (await admin('user', 'list')).stdout
+    const { code, stdout, stderr } = await admin('user', ...words)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(says)
+    expect((await admin('user', 'list')).stdout).toBe(before)
+  })
+
+  it('accepts an email of 254 characters, and one with letters of any language', async () => {
+    const { add } = await createAdmin()
+    for (const email of [`${'a'.repeat(249)}@b.de`, 'grüße@müller.de', 'owner@otherhost'])
+      expect((await add(email)).code).toBe(0)
+  })
+})

@@ -55,7 +55,7 @@ export const USER_SCHEMA = record('A user of the console.', USER)
 
 export const USER_LINK_SCHEMA = record('A user of the console, with a link that signs in.', {
   ...USER,
-  link: text('The link, shown only once; it works once, within 15 minutes', { format: 'uri' }),
+  link: text('The link, shown only once; it works once, within 15 minutes'),
 })
 
 export const CREDITS_SCHEMA = record('An entry of the ledger.', {

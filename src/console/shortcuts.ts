@@ -17,6 +17,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: ['g', 'c'], label: 'Go to Credits' },
   { keys: ['g', 'a'], label: 'Go to Account' },
   { keys: ['/'], label: 'Search, where the page has a search field' },
+  { keys: ['j', 'k'], label: 'Go to the next or the previous run' },
   { keys: ['?'], label: 'Show this list' },
 ]
 

@@ -25,6 +25,9 @@ export const EMAIL = 'ann@example.com'
 /** Text that would do harm as markup. */
 export const XSS = '</script><img src=x onerror=alert(1)>'
 
+/** For what the page asks for every few seconds. */
+export const PATIENCE = { timeout: 20_000 } as const
+
 export interface PageService {
   readonly service: Service
   readonly url: string

@@ -113,7 +113,7 @@ function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: st
         <p class="wrap" dir="auto">
           {withoutControls(run.error?.message ?? 'The service did not say why.')}
         </p>
-        <p class="muted">
+        <p>
           {run.error !== null && run.error !== undefined && <code>{printable(run.error.code)}</code>}{' '}
           {adviceFor(run.error?.code)}
         </p>

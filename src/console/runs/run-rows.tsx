@@ -151,11 +151,12 @@ function useRowKeys(current: number, focusRow: (index: number) => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event)) return
-      const isOnRow = document.activeElement?.closest('.run-row') !== null
+      // Not `current`: the next key can come before the rows are drawn.
+      const row = document.activeElement?.closest('.run-row') ?? null
       const step = STEPS[event.key]
-      if (step === undefined || (event.key.startsWith('Arrow') && !isOnRow)) return
+      if (step === undefined || (event.key.startsWith('Arrow') && row === null)) return
       event.preventDefault()
-      focusRow(isOnRow ? current + step : current)
+      focusRow(row === null ? current : Number(row.getAttribute('aria-rowindex')) - 2 + step)
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)

@@ -7,6 +7,7 @@ import { isFinished } from './run-list.js'
 /** The first output as a small picture. `isPlaying`: the pointer or the focus is on its row. */
 export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readonly isPlaying: boolean }) {
   const [isLost, setLost] = useState(false)
+  const isSettled = useSettled()
   const output = run.outputs.find((each) => mediaTypeOf(each) === 'image' || mediaTypeOf(each) === 'video')
   if (!isFinished(run)) return <span class={`thumb thumb-waiting thumb-${run.status}`} />
   if (output === undefined || isLost)
@@ -17,30 +18,35 @@ export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readon
     )
   const onLost = () => setLost(true)
   if (mediaTypeOf(output) === 'video')
-    return <VideoThumb output={output} isPlaying={isPlaying} onLost={onLost} />
+    return <VideoThumb output={output} isSettled={isSettled} isPlaying={isPlaying} onLost={onLost} />
   return (
     <span class="thumb">
-      <img src={output.path} alt="" loading="lazy" decoding="async" onError={onLost} />
+      {isSettled && <img src={output.path} alt="" loading="lazy" decoding="async" onError={onLost} />}
     </span>
   )
 }
 
-interface VideoThumbProps {
-  readonly output: RunOutput
-  readonly isPlaying: boolean
-  readonly onLost: () => void
-}
+/** Rows that only pass by while one scrolls load nothing. */
+const SETTLED_MS = 120
 
-/** Rows that only pass by while one scrolls load no video. */
-const SETTLED_MS = 150
-
-function VideoThumb({ output, isPlaying, onLost }: VideoThumbProps) {
-  const ref = useRef<HTMLVideoElement>(null)
+function useSettled(): boolean {
   const [isSettled, setSettled] = useState(false)
   useEffect(() => {
     const timer = setTimeout(() => setSettled(true), SETTLED_MS)
     return () => clearTimeout(timer)
   }, [])
+  return isSettled
+}
+
+interface VideoThumbProps {
+  readonly output: RunOutput
+  readonly isSettled: boolean
+  readonly isPlaying: boolean
+  readonly onLost: () => void
+}
+
+function VideoThumb({ output, isSettled, isPlaying, onLost }: VideoThumbProps) {
+  const ref = useRef<HTMLVideoElement>(null)
   useEffect(() => {
     const video = ref.current
     return () => {

@@ -74,20 +74,22 @@ function Results({ filters, live, range, onClear }: ResultsProps) {
       <p class="visually-hidden" role="status">
         {isStale ? 'Loading' : `${plural(runs.length, 'run')}${list?.next === null ? '' : ' and more'}`}
       </p>
-      <div class="runs-new" role="status">
-        {countNew > 0 && (
-          <Button kind="primary" size="small" onClick={() => scrollTo({ top: 0, behavior: 'instant' })}>
-            {plural(countNew, 'new run')}
-          </Button>
-        )}
+      <div>
+        <div class="runs-new" role="status">
+          {countNew > 0 && (
+            <Button kind="primary" size="small" onClick={() => scrollTo({ top: 0, behavior: 'instant' })}>
+              {plural(countNew, 'new run')}
+            </Button>
+          )}
+        </div>
+        <RunRows
+          runs={runs}
+          hasMore={list?.next !== null}
+          isStale={isStale}
+          onRange={onRange}
+          onNearEnd={readOlder}
+        />
       </div>
-      <RunRows
-        runs={runs}
-        hasMore={list?.next !== null}
-        isStale={isStale}
-        onRange={onRange}
-        onNearEnd={readOlder}
-      />
       {olderError !== undefined && <ErrorNotice error={olderError} onRetry={readOlder} />}
     </>
   )

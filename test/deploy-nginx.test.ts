@@ -73,6 +73,35 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     expect((await ask(nginx.tlsPort, { tls: true, path: '/readyz' })).status).toBe(200)
   })
 
+  test('a person signs in over TLS alone, and both nodes know the session', async () => {
+    const [, token] = /#\/link\/([\w-]+)/.exec(nodes[0].process.said.stdout) ?? []
+    const signIn = (port: number, scheme: string, body: object, headers = {}) =>
+      ask(port, {
+        method: 'POST',
+        path: '/api/auth/link',
+        tls: scheme === 'https',
+        headers: { host: 'runs.test', origin: `${scheme}://runs.test`, ...headers },
+        body: JSON.stringify(body),
+      })
+    const code = (reply: Reply) => bodyOf(reply).error.code
+    const claimed = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.test' }
+    expect(code(await signIn(nginx.port, 'http', { token }))).toBe('https_required')
+    expect(code(await signIn(nginx.port, 'http', { token }, claimed))).toBe('https_required')
+    expect(
+      code(await signIn(nginx.tlsPort, 'https', { token }, { origin: 'https://evil.test', ...claimed })),
+    ).toBe('foreign_origin')
+    const signedIn = await signIn(nginx.tlsPort, 'https', { token })
+    const [cookie = ''] = [signedIn.headers['set-cookie']].flat()
+    expect([signedIn.status, cookie]).toEqual([
+      200,
+      expect.stringMatching(/; HttpOnly; Secure; SameSite=Strict$/),
+    ])
+    const session = { path: '/api/auth/session', tls: true, headers: { cookie: cookie.replace(/;.*/, '') } }
+    for (let count = 0; count < 4; count++) expect((await ask(nginx.tlsPort, session)).status).toBe(200)
+    const page = await ask(nginx.tlsPort, { path: '/', tls: true, headers: { 'accept-encoding': 'br' } })
+    expect([page.status, page.headers['content-encoding']]).toEqual([200, 'br'])
+  })
+
   test('the address of the client reaches the IP whitelist, and no other address can be claimed', async () => {
     const key = await newKey('--allow-ip', '127.0.0.2')
     const from = (address: string, claimed?: string) =>

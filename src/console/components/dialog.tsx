@@ -15,6 +15,10 @@ export interface DialogProps {
   readonly isSticky?: boolean
 }
 
+/** A field, else the button that changes nothing: the browser would take the cross. */
+const FIRST_FOCUS =
+  'form input, form textarea, form select, .dialog-actions .button-secondary, .code-block .button'
+
 /** Drawn while it is open. The browser keeps the focus inside, and puts it back where it was. */
 export function Dialog({ title, children, onClose, size = 'normal', isSticky = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
@@ -23,6 +27,7 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
     const dialog = ref.current
     const opener = document.activeElement
     dialog?.showModal()
+    dialog?.querySelector<HTMLElement>(FIRST_FOCUS)?.focus()
     return () => {
       dialog?.close()
       // The element is removed before the browser could do it.

@@ -1,0 +1,40 @@
+/** The files of the page, as the build leaves them. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { expect, it } from 'vitest'
+
+const FOLDER = fileURLToPath(new URL('../../dist/console/', import.meta.url))
+const MAX_BYTES = 60_000
+
+const read = (name: string): Buffer => readFileSync(join(FOLDER, name))
+const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name))
+const plain = files.filter((name) => !/\.(br|gz)$/.test(name))
+
+it('are markup, a script, a style sheet and an icon, whose names have a hash', () =>
+  expect(plain.map((name) => name.replaceAll('\\', '/').replace(/-[\w-]{10}\./, '-*.')).sort()).toEqual([
+    'assets/console-*.css',
+    'assets/console-*.js',
+    'assets/icon-*.svg',
+    'index.html',
+  ]))
+
+it('are compressed beside themselves, to less than 60 KB together', () => {
+  for (const name of plain) {
+    expect(brotliDecompressSync(read(`${name}.br`)).equals(read(name)), `${name}.br`).toBe(true)
+    expect(gunzipSync(read(`${name}.gz`)).equals(read(name)), `${name}.gz`).toBe(true)
+  }
+  const bytes = plain.map((name) => read(`${name}.br`).length).reduce((sum, each) => sum + each)
+  expect(bytes).toBeLessThan(MAX_BYTES)
+})
+
+it('have no script or style in the markup, and name nothing outside their folder', () => {
+  const html = read('index.html').toString()
+  expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/i)
+  const linked = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, target]) => target)
+  expect(linked).toHaveLength(3)
+  for (const target of linked) expect(plain).toContain(target)
+  for (const name of plain.filter((each) => each.endsWith('.css')))
+    expect(read(name).toString()).not.toMatch(/url\(|@import/)
+})

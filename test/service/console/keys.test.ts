@@ -1,0 +1,281 @@
+/** The endpoints of keys, sessions and logins. */
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
+import {
+  type Browser,
+  createBrowser,
+  createConsoleService,
+  createUser,
+  signInByLink,
+} from '../../support/console.js'
+import { ask, type TestService } from '../../support/service.js'
+import { openStoreOf } from '../../support/test-database.js'
+
+const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
+
+const pathOf = (path: string, id: unknown) => path.replace(':id', String(id))
+
+describe('keys', () => {
+  test('one is created, shown once, used, changed, disabled, and rotated', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const made = await browser.post(CONSOLE_PATHS.keys, {
+      name: 'laptop',
+      spend_limit: 100,
+      quota: 3,
+      allowed_ips: ['127.0.0.1', '2001:db8::/32'],
+      expires_at: '2026-02-01T00:00:00+01:00',
+    })
+    const { api_key: first, key } = made.body
+    expect([made.status, first]).toEqual([201, expect.stringMatching(/^rk_[\w-]{43}$/)])
+    expect(key).toEqual({
+      id: expect.any(Number),
+      name: 'laptop',
+      prefix: first.slice(0, 9),
+      disabled: false,
+      spent: 0,
+      spend_limit: 100,
+      used: 0,
+      quota: 3,
+      allowed_ips: ['127.0.0.1', '2001:db8::/32'],
+      expires_at: '2026-01-31T23:00:00.000Z',
+      rate: null,
+      created_at: '2026-01-01T00:00:00.000Z',
+      last_used_at: null,
+      rotates_until: null,
+    })
+    const path = pathOf(CONSOLE_PATHS.key, key.id)
+    const use = async (apiKey: string) =>
+      (await ask(service, 'POST', '/api/v1/runs', FOX, { key: apiKey })).status
+    await service.clock.advance(90_000)
+    expect(await use(first)).toBe(201)
+    const list = async () => (await browser.get(CONSOLE_PATHS.keys)).body.keys
+    await expect
+      .poll(async () => (await list())[0])
+      .toMatchObject({
+        spent: 1,
+        used: 1,
+        last_used_at: '2026-01-01T00:01:00.000Z',
+      })
+    expect(JSON.stringify(await list())).not.toContain(first.slice(9))
+
+    const change = (body: object) => browser.ask('PATCH', path, body)
+    expect((await change({ disabled: true, name: 'old laptop' })).body).toMatchObject({
+      disabled: true,
+      name: 'old laptop',
+      quota: 3,
+    })
+    expect(await use(first)).toBe(401)
+    expect(
+      (await change({ disabled: false, quota: null, allowed_ips: null, expires_at: null })).body,
+    ).toMatchObject({
+      disabled: false,
+      quota: null,
+      allowed_ips: null,
+      expires_at: null,
+      spend_limit: 100,
+    })
+    expect((await change({})).body.name).toBe('old laptop')
+
+    const rotated = (await browser.post(pathOf(CONSOLE_PATHS.rotate, key.id))).body
+    expect(rotated.key).toMatchObject({ id: key.id, used: 1, rotates_until: '2026-01-02T00:01:30.000Z' })
+    expect(rotated.key.prefix).toBe(rotated.api_key.slice(0, 9))
+    expect([await use(first), await use(rotated.api_key)]).toEqual([201, 201])
+    await service.clock.advance(24 * 3_600_000)
+    expect([await use(first), await use(rotated.api_key)]).toEqual([401, 201])
+    expect((await list())[0].rotates_until).toBeNull()
+  })
+
+  test.each<[name: string, body: unknown, says: RegExp]>([
+    ['no name', {}, /name is missing/],
+    ['an empty name', { name: '' }, /name must have 1 to 100/],
+    ['a long name', { name: 'x'.repeat(101) }, /name must have/],
+    ['a name of spaces', { name: '  ' }, /name must have/],
+    ['a line end in the name', { name: 'a\nb' }, /name must have/],
+    ['a rate', { name: 'x', rate: '100/10s' }, /rate cannot be set here/],
+    ['a limit as text', { name: 'x', spend_limit: '5' }, /spend_limit must be integer,null/],
+    ['a negative limit', { name: 'x', quota: -1 }, /quota must be >= 0/],
+    ['a fraction', { name: 'x', quota: 1.5 }, /quota must be integer,null/],
+    ['no addresses', { name: 'x', allowed_ips: [] }, /allowed_ips must not have fewer than 1/],
+    [
+      'an address that is none',
+      { name: 'x', allowed_ips: ['10.0.0.0/33'] },
+      /"10.0.0.0\/33" is not an IP address/,
+    ],
+    ['a time without a zone', { name: 'x', expires_at: '2026-01-31T12:00:00' }, /is not a time/],
+    ['a day that does not exist', { name: 'x', expires_at: '2026-13-31T12:00:00Z' }, /is not a time/],
+    ['a flag as text', { name: 'x', disabled: 'no' }, /disabled must be boolean/],
+  ])('%s is refused', async (_name, body, says) => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const { id } = (await browser.get(CONSOLE_PATHS.keys)).body.keys[0]
+    const answers = [await browser.post(CONSOLE_PATHS.keys, body)]
+    if (Object.keys(body as object).length > 0)
+      answers.push(await browser.ask('PATCH', pathOf(CONSOLE_PATHS.key, id), body))
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_input' } } })
+      expect(answer.body.error.message).toMatch(says)
+    }
+    expect((await browser.get(CONSOLE_PATHS.keys)).body.keys).toHaveLength(1)
+  })
+
+  test('an id that is not a number is 404', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    for (const id of ['x', '0', '-1', '1.5', '999', '9'.repeat(30), '%00', 'constructor'])
+      for (const path of [CONSOLE_PATHS.key, CONSOLE_PATHS.session]) {
+        const method = path === CONSOLE_PATHS.key ? 'PATCH' : 'DELETE'
+        expect((await browser.ask(method, pathOf(path, id), {})).status).toBe(404)
+      }
+  })
+
+  test('the last use of a key is written once a minute, and never for one that is refused', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const used = async () => (await browser.get(CONSOLE_PATHS.keys)).body.keys[0].last_used_at
+    await ask(service, 'GET', '/api/v1/runs/run_x', undefined, { key: 'rk_unknown' })
+    expect(await used()).toBeNull()
+    for (const [advanceMs, minute] of [
+      [0, '00:00'],
+      [59_999, '00:00'],
+      [1, '00:01'],
+      [30_000, '00:01'],
+      [600_000, '00:11'],
+    ] as const) {
+      await service.clock.advance(advanceMs)
+      await ask(service, 'GET', '/api/v1/runs/run_x')
+      await expect.poll(used).toBe(`2026-01-01T${minute}:00.000Z`)
+    }
+    // Another node, or a clock that is set back, never sets it back.
+    service.clock.jump(-300_000)
+    await ask(service, 'GET', '/api/v1/runs/run_x')
+    expect(await used()).toBe('2026-01-01T00:11:00.000Z')
+  })
+})
+
+describe('sessions', () => {
+  test('are listed with their browser, and one can be ended', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const other = createBrowser(service)
+    await service.clock.advance(1_000)
+    const store = await openStoreOf(service)
+    const user = await store.findUser('ann@example.com')
+    await store.addSession({
+      hash: 'h',
+      userId: user?.id ?? 0,
+      fromLink: false,
+      address: undefined,
+      userAgent: undefined,
+      nowMs: service.clock.now(),
+      expiresAtMs: service.clock.now() + 60_000,
+    })
+    await store.close()
+    const list = async () => (await browser.get(CONSOLE_PATHS.sessions)).body.sessions
+    const [second, first] = await list()
+    expect(first).toMatchObject({
+      current: true,
+      address: browser.address,
+      created_at: '2026-01-01T00:00:00.000Z',
+    })
+    expect(second).toMatchObject({ current: false, address: null, user_agent: null })
+    expect((await browser.ask('DELETE', pathOf(CONSOLE_PATHS.session, second.id))).status).toBe(204)
+    expect(await list()).toHaveLength(1)
+    expect((await browser.ask('DELETE', pathOf(CONSOLE_PATHS.session, second.id))).status).toBe(404)
+    const own = await browser.ask('DELETE', pathOf(CONSOLE_PATHS.session, first.id))
+    expect([own.status, browser.cookie]).toEqual([204, undefined])
+    expect((await other.get(AUTH_PATHS.session)).status).toBe(401)
+  })
+
+  test('the browser of a session is text of at most 300 characters', async () => {
+    const service = await createConsoleService()
+    const browser = await createUser(service)
+    const odd = `Fox\u202e<b>${'x'.repeat(400)}`
+    const signIn = { email: 'ann@example.com', password: 'correct horse battery staple' }
+    await createBrowser(service).ask('POST', AUTH_PATHS.signIn, signIn, {
+      'user-agent': Buffer.from(odd).toString('latin1'),
+    })
+    const { sessions } = (await browser.get(CONSOLE_PATHS.sessions)).body
+    const agents = sessions.map((each: { user_agent: string | null }) => each.user_agent ?? '')
+    expect(agents.find((each: string) => each.startsWith('Fox'))).toHaveLength(300)
+  })
+})
+
+describe('rushes login --web', () => {
+  const verifier = 'v'.repeat(43)
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  const program = { origin: '', 'sec-fetch-site': '' }
+
+  /** Without `Origin` and without a cookie, as the command sends it. */
+  async function exchange(service: TestService, code: string, proof = verifier) {
+    const response = await service.fetch({
+      method: 'POST',
+      url: new URL(AUTH_PATHS.login, service.baseUrl),
+      headers: { 'x-forwarded-for': createBrowser(service).address },
+      body: Buffer.from(JSON.stringify({ code, verifier: proof })),
+    })
+    let text = ''
+    for await (const chunk of response.body) text += Buffer.from(chunk).toString()
+    return { status: response.status, body: JSON.parse(text) }
+  }
+
+  const grant = async (browser: Browser, name = 'cli on fox') =>
+    (await browser.post(CONSOLE_PATHS.logins, { challenge, name })).body.code as string
+
+  test('a code is exchanged once for a key that works', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const code = await grant(browser)
+    expect(code).toMatch(/^[\w-]{43}$/)
+    const { status, body } = await exchange(service, code)
+    expect([status, body.key.name]).toEqual([200, 'cli on fox'])
+    expect((await ask(service, 'POST', '/api/v1/runs', FOX, { key: body.api_key })).status).toBe(201)
+    expect(await exchange(service, code)).toMatchObject({
+      status: 401,
+      body: { error: { code: 'invalid_code' } },
+    })
+    expect((await browser.get(CONSOLE_PATHS.keys)).body.keys).toHaveLength(2)
+  })
+
+  test('a code with a wrong verifier is used up, and one of 60 s is expired', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const [stolen, late, early] = [await grant(browser), await grant(browser), await grant(browser)]
+    expect((await exchange(service, stolen, 'w'.repeat(43))).status).toBe(401)
+    expect((await exchange(service, stolen)).status).toBe(401)
+    await service.clock.advance(59_999)
+    expect((await exchange(service, early)).status).toBe(200)
+    await service.clock.advance(1)
+    expect((await exchange(service, late)).status).toBe(401)
+  })
+
+  test('a code of an account that was banned meanwhile is 403', async () => {
+    const service = await createConsoleService()
+    const code = await grant(await signInByLink(service))
+    const store = await openStoreOf(service)
+    await store.setBanned('default', true)
+    await store.close()
+    expect(await exchange(service, code)).toMatchObject({
+      status: 403,
+      body: { error: { code: 'account_banned' } },
+    })
+  })
+
+  test('a challenge and a name that are not valid are refused, and so is a browser of another site', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    for (const body of [{ challenge: 'x', name: 'a' }, { challenge, name: '' }, { challenge }, { name: 'a' }])
+      expect((await browser.post(CONSOLE_PATHS.logins, body)).status).toBe(400)
+    const code = await grant(browser)
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { ...program, 'sec-fetch-site': 'cross-site' },
+    ])
+      expect(await browser.ask('POST', AUTH_PATHS.login, { code, verifier }, headers)).toMatchObject({
+        status: 403,
+        body: { error: { code: 'foreign_origin' } },
+      })
+    expect((await exchange(service, code)).status).toBe(200)
+  })
+})

@@ -1,0 +1,209 @@
+import { describe, expect, test } from 'vitest'
+import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
+import { type Browser, createConsoleService, signInByLink } from '../../support/console.js'
+import { createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
+import { ask, ended, type TestService } from '../../support/service.js'
+import { openStoreOf } from '../../support/test-database.js'
+
+const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
+const BOAT = {
+  model: 'rushes/preview-video',
+  input: { prompt: 'a boat', duration: '10', aspect_ratio: '9:16' },
+}
+
+const create = async (browser: Browser, body: object = FOX) =>
+  (await browser.post(CONSOLE_PATHS.runs, body)).body
+const pathOf = (path: string, id: unknown) => path.replace(':id', String(id))
+const idsOf = (runs: readonly { id: string }[]) => runs.map(({ id }) => id)
+
+/** Creates with an API key, two a second. */
+async function createByKey(service: TestService, count: number, key = service.apiKey, body: object = FOX) {
+  const ids: string[] = []
+  for (let at = 0; at < count; at++) {
+    await service.clock.advance(500)
+    ids.push((await ask(service, 'POST', '/api/v1/runs', body, { key })).body.id)
+  }
+  return ids
+}
+
+describe('runs', () => {
+  test('a create is charged to the account, is checked as that of the API, and has no key', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const answer = await browser.post(CONSOLE_PATHS.runs, BOAT)
+    expect([answer.status, answer.header('location')]).toEqual([
+      201,
+      `${service.baseUrl}/api/v1/runs/${answer.body.id}`,
+    ])
+    expect(answer.body).toMatchObject({
+      kind: 'video',
+      status: 'queued',
+      prompt: 'a boat',
+      aspect_ratio: '9:16',
+      key: null,
+      price: 10,
+      outputs: [],
+      input: BOAT.input,
+      attempts: [],
+      service: { id: answer.body.id, status: 'queued', output: null },
+    })
+    expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_990)
+    for (const [body, status, code] of [
+      ['{', 400, 'invalid_json'],
+      [{}, 400, 'missing_model'],
+      [{ model: 'acme/none', input: {} }, 400, 'model_not_found'],
+      [{ ...FOX, input: { prompt: 'x', quality: 'hihg' } }, 400, 'invalid_input'],
+      [{ ...FOX, input: { prompt: 'x', image_urls: ['data:image/png;base64,?'] } }, 400, 'invalid_input'],
+    ] as const)
+      expect(await browser.post(CONSOLE_PATHS.runs, body)).toMatchObject({
+        status,
+        body: { error: { code } },
+      })
+    expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_990)
+  })
+
+  test('a create that the balance cannot pay is 402, and takes nothing', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service, 'poor@example.com', 'poor')
+    const store = await openStoreOf(service)
+    await store.addCredits({ account: 'poor', amount: -9_999, nowMs: 0 }, () => {})
+    await store.close()
+    expect(await browser.post(CONSOLE_PATHS.runs, BOAT)).toMatchObject({
+      status: 402,
+      body: { error: { code: 'insufficient_balance' } },
+    })
+    expect((await browser.post(CONSOLE_PATHS.runs, FOX)).status).toBe(201)
+    expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(0)
+  })
+
+  test('a body over the limit is 413, an image of it is stored, and its price is refunded when it fails', async () => {
+    const engine = createFamilyEngine()
+    const service = await createConsoleService({ bodyLimitBytes: 100_000, rendering: true, engine })
+    const browser = await signInByLink(service)
+    const image_urls = [`data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`]
+    const { id, input } = await create(browser, { ...FOX, input: { prompt: 'FAIL', image_urls } })
+    expect(input.image_urls).toEqual([{ sha256: expect.any(String), bytes: 70, content_type: 'image/png' }])
+    const large = { ...FOX, input: { prompt: 'x'.repeat(100_000) } }
+    expect(await browser.post(CONSOLE_PATHS.runs, large)).toMatchObject({
+      status: 413,
+      body: { error: { code: 'payload_too_large' } },
+    })
+    await ended(service, id)
+    const details = (await browser.get(pathOf(CONSOLE_PATHS.run, id))).body
+    expect(details).toMatchObject({ status: 'failed', error: { code: 'render_failed' }, outputs: [] })
+    expect(details.attempts).toMatchObject([{ result: 'failed' }])
+    expect((await browser.get(CONSOLE_PATHS.credits)).body).toMatchObject({
+      balance: 10_000,
+      entries: [
+        { kind: 'refund', amount: 1, run_id: id, key: null },
+        { kind: 'charge', amount: -1, run_id: id },
+        { kind: 'added', amount: 10_000, run_id: null },
+      ],
+    })
+  })
+
+  test('the list has pages, the newest first, and says what is new', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const ids = (await createByKey(service, 7)).reverse()
+    const page = async (query: string) => (await browser.get(`${CONSOLE_PATHS.runs}?${query}`)).body
+    const first = await page('limit=3')
+    const second = await page(`limit=3&before=${first.next}`)
+    const third = await page(`limit=3&before=${second.next}`)
+    expect([first, second, third].map(({ runs }) => idsOf(runs))).toEqual([
+      ids.slice(0, 3),
+      ids.slice(3, 6),
+      ids.slice(6),
+    ])
+    expect([first.next !== null, second.next !== null, third.next]).toEqual([true, true, null])
+    expect((await page('limit=7')).next).toBeNull()
+    expect(first.runs[0]).toMatchObject({ key: { id: 1, name: 'first' }, price: 1, aspect_ratio: '1:1' })
+
+    const updates = async (query: string) => (await browser.get(`${CONSOLE_PATHS.updates}?${query}`)).body
+    expect(await updates(`after=${first.latest}`)).toEqual({
+      changed: [],
+      added: [],
+      next: null,
+      latest: first.latest,
+      balance: 9_993,
+    })
+    const { id } = await create(browser)
+    const more = await updates(`ids=${ids[0]},run_none,${ids[6]}&after=${first.latest}`)
+    expect(idsOf(more.added)).toEqual([id])
+    expect(idsOf(more.changed).sort()).toEqual([ids[0], ids[6]].sort())
+    expect([Number(more.latest) > Number(first.latest), more.balance]).toEqual([true, 9_992])
+    expect(await updates(`after=${more.latest}`)).toMatchObject({ added: [], latest: more.latest })
+    expect(await updates('')).toMatchObject({ changed: [], added: [], latest: more.latest })
+    expect(idsOf((await updates('after=0')).added)).toEqual([id, ...ids])
+  })
+
+  test('of more than 200 new runs the newest come, and where to go on', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const ids = (await createByKey(service, 203)).reverse()
+    const { added, next, latest } = (await browser.get(`${CONSOLE_PATHS.updates}?after=0`)).body
+    expect([idsOf(added), latest]).toEqual([ids.slice(0, 200), expect.any(String)])
+    const { runs } = (await browser.get(`${CONSOLE_PATHS.runs}?before=${next}`)).body
+    expect(idsOf(runs)).toEqual(ids.slice(200))
+  })
+
+  test('the filters', async () => {
+    const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
+    const browser = await signInByLink(service)
+    const [image = ''] = await createByKey(service, 1)
+    await ended(service, image)
+    const { id: video } = await create(browser, { ...BOAT, input: { prompt: 'Ein BOOT im Hafen, 100%' } })
+    const found = async (query: string) =>
+      idsOf((await browser.get(`${CONSOLE_PATHS.runs}?${query}`)).body.runs)
+    expect(await found('')).toEqual([video, image])
+    expect(await found('status=&kind=&model=&key=&search=&before=&limit=')).toEqual([video, image])
+    expect(await found('kind=image')).toEqual([image])
+    expect(await found('model=rushes/preview-video')).toEqual([video])
+    expect(await found('key=console')).toEqual([video])
+    expect(await found('key=1')).toEqual([image])
+    expect(await found('key=99')).toEqual([])
+    expect(await found('status=succeeded&kind=image')).toEqual([image])
+    expect(await found(`search=${encodeURIComponent('boot')}`)).toEqual([video])
+    expect(await found(`search=${encodeURIComponent('100%')}`)).toEqual([video])
+    expect(await found('search=_')).toEqual([])
+    expect(await found('search=fox&kind=video')).toEqual([])
+  })
+
+  test('a prompt is cut to 500 characters, and not within one', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const prompt = `${'x'.repeat(499)}🦊🦊`
+    const { id } = await create(browser, { ...FOX, input: { prompt } })
+    const details = (await browser.get(pathOf(CONSOLE_PATHS.run, id))).body
+    expect([details.prompt, details.input.prompt]).toEqual([`${'x'.repeat(499)}🦊`, prompt])
+  })
+
+  test.each([
+    [CONSOLE_PATHS.runs, 'limit=0', /limit: "0" is not a whole number from 1 to 200/],
+    [CONSOLE_PATHS.runs, 'limit=201', /limit/],
+    [CONSOLE_PATHS.runs, 'limit=1.5', /limit/],
+    [CONSOLE_PATHS.runs, 'limit=1&limit=2', /limit is given more than once/],
+    [CONSOLE_PATHS.runs, 'before=x', /before/],
+    [CONSOLE_PATHS.runs, 'before=-1', /before/],
+    [CONSOLE_PATHS.runs, 'before=99999999999999999999', /before/],
+    [CONSOLE_PATHS.runs, 'status=done', /status: "done" is not one of queued, processing, succeeded, failed/],
+    [CONSOLE_PATHS.runs, 'kind=toString', /kind/],
+    [CONSOLE_PATHS.runs, 'key=mine', /key/],
+    [CONSOLE_PATHS.runs, `search=${'x'.repeat(1_001)}`, /search has more than 1000/],
+    [CONSOLE_PATHS.updates, `ids=${'x,'.repeat(300)}x`, /ids has more than 300/],
+    [CONSOLE_PATHS.updates, 'after=now', /after/],
+    [CONSOLE_PATHS.credits, 'limit=501', /limit/],
+    [CONSOLE_PATHS.credits, 'kind=gift', /kind: "gift" is not one of added, charge, refund/],
+    [CONSOLE_PATHS.credits, 'from=2026-02-30', /from: "2026-02-30" is not a day/],
+    [CONSOLE_PATHS.credits, 'to=yesterday', /to: "yesterday" is not a day/],
+    [CONSOLE_PATHS.csv, 'to=yesterday', /to: "yesterday" is not a day/],
+    [CONSOLE_PATHS.spend, 'days=0', /days/],
+    [CONSOLE_PATHS.spend, 'days=367', /days/],
+  ])('%s?%s is refused', async (path, query, says) => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const { status, body } = await browser.get(`${path}?${query}`)
+    expect([status, body.error.code]).toEqual([400, 'invalid_input'])
+    expect(body.error.message).toMatch(says)
+  })
+})

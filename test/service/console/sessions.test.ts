@@ -1,0 +1,236 @@
+/** CONTRACT 11, signing in: sessions and their cookies, over the real service. */
+import { describe, expect, test } from 'vitest'
+import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
+import {
+  addUser,
+  createBrowser,
+  createConsoleService,
+  createUser,
+  PASSWORD,
+  signInByLink,
+} from '../../support/console.js'
+import { createInstantEngine } from '../../support/engines.js'
+import { openStoreOf } from '../../support/test-database.js'
+
+const DAY_MS = 86_400_000
+const ANN = 'ann@example.com'
+
+const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
+
+describe('a session', () => {
+  test('lasts 7 days after its last use, and is extended at most once a minute, with its cookie', async () => {
+    const service = await createConsoleService()
+    const browser = await createUser(service)
+    const check = () => browser.get(AUTH_PATHS.session)
+    const cookieOf = async () => (await check()).header('set-cookie')
+    expect(await cookieOf()).toBeUndefined()
+    await service.clock.advance(59_999)
+    expect(await cookieOf()).toBeUndefined()
+    await service.clock.advance(1)
+    expect(await cookieOf()).toContain('Max-Age=604800')
+    expect(await cookieOf()).toBeUndefined()
+    for (let day = 0; day < 20; day++) {
+      await service.clock.advance(DAY_MS)
+      expect((await check()).status).toBe(200)
+    }
+    await service.clock.advance(7 * DAY_MS - 1)
+    expect((await check()).status).toBe(200)
+    await service.clock.advance(7 * DAY_MS)
+    expect(await check()).toMatchObject(refusal(401, 'not_signed_in'))
+  })
+
+  test('is extended once by requests of the same moment', async () => {
+    const service = await createConsoleService()
+    const browser = await createUser(service)
+    await service.clock.advance(60_000)
+    const cookies = await Promise.all(
+      Array.from({ length: 10 }, async () =>
+        (await browser.ask('GET', CONSOLE_PATHS.sessions)).header('set-cookie'),
+      ),
+    )
+    expect(cookies.filter((each) => each !== undefined).length).toBeLessThanOrEqual(2)
+  })
+
+  test('always has a new token: one that the browser had before is never signed in, and ends', async () => {
+    const service = await createConsoleService()
+    const browser = await createUser(service)
+    const before = browser.cookie
+    for (const planted of [before, 'planted', 'a'.repeat(43)]) {
+      browser.cookie = planted
+      const { status } = await browser.post(AUTH_PATHS.signIn, { email: ANN, password: PASSWORD })
+      expect(status).toBe(200)
+      expect(browser.cookie).toMatch(/^[\w-]{43}$/)
+      expect(browser.cookie).not.toBe(planted)
+      const other = createBrowser(service)
+      other.cookie = planted
+      expect((await other.get(AUTH_PATHS.session)).status).toBe(401)
+    }
+    const token = await addUser(service, ANN)
+    const [old] = [browser.cookie]
+    await service.clock.advance(60_000)
+    await browser.post(AUTH_PATHS.link, { token })
+    const other = createBrowser(service)
+    other.cookie = old
+    expect((await other.get(AUTH_PATHS.session)).status).toBe(401)
+  })
+
+  test('ends with a sign-out, and with one everywhere', async () => {
+    const service = await createConsoleService()
+    const browsers = [await createUser(service), createBrowser(service), createBrowser(service)] as const
+    for (const each of browsers.slice(1))
+      await each.post(AUTH_PATHS.signIn, { email: ANN, password: PASSWORD })
+    const [one, two, three] = browsers
+    const tokens = browsers.map(({ cookie }) => cookie)
+    const states = async () => {
+      const seen = []
+      for (const cookie of tokens) {
+        const browser = createBrowser(service)
+        browser.cookie = cookie
+        seen.push((await browser.get(AUTH_PATHS.session)).status)
+      }
+      return seen
+    }
+    expect(await states()).toEqual([200, 200, 200])
+    const out = await one.post(AUTH_PATHS.signOut)
+    expect([out.status, one.cookie]).toEqual([204, undefined])
+    expect(out.header('set-cookie')).toMatch(/^rushes_session=; .*Path=\/.*HttpOnly; SameSite=Strict$/)
+    expect(await states()).toEqual([401, 200, 200])
+    expect((await one.post(AUTH_PATHS.signOut)).status).toBe(401)
+    await service.clock.advance(60_000)
+    expect((await two.post(AUTH_PATHS.signOut, { everywhere: true })).status).toBe(204)
+    expect(await states()).toEqual([401, 401, 401])
+    expect((await three.get(AUTH_PATHS.session)).status).toBe(401)
+  })
+
+  test('ends at once with its user', async () => {
+    const service = await createConsoleService()
+    const browser = await createUser(service)
+    const store = await openStoreOf(service)
+    await store.removeUser(ANN)
+    await store.close()
+    for (const path of [AUTH_PATHS.session, CONSOLE_PATHS.runs])
+      expect(await browser.get(path)).toMatchObject(refusal(401, 'not_signed_in'))
+  })
+
+  test('of a banned account reads and sees why, and creates nothing', async () => {
+    const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
+    const browser = await createUser(service)
+    const key = await browser.post(CONSOLE_PATHS.keys, { name: 'laptop' })
+    const code = (await browser.post(CONSOLE_PATHS.logins, { challenge: 'x'.repeat(43), name: 'cli' })).body
+      .code
+    const store = await openStoreOf(service)
+    await store.setBanned('default', true)
+    await store.close()
+    expect((await browser.get(AUTH_PATHS.session)).body.account).toMatchObject({ banned: true })
+    const again = await createBrowser(service).post(AUTH_PATHS.signIn, { email: ANN, password: PASSWORD })
+    expect([again.status, again.body.account.banned]).toEqual([200, true])
+    expect((await browser.get(CONSOLE_PATHS.runs)).status).toBe(200)
+    const fox = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
+    const path = `${CONSOLE_PATHS.keys}/${key.body.key.id}`
+    for (const [each, body] of [
+      [CONSOLE_PATHS.runs, fox],
+      [CONSOLE_PATHS.keys, { name: 'another' }],
+      [`${path}/rotate`, undefined],
+      [CONSOLE_PATHS.logins, { challenge: 'x'.repeat(43), name: 'cli' }],
+    ] as const)
+      expect(await browser.post(each, body)).toMatchObject(refusal(403, 'account_banned'))
+    expect((await browser.ask('PATCH', path, { disabled: true })).status).toBe(200)
+    const exchange = { code, verifier: 'v' }
+    expect(await browser.post(AUTH_PATHS.login, exchange)).toMatchObject(refusal(401, 'invalid_code'))
+  })
+})
+
+describe('the cookie', () => {
+  const cookieOf = async (
+    options: Parameters<typeof createConsoleService>[0],
+    headers: Readonly<Record<string, string>>,
+  ) => {
+    const service = await createConsoleService(options)
+    const token = await addUser(service, ANN)
+    const answer = await createBrowser(service).ask('POST', AUTH_PATHS.link, { token }, headers)
+    return answer.header('set-cookie') ?? answer.body.error.code
+  }
+  const flags = 'Max-Age=604800; Path=/; HttpOnly'
+
+  test.each<
+    [name: string, publicUrl: string | undefined, headers: Readonly<Record<string, string>>, ends: string]
+  >([
+    [
+      'loopback',
+      undefined,
+      { host: '127.0.0.1:7878', origin: 'http://127.0.0.1:7878' },
+      `${flags}; SameSite=Strict`,
+    ],
+    [
+      'localhost',
+      undefined,
+      { host: 'localhost:7878', origin: 'http://localhost:7878' },
+      `${flags}; SameSite=Strict`,
+    ],
+    [
+      'a TLS proxy that says so',
+      undefined,
+      {
+        host: 'x',
+        'x-forwarded-proto': 'https',
+        'x-forwarded-host': 'runs.example',
+        origin: 'https://runs.example',
+      },
+      `${flags}; Secure; SameSite=Strict`,
+    ],
+    [
+      'a TLS proxy that passes the host on',
+      'https://runs.example',
+      { host: 'runs.example', origin: 'https://runs.example' },
+      `${flags}; Secure; SameSite=Strict`,
+    ],
+    [
+      'a TLS proxy that puts its own host',
+      'https://runs.example/prefix',
+      { host: '127.0.0.1:7878', origin: 'https://runs.example' },
+      `${flags}; Secure; SameSite=Strict`,
+    ],
+    [
+      'plain HTTP from another machine',
+      undefined,
+      { host: '10.0.0.7:7878', origin: 'http://10.0.0.7:7878' },
+      'https_required',
+    ],
+    [
+      'plain HTTP at the proxy',
+      undefined,
+      {
+        host: 'x',
+        'x-forwarded-proto': 'http',
+        'x-forwarded-host': 'runs.example',
+        origin: 'http://runs.example',
+      },
+      'https_required',
+    ],
+  ])('%s', async (_name, publicUrl, headers, ends) => {
+    const cookie = await cookieOf({ publicUrl }, headers)
+    expect(cookie.endsWith(ends)).toBe(true)
+  })
+
+  test('of a proxy that is not trusted is what the connection is', async () => {
+    const headers = { host: 'x.example', 'x-forwarded-proto': 'https', origin: 'https://x.example' }
+    expect(await cookieOf({ publicUrl: undefined, trustedProxies: [] }, headers)).toBe('foreign_origin')
+  })
+
+  test('is renewed with the same flags behind a TLS proxy', async () => {
+    const service = await createConsoleService({ publicUrl: 'https://runs.example' })
+    const browser = await signInByLink(service)
+    await service.clock.advance(60_000)
+    const renewed = await browser.ask('GET', AUTH_PATHS.session, undefined, { host: '127.0.0.1:7878' })
+    expect(renewed.header('set-cookie')).toMatch(/Secure; SameSite=Strict$/)
+  })
+
+  test('is also refused over plain HTTP for a password', async () => {
+    const service = await createConsoleService({ publicUrl: undefined })
+    const headers = { host: '10.0.0.7', origin: 'http://10.0.0.7' }
+    const body = { email: ANN, password: PASSWORD }
+    expect(await createBrowser(service).ask('POST', AUTH_PATHS.signIn, body, headers)).toMatchObject(
+      refusal(403, 'https_required'),
+    )
+  })
+})

@@ -1,12 +1,12 @@
 /** How an output is shown, by its content type. Pure. */
 import type { RunOutput } from '../../protocol/console.js'
 
-export type OutputMedia = 'image' | 'video' | 'audio' | 'file'
+export type MediaType = 'image' | 'video' | 'audio' | 'file'
 
 /** A browser shows these and runs nothing in them. Others are only downloaded: they would run as a page of the service. */
 const IMAGES: readonly string[] = ['png', 'jpeg', 'webp', 'gif', 'avif', 'bmp']
 
-export function outputMediaOf({ content_type }: Pick<RunOutput, 'content_type'>): OutputMedia {
+export function mediaTypeOf({ content_type }: Pick<RunOutput, 'content_type'>): MediaType {
   const [type = '', subtype = ''] = content_type.toLowerCase().split(';')[0]?.trim().split('/') ?? []
   if (type === 'image') return IMAGES.includes(subtype) ? 'image' : 'file'
   return type === 'video' || type === 'audio' ? type : 'file'

@@ -5,7 +5,7 @@ import { printable } from '../../protocol/text.js'
 import { Button, LinkButton } from '../components/button.js'
 import { Icon } from '../components/icon.js'
 import { formatBytes } from '../format.js'
-import { outputMediaOf, ratioOf } from './output-media.js'
+import { mediaTypeOf, ratioOf } from './output-media.js'
 
 export interface RunOutputsProps {
   readonly outputs: readonly RunOutput[]
@@ -36,7 +36,7 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
   const [size, setSize] = useState<string>()
   const [isLost, setLost] = useState(false)
   const [round, setRound] = useState(0)
-  const type = outputMediaOf(output)
+  const type = mediaTypeOf(output)
   const name = printable(output.name)
   const retry = () => {
     setLost(false)
@@ -96,7 +96,7 @@ interface MediaProps {
 /** The frame has the shape of the run before the file is there, so that nothing jumps. */
 function Media({ output, ratio, about, onSize, onLost }: MediaProps) {
   const [isThere, setThere] = useState(false)
-  const type = outputMediaOf(output)
+  const type = mediaTypeOf(output)
   const style = isThere ? {} : { aspectRatio: String(ratio), width: `min(100%, calc(70vh * ${ratio}))` }
   if (type === 'image')
     return (

@@ -1,16 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RunOutput, RunSummary } from '../../protocol/console.js'
 import { Icon } from '../components/icon.js'
-import { outputMediaOf } from './output-media.js'
+import { mediaTypeOf } from './output-media.js'
 import { isFinished } from './run-list.js'
 
 /** The first output as a small picture. `isPlaying`: the pointer or the focus is on its row. */
 export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readonly isPlaying: boolean }) {
   const [isLost, setLost] = useState(false)
   const isSettled = useSettled()
-  const output = run.outputs.find(
-    (each) => outputMediaOf(each) === 'image' || outputMediaOf(each) === 'video',
-  )
+  const output = run.outputs.find((each) => mediaTypeOf(each) === 'image' || mediaTypeOf(each) === 'video')
   if (!isFinished(run)) return <span class={`thumb thumb-waiting thumb-${run.status}`} />
   if (output === undefined || isLost)
     return (
@@ -19,7 +17,7 @@ export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readon
       </span>
     )
   const onLost = () => setLost(true)
-  if (outputMediaOf(output) === 'video')
+  if (mediaTypeOf(output) === 'video')
     return <VideoThumb output={output} isSettled={isSettled} isPlaying={isPlaying} onLost={onLost} />
   return (
     <span class="thumb">

@@ -5,7 +5,7 @@ import { printable } from '../../protocol/text.js'
 import { Button, LinkButton } from '../components/button.js'
 import { Icon } from '../components/icon.js'
 import { formatBytes } from '../format.js'
-import { mediaTypeOf, ratioOf } from './media-type.js'
+import { mediaTypeOf, ratioOf } from './output-media.js'
 
 export interface RunOutputsProps {
   readonly outputs: readonly RunOutput[]

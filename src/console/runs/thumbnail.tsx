@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RunOutput, RunSummary } from '../../protocol/console.js'
 import { Icon } from '../components/icon.js'
-import { mediaTypeOf } from './media-type.js'
+import { mediaTypeOf } from './output-media.js'
 import { isFinished } from './run-list.js'
 
 /** The first output as a small picture. `isPlaying`: the pointer or the focus is on its row. */

@@ -202,8 +202,9 @@ CREATE INDEX lost_attempts_of_run ON lost_attempts (run_id);
 ALTER TABLE runs ADD COLUMN prompt text;
 UPDATE runs SET prompt = regexp_replace(input, '${UNSTORABLE_ESCAPE}', '\\1', 'g')::json ->> 'prompt';
 
--- With all that a list can be filtered by, so that the rows which it skips are not read.
+-- With all that a list can be filtered by, so that the rows which it skips are not read. It is read in place of runs_of_key too.
 CREATE INDEX runs_of_account ON runs (account_id, sequence, status, kind, model, key_id);
+DROP INDEX runs_of_key;
 DROP INDEX credits_of_account;
 CREATE INDEX credits_of_account ON credits (account_id, sequence, kind, key_id, created_at);
 CREATE INDEX credits_spent ON credits (account_id, created_at, amount) WHERE kind <> 'added';

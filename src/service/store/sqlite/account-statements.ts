@@ -103,7 +103,10 @@ export const CHECKS: readonly string[] = [
    WHERE spent <> entries`,
 
   `SELECT format('Key %d was used %d times, and made %d runs.', id, used, made) AS problem
-   FROM (SELECT id, used, (SELECT count(*) FROM runs WHERE key_id = keys.id) AS made FROM keys)
+   FROM (
+     SELECT keys.id, used, coalesce(made.runs, 0) AS made
+     FROM keys LEFT JOIN (SELECT key_id, count(*) AS runs FROM runs GROUP BY key_id) AS made ON made.key_id = keys.id
+   )
    WHERE used <> made`,
 
   `SELECT format('Run %s costs %d, and was charged %s.', runs.id, price, coalesce(-amount, 'nothing')) AS problem

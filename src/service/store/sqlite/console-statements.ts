@@ -13,7 +13,7 @@ export const IN_PROMPT = `instr(lower(json_extract(input, '$.prompt')), lower(?)
 /** Of the same text as JSON: what does not have it need not be parsed. */
 export const IN_INPUT = 'instr(lower(input), lower(?)) > 0'
 
-// Without the name of the index, a filter by key would take that of all keys, and read every run of the key.
+// By name, since the planner has no statistics.
 export const listRuns = (where: string, limit: string): string => `
     SELECT ${RUN_COLUMNS} FROM runs INDEXED BY runs_of_account ${NAMED}
     WHERE ${where} ORDER BY runs.sequence DESC LIMIT ${limit}`

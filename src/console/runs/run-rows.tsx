@@ -11,6 +11,7 @@ import {
   visibleRows,
 } from './row-window.js'
 import { RunRow } from './run-row.js'
+import { noteScroll } from './scrolling.js'
 
 export interface RunRowsProps {
   readonly runs: readonly RunSummary[]
@@ -50,10 +51,14 @@ export function RunRows({ runs, hasMore, isStale, onRange, onNearEnd }: RunRowsP
       setRowHeight(rowHeightOf(innerWidth))
       measure()
     }
-    window.addEventListener('scroll', measure, { passive: true })
+    const onScroll = () => {
+      noteScroll()
+      measure()
+    }
+    window.addEventListener('scroll', onScroll, { passive: true })
     window.addEventListener('resize', onResize)
     return () => {
-      window.removeEventListener('scroll', measure)
+      window.removeEventListener('scroll', onScroll)
       window.removeEventListener('resize', onResize)
     }
   }, [measure])

@@ -3,6 +3,7 @@ import type { RunOutput, RunSummary } from '../../protocol/console.js'
 import { Icon } from '../components/icon.js'
 import { mediaTypeOf } from './output-media.js'
 import { isFinished } from './run-list.js'
+import { isPassing, SETTLED_MS } from './scrolling.js'
 
 /** The first output as a small picture. `isPlaying`: the pointer or the focus is on its row. */
 export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readonly isPlaying: boolean }) {
@@ -26,15 +27,14 @@ export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readon
   )
 }
 
-/** Rows that only pass by while one scrolls load nothing. */
-const SETTLED_MS = 120
-
+/** Rows that pass by load no pictures: decoding them takes most of the time of fast scrolling. */
 function useSettled(): boolean {
-  const [isSettled, setSettled] = useState(false)
+  const [isSettled, setSettled] = useState(() => !isPassing())
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(true), SETTLED_MS)
-    return () => clearTimeout(timer)
-  }, [])
+    if (isSettled) return
+    const timer = setInterval(() => setSettled(!isPassing()), SETTLED_MS)
+    return () => clearInterval(timer)
+  }, [isSettled])
   return isSettled
 }
 

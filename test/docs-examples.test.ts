@@ -120,10 +120,21 @@ const GIVEN: Readonly<Record<string, Given>> = {
       'key disable',
       'key enable',
       'key set',
+      'key rotate',
     ]
-      .concat('credits add', 'credits list', 'backup', 'verify')
+      .concat('credits add', 'credits list', 'backup', 'verify', 'user add')
       .map((name) => [`docs/commands.md: rushes admin ${name}`, { before: AN_ACCOUNT }]),
   ),
+  ...Object.fromEntries(
+    ['list', 'remove', 'link'].map((name) => [
+      `docs/commands.md: rushes admin user ${name}`,
+      {
+        before: `${AN_ACCOUNT}; for name in ann bob; do rushes admin user add $name@example.com --account acme; done`,
+      },
+    ]),
+  ),
+  'docs/accounts.md: Rotating a key': { before: AN_ACCOUNT },
+  'docs/accounts.md: Users': { before: AN_ACCOUNT },
   'docs/scripting.md: Create now, wait later': { files: { 'prompts.txt': 'dusk\ndawn\n' } },
 }
 

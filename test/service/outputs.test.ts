@@ -45,6 +45,7 @@ test('an output comes whole, without a key, with all that a download goes by', a
     'accept-ranges',
     'cache-control',
     'x-content-type-options',
+    'content-security-policy',
   ]
   expect(headers.map((name) => answer.header(name))).toEqual([
     'video/mp4',
@@ -52,6 +53,7 @@ test('an output comes whole, without a key, with all that a download goes by', a
     'bytes',
     'private, max-age=31536000, immutable',
     'nosniff',
+    expect.stringMatching(/^default-src 'none'; .* sandbox$/),
   ])
   expect(answer.header('etag')).toMatch(ETAG)
   expect(Date.parse(answer.header('last-modified') ?? '')).not.toBeNaN()

@@ -57,7 +57,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes models': [['rushes models image'], ['rushes models --json', 'as JSON Schema']],
   'rushes login': [
     ['rushes login --base-url https://api.example.com'],
-    ['rushes login --web --base-url http://127.0.0.1:7878', "create the key on the service's console"],
+    ['rushes login --web', 'create the key on the console of the service'],
     ['rushes login --profile work < key.txt', 'read the key from a file'],
   ],
   'rushes logout': [['rushes logout'], ['rushes logout --profile work']],

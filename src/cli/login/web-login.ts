@@ -83,7 +83,7 @@ const untilCalled = ({ clock, interrupts }: Context, received: Promise<Callback>
     reason: () =>
       new RushesError(
         'no_api_key',
-        'Nobody confirmed in the browser within 10 minutes; nothing was stored.',
+        'The login was not confirmed in the browser within 10 minutes; nothing was stored.',
         {
           hint: 'Run the command again. On a machine without a browser, use `rushes login` and paste a key.',
         },

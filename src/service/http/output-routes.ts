@@ -8,6 +8,13 @@ import { Refusal } from '../rules/refusal.js'
 import { OUTPUTS_PATH, outputKey, type StoredOutput } from '../stored-run.js'
 import { answerFor } from './conditional-request.js'
 
+/**
+ * An output may be HTML or SVG, whatever an engine left, and it is on the origin of the console: opened by its URL it runs no script,
+ * and has an origin of its own.
+ */
+const POLICY =
+  "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox"
+
 export interface OutputRoutes {
   readonly files: Pick<FileStore, 'find' | 'signedUrl'>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
@@ -47,6 +54,7 @@ export async function addOutputRoutes(
         'accept-ranges': 'bytes',
         'content-type': output.contentType,
         'cache-control': 'private, max-age=31536000, immutable',
+        'content-security-policy': POLICY,
         'x-content-type-options': 'nosniff',
       })
       if (answer.status === 304) return reply.send()

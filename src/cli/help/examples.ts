@@ -57,7 +57,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes models': [['rushes models image'], ['rushes models --json', 'as JSON Schema']],
   'rushes login': [
     ['rushes login --base-url https://api.example.com'],
-    ['rushes login --web', 'create the key on the console of the service'],
+    ['rushes login --web', 'create a key on the console'],
     ['rushes login --profile work < key.txt', 'read the key from a file'],
   ],
   'rushes logout': [['rushes logout'], ['rushes logout --profile work']],

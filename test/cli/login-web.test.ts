@@ -133,7 +133,9 @@ test('nobody comes: it ends after 10 minutes', async () => {
     onStderr: () => void setImmediate(() => service.clock.advance(600_000)),
   })
   expect(ran.code).toBe(4)
-  expect(ran.stderr).toContain('The login was not confirmed in the browser within 10 minutes; nothing was stored.')
+  expect(ran.stderr).toContain(
+    'The login was not confirmed in the browser within 10 minutes; nothing was stored.',
+  )
 })
 
 test('Ctrl-C ends the wait', async () => {

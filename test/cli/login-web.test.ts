@@ -104,17 +104,21 @@ test('a code that is not the one of this command is refused, and the browser is 
   ).not.toContain('another')
 })
 
-test('without a browser the address is printed, also under --quiet', async () => {
+test.each([
+  ['without a browser', [], 'Could not open a browser (xdg-open is not installed)'],
+  ['under --quiet', ['--quiet'], 'Confirm the login in a browser on this machine: '],
+  ['under --json', ['--json'], '{"warning":{"message":"Confirm the login in a browser on this machine: '],
+])('%s the address is printed', async (_, flags, says) => {
   const service = await createService()
   const browser = await createUser(service)
   let isAsked = false
-  const ran = await service.run(['login', '--web', '--quiet'], {
+  const ran = await service.run(['login', '--web', ...flags], {
     env: NO_KEY,
     openResult: async () => {
       throw new Error('xdg-open is not installed')
     },
     onStderr(text) {
-      const [target] = /http:\S+#\/login\S+/.exec(text) ?? []
+      const [target] = /http:\S+#\/login[^\s"]+/.exec(text) ?? []
       if (target === undefined || isAsked) return
       isAsked = true
       const asked = readPage(target)
@@ -122,7 +126,7 @@ test('without a browser the address is printed, also under --quiet', async () =>
     },
   })
   expect(ran.code).toBe(0)
-  expect(ran.stderr).toContain('Could not open a browser (xdg-open is not installed)')
+  expect(ran.stderr).toContain(says)
 })
 
 test('nobody comes: it ends after 10 minutes', async () => {

@@ -65,15 +65,17 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** The URL is shown in every mode: an opener may start and open nothing. */
 async function showPage({ out, openResult }: Context, origin: string, page: string): Promise<void> {
+  const onlyWarnings = out.mode.quiet || out.mode.json
+  if (onlyWarnings) out.warn(`Confirm the login in a browser on this machine: ${page}`)
   try {
     await openResult(page)
-    out.note(
-      `Opened ${origin} in the browser. Confirm there, within 10 minutes. If no page has opened, use this URL:`,
-    )
+    out.note(`Opening ${origin} in the browser. If no page opens, use this URL within 10 minutes:`)
     out.note(page)
   } catch (error) {
-    out.warn(`Could not open a browser (${messageOf(error)}). Open this URL on this machine: ${page}`)
+    if (!onlyWarnings)
+      out.warn(`Could not open a browser (${messageOf(error)}). Open this URL on this machine: ${page}`)
   }
 }
 

@@ -11,6 +11,7 @@ import { ROTATION_MS } from './console/keys.js'
 import { DATABASE_NAME } from './data-folders.js'
 import { openData } from './open-data.js'
 import { parseNetwork } from './rules/networks.js'
+import { isPlainName, MAX_NAME_LENGTH } from './rules/plain-name.js'
 import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type {
   AccountRecord,
@@ -30,8 +31,6 @@ export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
 export type { UserDetails } from './store/user-store.js'
 export type { UserWithLink } from './user-administration.js'
-
-const MAX_NAME_LENGTH = 100
 
 /** All functions throw `RushesError` (usage) for what does not exist or is not allowed, and then change nothing. */
 export interface Administration extends UserAdministration {
@@ -230,12 +229,10 @@ function noAccount(name: string, accounts: readonly AccountRecord[]): RushesErro
 }
 
 function checkName(name: string, what: string): void {
-  const isPlain =
-    name.trim() === name && name !== '' && !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name)
-  if (!isPlain || name.length > MAX_NAME_LENGTH)
+  if (!isPlainName(name))
     throw usageError(
       `"${name}" is not a valid name for ${what}.`,
-      `Use 1 to ${MAX_NAME_LENGTH} characters, without control characters and without spaces at the ends.`,
+      `Use 1 to ${MAX_NAME_LENGTH} characters, without invisible characters and without spaces at the ends.`,
     )
 }
 

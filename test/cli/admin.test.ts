@@ -232,6 +232,9 @@ describe('admin, wrongly used', () => {
   it.each<[readonly string[], RegExp]>([
     [['account', 'create', 'default'], /Account default already exists/],
     [['account', 'create', 'two\nlines'], /not a valid name for an account/],
+    [['account', 'create', 'a\u202eb'], /not a valid name for an account[\s\S]*invisible characters/],
+    [['key', 'create', '--account', 'default', '--name', 'c\u200bi'], /not a valid name for a key/],
+    [['key', 'set', 'first', '--name', 'c\u200bi'], /not a valid name for a key/],
     [['account', 'create', ' x'], /not a valid name for an account/],
     [['account', 'create', ''], /not a valid name for an account/],
     [['account', 'create', 'x', '--balance', '-1'], /--balance: "-1" is not a whole number from 0/],

@@ -32,6 +32,13 @@ export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } f
 export type { UserDetails } from './store/user-store.js'
 export type { UserWithLink } from './user-administration.js'
 
+export interface Rotation {
+  readonly apiKey: string
+  readonly key: KeyDetails
+  /** Until when the secret before the old one would have worked, if it still did: a key has two secrets at most. */
+  readonly endedUntilMs: number | undefined
+}
+
 /** All functions throw `RushesError` (usage) for what does not exist or is not allowed, and then change nothing. */
 export interface Administration extends UserAdministration {
   createAccount(name: string, credits: number): Promise<AccountRecord>
@@ -47,10 +54,7 @@ export interface Administration extends UserAdministration {
   /** `key` is the key's number, or its name when only one key has it. Sets the terms that are present. */
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
   /** Gives the key another secret, with all its terms. The old one works for 24 h more, or ends at once. */
-  rotateKey(
-    key: string,
-    options: { readonly endOld: boolean },
-  ): Promise<{ readonly apiKey: string; readonly key: KeyDetails }>
+  rotateKey(key: string, options: { readonly endOld: boolean }): Promise<Rotation>
   /** A negative amount removes credits, down to 0. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** The newest first. */
@@ -186,10 +190,12 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       return await keyOf(String(id))
     },
     async rotateKey(key, { endOld }) {
-      const { id } = await keyOf(key)
+      const { id, rotatesUntilMs = 0 } = await keyOf(key)
       const { apiKey, ...secret } = newSecretKey()
-      await store.rotateKey(id, { ...secret, oldUntilMs: clock.now() + (endOld ? 0 : ROTATION_MS) })
-      return { apiKey, key: await keyOf(String(id)) }
+      const nowMs = clock.now()
+      await store.rotateKey(id, { ...secret, oldUntilMs: nowMs + (endOld ? 0 : ROTATION_MS) })
+      const endedUntilMs = rotatesUntilMs > nowMs ? rotatesUntilMs : undefined
+      return { apiKey, key: await keyOf(String(id)), endedUntilMs }
     },
 
     async addCredits(account, amount) {

@@ -114,7 +114,7 @@ describe('compose.yaml', () => {
     for (const { command = [] } of api) {
       const { trustProxy, publicUrl } = flagsOf(command)
       expect(networksOf(trustProxy)).toEqual([proxy.networks.front?.ipv4_address])
-      expect(publicUrlOf(publicUrl)).toBe(PUBLIC_URL)
+      expect(publicUrlOf(publicUrl ?? '')).toBe(PUBLIC_URL)
     }
     const listens = [...readDeploy('nginx/nginx.conf').matchAll(/^ +listen (\d+)/gm)].map(([, port]) => port)
     expect(proxy.ports?.map((port) => port.split(':').at(-1))).toEqual(listens)

@@ -42,8 +42,6 @@ export interface LinkToken {
   readonly token: string
 }
 
-export const MIN_PASSWORD_LENGTH = 12
-
 export interface Session {
   readonly email: string
   readonly account: { readonly name: string; readonly balance: number; readonly banned: boolean }

@@ -11,6 +11,7 @@ import { ROTATION_MS } from './console/keys.js'
 import { DATABASE_NAME } from './data-folders.js'
 import { openData } from './open-data.js'
 import { parseNetwork } from './rules/networks.js'
+import { isPlainName, MAX_NAME_LENGTH } from './rules/plain-name.js'
 import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type {
   AccountRecord,
@@ -31,7 +32,12 @@ export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } f
 export type { UserDetails } from './store/user-store.js'
 export type { UserWithLink } from './user-administration.js'
 
-const MAX_NAME_LENGTH = 100
+export interface Rotation {
+  readonly apiKey: string
+  readonly key: KeyDetails
+  /** Until when the secret before the old one would have worked, if it still did: a key has two secrets at most. */
+  readonly endedUntilMs: number | undefined
+}
 
 /** All functions throw `RushesError` (usage) for what does not exist or is not allowed, and then change nothing. */
 export interface Administration extends UserAdministration {
@@ -48,10 +54,7 @@ export interface Administration extends UserAdministration {
   /** `key` is the key's number, or its name when only one key has it. Sets the terms that are present. */
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
   /** Gives the key another secret, with all its terms. The old one works for 24 h more, or ends at once. */
-  rotateKey(
-    key: string,
-    options: { readonly endOld: boolean },
-  ): Promise<{ readonly apiKey: string; readonly key: KeyDetails }>
+  rotateKey(key: string, options: { readonly endOld: boolean }): Promise<Rotation>
   /** A negative amount removes credits, down to 0. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** The newest first. */
@@ -187,10 +190,12 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       return await keyOf(String(id))
     },
     async rotateKey(key, { endOld }) {
-      const { id } = await keyOf(key)
+      const { id, rotatesUntilMs = 0 } = await keyOf(key)
       const { apiKey, ...secret } = newSecretKey()
-      await store.rotateKey(id, { ...secret, oldUntilMs: clock.now() + (endOld ? 0 : ROTATION_MS) })
-      return { apiKey, key: await keyOf(String(id)) }
+      const nowMs = clock.now()
+      await store.rotateKey(id, { ...secret, oldUntilMs: nowMs + (endOld ? 0 : ROTATION_MS) })
+      const endedUntilMs = rotatesUntilMs > nowMs ? rotatesUntilMs : undefined
+      return { apiKey, key: await keyOf(String(id)), endedUntilMs }
     },
 
     async addCredits(account, amount) {
@@ -230,12 +235,10 @@ function noAccount(name: string, accounts: readonly AccountRecord[]): RushesErro
 }
 
 function checkName(name: string, what: string): void {
-  const isPlain =
-    name.trim() === name && name !== '' && !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name)
-  if (!isPlain || name.length > MAX_NAME_LENGTH)
+  if (!isPlainName(name))
     throw usageError(
       `"${name}" is not a valid name for ${what}.`,
-      `Use 1 to ${MAX_NAME_LENGTH} characters, without control characters and without spaces at the ends.`,
+      `Use 1 to ${MAX_NAME_LENGTH} characters, without invisible characters and without spaces at the ends.`,
     )
 }
 

@@ -113,6 +113,10 @@ describe('admin user', () => {
       ['add', 'x@example.com', '--account', 'default', '--public-url', 'example.com'],
       /--public-url: "example\.com" is not an http or https URL/,
     ],
+    [
+      ['link', 'ann@example.com', '--public-url', 'https://example.com/?a=1'],
+      /must not contain a query or a fragment[\s\S]*https:\/\/example\.com\/runs/,
+    ],
     ...['', 'ann', '@example.com', 'ann@', 'a@b@c', 'a b@c', 'a@b\tc', 'a\u200b@b', LONG].map(
       (email): [readonly string[], RegExp] => [
         ['add', email, '--account', 'default'],

@@ -191,6 +191,43 @@ describe('admin, beside a running service', () => {
     for (const secret of [second, json.api_key, listed.api_key]) expect(stored).not.toContain(secret)
   })
 
+  it('says what becomes of the old secrets', async () => {
+    const { service, admin, key, image } = await createAdmin()
+    const first = await key('--account', 'default', '--name', 'ci')
+    const rotate = async (...words: string[]) => {
+      const { code, stdout, stderr } = await admin('key', 'rotate', 'ci', ...words)
+      expect(code).toBe(0)
+      const [, said] =
+        /^Key 2 \(ci\) of default has a new secret, which is shown only once\. (.*)\n$/.exec(stderr) ?? []
+      return { secret: stdout.trimEnd(), said: said?.replaceAll(/(\d\dT\d\d:\d\d):\S+?Z/g, '$1') }
+    }
+    const second = await rotate()
+    expect(second.said).toBe('The old one works until 2026-01-02T00:00.')
+    await service.clock.advance(3_600_000)
+    const third = await rotate()
+    expect(third.said).toBe(
+      'The old one works until 2026-01-02T01:00. The secret before it, which was to work until 2026-01-02T00:00, no longer works.',
+    )
+    const codes = []
+    for (const each of [first, second.secret, third.secret]) codes.push((await image(each)).code)
+    expect(codes).toEqual([4, 0, 0])
+    expect((await rotate('--now')).said).toBe(
+      'The old one no longer works. The secret before it, which was to work until 2026-01-02T01:00, no longer works.',
+    )
+    await admin('key', 'set', 'ci', '--expires', '1h')
+    expect((await rotate()).said).toBe('The old one works until 2026-01-01T02:00.')
+    await service.clock.advance(24 * 3_600_000)
+    expect((await rotate()).said).toBe('The key has expired, so neither this secret nor the old one works.')
+    await admin('key', 'set', 'ci', '--expires', 'none')
+    await admin('key', 'disable', 'ci')
+    expect((await rotate('--now')).said).toMatch(/^The old one no longer works\. The secret before it/)
+    const disabled = await rotate()
+    expect(disabled.said).toBe(
+      'The key is disabled, so neither this secret nor the old one works before `rushes admin key enable 2`.',
+    )
+    expect((await image(disabled.secret)).code).toBe(4)
+  })
+
   it('shows a key once: neither the data nor anything else said holds it', async () => {
     const { service, admin } = await createAdmin()
     const made = await admin('key', 'create', '--account', 'default', '--json', '--debug')
@@ -233,6 +270,9 @@ describe('admin, wrongly used', () => {
   it.each<[readonly string[], RegExp]>([
     [['account', 'create', 'default'], /Account default already exists/],
     [['account', 'create', 'two\nlines'], /not a valid name for an account/],
+    [['account', 'create', 'a\u202eb'], /not a valid name for an account[\s\S]*invisible characters/],
+    [['key', 'create', '--account', 'default', '--name', 'c\u200bi'], /not a valid name for a key/],
+    [['key', 'set', 'first', '--name', 'c\u200bi'], /not a valid name for a key/],
     [['account', 'create', ' x'], /not a valid name for an account/],
     [['account', 'create', ''], /not a valid name for an account/],
     [['account', 'create', 'x', '--balance', '-1'], /--balance: "-1" is not a whole number from 0/],

@@ -88,6 +88,11 @@ describePages('signing in to the console', (pages) => {
     await field.fill('too short')
     await page.getByRole('button', { name: 'Set password' }).click()
     await page.getByText('Enter at least 12 characters. This has 9.').waitFor()
+    // One character, which is 18 in the form that the service stores.
+    await field.fill('\ufdfa')
+    await page.getByText('Enter at least 12 characters. This has 1.').waitFor()
+    await field.fill(`${PASSWORD}\u0007`)
+    await page.getByText('Use no control characters').waitFor()
     await page.getByRole('button', { name: 'Show the password' }).click()
     expect(await field.getAttribute('type')).toBe('text')
     await page.getByRole('button', { name: 'Hide the password' }).click()

@@ -81,7 +81,10 @@ export const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
   isoOrNull(key.usedAtMs) ?? NONE,
 ]
 
-function stateOf({ disabled, expiresAtMs }: KeyDetails, nowMs: number): string {
+export function stateOf(
+  { disabled, expiresAtMs }: KeyDetails,
+  nowMs: number,
+): 'active' | 'disabled' | 'expired' {
   if (disabled) return 'disabled'
   return expiresAtMs !== undefined && nowMs >= expiresAtMs ? 'expired' : 'active'
 }

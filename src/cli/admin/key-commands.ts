@@ -1,7 +1,7 @@
 /** `rushes admin key`. A key is given by its number, or by its name when only one key has it. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
-import type { KeyTerms } from '../../service/administration.js'
+import type { KeyTerms, Rotation } from '../../service/administration.js'
 import { MAX_CREDITS } from '../../service/store/account-store.js'
 import type { Context } from '../context/context.js'
 import { parseDuration } from '../flags/duration.js'
@@ -10,7 +10,7 @@ import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import { printTable } from '../terminal/table.js'
 import type { AdminCommand, AdminFlags, Work } from './admin-command.js'
-import { KEY_HEADER, keyCells, keyJson } from './admin-rows.js'
+import { KEY_HEADER, keyCells, keyJson, stateOf } from './admin-rows.js'
 
 const MAX_QUOTA = 1_000_000_000_000
 const NONE = 'none'
@@ -79,13 +79,12 @@ export const keyCommands: readonly AdminCommand[] = [
     about: 'Replace the secret of a key (the new one is shown only once)',
     options: () => [new Option('--now', 'End the old secret at once, for example when it leaked')],
     async work({ ctx: { out, clock }, admin, flags: { now = false } }, wanted = '') {
-      const { apiKey, key } = await admin.rotateKey(wanted, { endOld: now })
+      const rotation = await admin.rotateKey(wanted, { endOld: now })
+      const { apiKey, key } = rotation
       if (out.mode.json) out.json({ ...keyJson(key, clock.now()), api_key: apiKey })
       else out.line(apiKey)
-      const until = new Date(key.rotatesUntilMs ?? 0).toISOString()
-      out.note(
-        `Key ${key.id} (${key.name}) of ${key.account} has a new secret, which is shown only once. The old one ${now ? 'no longer works' : `works until ${until}`}.`,
-      )
+      const note = `Key ${key.id} (${key.name}) of ${key.account} has a new secret, which is shown only once.`
+      out.note([note, ...oldSecretWords(rotation, now, clock.now())].join(' '))
     },
   },
   {
@@ -103,6 +102,23 @@ export const keyCommands: readonly AdminCommand[] = [
     },
   },
 ]
+
+/** What became of the secrets that the key had. */
+function oldSecretWords({ key, endedUntilMs }: Rotation, isEnded: boolean, nowMs: number): readonly string[] {
+  const { expiresAtMs = Number.POSITIVE_INFINITY, rotatesUntilMs = 0 } = key
+  const iso = (ms: number) => new Date(ms).toISOString()
+  const words: Record<ReturnType<typeof stateOf>, string> = {
+    active: `The old one works until ${iso(Math.min(rotatesUntilMs, expiresAtMs))}.`,
+    disabled: `The key is disabled, so neither this secret nor the old one works before \`rushes admin key enable ${key.id}\`.`,
+    expired: 'The key has expired, so neither this secret nor the old one works.',
+  }
+  return [
+    isEnded ? 'The old one no longer works.' : words[stateOf(key, nowMs)],
+    ...(endedUntilMs === undefined
+      ? []
+      : [`The secret before it, which was to work until ${iso(endedUntilMs)}, no longer works.`]),
+  ]
+}
 
 async function change(
   { ctx: { out, clock }, admin }: Work,

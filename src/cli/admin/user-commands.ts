@@ -2,15 +2,15 @@
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { UserWithLink } from '../../service/administration.js'
-import { publicUrlOf } from '../serve/values.js'
+import { DEFAULT_PUBLIC_URL, publicUrlOf } from '../serve/values.js'
 import { printTable } from '../terminal/table.js'
 import type { AdminCommand, Work } from './admin-command.js'
 import { USER_HEADER, userCells, userJson } from './admin-rows.js'
 
-const DEFAULT_URL = 'http://127.0.0.1:7878'
-
 const urlOption = () =>
-  new Option('--public-url <url>', 'URL of the service, with which the link begins').default(DEFAULT_URL)
+  new Option('--public-url <url>', 'URL of the service, with which the link begins').default(
+    DEFAULT_PUBLIC_URL,
+  )
 
 export const userCommands: readonly AdminCommand[] = [
   {
@@ -64,8 +64,7 @@ export const userCommands: readonly AdminCommand[] = [
   },
 ]
 
-const baseOf = ({ flags: { publicUrl = DEFAULT_URL } }: Work): string =>
-  (publicUrlOf(publicUrl) ?? DEFAULT_URL).replace(/\/+$/, '')
+const baseOf = ({ flags: { publicUrl = DEFAULT_PUBLIC_URL } }: Work): string => publicUrlOf(publicUrl)
 
 /** The token is in the fragment, which browsers send to no server. */
 function printLink({ ctx: { out } }: Work, base: string, { user, linkToken }: UserWithLink): void {

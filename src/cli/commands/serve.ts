@@ -122,7 +122,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const metricsPort =
     options.metricsPort === undefined ? undefined : portOf(options.metricsPort, '--metrics-port')
   const bodyLimitBytes = sizeOf(options.bodyLimit)
-  const publicUrl = publicUrlOf(options.publicUrl)
+  const publicUrl = options.publicUrl === undefined ? undefined : publicUrlOf(options.publicUrl)
   const faults = (options.fault ?? []).map(parseFault)
   const engines = enginesOf(options)
   const retainMs = retainedMs(options.retain)

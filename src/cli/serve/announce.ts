@@ -6,6 +6,7 @@ import type { Role } from '../../service/role.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
 import type { Engines } from '../flags/engines.js'
+import { DEFAULT_PUBLIC_URL } from './values.js'
 
 /** Under `--json` standard error has JSON lines, so the note is one of them. */
 export function sayFault({ out }: Context, words: string): void {
@@ -15,7 +16,7 @@ export function sayFault({ out }: Context, words: string): void {
 
 export interface Announcement {
   readonly url: string
-  /** As it was given. */
+  /** By `publicUrlOf`. */
   readonly publicUrl: string | undefined
   readonly role: Role
   readonly data: string
@@ -28,6 +29,8 @@ export interface Announcement {
   readonly metricsUrl: string | undefined
   readonly console: ConsoleStart | undefined
 }
+
+type ConsoleAnnouncement = Pick<Announcement, 'url' | 'publicUrl' | 'console'>
 
 /** Standard output has the lines that make `rushes run` in another terminal use this service. */
 export function announce({ out }: Context, announcement: Announcement): void {
@@ -72,24 +75,26 @@ export function announce({ out }: Context, announcement: Announcement): void {
   )
 }
 
-const consoleBase = ({ url, publicUrl }: Announcement): string => (publicUrl ?? url).replace(/\/+$/, '')
+const consoleBase = ({ url, publicUrl }: ConsoleAnnouncement): string => publicUrl ?? url
 
 /** The token is in the fragment, which browsers send to no server. */
-function linkOf(announcement: Announcement): string | undefined {
+function linkOf(announcement: ConsoleAnnouncement): string | undefined {
   const { linkToken } = announcement.console ?? {}
   return linkToken === undefined ? undefined : `${consoleBase(announcement)}/#/link/${linkToken}`
 }
 
 /** `where`: the flags by which `rushes admin` finds this service. */
-function consoleLines(announcement: Announcement, where: string): readonly string[] {
+export function consoleLines(announcement: ConsoleAnnouncement, where: string): readonly string[] {
   const { console: start } = announcement
   if (start === undefined) return []
   const link = linkOf(announcement)
   if (link !== undefined) return [`Console: ${link}`, 'This link signs you in once, within 15 minutes.']
+  const base = consoleBase(announcement)
+  const flags = base === DEFAULT_PUBLIC_URL ? where : `${where} --public-url ${quoteWord(base)}`
   return [
-    `Console: ${consoleBase(announcement)}/`,
+    `Console: ${base}/`,
     start.hasUsers
-      ? `To get a sign-in link: \`rushes admin user link <email>${where}\`.`
-      : `It has no users yet. To add one: \`rushes admin user add <email> --account default${where}\`.`,
+      ? `To get a sign-in link: \`rushes admin user link <email>${flags}\`.`
+      : `It has no users yet. To add one: \`rushes admin user add <email> --account default${flags}\`.`,
   ]
 }

@@ -1,5 +1,6 @@
 /** The values of the flags of `rushes serve`. All functions throw `usage`. */
 import { usageError } from '../../errors.js'
+import { shortened } from '../../protocol/text.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import { parseDuration } from '../flags/duration.js'
 import { wholeNumber } from '../flags/whole-number.js'
@@ -27,9 +28,28 @@ export function sizeOf(text: string): number {
 
 export const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)
 
-export function publicUrlOf(text: string | undefined): string | undefined {
-  if (text === undefined || (/^https?:\/\//i.test(text) && URL.canParse(text))) return text
-  throw usageError(`--public-url: "${text}" is not an http or https URL.`)
+/** That of `rushes serve` without flags. */
+export const DEFAULT_PUBLIC_URL = 'http://127.0.0.1:7878'
+
+/** As it was given, without slashes at the end. Paths are appended to it. */
+export function publicUrlOf(text: string): string {
+  const problem = publicUrlProblem(text)
+  if (problem === undefined) return text.replace(/\/+$/, '')
+  throw usageError(
+    `--public-url: ${problem}.`,
+    'Examples: https://runs.example.com, https://example.com/runs',
+  )
+}
+
+function publicUrlProblem(text: string): string | undefined {
+  // A URL parser ignores line ends and tabs.
+  if (!/^https?:\/\/[^\s\p{C}]+$/iu.test(text) || !URL.canParse(text))
+    return `"${shortened(text)}" is not an http or https URL`
+  const { username, password } = new URL(text)
+  // Not shown: it is a secret.
+  if (username !== '' || password !== '') return 'the URL must not contain a user name or a password'
+  if (/[?#]/.test(text)) return `"${shortened(text)}" must not contain a query or a fragment`
+  return undefined
 }
 
 export function retainedMs(text: string | undefined): number | undefined {

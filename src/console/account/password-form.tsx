@@ -1,6 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { MIN_PASSWORD_LENGTH } from '../../protocol/console.js'
+import {
+  hasForbiddenCharacter,
+  MAX_PASSWORD_LENGTH,
+  MIN_PASSWORD_LENGTH,
+  passwordLength,
+} from '../../protocol/password.js'
 import { ApiError, messageOf } from '../api.js'
 import { Button } from '../components/button.js'
 import { focusFirstError, PasswordField } from '../components/field.js'
@@ -35,7 +40,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
     : isTried && needsCurrent && current === ''
       ? 'Enter your current password.'
       : undefined
-  const isShort = password.length < MIN_PASSWORD_LENGTH
+  const problem = problemOf(password)
   return (
     <form
       class="form"
@@ -43,7 +48,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
       onSubmit={(event) => {
         event.preventDefault()
         setTried(true)
-        if (!isShort && (!needsCurrent || current !== '')) void save.run()
+        if (problem === undefined && (!needsCurrent || current !== '')) void save.run()
         else focusFirstError(event.currentTarget)
       }}
     >
@@ -73,11 +78,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
         value={password}
         onInput={setNew}
         hint={`At least ${MIN_PASSWORD_LENGTH} characters. A few words are easy to remember and hard to guess.`}
-        error={
-          isTried && isShort
-            ? `Enter at least ${MIN_PASSWORD_LENGTH} characters. This has ${password.length}.`
-            : undefined
-        }
+        error={isTried ? problem : undefined}
       />
       {save.error !== undefined && !isWrong && <Notice tone="bad">{messageOf(save.error)}</Notice>}
       <div class="row">
@@ -88,4 +89,14 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
       </div>
     </form>
   )
+}
+
+function problemOf(password: string): string | undefined {
+  if (hasForbiddenCharacter(password)) return 'Use no control characters, such as tabs.'
+  const length = passwordLength(password)
+  if (length < MIN_PASSWORD_LENGTH)
+    return `Enter at least ${MIN_PASSWORD_LENGTH} characters. This has ${length}.`
+  if (length > MAX_PASSWORD_LENGTH)
+    return `Enter at most ${MAX_PASSWORD_LENGTH} characters. This has ${length}.`
+  return undefined
 }

@@ -3,9 +3,9 @@ import type { Clock } from '../../host/clock.js'
 import type { EntriesPage, Entry, Spend } from '../../protocol/console.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/query.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from '../rules/times.js'
 import type { ConsoleStore, EntryFilter, ListedEntry } from '../store/console-store.js'
 import { csvLine } from './csv.js'
-import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from './times.js'
 
 const KINDS = ['added', 'charge', 'refund'] as const
 const DEFAULT_LIMIT = 100

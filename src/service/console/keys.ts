@@ -4,10 +4,10 @@ import type { ConsoleKey, KeyList, KeyTermsBody, NewKeyAnswer } from '../../prot
 import { formatRate } from '../rate/rate-text.js'
 import { keyTermsOf } from '../rules/key-terms.js'
 import { Refusal } from '../rules/refusal.js'
+import { isoOrNull } from '../rules/times.js'
 import { hashOfKey, newKey, prefixOfKey } from '../secrets.js'
 import type { AccountStore, KeyDetails } from '../store/account-store.js'
 import type { ConsoleStore } from '../store/console-store.js'
-import { isoOrNull } from './times.js'
 
 /** A program that has the old secret must get the new one in this time. */
 export const ROTATION_MS = 24 * 3_600_000
@@ -40,19 +40,20 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
 
     async create(accountId, body) {
       const apiKey = newKey()
+      const nowMs = clock.now()
       const id = await store.addKey({
-        ...keyTermsOf(body),
+        ...keyTermsOf(body, nowMs),
         name: body.name,
         accountId,
         hash: hashOfKey(apiKey),
         prefix: prefixOfKey(apiKey),
-        nowMs: clock.now(),
+        nowMs,
       })
       return { key: keyBody(await find(accountId, String(id))), api_key: apiKey }
     },
 
     async change(accountId, id, body) {
-      const terms = keyTermsOf(body)
+      const terms = keyTermsOf(body, clock.now())
       const key = await find(accountId, id)
       await store.changeKey(key.id, terms)
       return keyBody(await find(accountId, id))

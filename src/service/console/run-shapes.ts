@@ -1,9 +1,9 @@
 /** Runs as the console's endpoints send them. Pure. */
 import type { RunAttempt, RunDetails, RunOutput, RunSummary } from '../../protocol/console.js'
 import { LOCAL_DEFAULTS } from '../../protocol/local-prices.js'
+import { isoOrNull } from '../rules/times.js'
 import type { ListedRun, LostAttempt } from '../store/console-store.js'
 import { outputUrl, runObject, type StoredOutput, type StoredRun } from '../stored-run.js'
-import { isoOrNull } from './times.js'
 
 const MAX_PROMPT_CHARACTERS = 500
 

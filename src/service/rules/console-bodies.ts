@@ -1,6 +1,6 @@
 /** The bodies of the console's requests as JSON Schemas, and why one is refused. Pure. */
+import { MAX_PASSWORD_LENGTH } from '../../protocol/password.js'
 import { MAX_CREDITS } from '../store/account-store.js'
-import { MAX_PASSWORD_LENGTH } from './password.js'
 import { type Refusal, refusalSaying } from './refusal.js'
 
 /** Of the longest address that mail can be sent to. */

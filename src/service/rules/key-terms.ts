@@ -3,21 +3,14 @@ import type { KeyTermsBody } from '../../protocol/console.js'
 import { shortened } from '../../protocol/text.js'
 import type { KeyTerms } from '../store/account-store.js'
 import { parseNetwork } from './networks.js'
+import { isPlainName, MAX_NAME_LENGTH } from './plain-name.js'
 import { refusalSaying } from './refusal.js'
-
-const MAX_NAME_LENGTH = 100
-
-/** As an administrator's: of 1 to 100 characters, without control characters, and without spaces at the ends. */
-export const isPlainName = (name: string): boolean =>
-  name !== '' &&
-  name.length <= MAX_NAME_LENGTH &&
-  name.trim() === name &&
-  !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name)
+import { parseDay } from './times.js'
 
 const refuse = (sentence: string) => refusalSaying('invalid_input', sentence)
 
 /** Throws `Refusal` (400). Only the fields that are present are in it. The types are checked. */
-export function keyTermsOf(body: KeyTermsBody): Partial<KeyTerms> {
+export function keyTermsOf(body: KeyTermsBody, nowMs: number): Partial<KeyTerms> {
   const { name, disabled, spend_limit, quota, allowed_ips, expires_at } = body
   return {
     ...(name !== undefined && { name: keyNameOf(name) }),
@@ -27,7 +20,9 @@ export function keyTermsOf(body: KeyTermsBody): Partial<KeyTerms> {
     ...(allowed_ips !== undefined && {
       allowedIps: allowed_ips === null ? undefined : networksOf(allowed_ips),
     }),
-    ...(expires_at !== undefined && { expiresAtMs: expires_at === null ? undefined : timeOf(expires_at) }),
+    ...(expires_at !== undefined && {
+      expiresAtMs: expires_at === null ? undefined : expiryOf(expires_at, nowMs),
+    }),
   }
 }
 
@@ -35,7 +30,7 @@ export function keyTermsOf(body: KeyTermsBody): Partial<KeyTerms> {
 export function keyNameOf(name: string): string {
   if (isPlainName(name)) return name
   throw refuse(
-    `name must have 1 to ${MAX_NAME_LENGTH} characters, without control characters and without spaces at the ends.`,
+    `name must have 1 to ${MAX_NAME_LENGTH} characters, without invisible characters and without spaces at the ends.`,
   )
 }
 
@@ -45,10 +40,14 @@ function networksOf(texts: readonly string[]): readonly string[] {
   throw refuse(`allowed_ips: "${shortened(wrong)}" is not an IP address or CIDR range.`)
 }
 
-const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/
+const TIME =
+  /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
-function timeOf(text: string): number {
-  const ms = TIME.test(text) ? Date.parse(text) : Number.NaN
-  if (!Number.isNaN(ms)) return ms
-  throw refuse(`expires_at: "${shortened(text)}" is not a time, such as 2026-01-31T12:00:00Z.`)
+function expiryOf(text: string, nowMs: number): number {
+  const [, day = ''] = TIME.exec(text) ?? []
+  const ms = parseDay(day) === undefined ? Number.NaN : Date.parse(text)
+  if (Number.isNaN(ms))
+    throw refuse(`expires_at: "${shortened(text)}" is not a time, such as 2026-01-31T12:00:00Z.`)
+  if (ms > nowMs) return ms
+  throw refuse(`expires_at: ${text} is in the past. To stop a key, disable it.`)
 }

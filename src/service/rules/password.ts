@@ -4,10 +4,14 @@
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { MIN_PASSWORD_LENGTH } from '../../protocol/console.js'
+import {
+  hasForbiddenCharacter,
+  MAX_PASSWORD_LENGTH,
+  MIN_PASSWORD_LENGTH,
+  normalizedPassword,
+  passwordLength,
+} from '../../protocol/password.js'
 import { refusalSaying } from './refusal.js'
-
-export const MAX_PASSWORD_LENGTH = 1_000
 
 const COST = 2 ** 15
 const BLOCK_SIZE = 8
@@ -33,17 +37,22 @@ export type Derive = (password: string, derivation: Derivation) => Promise<Uint8
 export interface Passwords {
   /** The stored form. Throws `Refusal`: 503 when too many derivations wait. */
   store(password: string): Promise<string>
-  /** Undefined is never matched, in the same time. Throws `Refusal`: 503 when too many derivations wait. */
+  /** Undefined is never matched, in the same time, and neither is what nobody can set. Throws `Refusal`: 503 when too many derivations wait. */
   matches(password: string, stored: string | undefined): Promise<boolean>
 }
 
-/** Throws `Refusal` (400) when a new password is too short or too long. */
+/** Throws `Refusal` (400). */
 export function checkNewPassword(password: string): void {
-  const length = [...password.normalize('NFKC')].length
-  if (length < MIN_PASSWORD_LENGTH)
-    throw refusalSaying('invalid_input', `The password has fewer than ${MIN_PASSWORD_LENGTH} characters.`)
-  if (password.length > MAX_PASSWORD_LENGTH)
-    throw refusalSaying('invalid_input', `The password has more than ${MAX_PASSWORD_LENGTH} characters.`)
+  const problem = problemOf(password)
+  if (problem !== undefined) throw refusalSaying('invalid_input', `The password ${problem}.`)
+}
+
+function problemOf(password: string): string | undefined {
+  if (hasForbiddenCharacter(password)) return 'has control characters or incomplete characters'
+  const length = passwordLength(password)
+  if (length < MIN_PASSWORD_LENGTH) return `has fewer than ${MIN_PASSWORD_LENGTH} characters`
+  if (length > MAX_PASSWORD_LENGTH) return `has more than ${MAX_PASSWORD_LENGTH} characters`
+  return undefined
 }
 
 /** For an email that no user has, and a user without a password. No password has this key. */
@@ -52,7 +61,7 @@ const DUMMY = textOf(newDerivation(new Uint8Array(SALT_BYTES)), new Uint8Array(K
 export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_AT_ONCE): Passwords {
   const inTurn = createTurns(atOnce)
   const derived = (password: string, derivation: Derivation) =>
-    inTurn(() => derive(password.normalize('NFKC'), derivation))
+    inTurn(() => derive(normalizedPassword(password), derivation))
   return {
     async store(password) {
       const derivation = newDerivation(randomBytes(SALT_BYTES))
@@ -60,7 +69,9 @@ export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_
     },
     async matches(password, stored = DUMMY) {
       const { derivation, key } = parseStored(stored)
-      return timingSafeEqual(await derived(password, derivation), key)
+      const isEqual = timingSafeEqual(await derived(password, derivation), key)
+      // scrypt fills a password with zeros, so that an empty one and zeros at the end are the same to it.
+      return isEqual && password !== '' && !hasForbiddenCharacter(password)
     },
   }
 }

@@ -3,6 +3,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { csvLine } from '../../../src/service/console/csv.js'
 
+const SIGNS = [...';=+-@＝＋－＠\t\r\n\'",']
+const NUMBER = /^-?\d+(\.\d+)?$/
+
 test.each<[cell: string | number | null | undefined, text: string]>([
   ['plain', 'plain'],
   ['', ''],
@@ -23,17 +26,35 @@ test.each<[cell: string | number | null | undefined, text: string]>([
   ['\r=1', '"\'\r=1"'],
   ['=HYPERLINK("http://x","y")', '"\'=HYPERLINK(""http://x"",""y"")"'],
   ['a=b', 'a=b'],
+  ['\ta', "'\ta"],
+  ['\ra', '"\'\ra"'],
+  ['＝1+1', "'＝1+1"],
+  ['＋1', "'＋1"],
+  ['－1', "'－1"],
+  ['＠SUM(A1)', "'＠SUM(A1)"],
+  ['a＝b', 'a＝b'],
+  // The apostrophe is where the cell begins for a spreadsheet that takes the semicolon for a separator.
+  [';=1+1', ";'=1+1"],
+  ['a;=1+1;b;@x', "a;'=1+1;b;'@x"],
+  [';;＝1', ";;'＝1"],
+  ['a; b', 'a; b'],
+  ['a\n=1', '"a\n\'=1"'],
 ])('%j', (cell, text) => expect(csvLine([cell])).toBe(`${text}\r\n`))
 
-test('whatever the cells are, they are read again, and none begins a formula', () => {
+test('whatever the cells are, they are read again, and none begins a formula in any spreadsheet', () => {
+  const character = fc.oneof(
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    fc.constantFrom(...SIGNS),
+  )
+  const cell = fc.string({ unit: character, maxLength: 8 })
   fc.assert(
-    fc.property(fc.array(fc.string({ unit: 'binary' }), { minLength: 1, maxLength: 5 }), (cells) => {
+    fc.property(fc.array(cell, { minLength: 1, maxLength: 5 }), (cells) => {
       const [read] = parse(csvLine(['x', ...cells])) as string[][]
       const [, ...texts] = read ?? []
-      expect(texts.map((each) => each.replace(/^'(?=[=+\-@\t\r])/, ''))).toEqual(
-        cells.map((each) => each.replace(/^'(?=[=+\-@\t\r])/, '')),
-      )
-      for (const each of texts) expect(each).toMatch(/^(-?\d+(\.\d+)?$|[^=+\-@\t\r]|$)/)
+      const plain = (each: string) => each.replaceAll("'", '')
+      expect(texts.map(plain)).toEqual(cells.map(plain))
+      for (const each of texts.flatMap((text) => (NUMBER.test(text) ? [] : text.split(';'))))
+        expect(each).toMatch(/^([^=+\-@＝＋－＠\t\r]|$)/)
     }),
   )
 })

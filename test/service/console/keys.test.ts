@@ -93,6 +93,8 @@ describe('keys', () => {
     ['a long name', { name: 'x'.repeat(101) }, /name must have/],
     ['a name of spaces', { name: '  ' }, /name must have/],
     ['a line end in the name', { name: 'a\nb' }, /name must have/],
+    ['a name that reverses the text', { name: 'a\u202eb' }, /without invisible characters/],
+    ['a name with a space of no width', { name: 'c\u200bi' }, /without invisible characters/],
     ['a rate', { name: 'x', rate: '100/10s' }, /rate cannot be set here/],
     ['a limit as text', { name: 'x', spend_limit: '5' }, /spend_limit must be integer,null/],
     ['a negative limit', { name: 'x', quota: -1 }, /quota must be >= 0/],
@@ -104,7 +106,14 @@ describe('keys', () => {
       /"10.0.0.0\/33" is not an IP address/,
     ],
     ['a time without a zone', { name: 'x', expires_at: '2026-01-31T12:00:00' }, /is not a time/],
-    ['a day that does not exist', { name: 'x', expires_at: '2026-13-31T12:00:00Z' }, /is not a time/],
+    ['a month that does not exist', { name: 'x', expires_at: '2026-13-31T12:00:00Z' }, /is not a time/],
+    ['a day that does not exist', { name: 'x', expires_at: '2026-02-30T00:00Z' }, /is not a time/],
+    ['a day of leap years', { name: 'x', expires_at: '2027-02-29T00:00Z' }, /is not a time/],
+    ['the hour 24', { name: 'x', expires_at: '2026-02-01T24:00Z' }, /is not a time/],
+    ['the minute 60', { name: 'x', expires_at: '2026-02-01T12:60Z' }, /is not a time/],
+    ['an offset of 24 hours', { name: 'x', expires_at: '2026-02-01T12:00+24:00' }, /is not a time/],
+    ['a time in the past', { name: 'x', expires_at: '2025-12-31T23:59:59Z' }, /is in the past/],
+    ['this moment', { name: 'x', expires_at: '2026-01-01T01:00+01:00' }, /is in the past.* disable it/],
     ['a flag as text', { name: 'x', disabled: 'no' }, /disabled must be boolean/],
   ])('%s is refused', async (_name, body, says) => {
     const service = await createConsoleService()
@@ -118,6 +127,20 @@ describe('keys', () => {
       expect(answer.body.error.message).toMatch(says)
     }
     expect((await browser.get(CONSOLE_PATHS.keys)).body.keys).toHaveLength(1)
+  })
+
+  test('the name and the time of an existing key are kept, whatever they are', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const { id } = (await browser.get(CONSOLE_PATHS.keys)).body.keys[0]
+    const store = await openStoreOf(service)
+    await store.changeKey(id, { name: 'c\u200bi', expiresAtMs: 1 })
+    await store.close()
+    const changed = await browser.ask('PATCH', pathOf(CONSOLE_PATHS.key, id), { quota: 5 })
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { name: 'c\u200bi', quota: 5, expires_at: '1970-01-01T00:00:00.001Z' },
+    })
   })
 
   test('an id that is not a number is 404', async () => {
@@ -236,6 +259,15 @@ describe('rushes login --web', () => {
       body: { error: { code: 'invalid_code' } },
     })
     expect((await browser.get(CONSOLE_PATHS.keys)).body.keys).toHaveLength(2)
+  })
+
+  test('a name with invisible characters is refused', async () => {
+    const browser = await signInByLink(await createConsoleService())
+    for (const name of ['rushes on \u202efox', 'fox\u200b'])
+      expect(await browser.post(CONSOLE_PATHS.logins, { challenge, name })).toMatchObject({
+        status: 400,
+        body: { error: { code: 'invalid_input' } },
+      })
   })
 
   test('a code with a wrong verifier is used up, and one of 60 s is expired', async () => {

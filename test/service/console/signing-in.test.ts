@@ -193,6 +193,18 @@ describe('a password', () => {
     expect([await signIn(PASSWORD), await signIn(password)]).toEqual([401, 200])
   })
 
+  test.each<[name: string, password: string]>([
+    ['NUL', '\0'.repeat(12)],
+    ['NUL at the end', `${PASSWORD}\0`],
+    ['half a character', `${PASSWORD}\ud83e`],
+    ['one ligature', '\ufdfa'],
+  ])('of %s cannot be set', async (_name, password) => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    expect(await browser.post(AUTH_PATHS.password, { password })).toMatchObject(refusal(400, 'invalid_input'))
+    expect((await browser.get(AUTH_PATHS.session)).body.has_password).toBe(false)
+  })
+
   test('is nowhere in the database, and neither is a token or a link', async () => {
     const service = await createConsoleService()
     const token = await addUser(service, 'other@example.com')

@@ -35,10 +35,42 @@ test.each<[name: string, password: string, says: RegExp | undefined]>([
   ['1,000 characters', 'x'.repeat(1_000), undefined],
   ['1,001 characters', 'x'.repeat(1_001), /more than 1000/],
   ['nothing', '', /fewer than 12/],
+  ['one character that is 18 in the stored form', '\ufdfa', /fewer than 12/],
+  ['11 characters that are many in the stored form', '\ufdfa'.repeat(11), /fewer than 12/],
+  ['1,000 characters of two code units', '🦊'.repeat(1_000), undefined],
+  ['1,001 characters of two code units', '🦊'.repeat(1_001), /more than 1000/],
+  ['NUL alone', '\0'.repeat(12), /control characters/],
+  ['NUL at the end', 'ABCDEFGHIJKL\0', /control characters/],
+  ['a tab', `${PASSWORD}\t`, /control characters/],
+  ['DEL', `${PASSWORD}\u007f`, /control characters/],
+  ['a control character of C1', `\u0085${PASSWORD}`, /control characters/],
+  ['the first half of a character', `${PASSWORD}\ud83e`, /incomplete characters/],
+  ['the second half of a character', `\udd8a${PASSWORD}`, /incomplete characters/],
+  ['the replacement character', `${PASSWORD}\ufffd`, undefined],
+  ['spaces at the ends', ` ${PASSWORD} `, undefined],
 ])('%s', (_name, password, says) => {
   const check = () => checkNewPassword(password)
   if (says === undefined) expect(check).not.toThrow()
   else expect(check).toThrow(says)
+})
+
+// To scrypt each pair is the same, since it fills the password with zeros, and UTF-8 has no halves of characters.
+test.each<[name: string, stored: string, given: string]>([
+  ['an empty one', '\0'.repeat(12), ''],
+  ['another count of NUL', '\0'.repeat(12), '\0'],
+  ['NUL at the end', 'ABCDEFGHIJKL', 'ABCDEFGHIJKL\0'],
+  ['half a character', `${PASSWORD}\ufffd`, `${PASSWORD}\ud83e`],
+])('%s never matches', async (_name, stored, given) => {
+  const { store, matches } = createPasswords()
+  expect(await matches(given, await store(stored))).toBe(false)
+})
+
+test('an empty password costs the same derivation', async () => {
+  const { passwords, running, derived } = createHeld()
+  const answer = passwords.matches('', undefined)
+  expect(derived).toEqual([''])
+  for (const end of running) end()
+  expect(await answer).toBe(false)
 })
 
 /** Derivations that end when the test says so. */

@@ -19,7 +19,7 @@ export interface SigningIn {
   signIn(body: SignIn, client: Client, old: SessionRecord | undefined): Promise<BegunSession>
   /** Throws `Refusal`: 401, 429. */
   useLink(token: string, client: Client, old: SessionRecord | undefined): Promise<BegunSession>
-  /** Throws `Refusal`: 401, 429. */
+  /** Throws `Refusal`: 401, and 429 only without a session. */
   signOut(session: SessionRecord | undefined, client: Client, everywhere: boolean): Promise<void>
   /** Throws `Refusal`: 400, 401, 429, 503. */
   setPassword(session: SessionRecord | undefined, client: Client, body: NewPassword): Promise<CurrentSession>
@@ -32,7 +32,7 @@ export interface SigningInOptions {
   readonly clock: Pick<Clock, 'now'>
   readonly passwords: Passwords
   readonly sessions: Sessions
-  readonly limits: Pick<Limits, 'countAuthentication'>
+  readonly limits: Pick<Limits, 'countAuthentication' | 'countPasswordChange'>
   readonly models: Readonly<Record<Kind, string>>
   baseUrl(): string
 }
@@ -80,13 +80,18 @@ export function createSigningIn({
     },
 
     async signOut(session, client, everywhere) {
-      await limits.countAuthentication(client.address, session?.user.email)
+      try {
+        await limits.countAuthentication(client.address)
+      } catch (error) {
+        // Whoever has a session can end it, whatever others did from the same address.
+        if (session === undefined) throw error
+      }
       if (session === undefined) throw new Refusal('not_signed_in')
       await (everywhere ? store.endSessions(session.user.id) : store.endSession(session.hash))
     },
 
     async setPassword(session, client, { current, password }) {
-      await limits.countAuthentication(client.address, session?.user.email)
+      await limits.countPasswordChange(client.address, session?.user.id)
       if (session === undefined) throw new Refusal('not_signed_in')
       checkNewPassword(password)
       const { user, fromLink, hash } = session

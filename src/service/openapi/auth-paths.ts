@@ -82,7 +82,7 @@ const OPERATIONS: Readonly<Record<keyof typeof AUTH_PATHS, readonly [method: 'ge
     {
       operationId: 'signOut',
       summary: 'End this session, or all sessions of the user',
-      description: LIMIT,
+      description: `The end of all sessions also ends unused links and codes of the user. ${LIMIT} A valid session can always be ended.`,
       body: CONSOLE_BODIES.signOut,
       setsCookie: true,
       needsSession: true,

@@ -9,7 +9,7 @@ import { hashOfKey } from '../secrets.js'
 import type { ConsoleStore } from '../store/console-store.js'
 import type { SessionRecord, UserStore } from '../store/user-store.js'
 import type { Limits } from './limits.js'
-import type { BegunSession, Client, Sessions } from './sessions.js'
+import { type BegunSession, type Client, type Sessions, sessionIdOf } from './sessions.js'
 
 /** What an answer about a session needs of it. */
 export type CurrentSession = BegunSession['record']
@@ -105,11 +105,12 @@ export function createSigningIn({
       return { ...session, user: { ...user, password: stored }, fromLink: false }
     },
 
-    async describe({ user, fromLink, expiresAtMs }) {
+    async describe({ user, fromLink, expiresAtMs, hash }) {
       const account = await store.findAccount(user.accountId)
       // The account of a user cannot be removed, but the user and the session can.
       if (account === undefined) throw new Refusal('not_signed_in')
       return {
+        id: sessionIdOf({ hash }),
         email: user.email,
         account,
         can_set_password: fromLink,

@@ -1,9 +1,10 @@
 /** Requests to the service that this page comes from, and what can go wrong with them. */
-import { AUTH_PATHS } from '../protocol/console.js'
+import { AUTH_PATHS, SESSION_HEADER, type Session } from '../protocol/console.js'
 import { AUTH_LIMIT, RUNS_LIMIT } from '../protocol/limits.js'
 import { plural } from './format.js'
 import { type Query, relativePath, withQuery } from './routes.js'
-import { sessionStore } from './session-store.js'
+import { adoptSession } from './session-change.js'
+import { isSameUser, sessionStore } from './session-store.js'
 import { createStore } from './store.js'
 
 export interface ApiErrorParts {
@@ -42,21 +43,45 @@ export interface RequestOptions {
   readonly query?: Query
   readonly body?: unknown
   readonly signal?: AbortSignal
+  /** The answer is a text, not JSON. */
+  readonly isText?: boolean
 }
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** Sends a request to one of the paths of `protocol/console.ts`. Throws `ApiError`, or an abort. */
+/**
+ * Sends a request to one of the paths of `protocol/console.ts`. Throws `ApiError`, or an abort. When another tab has signed in as the
+ * same user, it is sent again in the session of that tab; as somebody else, it does nothing, and the page starts over.
+ */
 export async function request<Answer>(
   method: Method,
   path: string,
   options: RequestOptions = {},
 ): Promise<Answer> {
+  const session = sessionStore.get()
+  try {
+    return await requestOnce<Answer>(method, path, options)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'session_changed') throw error
+    adoptSession(await readSession())
+    if (!isSameUser(session, sessionStore.get())) throw error
+    return await requestOnce<Answer>(method, path, options)
+  }
+}
+
+export const readSession = (): Promise<Session> => requestOnce<Session>('GET', AUTH_PATHS.session, {})
+
+async function requestOnce<Answer>(method: Method, path: string, options: RequestOptions): Promise<Answer> {
+  const session = sessionStore.get()
   const response = await send(method, path, options)
   const text = await response.text().catch(() => undefined)
   const body = text === undefined ? undefined : parseJson(text)
   if (!response.ok) throw errorOf(path, response, body)
+  const current = sessionStore.get()
+  // What belongs to the user of before must not be shown to the one of now.
+  if (session && current && path !== AUTH_PATHS.session && !isSameUser(session, current)) throw otherUser()
   if (response.status === 204) return undefined as Answer
+  if (options.isText && text !== undefined) return text as Answer
   if (body === undefined) throw badResponse(response.status)
   if (method === 'GET') lastAnswerStore.set(body)
   return body as Answer
@@ -70,6 +95,9 @@ async function send(method: Method, path: string, options: RequestOptions): Prom
     init.headers = { ...init.headers, 'content-type': 'application/json' }
     init.body = JSON.stringify(body ?? {})
   }
+  const session = sessionStore.get()
+  // The check of the session finds out which one it is.
+  if (session && path !== AUTH_PATHS.session) init.headers = { ...init.headers, [SESSION_HEADER]: session.id }
   try {
     const response = await fetch(
       new URL(withQuery(relativePath(path, params), query), document.baseURI),
@@ -95,6 +123,14 @@ function parseJson(text: string): unknown {
     return undefined
   }
 }
+
+const otherUser = () =>
+  new ApiError({
+    status: 409,
+    // Not `session_changed`: the request was accepted, and must not be sent again.
+    code: 'other_user',
+    message: 'This browser has signed in as somebody else.',
+  })
 
 const badResponse = (status: number) =>
   new ApiError({

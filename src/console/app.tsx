@@ -16,10 +16,10 @@ import { NewRunPage } from './runs/new-run-page.js'
 import { RunPage } from './runs/run-page.js'
 import { RunsPage } from './runs/runs-page.js'
 import { readSession, useSessionCheck } from './session.js'
-import { sessionStore } from './session-store.js'
+import { sessionStore, userOf } from './session-store.js'
 import { Centered } from './shell/centered.js'
 import { Shell } from './shell/shell.js'
-import { ExchangePage, FirstPasswordPage } from './sign-in/link-page.js'
+import { FirstPasswordPage, LinkPage } from './sign-in/link-page.js'
 import { LoginPage } from './sign-in/login-page.js'
 import { SignInPage } from './sign-in/sign-in-page.js'
 import { useStore } from './store.js'
@@ -40,17 +40,18 @@ export function App() {
 function Entrance({ route }: { readonly route: Route }) {
   const session = useStore(sessionStore)
   const token = route.page === 'link' ? route.param : undefined
-  const isUnknown = session === undefined && token === undefined
+  const isUnknown = session === undefined
   const first = useResource(async () => (isUnknown ? await readSession() : undefined), [isUnknown])
   useSessionCheck()
 
-  if (token !== undefined) return <ExchangePage token={token} />
   if (session === undefined) return <Start {...first} />
+  if (token !== undefined) return <LinkPage token={token} session={session} />
   if (session === null) return <SignInPage />
   if (route.page === 'link') return <FirstPasswordPage />
-  if (route.page === 'login') return <LoginPage query={route.query} />
+  if (route.page === 'login') return <LoginPage key={userOf(session)} query={route.query} />
   return (
-    <Shell session={session} page={route.page}>
+    // Another user starts with nothing of what the one before has typed, opened or loaded.
+    <Shell key={userOf(session)} session={session} page={route.page}>
       <ErrorBoundary key={`${route.page}/${route.param}`} data={lastAnswerStore.get}>
         {pageOf(route)}
       </ErrorBoundary>

@@ -3,3 +3,11 @@ import { createStore } from './store.js'
 
 /** Undefined until the service has answered; null when nobody is signed in. */
 export const sessionStore = createStore<Session | null | undefined>(undefined)
+
+type Shown = Session | null | undefined
+
+/** Not the session: the same person who signs in again goes on with what is there. */
+export const userOf = (session: Session): string => JSON.stringify([session.email, session.account.name])
+
+export const isSameUser = (one: Shown, other: Shown): boolean =>
+  one?.id === other?.id || (!!one && !!other && userOf(one) === userOf(other))

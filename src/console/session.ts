@@ -1,7 +1,11 @@
 /** Who is signed in: read once, kept in a store, and checked again when the page comes back into view. */
 import { useEffect } from 'preact/hooks'
 import { AUTH_PATHS, type NewPassword, type Session, type SignIn } from '../protocol/console.js'
-import { request } from './api.js'
+import { ApiError, readSession as askForSession, request } from './api.js'
+import { navigate } from './router.js'
+import { linkTo } from './routes.js'
+import { forgetDrafts } from './runs/saved-draft.js'
+import { adoptSession, userChangeStore } from './session-change.js'
 import { sessionStore } from './session-store.js'
 import { useStore } from './store.js'
 
@@ -13,7 +17,7 @@ export function useSession(): Session {
 }
 
 export async function readSession(): Promise<void> {
-  sessionStore.set(await request<Session>('GET', AUTH_PATHS.session))
+  adoptSession(await askForSession())
 }
 
 export async function signIn(body: SignIn): Promise<void> {
@@ -21,7 +25,11 @@ export async function signIn(body: SignIn): Promise<void> {
 }
 
 export async function exchangeLink(token: string): Promise<void> {
-  sessionStore.set(await request<Session>('POST', AUTH_PATHS.link, { body: { token } }))
+  const session = await request<Session>('POST', AUTH_PATHS.link, { body: { token } })
+  // The token works once; it does not belong into the history.
+  navigate(linkTo('link'), { replace: true })
+  userChangeStore.set(undefined)
+  sessionStore.set(session)
 }
 
 export async function setPassword(body: NewPassword): Promise<void> {
@@ -29,8 +37,28 @@ export async function setPassword(body: NewPassword): Promise<void> {
 }
 
 export async function signOut(everywhere = false): Promise<void> {
-  await request('POST', AUTH_PATHS.signOut, { body: { everywhere } })
+  try {
+    await request('POST', AUTH_PATHS.signOut, { body: { everywhere } })
+  } catch (error) {
+    const hasEnded = error instanceof ApiError && error.code === 'not_signed_in'
+    if (!hasEnded || everywhere) throw error
+  }
+  tellOtherTabs()
+  leave()
+}
+
+/** The channel on which the tabs of a browser tell each other of a sign-out: they share one cookie, which is gone. */
+const SIGN_OUTS = 'rushes.sign-out'
+
+function leave(): void {
   sessionStore.set(null)
+  forgetDrafts()
+}
+
+function tellOtherTabs(): void {
+  const channel = new BroadcastChannel(SIGN_OUTS)
+  channel.postMessage('signed out')
+  channel.close()
 }
 
 /** For answers that carry the balance, so that the navigation shows the newest. */
@@ -55,9 +83,12 @@ export function useSessionCheck(): void {
     }
     const onVisible = () => check(false)
     const onShow = (event: PageTransitionEvent) => check(event.persisted)
+    const signOuts = new BroadcastChannel(SIGN_OUTS)
+    signOuts.onmessage = leave
     document.addEventListener('visibilitychange', onVisible)
     window.addEventListener('pageshow', onShow)
     return () => {
+      signOuts.close()
       document.removeEventListener('visibilitychange', onVisible)
       window.removeEventListener('pageshow', onShow)
     }

@@ -21,6 +21,12 @@ export const AUTH_PATHS = {
   login: '/api/auth/login',
 } as const
 
+/**
+ * The `id` of the session that the page shows. All tabs of a browser share one cookie, and somebody else may have signed in: a request
+ * with another id than that of the cookie's session is refused with 409 `session_changed`. Without the header nothing is compared.
+ */
+export const SESSION_HEADER = 'x-rushes-session'
+
 export interface SignIn {
   readonly email: string
   readonly password: string
@@ -43,6 +49,8 @@ export interface LinkToken {
 }
 
 export interface Session {
+  /** For `SESSION_HEADER`; not the token. */
+  readonly id: string
   readonly email: string
   readonly account: { readonly name: string; readonly balance: number; readonly banned: boolean }
   /** Whether the password can be set without the current one: the session began with a link. */

@@ -33,6 +33,9 @@ describePages('the pages of the console', (pages) => {
     await outside.page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await expectAccessible(outside.page)
     await outside.page.goto(`${service.url}/#/link/${await addUser(service, 'new@example.com')}`)
+    await outside.page.getByRole('button', { name: 'Sign in with this link' }).waitFor()
+    await expectAccessible(outside.page)
+    await outside.page.keyboard.press('Enter')
     await outside.page.getByRole('button', { name: 'Skip' }).waitFor()
     await expectAccessible(outside.page)
 

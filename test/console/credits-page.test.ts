@@ -68,7 +68,7 @@ describePages('credits of the console', (pages) => {
     await expect.poll(() => page.locator('.chart-bar').count(), { timeout: 30_000 }).toBe(7)
 
     const downloading = page.waitForEvent('download')
-    await page.getByRole('link', { name: 'Download CSV' }).click()
+    await page.getByRole('button', { name: 'Download CSV' }).click()
     const download = await downloading
     expect(download.suggestedFilename()).toBe('credits.csv')
     const csv = await readFile(await download.path(), 'utf8')

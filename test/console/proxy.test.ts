@@ -31,6 +31,7 @@ describePages('the console below a path', (pages) => {
     const origin = await startProxy(service.url)
     const token = await addUser(service, 'ada@example.com')
     const { page, requests } = await openConsole(pages, { url: origin }, `media/rushes/#/link/${token}`)
+    await page.getByRole('button', { name: 'Sign in with this link' }).click()
     await page.getByRole('button', { name: 'Skip' }).click()
     await page.getByRole('link', { name: 'API keys' }).click()
     await page.getByRole('button', { name: 'Pause first' }).click()

@@ -22,6 +22,8 @@ async function signIn(page: Page, password = PASSWORD): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
+const useLink = (page: Page) => page.getByRole('button', { name: 'Sign in with this link' }).click()
+
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name })
 
 async function ban(service: ServedConsole): Promise<void> {
@@ -79,7 +81,11 @@ describePages('signing in to the console', (pages) => {
   it('by a link, which asks for a password and works once', async () => {
     const service = await serveConsole()
     const token = await addUser(service, EMAIL)
-    const { page } = await openConsole(pages, service, `#/link/${token}`)
+    const { page, requests } = await openConsole(pages, service, `#/link/${token}`)
+    await page.getByRole('button', { name: 'Sign in with this link' }).waitFor()
+    expect(requests.filter((each) => each.includes('/api/'))).toEqual([`${service.url}${AUTH_PATHS.session}`])
+    // It has the focus.
+    await page.keyboard.press('Enter')
     await heading(page, 'Set a password').waitFor()
     // The token stays neither in the address nor in the history.
     expect(page.url()).toBe(`${service.url}/#/link`)
@@ -106,6 +112,7 @@ describePages('signing in to the console', (pages) => {
     await heading(page, 'Runs').waitFor()
 
     const other = await openConsole(pages, service, `#/link/${token}`)
+    await useLink(other.page)
     await other.page.getByText('A link works once').waitFor()
     await other.page.getByRole('link', { name: 'Sign in with a password' }).click()
     await heading(other.page, 'Sign in').waitFor()
@@ -114,11 +121,45 @@ describePages('signing in to the console', (pages) => {
   it('by a link, without setting a password', async () => {
     const service = await serveConsole()
     const { page } = await openConsole(pages, service, `#/link/${await addUser(service, EMAIL)}`)
+    await useLink(page)
     await page.getByRole('button', { name: 'Skip' }).click()
     await heading(page, 'Runs').waitFor()
     await page.getByRole('link', { name: 'Account' }).click()
     await page.getByText('You have no password yet.').waitFor()
     expect(await page.getByLabel('Current password').count()).toBe(0)
+  })
+
+  it('by a link that somebody else sent, only after a question', async () => {
+    const service = await serveConsole()
+    const token = await addUser(service, 'eve@example.com', 'acme')
+    const { page, requests } = await openSignedIn(pages, service, `#/link/${token}`)
+    const question = page.getByText(`You are signed in as ${EMAIL}. Sign in with the link instead?`)
+    await question.waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await heading(page, 'Runs').waitFor()
+    await page.getByRole('link', { name: EMAIL }).waitFor()
+    expect(requests.filter((each) => each.endsWith(AUTH_PATHS.link))).toEqual([])
+
+    await page.goto(`${service.url}/#/link/${token}`)
+    await question.waitFor()
+    await useLink(page)
+    await page.getByText('You are signed in as eve@example.com.').waitFor()
+    await page.getByRole('button', { name: 'Skip' }).click()
+    await page.getByRole('link', { name: 'eve@example.com' }).waitFor()
+    // It was wanted, so nothing is said about it.
+    expect(await page.getByText('You are now signed in').count()).toBe(0)
+  })
+
+  it('by a link, which is not used over plain http from another machine', async () => {
+    const service = await serveConsole()
+    const { page } = await openConsole(pages, service, `#/link/${await addUser(service, EMAIL)}`)
+    await page.route(`**${AUTH_PATHS.link}`, (route) =>
+      route.fulfill({ status: 403, json: { error: { code: 'https_required', message: 'https' } } }),
+    )
+    await useLink(page)
+    await page.getByText('The link was not used. Open it again with https://').waitFor()
+    expect(await page.getByText('A link works once').count()).toBe(0)
+    expect(await page.getByRole('button').count()).toBe(0)
   })
 
   it('tries again by itself when the service comes back', async () => {

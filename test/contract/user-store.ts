@@ -230,6 +230,27 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await hashes(other)).toEqual(['of bob'])
     })
 
+    test('links and codes of the user end with all sessions, and not with one', async () => {
+      const { store, userId, other, addSession, addLink, addLogin } = await createStore()
+      for (const name of ['first', 'second']) {
+        await addLink(name)
+        await addLogin(name)
+      }
+      await addLink('of bob', other)
+      await addLogin('of bob', other)
+      await addSession('s')
+      await store.endSession('s')
+      expect(await store.useLink('first', 20)).toMatchObject({ id: userId })
+      expect(await store.useLogin('first', 20)).toMatchObject({ userId })
+      await store.endSessions(userId)
+      expect([await store.useLink('second', 20), await store.useLogin('second', 20)]).toEqual([
+        undefined,
+        undefined,
+      ])
+      expect(await store.useLink('of bob', 20)).toMatchObject({ id: other })
+      expect(await store.useLogin('of bob', 20)).toMatchObject({ userId: other })
+    })
+
     test('the last used are listed first, without those that have expired', async () => {
       const { store, userId, addSession, hashes } = await createStore()
       for (const [at, hash] of ['a', 'b', 'c'].entries()) await addSession(hash, { nowMs: 10 + at })

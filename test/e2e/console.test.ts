@@ -29,6 +29,7 @@ describePages('the console of rushes serve', (pages) => {
 
     // The link of the first start, then a password.
     await page.goto(said.console)
+    await press(page, 'Sign in with this link')
     await page.getByLabel('New password').fill(PASSWORD)
     await press(page, 'Set password')
     await shows(page, 'No runs yet.')

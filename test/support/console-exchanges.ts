@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
+import { AUTH_PATHS, CONSOLE_PATHS, SESSION_HEADER } from '../../src/protocol/console.js'
 import { createPasswords } from '../../src/service/rules/password.js'
 import {
   addUser,
@@ -65,6 +65,8 @@ async function meetSessions(see: See): Promise<void> {
   await ask(browser, 'POST', AUTH_PATHS.password, { password: PASSWORD })
   await ask(browser, 'POST', AUTH_PATHS.password, { password: PASSWORD, current: 'x' })
   await ask(browser, 'GET', CHECK)
+  for (const path of [AUTH_PATHS.signIn, AUTH_PATHS.link, AUTH_PATHS.password, AUTH_PATHS.signOut])
+    await ask(browser, 'POST', path, BODIES[path], { [SESSION_HEADER]: 'another' })
   await ask(browser, 'POST', AUTH_PATHS.signOut)
   await service.clock.advance(60_000)
   await ask(browser, 'POST', AUTH_PATHS.signIn, SIGN_IN)

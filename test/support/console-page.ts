@@ -31,7 +31,7 @@ export async function serveConsole(options: TestServiceOptions = {}): Promise<Se
 }
 
 /** The answers to a session that is missing, to a wrong password and the like, which the browser logs. */
-const REFUSALS = /^Failed to load resource: .* (400|401|403|404|429) /
+const REFUSALS = /^Failed to load resource: .* (400|401|403|404|409|429) /
 
 export interface OpenConsoleOptions extends OpenOptions {
   /** What the page may go to, beside its own origin. */

@@ -85,7 +85,10 @@ export function SessionsCard() {
           onConfirm={() => signOut(true)}
           onClose={() => setAsking(false)}
         >
-          <p>All your sessions end, also this one. API keys and runs are not affected.</p>
+          <p>
+            All your sessions end, also this one, and unused sign-in links. API keys and runs are not
+            affected.
+          </p>
         </ConfirmDialog>
       )}
     </Card>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type EntriesPage, type Entry, type KeyList } from '../../protocol/console.js'
+import { printable } from '../../protocol/text.js'
 import { messageOf, request } from '../api.js'
 import { Button, LinkButton } from '../components/button.js'
 import { SelectField, TextField } from '../components/field.js'
@@ -11,7 +12,7 @@ import { showToast } from '../components/toast.js'
 import { formatAmount } from '../format.js'
 import { useAction, useResource } from '../resource.js'
 import { navigate } from '../router.js'
-import { linkTo, relativePath, withQuery } from '../routes.js'
+import { linkTo } from '../routes.js'
 import { setBalance } from '../session.js'
 import { ENTRY_KINDS, entriesQuery, type LedgerFilter, readFilter } from './ledger-filter.js'
 
@@ -37,7 +38,9 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     name: 'Key',
     render: ({ key, run_id }) => (
-      <span class={key === null ? 'muted' : 'wrap'}>{key?.name ?? (run_id === null ? '–' : 'Console')}</span>
+      <span class={key === null ? 'muted' : 'wrap'}>
+        {key === null ? (run_id === null ? '–' : 'Console') : printable(key.name)}
+      </span>
     ),
   },
   {
@@ -69,20 +72,22 @@ export function Ledger({ query }: { readonly query: Readonly<Record<string, stri
   useEffect(() => {
     if (more.error !== undefined) showToast(messageOf(more.error), 'bad')
   }, [more.error])
+  // Not a link: it could not say whose entries are meant.
+  const csv = useAction(async () =>
+    saveFile(await request<string>('GET', CONSOLE_PATHS.csv, { query: sent, isText: true }), 'credits.csv'),
+  )
+  useEffect(() => {
+    if (csv.error !== undefined) showToast(messageOf(csv.error), 'bad')
+  }, [csv.error])
   const isFiltered = Object.keys(sent).length > 0
   return (
     <Card
       isFlush
       title="Ledger"
       actions={
-        <LinkButton
-          size="small"
-          icon="download"
-          href={withQuery(relativePath(CONSOLE_PATHS.csv), sent)}
-          download="credits.csv"
-        >
+        <Button size="small" icon="download" isBusy={csv.isBusy} onClick={() => void csv.run()}>
           Download CSV
-        </LinkButton>
+        </Button>
       }
     >
       {(isFiltered || data === undefined || data.entries.length > 0) && <Filters filter={filter} />}
@@ -113,6 +118,13 @@ export function Ledger({ query }: { readonly query: Readonly<Record<string, stri
       )}
     </Card>
   )
+}
+
+function saveFile(text: string, name: string): void {
+  const href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
+  Object.assign(document.createElement('a'), { href, download: name }).click()
+  // Some browsers begin to read it only after this task.
+  setTimeout(() => URL.revokeObjectURL(href), 60_000)
 }
 
 function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
@@ -163,7 +175,7 @@ function Filters({ filter }: { readonly filter: LedgerFilter }) {
         onChange={(key) => change({ key })}
         choices={[
           { value: '', label: 'All keys' },
-          ...(keys.data?.keys ?? []).map(({ id, name }) => ({ value: String(id), label: name })),
+          ...(keys.data?.keys ?? []).map(({ id, name }) => ({ value: String(id), label: printable(name) })),
         ]}
       />
       <TextField

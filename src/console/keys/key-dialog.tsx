@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
+import { printable } from '../../protocol/text.js'
 import { messageOf } from '../api.js'
 import { Button } from '../components/button.js'
 import { Dialog, DialogActions } from '../components/dialog.js'
@@ -29,7 +30,7 @@ export function KeyDialog({ of: key, onSubmit, onClose }: KeyDialogProps) {
     onInput: (value: string) => setFields({ ...fields, [name]: value }),
   })
   return (
-    <Dialog title={key === undefined ? 'New API key' : `Change "${key.name}"`} onClose={onClose}>
+    <Dialog title={key === undefined ? 'New API key' : `Change "${printable(key.name)}"`} onClose={onClose}>
       <form
         noValidate
         onSubmit={(event) => {

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { ConsoleKey } from '../../protocol/console.js'
+import { printable } from '../../protocol/text.js'
 import { Button } from '../components/button.js'
 import { Meter } from '../components/meter.js'
 import { Badge } from '../components/notice.js'
@@ -41,21 +42,21 @@ export function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
             kind="ghost"
             size="small"
             icon="edit"
-            label={`Change ${key.name}`}
+            label={`Change ${printable(key.name)}`}
             onClick={() => onEdit(key)}
           />
           <Button
             kind="ghost"
             size="small"
             icon={key.disabled ? 'play' : 'pause'}
-            label={`${key.disabled ? 'Enable' : 'Pause'} ${key.name}`}
+            label={`${key.disabled ? 'Enable' : 'Pause'} ${printable(key.name)}`}
             onClick={() => onToggle(key)}
           />
           <Button
             kind="ghost"
             size="small"
             icon="rotate"
-            label={`Rotate ${key.name}`}
+            label={`Rotate ${printable(key.name)}`}
             onClick={() => onRotate(key)}
           />
         </div>
@@ -94,7 +95,7 @@ function KeyName({ of: key }: { readonly of: ConsoleKey }) {
   const present = notes.filter((note) => note !== false)
   return (
     <div class="key-label">
-      <strong class="wrap">{key.name}</strong>
+      <strong class="wrap">{printable(key.name)}</strong>
       {key.prefix != null && <span class="mono muted">{key.prefix}…</span>}
       {present.length > 0 && (
         <div class="key-notes">

@@ -1,5 +1,6 @@
 /** What a key may do, as the fields of a form and as the body of a request. Pure. */
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
+import { printable } from '../../protocol/text.js'
 
 /** As typed. */
 export interface KeyFields {
@@ -18,7 +19,7 @@ export type FieldErrors = Readonly<Partial<Record<keyof KeyFields, string>>>
 
 export function fieldsOf(key: ConsoleKey): KeyFields {
   return {
-    name: key.name,
+    name: printable(key.name),
     spendLimit: key.spend_limit === null ? '' : String(key.spend_limit),
     quota: key.quota === null ? '' : String(key.quota),
     addresses: (key.allowed_ips ?? []).join('\n'),

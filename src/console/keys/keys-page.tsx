@@ -1,6 +1,7 @@
 /** API keys: what each may do and has done, and everything that changes one. */
 import { useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type ConsoleKey, type KeyList, type NewKeyAnswer } from '../../protocol/console.js'
+import { printable } from '../../protocol/text.js'
 import { messageOf, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/dialog.js'
@@ -41,7 +42,7 @@ export function KeysPage() {
     change(
       key,
       { disabled: !key.disabled },
-      key.disabled ? `"${key.name}" works again.` : `"${key.name}" is paused.`,
+      key.disabled ? `"${printable(key.name)}" works again.` : `"${printable(key.name)}" is paused.`,
     ).catch((thrown: unknown) => showToast(messageOf(thrown), 'bad'))
 
   const newKey = (
@@ -121,7 +122,7 @@ interface RotateDialogProps {
 function RotateDialog({ of: key, onClose, onRotated }: RotateDialogProps) {
   return (
     <ConfirmDialog
-      title={`Rotate "${key.name}"?`}
+      title={`Rotate "${printable(key.name)}"?`}
       action="Rotate key"
       onClose={onClose}
       onConfirm={async () =>

@@ -1,4 +1,5 @@
 import type { NewKeyAnswer } from '../../protocol/console.js'
+import { printable } from '../../protocol/text.js'
 import { Button } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { Dialog, DialogActions } from '../components/dialog.js'
@@ -23,7 +24,11 @@ export function SecretDialog({ answer, isRotated, onClose }: SecretDialogProps) 
   })
   return (
     <Dialog
-      title={isRotated ? `"${answer.key.name}" has a new secret` : `"${answer.key.name}" is created`}
+      title={
+        isRotated
+          ? `"${printable(answer.key.name)}" has a new secret`
+          : `"${printable(answer.key.name)}" is created`
+      }
       size="wide"
       isSticky
       onClose={onClose}

@@ -53,7 +53,7 @@ export function NewRunForm({ start, isDraft = false }: NewRunFormProps) {
       body: { model: models[kind], input },
     })
     setBalance(account.balance - run.price)
-    forgetDraft()
+    forgetDraft(email)
     navigate(linkTo('runs', { param: run.id }))
   })
   const failure = create.error === undefined ? undefined : failureOf(asFailure(create.error), account.name)

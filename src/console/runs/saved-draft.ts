@@ -1,6 +1,6 @@
 /**
- * What was typed and chosen: kept in this tab of the browser until the run is created, so that a reload or a sign-in loses nothing.
- * Images stay only while the page does.
+ * What was typed and chosen: kept in this tab of the browser until the run is created or the user signs out, so that a reload or a
+ * session that expires loses nothing. Images stay only while the page does.
  */
 import { type Draft, draftOf, draftText, EMPTY_DRAFT } from './draft.js'
 import type { Reference } from './reference-list.js'
@@ -9,14 +9,16 @@ export interface FormStart extends Draft {
   readonly references: readonly Reference[]
 }
 
-const KEY = 'rushes.new-run'
+const PREFIX = 'rushes.new-run '
+/** Each user of this tab has one. */
+const nameOf = (email: string): string => `${PREFIX}${email}`
 
-let kept: { readonly email: string; readonly references: readonly Reference[] } | undefined
+const kept = new Map<string, readonly Reference[]>()
 
 export function savedDraft(email: string): FormStart {
-  const references = kept?.email === email ? kept.references : []
+  const references = kept.get(email) ?? []
   try {
-    return { ...(draftOf(sessionStorage.getItem(KEY), email) ?? EMPTY_DRAFT), references }
+    return { ...(draftOf(sessionStorage.getItem(nameOf(email)), email) ?? EMPTY_DRAFT), references }
   } catch {
     // Storage can be turned off.
     return { ...EMPTY_DRAFT, references }
@@ -24,18 +26,29 @@ export function savedDraft(email: string): FormStart {
 }
 
 export function saveDraft({ kind, values, references }: FormStart, email: string): void {
-  kept = { email, references }
+  kept.set(email, references)
   try {
-    sessionStorage.setItem(KEY, draftText({ kind, values }, email))
+    sessionStorage.setItem(nameOf(email), draftText({ kind, values }, email))
   } catch {
     // Full or turned off: it holds until the page is closed.
   }
 }
 
-export function forgetDraft(): void {
-  kept = undefined
+export function forgetDraft(email: string): void {
+  kept.delete(email)
   try {
-    sessionStorage.removeItem(KEY)
+    sessionStorage.removeItem(nameOf(email))
+  } catch {
+    // There is none.
+  }
+}
+
+/** Of all users of this tab: whoever signs out leaves nothing behind. */
+export function forgetDrafts(): void {
+  kept.clear()
+  try {
+    for (const name of Object.keys(sessionStorage))
+      if (name.startsWith(PREFIX)) sessionStorage.removeItem(name)
   } catch {
     // There is none.
   }

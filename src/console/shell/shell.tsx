@@ -15,6 +15,7 @@ import { useStore } from '../store.js'
 import { Brand } from './brand.js'
 import { ShortcutsDialog } from './shortcuts-dialog.js'
 import { ThemeButton } from './theme-button.js'
+import { UserChangeNotice } from './user-change-notice.js'
 
 interface NavigationItem {
   readonly page: PageName
@@ -117,6 +118,7 @@ function Banners({ session }: { readonly session: Session }) {
   const connection = useStore(connectionStore)
   return (
     <div class="banners">
+      <UserChangeNotice />
       {connection === 'lost' && (
         <Notice tone="warn" title="The service does not answer.">
           Trying again. Nothing that you see here is lost.

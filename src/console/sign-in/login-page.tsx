@@ -8,6 +8,7 @@ import { useAction } from '../resource.js'
 import { linkTo } from '../routes.js'
 import { signOut, useSession } from '../session.js'
 import { Centered } from '../shell/centered.js'
+import { UserChangeNotice } from '../shell/user-change-notice.js'
 import { declinedAddress, type LoginQuery, readLoginQuery, returnAddress } from './login-request.js'
 
 export function LoginPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
@@ -44,6 +45,7 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
     )
   return (
     <Centered title="Log in on the command line">
+      <UserChangeNotice />
       <p class="wrap">
         The command <code>rushes login --web</code> on this computer asks for an API key.
       </p>

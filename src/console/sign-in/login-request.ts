@@ -1,4 +1,5 @@
 /** What `rushes login --web` puts into the address of the page. Pure. */
+import { printable } from '../../protocol/text.js'
 
 export interface LoginQuery {
   readonly port: number
@@ -15,8 +16,10 @@ export function readLoginQuery(query: Readonly<Record<string, string>>): LoginQu
   // The SHA-256 of the verifier as base64url.
   if (!/^[\w-]{43}$/.test(challenge)) return undefined
   if (!/^[\w-]{8,200}$/.test(state)) return undefined
-  if (name.trim() === '' || name.length > 100) return undefined
-  return { port: Number(port), challenge, state, name: name.trim() }
+  // What is shown is what the key is called.
+  const shown = printable(name).trim()
+  if (shown === '' || name.length > 100) return undefined
+  return { port: Number(port), challenge, state, name: shown }
 }
 
 /** Only this computer, whatever the query says. */

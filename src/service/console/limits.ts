@@ -12,6 +12,8 @@ export const CONSOLE_LIMIT: RateLimit = { requests: 200, windowMs: 10_000 }
 export interface Limits {
   /** `email` is undefined while it is not known. */
   countAuthentication(address: string, email?: string | undefined): Promise<void>
+  /** Without the email: strangers who try its password must not keep the user from setting another one. */
+  countPasswordChange(address: string, userId: number | undefined): Promise<void>
   /** `session` is the hash of its token; undefined when there is none. */
   countSessionCheck(address: string, session: string | undefined): Promise<void>
   countRequest(userId: number): Promise<void>
@@ -23,13 +25,15 @@ export function createLimits(rateLimiter: RateLimiter): Limits {
   async function take(keys: readonly string[], limit: RateLimit): Promise<void> {
     if (!(await rateLimiter.takeAll(keys, limit))) throw new Refusal('RATE_LIMITED')
   }
+  const byAddress = (address: string) => `auth address ${clientOf(address)}`
   return {
     countAuthentication(address, email) {
-      const byAddress = `auth address ${clientOf(address)}`
       // Of any length, and no email is stored for the limit.
       const byEmail = email === undefined ? [] : [`auth email ${hash('sha256', email, 'hex')}`]
-      return take([byAddress, ...byEmail], AUTH_LIMIT)
+      return take([byAddress(address), ...byEmail], AUTH_LIMIT)
     },
+    countPasswordChange: (address, userId) =>
+      take([byAddress(address), ...(userId === undefined ? [] : [`password user ${userId}`])], AUTH_LIMIT),
     countSessionCheck: (address, session) =>
       take([`session ${session ?? `address ${clientOf(address)}`}`], SESSION_CHECK_LIMIT),
     countRequest: (userId) => take([`console user ${userId}`], CONSOLE_LIMIT),

@@ -17,6 +17,9 @@ export interface Client {
   readonly userAgent: string | undefined
 }
 
+/** What the page may know of a session: a part of the hash, from which no token can be found. */
+export const sessionIdOf = ({ hash }: Pick<SessionRecord, 'hash'>): string => hash.slice(0, 32)
+
 export interface BegunSession {
   readonly token: string
   readonly record: Pick<SessionRecord, 'user' | 'fromLink' | 'expiresAtMs' | 'hash'>

@@ -9,7 +9,7 @@ import { hashOfKey } from '../secrets.js'
 import type { ConsoleStore } from '../store/console-store.js'
 import type { SessionRecord, UserStore } from '../store/user-store.js'
 import type { Limits } from './limits.js'
-import type { BegunSession, Client, Sessions } from './sessions.js'
+import { type BegunSession, type Client, type Sessions, sessionIdOf } from './sessions.js'
 
 /** What an answer about a session needs of it. */
 export type CurrentSession = BegunSession['record']
@@ -19,7 +19,7 @@ export interface SigningIn {
   signIn(body: SignIn, client: Client, old: SessionRecord | undefined): Promise<BegunSession>
   /** Throws `Refusal`: 401, 429. */
   useLink(token: string, client: Client, old: SessionRecord | undefined): Promise<BegunSession>
-  /** Throws `Refusal`: 401, 429. */
+  /** Throws `Refusal`: 401, and 429 only without a session. */
   signOut(session: SessionRecord | undefined, client: Client, everywhere: boolean): Promise<void>
   /** Throws `Refusal`: 400, 401, 429, 503. */
   setPassword(session: SessionRecord | undefined, client: Client, body: NewPassword): Promise<CurrentSession>
@@ -32,7 +32,7 @@ export interface SigningInOptions {
   readonly clock: Pick<Clock, 'now'>
   readonly passwords: Passwords
   readonly sessions: Sessions
-  readonly limits: Pick<Limits, 'countAuthentication'>
+  readonly limits: Pick<Limits, 'countAuthentication' | 'countPasswordChange'>
   readonly models: Readonly<Record<Kind, string>>
   baseUrl(): string
 }
@@ -80,13 +80,18 @@ export function createSigningIn({
     },
 
     async signOut(session, client, everywhere) {
-      await limits.countAuthentication(client.address, session?.user.email)
+      try {
+        await limits.countAuthentication(client.address)
+      } catch (error) {
+        // Whoever has a session can end it, whatever others did from the same address.
+        if (session === undefined) throw error
+      }
       if (session === undefined) throw new Refusal('not_signed_in')
       await (everywhere ? store.endSessions(session.user.id) : store.endSession(session.hash))
     },
 
     async setPassword(session, client, { current, password }) {
-      await limits.countAuthentication(client.address, session?.user.email)
+      await limits.countPasswordChange(client.address, session?.user.id)
       if (session === undefined) throw new Refusal('not_signed_in')
       checkNewPassword(password)
       const { user, fromLink, hash } = session
@@ -100,11 +105,12 @@ export function createSigningIn({
       return { ...session, user: { ...user, password: stored }, fromLink: false }
     },
 
-    async describe({ user, fromLink, expiresAtMs }) {
+    async describe({ user, fromLink, expiresAtMs, hash }) {
       const account = await store.findAccount(user.accountId)
       // The account of a user cannot be removed, but the user and the session can.
       if (account === undefined) throw new Refusal('not_signed_in')
       return {
+        id: sessionIdOf({ hash }),
         email: user.email,
         account,
         can_set_password: fromLink,

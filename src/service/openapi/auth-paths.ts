@@ -1,5 +1,5 @@
 /** The authentication endpoints of the document. They are there when the service has a console. */
-import { AUTH_PATHS } from '../../protocol/console.js'
+import { AUTH_PATHS, SESSION_HEADER } from '../../protocol/console.js'
 import { CONSOLE_BODIES } from '../rules/console-bodies.js'
 import type { RefusalCode } from '../rules/refusal.js'
 import { errorResponses } from './responses.js'
@@ -9,6 +9,17 @@ const DATABASE: readonly RefusalCode[] = ['internal_error', 'not_ready']
 /** Of every request with a body. */
 const BODY: readonly RefusalCode[] = ['bad_request', 'invalid_json', 'invalid_input', 'payload_too_large']
 const CHANGE: readonly RefusalCode[] = ['foreign_origin', 'RATE_LIMITED', ...BODY, ...DATABASE]
+
+/** Of every change that a page sends. */
+const OF_PAGE: readonly RefusalCode[] = ['session_changed', ...CHANGE]
+
+const SHOWN_SESSION: Json = {
+  name: SESSION_HEADER,
+  in: 'header',
+  description:
+    'The `id` of the session that the sender shows. If the cookie is that of another session, the request does nothing.',
+  schema: { type: 'string' },
+}
 
 const LIMIT = 'Counts in the limit of the authentication endpoints.'
 
@@ -46,6 +57,7 @@ const operation = (described: Described): Json => {
     tags: ['authentication'],
     summary,
     description,
+    ...(errors.includes('session_changed') && { parameters: [SHOWN_SESSION] }),
     security: needsSession === true ? [{ session: [] }] : [],
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
     responses: { ...answered, ...errorResponses(errors) },
@@ -62,7 +74,7 @@ const OPERATIONS: Readonly<Record<keyof typeof AUTH_PATHS, readonly [method: 'ge
       body: CONSOLE_BODIES.signIn,
       answer: ['Session', 'The session began.'],
       setsCookie: true,
-      errors: ['invalid_credentials', 'https_required', ...CHANGE, 'overloaded'],
+      errors: ['invalid_credentials', 'https_required', ...OF_PAGE, 'overloaded'],
     },
   ],
   link: [
@@ -74,7 +86,7 @@ const OPERATIONS: Readonly<Record<keyof typeof AUTH_PATHS, readonly [method: 'ge
       body: CONSOLE_BODIES.link,
       answer: ['Session', 'The session began.'],
       setsCookie: true,
-      errors: ['invalid_link', 'https_required', ...CHANGE],
+      errors: ['invalid_link', 'https_required', ...OF_PAGE],
     },
   ],
   signOut: [
@@ -82,11 +94,11 @@ const OPERATIONS: Readonly<Record<keyof typeof AUTH_PATHS, readonly [method: 'ge
     {
       operationId: 'signOut',
       summary: 'End this session, or all sessions of the user',
-      description: LIMIT,
+      description: `The end of all sessions also ends unused links and codes of the user. ${LIMIT} A valid session can always be ended.`,
       body: CONSOLE_BODIES.signOut,
       setsCookie: true,
       needsSession: true,
-      errors: ['not_signed_in', ...CHANGE],
+      errors: ['not_signed_in', ...OF_PAGE],
     },
   ],
   password: [
@@ -98,7 +110,7 @@ const OPERATIONS: Readonly<Record<keyof typeof AUTH_PATHS, readonly [method: 'ge
       body: CONSOLE_BODIES.password,
       answer: ['Session', 'The password was set.'],
       needsSession: true,
-      errors: ['not_signed_in', 'invalid_credentials', ...CHANGE, 'overloaded'],
+      errors: ['not_signed_in', 'invalid_credentials', ...OF_PAGE, 'overloaded'],
     },
   ],
   session: [

@@ -9,6 +9,7 @@ const flag = (description: string): Json => ({ type: 'boolean', description })
 
 export const AUTH_SCHEMAS: Json = {
   Session: record('A session of a user', {
+    id: text('Names the session, for `x-rushes-session`; it is not the token'),
     email: text('Email of the user, in lower case'),
     account: record('The account of the user', {
       name: text('Name of the account'),

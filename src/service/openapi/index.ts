@@ -28,7 +28,7 @@ const DESCRIPTION = `Creates videos and images as asynchronous runs: create a ru
 
 **Versions.** Within \`/api/v1\`, later releases may add error codes and fields. Ignore those that you do not know.`
 
-const AUTHENTICATION = `Sessions of people on the console. Those with POST count together: ${AUTH_LIMIT.requests} requests in any ${seconds(AUTH_LIMIT.windowMs)} seconds per client address and per email. The session check: ${SESSION_CHECK_LIMIT.requests} in any ${seconds(SESSION_CHECK_LIMIT.windowMs)} seconds per session. Requests with POST need an \`Origin\` of the service itself, except the exchange of a code.`
+const AUTHENTICATION = `Sessions of people on the console. Those with POST count together: ${AUTH_LIMIT.requests} requests in any ${seconds(AUTH_LIMIT.windowMs)} seconds per client address; sign-ins also per email, and new passwords per user. The session check: ${SESSION_CHECK_LIMIT.requests} in any ${seconds(SESSION_CHECK_LIMIT.windowMs)} seconds per session. Requests with POST need an \`Origin\` of the service itself, except the exchange of a code.`
 
 export const openapiDocument = (described: Described): Json => ({
   openapi: '3.1.0',

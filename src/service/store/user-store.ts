@@ -89,6 +89,7 @@ export interface UserStore {
   endSession(hash: string): Promise<void>
   /** Whether the user had it. */
   endSessionById(userId: number, id: number): Promise<boolean>
+  /** Also ends all links and codes of the user. */
   endSessions(userId: number): Promise<void>
   /** The last used first. */
   listSessions(userId: number, nowMs: number): Promise<readonly SessionRecord[]>

@@ -26,6 +26,13 @@ const repeated = async <Answer>(count: number, work: (at: number) => Promise<Ans
   return answers
 }
 
+/** A session of its own, from an address of its own. */
+async function signedIn(service: TestService): Promise<Browser> {
+  const browser = createBrowser(service)
+  await signIn(browser, ANN, PASSWORD)
+  return browser
+}
+
 const from = (service: TestService, address: string): Browser => createBrowser(service, { address })
 
 test('signing in: 5 in 60 s per address, wrong or right, whichever the email and the endpoint', async () => {
@@ -87,15 +94,48 @@ test('signing in: 5 in 60 s per email, from any address and in any case', async 
   expect(await signIn(unused, ANN, PASSWORD)).toBe(200)
 })
 
-test('a sign-out and a change of the password count for the email of the session', async () => {
+test('strangers who try the password of a user do not keep the user from changing it and signing out', async () => {
   const service = await createConsoleService()
   const browser = await createUser(service)
   await service.clock.advance(60_000)
-  const change = () => browser.post(AUTH_PATHS.password, { password: 'x' })
-  expect((await repeated(5, change)).map(({ status }) => status)).toEqual([400, 400, 400, 400, 400])
+  await repeated(5, () => signIn(createBrowser(service), ANN))
   expect(await signIn(createBrowser(service), ANN, PASSWORD)).toBe('RATE_LIMITED')
-  expect((await browser.post(AUTH_PATHS.signOut)).status).toBe(429)
-  expect((await browser.get(AUTH_PATHS.session)).status).toBe(200)
+  const change = { current: PASSWORD, password: 'another long password' }
+  expect((await browser.post(AUTH_PATHS.password, change)).status).toBe(200)
+  expect((await browser.post(AUTH_PATHS.signOut)).status).toBe(204)
+})
+
+test('a change of the password: 5 in 60 s per user, from any address, apart from signing in', async () => {
+  const service = await createConsoleService()
+  const browser = await createUser(service)
+  await service.clock.advance(60_000)
+  const change = async () => {
+    const elsewhere = createBrowser(service)
+    elsewhere.cookie = browser.cookie
+    return (await elsewhere.post(AUTH_PATHS.password, { password: 'x' })).status
+  }
+  expect(await repeated(6, change)).toEqual([400, 400, 400, 400, 400, 429])
+  expect(await signIn(createBrowser(service), ANN, PASSWORD)).toBe(200)
+})
+
+test('a sign-out counts for the address, and is done beyond the limit', async () => {
+  const service = await createConsoleService()
+  await createUser(service)
+  await service.clock.advance(60_000)
+  const shared = from(service, '192.0.2.1')
+  const tries = (count: number) => repeated(count, (at) => signIn(shared, `user${at}@example.com`))
+  await tries(4)
+  const signOut = (cookie: string | undefined) => {
+    shared.cookie = cookie
+    return shared.post(AUTH_PATHS.signOut)
+  }
+  expect((await signOut((await signedIn(service)).cookie)).status).toBe(204)
+  expect(await tries(1)).toEqual(['RATE_LIMITED'])
+  const { cookie } = await signedIn(service)
+  expect((await signOut(cookie)).status).toBe(204)
+  expect((await signOut(cookie)).status).toBe(429)
+  await service.clock.advance(60_000)
+  expect((await signOut(cookie)).status).toBe(401)
 })
 
 test('an IPv6 client is its network of 64 bits', async () => {

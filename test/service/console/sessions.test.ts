@@ -1,6 +1,6 @@
 /** CONTRACT 11, signing in: sessions and their cookies, over the real service. */
 import { describe, expect, test } from 'vitest'
-import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
+import { AUTH_PATHS, CONSOLE_PATHS, SESSION_HEADER } from '../../../src/protocol/console.js'
 import {
   addUser,
   createBrowser,
@@ -232,5 +232,70 @@ describe('the cookie', () => {
     expect(await createBrowser(service).ask('POST', AUTH_PATHS.signIn, body, headers)).toMatchObject(
       refusal(403, 'https_required'),
     )
+  })
+})
+
+describe('a page that shows a session', () => {
+  test('is refused when the cookie is that of another one, and nothing is done', async () => {
+    const service = await createConsoleService()
+    const browser = await createUser(service)
+    const { body: shown } = await browser.get(AUTH_PATHS.session)
+    const password = { email: 'bob@example.com', password: PASSWORD }
+    await createUser(service, 'bob@example.com', 'acme')
+    expect((await browser.post(AUTH_PATHS.signIn, password)).status).toBe(200)
+    const { body: current } = await browser.get(AUTH_PATHS.session)
+    expect(current.id).not.toBe(shown.id)
+
+    const key = { name: 'laptop' }
+    const link = { token: await addUser(service, ANN) }
+    const run = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
+    const ask = (method: 'GET' | 'POST', path: string, body: unknown, id: string) =>
+      browser.ask(method, path, body, { [SESSION_HEADER]: id })
+    for (const [method, path, body] of [
+      ['GET', CONSOLE_PATHS.runs, undefined],
+      ['GET', CONSOLE_PATHS.csv, undefined],
+      ['POST', CONSOLE_PATHS.keys, key],
+      ['POST', CONSOLE_PATHS.runs, run],
+      ['POST', CONSOLE_PATHS.logins, { challenge: 'a'.repeat(43), name: 'laptop' }],
+      ['POST', AUTH_PATHS.password, { current: PASSWORD, password: 'another long password' }],
+      ['POST', AUTH_PATHS.link, link],
+      ['POST', AUTH_PATHS.signIn, password],
+      ['POST', AUTH_PATHS.signOut, {}],
+    ] as const)
+      expect(await ask(method, path, body, shown.id), path).toMatchObject(refusal(409, 'session_changed'))
+    expect((await browser.get(CONSOLE_PATHS.keys)).body.keys).toEqual([])
+    expect((await browser.get(CONSOLE_PATHS.runs)).body.runs).toEqual([])
+
+    // With the right id, and without one, as curl sends it.
+    expect((await ask('POST', CONSOLE_PATHS.keys, key, current.id)).status).toBe(201)
+    expect((await browser.post(CONSOLE_PATHS.keys, key)).status).toBe(201)
+    await service.clock.advance(60_000)
+    expect((await createBrowser(service).post(AUTH_PATHS.link, link)).status).toBe(200)
+  })
+
+  test('is told that the session has ended, and can sign in', async () => {
+    const service = await createConsoleService()
+    const browser = await createUser(service)
+    const { body: shown } = await browser.get(AUTH_PATHS.session)
+    expect(JSON.stringify(shown)).not.toContain(browser.cookie)
+    await browser.post(AUTH_PATHS.signOut)
+    const headers = { [SESSION_HEADER]: shown.id }
+    expect(await browser.ask('GET', CONSOLE_PATHS.keys, undefined, headers)).toMatchObject(
+      refusal(401, 'not_signed_in'),
+    )
+    const again = await browser.ask('POST', AUTH_PATHS.signIn, { email: ANN, password: PASSWORD }, headers)
+    expect(again.status).toBe(200)
+    expect(again.body.id).not.toBe(shown.id)
+  })
+
+  test('keeps its id when it is extended, and when the password is set', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const idOf = async () => (await browser.get(AUTH_PATHS.session)).body.id
+    const id = await idOf()
+    await service.clock.advance(60_000)
+    expect(await idOf()).toBe(id)
+    expect((await browser.post(AUTH_PATHS.password, { password: PASSWORD })).body.id).toBe(id)
+    expect(await idOf()).toBe(id)
   })
 })

@@ -25,6 +25,7 @@ describe('the first start', () => {
     expect(await browser.post(AUTH_PATHS.link, { token })).toMatchObject({
       status: 200,
       body: {
+        id: expect.stringMatching(/^[0-9a-f]{32}$/),
         email: 'owner@localhost',
         account: { name: 'default', balance: 10_000, banned: false },
         can_set_password: true,

@@ -1,8 +1,8 @@
 /** Who sends a request to the console: the session of its cookie, and where it comes from. */
 import cookies from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { AUTH_PATHS } from '../../../protocol/console.js'
-import { type Client, SESSION_MS, type Sessions } from '../../console/sessions.js'
+import { AUTH_PATHS, SESSION_HEADER } from '../../../protocol/console.js'
+import { type Client, SESSION_MS, type Sessions, sessionIdOf } from '../../console/sessions.js'
 import { checkOwnOrigin, isPlainLoopback, type SeenRequest } from '../../rules/own-origin.js'
 import { Refusal } from '../../rules/refusal.js'
 import type { SessionRecord } from '../../store/user-store.js'
@@ -30,6 +30,7 @@ export async function readVisitors(
     const seen = seenRequest(request)
     if (!isRead(request) && !isOfProgram(request)) checkOwnOrigin(seen, publicUrl)
     const found = await sessions.find(request.cookies[SESSION_COOKIE])
+    checkShownSession(header(request.headers[SESSION_HEADER]), found?.record)
     const token = request.cookies[SESSION_COOKIE]
     if (found?.isExtended && token !== undefined)
       setSessionCookie(reply, token, isPlainLoopback(seen, publicUrl))
@@ -41,6 +42,12 @@ export async function readVisitors(
     })
   })
   app.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'))
+}
+
+/** Throws `Refusal` (409) when a page shows another session than that of the cookie. */
+function checkShownSession(shown: string | undefined, session: SessionRecord | undefined): void {
+  if (shown !== undefined && session !== undefined && shown !== sessionIdOf(session))
+    throw new Refusal('session_changed')
 }
 
 export const visitorOf = (request: FastifyRequest): Visitor => request.getDecorator<Visitor>('visitor')

@@ -66,7 +66,10 @@ export const USER_SQL = statementsOf({
 
   endSessionById: `DELETE FROM sessions WHERE user_id = $1 AND id = $2`,
 
-  endSessions: `DELETE FROM sessions WHERE user_id = $1`,
+  endSessions: `
+    WITH ended_links AS (DELETE FROM links WHERE user_id = $1),
+    ended_logins AS (DELETE FROM logins WHERE user_id = $1)
+    DELETE FROM sessions WHERE user_id = $1`,
 
   listSessions: `
     ${SESSIONS} WHERE sessions.user_id = $1 AND sessions.expires_at > $2 ORDER BY sessions.used_at DESC, sessions.id DESC`,

@@ -55,7 +55,12 @@ export function createUserStore({ run, get, all, transaction }: OpenDatabase): U
       }),
     endSession: async (hash) => void run(SQL.endSession, hash),
     endSessionById: async (userId, id) => run(SQL.endSessionById, userId, id).changes > 0,
-    endSessions: async (userId) => void run(SQL.endSessions, userId),
+    endSessions: async (userId) =>
+      transaction(() => {
+        run(SQL.endSessions, userId)
+        run(SQL.endLinks, userId)
+        run(SQL.endLogins, userId)
+      }),
     listSessions: async (userId, nowMs) => all(SQL.listSessions, userId, nowMs).map(sessionOfRow),
 
     addLogin: async ({ hash, userId, challenge, name, nowMs, expiresAtMs }) =>

@@ -67,7 +67,7 @@ async function writeHead(answer: FaultResponse, bytes: number, socket: Socket): 
  * Time for the client to read what was sent before the reset: a reset overtakes data on its way, and a reader that
  * finds both at once sees a normal end (libuv does). This is time of the kernel, so the injected clock is not used.
  */
-const RESET_DELAY_MS = 20
+const RESET_DELAY_MS = 100
 
 function reset(socket: Socket): void {
   if (socket.bytesWritten === 0) return void socket.resetAndDestroy()

@@ -203,20 +203,20 @@ describe('admin, beside a running service', () => {
     }
     const second = await rotate()
     expect(second.said).toBe('The old one works until 2026-01-02T00:00.')
-    await service.clock.advance(3_600_000)
+    await service.clock.advance(60_000)
     const third = await rotate()
     expect(third.said).toBe(
-      'The old one works until 2026-01-02T01:00. The secret before it, which was to work until 2026-01-02T00:00, no longer works.',
+      'The old one works until 2026-01-02T00:01. The secret before it, which was to work until 2026-01-02T00:00, no longer works.',
     )
     const codes = []
     for (const each of [first, second.secret, third.secret]) codes.push((await image(each)).code)
     expect(codes).toEqual([4, 0, 0])
     expect((await rotate('--now')).said).toBe(
-      'The old one no longer works. The secret before it, which was to work until 2026-01-02T01:00, no longer works.',
+      'The old one no longer works. The secret before it, which was to work until 2026-01-02T00:01, no longer works.',
     )
-    await admin('key', 'set', 'ci', '--expires', '1h')
-    expect((await rotate()).said).toBe('The old one works until 2026-01-01T02:00.')
-    await service.clock.advance(24 * 3_600_000)
+    await admin('key', 'set', 'ci', '--expires', '1m')
+    expect((await rotate()).said).toBe('The old one works until 2026-01-01T00:02.')
+    await service.clock.advance(60_000)
     expect((await rotate()).said).toBe('The key has expired, so neither this secret nor the old one works.')
     await admin('key', 'set', 'ci', '--expires', 'none')
     await admin('key', 'disable', 'ci')

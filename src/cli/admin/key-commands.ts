@@ -112,9 +112,10 @@ function oldSecretWords({ key, endedUntilMs }: Rotation, isEnded: boolean, nowMs
     disabled: `The key is disabled, so neither this secret nor the old one works before \`rushes admin key enable ${key.id}\`.`,
     expired: 'The key has expired, so neither this secret nor the old one works.',
   }
+  const state = stateOf(key, nowMs)
   return [
-    isEnded ? 'The old one no longer works.' : words[stateOf(key, nowMs)],
-    ...(endedUntilMs === undefined
+    isEnded ? 'The old one no longer works.' : words[state],
+    ...(endedUntilMs === undefined || state === 'expired'
       ? []
       : [`The secret before it, which was to work until ${iso(endedUntilMs)}, no longer works.`]),
   ]

@@ -130,7 +130,7 @@ const otherUser = () =>
     status: 409,
     // Not `session_changed`: the request was accepted, and must not be sent again.
     code: 'other_user',
-    message: 'This browser has signed in as somebody else.',
+    message: 'This browser is now signed in as another user.',
   })
 
 const badResponse = (status: number) =>

@@ -21,7 +21,7 @@ export function UserChangeNotice() {
         }
       >
         <span class="wrap">
-          Somebody signed in with another tab of this browser. This page showed {change.before} before, and
+          Another user signed in with this browser. This page showed {change.before} before, and
           shows the account {account.name} now.
         </span>
       </Notice>

@@ -60,6 +60,7 @@ try {
   const context = await browser.newContext({ viewport: SIZE, deviceScaleFactor: SCALE, bypassCSP: true })
   const page = await context.newPage()
   await page.goto(link)
+  await page.getByRole('button', { name: 'Sign in with this link' }).click()
   await page.getByRole('button', { name: 'Skip' }).click()
 
   const prompts = [...IMAGES]

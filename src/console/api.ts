@@ -4,7 +4,7 @@ import { AUTH_LIMIT, RUNS_LIMIT } from '../protocol/limits.js'
 import { plural } from './format.js'
 import { type Query, relativePath, withQuery } from './routes.js'
 import { adoptSession } from './session-change.js'
-import { isSameUser, sessionStore } from './session-store.js'
+import { isSameUser, onUserChange, sessionStore } from './session-store.js'
 import { createStore } from './store.js'
 
 export interface ApiErrorParts {
@@ -36,6 +36,7 @@ export const connectionStore = createStore<'ok' | 'lost'>('ok')
 
 /** The last answer to a GET, for the page that says what could not be shown. */
 export const lastAnswerStore = createStore<unknown>(undefined)
+onUserChange(() => lastAnswerStore.set(undefined))
 
 export interface RequestOptions {
   /** The parts of the path that begin with a colon. */
@@ -129,7 +130,7 @@ const otherUser = () =>
     status: 409,
     // Not `session_changed`: the request was accepted, and must not be sent again.
     code: 'other_user',
-    message: 'This browser has signed in as somebody else.',
+    message: 'This browser is now signed in as another user.',
   })
 
 const badResponse = (status: number) =>

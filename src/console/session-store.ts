@@ -11,3 +11,13 @@ export const userOf = (session: Session): string => JSON.stringify([session.emai
 
 export const isSameUser = (one: Shown, other: Shown): boolean =>
   one?.id === other?.id || (!!one && !!other && userOf(one) === userOf(other))
+
+/** Calls `forget` when somebody else, or nobody, is signed in. */
+export function onUserChange(forget: () => void): void {
+  let before = sessionStore.get()
+  sessionStore.subscribe(() => {
+    const session = sessionStore.get()
+    if (!isSameUser(before, session)) forget()
+    before = session
+  })
+}

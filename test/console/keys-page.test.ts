@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { describePages } from '../support/browser.js'
 import { openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
 import { ask } from '../support/service.js'
+import { openStoreOf } from '../support/test-database.js'
 
 /** The status of a request with this key: 404 for a run that does not exist, when the key works. */
 const statusWith = async (service: ServedConsole, key: string): Promise<number> =>
@@ -47,6 +48,32 @@ describePages('API keys of the console', (pages) => {
     await page.reload()
     await row.waitFor()
     expect(await page.getByText(secret).count()).toBe(0)
+  })
+
+  it('have names that cannot change the order of the text around them', async () => {
+    const service = await serveConsole()
+    const store = await openStoreOf(service)
+    const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
+    const name = 'CI\u202e\u2066 \u0007laptop'
+    await store.addKey({ accountId, name, hash: 'h', prefix: 'rk_x', nowMs: 0 })
+    await store.close()
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    const shown = async () => String(await page.evaluate('document.documentElement.outerHTML'))
+    await page.getByRole('button', { name: 'Change CI laptop' }).click()
+    expect(await page.getByLabel('Name').inputValue()).toBe('CI laptop')
+    expect(await shown()).not.toMatch(/[\u202e\u2066\u0007]/)
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Pause CI laptop' }).click()
+    await page.getByText('"CI laptop" is paused.').waitFor()
+    await page.getByRole('button', { name: 'Rotate CI laptop' }).click()
+    expect(await shown()).not.toMatch(/[\u202e\u2066\u0007]/)
+    await page.getByRole('button', { name: 'Rotate key' }).click()
+    await page.getByRole('heading', { name: '"CI laptop" has a new secret' }).waitFor()
+    expect(await shown()).not.toMatch(/[\u202e\u2066\u0007]/)
+    await page.getByRole('button', { name: 'I have copied it' }).click()
+    await page.getByRole('link', { name: 'Credits' }).first().click()
+    await page.getByRole('option', { name: 'CI laptop' }).waitFor({ state: 'attached' })
+    expect(await shown()).not.toMatch(/[\u202e\u2066\u0007]/)
   })
 
   it('are renamed, limited, paused, enabled and rotated', async () => {

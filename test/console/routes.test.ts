@@ -69,6 +69,11 @@ describe('the address of rushes login --web', () => {
     )
   })
 
+  it('has a name that is shown as it is created', () => {
+    expect(readLoginQuery({ ...valid, name: 'ada\u202etpot\u0007\n' })?.name).toBe('adatpot')
+    expect(readLoginQuery({ ...valid, name: '\u202e\u0007' })).toBeUndefined()
+  })
+
   it.each([
     ['port', ['', '0', '65536', '080', '1e3', '80@evil.example', '80/../x', '-1', '123456', ' 80', '８０']],
     ['challenge', ['', 'a', 'a'.repeat(44), `${'a'.repeat(42)}=`]],

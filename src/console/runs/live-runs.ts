@@ -3,7 +3,7 @@ import { useCallback, useRef, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunSummary, type RunsPage, type RunsUpdate } from '../../protocol/console.js'
 import { request } from '../api.js'
 import { setBalance } from '../session.js'
-import { isSameUser, sessionStore } from '../session-store.js'
+import { onUserChange } from '../session-store.js'
 import { createStore, useStore } from '../store.js'
 import { type Filters, isFiltered, isSameFilter, stillMatches } from './filters.js'
 import { type Found, usePolling } from './polling.js'
@@ -26,12 +26,7 @@ interface Feed {
 
 export const feedStore = createStore<Feed | undefined>(undefined)
 
-let owner = sessionStore.get()
-sessionStore.subscribe(() => {
-  const session = sessionStore.get()
-  if (!isSameUser(owner, session)) feedStore.set(undefined)
-  owner = session
-})
+onUserChange(() => feedStore.set(undefined))
 
 const PAGE_SIZE = 100
 /** Of new runs that came while the page was hidden. Beyond them the list begins anew. */

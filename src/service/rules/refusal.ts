@@ -11,7 +11,7 @@ const FURTHER = {
   foreign_origin: { status: 403, cause: 'The request comes from another website.' },
   https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
   account_banned: { status: 403, cause: 'The account is banned.' },
-  session_changed: { status: 409, cause: 'This browser has signed in as somebody else.' },
+  session_changed: { status: 409, cause: 'This browser is now signed in as another user.' },
   not_found: { status: 404, cause: 'Not found.' },
   method_not_allowed: { status: 405, cause: 'This method is not allowed here.' },
   request_timeout: { status: 408, cause: 'The request took too long.' },

@@ -59,7 +59,7 @@ describe.concurrent('serve', () => {
     })
     await later.says(
       'stderr',
-      /^Console: https:\/\/x\.example\/runs\/\nTo get a sign-in link: `rushes admin user link <email> --public-url https:\/\/x\.example\/runs`\.$/m,
+      /^Console: https:\/\/x\.example\/runs\/\nTo get a sign-in link: `rushes admin user link <email>(?: --database <url>)? --public-url https:\/\/x\.example\/runs`\.$/m,
     )
     later.kill('SIGTERM')
     const off = start(home, ['serve', '--port', '0', '--no-console'], { stdin: 'ignore' })

@@ -64,7 +64,7 @@ describe('the package', () => {
     ])
     const odd = packed.filter(
       (path) =>
-        !/^(LICENSE|package\.json|bin\/rushes\.cjs|[A-Z]+\.md|docs\/.*\.(md|json)|examples\/\w+\/[\w-]+\.(yaml|csv|png)|dist\/[\w-]+\.c?js|dist\/parts\/[\w-]+\.(woff|cjs)|dist\/third-party-licenses\.txt|dist\/types\/.*\.d\.ts)$/.test(
+        !/^(LICENSE|package\.json|bin\/rushes\.cjs|[A-Z]+\.md|docs\/.*\.(md|json)|examples\/\w+\/[\w-]+\.(yaml|csv|png)|dist\/[\w-]+\.c?js|dist\/parts\/[\w-]+\.(woff|cjs)|dist\/console\/(index\.html|assets\/[\w-]+\.(js|css|svg))(\.br|\.gz)?|dist\/third-party-licenses\.txt|dist\/types\/.*\.d\.ts)$/.test(
           path,
         ),
     )

@@ -135,11 +135,11 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
       : wholeNumber(options.concurrency, '--concurrency', 1, 64)
   const data = resolve(options.data ?? join(stateFolder, SERVICE_FOLDER))
   const { host } = options
+  const { createService } = await import('../../service/index.js')
+  const metrics = metricsPort === undefined ? undefined : await createMetrics(clock)
   const { checkListening } = await import('../../service/http/listening.js')
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
-  const { createService } = await import('../../service/index.js')
-  const metrics = metricsPort === undefined ? undefined : await createMetrics(clock)
   const storage = await openStorage(ctx, options)
   const hasConsole = options.console && options.role !== 'worker'
   const page = hasConsole ? await readConsolePage() : undefined

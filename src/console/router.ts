@@ -1,10 +1,11 @@
 /** The current page, from the fragment of the address. */
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { parseRoute, type Route } from './routes.js'
 
 export function useRoute(): Route {
   const [fragment, setFragment] = useState(location.hash)
-  useEffect(() => {
+  // An effect runs after the page is painted, or later in a hidden tab, and would miss a change before that.
+  useLayoutEffect(() => {
     const onChange = () => setFragment(location.hash)
     window.addEventListener('hashchange', onChange)
     return () => window.removeEventListener('hashchange', onChange)

@@ -54,7 +54,6 @@ describePages('the pages of the console', (pages) => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '', { viewport: { width, height: 800 } })
     for (const [fragment, drawn] of PAGES) {
-      await page.goto('about:blank')
       await page.goto(`${service.url}/${fragment}`)
       await page.getByText(drawn).or(page.getByLabel(drawn)).first().waitFor({ state: 'attached' })
       expect(

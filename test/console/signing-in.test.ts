@@ -54,6 +54,21 @@ describePages('signing in to the console', (pages) => {
     await heading(page, 'Credits').waitFor()
   })
 
+  it('shows the page of a fragment that changes before the first one is painted', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service)
+    await page.addInitScript(`
+      const onDrawn = new MutationObserver(() => {
+        if (document.querySelector('.toasts') === null) return
+        onDrawn.disconnect()
+        location.hash = '#/keys'
+      })
+      onDrawn.observe(document, { childList: true, subtree: true })
+    `)
+    await page.reload()
+    await heading(page, 'API keys').waitFor()
+  })
+
   it('says when to try again after too many attempts', async () => {
     const service = await serveConsole()
     const { page } = await openConsole(pages, service)

@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { MAX_CREDITS } from '../../service/store/account-store.js'
 import { wholeNumber } from '../flags/whole-number.js'
-import { printTable } from '../terminal/table.js'
+import { printList } from '../terminal/table.js'
 import type { AdminCommand, Work } from './admin-command.js'
 import { ACCOUNT_HEADER, accountCells, accountJson } from './admin-rows.js'
 
@@ -26,9 +26,8 @@ export const accountCommands: readonly AdminCommand[] = [
     usage: 'list',
     about: 'List accounts with their balance and state',
     async work({ ctx: { out }, admin }) {
-      const accounts = await admin.accounts()
-      if (out.mode.json) for (const account of accounts) out.json(accountJson(account))
-      else printTable(out, ACCOUNT_HEADER, accounts.map(accountCells))
+      const format = { header: ACCOUNT_HEADER, cells: accountCells, json: accountJson }
+      printList(out, await admin.accounts(), format)
     },
   },
   {

@@ -3,7 +3,7 @@ import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { MAX_CREDITS } from '../../service/store/account-store.js'
 import { wholeNumber } from '../flags/whole-number.js'
-import { printTable } from '../terminal/table.js'
+import { printList } from '../terminal/table.js'
 import type { AdminCommand } from './admin-command.js'
 import { accountJson, ENTRY_HEADER, entryCells, entryJson } from './admin-rows.js'
 
@@ -26,8 +26,7 @@ export const creditsCommands: readonly AdminCommand[] = [
     async work({ ctx: { out }, admin, flags }, name = '') {
       const limit = wholeNumber(flags.limit ?? '', '--limit', 0, 1_000_000_000)
       const entries = await admin.entries(name, limit === 0 ? undefined : limit)
-      if (out.mode.json) for (const entry of entries) out.json(entryJson(entry))
-      else printTable(out, ENTRY_HEADER, entries.map(entryCells))
+      printList(out, entries, { header: ENTRY_HEADER, cells: entryCells, json: entryJson })
     },
   },
 ]

@@ -8,7 +8,7 @@ import { parseDuration } from '../flags/duration.js'
 import { parseRate } from '../flags/rate.js'
 import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
-import { printTable } from '../terminal/table.js'
+import { printList } from '../terminal/table.js'
 import type { AdminCommand, AdminFlags, Work } from './admin-command.js'
 import { KEY_HEADER, keyCells, keyJson, stateOf } from './admin-rows.js'
 
@@ -53,15 +53,12 @@ export const keyCommands: readonly AdminCommand[] = [
     about: 'List keys with their usage and limits',
     options: () => [new Option('--account <account>', 'Only keys of this account')],
     async work({ ctx: { out, clock }, admin, flags }) {
-      const keys = await admin.keys(flags.account)
       const nowMs = clock.now()
-      if (out.mode.json) for (const key of keys) out.json(keyJson(key, nowMs))
-      else
-        printTable(
-          out,
-          KEY_HEADER,
-          keys.map((key) => keyCells(key, nowMs)),
-        )
+      printList(out, await admin.keys(flags.account), {
+        header: KEY_HEADER,
+        cells: (key) => keyCells(key, nowMs),
+        json: (key) => keyJson(key, nowMs),
+      })
     },
   },
   {

@@ -3,7 +3,7 @@ import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { UserWithLink } from '../../service/administration.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf } from '../serve/values.js'
-import { printTable } from '../terminal/table.js'
+import { printList } from '../terminal/table.js'
 import type { AdminCommand, Work } from './admin-command.js'
 import { USER_HEADER, userCells, userJson } from './admin-rows.js'
 
@@ -33,9 +33,7 @@ export const userCommands: readonly AdminCommand[] = [
     usage: 'list',
     about: 'List users with their account and when they were last seen',
     async work({ ctx: { out }, admin }) {
-      const users = await admin.users()
-      if (out.mode.json) for (const user of users) out.json(userJson(user))
-      else printTable(out, USER_HEADER, users.map(userCells))
+      printList(out, await admin.users(), { header: USER_HEADER, cells: userCells, json: userJson })
     },
   },
   {

@@ -1,5 +1,5 @@
 /** Form fields: label above, hint and error below, joined for screen readers. */
-import type { ComponentChildren, Ref } from 'preact'
+import type { ComponentChildren, Ref, SelectHTMLAttributes } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
@@ -139,24 +139,38 @@ export function SelectField<Value extends string>(props: SelectFieldProps<Value>
   return (
     <Field {...text}>
       {(control) => (
-        <span class="select">
-          <select
-            {...control}
-            class="input"
-            name={name}
-            value={value}
-            onChange={(event) => onChange(event.currentTarget.value as Value)}
-          >
-            {choices.map((choice) => (
-              <option key={choice.value} value={choice.value}>
-                {choice.label}
-              </option>
-            ))}
-          </select>
-          <Icon name="down" />
-        </span>
+        <Select attributes={{ ...control, name }} value={value} choices={choices} onChange={onChange} />
       )}
     </Field>
+  )
+}
+
+export interface SelectProps<Value extends string> {
+  readonly value: Value
+  readonly choices: readonly Choice<Value>[]
+  readonly onChange: (value: Value) => void
+  readonly attributes: SelectHTMLAttributes<HTMLSelectElement>
+  readonly class?: string
+}
+
+export function Select<Value extends string>(props: SelectProps<Value>) {
+  const { value, choices, onChange, attributes, class: more } = props
+  return (
+    <span class={more === undefined ? 'select' : `select ${more}`}>
+      <select
+        {...attributes}
+        class="input"
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value as Value)}
+      >
+        {choices.map((choice) => (
+          <option key={choice.value} value={choice.value}>
+            {choice.label}
+          </option>
+        ))}
+      </select>
+      <Icon name="down" />
+    </span>
   )
 }
 

@@ -5,7 +5,7 @@ import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { request } from '../api.js'
 import { Button } from '../components/button.js'
-import type { Choice } from '../components/field.js'
+import { type Choice, Select } from '../components/field.js'
 import { Icon } from '../components/icon.js'
 import { useResource } from '../resource.js'
 import { useSession } from '../session.js'
@@ -86,21 +86,13 @@ interface FilterSelectProps {
 
 function FilterSelect({ label, value, choices, onChange }: FilterSelectProps) {
   return (
-    <span class={value === '' ? 'select filter-select' : 'select filter-select is-set'}>
-      <select
-        class="input"
-        aria-label={label}
-        value={value}
-        onChange={(event) => onChange(event.currentTarget.value)}
-      >
-        {choices.map((choice) => (
-          <option key={choice.value} value={choice.value}>
-            {choice.label}
-          </option>
-        ))}
-      </select>
-      <Icon name="down" />
-    </span>
+    <Select
+      attributes={{ 'aria-label': label }}
+      class={value === '' ? 'filter-select' : 'filter-select is-set'}
+      value={value}
+      choices={choices}
+      onChange={onChange}
+    />
   )
 }
 

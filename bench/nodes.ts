@@ -10,11 +10,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hashOfKey, newKey, prefixOfKey } from '../src/service/secrets.js'
-import type { Store } from '../src/service/store/contract.js'
 import { openPostgresStore } from '../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
 import { startPostgres } from '../test/support/postgres-server.js'
+import { addKeys } from './keys.js'
 import {
   best,
   cellsOf,
@@ -31,24 +30,8 @@ import { median, row } from './table.js'
 const SECONDS = 4
 const ROUNDS = 3
 const CONNECTIONS = [16, 64] as const
-/** Each may send 20 requests in 10 s. */
 const KEYS = 24_000
 const DEATHS = 5
-
-async function addKeys(store: Store): Promise<readonly string[]> {
-  const accountId = await store.ensureAccount({ name: 'default', credits: 1_000_000_000, nowMs: Date.now() })
-  const keys = Array.from({ length: KEYS }, newKey)
-  for (const key of keys)
-    await store.addKey({
-      accountId,
-      hash: hashOfKey(key),
-      prefix: prefixOfKey(key),
-      name: 'bench',
-      nowMs: Date.now(),
-    })
-  await store.close()
-  return keys
-}
 
 const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
 const env = { PATH: process.env.PATH, HOME: folder }
@@ -133,7 +116,7 @@ try {
   const idle = ['--role', 'api']
   const onPostgres = async (name: string, count: number): Promise<Service> => {
     const database = await postgres.createDatabase()
-    const keys = await addKeys(await openPostgresStore(database))
+    const keys = await addKeys(await openPostgresStore(database), KEYS)
     const words = ['--database', database, '--data', join(folder, name), ...idle]
     const nodes = await Promise.all(Array.from({ length: count }, () => started(serve(...words), env)))
     return { name, nodes, keys }
@@ -142,7 +125,7 @@ try {
   row('---', '--:', '---', '--:', '--:', '--:')
   const data = join(folder, 'sqlite')
   mkdirSync(data)
-  const keys = await addKeys(openSqliteStore(join(data, 'service.db')))
+  const keys = await addKeys(openSqliteStore(join(data, 'service.db')), KEYS)
   await measure({ name: 'SQLite, 1 node', nodes: [await started(serve('--data', data, ...idle), env)], keys })
   await measure(await onPostgres('PostgreSQL, 1 node', 1))
   await measure(await onPostgres('PostgreSQL, 3 nodes', 3))
@@ -150,18 +133,8 @@ try {
   const deaths: number[] = []
   for (let death = 0; death < DEATHS; death++) {
     const database = await postgres.createDatabase()
-    const store = await openPostgresStore(database)
-    const accountId = await store.ensureAccount({ name: 'default', credits: 10, nowMs: Date.now() })
-    const key = newKey()
-    await store.addKey({
-      accountId,
-      hash: hashOfKey(key),
-      prefix: prefixOfKey(key),
-      name: 'bench',
-      nowMs: Date.now(),
-    })
-    await store.close()
-    deaths.push(await timeDeath(database, [key]))
+    const keys = await addKeys(await openPostgresStore(database), 1)
+    deaths.push(await timeDeath(database, keys))
   }
   console.log(
     `\nA killed worker's run is rendered by another after ${median(deaths)} ms (${deaths.join(', ')}).`,

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
-import { hashOfKey, newKey, prefixOfKey } from '../src/service/secrets.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
+import { addKeys } from './keys.js'
 import {
   best,
   cellsOf,
@@ -79,23 +79,7 @@ async function steady(port: number, next: () => string, going: () => boolean): P
   return figuresOf(ms, performance.now() - began)
 }
 
-/** KeyLookup for the load, straight into the store: the service's own way would make one a command. */
-async function addKeys(data: string): Promise<readonly string[]> {
-  // Before the first start, which then makes no key of its own: the service is not kept from its database.
-  const store = openSqliteStore(join(data, 'service.db'))
-  const accountId = await store.ensureAccount({ name: 'default', credits: 1_000_000_000, nowMs: Date.now() })
-  const keys = Array.from({ length: KEYS }, newKey)
-  for (const key of keys)
-    await store.addKey({
-      accountId,
-      hash: hashOfKey(key),
-      prefix: prefixOfKey(key),
-      name: 'bench',
-      nowMs: Date.now(),
-    })
-  await store.close()
-  return keys
-}
+const keysIn = (data: string) => addKeys(openSqliteStore(join(data, 'service.db')), KEYS)
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
@@ -113,7 +97,7 @@ async function main(): Promise<void> {
     '1',
   ]
   // Nothing is drawn while the answers alone are measured.
-  const keys = await addKeys(data)
+  const keys = await keysIn(data)
   const idle = ['--engine', 'image=sleep 600', '--engine', 'video=sleep 600']
   const service = await started([...serve, ...idle], env)
   if (WITH_METRICS) {
@@ -175,7 +159,7 @@ async function withMetrics(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const data = join(env.HOME ?? '', 'measured')
-  const ownKeys = await addKeys(data)
+  const ownKeys = await keysIn(data)
   const measured = await started(serve.with(serve.indexOf('--data') + 1, data), env)
   const scrapes: number[] = []
   const scraping = setInterval(async () => {
@@ -226,7 +210,7 @@ async function whileRendering(serve: readonly string[], env: NodeJS.ProcessEnv):
   // A data folder of its own: in the other the queue is full of pictures, which would be rendered first.
   const data = join(env.HOME ?? '', 'film')
   const at = serve.indexOf('--data') + 1
-  const [own = '', ...keys] = await addKeys(data)
+  const [own = '', ...keys] = await keysIn(data)
   const service = await started(serve.with(at, data), env)
   let turn = 0
   const next = () => createText(keys[turn++ % keys.length] ?? '')

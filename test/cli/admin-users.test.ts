@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { hashOfKey } from '../../src/service/secrets.js'
 import { createCliService } from '../support/cli.js'
+import { ANN, addSession } from '../support/console.js'
 import { dataWords, openStoreOf, storedText } from '../support/test-database.js'
 
 async function createAdmin() {
@@ -28,7 +29,7 @@ describe('admin user', () => {
     const nowMs = service.clock.now()
     expect(await store.useLink(hashOfKey(token), nowMs + 15 * 60_000)).toBeUndefined()
     expect(await store.useLink(hashOfKey(token), nowMs + 15 * 60_000 - 1)).toMatchObject({
-      email: 'ann@example.com',
+      email: ANN,
       account: 'default',
     })
     expect(await store.useLink(hashOfKey(token), nowMs)).toBeUndefined()
@@ -47,21 +48,13 @@ describe('admin user', () => {
 
   it('lists and removes users', async () => {
     const { service, admin, add } = await createAdmin()
-    await add('ann@example.com')
+    await add(ANN)
     await admin('account', 'create', 'acme')
     await admin('user', 'add', 'bob@example.com', '--account', 'acme')
     const rows = () => admin('user', 'list').then(({ stdout }) => stdout.replaceAll(/\S+Z/g, 'T'))
+    await addSession(service, ANN, 's')
     const store = await openStoreOf(service)
-    const ann = await store.findUser('ann@example.com')
-    await store.addSession({
-      hash: 's',
-      userId: ann?.id ?? 0,
-      fromLink: false,
-      address: undefined,
-      userAgent: undefined,
-      nowMs: service.clock.now(),
-      expiresAtMs: service.clock.now() + 1,
-    })
+    const ann = await store.findUser(ANN)
     await store.setPassword(ann?.id ?? 0, 'scrypt', 's')
     const annRow = `${ann?.id}\tann@example.com\tdefault\tset\t1\tT\tT\n`
     expect(await rows()).toContain(annRow)
@@ -69,7 +62,7 @@ describe('admin user', () => {
     const listed = (await admin('user', 'list', '--json')).stdout.trimEnd().split('\n')
     expect(JSON.parse(listed.at(-2) ?? '')).toEqual({
       id: ann?.id,
-      email: 'ann@example.com',
+      email: ANN,
       account: 'default',
       has_password: true,
       sessions: 1,
@@ -86,15 +79,15 @@ describe('admin user', () => {
 
   it('prints JSON with the link', async () => {
     const { add, admin } = await createAdmin()
-    const added = JSON.parse((await add('ann@example.com', '--json')).stdout)
+    const added = JSON.parse((await add(ANN, '--json')).stdout)
     expect(added).toMatchObject({
-      email: 'ann@example.com',
+      email: ANN,
       account: 'default',
       has_password: false,
       sessions: 0,
     })
     expect(`${added.link}\n`).toMatch(LINK)
-    const linked = JSON.parse((await admin('user', 'link', 'ann@example.com', '--json')).stdout)
+    const linked = JSON.parse((await admin('user', 'link', ANN, '--json')).stdout)
     expect(tokenOf(linked.link)).not.toBe(tokenOf(added.link))
   })
 
@@ -114,7 +107,7 @@ describe('admin user', () => {
       /--public-url: "example\.com" is not an http or https URL/,
     ],
     [
-      ['link', 'ann@example.com', '--public-url', 'https://example.com/?a=1'],
+      ['link', ANN, '--public-url', 'https://example.com/?a=1'],
       /must not contain a query or a fragment[\s\S]*https:\/\/example\.com\/runs/,
     ],
     ...['', 'ann', '@example.com', 'ann@', 'a@b@c', 'a b@c', 'a@b\tc', 'a\u200b@b', LONG].map(
@@ -131,7 +124,7 @@ describe('admin user', () => {
     [['remove', 'nobody@example.com'], /User nobody@example\.com does not exist\./],
   ])('%j is exit 2 and changes nothing', async (words, says) => {
     const { admin, add } = await createAdmin()
-    await add('ann@example.com')
+    await add(ANN)
     const before = (await admin('user', 'list')).stdout
     const { code, stdout, stderr } = await admin('user', ...words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

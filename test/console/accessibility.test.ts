@@ -2,7 +2,13 @@
 import { expect, it } from 'vitest'
 import { describePages } from '../support/browser.js'
 import { addUser } from '../support/console.js'
-import { expectAccessible, openConsole, openSignedIn, serveConsole } from '../support/console-page.js'
+import {
+  expectAccessible,
+  expectFit,
+  openConsole,
+  openSignedIn,
+  serveConsole,
+} from '../support/console-page.js'
 import { ask, ended } from '../support/service.js'
 
 const LOGIN = `#/login?port=40123&challenge=${'a'.repeat(43)}&state=${'b'.repeat(22)}&name=ada-laptop`
@@ -56,10 +62,7 @@ describePages('the pages of the console', (pages) => {
     for (const [fragment, drawn] of PAGES) {
       await page.goto(`${service.url}/${fragment}`)
       await page.getByText(drawn).or(page.getByLabel(drawn)).first().waitFor({ state: 'attached' })
-      expect(
-        await page.evaluate('document.documentElement.scrollWidth - window.innerWidth'),
-        fragment,
-      ).toBeLessThanOrEqual(0)
+      await expectFit(page)
     }
   })
 

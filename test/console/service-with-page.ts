@@ -1,25 +1,20 @@
 /** The real service with the built page on a real port, in real time: a browser has a clock of its own. */
 import { writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import axe from 'axe-core'
-import type { Page } from 'playwright-core'
-import { expect, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
-import { AUTH_PATHS, type RunDetails } from '../../src/protocol/console.js'
+import type { RunDetails } from '../../src/protocol/console.js'
 import type { Kind } from '../../src/protocol/models.js'
 import { RUNS_PATH } from '../../src/protocol/routes.js'
-import { addLink } from '../../src/service/console/first-user.js'
-import { readPage } from '../../src/service/console/page.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
 import type { Store } from '../../src/service/store/contract.js'
 import type { OpenedPage, OpenOptions, Pages } from '../support/browser.js'
-import { PASSWORD } from '../support/console.js'
+import { builtPage, openConsole, sessionCookie, stateWith } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { temporaryFolder } from '../support/service.js'
 import { databaseUrlOf, openStoreOf } from '../support/test-database.js'
+import { tinyVideo } from '../support/tiny-video.js'
 
 export const EMAIL = 'ann@example.com'
 /** Text that would do harm as markup. */
@@ -45,11 +40,9 @@ export interface PageService {
 export async function servePage(pages: Pages, options: Partial<ServiceOptions> = {}): Promise<PageService> {
   const dataFolder = temporaryFolder()
   const databaseUrl = await databaseUrlOf(dataFolder)
-  const page = await readPage(fileURLToPath(new URL('../../dist/console/', import.meta.url)))
-  if (page === undefined) throw new Error('The page is not built: node build.mjs')
   const service = await createService({
     engine: createPaintingEngine(),
-    ...{ concurrency: 2, clock: systemClock, console: page, dataFolder, databaseUrl },
+    ...{ concurrency: 2, clock: systemClock, console: await builtPage(), dataFolder, databaseUrl },
     ...options,
   })
   onTestFinished(() => service.close())
@@ -61,7 +54,8 @@ export async function servePage(pages: Pages, options: Partial<ServiceOptions> =
     return await use(store).finally(() => store.close())
   }
   const apiKey = service.apiKey ?? ''
-  const cookie = await cookieOf(url, await withStore(newLink))
+  const parts = { fetch: service.fetch, baseUrl: url, clock: systemClock, dataFolder, databaseUrl }
+  const storageState = stateWith(url, await sessionCookie(parts, EMAIL))
   return {
     ...{ service, url, apiKey, dataFolder, withStore },
     async create(input, kind = 'image') {
@@ -75,51 +69,11 @@ export async function servePage(pages: Pages, options: Partial<ServiceOptions> =
       return (await response.json()) as RunDetails
     },
     open: (fragment, more) =>
-      pages.open(`${url}/${fragment}`, { ...more, storageState: { cookies: [cookie], origins: [] } }),
-  }
-}
-
-async function newLink(store: Store): Promise<string> {
-  const nowMs = Date.now()
-  const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs })
-  const userId = await store.addUser({ email: EMAIL, accountId, nowMs })
-  if (userId === undefined) throw new Error('the user exists')
-  return await addLink(store, userId, nowMs)
-}
-
-/** The session that a link begins, with a password. */
-async function cookieOf(url: string, token: string) {
-  const post = (path: string, body: unknown, cookie = '') =>
-    fetch(`${url}${path}`, {
-      method: 'POST',
-      headers: { origin: url, 'content-type': 'application/json', cookie },
-      body: JSON.stringify(body),
-    })
-  const sessionIn = (response: Response) =>
-    /rushes_session=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1]
-  const linked = await post(AUTH_PATHS.link, { token })
-  const value = sessionIn(linked) ?? ''
-  const changed = await post(AUTH_PATHS.password, { password: PASSWORD }, `rushes_session=${value}`)
-  if (changed.status !== 200) throw new Error(`${linked.status} ${await changed.text()}`)
-  return {
-    ...{ name: 'rushes_session', value: sessionIn(changed) ?? value, domain: '127.0.0.1', path: '/' },
-    ...{ expires: -1, httpOnly: true, secure: false, sameSite: 'Strict' as const },
+      openConsole(pages, { url }, fragment, { ignored: undefined, ...more, storageState }),
   }
 }
 
 let video: Promise<Uint8Array> | undefined
-
-async function tinyVideo(): Promise<Uint8Array> {
-  const { createH264MP4Encoder } = createRequire(import.meta.url)('h264-mp4-encoder')
-  const encoder = await createH264MP4Encoder()
-  Object.assign(encoder, { width: 64, height: 32, frameRate: 10 })
-  encoder.initialize()
-  for (let at = 0; at < 40; at++) encoder.addFrameRgba(new Uint8Array(64 * 32 * 4).fill(at * 6))
-  encoder.finalize()
-  const bytes: Uint8Array = encoder.FS.readFile(encoder.outputFilename)
-  encoder.delete()
-  return bytes
-}
 
 export interface PaintingEngine extends Engine {
   /** How many jobs wait for the test. */
@@ -154,24 +108,3 @@ export function createPaintingEngine(): PaintingEngine {
     },
   }
 }
-
-interface Violation {
-  readonly id: string
-  readonly impact?: string | null
-  readonly nodes: readonly { readonly html: string }[]
-}
-
-/** Nothing that axe-core calls serious or critical, and nothing that is wider than the window. */
-export async function expectAccessible(page: Page): Promise<void> {
-  await page.evaluate(axe.source)
-  const { violations } = (await page.evaluate('axe.run()')) as { readonly violations: readonly Violation[] }
-  const serious = violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-  expect(serious).toEqual([])
-  expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
-}
-
-/** Everything that was asked for came from the service. */
-export const expectOwnRequests = (requests: readonly string[], url: string): void =>
-  expect(requests.filter((each) => !each.startsWith(`${url}/`))).toEqual([])

@@ -1,6 +1,5 @@
 /** The page in a real Chromium, from disk. */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import axe from 'axe-core'
@@ -14,6 +13,7 @@ import { printable } from '../../src/protocol/text.js'
 import { describePages } from '../support/browser.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { temporaryFolder } from '../support/service.js'
+import { tinyVideo } from '../support/tiny-video.js'
 
 const XSS = '</script><img src=x onerror=alert(1)>'
 
@@ -22,18 +22,6 @@ const folder = () => temporaryFolder()
 /** An image of one colour, as SVG, because its size can be chosen. */
 const svg = (width: number, height: number) =>
   `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><rect width="100%" height="100%" fill="teal"/></svg>`
-
-async function tinyVideo(): Promise<Uint8Array> {
-  const { createH264MP4Encoder } = createRequire(import.meta.url)('h264-mp4-encoder')
-  const encoder = await createH264MP4Encoder()
-  Object.assign(encoder, { width: 64, height: 32, frameRate: 10 })
-  encoder.initialize()
-  for (let at = 0; at < 30; at++) encoder.addFrameRgba(new Uint8Array(64 * 32 * 4).fill(at * 8))
-  encoder.finalize()
-  const bytes: Uint8Array = encoder.FS.readFile(encoder.outputFilename)
-  encoder.delete()
-  return bytes
-}
 
 interface Given extends Partial<Omit<GalleryRun, 'files'>> {
   /** Paths in the folder of the page. */

@@ -14,7 +14,7 @@ export interface OpenedPage {
 
 export interface OpenOptions extends BrowserContextOptions {
   /** Complaints that the test expects. */
-  readonly ignored?: RegExp
+  readonly ignored?: RegExp | undefined
 }
 
 export interface Pages {

@@ -4,9 +4,9 @@ import axe from 'axe-core'
 import type { Page as BrowserPage } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { AUTH_PATHS } from '../../src/protocol/console.js'
-import { readPage } from '../../src/service/console/page.js'
+import { type Page, readPage } from '../../src/service/console/page.js'
 import type { OpenedPage, OpenOptions, Pages } from './browser.js'
-import { addUser, createBrowser, createConsoleService, PASSWORD } from './console.js'
+import { addUser, createBrowser, createConsoleService, PASSWORD, type UserTarget } from './console.js'
 import type { TestService, TestServiceOptions } from './service.js'
 
 export const EMAIL = 'ada@example.com'
@@ -16,12 +16,16 @@ export interface ServedConsole extends TestService {
   readonly url: string
 }
 
-/** Call within a test. The service has the clock of the test. */
-export async function serveConsole(options: TestServiceOptions = {}): Promise<ServedConsole> {
+export async function builtPage(): Promise<Page> {
   const page = await readPage(fileURLToPath(new URL('../../dist/console/', import.meta.url)))
   if (page === undefined) throw new Error('The page is not built: node build.mjs')
+  return page
+}
+
+/** Call within a test. The service has the clock of the test. */
+export async function serveConsole(options: TestServiceOptions = {}): Promise<ServedConsole> {
   const service = await createConsoleService({
-    console: page,
+    console: await builtPage(),
     publicUrl: undefined,
     rendering: true,
     ...options,
@@ -63,22 +67,26 @@ export async function openSignedIn(
 ): Promise<OpenedPage> {
   const { email = EMAIL, account, ...rest } = options
   const cookie = await sessionCookie(service, email, account)
-  const { hostname } = new URL(service.url)
-  const storageState = {
-    cookies: [
-      {
-        ...{ name: 'rushes_session', value: cookie, domain: hostname, path: '/', expires: -1 },
-        ...{ httpOnly: true, secure: false, sameSite: 'Strict' as const },
-      },
-    ],
-    origins: [],
-  }
-  return await openConsole(pages, service, fragment, { ...rest, storageState })
+  return await openConsole(pages, service, fragment, {
+    ...rest,
+    storageState: stateWith(service.url, cookie),
+  })
 }
+
+/** The storage of a browser that has this session. */
+export const stateWith = (url: string, cookie: string) => ({
+  cookies: [
+    {
+      ...{ name: 'rushes_session', value: cookie, domain: new URL(url).hostname, path: '/', expires: -1 },
+      ...{ httpOnly: true, secure: false, sameSite: 'Strict' as const },
+    },
+  ],
+  origins: [],
+})
 
 /** Of a user who is created when needed, with `PASSWORD`. */
 export async function sessionCookie(
-  service: ServedConsole,
+  service: UserTarget & Parameters<typeof createBrowser>[0],
   email = EMAIL,
   account?: string,
 ): Promise<string> {
@@ -92,7 +100,7 @@ export async function sessionCookie(
   return browser.cookie
 }
 
-/** Axe finds nothing serious. */
+/** Axe finds nothing serious, and nothing is wider than the window. */
 export async function expectAccessible(page: BrowserPage): Promise<void> {
   // In the isolated world of the test, where the policy of the page does not hold.
   const { violations } = await page.evaluate<{ violations: axe.Result[] }>(`${axe.source}; axe.run()`)
@@ -102,4 +110,11 @@ export async function expectAccessible(page: BrowserPage): Promise<void> {
     at: nodes.map(({ html, failureSummary }) => [html, failureSummary]),
   }))
   expect(found).toEqual([])
+  await expectFit(page)
+}
+
+/** Nothing is wider than the window. */
+export async function expectFit(page: BrowserPage): Promise<void> {
+  const tooMuch = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
+  expect(tooMuch, page.url()).toBeLessThanOrEqual(0)
 }

@@ -1,17 +1,28 @@
 /** A service with a console, and people who use it: browsers with a cookie, without a page. */
 import { createHash } from 'node:crypto'
+import type { Clock } from '../../src/host/clock.js'
 import { type HttpRequest, readText } from '../../src/host/http.js'
-import { AUTH_PATHS } from '../../src/protocol/console.js'
+import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
+import { RUNS_PATH } from '../../src/protocol/routes.js'
 import { addLink } from '../../src/service/console/first-user.js'
 import type { Page, PageFile } from '../../src/service/console/page.js'
-import type { Answer, TestService, TestServiceOptions } from './service.js'
-import { createTestService } from './service.js'
+import { type Answer, ask, createTestService, type TestService, type TestServiceOptions } from './service.js'
 import { openStoreOf } from './test-database.js'
 
 /** Of the test's service: on loopback, as a browser on this machine has it. */
 export const CONSOLE_URL = 'http://127.0.0.1:7878'
 
+export const ANN = 'ann@example.com'
 export const PASSWORD = 'correct horse battery staple'
+
+export const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
+export const BOAT = {
+  model: 'rushes/preview-video',
+  input: { prompt: 'a boat', duration: '10', aspect_ratio: '9:16' },
+}
+
+/** What `toMatchObject` takes for an answer that refuses. */
+export const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
 
 const fileOf = (text: string, contentType: string): PageFile => {
   const bytes = Buffer.from(text)
@@ -94,9 +105,14 @@ export function createBrowser(
   return browser
 }
 
+/** Where `addUser` adds them. */
+export interface UserTarget extends Pick<TestService, 'dataFolder' | 'databaseUrl'> {
+  readonly clock: Pick<Clock, 'now'>
+}
+
 /** A user of an account, which is created when it does not exist; the token of a link. */
 export async function addUser(
-  { clock, ...data }: Pick<TestService, 'clock' | 'dataFolder' | 'databaseUrl'>,
+  { clock, ...data }: UserTarget,
   email: string,
   account = 'default',
 ): Promise<string> {
@@ -113,11 +129,7 @@ export async function addUser(
 }
 
 /** A browser with a session that a link began. */
-export async function signInByLink(
-  service: TestService,
-  email = 'ann@example.com',
-  account?: string,
-): Promise<Browser> {
+export async function signInByLink(service: TestService, email = ANN, account?: string): Promise<Browser> {
   const token = await addUser(service, email, account)
   const browser = createBrowser(service)
   const { status, body } = await browser.post(AUTH_PATHS.link, { token })
@@ -130,4 +142,33 @@ export async function createUser(service: TestService, email?: string, account?:
   const browser = await signInByLink(service, email, account)
   await browser.post(AUTH_PATHS.password, { password: PASSWORD })
   return browser
+}
+
+/** A session without a browser, of a user that `addUser` added. */
+export async function addSession(target: UserTarget, email: string, hash: string): Promise<void> {
+  const store = await openStoreOf(target)
+  const nowMs = target.clock.now()
+  const userId = (await store.findUser(email))?.id ?? 0
+  const from = { fromLink: false, address: undefined, userAgent: undefined }
+  await store.addSession({ hash, userId, ...from, nowMs, expiresAtMs: nowMs + 60_000 })
+  await store.close()
+}
+
+/** Creates on the console, as its form does; the run. */
+export const createInConsole = async (browser: Browser, body: object = FOX): Promise<Answer['body']> =>
+  (await browser.post(CONSOLE_PATHS.runs, body)).body
+
+/** Creates with an API key, two a second; the ids. */
+export async function createByKey(
+  service: TestService,
+  count: number,
+  key = service.apiKey,
+  body: object = FOX,
+): Promise<string[]> {
+  const ids: string[] = []
+  for (let at = 0; at < count; at++) {
+    await service.clock.advance(500)
+    ids.push((await ask(service, 'POST', RUNS_PATH, body, { key })).body.id)
+  }
+  return ids
 }

@@ -1,28 +1,14 @@
 import { parse } from 'csv-parse/sync'
 import { describe, expect, test } from 'vitest'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
-import { type Browser, createConsoleService, signInByLink } from '../../support/console.js'
-import { ask, type TestService } from '../../support/service.js'
+import {
+  BOAT,
+  createByKey,
+  createConsoleService,
+  createInConsole,
+  signInByLink,
+} from '../../support/console.js'
 import { openStoreOf } from '../../support/test-database.js'
-
-const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
-const BOAT = {
-  model: 'rushes/preview-video',
-  input: { prompt: 'a boat', duration: '10', aspect_ratio: '9:16' },
-}
-
-const create = async (browser: Browser, body: object = FOX) =>
-  (await browser.post(CONSOLE_PATHS.runs, body)).body
-
-/** Creates with an API key, two a second. */
-async function createByKey(service: TestService, count: number, key = service.apiKey, body: object = FOX) {
-  const ids: string[] = []
-  for (let at = 0; at < count; at++) {
-    await service.clock.advance(500)
-    ids.push((await ask(service, 'POST', '/api/v1/runs', body, { key })).body.id)
-  }
-  return ids
-}
 
 describe('credits', () => {
   test('the ledger has pages, filters and a CSV of everything', async () => {
@@ -86,7 +72,7 @@ describe('credits', () => {
   test('the spend of each day, days without any included', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
-    await create(browser, BOAT)
+    await createInConsole(browser, BOAT)
     await service.clock.advance(2 * 24 * 3_600_000)
     await createByKey(service, 2)
     const spend = async (query: string) => (await browser.get(`${CONSOLE_PATHS.spend}${query}`)).body.days

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import {
+  ANN,
+  addSession,
   type Browser,
   createBrowser,
   createConsoleService,
@@ -183,18 +185,7 @@ describe('sessions', () => {
     const browser = await signInByLink(service)
     const other = createBrowser(service)
     await service.clock.advance(1_000)
-    const store = await openStoreOf(service)
-    const user = await store.findUser('ann@example.com')
-    await store.addSession({
-      hash: 'h',
-      userId: user?.id ?? 0,
-      fromLink: false,
-      address: undefined,
-      userAgent: undefined,
-      nowMs: service.clock.now(),
-      expiresAtMs: service.clock.now() + 60_000,
-    })
-    await store.close()
+    await addSession(service, ANN, 'h')
     const list = async () => (await browser.get(CONSOLE_PATHS.sessions)).body.sessions
     const [second, first] = await list()
     expect(first).toMatchObject({

@@ -2,18 +2,17 @@
 import { expect, test } from 'vitest'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import {
+  ANN,
   addUser,
   type Browser,
   createBrowser,
   createConsoleService,
   createUser,
+  FOX,
   PASSWORD,
   signInByLink,
 } from '../../support/console.js'
 import type { TestService } from '../../support/service.js'
-
-const ANN = 'ann@example.com'
-const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
 
 const signIn = async (browser: Browser, email: string, password = 'x'.repeat(12)) => {
   const { status, body } = await browser.post(AUTH_PATHS.signIn, { email, password })

@@ -1,30 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
-import { type Browser, createConsoleService, signInByLink } from '../../support/console.js'
+import {
+  BOAT,
+  createByKey,
+  createConsoleService,
+  createInConsole,
+  FOX,
+  signInByLink,
+} from '../../support/console.js'
 import { createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
-import { ask, ended, type TestService } from '../../support/service.js'
+import { ended } from '../../support/service.js'
 import { openStoreOf } from '../../support/test-database.js'
 
-const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
-const BOAT = {
-  model: 'rushes/preview-video',
-  input: { prompt: 'a boat', duration: '10', aspect_ratio: '9:16' },
-}
-
-const create = async (browser: Browser, body: object = FOX) =>
-  (await browser.post(CONSOLE_PATHS.runs, body)).body
 const pathOf = (path: string, id: unknown) => path.replace(':id', String(id))
 const idsOf = (runs: readonly { id: string }[]) => runs.map(({ id }) => id)
-
-/** Creates with an API key, two a second. */
-async function createByKey(service: TestService, count: number, key = service.apiKey, body: object = FOX) {
-  const ids: string[] = []
-  for (let at = 0; at < count; at++) {
-    await service.clock.advance(500)
-    ids.push((await ask(service, 'POST', '/api/v1/runs', body, { key })).body.id)
-  }
-  return ids
-}
 
 describe('runs', () => {
   test('a create is charged to the account, is checked as that of the API, and has no key', async () => {
@@ -81,7 +70,7 @@ describe('runs', () => {
     const service = await createConsoleService({ bodyLimitBytes: 100_000, rendering: true, engine })
     const browser = await signInByLink(service)
     const image_urls = [`data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`]
-    const { id, input } = await create(browser, { ...FOX, input: { prompt: 'FAIL', image_urls } })
+    const { id, input } = await createInConsole(browser, { ...FOX, input: { prompt: 'FAIL', image_urls } })
     expect(input.image_urls).toEqual([{ sha256: expect.any(String), bytes: 70, content_type: 'image/png' }])
     const large = { ...FOX, input: { prompt: 'x'.repeat(100_000) } }
     expect(await browser.post(CONSOLE_PATHS.runs, large)).toMatchObject({
@@ -127,7 +116,7 @@ describe('runs', () => {
       latest: first.latest,
       balance: 9_993,
     })
-    const { id } = await create(browser)
+    const { id } = await createInConsole(browser)
     const more = await updates(`ids=${ids[0]},run_none,${ids[6]}&after=${first.latest}`)
     expect(idsOf(more.added)).toEqual([id])
     expect(idsOf(more.changed).sort()).toEqual([ids[0], ids[6]].sort())
@@ -152,7 +141,10 @@ describe('runs', () => {
     const browser = await signInByLink(service)
     const [image = ''] = await createByKey(service, 1)
     await ended(service, image)
-    const { id: video } = await create(browser, { ...BOAT, input: { prompt: 'Ein BOOT im Hafen, 100%' } })
+    const { id: video } = await createInConsole(browser, {
+      ...BOAT,
+      input: { prompt: 'Ein BOOT im Hafen, 100%' },
+    })
     const found = async (query: string) =>
       idsOf((await browser.get(`${CONSOLE_PATHS.runs}?${query}`)).body.runs)
     expect(await found('')).toEqual([video, image])
@@ -173,7 +165,7 @@ describe('runs', () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const prompt = `${'x'.repeat(499)}🦊🦊`
-    const { id } = await create(browser, { ...FOX, input: { prompt } })
+    const { id } = await createInConsole(browser, { ...FOX, input: { prompt } })
     const details = (await browser.get(pathOf(CONSOLE_PATHS.run, id))).body
     expect([details.prompt, details.input.prompt]).toEqual([`${'x'.repeat(499)}🦊`, prompt])
   })

@@ -2,20 +2,19 @@
 import { describe, expect, test } from 'vitest'
 import { AUTH_PATHS, CONSOLE_PATHS, SESSION_HEADER } from '../../../src/protocol/console.js'
 import {
+  ANN,
   addUser,
   createBrowser,
   createConsoleService,
   createUser,
   PASSWORD,
+  refusal,
   signInByLink,
 } from '../../support/console.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { openStoreOf } from '../../support/test-database.js'
 
 const DAY_MS = 86_400_000
-const ANN = 'ann@example.com'
-
-const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
 
 describe('a session', () => {
   test('lasts 7 days after its last use, and is extended at most once a minute, with its cookie', async () => {

@@ -2,19 +2,17 @@
 import { describe, expect, test } from 'vitest'
 import { AUTH_PATHS } from '../../../src/protocol/console.js'
 import {
+  ANN,
   addUser,
   CONSOLE_URL,
   createBrowser,
   createConsoleService,
   createUser,
   PASSWORD,
+  refusal,
   signInByLink,
 } from '../../support/console.js'
 import { storedText } from '../../support/test-database.js'
-
-const ANN = 'ann@example.com'
-
-const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
 
 describe('the first start', () => {
   test('creates an owner, whose link signs in once and lets a password be set', async () => {

@@ -6,7 +6,7 @@ export const sessionStore = createStore<Session | null | undefined>(undefined)
 
 type Shown = Session | null | undefined
 
-/** Not the session: the same person who signs in again goes on with what is there. */
+/** The user and not the session, so that someone who signs in again keeps what the page shows. */
 export const userOf = (session: Session): string => JSON.stringify([session.email, session.account.name])
 
 export const isSameUser = (one: Shown, other: Shown): boolean =>

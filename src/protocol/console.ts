@@ -159,9 +159,9 @@ export interface RunsUpdate {
 /** A time at which a worker took the run from the queue, and what came of it. */
 export interface RunAttempt {
   readonly started_at: string
-  /** Null while it goes on. */
+  /** Null until it has ended. */
   readonly ended_at: string | null
-  /** `crashed`: the renderer ended. `returned`: the worker shut down. Null while it goes on. */
+  /** `crashed`: the renderer ended. `returned`: the worker shut down. Null until it has ended. */
   readonly result: 'succeeded' | 'failed' | 'crashed' | 'returned' | null
 }
 

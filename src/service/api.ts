@@ -104,7 +104,7 @@ function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<s
       const request = { method: 'GET', contentType: 'image/png' } as const
       origin = new URL(await signedUrl('origin', request)).origin
     } catch {
-      // Without credentials there are no outputs either.
+      // Without credentials no output can be read, so no page needs the origin.
     }
     return origin
   }

@@ -49,7 +49,7 @@ export interface LiveRuns {
   /** Undefined until the first answer. With `isStale` it is that of the filters before. */
   readonly list: RunList | undefined
   readonly isStale: boolean
-  /** Why there is no list. */
+  /** Of the last request for the newest runs. */
   readonly error: unknown
   readonly olderError: unknown
   readOlder(): void

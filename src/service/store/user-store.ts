@@ -66,7 +66,7 @@ export interface UserStore {
   listUsers(nowMs: number): Promise<readonly UserDetails[]>
   /** Whether there was one. */
   removeUser(email: string): Promise<boolean>
-  /** Ends all other sessions, links and codes of the user; the kept one is no longer from a link. */
+  /** Ends all other sessions, links and codes of the user; the kept one then counts as begun with a password. */
   setPassword(userId: number, password: string, keptSession: string): Promise<void>
 
   /** Also removes what has expired of all users. */

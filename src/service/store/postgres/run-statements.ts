@@ -53,7 +53,7 @@ export const SQL = statementsOf({
   holdLease: `SELECT 1 FROM workers WHERE id = $1 FOR KEY SHARE`,
 
   // One indexed look, whatever the number of runs and accounts: turns_queued has the accounts with queued runs in the order of
-  // claims, and only those with runs in processing are passed over. These are few, and are asked when there are no others.
+  // claims. Accounts with runs in processing are passed over; they are few, and one of them is chosen only if no other account waits.
   // The preferred runs are materialized: a plan that joins them with the queue would read all of it.
   claimRun: `
     WITH busy AS MATERIALIZED (

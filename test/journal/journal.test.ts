@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { RepeatedRequest } from '../../src/journal/creates.js'
@@ -335,26 +336,29 @@ describe('several processes', () => {
     program = await built(new URL('./writer.ts', import.meta.url))
   })
 
+  /** The exit code of each, and what it wrote to standard error. */
+  const runWriters = (path: string, count: number, runs: number) =>
+    Promise.all(
+      Array.from({ length: count }, async (_, at) => {
+        const words = [program, path, `p${at}`, String(runs)]
+        const writer = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'pipe'] })
+        const [stderr, [code]] = await Promise.all([text(writer.stderr), once(writer, 'exit')])
+        return [code, stderr]
+      }),
+    )
+
   it('write at once, and nothing is lost', async () => {
     const { journal, path } = createTestJournal()
-    const writers = Array.from({ length: 8 }, (_, at) =>
-      spawn(process.execPath, [program, path, `p${at}`, '40']),
-    )
-    const codes = await Promise.all(writers.map(async (each) => (await once(each, 'exit'))[0]))
-    expect(codes).toEqual(Array.from({ length: 8 }, () => 0))
+    // SQLite's waiting is not fair: on a busy machine, 640 commits without a pause kept one of the writers waiting for its whole 10 s.
+    expect(await runWriters(path, 8, 15)).toEqual(Array.from({ length: 8 }, () => [0, '']))
     const ids = journal.list({}).map(({ id }) => id)
-    expect(new Set(ids).size).toBe(320)
+    expect(new Set(ids).size).toBe(120)
     expect(journal.integrity()).toBe('ok')
   })
 
   it('begin it at once', async () => {
     const path = join(temporaryFolder(), 'state', 'journal.db')
-    const writers = Array.from({ length: 6 }, (_, at) =>
-      spawn(process.execPath, [program, path, `p${at}`, '5']),
-    )
-    expect(await Promise.all(writers.map(async (each) => (await once(each, 'exit'))[0]))).toEqual([
-      0, 0, 0, 0, 0, 0,
-    ])
+    expect(await runWriters(path, 6, 5)).toEqual(Array.from({ length: 6 }, () => [0, '']))
     expect(createTestJournal(path).journal.list({})).toHaveLength(30)
     // None of them met a file that was not complete.
     expect(asideOf(path)).toEqual([])
@@ -363,12 +367,7 @@ describe('several processes', () => {
   it('find it damaged at once: it is set aside once, all of them go on, and nothing they write is lost', async () => {
     const path = join(temporaryFolder(), 'journal.db')
     writeFileSync(path, 'no database at all, and long enough'.repeat(300))
-    const writers = Array.from({ length: 4 }, (_, at) =>
-      spawn(process.execPath, [program, path, `p${at}`, '5']),
-    )
-    expect(await Promise.all(writers.map(async (each) => (await once(each, 'exit'))[0]))).toEqual([
-      0, 0, 0, 0,
-    ])
+    expect(await runWriters(path, 4, 5)).toEqual(Array.from({ length: 4 }, () => [0, '']))
     expect(asideOf(path)).toEqual(['no database'])
     expect(createTestJournal(path).journal.list({})).toHaveLength(20)
   })

@@ -199,7 +199,7 @@ async function measureScroll(
   await page.locator('.run-thumb img').first().waitFor()
   await page.waitForLoadState('networkidle')
   const oldest = oldestRun()
-  // Full-size pictures can take more memory than a tab may have.
+  // A tab that crashes never answers.
   const crashed = new Promise<undefined>((resolve) => page.once('crash', () => resolve(undefined)))
   const scrolled = page.evaluate<number[]>(`new Promise((resolve) => {
     const frames = []

@@ -36,6 +36,7 @@ try {
   const programs = {
     rushes: 'src/cli/process/start.ts',
     renderer: 'src/preview/renderer.ts',
+    thumbnailer: 'src/preview/thumbnailer.ts',
     intake: 'src/service/intake/thread.ts',
     store: 'src/service/store/thread/thread.ts',
   }

@@ -13,7 +13,7 @@ const { hasPostgres } = await import('./test/support/postgres-server.js')
 const FILES = [
   'test/service/{fuzz,money,openapi-responses,outputs,processes,queue,references,refusals,roles,runs}.test.ts',
   'test/service/metrics/metrics.test.ts',
-  'test/service/console/{accounts,credits,keys,limits,runs,sessions,signing-in}.test.ts',
+  'test/service/console/{accounts,credits,keys,limits,runs,sessions,signing-in,thumbnails}.test.ts',
   'test/cli/{admin,batch,run}.test.ts',
   'test/e2e/{engines,serve}.test.ts',
 ]

@@ -79,9 +79,11 @@ export function createApi(parts: ApiParts): Api {
       console: page && {
         console: createConsole({
           store,
+          outputs,
           clock,
           rateLimiter,
           models,
+          thumbnailEngine: options.thumbnailEngine,
           passwords: options.passwords,
           baseUrl,
           onError,

@@ -161,6 +161,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       closeHttp().then(api?.close),
       rendering.close(),
       engine.close?.(),
+      options.thumbnailEngine?.close?.(),
       metrics?.close(),
     ])
     await store.close()

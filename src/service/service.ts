@@ -56,6 +56,11 @@ export interface ServiceOptions {
   readonly rateLimiter?: RateLimiter | undefined
   /** The page of the console, which is at `/`, with its endpoints. Undefined: without a console. */
   readonly console?: Page | undefined
+  /**
+   * Makes the thumbnails of the console, and is closed with the service: one WebP of the picture that `input.path` of a job
+   * names. Undefined: the list of runs shows whole pictures.
+   */
+  readonly thumbnailEngine?: Engine | undefined
   /** By default scrypt. */
   readonly passwords?: Passwords | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined

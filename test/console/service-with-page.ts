@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
+import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
 import type { RunDetails } from '../../src/protocol/console.js'
 import type { Kind } from '../../src/protocol/models.js'
 import { RUNS_PATH } from '../../src/protocol/routes.js'
@@ -42,6 +43,7 @@ export async function servePage(pages: Pages, options: Partial<ServiceOptions> =
   const databaseUrl = await databaseUrlOf(dataFolder)
   const service = await createService({
     engine: createPaintingEngine(),
+    thumbnailEngine: createThumbnailEngine(),
     ...{ concurrency: 2, clock: systemClock, console: await builtPage(), dataFolder, databaseUrl },
     ...options,
   })

@@ -64,6 +64,10 @@ describePages('the console of rushes serve', (pages) => {
     await page.locator('.output img').waitFor(PATIENCE)
     await becomesTrue(page, 'document.querySelector(".output img").naturalWidth > 100')
 
+    // In the list it is small, made by the process for that.
+    await goTo(page, 'Runs')
+    await becomesTrue(page, 'document.querySelector(".run-thumb img")?.naturalWidth === 160')
+
     // A key: created, copied, used, limited, paused.
     await goTo(page, 'API keys')
     await page.getByRole('button', { name: 'New key' }).first().click()

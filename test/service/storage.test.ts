@@ -5,11 +5,14 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
 import { readText } from '../../src/host/http.js'
+import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
+import { CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { silentLog } from '../../src/service/log.js'
 import { createRetention } from '../../src/service/retention.js'
+import { createConsoleService, createInConsole, signInByLink } from '../support/console.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { hasS3rver, inEnvironment, type S3Store, startS3Store } from '../support/s3-store.js'
 import {
@@ -338,6 +341,27 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       )
     })
   })
+
+  test.each([false, true])(
+    'the console makes thumbnails of files in the bucket (proxy: %s)',
+    async (proxy) => {
+      const service = await createConsoleService({
+        storage: await openStorage(`s3://${store.bucket}/team`, { proxy }),
+        rendering: true,
+        engine: createInstantEngine(),
+        thumbnailEngine: createThumbnailEngine(),
+      })
+      const browser = await signInByLink(service)
+      const { id } = await createInConsole(browser)
+      await ended(service, id)
+      const path = CONSOLE_PATHS.thumbnail.replace(':id', id)
+      const { status, header, body } = await browser.get(path)
+      expect([status, header('content-type'), body.slice(0, 4)]).toEqual([200, 'image/webp', 'RIFF'])
+      for (const key of store.keys()) store.remove(key)
+      expect((await browser.get(path)).status).toBe(410)
+      expect(service.complaints).toEqual([])
+    },
+  )
 })
 
 test.each<[url: string, bucket: string, prefix: string]>([

@@ -128,7 +128,9 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const retainMs = retainedMs(options.retain)
   const databaseUrl = databaseUrlOf(options.database, env)
   const trustedProxies = networksOf(options.trustProxy)
-  const { defaultConcurrency, readConsolePage, withCommands } = await import('../context/local-service.js')
+  const { createThumbnailProcess, defaultConcurrency, readConsolePage, withCommands } = await import(
+    '../context/local-service.js'
+  )
   const concurrency =
     options.concurrency === undefined
       ? defaultConcurrency()
@@ -164,6 +166,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     metrics,
     storage,
     console: page,
+    thumbnailEngine: page && createThumbnailProcess(),
     logging: {
       level: options.logLevel,
       prompts: options.logPrompts ?? false,

@@ -39,9 +39,12 @@ export const sayLogLine = (line: object | string): string =>
 /** One render per core, at most four: each holds a 4K frame in memory. */
 export const defaultConcurrency = (): number => Math.min(4, availableParallelism())
 
-/** The renderer is a bundle of its own, in the same folder as this one. */
+/** The renderer and the maker of thumbnails are bundles of their own, in the same folder as this one. */
 export const createPreviewProcess = (): Engine =>
   createProcessEngine({ script: new URL('./renderer.cjs', import.meta.url) })
+
+export const createThumbnailProcess = (): Engine =>
+  createProcessEngine({ script: new URL('./thumbnailer.cjs', import.meta.url) })
 
 /** The build leaves it beside this bundle; undefined where it does not, as in the sources. */
 export const readConsolePage = (): Promise<Page | undefined> =>

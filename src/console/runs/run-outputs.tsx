@@ -1,11 +1,12 @@
 /** The files of a run: pictures, players, and what was removed. */
 import { useEffect, useState } from 'preact/hooks'
 import type { RunOutput } from '../../protocol/console.js'
+import { mediaTypeOf } from '../../protocol/output-media.js'
 import { printable } from '../../protocol/text.js'
 import { Button, LinkButton } from '../components/button.js'
 import { Icon } from '../components/icon.js'
 import { formatBytes } from '../format.js'
-import { mediaTypeOf, ratioOf } from './output-media.js'
+import { ratioOf } from './aspect-ratio.js'
 
 export interface RunOutputsProps {
   readonly outputs: readonly RunOutput[]
@@ -36,7 +37,7 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
   const [size, setSize] = useState<string>()
   const [isLost, setLost] = useState(false)
   const [round, setRound] = useState(0)
-  const type = mediaTypeOf(output)
+  const type = mediaTypeOf(output.content_type)
   const name = printable(output.name)
   const retry = () => {
     setLost(false)
@@ -96,7 +97,7 @@ interface MediaProps {
 /** The frame has the shape of the run before the file is there, so that nothing jumps. */
 function Media({ output, ratio, about, onSize, onLost }: MediaProps) {
   const [isThere, setThere] = useState(false)
-  const type = mediaTypeOf(output)
+  const type = mediaTypeOf(output.content_type)
   const style = isThere ? {} : { aspectRatio: String(ratio), width: `min(100%, calc(70vh * ${ratio}))` }
   if (type === 'image')
     return (

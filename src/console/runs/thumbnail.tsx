@@ -1,15 +1,18 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RunOutput, RunSummary } from '../../protocol/console.js'
+import { type MediaType, mediaTypeOf } from '../../protocol/output-media.js'
 import { Icon } from '../components/icon.js'
-import { mediaTypeOf } from './output-media.js'
 import { isFinished } from './run-list.js'
 import { isPassing, SETTLED_MS } from './scrolling.js'
+
+const SHOWN: readonly MediaType[] = ['image', 'video']
 
 /** The first output as a small picture. `isPlaying`: the pointer or the focus is on its row. */
 export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readonly isPlaying: boolean }) {
   const [isLost, setLost] = useState(false)
+  const [hasThumbnail, setHasThumbnail] = useState(true)
   const isSettled = useSettled()
-  const output = run.outputs.find((each) => mediaTypeOf(each) === 'image' || mediaTypeOf(each) === 'video')
+  const output = run.outputs.find(({ content_type: type }) => SHOWN.includes(mediaTypeOf(type)))
   if (!isFinished(run)) return <span class={`thumb thumb-waiting thumb-${run.status}`} />
   if (output === undefined || isLost)
     return (
@@ -18,11 +21,14 @@ export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readon
       </span>
     )
   const onLost = () => setLost(true)
-  if (mediaTypeOf(output) === 'video')
+  if (mediaTypeOf(output.content_type) === 'video')
     return <VideoThumb output={output} isSettled={isSettled} isPlaying={isPlaying} onLost={onLost} />
+  const source = hasThumbnail ? (run.thumbnail ?? output.path) : output.path
+  // The service cannot read every picture that a browser shows.
+  const onSourceLost = () => (source === output.path ? setLost(true) : setHasThumbnail(false))
   return (
     <span class="thumb">
-      {isSettled && <img src={output.path} alt="" loading="lazy" decoding="async" onError={onLost} />}
+      {isSettled && <img src={source} alt="" loading="lazy" decoding="async" onError={onSourceLost} />}
     </span>
   )
 }

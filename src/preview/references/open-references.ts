@@ -64,13 +64,14 @@ export async function openReferences(
   return opened
 }
 
-interface ImageFile {
+export interface ImageFile {
   readonly bytes: Uint8Array
   readonly header: Metadata
   readonly cost: number
 }
 
-async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFile | undefined> {
+/** Undefined for bytes that are not an image of these formats. */
+export async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFile | undefined> {
   if (bytes === undefined || bytes.length === 0) return undefined
   const sharp = await pixels()
   try {

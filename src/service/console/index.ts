@@ -4,6 +4,8 @@
  */
 import type { Clock } from '../../host/clock.js'
 import type { Kind } from '../../protocol/models.js'
+import type { Engine } from '../engines/engine.js'
+import type { FileStore } from '../files/contract.js'
 import type { RateLimiter } from '../rate/contract.js'
 import { createPasswords, type Passwords } from '../rules/password.js'
 import type { ServiceStore } from '../store/service-store.js'
@@ -14,12 +16,14 @@ import { createLogins, type Logins } from './logins.js'
 import { type ConsoleRuns, createConsoleRuns } from './runs.js'
 import { createSessions, type Sessions } from './sessions.js'
 import { createSigningIn, type SigningIn } from './signing-in.js'
+import { createThumbnails, type Thumbnails } from './thumbnails.js'
 
 export interface Console {
   readonly signingIn: SigningIn
   readonly sessions: Sessions
   readonly limits: Limits
   readonly runs: ConsoleRuns
+  readonly thumbnails: Thumbnails
   readonly keys: ConsoleKeys
   readonly credits: Credits
   readonly logins: Logins
@@ -27,16 +31,20 @@ export interface Console {
 
 export interface ConsoleParts {
   readonly store: ServiceStore
-  readonly clock: Pick<Clock, 'now'>
+  readonly outputs: Pick<FileStore, 'find' | 'pathOf'>
+  readonly clock: Pick<Clock, 'now' | 'alarm'>
   readonly rateLimiter: RateLimiter
   readonly models: Readonly<Record<Kind, string>>
+  /** Makes thumbnails; undefined: the list has none. */
+  readonly thumbnailEngine: Engine | undefined
   readonly passwords?: Passwords | undefined
   baseUrl(): string
   onError(error: unknown): void
 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const { store, clock, rateLimiter, models, passwords = createPasswords(), baseUrl, onError } = parts
+  const { store, outputs, clock, rateLimiter, models, thumbnailEngine, baseUrl, onError } = parts
+  const { passwords = createPasswords() } = parts
   const limits = createLimits(rateLimiter)
   const sessions = createSessions({ store, clock, onError })
   const keys = createConsoleKeys({ store, clock })
@@ -44,7 +52,11 @@ export function createConsole(parts: ConsoleParts): Console {
     signingIn: createSigningIn({ store, clock, passwords, sessions, limits, models, baseUrl }),
     sessions,
     limits,
-    runs: createConsoleRuns({ store, baseUrl }),
+    runs: createConsoleRuns({
+      store,
+      shownBy: () => ({ baseUrl: baseUrl(), hasThumbnails: thumbnailEngine !== undefined }),
+    }),
+    thumbnails: createThumbnails({ store, files: outputs, engine: thumbnailEngine, clock, onError }),
     keys,
     credits: createCredits({ store, clock }),
     logins: createLogins({ store, clock, keys, limits }),

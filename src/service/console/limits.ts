@@ -8,6 +8,9 @@ import { Refusal } from '../rules/refusal.js'
 /** Per user, creates of runs excluded. The page asks once in two seconds, and loads what people click on. */
 export const CONSOLE_LIMIT: RateLimit = { requests: 200, windowMs: 10_000 }
 
+/** Per user. They are made one after the other, so nobody gets as many; browsers keep what they have seen. */
+export const THUMBNAIL_LIMIT: RateLimit = { requests: 600, windowMs: 10_000 }
+
 /** All functions throw `Refusal` (429). What they refuse does not count. */
 export interface Limits {
   /** `email` is undefined while it is not known. */
@@ -17,6 +20,7 @@ export interface Limits {
   /** `session` is the hash of its token; undefined when there is none. */
   countSessionCheck(address: string, session: string | undefined): Promise<void>
   countRequest(userId: number): Promise<void>
+  countThumbnail(userId: number): Promise<void>
   countCreate(userId: number): Promise<void>
 }
 
@@ -37,6 +41,7 @@ export function createLimits(rateLimiter: RateLimiter): Limits {
     countSessionCheck: (address, session) =>
       take([`session ${session ?? `address ${clientOf(address)}`}`], SESSION_CHECK_LIMIT),
     countRequest: (userId) => take([`console user ${userId}`], CONSOLE_LIMIT),
+    countThumbnail: (userId) => take([`thumbnail user ${userId}`], THUMBNAIL_LIMIT),
     countCreate: (userId) => take([`create user ${userId}`], RUNS_LIMIT),
   }
 }

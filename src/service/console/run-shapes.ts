@@ -1,13 +1,26 @@
 /** Runs as the console's endpoints send them. Pure. */
-import type { RunAttempt, RunDetails, RunOutput, RunSummary } from '../../protocol/console.js'
+import {
+  CONSOLE_PATHS,
+  type RunAttempt,
+  type RunDetails,
+  type RunOutput,
+  type RunSummary,
+} from '../../protocol/console.js'
 import { LOCAL_DEFAULTS } from '../../protocol/local-prices.js'
+import { mediaTypeOf } from '../../protocol/output-media.js'
 import { isoOrNull } from '../rules/times.js'
 import type { ListedRun, LostAttempt } from '../store/console-store.js'
 import { outputUrl, runObject, type StoredOutput, type StoredRun } from '../stored-run.js'
 
 const MAX_PROMPT_CHARACTERS = 500
 
-export function runSummary(run: ListedRun, baseUrl: string): RunSummary {
+/** Of the service. */
+export interface ShownBy {
+  readonly baseUrl: string
+  readonly hasThumbnails: boolean
+}
+
+export function runSummary(run: ListedRun, { baseUrl, hasThumbnails }: ShownBy): RunSummary {
   const { prompt, aspect_ratio: ratio } = { ...LOCAL_DEFAULTS[run.kind], ...run.input } as Record<
     string,
     unknown
@@ -22,6 +35,7 @@ export function runSummary(run: ListedRun, baseUrl: string): RunSummary {
     key: run.key ?? null,
     price: run.price,
     outputs: run.status === 'succeeded' ? run.outputs.map((output) => outputBody(output, baseUrl)) : [],
+    thumbnail: hasThumbnails && pictureOf(run) !== undefined ? thumbnailPath(run) : null,
     error: run.failure ?? null,
     created_at: new Date(run.createdAtMs).toISOString(),
     started_at: isoOrNull(run.startedAtMs),
@@ -29,11 +43,18 @@ export function runSummary(run: ListedRun, baseUrl: string): RunSummary {
   }
 }
 
-export const runDetails = (run: ListedRun, lost: readonly LostAttempt[], baseUrl: string): RunDetails => ({
-  ...runSummary(run, baseUrl),
+/** The output that the thumbnail is made of. */
+export const pictureOf = ({ outputs }: Pick<StoredRun, 'outputs'>): StoredOutput | undefined =>
+  outputs.find(({ contentType }) => mediaTypeOf(contentType) === 'image')
+
+const thumbnailPath = ({ id }: Pick<StoredRun, 'id'>): string =>
+  CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id)
+
+export const runDetails = (run: ListedRun, lost: readonly LostAttempt[], shownBy: ShownBy): RunDetails => ({
+  ...runSummary(run, shownBy),
   input: run.input,
   attempts: attemptsOf(run, lost),
-  service: runObject(run, baseUrl),
+  service: runObject(run, shownBy.baseUrl),
 })
 
 /** Not within a pair of surrogates. */

@@ -5,7 +5,7 @@ import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/query.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import type { ConsoleStore } from '../store/console-store.js'
-import { runDetails, runSummary } from './run-shapes.js'
+import { runDetails, runSummary, type ShownBy } from './run-shapes.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
@@ -26,10 +26,10 @@ export interface ConsoleRunsOptions {
     ConsoleStore,
     'listRuns' | 'findRuns' | 'latestRun' | 'listLostAttempts' | 'findAccount'
   >
-  baseUrl(): string
+  shownBy(): ShownBy
 }
 
-export function createConsoleRuns({ store, baseUrl }: ConsoleRunsOptions): ConsoleRuns {
+export function createConsoleRuns({ store, shownBy }: ConsoleRunsOptions): ConsoleRuns {
   return {
     async list(accountId, query) {
       const limit = numberIn(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT
@@ -48,7 +48,7 @@ export function createConsoleRuns({ store, baseUrl }: ConsoleRunsOptions): Conso
       const found = await store.listRuns({ ...filter, limit: limit + 1 })
       const runs = found.slice(0, limit)
       return {
-        runs: runs.map((run) => runSummary(run, baseUrl())),
+        runs: runs.map((run) => runSummary(run, shownBy())),
         next: found.length > limit ? String(runs.at(-1)?.sequence) : null,
         latest: String(latest),
       }
@@ -67,8 +67,8 @@ export function createConsoleRuns({ store, baseUrl }: ConsoleRunsOptions): Conso
       if (account === undefined) throw new Refusal('not_found')
       const added = found.slice(0, MAX_LIMIT)
       return {
-        changed: changed.map((run) => runSummary(run, baseUrl())),
-        added: added.map((run) => runSummary(run, baseUrl())),
+        changed: changed.map((run) => runSummary(run, shownBy())),
+        added: added.map((run) => runSummary(run, shownBy())),
         next: found.length > MAX_LIMIT ? String(added.at(-1)?.sequence) : null,
         latest: String(Math.max(latest, added[0]?.sequence ?? 0)),
         balance: account.balance,
@@ -78,7 +78,7 @@ export function createConsoleRuns({ store, baseUrl }: ConsoleRunsOptions): Conso
     async find(accountId, id) {
       const [run] = await store.findRuns([id], accountId)
       if (run === undefined) throw new Refusal('run_not_found')
-      return runDetails(run, await store.listLostAttempts(run.id), baseUrl())
+      return runDetails(run, await store.listLostAttempts(run.id), shownBy())
     },
   }
 }

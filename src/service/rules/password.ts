@@ -11,6 +11,7 @@ import {
   normalizedPassword,
   passwordLength,
 } from '../../protocol/password.js'
+import { createTurns } from '../turns.js'
 import { refusalSaying } from './refusal.js'
 
 const COST = 2 ** 15
@@ -59,7 +60,12 @@ function problemOf(password: string): string | undefined {
 const DUMMY = textOf(newDerivation(new Uint8Array(SALT_BYTES)), new Uint8Array(KEY_BYTES))
 
 export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_AT_ONCE): Passwords {
-  const inTurn = createTurns(atOnce)
+  const inTurn = createTurns({
+    atOnce,
+    maxWaiting: MAX_WAITING,
+    refusal: () =>
+      refusalSaying('overloaded', 'Too many people are signing in at this moment. Try again later.'),
+  })
   const derived = (password: string, derivation: Derivation) =>
     inTurn(() => derive(normalizedPassword(password), derivation))
   return {
@@ -114,25 +120,4 @@ function deriveWithScrypt(
   return new Promise((resolve, reject) =>
     scrypt(password, salt, keyBytes, options, (error, key) => (error ? reject(error) : resolve(key))),
   )
-}
-
-/** In the order of the calls. */
-function createTurns(atOnce: number) {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    if (running >= atOnce) {
-      if (waiting.length >= MAX_WAITING)
-        throw refusalSaying('overloaded', 'Too many people are signing in at this moment. Try again later.')
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else running++
-    try {
-      return await work()
-    } finally {
-      // The turn passes to the next one.
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
-    }
-  }
 }

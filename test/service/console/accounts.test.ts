@@ -54,6 +54,7 @@ async function createOwner(service: TestService) {
   const { sessions } = (await browser.get(CONSOLE_PATHS.sessions)).body
   const ids = [
     [CONSOLE_PATHS.run, run.body.id],
+    [CONSOLE_PATHS.thumbnail, run.body.id],
     [CONSOLE_PATHS.key, key.body.key.id],
     [CONSOLE_PATHS.rotate, key.body.key.id],
     [CONSOLE_PATHS.session, sessions[0].id],
@@ -98,7 +99,7 @@ test('every route of the console, with the session of another account', async ()
     if (path.includes(':id')) expect([method, path, answer.status]).toEqual([method, path, 404])
     else expect([method, path, answer.status]).toEqual([method, path, method === 'POST' ? 201 : 200])
     if (answer.status === 404 && method !== 'HEAD')
-      expect(answer.body.error.code).toBe(path === CONSOLE_PATHS.run ? 'run_not_found' : 'not_found')
+      expect(answer.body.error.code).toBe(path.startsWith(CONSOLE_PATHS.run) ? 'run_not_found' : 'not_found')
   }
   expect(await stateOf(owner.browser)).toEqual({ ...before, sessions: expect.anything() })
   const updates = await stranger.get(`${CONSOLE_PATHS.updates}?ids=${owner.run.id}&after=0`)

@@ -11,6 +11,7 @@ import { announceRun, leaveBodiesUnread, type RunRoutes } from '../run-routes.js
 import { addAuthRoutes } from './auth-routes.js'
 import { readJsonBodies } from './json-bodies.js'
 import { addPageRoutes, type PageRoutes } from './page-routes.js'
+import { addThumbnailRoute } from './thumbnail-route.js'
 import { checkNotBanned, clearSessionCookie, readVisitors, sessionOf, visitorOf } from './visitor.js'
 
 export interface ConsoleRoutes {
@@ -32,11 +33,12 @@ export async function addConsoleRoutes(app: FastifyInstance, options: ConsoleRou
     await readVisitors(visited, { sessions: console.sessions, publicUrl })
     await visited.register(addAuthRoutes, { console, bodyLimits, publicUrl })
     await visited.register(addReadingRoutes, options)
+    await visited.register(addThumbnailRoute, console)
     await visited.register(addCreateRoute, { console, runs })
   })
 }
 
-/** All but the create. */
+/** All but the create and the thumbnails, which have limits of their own. */
 async function addReadingRoutes(app: FastifyInstance, options: ConsoleRoutes): Promise<void> {
   const { limits, runs, keys, credits, sessions, logins } = options.console
   readJsonBodies(app, options.runs.bodyLimits)

@@ -41,7 +41,9 @@ export async function readVisitors(
       userAgent: request.headers['user-agent'],
     })
   })
-  app.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'))
+  app.addHook('onSend', async (_request, reply) => {
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
+  })
 }
 
 /** Throws `Refusal` (409) when a page shows another session than that of the cookie. */

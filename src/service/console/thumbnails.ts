@@ -1,0 +1,113 @@
+/**
+ * Small pictures of finished runs. Their files are whatever an engine made, so they are decoded in a process of their own; few at
+ * once, and each within a limit of time.
+ */
+import { createWriteStream } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { withTimeout } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { makeTemporaryFolder } from '../../host/files.js'
+import type { Engine } from '../engines/engine.js'
+import { RendererCrashed } from '../engines/renderer-crashed.js'
+import type { FileStore, FoundFile } from '../files/contract.js'
+import { StorageUnavailable } from '../files/storage-unavailable.js'
+import { Refusal, refusalSaying } from '../rules/refusal.js'
+import type { ConsoleStore } from '../store/console-store.js'
+import { outputKey, type StoredOutput } from '../stored-run.js'
+import { createTurns } from '../turns.js'
+import { pictureOf } from './run-shapes.js'
+
+const MAX_AT_ONCE = 2
+/** For about 15 s, when all are of 3840 pixels. */
+const MAX_WAITING = 200
+const MAX_BYTES = 64 * 1_048_576
+const TIMEOUT_MS = 10_000
+/** Pictures that cannot be read, so that they do not take the time of others with each reload. */
+const MAX_REMEMBERED = 1_000
+
+export interface Thumbnail {
+  /** Strong, with its quotes. */
+  readonly etag: string
+  /** A WebP. Dropped while it waits when the signal is aborted. Throws `Refusal`: 404, 503. */
+  read(signal: AbortSignal): Promise<Uint8Array>
+}
+
+export interface Thumbnails {
+  /** Throws `Refusal`: 404, 410. */
+  find(accountId: number, runId: string): Promise<Thumbnail>
+}
+
+export interface ThumbnailsOptions {
+  readonly store: Pick<ConsoleStore, 'findRuns'>
+  readonly files: Pick<FileStore, 'find' | 'pathOf'>
+  /** Makes one file of the picture at `input.path`. Undefined: no run has a thumbnail. */
+  readonly engine: Engine | undefined
+  readonly clock: Pick<Clock, 'alarm'>
+  onError(error: unknown): void
+}
+
+export function createThumbnails({ store, files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
+  const unreadable = new Set<string>()
+  const inTurn = createTurns({
+    atOnce: MAX_AT_ONCE,
+    maxWaiting: MAX_WAITING,
+    refusal: () => refusalSaying('overloaded', 'Too many thumbnails are requested at this moment.'),
+  })
+
+  function remember({ sha256 }: StoredOutput): void {
+    const [oldest] = unreadable
+    if (unreadable.size >= MAX_REMEMBERED && oldest !== undefined) unreadable.delete(oldest)
+    unreadable.add(sha256)
+  }
+
+  async function make(engine: Engine, output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
+    const folder = await makeTemporaryFolder('rushes-thumbnail-')
+    const work = async (signal: AbortSignal) => {
+      const path = files.pathOf?.(outputKey(output)) ?? (await copy(file, join(folder, 'picture'), signal))
+      const job = { kind: 'image', input: { path }, folder, references: [], signal } as const
+      const [made] = await engine.render(job)
+      return await readFile(join(folder, made?.name ?? ''))
+    }
+    try {
+      return await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason: () => new Refusal('not_found'), clock })
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+
+  return {
+    async find(accountId, runId) {
+      const [run] = await store.findRuns([runId], accountId)
+      if (run === undefined) throw new Refusal('run_not_found')
+      const output = pictureOf(run)
+      if (output === undefined || engine === undefined)
+        throw refusalSaying('not_found', 'This run has no picture.')
+      const file = await files.find(outputKey(output))
+      if (file === undefined) throw new Refusal('gone')
+      return {
+        etag: `"${output.sha256}-thumbnail"`,
+        async read(signal) {
+          const none = refusalSaying('not_found', 'No thumbnail can be made of this picture.')
+          if (file.bytes > MAX_BYTES || unreadable.has(output.sha256)) throw none
+          return await inTurn(async () => {
+            try {
+              return await make(engine, output, file)
+            } catch (error) {
+              if (error instanceof StorageUnavailable) throw error
+              if (error instanceof RendererCrashed) onError(error)
+              remember(output)
+              throw none
+            }
+          }, signal)
+        },
+      }
+    },
+  }
+}
+
+async function copy(file: FoundFile, path: string, signal: AbortSignal): Promise<string> {
+  await pipeline(await file.read(), createWriteStream(path, { mode: 0o600 }), { signal })
+  return path
+}

@@ -1,0 +1,267 @@
+/** The thumbnails of the console's list: who gets them, what is refused, and how many are made at once. */
+import { rm } from 'node:fs/promises'
+import { get } from 'node:http'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { expect, test } from 'vitest'
+import { createThumbnailEngine } from '../../../src/preview/thumbnail.js'
+import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
+import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
+import { requestKindOf } from '../../../src/service/faults/request-kind.js'
+import { createMetrics } from '../../../src/service/metrics/index.js'
+import { createManualClock } from '../../support/clock.js'
+import {
+  type Browser,
+  createConsoleService,
+  createInConsole,
+  FOX,
+  signInByLink,
+} from '../../support/console.js'
+import {
+  createInstantEngine,
+  type InstantEngineOptions,
+  type RecordingEngine,
+} from '../../support/engines.js'
+import { sumOf } from '../../support/metrics.js'
+import { ended, type TestService, type TestServiceOptions } from '../../support/service.js'
+
+const PICTURE = await sharp({ create: { width: 640, height: 320, channels: 3, background: 'teal' } })
+  .png()
+  .toBuffer()
+
+/** Counts what it is asked for. */
+function createCountedEngine(engine: Engine = createThumbnailEngine()): RecordingEngine {
+  const jobs: RenderJob[] = []
+  return {
+    jobs,
+    render(job) {
+      jobs.push(job)
+      return engine.render(job)
+    },
+  }
+}
+
+async function createService(
+  output: InstantEngineOptions = {},
+  { thumbnailEngine = createThumbnailEngine(), ...options }: TestServiceOptions = {},
+) {
+  const service = await createConsoleService({
+    rendering: true,
+    engine: createInstantEngine({ bytes: PICTURE, ...output }),
+    thumbnailEngine,
+    ...options,
+  })
+  return { service, browser: await signInByLink(service) }
+}
+
+async function createRun(service: TestService, browser: Browser, body: object = FOX) {
+  const { id } = await createInConsole(browser, body)
+  await ended(service, id)
+  return (await browser.get(CONSOLE_PATHS.run.replace(':id', id))).body
+}
+
+/** With its bytes. */
+async function read(
+  { fetch, baseUrl }: TestService,
+  { cookie }: Browser,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const response = await fetch({
+    method: 'GET',
+    url: new URL(`/${path}`, baseUrl),
+    headers: { cookie: `rushes_session=${cookie}`, ...headers },
+  })
+  const chunks: Uint8Array[] = []
+  for await (const chunk of response.body) chunks.push(chunk)
+  return { status: response.status, header: response.header, bytes: Buffer.concat(chunks) }
+}
+
+const refused = async (browser: Browser, path: string) => {
+  const { status, body, header } = await browser.get(`/${path}`)
+  return [status, body.error?.code, header('cache-control')]
+}
+
+test('a small WebP that the browser keeps, and that is known by its ETag', async () => {
+  const { service, browser } = await createService()
+  const run = await createRun(service, browser)
+  expect(run.thumbnail).toBe(`api/console/runs/${run.id}/thumbnail`)
+  expect((await browser.get(CONSOLE_PATHS.runs)).body.runs[0].thumbnail).toBe(run.thumbnail)
+
+  const { status, header, bytes } = await read(service, browser, run.thumbnail)
+  const etag = header('etag') ?? ''
+  expect([status, header('content-type'), header('cache-control'), header('x-content-type-options')]).toEqual(
+    [200, 'image/webp', 'private, max-age=31536000, immutable', 'nosniff'],
+  )
+  expect(etag).toMatch(/^"[\w-]+"$/)
+  expect(await sharp(bytes).metadata()).toMatchObject({ format: 'webp', width: 160, height: 80 })
+  expect(bytes.length).toBeLessThan(2_000)
+
+  const known = await read(service, browser, run.thumbnail, { 'if-none-match': `W/${etag}` })
+  expect([known.status, known.bytes.length, known.header('etag')]).toEqual([304, 0, etag])
+  const head = await browser.ask('HEAD', `/${run.thumbnail}`)
+  expect([head.status, head.header('content-length')]).toEqual([200, String(bytes.length)])
+  expect(service.complaints).toEqual([])
+})
+
+test('only for the account of the session', async () => {
+  const { service, browser } = await createService()
+  const { thumbnail } = await createRun(service, browser)
+  const stranger = await signInByLink(service, 'eve@example.com', 'other')
+  expect(await refused(stranger, thumbnail)).toEqual([404, 'run_not_found', 'no-store'])
+  expect(await refused(browser, thumbnail.replace(/run_\w+/, 'run_x'))).toEqual([
+    404,
+    'run_not_found',
+    'no-store',
+  ])
+  browser.cookie = undefined
+  expect(await refused(browser, thumbnail)).toEqual([401, 'not_signed_in', 'no-store'])
+})
+
+test.each([
+  ['an SVG', { files: ['a.svg'], contentType: 'image/svg+xml' }],
+  ['a video', { files: ['a.mp4'], contentType: 'video/mp4' }],
+])('%s has none', async (_, output) => {
+  const { service, browser } = await createService(output)
+  const run = await createRun(service, browser)
+  expect([run.outputs.length, run.thumbnail]).toEqual([1, null])
+  expect(await refused(browser, CONSOLE_PATHS.thumbnail.slice(1).replace(':id', run.id))).toEqual([
+    404,
+    'not_found',
+    'no-store',
+  ])
+})
+
+test('a run that is queued has none, and neither has a service without an engine for them', async () => {
+  const { service, browser } = await createService({}, { rendering: false })
+  const { id, thumbnail } = await createInConsole(browser)
+  expect(thumbnail).toBe(null)
+  expect(await refused(browser, CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id))).toEqual([
+    404,
+    'not_found',
+    'no-store',
+  ])
+  const other = await createConsoleService({ rendering: true, engine: createInstantEngine() })
+  const run = await createRun(other, await signInByLink(other))
+  expect([service.complaints, run.outputs.length, run.thumbnail]).toEqual([[], 1, null])
+})
+
+test('a file that was removed is 410, also for a browser that has the thumbnail', async () => {
+  const { service, browser } = await createService()
+  const { thumbnail } = await createRun(service, browser)
+  const etag = (await read(service, browser, thumbnail)).header('etag') ?? ''
+  await rm(join(service.dataFolder, 'outputs'), { recursive: true })
+  expect(await refused(browser, thumbnail)).toEqual([410, 'gone', 'no-store'])
+  expect((await read(service, browser, thumbnail, { 'if-none-match': etag })).status).toBe(410)
+})
+
+test('what cannot be decoded is refused, and not tried again', async () => {
+  const thumbnailEngine = createCountedEngine()
+  const { service, browser } = await createService({ bytes: Buffer.from('<svg/>') }, { thumbnailEngine })
+  const { thumbnail } = await createRun(service, browser)
+  for (let time = 0; time < 3; time++)
+    expect(await refused(browser, thumbnail)).toEqual([404, 'not_found', 'no-store'])
+  expect(thumbnailEngine.jobs.length).toBe(1)
+  expect(service.complaints).toEqual([])
+})
+
+/** Begins, and never ends by itself. */
+const endless: Engine = {
+  render: ({ signal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+}
+
+test('a picture that takes too long is refused, and the next ones get their turn', async () => {
+  const thumbnailEngine = createCountedEngine(endless)
+  const { service, browser } = await createService({}, { thumbnailEngine })
+  const { thumbnail } = await createRun(service, browser)
+  const asked = [1, 2, 3].map(() => refused(browser, thumbnail))
+  await expect.poll(() => thumbnailEngine.jobs.length).toBe(2)
+  await service.clock.advance(9_999)
+  expect(thumbnailEngine.jobs.map(({ signal }) => signal.aborted)).toEqual([false, false])
+  await service.clock.advance(1)
+  await expect.poll(() => thumbnailEngine.jobs.length).toBe(3)
+  await service.clock.advance(10_000)
+  expect(await Promise.all(asked)).toEqual(Array(3).fill([404, 'not_found', 'no-store']))
+})
+
+test('who closes the connection while waiting is dropped', async () => {
+  const opened: (() => void)[] = []
+  const thumbnailEngine = createCountedEngine({
+    async render(job) {
+      await new Promise<void>((resolve) => opened.push(resolve))
+      return await createThumbnailEngine().render(job)
+    },
+  })
+  const { service, browser } = await createService({}, { thumbnailEngine })
+  const paths = []
+  for (let at = 0; at < 4; at++) paths.push((await createRun(service, browser)).thumbnail)
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  const headers = { cookie: `rushes_session=${browser.cookie}` }
+  const statuses: number[] = []
+  const ask = async (path: string) => {
+    const request = get(`${url}/${path}`, { headers, agent: false }, (response) => {
+      statuses.push(response.statusCode ?? 0)
+      response.resume()
+    }).on('error', () => statuses.push(0))
+    await new Promise((resolve) => request.once('finish', resolve))
+    return request
+  }
+  await ask(paths[0])
+  await ask(paths[1])
+  await expect.poll(() => opened.length).toBe(2)
+  const leaving = await ask(paths[2])
+  // Its place in the queue is certain once a later request has been answered.
+  expect((await fetch(`${url}/api/console/runs`, { headers })).status).toBe(200)
+  leaving.destroy()
+  await expect.poll(() => statuses).toEqual([0])
+  expect((await fetch(`${url}/api/console/runs`, { headers })).status).toBe(200)
+  await ask(paths[3])
+  for (const open of opened.splice(0)) open()
+  await expect.poll(() => opened.length).toBe(1)
+  for (const open of opened.splice(0)) open()
+  await expect.poll(() => statuses).toEqual([0, 200, 200, 200])
+  const made = thumbnailEngine.jobs.length
+  expect([made, service.complaints]).toEqual([3, []])
+})
+
+test('600 in 10 s per user, apart from the other requests', async () => {
+  const { service, browser } = await createService()
+  const { thumbnail } = await createRun(service, browser)
+  await service.clock.advance(10_000)
+  const etag = (await read(service, browser, thumbnail)).header('etag') ?? ''
+  const statuses = new Set<number>()
+  for (let at = 1; at < 600; at++)
+    statuses.add((await read(service, browser, thumbnail, { 'if-none-match': etag })).status)
+  expect([...statuses]).toEqual([304])
+  expect(await refused(browser, thumbnail)).toEqual([429, 'RATE_LIMITED', 'no-store'])
+  expect((await browser.get(CONSOLE_PATHS.runs)).status).toBe(200)
+  await service.clock.advance(10_000)
+  for (let at = 0; at < 200; at++) await browser.get(CONSOLE_PATHS.sessions)
+  expect((await browser.get(CONSOLE_PATHS.runs)).status).toBe(429)
+  expect((await read(service, browser, thumbnail)).status).toBe(200)
+})
+
+test('a node that only answers makes them of what another node rendered', async () => {
+  const { service, browser } = await createService()
+  const { thumbnail } = await createRun(service, browser)
+  const { dataFolder, databaseUrl } = service
+  const node = await createConsoleService({
+    role: 'api',
+    thumbnailEngine: createThumbnailEngine(),
+    ...{ dataFolder, databaseUrl, clock: service.clock },
+  })
+  const there = await signInByLink(node)
+  expect((await read(node, there, thumbnail)).status).toBe(200)
+})
+
+test('metrics know the route, and faults leave it alone', async () => {
+  const clock = createManualClock()
+  const metrics = createMetrics(clock)
+  const { service, browser } = await createService({}, { metrics, clock })
+  const { thumbnail } = await createRun(service, browser)
+  expect((await read(service, browser, thumbnail)).status).toBe(200)
+  const labels = { method: 'GET', route: CONSOLE_PATHS.thumbnail, status: '200' }
+  expect(sumOf(await metrics.text(), 'rushes_http_requests_total', labels)).toBe(1)
+  expect(requestKindOf('GET', `/${thumbnail}`)).toBeUndefined()
+})

@@ -34,7 +34,8 @@ export const listEntries = (where: string, limit: string): Statement =>
 export const CONSOLE_SQL = statementsOf({
   findAccountById: `SELECT name, balance, banned FROM accounts WHERE id = $1`,
 
-  findRuns: `${RUNS} WHERE runs.id = ANY ($1::text[]) AND runs.account_id = $2`,
+  // The sum is explained at the API's findRun.
+  findRuns: `${RUNS} WHERE runs.id = ANY ($1::text[]) AND runs.account_id + 0 = $2`,
 
   latestRun: `SELECT coalesce(max(sequence), 0) AS latest FROM runs WHERE account_id = $1`,
 

@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { makeTemporaryFolder } from '../../host/files.js'
+import { isDiskUnusable } from '../disk-unusable.js'
 import type { Engine } from '../engines/engine.js'
 import { RendererCrashed } from '../engines/renderer-crashed.js'
 import type { FileStore, FoundFile } from '../files/contract.js'
@@ -95,7 +96,8 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
             try {
               return await make(engine, output, file)
             } catch (error) {
-              if (error instanceof StorageUnavailable) throw error
+              // Not of this picture: it can be made later.
+              if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
               if (error instanceof RendererCrashed) onError(error)
               remember(output)
               throw none

@@ -104,6 +104,22 @@ test('a small WebP that the browser keeps, and that is known by its ETag', async
   expect(service.complaints).toEqual([])
 })
 
+test('is made later when there was no room for it', async () => {
+  const engine = createThumbnailEngine()
+  let isFull = true
+  const thumbnailEngine: Engine = {
+    async render(job) {
+      if (isFull) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+      return await engine.render(job)
+    },
+  }
+  const { service, browser } = await createService({}, { thumbnailEngine })
+  const { thumbnail } = await createRun(service, browser)
+  expect((await read(service, browser, thumbnail)).status).toBe(503)
+  isFull = false
+  expect((await read(service, browser, thumbnail)).status).toBe(200)
+})
+
 test('only for the account of the session', async () => {
   const { service, browser } = await createService()
   const { thumbnail } = await createRun(service, browser)

@@ -1,6 +1,7 @@
 /** The users of the console, as an administrator manages them. Nobody can register alone. */
 import { usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
+import { quoteWord } from '../protocol/shell-word.js'
 import { addLink } from './console/first-user.js'
 import { isEmail, storedEmail } from './rules/email.js'
 import type { AccountRecord } from './store/account-store.js'
@@ -57,7 +58,7 @@ export function createUserAdministration({
       if (id === undefined)
         throw usageError(
           `User ${email} already exists.`,
-          `For another sign-in link, run \`rushes admin user link ${email}\`.`,
+          `For another sign-in link, run \`rushes admin user link ${quoteWord(email)}\`.`,
         )
       return await withLink(await userOf(email))
     },

@@ -63,13 +63,24 @@ describePages('thumbnails', (pages) => {
     expect(received).toEqual([true, true, true])
   })
 
-  it('of a picture that the service cannot read is the picture itself', async () => {
+  it('of a BMP, which the service does not read, is the picture itself', async () => {
     const service = await servePage(pages, { engine: engineOf('fox.bmp', 'image/bmp', BMP) })
     await service.create({ prompt: 'a fox' })
-    const opened = await service.open('#/runs', { ignored: /status of 404/ })
+    const opened = await service.open('#/runs')
     await expect.poll(() => widths(opened), PATIENCE).toEqual([24])
     expect([requestsFor(opened, '/thumbnail').length, requestsFor(opened, '/outputs/').length]).toEqual([
-      1, 1,
+      0, 1,
+    ])
+  })
+
+  it('of a damaged picture is the icon of its kind, and the picture is not loaded', async () => {
+    const bytes = PICTURE.subarray(0, PICTURE.length - 40)
+    const service = await servePage(pages, { engine: engineOf('fox.png', 'image/png', bytes) })
+    await service.create({ prompt: 'a fox' })
+    const opened = await service.open('#/runs', { ignored: /status of 404/ })
+    await opened.page.locator('.thumb-empty').waitFor()
+    expect([requestsFor(opened, '/thumbnail').length, requestsFor(opened, '/outputs/').length]).toEqual([
+      1, 0,
     ])
   })
 
@@ -83,7 +94,7 @@ describePages('thumbnails', (pages) => {
     const opened = await service.open('#/runs', { ignored: /status of 410/ })
     await opened.page.locator('.thumb-empty').waitFor()
     expect([requestsFor(opened, '/thumbnail').length, requestsFor(opened, '/outputs/').length]).toEqual([
-      1, 1,
+      1, 0,
     ])
   })
 

@@ -1,5 +1,6 @@
 /** `rushes admin account`. */
 import { Option } from 'commander'
+import { quoteWord } from '../../protocol/shell-word.js'
 import { MAX_CREDITS } from '../../service/store/account-store.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import { printList } from '../terminal/table.js'
@@ -18,7 +19,7 @@ export const accountCommands: readonly AdminCommand[] = [
       if (out.mode.json) out.json(accountJson(account))
       else out.line(account.name)
       out.note(
-        `The account ${account.name} has ${account.balance} credits. Create a key for it with \`rushes admin key create --account ${account.name}\`.`,
+        `The account ${account.name} has ${account.balance} credits. Create a key for it with \`rushes admin key create --account ${quoteWord(account.name)}\`.`,
       )
     },
   },

@@ -141,7 +141,7 @@ export const SHARED_ENVIRONMENT = {
   NODE_COMPILE_CACHE:
     'Folder for the code that Node 22.8 and later compiles; default `node-compile-cache` in the temporary folder',
   NODE_DISABLE_COMPILE_CACHE: 'If set, Node does not cache compiled code',
-  TMPDIR: 'Folder for the temporary file of `-o -`',
+  TMPDIR: 'Folder for the temporary file of `-o -`, and for the thumbnails that `serve` makes',
   'XDG_CONFIG_HOME, XDG_STATE_HOME': 'On Linux, the parents of the folders below',
 } as const
 

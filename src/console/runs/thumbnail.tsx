@@ -10,7 +10,6 @@ const SHOWN: readonly MediaType[] = ['image', 'video']
 /** The first output as a small picture. `isPlaying`: the pointer or the focus is on its row. */
 export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readonly isPlaying: boolean }) {
   const [isLost, setLost] = useState(false)
-  const [hasThumbnail, setHasThumbnail] = useState(true)
   const isSettled = useSettled()
   const output = run.outputs.find(({ content_type: type }) => SHOWN.includes(mediaTypeOf(type)))
   if (!isFinished(run)) return <span class={`thumb thumb-waiting thumb-${run.status}`} />
@@ -23,12 +22,11 @@ export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readon
   const onLost = () => setLost(true)
   if (mediaTypeOf(output.content_type) === 'video')
     return <VideoThumb output={output} isSettled={isSettled} isPlaying={isPlaying} onLost={onLost} />
-  const source = hasThumbnail ? (run.thumbnail ?? output.path) : output.path
-  // The service cannot read every picture that a browser shows.
-  const onSourceLost = () => (source === output.path ? setLost(true) : setHasThumbnail(false))
+  // A picture of which the service makes none on request may be too large for a browser too.
+  const source = run.thumbnail ?? output.path
   return (
     <span class="thumb">
-      {isSettled && <img src={source} alt="" loading="lazy" decoding="async" onError={onSourceLost} />}
+      {isSettled && <img src={source} alt="" loading="lazy" decoding="async" onError={onLost} />}
     </span>
   )
 }

@@ -35,7 +35,7 @@ export function runSummary(run: ListedRun, { baseUrl, hasThumbnails }: ShownBy):
     key: run.key ?? null,
     price: run.price,
     outputs: run.status === 'succeeded' ? run.outputs.map((output) => outputBody(output, baseUrl)) : [],
-    thumbnail: hasThumbnails && pictureOf(run) !== undefined ? thumbnailPath(run) : null,
+    thumbnail: hasThumbnails && hasThumbnail(run) ? thumbnailPath(run) : null,
     error: run.failure ?? null,
     created_at: new Date(run.createdAtMs).toISOString(),
     started_at: isoOrNull(run.startedAtMs),
@@ -46,6 +46,10 @@ export function runSummary(run: ListedRun, { baseUrl, hasThumbnails }: ShownBy):
 /** The output that the thumbnail is made of. */
 export const pictureOf = ({ outputs }: Pick<StoredRun, 'outputs'>): StoredOutput | undefined =>
   outputs.find(({ contentType }) => mediaTypeOf(contentType) === 'image')
+
+/** The decoder reads what reference images may be, and no BMP. */
+const hasThumbnail = (run: Pick<StoredRun, 'outputs'>): boolean =>
+  !/^(image\/bmp\b.*)?$/i.test(pictureOf(run)?.contentType ?? '')
 
 const thumbnailPath = ({ id }: Pick<StoredRun, 'id'>): string =>
   CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id)

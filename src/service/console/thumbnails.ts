@@ -6,12 +6,13 @@ import { createWriteStream } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { makeTemporaryFolder } from '../../host/files.js'
 import { isDiskUnusable } from '../disk-unusable.js'
 import type { Engine } from '../engines/engine.js'
-import { RendererCrashed } from '../engines/renderer-crashed.js'
+import { RendererClosed, RendererCrashed } from '../engines/renderer-crashed.js'
 import type { FileStore, FoundFile } from '../files/contract.js'
 import { StorageUnavailable } from '../files/storage-unavailable.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
@@ -25,8 +26,13 @@ const MAX_AT_ONCE = 2
 const MAX_WAITING = 200
 const MAX_BYTES = 64 * 1_048_576
 const TIMEOUT_MS = 10_000
-/** Pictures that cannot be read, so that they do not take the time of others with each reload. */
+/** Of each: pictures that failed once, and that are not tried again. */
 const MAX_REMEMBERED = 1_000
+/** A message of the system, such as "ENOSPC: no space left on device", says nothing of the picture. */
+const SYSTEM_ERROR = /^E[A-Z0-9]+: /
+
+const none = () => refusalSaying('not_found', 'No thumbnail can be made of this picture.')
+const failed = () => refusalSaying('overloaded', 'The thumbnail could not be made at this moment.')
 
 export interface Thumbnail {
   /** Strong, with its quotes. */
@@ -50,17 +56,34 @@ export interface ThumbnailsOptions {
 }
 
 export function createThumbnails({ store, files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
+  // Such pictures do not take the time of others with each reload.
   const unreadable = new Set<string>()
+  const failedOnce = new Set<string>()
   const inTurn = createTurns({
     atOnce: MAX_AT_ONCE,
     maxWaiting: MAX_WAITING,
     refusal: () => refusalSaying('overloaded', 'Too many thumbnails are requested at this moment.'),
   })
 
-  function remember({ sha256 }: StoredOutput): void {
-    const [oldest] = unreadable
-    if (unreadable.size >= MAX_REMEMBERED && oldest !== undefined) unreadable.delete(oldest)
-    unreadable.add(sha256)
+  function remember(pictures: Set<string>, { sha256 }: StoredOutput): void {
+    const [oldest] = pictures
+    if (pictures.size >= MAX_REMEMBERED && oldest !== undefined) pictures.delete(oldest)
+    pictures.add(sha256)
+  }
+
+  /** Throws what the request gets. What may have nothing to do with the picture is tried once more. */
+  function refuse(error: unknown, output: StoredOutput): never {
+    if (error instanceof RendererClosed) throw new Refusal('not_ready')
+    if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
+    if (error instanceof RendererCrashed) onError(error)
+    if (SYSTEM_ERROR.test(messageOf(error))) throw failed()
+    const isOfPicture = !(error instanceof RendererCrashed || error instanceof Refusal)
+    if (!isOfPicture && !failedOnce.has(output.sha256)) {
+      remember(failedOnce, output)
+      throw failed()
+    }
+    remember(unreadable, output)
+    throw none()
   }
 
   async function make(engine: Engine, output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
@@ -72,7 +95,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
       return await readFile(join(folder, made?.name ?? ''))
     }
     try {
-      return await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason: () => new Refusal('not_found'), clock })
+      return await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason: failed, clock })
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
@@ -90,19 +113,11 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
       return {
         etag: `"${output.sha256}-thumbnail"`,
         async read(signal) {
-          const none = refusalSaying('not_found', 'No thumbnail can be made of this picture.')
-          if (file.bytes > MAX_BYTES || unreadable.has(output.sha256)) throw none
-          return await inTurn(async () => {
-            try {
-              return await make(engine, output, file)
-            } catch (error) {
-              // Not of this picture: it can be made later.
-              if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
-              if (error instanceof RendererCrashed) onError(error)
-              remember(output)
-              throw none
-            }
-          }, signal)
+          if (file.bytes > MAX_BYTES || unreadable.has(output.sha256)) throw none()
+          return await inTurn(
+            () => make(engine, output, file).catch((error) => refuse(error, output)),
+            signal,
+          )
         },
       }
     },

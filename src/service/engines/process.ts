@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { onAbort } from '../../host/abort.js'
 import { type Clock, type Disarm, systemClock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from './engine.js'
-import { RendererCrashed } from './renderer-crashed.js'
+import { RendererClosed } from './renderer-crashed.js'
 import { createRenderer, type Renderer } from './renderer-process.js'
 
 export interface ProcessEngineOptions {
@@ -61,10 +61,12 @@ export function createProcessEngine({
   return {
     async render(job) {
       job.signal.throwIfAborted()
-      if (closed) throw new RendererCrashed('the renderer is closed')
+      if (closed) throw new RendererClosed()
       const renderer = take()
       try {
         return await runJob(renderer, job)
+      } catch (error) {
+        throw closed && !job.signal.aborted ? new RendererClosed() : error
       } finally {
         putBack(renderer)
       }

@@ -10,6 +10,13 @@ export class RendererCrashed extends Error {
   }
 }
 
+/** The service stops, so no renderer is started, and those that work are ended. */
+export class RendererClosed extends RendererCrashed {
+  constructor() {
+    super('the renderer is closed')
+  }
+}
+
 /** The service ended the renderer. The run fails at once: the same input would need as much memory again. */
 export class TooMuchMemory extends Error {
   override readonly name = 'TooMuchMemory'

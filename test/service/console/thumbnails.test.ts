@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { createThumbnailEngine } from '../../../src/preview/thumbnail.js'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
+import { RendererClosed, RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
 import { requestKindOf } from '../../../src/service/faults/request-kind.js'
 import { createMetrics } from '../../../src/service/metrics/index.js'
 import { createManualClock } from '../../support/clock.js'
@@ -187,7 +188,20 @@ const endless: Engine = {
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
 }
 
-test('a picture that takes too long is refused, and the next ones get their turn', async () => {
+test.each([
+  ['a full disk', () => new Error('ENOSPC: no space left on device, write'), [503, 503, 503], 3],
+  ['a crash', () => new RendererCrashed('killed'), [503, 404, 404], 2],
+  ['the stop of the service', () => new RendererClosed(), [503, 503, 503], 3],
+])('after %s it is tried again', async (_, error, statuses, jobs) => {
+  const thumbnailEngine = createCountedEngine({ render: () => Promise.reject(error()) })
+  const { service, browser } = await createService({}, { thumbnailEngine })
+  const { thumbnail } = await createRun(service, browser)
+  const answers = []
+  for (const _each of statuses) answers.push((await refused(browser, thumbnail))[0])
+  expect([answers, thumbnailEngine.jobs.length]).toEqual([statuses, jobs])
+})
+
+test('a picture that takes too long twice is refused, and the next ones get their turn', async () => {
   const thumbnailEngine = createCountedEngine(endless)
   const { service, browser } = await createService({}, { thumbnailEngine })
   const { thumbnail } = await createRun(service, browser)
@@ -198,7 +212,11 @@ test('a picture that takes too long is refused, and the next ones get their turn
   await service.clock.advance(1)
   await expect.poll(() => thumbnailEngine.jobs.length).toBe(3)
   await service.clock.advance(10_000)
-  expect(await Promise.all(asked)).toEqual(Array(3).fill([404, 'not_found', 'no-store']))
+  expect((await Promise.all(asked)).map(([status, code]) => [status, code]).sort()).toEqual([
+    [404, 'not_found'],
+    [404, 'not_found'],
+    [503, 'overloaded'],
+  ])
 })
 
 test('who closes the connection while waiting is dropped', async () => {

@@ -74,7 +74,7 @@ export const CONSOLE_PATHS = {
   updates: '/api/console/runs/updates',
   /** GET → `RunDetails`. */
   run: '/api/console/runs/:id',
-  /** GET → a small WebP of the first picture. 404 `not_found` when none can be made, 410 `gone` when the file was removed. */
+  /** GET → a small WebP of the first picture. 404 `not_found` when none can be made, 410 `gone` when the file was removed, 503 when one may be made later. */
   thumbnail: '/api/console/runs/:id/thumbnail',
   /** GET → `KeyList`. POST `KeyTermsBody` with a name → 201 `NewKeyAnswer`. */
   keys: '/api/console/keys',
@@ -134,7 +134,7 @@ export interface RunSummary {
   readonly key: { readonly id: number; readonly name: string } | null
   readonly price: number
   readonly outputs: readonly RunOutput[]
-  /** Relative to the service, without a slash at the start. Null when no output is a picture that a browser shows. */
+  /** Relative to the service, without a slash at the start. Null when it makes none: the page then shows the output itself. */
   readonly thumbnail: string | null
   readonly error: { readonly code: string; readonly message: string } | null
   readonly created_at: string

@@ -5,7 +5,7 @@ import type { Refusal } from './rules/refusal.js'
 export interface TurnsOptions {
   readonly atOnce: number
   readonly maxWaiting: number
-  /** Thrown when so many wait. */
+  /** Thrown when `maxWaiting` wait already. */
   refusal(): Refusal
 }
 

@@ -8,7 +8,7 @@ import { Refusal } from '../rules/refusal.js'
 /** Per user, creates of runs excluded. The page asks once in two seconds, and loads what people click on. */
 export const CONSOLE_LIMIT: RateLimit = { requests: 200, windowMs: 10_000 }
 
-/** Per user. They are made one after the other, so nobody gets as many; browsers keep what they have seen. */
+/** Per user. Two are made at once, so nobody gets as many; browsers keep what they have seen. */
 export const THUMBNAIL_LIMIT: RateLimit = { requests: 600, windowMs: 10_000 }
 
 /** All functions throw `Refusal` (429). What they refuse does not count. */

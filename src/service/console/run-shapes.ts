@@ -35,7 +35,7 @@ export function runSummary(run: ListedRun, { baseUrl, hasThumbnails }: ShownBy):
     key: run.key ?? null,
     price: run.price,
     outputs: run.status === 'succeeded' ? run.outputs.map((output) => outputBody(output, baseUrl)) : [],
-    thumbnail: hasThumbnails && hasThumbnail(run) ? thumbnailPath(run) : null,
+    thumbnail: hasThumbnails && canHaveThumbnail(run) ? thumbnailPath(run) : null,
     error: run.failure ?? null,
     created_at: new Date(run.createdAtMs).toISOString(),
     started_at: isoOrNull(run.startedAtMs),
@@ -47,9 +47,11 @@ export function runSummary(run: ListedRun, { baseUrl, hasThumbnails }: ShownBy):
 export const pictureOf = ({ outputs }: Pick<StoredRun, 'outputs'>): StoredOutput | undefined =>
   outputs.find(({ contentType }) => mediaTypeOf(contentType) === 'image')
 
-/** The decoder reads what reference images may be, and no BMP. */
-const hasThumbnail = (run: Pick<StoredRun, 'outputs'>): boolean =>
-  !/^(image\/bmp\b.*)?$/i.test(pictureOf(run)?.contentType ?? '')
+/** The service reads the formats of reference images, and BMP is none of them. */
+function canHaveThumbnail(run: Pick<StoredRun, 'outputs'>): boolean {
+  const picture = pictureOf(run)
+  return picture !== undefined && !/^image\/bmp\b/i.test(picture.contentType)
+}
 
 const thumbnailPath = ({ id }: Pick<StoredRun, 'id'>): string =>
   CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id)

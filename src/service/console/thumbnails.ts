@@ -26,8 +26,10 @@ const MAX_AT_ONCE = 2
 const MAX_WAITING = 200
 const MAX_BYTES = 64 * 1_048_576
 const TIMEOUT_MS = 10_000
-/** Of each: pictures that failed once, and that are not tried again. */
+/** Pictures that failed. */
 const MAX_REMEMBERED = 1_000
+/** Then a picture is not tried again, so that it does not take the time of others with each reload. */
+const MAX_FAILURES = 2
 /** A message of the system, such as "ENOSPC: no space left on device", says nothing of the picture. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+: /
 
@@ -56,19 +58,20 @@ export interface ThumbnailsOptions {
 }
 
 export function createThumbnails({ store, files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
-  // Such pictures do not take the time of others with each reload.
-  const unreadable = new Set<string>()
-  const failedOnce = new Set<string>()
+  /** By the SHA-256 of the picture. */
+  const failures = new Map<string, number>()
   const inTurn = createTurns({
     atOnce: MAX_AT_ONCE,
     maxWaiting: MAX_WAITING,
     refusal: () => refusalSaying('overloaded', 'Too many thumbnails are requested at this moment.'),
   })
 
-  function remember(pictures: Set<string>, { sha256 }: StoredOutput): void {
-    const [oldest] = pictures
-    if (pictures.size >= MAX_REMEMBERED && oldest !== undefined) pictures.delete(oldest)
-    pictures.add(sha256)
+  const isUnreadable = ({ sha256 }: StoredOutput): boolean => (failures.get(sha256) ?? 0) >= MAX_FAILURES
+
+  function countFailures({ sha256 }: StoredOutput, count: number): void {
+    const [oldest] = failures.keys()
+    if (failures.size >= MAX_REMEMBERED && oldest !== undefined) failures.delete(oldest)
+    failures.set(sha256, (failures.get(sha256) ?? 0) + count)
   }
 
   /** Throws what the request gets. What may have nothing to do with the picture is tried once more. */
@@ -78,12 +81,8 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
     if (error instanceof RendererCrashed) onError(error)
     if (SYSTEM_ERROR.test(messageOf(error))) throw failed()
     const isOfPicture = !(error instanceof RendererCrashed || error instanceof Refusal)
-    if (!isOfPicture && !failedOnce.has(output.sha256)) {
-      remember(failedOnce, output)
-      throw failed()
-    }
-    remember(unreadable, output)
-    throw none()
+    countFailures(output, isOfPicture ? MAX_FAILURES : 1)
+    throw isUnreadable(output) ? none() : failed()
   }
 
   async function make(engine: Engine, output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
@@ -113,7 +112,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
       return {
         etag: `"${output.sha256}-thumbnail"`,
         async read(signal) {
-          if (file.bytes > MAX_BYTES || unreadable.has(output.sha256)) throw none()
+          if (file.bytes > MAX_BYTES || isUnreadable(output)) throw none()
           return await inTurn(
             () => make(engine, output, file).catch((error) => refuse(error, output)),
             signal,

@@ -2,21 +2,13 @@
  * The pictures of docs/console.md: `node bench/run.mjs console-pictures`. The built program serves a new data folder, runs are
  * created with the preview renderer, and the system's Chromium opens the console. Needs a build and Chromium.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
-import { findChromium } from '../test/support/find-chromium.js'
+import { allEnded, send, serveConsole } from './console-service.js'
 
 const { resolve } = createRequire(import.meta.url)
-// It finds its own files, so it must not be bundled.
-const { chromium }: typeof import('playwright-core') = createRequire(import.meta.url)('playwright-core')
-
 const SIZE = { width: 1320, height: 836 }
 const SCALE = 1.5
 
@@ -39,29 +31,13 @@ const KEYS = [
   { terms: { name: 'Old laptop', expires_at: '2030-01-01T00:00:00Z' }, runs: 1 },
 ] as const
 
-const folder = mkdtempSync(join(tmpdir(), 'rushes-console-'))
-const service = spawn(
-  process.execPath,
-  ['bin/rushes.cjs', 'serve', '--json', '--port', '0', '--data', join(folder, 'data')],
-  {
-    env: { ...process.env, HOME: folder, RUSHES_STATE_DIR: join(folder, 'state') },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  },
-)
-const browser = await chromium.launch({
-  executablePath: findChromium() ?? '',
-  args: ['--disable-dev-shm-usage', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
-})
+const { url, models, browser, signIn, close } = await serveConsole()
 
 try {
-  const [line] = await once(createInterface({ input: service.stdout }), 'line')
-  const { url, models, console: link } = JSON.parse(line)
   // The policy of the page would refuse the font that is put into it.
   const context = await browser.newContext({ viewport: SIZE, deviceScaleFactor: SCALE, bypassCSP: true })
   const page = await context.newPage()
-  await page.goto(link)
-  await page.getByRole('button', { name: 'Sign in with this link' }).click()
-  await page.getByRole('button', { name: 'Skip' }).click()
+  await signIn(page)
 
   const prompts = [...IMAGES]
   for (const { terms, runs } of KEYS) {
@@ -71,7 +47,7 @@ try {
   }
   await send(page, 'POST', 'api/console/runs', { model: models.video, input: { prompt: VIDEO } })
   await send(page, 'POST', 'api/console/keys', { name: 'Render farm' })
-  await finish(page)
+  await allEnded(page)
   const { keys } = await send(page, 'GET', 'api/console/keys')
   const laptop = keys.find(({ name }: { name: string }) => name === 'Old laptop')
   await send(page, 'PATCH', `api/console/keys/${laptop.id}`, { disabled: true })
@@ -79,10 +55,7 @@ try {
   await takePicture(page, url, '#/runs', 'light')
   await takePicture(page, url, '#/keys', 'dark')
 } finally {
-  await browser.close()
-  service.kill()
-  await once(service, 'exit')
-  rmSync(folder, { recursive: true, force: true })
+  await close()
 }
 
 async function createRun(url: string, key: string, model: string, input: object): Promise<void> {
@@ -92,25 +65,6 @@ async function createRun(url: string, key: string, model: string, input: object)
     body: JSON.stringify({ model, input }),
   })
   if (response.status !== 201) throw new Error(await response.text())
-}
-
-/** A request of the page itself, with its session. */
-async function send(page: Page, method: string, path: string, body?: object) {
-  const sent = JSON.stringify([
-    path,
-    { method, headers: { 'content-type': 'application/json' }, body: body && JSON.stringify(body) },
-  ])
-  // biome-ignore lint/suspicious/noExplicitAny: an answer of any endpoint
-  return await page.evaluate<any>(`fetch(...${sent}).then((response) => response.json())`)
-}
-
-/** Waits until all runs have ended. */
-async function finish(page: Page): Promise<void> {
-  for (;;) {
-    const { runs } = await send(page, 'GET', 'api/console/runs')
-    if (runs.every(({ finished_at: at }: { finished_at: string | null }) => at !== null)) return
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
-  }
 }
 
 /** With the font that comes first on many systems, whatever this one has. */

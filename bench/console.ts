@@ -3,18 +3,14 @@
  * renderer makes eight pictures of 3840 pixels, and all runs share their files. The system's Chromium opens the pages.
  * Needs a build and Chromium.
  */
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { loadavg, tmpdir } from 'node:os'
+import { linkSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { loadavg } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions } from 'playwright-core'
 import { openDatabase } from '../src/host/database.js'
 import { SERVICE_MIGRATIONS } from '../src/service/store/sqlite/service-migrations.js'
-import { findChromium } from '../test/support/find-chromium.js'
+import { allEnded, send, serveConsole } from './console-service.js'
 import { median, row } from './table.js'
 
 const TIMES = 15
@@ -28,28 +24,10 @@ const SPEEDS = [
   [700, Number.POSITIVE_INFINITY],
 ] as const
 
-// Not bundled: it finds its own files by their place.
-const { chromium } = createRequire(import.meta.url)('playwright-core') as typeof import('playwright-core')
-
-const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
-const data = join(folder, 'data')
-const service = spawn(
-  process.execPath,
-  ['bin/rushes.cjs', 'serve', '--json', '--port', '0', '--data', data],
-  {
-    env: { ...process.env, HOME: folder, RUSHES_STATE_DIR: join(folder, 'state') },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  },
-)
-const browser = await chromium.launch({
-  executablePath: findChromium() ?? '',
-  args: ['--disable-dev-shm-usage', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
-})
+const { url, models, data, browser, signIn, close } = await serveConsole()
 
 try {
-  const [line] = await once(createInterface({ input: service.stdout }), 'line')
-  const { url, models, console: link } = JSON.parse(line)
-  const storageState = await signIn(browser, link, models.image)
+  const storageState = await createPictures()
 
   addRuns(50)
   console.log(`\nChromium ${browser.version()}, Node.js ${process.version}\n`)
@@ -75,41 +53,26 @@ try {
   row('---', '--:', '--:')
   row('index.html, script, styles, icon', compressed('.br'), compressed('.gz'))
 } finally {
-  await browser.close()
-  service.kill()
-  await once(service, 'exit')
-  rmSync(folder, { recursive: true, force: true })
+  await close()
 }
 
 function load(): string {
   return (loadavg()[0] ?? 0).toFixed(1)
 }
 
-/** As the first user, who creates the pictures; the storage of that browser. */
-async function signIn(browser: Browser, link: string, model: string) {
+/** The storage of the browser in which the first user created the pictures. */
+async function createPictures() {
   const context = await browser.newContext()
   const page = await context.newPage()
-  await page.goto(link)
-  await page.getByRole('button', { name: 'Sign in with this link' }).click()
-  await page.getByRole('button', { name: 'Skip' }).click()
+  await signIn(page)
   for (const [at, aspect_ratio] of RATIOS.entries()) {
     const input = { prompt: `a lighthouse at dusk, ${at}`, aspect_ratio, quality: 'high' }
-    await send(page, 'POST', { model, input })
+    await send(page, 'POST', 'api/console/runs', { model: models.image, input })
   }
-  while ((await send(page, 'GET')).runs.some(({ status }) => status !== 'succeeded'))
-    await page.waitForTimeout(500)
+  await allEnded(page)
   const state = await context.storageState()
   await context.close()
   return state
-}
-
-/** A request of the page itself, with its session. */
-async function send(page: Page, method: string, body?: object) {
-  const request = { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
-  const sent = JSON.stringify(['api/console/runs', request])
-  return await page.evaluate<{ runs: { status: string }[] }>(
-    `fetch(...${sent}).then((response) => response.json())`,
-  )
 }
 
 /** Until there are `count`. In one transaction, and with the files of the first runs: creating them takes hours. */
@@ -187,7 +150,7 @@ async function measureScreen(name: string, url: string, options: BrowserContextO
   await context.close()
 }
 
-/** By script, from the newest run to the oldest, or for so many frames; more runs are read as one comes near their end. */
+/** Scrolls by script towards the oldest run, until that is there or `most` frames were drawn. The page reads more runs on the way. */
 async function measureScroll(
   pixels: number,
   most: number,

@@ -22,7 +22,7 @@ export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readon
   const onLost = () => setLost(true)
   if (mediaTypeOf(output.content_type) === 'video')
     return <VideoThumb output={output} isSettled={isSettled} isPlaying={isPlaying} onLost={onLost} />
-  // A picture of which the service makes none on request may be too large for a browser too.
+  // Not the output in place of a thumbnail that is refused: it may be too large for a browser too.
   const source = run.thumbnail ?? output.path
   return (
     <span class="thumb">

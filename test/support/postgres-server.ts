@@ -19,6 +19,7 @@ import {
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { errorCode } from '../../src/host/system-error.js'
 
@@ -39,6 +40,11 @@ export interface TestPostgres {
   query(sql: string, url?: string): Promise<readonly Record<string, unknown>[]>
   /** Ends all connections to this database from the server's side; how many. */
   killBackends(url: string): Promise<number>
+  /**
+   * Kills the process of one busy connection of the service with SIGKILL. The server then ends all others and recovers: resolves when
+   * it has, to whether there was one.
+   */
+  crash(): Promise<boolean>
   /** Stops the server at once, without a checkpoint, as a crash does; commits are kept. Not with `PG_URL`. */
   halt(): Promise<void>
   /** After `halt`, on the same port. */
@@ -77,6 +83,19 @@ function testPostgres(url: string, control: Control): TestPostgres {
     }
   }
   const nameOf = (of: string) => new URL(of).pathname.slice(1)
+
+  /** A test that waits longer has failed by its own limit. */
+  async function untilReady(): Promise<void> {
+    for (;;) {
+      const isReady = await query('SELECT').then(
+        () => true,
+        () => false,
+      )
+      if (isReady) return
+      await setTimeout(50)
+    }
+  }
+
   return {
     ...control,
     url,
@@ -98,6 +117,21 @@ function testPostgres(url: string, control: Control): TestPostgres {
         `SELECT count(pg_terminate_backend(pid)) AS count FROM pg_stat_activity WHERE datname = '${nameOf(of)}'`,
       )
       return Number(row?.count)
+    },
+    async crash() {
+      const [backend] = await query(
+        `SELECT pid FROM pg_stat_activity WHERE application_name = 'rushes' AND state <> 'idle' LIMIT 1`,
+      )
+      if (backend === undefined) return false
+      // Until the server has noticed, it goes on accepting connections, and ends them.
+      const witness = new pg.Client({ connectionString: url })
+      witness.on('error', () => {})
+      await witness.connect()
+      const ended = new Promise((resolve) => witness.once('end', resolve))
+      process.kill(Number(backend.pid), 'SIGKILL')
+      await ended
+      await untilReady()
+      return true
     },
     async restart() {
       await control.halt()

@@ -28,7 +28,7 @@ const MAX_BYTES = 64 * 1_048_576
 const TIMEOUT_MS = 10_000
 /** Pictures that failed. */
 const MAX_REMEMBERED = 1_000
-/** Then a picture is not tried again, so that it does not take the time of others with each reload. */
+/** In a row; then a picture is not tried again, so that it does not take the time of others with each reload. */
 const MAX_FAILURES = 2
 /** A message of the system, such as "ENOSPC: no space left on device", says nothing of the picture. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+: /
@@ -113,10 +113,11 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
         etag: `"${output.sha256}-thumbnail"`,
         async read(signal) {
           if (file.bytes > MAX_BYTES || isUnreadable(output)) throw none()
-          return await inTurn(
-            () => make(engine, output, file).catch((error) => refuse(error, output)),
-            signal,
-          )
+          return await inTurn(async () => {
+            const thumbnail = await make(engine, output, file).catch((error) => refuse(error, output))
+            failures.delete(output.sha256)
+            return thumbnail
+          }, signal)
         },
       }
     },

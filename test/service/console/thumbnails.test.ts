@@ -201,6 +201,21 @@ test.each([
   expect([answers, thumbnailEngine.jobs.length]).toEqual([statuses, jobs])
 })
 
+test('a picture that was made is not held to a crash before it', async () => {
+  const engine = createThumbnailEngine()
+  const thumbnailEngine = createCountedEngine({
+    render: (job) =>
+      thumbnailEngine.jobs.length % 2 === 1
+        ? Promise.reject(new RendererCrashed('killed'))
+        : engine.render(job),
+  })
+  const { service, browser } = await createService({}, { thumbnailEngine })
+  const { thumbnail } = await createRun(service, browser)
+  const statuses = []
+  for (let time = 0; time < 4; time++) statuses.push((await read(service, browser, thumbnail)).status)
+  expect(statuses).toEqual([503, 200, 503, 200])
+})
+
 test('a picture that takes too long twice is refused, and the next ones get their turn', async () => {
   const thumbnailEngine = createCountedEngine(endless)
   const { service, browser } = await createService({}, { thumbnailEngine })

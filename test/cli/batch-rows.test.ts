@@ -224,13 +224,16 @@ describe('a row whose source fails', () => {
 
   it('after an error of the account nothing more is created', async () => {
     const { run, service } = await createFamily()
+    const refusing = scripted({
+      status: 402,
+      body: { error: { code: 'insufficient_balance', message: 'no' } },
+    })
     let creates = 0
-    const fetch: Fetch = (request) =>
-      request.method === 'POST' && ++creates === 2
-        ? scripted({ status: 402, body: { error: { code: 'insufficient_balance', message: 'no' } } }).fetch(
-            request,
-          )
-        : service.counting(request)
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST') creates++
+      const isOfRun = request.body !== undefined && Buffer.from(request.body).includes(RUN.prompt)
+      return isOfRun ? refusing.fetch(request) : service.counting(request)
+    }
     const { code, stderr } = await run([], { fetch })
     expect(code).toBe(5)
     // The other pose may have been on its way; the clip needs the one that was refused.

@@ -11,7 +11,7 @@ import type { BrowserContextOptions } from 'playwright-core'
 import { openDatabase } from '../src/host/database.js'
 import { SERVICE_MIGRATIONS } from '../src/service/store/sqlite/service-migrations.js'
 import { allEnded, send, serveConsole } from './console-service.js'
-import { median, row } from './table.js'
+import { median, quantile, row } from './table.js'
 
 const TIMES = 15
 const RUNS = Number(process.argv[2] ?? 10_000)
@@ -182,12 +182,11 @@ async function measureScroll(
     row(pixels, 'the tab crashed', '', '', '', '', load())
     return await close()
   }
-  const sorted = frames.toSorted((one, other) => one - other)
   const long = frames.filter((each) => each > 50).length
   row(
     ...[pixels, frames.length, median(frames).toFixed(1)],
-    (sorted[Math.floor(sorted.length * 0.95)] ?? 0).toFixed(1),
-    (sorted.at(-1) ?? 0).toFixed(1),
+    quantile(frames, 0.95).toFixed(1),
+    Math.max(...frames).toFixed(1),
     `${long} (${((100 * long) / frames.length).toFixed(2)} %)`,
     load(),
   )

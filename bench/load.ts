@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { quantile } from './table.js'
 
 export const RUN = {
   id: 'run_01234567890123456789',
@@ -85,9 +86,8 @@ export interface Figures {
 }
 
 export function figuresOf(ms: readonly number[], elapsedMs: number): Figures {
-  const sorted = [...ms].sort((a, b) => a - b)
-  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0
-  return { perSecond: (ms.length / elapsedMs) * 1_000, p50: at(0.5), p99: at(0.99) }
+  const perSecond = (ms.length / elapsedMs) * 1_000
+  return { perSecond, p50: quantile(ms, 0.5), p99: quantile(ms, 0.99) }
 }
 
 export function expectStatus(wanted: number, { status, body }: { status: number; body: string }): void {

@@ -11,18 +11,14 @@ import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
 import { openJournal } from '../src/journal/index.js'
 import { openSharedLedger } from '../src/limiter/shared-ledger.js'
-import { row } from './table.js'
+import { quantile, row } from './table.js'
 
 interface Times {
   readonly median: number
   readonly p99: number
 }
 
-function timesOf(ms: readonly number[]): Times {
-  const sorted = [...ms].sort((a, b) => a - b)
-  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0
-  return { median: at(0.5), p99: at(0.99) }
-}
+const timesOf = (ms: readonly number[]): Times => ({ median: quantile(ms, 0.5), p99: quantile(ms, 0.99) })
 
 function measured(times: number, work: () => void): Times {
   const ms: number[] = []

@@ -19,7 +19,7 @@ import {
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { errorCode } from '../../src/host/system-error.js'
 
@@ -41,8 +41,8 @@ export interface TestPostgres {
   /** Ends all connections to this database from the server's side; how many. */
   killBackends(url: string): Promise<number>
   /**
-   * Kills the process of one busy connection of the service with SIGKILL. The server then ends all others and recovers: resolves when
-   * it has, to whether there was one.
+   * Kills the process of one busy connection of the service with SIGKILL; the server then ends all others and recovers. Resolves when
+   * it has: false, at once, when no connection was busy. Not with `PG_URL`.
    */
   crash(): Promise<boolean>
   /** Stops the server at once, without a checkpoint, as a crash does; commits are kept. Not with `PG_URL`. */
@@ -84,17 +84,11 @@ function testPostgres(url: string, control: Control): TestPostgres {
   }
   const nameOf = (of: string) => new URL(of).pathname.slice(1)
 
-  /** A test that waits longer has failed by its own limit. */
-  async function untilReady(): Promise<void> {
-    for (;;) {
-      const isReady = await query('SELECT').then(
-        () => true,
-        () => false,
-      )
-      if (isReady) return
-      await setTimeout(50)
-    }
-  }
+  const isReady = () =>
+    query('SELECT').then(
+      () => true,
+      () => false,
+    )
 
   return {
     ...control,
@@ -130,7 +124,7 @@ function testPostgres(url: string, control: Control): TestPostgres {
       const ended = new Promise((resolve) => witness.once('end', resolve))
       process.kill(Number(backend.pid), 'SIGKILL')
       await ended
-      await untilReady()
+      while (!(await isReady())) await sleep(50)
       return true
     },
     async restart() {

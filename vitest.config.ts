@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { PATIENCE_MS } from './test/support/patience.js'
 
 export default defineConfig({
   test: {
@@ -10,6 +11,7 @@ export default defineConfig({
     // Guards against hanging alone: a slow machine must not reach it.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: PATIENCE_MS } },
     // Most of them wait for processes: on two cores one worker alone would leave half of the machine idle.
     maxWorkers: 3,
   },

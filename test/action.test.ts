@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../src/cli/commands/index.js'
-import { BINARY, createPlace, type Environment, filesBelow, serve, until } from './support/binary.js'
+import { BINARY, createPlace, type Environment, filesBelow, serve } from './support/binary.js'
 import { ACTION, ACTION_FOLDER, createRunner, fakeNpm } from './support/github-action.js'
+import { until } from './support/until.js'
 
 const { inputs, outputs, runs } = ACTION
 const SCRIPTS = runs.steps.flatMap(({ name, run }) => (run === undefined ? [] : [[name, run] as const]))

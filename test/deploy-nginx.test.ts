@@ -1,8 +1,9 @@
 /** `deploy/nginx/nginx.conf` in a real nginx, in front of real nodes on one data folder. Skipped where nginx is not installed. */
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createPlace, type Place, rushes, type Service, serve, until } from './support/binary.js'
+import { createPlace, type Place, rushes, type Service, serve } from './support/binary.js'
 import { ask, hasNginx, type Nginx, type Reply, startFakeNode, startNginx } from './support/nginx.js'
+import { until } from './support/until.js'
 
 const MIB = 1_048_576
 const RUNS = '/api/v1/runs'

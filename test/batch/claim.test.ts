@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Claim, claimBatch } from '../../src/batch/lock/claim.js'
 import { claimPathOf } from '../../src/batch/lock/lock.js'
-import { until } from '../support/binary.js'
 import { built } from '../support/built.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
+import { until } from '../support/until.js'
 import { folderWith } from './folder.js'
 
 let program: string

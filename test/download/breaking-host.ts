@@ -83,11 +83,8 @@ function send(response: ServerResponse, body: Buffer, breakAfter: number | undef
   response.flushHeaders()
   const read =
     id === undefined || breakAfter === 0 ? after(20) : readOf(id, Math.min(breakAfter, body.length))
-  void Promise.race([read, onceOf(response, 'close'), after(PATIENCE_MS)]).then(() => response.destroy())
+  void Promise.race([read, onceOf(response, 'close')]).then(() => response.destroy())
 }
-
-/** For a reader that tells nothing; one that does may be slow on a busy machine. */
-const PATIENCE_MS = 3_000
 
 export const into = (folder: string) => ({ target: { kind: 'folder', folder } }) as const
 

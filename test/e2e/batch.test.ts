@@ -4,17 +4,8 @@ import { chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { sweepBatches } from '../support/batch-sweep.js'
-import {
-  BINARY,
-  bash,
-  createPlace,
-  filesBelow,
-  quoted,
-  rushes,
-  serve,
-  start,
-  until,
-} from '../support/binary.js'
+import { BINARY, bash, createPlace, filesBelow, quoted, rushes, serve, start } from '../support/binary.js'
+import { until } from '../support/until.js'
 
 const MANIFEST = `defaults: { kind: image }
 runs:

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createPlace, processesOf, rushes, type Service, serve, start, until } from '../support/binary.js'
+import { createPlace, processesOf, rushes, type Service, serve, start } from '../support/binary.js'
+import { until } from '../support/until.js'
 
 const ENGINE = /rushes-engine/
 

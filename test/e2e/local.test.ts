@@ -13,8 +13,8 @@ import {
   RENDERER,
   rushes,
   start,
-  until,
 } from '../support/binary.js'
+import { until } from '../support/until.js'
 
 const hasFfprobe = (process.env.PATH ?? '').split(delimiter).some((each) => existsSync(join(each, 'ffprobe')))
 

@@ -5,17 +5,9 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, describe, expect, it } from 'vitest'
-import {
-  BINARY,
-  createPlace,
-  type Place,
-  type Running,
-  rushes,
-  serve,
-  start,
-  until,
-} from '../support/binary.js'
+import { BINARY, createPlace, type Place, type Running, rushes, serve, start } from '../support/binary.js'
 import { resultOf } from '../support/mcp.js'
+import { until } from '../support/until.js'
 
 const clients: Client[] = []
 afterAll(() => Promise.all(clients.map((client) => client.close())))

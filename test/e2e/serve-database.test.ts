@@ -10,7 +10,6 @@ import {
   type Service,
   serve,
   start,
-  until,
 } from '../support/binary.js'
 import {
   canRestartPostgres,
@@ -18,6 +17,7 @@ import {
   sharedPostgres,
   temporaryDatabase,
 } from '../support/postgres.js'
+import { until } from '../support/until.js'
 
 const MAX_END_MS = 5_000
 const ENGINE = /rushes-engine/

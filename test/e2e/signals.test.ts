@@ -11,8 +11,8 @@ import {
   rushes,
   serve,
   start,
-  until,
 } from '../support/binary.js'
+import { until } from '../support/until.js'
 
 const VIDEO = ['run', 'video', 'a fox']
 const isEmpty = (place: Place, pattern: RegExp) =>

@@ -17,11 +17,11 @@ import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer } from 'node:tls'
 import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Clock } from '../../src/host/clock.js'
 import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
 import { HttpFailure, type HttpRequest, type HttpResponse, readText } from '../../src/host/http.js'
 import { createNetwork, type Network, type NetworkOptions } from '../../src/host/undici.js'
 import { createManualClock } from '../support/clock.js'
+import { until } from '../support/until.js'
 
 const KEY = 'sk-never-seen-anywhere'
 
@@ -315,30 +315,6 @@ function suspendedClock() {
   }
 }
 
-/** Tells how many alarms are set. */
-function countingClock() {
-  const clock = createManualClock()
-  let alarms = 0
-  const alarm: Clock['alarm'] = (ms, ring) => {
-    const disarm = clock.alarm(ms, ring)
-    let isSet = true
-    alarms++
-    return () => {
-      if (isSet) alarms--
-      isSet = false
-      disarm()
-    }
-  }
-  return {
-    alarm,
-    monotonic: clock.monotonic,
-    advance: clock.advance,
-    get alarms() {
-      return alarms
-    },
-  }
-}
-
 describe('a connection that ends with its answer', () => {
   const SIZES = Array.from({ length: 22 }, (_, at) => 200_000 + at * 37_117)
 
@@ -439,28 +415,28 @@ describe('60 s of silence', () => {
   })
 
   it('are none while nobody takes what is there, and the sender is held back meanwhile', async () => {
-    const clock = countingClock()
+    const clock = createManualClock()
     const size = 64 * 1_048_576
     const { url } = await serve((_, response) => response.end(Buffer.alloc(size)))
     const response = await newNetwork({ clock }).fetch(get(url))
-    while (clock.alarms > 0) await turn()
+    await until('no alarm', () => clock.alarms.length === 0)
     await clock.advance(SILENCE_TIMEOUT_MS * 2)
     let bytes = 0
     for await (const chunk of response.body) bytes += chunk.byteLength
     expect(bytes).toBe(size)
-    expect(clock.alarms).toBe(0)
+    expect(clock.alarms).toEqual([])
   })
 
   it('are nobody’s business either when it was aborted before all was taken', async () => {
-    const clock = countingClock()
+    const clock = createManualClock()
     const { url } = await serve((_, response) => response.end(Buffer.alloc(64 * 1_048_576)))
     const stop = new AbortController()
     const response = await newNetwork({ clock }).fetch(get(url, { signal: stop.signal }))
-    while (clock.alarms > 0) await turn()
+    await until('no alarm', () => clock.alarms.length === 0)
     const reason = new Error('the caller’s own')
     stop.abort(reason)
     await expect(readText(response, 64 * 1_048_576)).rejects.toBe(reason)
-    expect(clock.alarms).toBe(0)
+    expect(clock.alarms).toEqual([])
   })
 
   it('that a suspension held up leave 10 s more for the answer', async () => {

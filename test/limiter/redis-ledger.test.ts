@@ -5,9 +5,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { TakenSlot } from '../../src/limiter/limit-ledger.js'
 import { openRedisLedger, type RedisLedger, redisKeyOf } from '../../src/limiter/redis/redis-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
-import { until } from '../support/binary.js'
 import { createManualClock } from '../support/clock.js'
 import { describeRedis, freePort, startRedis } from '../support/redis.js'
+import { until } from '../support/until.js'
 import { addressOf, createRedisBench } from './redis-bench.js'
 
 const { requests: LIMIT, windowMs: WINDOW_MS } = RUNS_LIMIT

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createPlace, until } from '../support/binary.js'
+import { createPlace } from '../support/binary.js'
 import { ask, endOf, IMAGE_OF_A_FOX, makePicture, RUNS, VIDEO_OF_A_FOX } from '../support/proof/clients.js'
 import { tableOfFigures } from '../support/proof/figures.js'
 import { audit, copiedData, prepareData, query } from '../support/proof/service-data.js'
@@ -20,6 +20,7 @@ import {
   startService,
   stop,
 } from '../support/proof/service-runs.js'
+import { until } from '../support/until.js'
 
 const CASE_LIMIT_MS = 300_000
 const isLinux = process.platform === 'linux'

@@ -6,7 +6,7 @@ import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createPlace, until } from '../support/binary.js'
+import { createPlace } from '../support/binary.js'
 import { built } from '../support/built.js'
 import { ask, endOf, IMAGE_OF_A_FOX, makePicture, RUNS, VIDEO_OF_A_FOX } from '../support/proof/clients.js'
 import { tableOfFigures } from '../support/proof/figures.js'
@@ -25,6 +25,7 @@ import {
   urlOf,
 } from '../support/proof/service-runs.js'
 import { canMount, mountSmallDisk } from '../support/proof/small-disk.js'
+import { until } from '../support/until.js'
 
 const CASE_LIMIT_MS = 300_000
 const MAX_HEALTH_MS = 250

@@ -4,9 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createPlace, rushes, serve, until } from '../support/binary.js'
+import { createPlace, rushes, serve } from '../support/binary.js'
 import { createRelay, type Passed } from '../support/kill-points.js'
 import { describeRedis, type RedisServer, startRedis } from '../support/redis.js'
+import { until } from '../support/until.js'
 
 const LIMIT = 20
 const WINDOW_MS = 10_000

@@ -7,7 +7,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { createPlace, type Place, type Running, rushes, start, until } from '../support/binary.js'
+import { createPlace, type Place, type Running, rushes, start } from '../support/binary.js'
 import { hasPostgres, startPostgres, type TestPostgres } from '../support/postgres.js'
 import { tableOfFigures } from '../support/proof/figures.js'
 import { brokenPromises } from '../support/proof/nodes/check-history.js'
@@ -15,6 +15,7 @@ import { createAndFollow } from '../support/proof/nodes/clients.js'
 import { createHistory, type Event, type History } from '../support/proof/nodes/history.js'
 import { isReady, urlOf } from '../support/proof/service-runs.js'
 import { hasS3rver, type S3Store, startS3Store } from '../support/s3-store.js'
+import { until } from '../support/until.js'
 
 const SECONDS = Number(process.env.PROOF_SECONDS ?? 600)
 const CLIENTS = 64

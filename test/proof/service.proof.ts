@@ -8,7 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { hashOfKey, newKey } from '../../src/service/secrets.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { createPlace, processesOf, RENDERER, type Running, start, until } from '../support/binary.js'
+import { createPlace, processesOf, RENDERER, type Running, start } from '../support/binary.js'
+import { until } from '../support/until.js'
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 60)
 const KEYS = 12

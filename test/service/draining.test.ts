@@ -1,22 +1,13 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { dial, type Line } from '../support/line.js'
 import { createTestService } from '../support/service.js'
 
-/** A connection that stays open, as a proxy has them; what it received so far. */
-async function dial(port: number) {
-  const socket = connect({ port, host: '127.0.0.1' })
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  let received = ''
-  socket.setEncoding('latin1').on('data', (text: string) => {
-    received += text
-  })
-  return {
-    send: (text: string) => void socket.write(text),
-    ended: once(socket, 'close'),
-    received: () => received,
-  }
+/** A connection that stays open, as a proxy has them. */
+async function connected(url: string): Promise<Line> {
+  const line = dial(url)
+  await once(line.socket, 'connect')
+  return line
 }
 
 const GET = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -25,26 +16,26 @@ describe('a service that drains', () => {
   it('accepts no connection, and answers what arrives on those that are open, which it then closes', async () => {
     const { service, clock } = await createTestService()
     const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
-    const port = Number(new URL(url).port)
-    const open = await dial(port)
-    open.send(GET)
-    await expect.poll(open.received).toMatch(/200 OK/)
-    expect(open.received()).not.toMatch(/connection: close/i)
+    const open = await connected(url)
+    open.say(GET)
+    await open.responses(1)
+    expect(open.heard).toMatch(/200 OK/)
+    expect(open.heard).not.toMatch(/connection: close/i)
 
     // Their first requests are on their way, or not.
-    const [late, idle] = [await dial(port), await dial(port)]
+    const [late, idle] = [await connected(url), await connected(url)]
 
     const closing = service.close({ drain: true })
     await expect.poll(() => fetch(url).then(String, () => 'refused')).toBe('refused')
-    open.send(GET)
-    await open.ended
-    expect(open.received().match(/200 OK/g)).toHaveLength(2)
-    expect(open.received()).toMatch(/connection: close/i)
-    late.send(GET.replace('healthz', 'readyz'))
-    await late.ended
-    expect(late.received()).toMatch(/503 Service Unavailable/)
+    open.say(GET)
+    await open.hungUp()
+    expect(open.heard.match(/200 OK/g)).toHaveLength(2)
+    expect(open.heard).toMatch(/connection: close/i)
+    late.say(GET.replace('healthz', 'readyz'))
+    await late.hungUp()
+    expect(late.heard).toMatch(/503 Service Unavailable/)
     await clock.runUntil(closing)
-    await idle.ended
+    await idle.hungUp()
   })
 
   it('otherwise closes at once', async () => {

@@ -8,7 +8,7 @@ import { migrateData } from '../../src/service/migrate/index.js'
 import { hashOfKey } from '../../src/service/secrets.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { filesBelow, until } from '../support/binary.js'
+import { filesBelow } from '../support/binary.js'
 import { createInstantEngine } from '../support/engines.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
 import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
@@ -20,6 +20,7 @@ import {
   type TestService,
   temporaryFolder,
 } from '../support/service.js'
+import { until } from '../support/until.js'
 
 const PNG =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='

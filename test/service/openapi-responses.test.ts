@@ -209,16 +209,16 @@ async function createListening(options: Parameters<typeof createTestService>[0])
   const service = await createTestService({ rendering: false, ...options, publicUrl: undefined })
   const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
   const head = `POST ${RUNS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
-  return { service, port: Number(new URL(url).port), head }
+  return { service, url, head }
 }
 
 async function meetBrokenConnections(see: (exchange: Exchange) => void): Promise<void> {
-  const { service, port, head } = await createListening({
+  const { service, url, head } = await createListening({
     httpLimits: { headersMs: 200, checkIntervalMs: 50 },
   })
   const get = 'GET /healthz HTTP/1.1\r\nHost: x\r\n'
   const met = async (method: string, path: string, text: string, half = false) =>
-    see({ method, path, ...(await heardAfter(port, text, half)) })
+    see({ method, path, ...(await heardAfter(url, text, half)) })
   await met('GET', '/healthz', 'GARBAGE\r\n\r\n')
   await met('GET', '/healthz', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')
   await met('GET', '/healthz', `${get}Expect: cake\r\n\r\n`)
@@ -234,9 +234,9 @@ async function meetBrokenConnections(see: (exchange: Exchange) => void): Promise
 }
 
 async function meetTooManyBodies(see: (exchange: Exchange) => void): Promise<void> {
-  const { port, head } = await createListening({ bodyLimitBytes: 1_000_000 })
+  const { url, head } = await createListening({ bodyLimitBytes: 1_000_000 })
   const text = `${head}Content-Length: 1000000\r\n\r\n${'x'.repeat(999_999)}`
   // Two of them fit; the third is refused.
-  const refused = await Promise.race(Array.from({ length: 3 }, () => heardAfter(port, text)))
+  const refused = await Promise.race(Array.from({ length: 3 }, () => heardAfter(url, text)))
   see({ method: 'POST', path: RUNS_PATH, ...refused })
 }

@@ -1,13 +1,14 @@
 /** What whoever runs the service relies on: health, the log, slow clients, what is removed and what stays. */
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readdirSync, utimesSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../src/service/engines/renderer-crashed.js'
 import type { LogLevel } from '../../src/service/http/logging.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { dial } from '../support/line.js'
 import {
   ask,
   createTestService,
@@ -15,31 +16,26 @@ import {
   type TestService,
   type TestServiceOptions,
 } from '../support/service.js'
+import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
 const DAY_MS = 86_400_000
 
-/** A socket that says something, and hears until the other side hangs up. */
-async function heardAfter(port: number, text: string, more?: string) {
-  const socket = connect(port, '127.0.0.1')
-  onTestFinished(() => void socket.destroy())
-  let heard = ''
-  socket.setEncoding('latin1').on('data', (words: string) => {
-    heard += words
-  })
-  socket.on('error', () => {})
-  socket.write(text)
-  const trickle = more === undefined ? undefined : setInterval(() => socket.write(more), 20)
-  await new Promise((resolve) => socket.once('close', resolve))
+/** Says something; what the other side said until it hung up. */
+async function heardAfter(url: string, text: string, more?: string): Promise<string> {
+  const line = dial(url)
+  line.say(text)
+  const trickle = more === undefined ? undefined : setInterval(() => line.say(more), 20)
+  await line.hungUp()
   clearInterval(trickle)
-  return heard
+  return line.heard
 }
 
 async function createListening(options: TestServiceOptions = {}) {
   const service = await createTestService({ ...options, publicUrl: undefined })
   const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  return { ...service, baseUrl: url, port: Number(new URL(url).port) }
+  return { ...service, baseUrl: url }
 }
 
 test('health and readiness need no key and count against no limit', async () => {
@@ -55,24 +51,16 @@ test('a service that closes is alive and not ready', async () => {
   const service = await createListening({ engine: createCommandedEngine({ stuck: true }) })
   await ask(service, 'POST', RUNS, A_FOX)
   await service.clock.advance(1_000)
-  const line = connect(service.port, '127.0.0.1')
-  onTestFinished(() => void line.destroy())
-  let heard = ''
-  line.setEncoding('latin1').on('data', (words: string) => {
-    heard += words
-  })
-  const say = async (path: string, count: number) => {
-    line.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
-    while ((heard.match(/HTTP\/1\.1 /g) ?? []).length < count) await new Promise((next) => setImmediate(next))
-  }
+  const line = dial(service.baseUrl)
   // A request that has begun keeps its connection while the service closes.
-  line.write('GET /readyz HTTP/1.1\r\nHost: x\r\n')
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  line.say('GET /readyz HTTP/1.1\r\nHost: x\r\n')
+  // The service reads connections in their order: once it answers on a later one, the request has begun.
+  await heardAfter(service.baseUrl, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
   const closing = service.service.close()
-  line.write('\r\n')
-  await say('/', 1)
-  expect(heard).toMatch(/^HTTP\/1\.1 503/)
-  expect(heard).toContain('"code":"not_ready"')
+  line.say('\r\n')
+  await line.responses(1)
+  expect(line.heard).toMatch(/^HTTP\/1\.1 503/)
+  expect(line.heard).toContain('"code":"not_ready"')
   await service.clock.runUntil(closing)
 })
 
@@ -156,10 +144,10 @@ test('at its usual level the log says only what needs somebody', async () => {
 })
 
 test('headers that do not end, and connections that say nothing, are given up', async () => {
-  const { port } = await createListening({ httpLimits: { headersMs: 200, checkIntervalMs: 50 } })
+  const { baseUrl } = await createListening({ httpLimits: { headersMs: 200, checkIntervalMs: 50 } })
   const [slow, silent] = await Promise.all([
-    heardAfter(port, `GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n`, 'X-A: b\r\n'),
-    heardAfter(port, ''),
+    heardAfter(baseUrl, `GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n`, 'X-A: b\r\n'),
+    heardAfter(baseUrl, ''),
   ])
   expect(slow).toMatch(/^HTTP\/1\.1 408 /)
   expect(slow).toContain('"code":"request_timeout"')
@@ -169,35 +157,35 @@ test('headers that do not end, and connections that say nothing, are given up', 
 test('a body that comes too slowly is given up, one that moves is not', async () => {
   const service = await createListening()
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
-  const slow = heardAfter(service.port, `${head}Content-Length: 50000\r\n\r\n{`)
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  const bodies = () => service.clock.alarms.filter((ms) => ms === 30_000).length
+  const slow = heardAfter(service.baseUrl, `${head}Content-Length: 50000\r\n\r\n{`)
+  await until('a body', () => bodies() === 1)
   await service.clock.advance(30_000)
   const heard = await slow
   expect(heard).toMatch(/^HTTP\/1\.1 408 /)
   expect(heard).toMatch(/connection: close/i)
 
-  const moving = heardAfter(service.port, `${head}Connection: close\r\nContent-Length: 50000\r\n\r\n{`)
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  const moving = heardAfter(service.baseUrl, `${head}Connection: close\r\nContent-Length: 50000\r\n\r\n{`)
+  await until('a body', () => bodies() === 1)
   await service.clock.advance(29_999)
   const body = JSON.stringify(A_FOX).padEnd(50_000).slice(1)
-  const socket = heardAfter(service.port, `${head}Connection: close\r\nContent-Length: 50000\r\n\r\n{${body}`)
+  const socket = heardAfter(
+    service.baseUrl,
+    `${head}Connection: close\r\nContent-Length: 50000\r\n\r\n{${body}`,
+  )
   expect(await socket).toMatch(/^HTTP\/1\.1 201 /)
   await service.clock.advance(1)
   expect(await moving).toMatch(/^HTTP\/1\.1 408 /)
 })
 
 test('headers that are too large are 431, and connections beyond the limit are closed', async () => {
-  const { port } = await createListening({ httpLimits: { connections: 2 } })
+  const { baseUrl } = await createListening({ httpLimits: { connections: 2 } })
   const large = `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'x'.repeat(20_000)}\r\n\r\n`
-  const answer = await heardAfter(port, large)
+  const answer = await heardAfter(baseUrl, large)
   expect(answer).toMatch(/^HTTP\/1\.1 431 /)
   expect(answer).toContain('"code":"headers_too_large"')
-  const held = Array.from({ length: 2 }, () => connect(port, '127.0.0.1'))
-  onTestFinished(() => {
-    for (const socket of held) socket.destroy()
-  })
-  await Promise.all(held.map((socket) => new Promise((resolve) => socket.once('connect', resolve))))
-  expect(await heardAfter(port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('')
+  for (const line of [dial(baseUrl), dial(baseUrl)]) await once(line.socket, 'connect')
+  expect(await heardAfter(baseUrl, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('')
 })
 
 /** Makes every file below a folder as old as this. */

@@ -9,6 +9,7 @@ import { openAdministration } from '../../src/service/administration.js'
 import { built } from '../support/built.js'
 import { createTestService, ended, temporaryFolder } from '../support/service.js'
 import { databaseUrlOf, openStoreOf } from '../support/test-database.js'
+import { until } from '../support/until.js'
 
 let program: string
 let renderer: string
@@ -65,10 +66,6 @@ const running = (script: string): readonly number[] =>
       }
     })
 
-async function until(wanted: () => boolean): Promise<void> {
-  while (!wanted()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
 test('of several processes that start at once on a new folder, exactly one makes the first key', async () => {
   const data = temporaryFolder()
   const processes = await Promise.all(Array.from({ length: 4 }, () => start(data, 'start')))
@@ -118,10 +115,10 @@ test('what a process was rendering when it was killed is rendered by the next on
 test.runIf(process.platform === 'linux')('no renderer outlives a service that was killed', async () => {
   const killed = await start(temporaryFolder(), 'render', renderer)
   await killed.says('id')
-  await until(() => running(renderer).length === 1)
+  await until('a renderer', () => running(renderer).length === 1)
   killed.child.kill('SIGKILL')
   await killed.ended
-  await until(() => running(renderer).length === 0)
+  await until('the end of the renderer', () => running(renderer).length === 0)
 })
 
 test('Ctrl-C reaches the whole group, and the service alone decides: the run is given back', async () => {
@@ -132,7 +129,7 @@ test('Ctrl-C reaches the whole group, and the service alone decides: the run is 
   onTestFinished(() => store.close())
   const work = () => readdirSync(join(data, 'work'), { recursive: true }).length
   // The renderer has begun when its file is there: worker, run, file.
-  await until(() => work() === 3)
+  await until('three renderers', () => work() === 3)
   process.kill(-(service.child.pid ?? 0), 'SIGINT')
   await service.says('closed')
   expect(await service.ended).toBe(0)

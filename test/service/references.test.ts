@@ -10,6 +10,7 @@ import { createReferenceFetch } from '../../src/service/references/reference-fet
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { ask, createTestService, ended } from '../support/service.js'
+import { until } from '../support/until.js'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
@@ -144,7 +145,7 @@ test('one that does not end is given up after 30 s', async () => {
   const { base, asked } = await serveImages()
   const { clock, get } = createFetch(true)
   const got = get(`${base}/late`)
-  while (asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  await until('the request', () => asked.length > 0)
   await clock.advance(30_000)
   expect(await got).toBeUndefined()
 })

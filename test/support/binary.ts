@@ -13,17 +13,15 @@ import {
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect } from 'vitest'
-import { PATIENCE_MS } from './patience.js'
 import { misfitsOf } from './schemas.js'
 import { createDatabases, dropDatabases, usesPostgres } from './test-database.js'
+import { until } from './until.js'
 
 export const BINARY = fileURLToPath(new URL('../../bin/rushes.cjs', import.meta.url))
 export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
 
-const POLL_MS = 20
 /** Of one file, on PostgreSQL. */
 const MAX_PLACES = 24
 
@@ -186,21 +184,6 @@ export async function serve(place: Place, words: readonly string[] = []): Promis
   const { url, data, api_key: apiKey = '' } = JSON.parse(line)
   const own = place.with({ RUSHES_BASE_URL: url, RUSHES_API_KEY: apiKey, ...MODELS })
   return { ...own, url, data, apiKey, process: service }
-}
-
-/** Polls until something is there; throws after the deadline, naming what it was. */
-export async function until<T>(
-  what: string,
-  look: () => T | undefined | Promise<T | undefined>,
-  deadlineMs = PATIENCE_MS,
-): Promise<T> {
-  const endAt = performance.now() + deadlineMs
-  for (;;) {
-    const found = await look()
-    if (found !== undefined && found !== false) return found
-    if (performance.now() > endAt) throw new Error(`not within ${deadlineMs} ms: ${what}`)
-    await sleep(POLL_MS)
-  }
 }
 
 /** The processes that live in this home and whose command line matches; Linux alone can tell. */

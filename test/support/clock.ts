@@ -11,6 +11,8 @@ export interface ManualClock extends Clock {
   advance(ms: number): Promise<void>
   /** How many sleeps are pending; alarms are not counted. */
   readonly sleepers: number
+  /** Of each pending alarm, the milliseconds that it was set for. */
+  readonly alarms: readonly number[]
   /** Sets the wall clock forward or back, as a time server, a user or a machine that was asleep does; no time passes. */
   jump(ms: number): void
   /** Moves from sleep to sleep, whenever the program has nothing else to do, until the promise settles. */
@@ -19,7 +21,7 @@ export interface ManualClock extends Clock {
 
 interface Timer {
   readonly atMs: number
-  readonly asked: string
+  readonly ms: number
   readonly sleeping: boolean
   fire(): void
 }
@@ -45,7 +47,7 @@ export function createManualClock(startMs = START_MS): ManualClock {
   function plan(ms: number, sleeping: boolean, ring: () => void): Timer {
     const timer: Timer = {
       atMs: elapsedMs + Math.max(0, ms),
-      asked: `${sleeping ? 'sleep' : 'alarm'} of ${ms} ms`,
+      ms,
       sleeping,
       fire() {
         timers.delete(timer)
@@ -109,6 +111,9 @@ export function createManualClock(startMs = START_MS): ManualClock {
     get sleepers() {
       return [...timers].filter((timer) => timer.sleeping).length
     },
+    get alarms() {
+      return [...timers].filter((timer) => !timer.sleeping).map(({ ms }) => ms)
+    },
     advance: (ms) => goTo(elapsedMs + ms),
     async runUntil(promise) {
       const guardAt = performance.now() + PATIENCE_MS
@@ -124,7 +129,10 @@ export function createManualClock(startMs = START_MS): ManualClock {
         await turns()
         if (settled) return promise
         if (performance.now() > guardAt) {
-          const pending = [...timers].map((timer) => `${timer.asked}, due in ${timer.atMs - elapsedMs} ms`)
+          const pending = [...timers].map(
+            ({ ms, atMs, sleeping }) =>
+              `${sleeping ? 'sleep' : 'alarm'} of ${ms} ms, due in ${atMs - elapsedMs} ms`,
+          )
           throw new Error(
             `not settled after ${PATIENCE_MS / 1_000} s; pending: ${pending.join('; ') || 'nothing'}`,
           )

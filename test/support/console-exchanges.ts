@@ -127,10 +127,10 @@ async function meetFullQueue(see: See): Promise<void> {
 async function meetIncompleteBodies(see: See): Promise<void> {
   const service = await createConsoleService({ publicUrl: undefined })
   const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  const { host, port } = new URL(url)
+  const { host } = new URL(url)
   for (const path of Object.values(CHANGES)) {
     const text = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nOrigin: http://${host}\r\nContent-Length: 10\r\n\r\n{`
-    see({ method: 'POST', path, ...(await heardAfter(Number(port), text, true)) })
+    see({ method: 'POST', path, ...(await heardAfter(url, text, true)) })
   }
 }
 

@@ -7,7 +7,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
-import { bash, createPlace, type Ended, type Running, start, until } from './binary.js'
+import { bash, createPlace, type Ended, type Running, start } from './binary.js'
+import { until } from './until.js'
 
 const CONFIGURATION = fileURLToPath(new URL('../../deploy/nginx/nginx.conf', import.meta.url))
 

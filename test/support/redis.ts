@@ -9,7 +9,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { Redis } from 'iovalkey'
 import { afterAll, describe } from 'vitest'
-import { until } from './binary.js'
+import { until } from './until.js'
 
 const NAMES = ['redis-server', 'valkey-server']
 

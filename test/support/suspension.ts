@@ -6,8 +6,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createPlace, type Ended, type Place, type Running, start, until } from './binary.js'
+import { createPlace, type Ended, type Place, type Running, start } from './binary.js'
 import { ONE_PIXEL_PNG } from './engines.js'
+import { until } from './until.js'
 
 const ID = 'run_slept'
 

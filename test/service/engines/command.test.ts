@@ -11,6 +11,7 @@ import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.j
 import { built } from '../../support/built.js'
 import { ONE_PIXEL_PNG } from '../../support/engines.js'
 import { temporaryFolder } from '../../support/service.js'
+import { until } from '../../support/until.js'
 
 let script: string
 beforeAll(async () => {
@@ -33,10 +34,6 @@ const engine = (command: string, env: Record<string, string> = {}) =>
   createCommandEngine({ command, env: { PATH: process.env.PATH, ...env }, clock: systemClock })
 
 const text = (of: RenderJob, name: string) => readFileSync(join(of.folder, name), 'utf8')
-
-const until = async (wanted: () => boolean) => {
-  while (!wanted()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
 
 test('the input comes on standard input, and what it says on standard output goes nowhere', async () => {
   const of = job()
@@ -158,7 +155,7 @@ test('it is ended with all that it started, and its output with it', async () =>
   const rendering = engine(
     'cd "$RUSHES_OUTPUT_DIR"; echo $$ > outer; (sh -c "echo \\$\\$ > inner; sleep 60; :") & wait',
   ).render({ ...of, signal: stop.signal })
-  await until(() => pids().length === 2)
+  await until('two processes', () => pids().length === 2)
   const found = pids()
   const before = performance.now()
   stop.abort(new Error('no longer wanted'))
@@ -174,11 +171,11 @@ test('what does not heed SIGTERM gets SIGKILL', async () => {
   const rendering = engine(
     `trap '' TERM; echo $$ > "$RUSHES_OUTPUT_DIR/pid"; while :; do sleep 1; done`,
   ).render({ ...of, signal: stop.signal })
-  await until(() => existsSync(join(of.folder, 'pid')) && text(of, 'pid').endsWith('\n'))
+  await until('its pid', () => existsSync(join(of.folder, 'pid')) && text(of, 'pid').endsWith('\n'))
   const pid = Number(text(of, 'pid'))
   stop.abort(new Error('enough'))
   await expect(rendering).rejects.toThrow('enough')
-  await until(() => !processExists(pid))
+  await until(`the end of ${pid}`, () => !processExists(pid))
 })
 
 test('what it leaves in the background is ended before its outputs are looked at', async () => {
@@ -200,9 +197,9 @@ test.runIf(process.platform === 'linux')('no engine outlives a service that was 
   const service = spawn(process.execPath, [script, folder], { stdio: ['ignore', 'ignore', 'inherit'] })
   onTestFinished(() => void service.kill('SIGKILL'))
   const path = join(folder, 'pid')
-  await until(() => existsSync(path) && readFileSync(path, 'utf8').endsWith('\n'))
+  await until('its pid', () => existsSync(path) && readFileSync(path, 'utf8').endsWith('\n'))
   const pid = Number(readFileSync(path, 'utf8'))
   expect(processExists(pid)).toBe(true)
   service.kill('SIGKILL')
-  await until(() => !processExists(pid))
+  await until(`the end of ${pid}`, () => !processExists(pid))
 })

@@ -4,8 +4,9 @@ import { parseFault } from '../../../src/service/faults/grammar.js'
 import { LOCAL_MODELS } from '../../../src/service/local-models.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { createFaultyProxy } from '../../support/faults.js'
-import { bodyOf, dial, isWhole } from '../../support/faults-line.js'
+import { bodyOf, dial, isWhole } from '../../support/line.js'
 import { ask, createTestService, ended, type TestService } from '../../support/service.js'
+import { until } from '../../support/until.js'
 
 const RUNS = '/api/v1/runs'
 const BYTES = Buffer.alloc(5_000, 'abcdefghij')
@@ -327,7 +328,7 @@ test('the service closes at once, whatever its faults hold open', async () => {
     line.say(text)
     return line
   })
-  while (bench.struck.length < 3) await new Promise((resolve) => setImmediate(resolve))
+  await until('three faults', () => bench.struck.length === 3)
   await lines[1]?.until((heard) => bodyOf(heard) !== '')
   const before = bench.clock.monotonic()
   await bench.clock.runUntil(bench.service.close())

@@ -25,6 +25,7 @@ import {
   temporaryFolder,
 } from '../../support/service.js'
 import { openStoreOf } from '../../support/test-database.js'
+import { until } from '../../support/until.js'
 
 const RUNS = '/api/v1/runs'
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
@@ -201,15 +202,14 @@ test('bodies in flight are measured, and those beyond the limit counted', async 
     socket.write(head + 'x'.repeat(MiB - 1))
     return socket
   })
-  const until = async (name: string, wanted: (value: number) => boolean, labels = {}) => {
-    while (!wanted(await service.count(name, labels))) await new Promise((next) => setImmediate(next))
-  }
+  const counted = (name: string, value: number, labels = {}) =>
+    until(`${name} ${value}`, async () => (await service.count(name, labels)) === value)
   // Four times the largest body, and half of that for one account.
-  await until('rushes_limit_refusals_total', (value) => value === 1, { limit: 'bodies' })
-  await until('rushes_http_request_body_bytes', (value) => value === 2 * (MiB - 1 - 65_536))
+  await counted('rushes_limit_refusals_total', 1, { limit: 'bodies' })
+  await counted('rushes_http_request_body_bytes', 2 * (MiB - 1 - 65_536))
   for (const socket of sockets) socket.destroy()
-  await until('rushes_http_request_body_bytes', (value) => value === 0)
-  await until('rushes_http_connections', (value) => value === 0)
+  await counted('rushes_http_request_body_bytes', 0)
+  await counted('rushes_http_connections', 0)
 })
 
 test('connections are counted, also those that are refused, and what is not HTTP', async () => {

@@ -8,13 +8,13 @@ import {
 } from '../../../src/service/store/postgres/database.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
-import { until } from '../../support/binary.js'
 import {
   canRestartPostgres,
   describePostgres,
   sharedPostgres,
   startPostgres,
 } from '../../support/postgres.js'
+import { until } from '../../support/until.js'
 
 const LIMIT = { requests: 20, windowMs: 10_000 }
 

@@ -1,7 +1,7 @@
 /** Clients of a real service: each request has a connection of its own. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { until } from '../binary.js'
+import { until } from '../until.js'
 
 export interface Client {
   readonly url: string

@@ -1,7 +1,8 @@
 /** A service that a proof starts, stops and asks, and the runs that it accepted. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { type Place, processesOf, type Running, start, until } from '../binary.js'
+import { type Place, processesOf, type Running, start } from '../binary.js'
+import { until } from '../until.js'
 import { ask, type Client, endOf, IMAGE_OF_A_FOX, RUNS } from './clients.js'
 
 export const countOf = (values: readonly (string | number)[]): string => {

@@ -3,7 +3,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Place, type Running, start, until } from '../binary.js'
+import { type Place, type Running, start } from '../binary.js'
+import { until } from '../until.js'
 
 /** Whether this machine lets us mount one, in a namespace of its own. */
 export const canMount =

@@ -1,38 +1,53 @@
 /** A socket on which a test speaks HTTP itself, and sees byte by byte what comes and how it ends. */
-import { connect } from 'node:net'
+import { EventEmitter, once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 export interface Line {
+  readonly socket: Socket
   say(text: string): void
   /** What came so far, a character a byte. */
   readonly heard: string
   /** How it ended: `reset`, or `closed` in good order. */
   readonly ended: 'reset' | 'closed' | undefined
+  /** Resolves at the end of the connection too. */
   until(wanted: (heard: string) => boolean): Promise<void>
-  /** Resolves when the other side has hung up. */
+  /** Waits for this many responses, or the end; their status lines. */
+  responses(count: number): Promise<readonly string[]>
+  /** Resolves when the other side sends no more. */
+  saidAll(): Promise<void>
+  /** Resolves when the connection is closed. */
   hungUp(): Promise<'reset' | 'closed'>
 }
 
-export function dial(url: string): Line {
+export function dial(url: string, { allowHalfOpen = false } = {}): Line {
   const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen })
   onTestFinished(() => void socket.destroy())
+  const news = new EventEmitter()
   let heard = ''
+  let hasSaidAll = false
   let ended: 'reset' | 'closed' | undefined
-  socket.setEncoding('latin1')
-  socket.on('data', (text: string) => {
+  socket.setEncoding('latin1').on('data', (text: string) => {
     heard += text
+    news.emit('news')
   })
   socket.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ECONNRESET') ended = 'reset'
   })
+  socket.on('end', () => {
+    hasSaidAll = true
+    news.emit('news')
+  })
   socket.on('close', () => {
     ended ??= 'closed'
+    news.emit('news')
   })
   const until = async (wanted: () => boolean) => {
-    while (!wanted()) await new Promise((resolve) => setImmediate(resolve))
+    while (!wanted() && !socket.closed) await once(news, 'news')
   }
   return {
+    socket,
     say: (text) => void socket.write(text, 'latin1'),
     get heard() {
       return heard
@@ -40,9 +55,15 @@ export function dial(url: string): Line {
     get ended() {
       return ended
     },
-    until: (wanted) => until(() => wanted(heard) || ended !== undefined),
+    until: (wanted) => until(() => wanted(heard)),
+    async responses(count) {
+      const found = () => heard.match(/HTTP\/1\.1 \d+/g) ?? []
+      await until(() => found().length >= count)
+      return found()
+    },
+    saidAll: () => until(() => hasSaidAll),
     async hungUp() {
-      await until(() => ended !== undefined)
+      await until(() => false)
       return ended ?? 'closed'
     },
   }

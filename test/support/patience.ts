@@ -1,2 +1,2 @@
 /** How long a test waits for what may never come. Guards against hanging alone: a slow machine must not reach it. */
-export const PATIENCE_MS = 60_000
+export const PATIENCE_MS = 120_000

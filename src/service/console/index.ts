@@ -32,7 +32,7 @@ export interface Console {
 export interface ConsoleParts {
   readonly store: ServiceStore
   readonly outputs: Pick<FileStore, 'find' | 'pathOf'>
-  readonly clock: Pick<Clock, 'now' | 'alarm'>
+  readonly clock: Pick<Clock, 'now' | 'alarm' | 'monotonic'>
   readonly rateLimiter: RateLimiter
   readonly models: Readonly<Record<Kind, string>>
   /** Makes thumbnails; undefined: the list has none. */

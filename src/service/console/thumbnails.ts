@@ -28,8 +28,10 @@ const MAX_BYTES = 64 * 1_048_576
 const TIMEOUT_MS = 10_000
 /** Pictures that failed. */
 const MAX_REMEMBERED = 1_000
-/** In a row; then a picture is not tried again, so that it does not take the time of others with each reload. */
+/** In a row; then a picture is not tried for a while, so that it does not take the time of others with each reload. */
 const MAX_FAILURES = 2
+/** It may have been the machine, which had too much to do. */
+const FORGOTTEN_AFTER_MS = 600_000
 /** A message of the system, such as "ENOSPC: no space left on device", says nothing of the picture. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+: /
 
@@ -53,35 +55,50 @@ export interface ThumbnailsOptions {
   readonly files: Pick<FileStore, 'find' | 'pathOf'>
   /** Makes one file of the picture at `input.path`. Undefined: no run has a thumbnail. */
   readonly engine: Engine | undefined
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
   onError(error: unknown): void
+}
+
+interface Failures {
+  readonly count: number
+  readonly lastAtMs: number
 }
 
 export function createThumbnails({ store, files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
   /** By the SHA-256 of the picture. */
-  const failures = new Map<string, number>()
+  const failures = new Map<string, Failures>()
   const inTurn = createTurns({
     atOnce: MAX_AT_ONCE,
     maxWaiting: MAX_WAITING,
     refusal: () => refusalSaying('overloaded', 'Too many thumbnails are requested at this moment.'),
   })
 
-  const isUnreadable = ({ sha256 }: StoredOutput): boolean => (failures.get(sha256) ?? 0) >= MAX_FAILURES
+  function failuresOf({ sha256 }: StoredOutput): Failures | undefined {
+    const found = failures.get(sha256)
+    if (found === undefined || clock.monotonic() - found.lastAtMs < FORGOTTEN_AFTER_MS) return found
+    failures.delete(sha256)
+    return undefined
+  }
 
-  function countFailures({ sha256 }: StoredOutput, count: number): void {
+  const isUnreadable = (output: StoredOutput): boolean => (failuresOf(output)?.count ?? 0) >= MAX_FAILURES
+
+  /** Attempts that were under way at the same moment count as one: they may have failed for the same reason. */
+  function countFailure(output: StoredOutput, startedAtMs: number, weight: number): void {
+    const last = failuresOf(output)
+    if (last !== undefined && startedAtMs < last.lastAtMs) return
     const [oldest] = failures.keys()
     if (failures.size >= MAX_REMEMBERED && oldest !== undefined) failures.delete(oldest)
-    failures.set(sha256, (failures.get(sha256) ?? 0) + count)
+    failures.set(output.sha256, { count: (last?.count ?? 0) + weight, lastAtMs: clock.monotonic() })
   }
 
   /** Throws what the request gets. What may have nothing to do with the picture is tried once more. */
-  function refuse(error: unknown, output: StoredOutput): never {
+  function refuse(error: unknown, output: StoredOutput, startedAtMs: number): never {
     if (error instanceof RendererClosed) throw new Refusal('not_ready')
     if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
     if (error instanceof RendererCrashed) onError(error)
     if (SYSTEM_ERROR.test(messageOf(error))) throw failed()
     const isOfPicture = !(error instanceof RendererCrashed || error instanceof Refusal)
-    countFailures(output, isOfPicture ? MAX_FAILURES : 1)
+    countFailure(output, startedAtMs, isOfPicture ? MAX_FAILURES : 1)
     throw isUnreadable(output) ? none() : failed()
   }
 
@@ -114,7 +131,12 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
         async read(signal) {
           if (file.bytes > MAX_BYTES || isUnreadable(output)) throw none()
           return await inTurn(async () => {
-            const thumbnail = await make(engine, output, file).catch((error) => refuse(error, output))
+            // It may have failed while this request waited.
+            if (isUnreadable(output)) throw none()
+            const startedAtMs = clock.monotonic()
+            const thumbnail = await make(engine, output, file).catch((error) =>
+              refuse(error, output, startedAtMs),
+            )
             failures.delete(output.sha256)
             return thumbnail
           }, signal)

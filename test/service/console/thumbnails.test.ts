@@ -216,7 +216,7 @@ test('a picture that was made is not held to a crash before it', async () => {
   expect(statuses).toEqual([503, 200, 503, 200])
 })
 
-test('a picture that takes too long twice is refused, and the next ones get their turn', async () => {
+test('a picture that takes too long twice is refused for ten minutes, and the next ones get their turn', async () => {
   const thumbnailEngine = createCountedEngine(endless)
   const { service, browser } = await createService({}, { thumbnailEngine })
   const { thumbnail } = await createRun(service, browser)
@@ -227,11 +227,20 @@ test('a picture that takes too long twice is refused, and the next ones get thei
   await service.clock.advance(1)
   await expect.poll(() => thumbnailEngine.jobs.length).toBe(3)
   await service.clock.advance(10_000)
+  // The first two were under way at the same moment, and count as one.
   expect((await Promise.all(asked)).map(([status, code]) => [status, code]).sort()).toEqual([
     [404, 'not_found'],
-    [404, 'not_found'],
+    [503, 'overloaded'],
     [503, 'overloaded'],
   ])
+  await service.clock.advance(599_999)
+  expect((await refused(browser, thumbnail))[0]).toBe(404)
+  expect(thumbnailEngine.jobs).toHaveLength(3)
+  await service.clock.advance(1)
+  const again = refused(browser, thumbnail)
+  await expect.poll(() => thumbnailEngine.jobs.length).toBe(4)
+  await service.clock.advance(10_000)
+  expect((await again)[0]).toBe(503)
 })
 
 test('who closes the connection while waiting is dropped', async () => {

@@ -43,7 +43,7 @@ export async function servePage(pages: Pages, options: Partial<ServiceOptions> =
   const databaseUrl = await databaseUrlOf(dataFolder)
   const service = await createService({
     engine: createPaintingEngine(),
-    thumbnailEngine: createThumbnailEngine(),
+    thumbnailEngine: createPatientThumbnailEngine(),
     ...{ concurrency: 2, clock: systemClock, console: await builtPage(), dataFolder, databaseUrl },
     ...options,
   })
@@ -73,6 +73,13 @@ export async function servePage(pages: Pages, options: Partial<ServiceOptions> =
     open: (fragment, more) =>
       openConsole(pages, { url }, fragment, { ignored: undefined, ...more, storageState }),
   }
+}
+
+/** Goes on when its time is over: on a busy machine a picture is late, and none is refused. */
+function createPatientThumbnailEngine(): Engine {
+  const engine = createThumbnailEngine()
+  const { signal } = new AbortController()
+  return { render: (job) => engine.render({ ...job, signal }) }
 }
 
 let video: Promise<Uint8Array> | undefined

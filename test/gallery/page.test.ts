@@ -197,7 +197,8 @@ describePages('the page of rushes gallery', (pages) => {
     expect(await dialog.locator('[data-part="prompt"]').textContent()).toBe('prompt 3')
     await press('Escape')
     expect(await dialog.isVisible()).toBe(false)
-    expect(await focusedPrompt(page)).toBe('prompt 3')
+    // By an event that comes after the key.
+    await expect.poll(() => focusedPrompt(page)).toBe('prompt 3')
     await press('/')
     await page.keyboard.type('film')
     await press('Enter')
@@ -218,6 +219,7 @@ describePages('the page of rushes gallery', (pages) => {
     await press('Space', 'Enter')
     expect(await isPaused()).toBe(true)
     await press('Escape')
+    await expect.poll(() => focusedPrompt(page)).toBe('film')
     // Tab leads into the grid once, and out of it.
     await press('/', 'Escape', 'Escape')
     expect(await page.locator('.tile[tabindex="0"]').count()).toBe(1)

@@ -25,7 +25,8 @@ const MAX_AT_ONCE = 2
 /** For about 15 s, when all are of 3840 pixels. */
 const MAX_WAITING = 200
 const MAX_BYTES = 64 * 1_048_576
-const TIMEOUT_MS = 10_000
+/** Long, since the process that makes them gives way to all others: on a busy machine it needed more than 10 s. */
+const TIMEOUT_MS = 30_000
 /** Pictures that failed. */
 const MAX_REMEMBERED = 1_000
 /** In a row; then a picture is not tried for a while, so that it does not take the time of others with each reload. */

@@ -222,11 +222,11 @@ test('a picture that takes too long twice is refused for ten minutes, and the ne
   const { thumbnail } = await createRun(service, browser)
   const asked = [1, 2, 3].map(() => refused(browser, thumbnail))
   await expect.poll(() => thumbnailEngine.jobs.length).toBe(2)
-  await service.clock.advance(9_999)
+  await service.clock.advance(29_999)
   expect(thumbnailEngine.jobs.map(({ signal }) => signal.aborted)).toEqual([false, false])
   await service.clock.advance(1)
   await expect.poll(() => thumbnailEngine.jobs.length).toBe(3)
-  await service.clock.advance(10_000)
+  await service.clock.advance(30_000)
   // The first two were under way at the same moment, and count as one.
   expect((await Promise.all(asked)).map(([status, code]) => [status, code]).sort()).toEqual([
     [404, 'not_found'],
@@ -239,7 +239,7 @@ test('a picture that takes too long twice is refused for ten minutes, and the ne
   await service.clock.advance(1)
   const again = refused(browser, thumbnail)
   await expect.poll(() => thumbnailEngine.jobs.length).toBe(4)
-  await service.clock.advance(10_000)
+  await service.clock.advance(30_000)
   expect((await again)[0]).toBe(503)
 })
 

@@ -21,6 +21,8 @@ export const etagOf = (bytes: Uint8Array) => `"${sha256(bytes)}"`
 export interface Turn {
   /** Ends the connection after so many bytes of the answer's body; undefined: answers whole. */
   readonly breakAfter?: number | undefined
+  /** Sends so many bytes of the answer's body, and then nothing. */
+  readonly stopAfter?: number | undefined
   readonly file?: Buffer
   /** `none` sends the file; `blind` sends the rest of whatever there is; `wrong` sends the rest of another place. */
   readonly ranges?: 'none' | 'honest' | 'blind' | 'wrong'
@@ -52,7 +54,7 @@ export async function host(...turns: readonly Turn[]): Promise<Host> {
 }
 
 function answer(response: ServerResponse, asked: IncomingHttpHeaders, turn: Turn): void {
-  const { breakAfter, file = WHOLE, ranges = 'honest', etag = etagOf(file), date, status } = turn
+  const { breakAfter, stopAfter, file = WHOLE, ranges = 'honest', etag = etagOf(file), date, status } = turn
   if (status !== undefined) return void response.writeHead(status).end()
   const validator = { ...(etag !== '' && { etag }), ...(date !== undefined && { 'last-modified': date }) }
   if (turn.encodes) {
@@ -74,6 +76,7 @@ function answer(response: ServerResponse, asked: IncomingHttpHeaders, turn: Turn
     ...(heeds && { 'content-range': `bytes ${told}-${file.length - 1}/${file.length}` }),
     [TURN]: id,
   })
+  if (stopAfter !== undefined) return void response.write(file.subarray(from, from + stopAfter))
   send(response, file.subarray(from), breakAfter, id)
 }
 
@@ -83,8 +86,11 @@ function send(response: ServerResponse, body: Buffer, breakAfter: number | undef
   response.flushHeaders()
   const read =
     id === undefined || breakAfter === 0 ? after(20) : readOf(id, Math.min(breakAfter, body.length))
-  void Promise.race([read, onceOf(response, 'close')]).then(() => response.destroy())
+  void Promise.race([read, onceOf(response, 'close'), after(PATIENCE_MS)]).then(() => response.destroy())
 }
+
+/** For a reader that tells nothing; one that does may be slow on a busy machine. */
+const PATIENCE_MS = 3_000
 
 export const into = (folder: string) => ({ target: { kind: 'folder', folder } }) as const
 

@@ -1,14 +1,6 @@
-import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { dial, type Line } from '../support/line.js'
+import { dial } from '../support/line.js'
 import { createTestService } from '../support/service.js'
-
-/** A connection that stays open, as a proxy has them. */
-async function connected(url: string): Promise<Line> {
-  const line = dial(url)
-  await once(line.socket, 'connect')
-  return line
-}
 
 const GET = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
 
@@ -16,14 +8,15 @@ describe('a service that drains', () => {
   it('accepts no connection, and answers what arrives on those that are open, which it then closes', async () => {
     const { service, clock } = await createTestService()
     const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
-    const open = await connected(url)
+    const open = dial(url)
     open.say(GET)
     await open.responses(1)
     expect(open.heard).toMatch(/200 OK/)
     expect(open.heard).not.toMatch(/connection: close/i)
 
     // Their first requests are on their way, or not.
-    const [late, idle] = [await connected(url), await connected(url)]
+    const [late, idle] = [dial(url), dial(url)]
+    await Promise.all([late.connected(), idle.connected()])
 
     const closing = service.close({ drain: true })
     await expect.poll(() => fetch(url).then(String, () => 'refused')).toBe('refused')

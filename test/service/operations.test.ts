@@ -1,6 +1,5 @@
 /** What whoever runs the service relies on: health, the log, slow clients, what is removed and what stays. */
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, readdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -184,7 +183,7 @@ test('headers that are too large are 431, and connections beyond the limit are c
   const answer = await heardAfter(baseUrl, large)
   expect(answer).toMatch(/^HTTP\/1\.1 431 /)
   expect(answer).toContain('"code":"headers_too_large"')
-  for (const line of [dial(baseUrl), dial(baseUrl)]) await once(line.socket, 'connect')
+  for (const line of [dial(baseUrl), dial(baseUrl)]) await line.connected()
   expect(await heardAfter(baseUrl, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('')
 })
 

@@ -5,6 +5,8 @@ import { onTestFinished } from 'vitest'
 
 export interface Line {
   readonly socket: Socket
+  /** Resolves when the connection is there. */
+  connected(): Promise<void>
   say(text: string): void
   /** What came so far, a character a byte. */
   readonly heard: string
@@ -26,7 +28,6 @@ export function dial(url: string, { allowHalfOpen = false } = {}): Line {
   onTestFinished(() => void socket.destroy())
   const news = new EventEmitter()
   let heard = ''
-  let hasSaidAll = false
   let ended: 'reset' | 'closed' | undefined
   socket.setEncoding('latin1').on('data', (text: string) => {
     heard += text
@@ -35,10 +36,7 @@ export function dial(url: string, { allowHalfOpen = false } = {}): Line {
   socket.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ECONNRESET') ended = 'reset'
   })
-  socket.on('end', () => {
-    hasSaidAll = true
-    news.emit('news')
-  })
+  socket.on('end', () => news.emit('news'))
   socket.on('close', () => {
     ended ??= 'closed'
     news.emit('news')
@@ -48,6 +46,9 @@ export function dial(url: string, { allowHalfOpen = false } = {}): Line {
   }
   return {
     socket,
+    async connected() {
+      if (socket.connecting) await once(socket, 'connect')
+    },
     say: (text) => void socket.write(text, 'latin1'),
     get heard() {
       return heard
@@ -61,7 +62,7 @@ export function dial(url: string, { allowHalfOpen = false } = {}): Line {
       await until(() => found().length >= count)
       return found()
     },
-    saidAll: () => until(() => hasSaidAll),
+    saidAll: () => until(() => socket.readableEnded),
     async hungUp() {
       await until(() => false)
       return ended ?? 'closed'

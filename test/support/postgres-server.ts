@@ -19,9 +19,9 @@ import {
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { errorCode } from '../../src/host/system-error.js'
+import { until } from './until.js'
 
 const PLATFORM = { win32: 'windows' }[process.platform as string] ?? process.platform
 /** Tests and benchmarks run in the project's root; the code of benchmarks is bundled elsewhere. */
@@ -124,7 +124,7 @@ function testPostgres(url: string, control: Control): TestPostgres {
       const ended = new Promise((resolve) => witness.once('end', resolve))
       process.kill(Number(backend.pid), 'SIGKILL')
       await ended
-      while (!(await isReady())) await sleep(50)
+      await until('the recovery of the server', isReady)
       return true
     },
     async restart() {

@@ -76,9 +76,8 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
 
   function failuresOf({ sha256 }: StoredOutput): Failures | undefined {
     const found = failures.get(sha256)
-    if (found === undefined || clock.monotonic() - found.lastAtMs < FORGOTTEN_AFTER_MS) return found
-    failures.delete(sha256)
-    return undefined
+    const isForgotten = found !== undefined && clock.monotonic() - found.lastAtMs >= FORGOTTEN_AFTER_MS
+    return isForgotten ? undefined : found
   }
 
   const isUnreadable = (output: StoredOutput): boolean => (failuresOf(output)?.count ?? 0) >= MAX_FAILURES

@@ -1,6 +1,5 @@
 /** The metrics of the real service: they agree with what was done, and tell nobody's secrets. */
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
@@ -14,6 +13,7 @@ import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { thisProcess } from '../../../src/service/store/sqlite/worker-process.js'
 import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
+import { dial } from '../../support/line.js'
 import { parseMetrics, sumOf } from '../../support/metrics.js'
 import {
   addAccount,
@@ -195,19 +195,14 @@ test('bodies in flight are measured, and those beyond the limit counted', async 
   const service = await createMeasured({ rendering: false, bodyLimitBytes: MiB, publicUrl: undefined })
   const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: ${MiB}\r\n\r\n`
-  const sockets = Array.from({ length: 3 }, () => {
-    const socket = connect(Number(new URL(url).port), '127.0.0.1')
-    onTestFinished(() => void socket.destroy())
-    socket.on('error', () => {}).resume()
-    socket.write(head + 'x'.repeat(MiB - 1))
-    return socket
-  })
+  const lines = Array.from({ length: 3 }, () => dial(url))
+  for (const line of lines) line.say(head + 'x'.repeat(MiB - 1))
   const counted = (name: string, value: number, labels = {}) =>
     until(`${name} ${value}`, async () => (await service.count(name, labels)) === value)
   // Four times the largest body, and half of that for one account.
   await counted('rushes_limit_refusals_total', 1, { limit: 'bodies' })
   await counted('rushes_http_request_body_bytes', 2 * (MiB - 1 - 65_536))
-  for (const socket of sockets) socket.destroy()
+  for (const line of lines) line.socket.destroy()
   await counted('rushes_http_request_body_bytes', 0)
   await counted('rushes_http_connections', 0)
 })
@@ -215,22 +210,19 @@ test('bodies in flight are measured, and those beyond the limit counted', async 
 test('connections are counted, also those that are refused, and what is not HTTP', async () => {
   const service = await createMeasured({ httpLimits: { connections: 2 }, publicUrl: undefined })
   const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  const dial = (text = '') => {
-    const socket = connect(Number(new URL(url).port), '127.0.0.1')
-    onTestFinished(() => void socket.destroy())
-    socket.on('error', () => {}).resume()
-    if (text !== '') socket.write(text)
-    return new Promise<void>((resolve) => socket.once(text === '' ? 'connect' : 'close', () => resolve()))
+  const untilHungUp = async (text: string) => {
+    const line = dial(url)
+    line.say(text)
+    await line.hungUp()
   }
-  await dial('GARBAGE\r\n\r\n')
-  await dial(`GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'x'.repeat(20_000)}\r\n\r\n`)
+  await untilHungUp('GARBAGE\r\n\r\n')
+  await untilHungUp(`GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'x'.repeat(20_000)}\r\n\r\n`)
   for (const status of ['400', '431'])
     expect(
       await service.count('rushes_http_requests_total', { method: 'other', route: 'none', status }),
     ).toBe(1)
-  await dial()
-  await dial()
-  await dial('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  for (const line of [dial(url), dial(url)]) await line.connected()
+  await untilHungUp('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   expect(await service.count('rushes_http_connections')).toBe(2)
   expect(await service.count('rushes_limit_refusals_total', { limit: 'connections' })).toBe(1)
 })

@@ -2,6 +2,7 @@
  * The build. It writes to `dist/`: the program and the renderer as CommonJS with a chunk per command, the library as
  * ESM with its types, the page of the console, the files that the renderer reads, and the licenses of the packages that
  * are bundled. Everything but the native packages is bundled, so that loading is fast and installing is small.
+ * It does nothing while its inputs are those of the last build; without `dist/`, it always builds.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -15,6 +16,11 @@ const root = fileURLToPath(new URL('.', import.meta.url))
 
 // `prepare` also runs where the package is installed: `dist` is in it, and the sources and the bundler are not.
 if (!fs.existsSync(join(root, 'src'))) process.exit(0)
+
+/** Written last, and replaced with the folder as a whole. */
+const STAMP = 'inputs.sha256'
+const inputs = hashOfInputs()
+if (readIfThere(join(root, 'dist', STAMP)) === inputs) process.exit(0)
 
 const [{ rolldown }, { Ajv }, { default: standaloneCode }, { figuresAtBuild }] = await Promise.all([
   import('rolldown'),
@@ -46,10 +52,34 @@ try {
   copyParts(join(target, 'parts'))
   fs.writeFileSync(join(target, 'third-party-licenses.txt'), licenses())
   writeTypes(join(target, 'types'))
+  fs.writeFileSync(join(target, STAMP), inputs)
   fs.rmSync(join(root, 'dist'), { recursive: true, force: true })
   fs.renameSync(target, join(root, 'dist'))
 } finally {
   fs.rmSync(target, { recursive: true, force: true })
+}
+
+/** Packages count by the lock file, and by npm's record of what is installed. */
+function hashOfInputs() {
+  const sources = fs.readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+  const paths = sources.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const others = ['build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
+  const hash = createHash('sha256')
+  for (const path of [...paths.sort(), ...others.map((name) => join(root, name))])
+    hash
+      .update(`${path.slice(root.length)}\0`)
+      .update(fs.readFileSync(path))
+      .update('\0')
+  hash.update(readIfThere(join(root, 'node_modules', '.package-lock.json')) ?? '')
+  return hash.digest('hex')
+}
+
+function readIfThere(path) {
+  try {
+    return fs.readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
 }
 
 async function bundle(input, format) {

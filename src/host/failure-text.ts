@@ -54,7 +54,8 @@ function describe(error: unknown, code = ''): string {
   if (status !== undefined) return `the proxy refused the connection (${status})`
   if (/wrong version number|packet length too long/.test(message)) return 'the server does not use TLS'
   if (Object.hasOwn(TEXTS, code)) return TEXTS[code] ?? code
-  if (CERTIFICATE.test(code)) return `the certificate is not trusted (${message})`
+  // Node 24 adds advice about a flag of its own, after a semicolon.
+  if (CERTIFICATE.test(code)) return `the certificate is not trusted (${message.replace(/;.*/s, '')})`
   if (/^EPROTO$|^ERR_SSL_/.test(code)) return `TLS failed (${reasonOf(error) ?? code})`
   return message !== '' ? message : code || String(error)
 }

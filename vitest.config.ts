@@ -1,18 +1,43 @@
-import { defineConfig } from 'vitest/config'
+/** `npm test`: what needs Node and nothing else. What needs servers or a browser is in `vitest.system.config.ts`. */
+import { configDefaults, defineConfig } from 'vitest/config'
 import { PATIENCE_MS } from './test/support/patience.js'
+
+/** What all suites share. */
+export const COMMON = {
+  setupFiles: ['./test/support/setup.ts'],
+  // Otherwise `import style from './page.css?raw'` is an empty text.
+  css: true,
+  // Variables that a test sets are set back after it.
+  unstubEnvs: true,
+  // Guards against hanging alone: a slow machine must not reach it.
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: PATIENCE_MS } },
+}
+
+/** Files that replace modules, which the other files of their process would see. */
+const REPLACES_MODULES = ['test/cli/parameters.test.ts']
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     reporters: ['default', './test/support/closing-line.ts'],
-    globalSetup: ['./test/support/global-setup.ts'],
-    // Otherwise `import style from './page.css?raw'` is an empty text.
-    css: true,
-    // Guards against hanging alone: a slow machine must not reach it.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: PATIENCE_MS } },
+    globalSetup: ['./test/support/global-setup.ts', './test/support/memory-folder.ts'],
     // Most of them wait for processes: on two cores one worker alone would leave half of the machine idle.
     maxWorkers: 3,
+    projects: [
+      {
+        test: {
+          ...COMMON,
+          name: 'test',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...REPLACES_MODULES],
+          // A worker loads each module once for all of its files.
+          isolate: false,
+        },
+      },
+      {
+        test: { ...COMMON, name: 'isolated', include: REPLACES_MODULES, sequence: { groupOrder: 1 } },
+      },
+    ],
   },
 })

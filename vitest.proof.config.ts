@@ -1,13 +1,17 @@
 import { defineConfig } from 'vitest/config'
+import { installEngines } from './test/support/install-engines.js'
+import { COMMON } from './vitest.config.js'
 
-/** What needs real time: kill sweeps, windows of ten seconds, load. Its figures go into bench/results.md. */
+installEngines()
+
+/** What needs real time, and the real disk: kill sweeps, windows of ten seconds, load. Its figures go into bench/results.md. */
 export default defineConfig({
   test: {
+    ...COMMON,
     include: ['test/proof/**/*.proof.ts'],
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['./test/support/global-setup.ts'],
     testTimeout: 600_000,
-    hookTimeout: 180_000,
     fileParallelism: false,
   },
 })

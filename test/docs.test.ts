@@ -3,23 +3,21 @@
  * row. `npm run docs` writes the tables of flags, codes and variables.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, extname, join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { dirname, join, resolve } from 'node:path'
 import type { Command, Option } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { COMMANDS } from '../src/cli/commands/index.js'
 import { globalOptions } from '../src/cli/flags/globals.js'
 import { exitRows } from '../src/cli/help/exit-codes.js'
+import { fullName } from '../src/cli/help/find-command.js'
 import { SCRIPTING } from '../src/cli/help/scripting.js'
-import { createProgram } from '../src/cli/program.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../src/errors.js'
 import { PROBLEMS } from '../src/protocol/problems.js'
 import { LOCAL_MODELS } from '../src/service/local-models.js'
 import { openapiText } from '../src/service/openapi/index.js'
+import { commandsUnder, everyCommand, pathsBelow, ROOT, read } from './support/project.js'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const TEXT_FILE = /\.(md|json|ts|mjs|js|cjs|sql|yml|yaml|sh)$|^\.?[^.]*$/
 
 /** The expected rows that are missing. */
 const missingFrom = (text: string, rows: readonly string[]): readonly string[] =>
@@ -28,38 +26,19 @@ const missingFrom = (text: string, rows: readonly string[]): readonly string[] =
 describe('docs/commands.md', () => {
   const sections = (): ReadonlyMap<string, string> => sectionsOf(read('docs/commands.md'))
 
-  /** The command and all its subcommands. */
-  const commandsUnder = (command: Command, path: string): readonly (readonly [string, Command])[] => [
-    [path, command],
-    ...command.commands.flatMap((child) => commandsUnder(child, `${path} ${child.name()}`)),
-  ]
-
-  const everyCommand = async (): Promise<readonly (readonly [string, Command])[]> => {
-    const program = await createProgram(undefined, { run: async () => {}, print: () => {} })
-    const named = await Promise.all(
-      COMMANDS.map(async ({ name }) => {
-        const whole = await createProgram(name, { run: async () => {}, print: () => {} })
-        return whole.commands
-          .filter((command) => command.name() === name)
-          .flatMap((command) => commandsUnder(command, `rushes ${name}`))
-      }),
-    )
-    return [['rushes', program], ...named.flat()]
-  }
-
   const rowOf = ({ flags, description }: Option): string => `| \`${flags}\` | ${description} |`
 
   const globals = new Set(globalOptions().map(({ flags }) => flags))
 
   /** The flags of a command, without the global ones. */
-  const ownFlags = (path: string, command: Command): readonly Option[] =>
+  const ownFlags = (command: Command): readonly Option[] =>
     command
       .createHelp()
       .visibleOptions(command)
-      .filter(({ flags, long }) => path === 'rushes' || !(globals.has(flags) || long === '--help'))
+      .filter(({ flags, long }) => command.parent === null || !(globals.has(flags) || long === '--help'))
 
-  const leavesOf = (path: string, command: Command): readonly (readonly [string, Command])[] =>
-    commandsUnder(command, path).filter(([, { commands }]) => commands.length === 0)
+  const leavesOf = (command: Command): readonly Command[] =>
+    commandsUnder(command).filter(({ commands }) => commands.length === 0)
 
   /** The flags for the table of each section. Flags that all subcommands share are only in the section of their parent. */
   const flagsByPath = async (): Promise<ReadonlyMap<string, readonly Option[]>> => {
@@ -68,12 +47,13 @@ describe('docs/commands.md', () => {
       new Set(
         [...flags].flatMap(([above, options]) => (path.startsWith(`${above} `) ? options.map(rowOf) : [])),
       )
-    for (const [path, command] of await everyCommand()) {
-      const [first = [], ...others] = leavesOf(path, command).map(([leaf, each]) => ownFlags(leaf, each))
+    for (const command of await everyCommand()) {
+      const path = fullName(command)
+      const [first = [], ...others] = leavesOf(command).map(ownFlags)
       const rows = others.map((options) => new Set(options.map(rowOf)))
       const shared =
-        path === 'rushes'
-          ? ownFlags(path, command)
+        command.parent === null
+          ? ownFlags(command)
           : first.filter((option) => rows.every((each) => each.has(rowOf(option))))
       const above = taken(path)
       flags.set(
@@ -97,7 +77,8 @@ describe('docs/commands.md', () => {
   test('has a section for every command, with its arguments and defaults', async () => {
     const missing: string[] = []
     const known = await flagsByPath()
-    for (const [path, command] of await everyCommand()) {
+    for (const command of await everyCommand()) {
+      const path = fullName(command)
       const section = sections().get(path)
       if (section === undefined) missing.push(`## ${path}`)
       const help = command.createHelp()
@@ -130,10 +111,8 @@ describe('docs/commands.md', () => {
       [...(sections().get(path) ?? '').matchAll(/^```(?:sh|bash)\n([\s\S]*?)^```$/gm)].flatMap(
         ([, block = '']) => block.split('\n').filter((line) => /\brushes /.test(line)),
       )
-    const leaves = (await everyCommand()).filter(
-      ([path, { commands }]) => path === 'rushes' || commands.length === 0,
-    )
-    expect(leaves.map(([path]) => path).filter((path) => examples(path).length < 2)).toEqual([])
+    const leaves = (await everyCommand()).filter(({ parent, commands }) => !(parent && commands.length > 0))
+    expect(leaves.map(fullName).filter((path) => examples(path).length < 2)).toEqual([])
     const late = [...sections()].filter(
       ([path, text]) => examples(path).length > 0 && !/^\n\n```(sh|bash)\n/.test(text),
     )
@@ -142,12 +121,17 @@ describe('docs/commands.md', () => {
 })
 
 describe('docs/environment.md', () => {
+  interface Setting {
+    readonly about: string
+    readonly environment?: string
+    readonly key?: string
+    readonly default?: string
+  }
+  const settings = Object.values<Setting>(SETTINGS)
   const rows = (): readonly string[] => read('docs/environment.md').split('\n')
 
   test('has the generated descriptions in its tables', async () => {
-    const settings = Object.values<{ about: string; environment?: string; key?: string }>(SETTINGS)
-    const text = read('docs/environment.md')
-      .split('\n')
+    const text = rows()
       .map((row) => {
         const cells = row.split(' | ')
         const setting = settings.find(
@@ -165,39 +149,35 @@ describe('docs/environment.md', () => {
   })
 
   test('has a row for every setting with description, variable, key and default', () => {
-    const missing = Object.entries<{
-      readonly about: string
-      readonly environment?: string
-      readonly key?: string
-      readonly default?: string
-    }>(SETTINGS).filter(([, setting]) => {
-      const words = [setting.environment, setting.key, setting.default].filter((word) => word !== undefined)
+    const missing = settings.filter(({ about, environment, key, ...rest }) => {
+      const words = [environment, key, rest.default].filter((word) => word !== undefined)
       return !rows().some(
-        (row) => row.includes(`| ${setting.about} |`) && words.every((word) => row.includes(`\`${word}\``)),
+        (row) => row.includes(`| ${about} |`) && words.every((word) => row.includes(`\`${word}\``)),
       )
     })
     expect(missing).toEqual([])
   })
 
   test('has a row for every further variable', () => {
-    const missing = Object.keys(FURTHER_ENVIRONMENT).filter(
-      (name) => !rows().some((row) => row.startsWith(`| \`${name}\` |`)),
+    const text = `\n${rows().join('\n')}`
+    const names = Object.keys(FURTHER_ENVIRONMENT).map((name) => `\n| \`${name}\` |`)
+    expect(missingFrom(text, names)).toEqual([])
+  })
+
+  test('names every RUSHES_ variable in the source, and those of other programs', () => {
+    const named = pathsBelow('src', TEXT_FILE).flatMap(
+      (path) => read(path).match(/\bRUSHES_[A-Z_]+\b/g) ?? [],
     )
-    expect(missing).toEqual([])
+    expect(missingFrom(rows().join('\n'), named)).toEqual([])
+    const others = ['NO_COLOR', 'FORCE_COLOR', 'CI', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY']
+    const tables = rows().filter((row) => row.startsWith('|'))
+    expect(
+      missingFrom(
+        tables.join('\n'),
+        others.map((name) => `\`${name}\``),
+      ),
+    ).toEqual([])
   })
-
-  test('names every RUSHES_ variable in the source', () => {
-    const text = rows().join('\n')
-    const named = new Set(sources('src').flatMap((path) => read(path).match(/\bRUSHES_[A-Z_]+\b/g) ?? []))
-    expect(missingFrom(text, [...named])).toEqual([])
-  })
-
-  test.each(['NO_COLOR', 'FORCE_COLOR', 'CI', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'])(
-    'names %s',
-    (name) => {
-      expect(rows().some((row) => row.startsWith('|') && row.includes(`\`${name}\``))).toBe(true)
-    },
-  )
 })
 
 describe('docs/exit-codes.md', () => {
@@ -221,23 +201,23 @@ describe('docs/exit-codes.md', () => {
     await expect(written).toMatchFileSnapshot('../docs/exit-codes.md')
   })
 
-  test('has a row for every exit code', () => {
-    const rows = Object.entries(EXIT).map(([name, code]) => `\n| ${code} | \`${name}\` |`)
-    expect(missingFrom(text(), rows)).toEqual([])
-  })
-
-  test('has a row for every own error code, with its exit code and meaning', () => {
-    const rows = Object.entries(OWN_CODES).map(
-      ([code, { exit, about }]) => `\n| \`${code}\` | ${exit} | ${about}`,
-    )
-    expect(missingFrom(text(), rows)).toEqual([])
-  })
-
-  test('has a row for every code of the service, with its status and exit code', () => {
-    const rows = Object.entries(PROBLEMS).map(
-      ([code, { status, exit }]) => `\n| \`${code}\` | ${status} | ${exit} |`,
-    )
-    expect(missingFrom(text(), rows)).toEqual([])
+  test.each([
+    ['exit code', Object.entries(EXIT).map(([name, code]) => `| ${code} | \`${name}\` |`)],
+    [
+      'error code of the program, with its exit code and meaning',
+      Object.entries(OWN_CODES).map(([code, { exit, about }]) => `| \`${code}\` | ${exit} | ${about}`),
+    ],
+    [
+      'code of the service, with its status and exit code',
+      Object.entries(PROBLEMS).map(([code, { status, exit }]) => `| \`${code}\` | ${status} | ${exit} |`),
+    ],
+  ])('has a row for every %s', (_, rows) => {
+    expect(
+      missingFrom(
+        text(),
+        rows.map((row) => `\n${row}`),
+      ),
+    ).toEqual([])
   })
 })
 
@@ -306,7 +286,7 @@ describe('docs/README.md', () => {
       'Reference',
       'Internals',
     ])
-    const pages = sources('docs').filter((path) => path.endsWith('.md') && path !== 'docs/README.md')
+    const pages = pathsBelow('docs', /\.md$/).filter((path) => path !== 'docs/README.md')
     expect(pages.length).toBeGreaterThan(20)
     const links = [...index.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => `docs/${link}`)
     expect(pages.filter((path) => links.filter((link) => link === path).length !== 1)).toEqual([])
@@ -348,7 +328,7 @@ describe('every file that is written by hand', () => {
       .filter((entry) => entry.isFile() && /\.(md|json|ts|mjs)$/.test(entry.name))
       .map(({ name }) => name),
     ...['bin', 'src', 'test', 'bench', 'docs', 'examples', '.ci', '.github'].flatMap((folder) =>
-      sources(folder),
+      pathsBelow(folder, TEXT_FILE),
     ),
   ]
 
@@ -361,12 +341,10 @@ describe('every file that is written by hand', () => {
       /\b(npmjs|yarnpkg|artifactory|jfrog)\.(org|com|io)\b/i,
       /"resolved":\s*"http/,
     ]
-    const found = files.flatMap((path) =>
-      places.flatMap((place) => {
-        const [word] = place.exec(read(path)) ?? []
-        return word === undefined ? [] : [`${path}: ${word}`]
-      }),
-    )
+    const found = files.flatMap((path) => {
+      const text = read(path)
+      return places.flatMap((place) => (place.exec(text) ?? []).slice(0, 1).map((word) => `${path}: ${word}`))
+    })
     expect(found).toEqual([])
   })
 
@@ -421,18 +399,6 @@ function withFlags(section: string, rows: readonly string[]): string {
   return table === ''
     ? section
     : section.replace(/^\n(.+\n)+\n?/, (first) => `${first.trimEnd()}\n\n${table}\n`)
-}
-
-/** Text files below a folder; none if it does not exist. */
-function sources(folder: string): readonly string[] {
-  const path = join(ROOT, folder)
-  if (!existsSync(path)) return []
-  return readdirSync(path, { recursive: true, withFileTypes: true })
-    .filter((entry) => !entry.parentPath.includes('node_modules'))
-    .filter(
-      (entry) => entry.isFile() && /^\.?(|md|json|ts|mjs|js|cjs|sql|yml|yaml|sh)$/.test(extname(entry.name)),
-    )
-    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
 }
 
 const linksOf = (markdown: string): readonly string[] =>

@@ -1,22 +1,18 @@
 /**
- * The manifests of examples/ and their page: all rows in process with an instant engine, a few rows with the real renderer,
- * and what the page says is created again after an edit.
+ * The manifests of examples/ and their page: all rows in process with an instant engine, and what the page says is created again
+ * after an edit. With the real renderer: examples.system.ts.
  */
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, dirname, extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, extname, join } from 'node:path'
 import picomatch from 'picomatch'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { entriesOf } from './batch/folder.js'
-import { bash, createPlace } from './support/binary.js'
 import { createCliService } from './support/cli.js'
 import { createFamilyEngine, ONE_PIXEL_PNG } from './support/engines.js'
+import { blocksOf, copyTo, PAGE, ROOT } from './support/example-manifests.js'
 import { temporaryFolder } from './support/service.js'
-
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const PAGE = readFileSync(join(ROOT, 'docs', 'examples.md'), 'utf8')
 
 interface Edit {
   /** The first cell of its row on the page. */
@@ -78,19 +74,6 @@ const EDITS: Readonly<Record<string, readonly Edit[]>> = {
   ],
 }
 const MANIFESTS = Object.keys(EDITS)
-
-/** The command blocks of the page, by the manifest that they name. */
-const blocksOf = (manifest: string): readonly string[] =>
-  [...PAGE.matchAll(/^```bash\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
-    block.includes(manifest) ? [block] : [],
-  )
-
-/** A copy of the examples, without what was created in them. */
-function copyTo(folder: string): string {
-  const isSource = (path: string) => basename(path) !== 'assets' && !path.endsWith('.lock.json')
-  cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true, filter: isSource })
-  return folder
-}
 
 const objectsIn = (text: string) =>
   text
@@ -172,29 +155,6 @@ describe('docs/examples.md', () => {
       expect(readFileSync(picture).length).toBeLessThan(150_000)
       expect((await sharp(picture).metadata()).format).toBe('jpeg')
     }
-  })
-})
-
-describe.concurrent('the real renderer', () => {
-  it.each([
-    ['examples/sprites/sprites.yaml', ['sprites/assets/owl/sheet.png', 'sprites/assets/owl/idle-front.png']],
-    [
-      'examples/shop/shop.yaml',
-      ['shop/assets/pack/front.png', 'shop/assets/sets/trail.png', 'shop/assets/trail/front-story.png'],
-    ],
-    [
-      'examples/trailer/trailer.yaml',
-      ['trailer/assets/frames/coast-wide.png', 'trailer/assets/frames/coast-tall.png'],
-    ],
-  ])('draws a few rows of %s', async (manifest, files) => {
-    const place = createPlace()
-    copyTo(place.folder)
-    const [, attempt = ''] = (blocksOf(manifest)[0] ?? '').split('\n')
-    const { code, stdout, stderr } = await bash(place, attempt)
-    expect(code, stderr).toBe(0)
-    expect(stdout.trim().split('\n').sort()).toEqual(files.map((file) => `examples/${file}`).sort())
-    for (const file of files)
-      expect((await sharp(join(place.folder, 'examples', file)).metadata()).width).toBeGreaterThan(500)
   })
 })
 

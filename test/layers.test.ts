@@ -1,10 +1,8 @@
 /** The architecture is a promise: a file imports from lower ranks and from its own folder, never up, never sideways. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, posix, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { existsSync } from 'node:fs'
+import { join, posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
-
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+import { pathsBelow, ROOT, read } from './support/project.js'
 
 /** From the top down; a room is a folder, or a file of `src` itself. */
 const RANKS: readonly (readonly string[])[] = [
@@ -110,11 +108,14 @@ const isComponent = (path: string): boolean =>
 interface Source {
   readonly path: string
   readonly text: string
+  readonly imports: readonly Import[]
 }
 
+const sourceOf = (path: string, text: string): Source => ({ path, text, imports: importsOf(text) })
+
 const wrongImports = (sources: readonly Source[]): readonly string[] =>
-  sources.flatMap(({ path, text }) =>
-    importsOf(text).flatMap(({ specifier }) => {
+  sources.flatMap(({ path, imports }) =>
+    imports.flatMap(({ specifier }) => {
       const target = targetOf(path, specifier)
       return (target === undefined ? undefined : wrongImport(path, target)) ?? []
     }),
@@ -126,23 +127,16 @@ const CREATION = /(?<!type )\bcreate[A-Z]\w*/g
 const builtOutOfPlace = (sources: readonly Source[]): readonly string[] =>
   sources
     .filter(({ path }) => !ENGINES.includes(roomOf(path) ?? '') && !BUILDERS.includes(path))
-    .flatMap(({ path, text }) =>
-      importsOf(text)
+    .flatMap(({ path, imports }) =>
+      imports
         .filter(({ specifier }) => ENGINES.includes(roomOf(targetOf(path, specifier) ?? '') ?? ''))
         .filter(({ clause }) => clause?.startsWith('type ') !== true)
         .flatMap(({ clause }) => [...(clause ?? '').matchAll(CREATION)].map(([name]) => `${path}: ${name}`)),
     )
 
-const filesBelow = (folder: string): readonly Source[] =>
-  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .map((file) => ({
-      path: relative(ROOT, file).replaceAll('\\', '/'),
-      text: readFileSync(file, 'utf8'),
-    }))
-
-const SOURCES = [...filesBelow('src'), ...filesBelow('bin')]
+const SOURCES = ['src', 'bin']
+  .flatMap((folder) => pathsBelow(folder, /\.[cm]?[jt]sx?$/))
+  .map((path) => sourceOf(path, read(path)))
 
 describe('the check of the ranks', () => {
   it.each([
@@ -189,23 +183,14 @@ describe('the check of the ranks', () => {
   )
 
   it('finds a broken rank in a file, and an engine built out of place', () => {
-    const broken: Source[] = [
-      { path: 'src/limiter/index.ts', text: `import type { Client } from '../client/index.js'` },
-      { path: 'src/host/clock.ts', text: `const a = await import('../cli/main.js')` },
-      { path: 'bin/rushes.cjs', text: `require('../dist/rushes.cjs')` },
-      {
-        path: 'src/cli/commands/wait.ts',
-        text: `import { createApiClient, type Client } from '../../client/index.js'`,
-      },
-      {
-        path: 'src/cli/commands/run.ts',
-        text: `import type { createLimiter } from '../../limiter/index.js'`,
-      },
-      {
-        path: 'src/cli/runs/x.ts',
-        text: `const { createDownloader } = await import('../../download/index.js')`,
-      },
-    ]
+    const broken = Object.entries({
+      'src/limiter/index.ts': `import type { Client } from '../client/index.js'`,
+      'src/host/clock.ts': `const a = await import('../cli/main.js')`,
+      'bin/rushes.cjs': `require('../dist/rushes.cjs')`,
+      'src/cli/commands/wait.ts': `import { createApiClient, type Client } from '../../client/index.js'`,
+      'src/cli/commands/run.ts': `import type { createLimiter } from '../../limiter/index.js'`,
+      'src/cli/runs/x.ts': `const { createDownloader } = await import('../../download/index.js')`,
+    }).map(([path, text]) => sourceOf(path, text))
     expect(wrongImports(broken)).toEqual([
       'src/limiter/index.ts → src/client/index.ts: sideways',
       'src/host/clock.ts → src/cli/main.ts: up',
@@ -220,7 +205,7 @@ describe('the check of the ranks', () => {
 describe('the ranks', () => {
   it('hold for every import of src and bin', () => {
     expect(SOURCES.length).toBeGreaterThan(100)
-    expect(SOURCES.flatMap(({ text }) => importsOf(text)).length).toBeGreaterThan(400)
+    expect(SOURCES.flatMap(({ imports }) => imports).length).toBeGreaterThan(400)
     expect(wrongImports(SOURCES)).toEqual([])
   })
 
@@ -232,8 +217,8 @@ describe('the ranks', () => {
 describe('one place each', () => {
   const users = (pattern: RegExp) => SOURCES.filter(({ text }) => pattern.test(text)).map(({ path }) => path)
   const importers = (name: string) =>
-    SOURCES.filter(({ text }) =>
-      importsOf(text).some(({ specifier }) => specifier === name || specifier.startsWith(`${name}/`)),
+    SOURCES.filter(({ imports }) =>
+      imports.some(({ specifier }) => specifier === name || specifier.startsWith(`${name}/`)),
     ).map(({ path }) => path)
   /** The renderer is a process of its own, with its own edge. */
   const isOwnProcess = (path: string) =>

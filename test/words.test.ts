@@ -2,17 +2,10 @@
  * The words of the program: every text in the source files that a user can read, and the help of every command, against
  * a table of phrases that read badly. Comments and names are not looked at.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import type { Command } from 'commander'
 import { parseAst } from 'rolldown/parseAst'
 import { describe, expect, test } from 'vitest'
-import { COMMANDS } from '../src/cli/commands/index.js'
 import { fullName } from '../src/cli/help/find-command.js'
-import { createProgram } from '../src/cli/program.js'
-
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+import { everyCommand, pathsBelow, read } from './support/project.js'
 
 /** A phrase, and what to write instead. */
 const RULES: readonly (readonly [RegExp, string])[] = [
@@ -47,7 +40,8 @@ const RULES: readonly (readonly [RegExp, string])[] = [
 const NOT_MESSAGES = /^src\/preview\/|migrations\.ts$/
 
 interface Text {
-  readonly at: string
+  /** Where it is; only asked of the few that are wrong. */
+  at(): string
   readonly text: string
 }
 
@@ -73,8 +67,8 @@ function textsIn(source: string, path: string): readonly Text[] {
     if (typeof value !== 'object' || value === null) return
     const text = textOf(value as Node)
     if (text !== undefined) {
-      const line = source.slice(0, (value as Node).start).split('\n').length
-      found.push({ at: `${path}:${line}`, text })
+      const line = () => source.slice(0, (value as Node).start).split('\n').length
+      found.push({ at: () => `${path}:${line()}`, text })
     }
     for (const part of Object.values(value)) visit(part)
   }
@@ -82,28 +76,9 @@ function textsIn(source: string, path: string): readonly Text[] {
   return found
 }
 
-const files = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
-  .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.name.endsWith('.d.ts'))
-  .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
-  .filter((path) => !NOT_MESSAGES.test(path))
-
-const commandsUnder = (command: Command): readonly Command[] => [
-  command,
-  ...command.commands.flatMap(commandsUnder),
-]
-
-async function everyCommand(): Promise<readonly Command[]> {
-  const programs = await Promise.all(
-    [undefined, ...COMMANDS.map(({ name }) => name)].map((name) =>
-      createProgram(name, { run: async () => {}, print: () => {} }),
-    ),
-  )
-  return programs.flatMap((program, at) =>
-    at === 0
-      ? [program]
-      : program.commands.filter((each) => each.name() === COMMANDS[at - 1]?.name).flatMap(commandsUnder),
-  )
-}
+const files = pathsBelow('src', /\.tsx?$/).filter(
+  (path) => !path.endsWith('.d.ts') && !NOT_MESSAGES.test(path),
+)
 
 /** Only prose: a word alone is a name, a key or a value. */
 const isProse = ({ text }: Text): boolean => /\S\s+\S/.test(text)
@@ -117,16 +92,14 @@ const violations = (texts: readonly Text[]): readonly string[] =>
       const [said] = phrase.exec(text.replaceAll(WHOLE_HELP, '')) ?? []
       return said === undefined
         ? []
-        : [`${at}: "${said}" in ${JSON.stringify(text.slice(0, 120))} -> ${instead}`]
+        : [`${at()}: "${said}" in ${JSON.stringify(text.slice(0, 120))} -> ${instead}`]
     }),
   )
 
 describe('every message', () => {
   test('is in plain words', () => {
     expect(files.length).toBeGreaterThan(200)
-    expect(
-      files.flatMap((path) => violations(textsIn(readFileSync(join(ROOT, path), 'utf8'), path))),
-    ).toEqual([])
+    expect(files.flatMap((path) => violations(textsIn(read(path), path)))).toEqual([])
   })
 
   test('would be found', () => {
@@ -149,7 +122,7 @@ describe('the help of every command', () => {
       command
         .helpInformation()
         .split('\n')
-        .map((text) => ({ at: `${fullName(command)} --help`, text })),
+        .map((text) => ({ at: () => `${fullName(command)} --help`, text })),
     )
     expect(violations(lines)).toEqual([])
   })

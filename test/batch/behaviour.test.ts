@@ -13,7 +13,6 @@ interface World {
   /** How long each run takes; NaN: it never ends. */
   readonly durations: readonly number[]
   readonly learned?: readonly number[]
-  readonly concurrency?: number
   /** How long an answer takes at a moment. */
   latencyMs?(nowMs: number): number
   /** Whether the service is out of order at a moment. */
@@ -36,7 +35,6 @@ async function play(world: World) {
   const noticedAt = new Map<number, number>()
   const looks: number[] = durations.map(() => 0)
   const turnedAway: number[] = []
-  let mostFlying = 0
 
   async function ask(purpose: 'create' | 'status'): Promise<boolean> {
     const grant = await limiter.acquire(purpose)
@@ -55,7 +53,6 @@ async function play(world: World) {
       async create() {
         await ask('create')
         doneAt.set(run, since() + ms)
-        mostFlying = Math.max(mostFlying, doneAt.size - noticedAt.size)
         return clock.monotonic()
       },
       async poll({ isUrgent }): Promise<Polled> {
@@ -74,7 +71,6 @@ async function play(world: World) {
     tasks,
     clock,
     budget: RUNS_LIMIT,
-    concurrency: world.concurrency,
     load: limiter.load,
     durationsOf: () => learned,
     random: () => 0.5,
@@ -91,7 +87,6 @@ async function play(world: World) {
     looks: looks.reduce((sum, each) => sum + each, 0),
     mostLooks: Math.max(...looks),
     turnedAway,
-    mostFlying,
   }
 }
 
@@ -165,11 +160,5 @@ describe('a schedule', () => {
     expect(seconds).toBeLessThan(90)
     // After 1, 2, 4, 8, 8 … s each: ten in that minute, where looking on once a second would have been sixty.
     expect(mostLooks).toBeLessThanOrEqual(14)
-  })
-
-  it('with a cap has no more runs under way than that', async () => {
-    const { mostFlying, noticed } = await play({ durations: every(12, () => 3_000), concurrency: 3 })
-    expect(noticed).toBe(12)
-    expect(mostFlying).toBeLessThanOrEqual(3)
   })
 })

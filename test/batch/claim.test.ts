@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Claim, claimBatch } from '../../src/batch/lock/claim.js'
 import { claimPathOf } from '../../src/batch/lock/lock.js'
 import { built } from '../support/built.js'
-import { createManualClock, type ManualClock } from '../support/clock.js'
+import { createManualClock } from '../support/clock.js'
 import { until } from '../support/until.js'
 import { folderWith } from './folder.js'
 
@@ -23,10 +23,10 @@ function createSite() {
   const path = claimPathOf(lockPath)
   const clock = createManualClock()
   const notes: string[] = []
-  const claim = (by: ManualClock = clock): Promise<Claim> =>
+  const claim = (at = lockPath): Promise<Claim> =>
     claimBatch({
-      lockPath,
-      clock: by,
+      lockPath: at,
+      clock,
       signal: new AbortController().signal,
       onObserve: (note) => notes.push(note),
     })
@@ -67,17 +67,12 @@ const heldBy = (who: RegExp) =>
 
 describe('the claim of this machine', () => {
   it('is for one batch at a time, and leaves nothing behind', async () => {
-    const { folder, claim, clock, path } = createSite()
+    const { folder, claim, path } = createSite()
     const first = await claim()
     await expect(claim()).rejects.toThrow(
       heldBy(new RegExp(`process ${process.pid} on ${hostname()}, since 2026-01-01T00:00:00.000Z`)),
     )
-    const other = await claimBatch({
-      lockPath: join(folder, 'other.lock.json'),
-      clock,
-      signal: new AbortController().signal,
-      onObserve() {},
-    })
+    const other = await claim(join(folder, 'other.lock.json'))
     await first.check()
     await first.release()
     expect(existsSync(path)).toBe(false)
@@ -87,13 +82,13 @@ describe('the claim of this machine', () => {
   })
 
   it('is the same one through a link to its folder', async () => {
-    const { folder, claim, clock } = createSite()
+    const { folder, claim } = createSite()
     const link = `${folderWith()}/link`
     symlinkSync(folder, link)
     const first = await claim()
-    const lockPath = join(link, 'shots.lock.json')
-    const second = claimBatch({ lockPath, clock, signal: new AbortController().signal, onObserve() {} })
-    await expect(second).rejects.toThrow(heldBy(/Another batch is running on this manifest/))
+    await expect(claim(join(link, 'shots.lock.json'))).rejects.toThrow(
+      heldBy(/Another batch is running on this manifest/),
+    )
     await first.release()
   })
 
@@ -170,6 +165,21 @@ describe('the claim of another machine', () => {
     expect(existsSync(path)).toBe(false)
   })
 
+  it('that replaces the same stale claim a moment later has it', async () => {
+    const { path, claim, clock, notes } = createSite()
+    writeFileSync(path, foreign(1))
+    const second = claim()
+    second.catch(() => {})
+    await clock.advance(10_000)
+    expect(readFileSync(path, 'utf8')).toContain(`"host":"${hostname()}"`)
+    writeFileSync(path, foreign(2))
+    await clock.advance(1_000)
+    writeFileSync(path, foreign(3))
+    await expect(clock.runUntil(second)).rejects.toThrow(heldBy(/process \d+ on render-7/))
+    expect(notes).toHaveLength(2)
+    expect(readFileSync(path, 'utf8')).toBe(foreign(3))
+  })
+
   it('that ends while it is observed leaves the way free', async () => {
     const { path, claim, clock } = createSite()
     writeFileSync(path, foreign(1))
@@ -226,14 +236,8 @@ describe('a claim that is held', () => {
   })
 
   it('cannot be had where the folder cannot be written', async () => {
+    const { claim } = createSite()
     const lockPath = join(folderWith({ file: '' }), 'file', 'shots.lock.json')
-    await expect(
-      claimBatch({
-        lockPath,
-        clock: createManualClock(),
-        signal: new AbortController().signal,
-        onObserve() {},
-      }),
-    ).rejects.toThrow(expect.objectContaining({ code: 'ENOTDIR' }))
+    await expect(claim(lockPath)).rejects.toThrow(expect.objectContaining({ code: 'ENOTDIR' }))
   })
 })

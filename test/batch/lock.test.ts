@@ -1,5 +1,6 @@
-import { statSync } from 'node:fs'
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
+import { statSync, symlinkSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isWritten, readLock, writeLock } from '../../src/batch/lock/file.js'
@@ -14,7 +15,9 @@ import {
   withEntry,
 } from '../../src/batch/lock/lock.js'
 import { lockText, parseLock } from '../../src/batch/lock/lock-text.js'
-import { folderWith } from './folder.js'
+import { diskOf } from '../../src/batch/plan/facts.js'
+import { createPairing } from '../../src/batch/plan/pair.js'
+import { entriesOf, folderWith } from './folder.js'
 
 const HASH = 'a'.repeat(64)
 const made: Made = {
@@ -237,5 +240,42 @@ describe('the lock file', () => {
     )
     await writeLock(path, join(folder, 'gone.yaml'), lock({}))
     expect(readLock(path, join(folder, 'shots.json')).manifest).toBe('gone.yaml')
+  })
+})
+
+describe('an entry of the lock file', () => {
+  it('goes to one renamed row, and that of another row with the same input to the next one', async () => {
+    const entries = await entriesOf('[{ name: c, kind: image, prompt: x, count: 2 }]')
+    const [a, b] = [entry(), entry({ made: { ...made, run: 'run_2' } })]
+    const { pair, renamed, leftover } = createPairing({
+      entries,
+      lock: lock({ a, b }),
+      models: { image: made.model },
+      identity: () => HASH,
+    })
+    expect(entries.map((each) => pair(each, each.meaning).locked)).toEqual([a, b])
+    expect(renamed).toEqual([
+      { from: 'a', to: 'c' },
+      { from: 'b', to: 'c-2' },
+    ])
+    expect(leftover.size).toBe(0)
+  })
+
+  it('names a file to copy only inside the folder of the manifest', async () => {
+    const other = folderWith({ 'fox.png': 'a fox' })
+    const folder = folderWith({ 'former/fox.png': 'a fox' })
+    symlinkSync(other, join(folder, 'link'))
+    const [row] = await entriesOf('[{ name: fox, kind: image, prompt: x }]', { folder })
+    if (row === undefined) throw new Error('the manifest has a row')
+    const sha256 = createHash('sha256').update('a fox').digest('hex')
+    const copied = async (file: string) => {
+      const locked = entry({ made: { ...made, file, sha256, bytes: 5 } })
+      const [output] = await diskOf(folder, [row]).lookAt(row, locked)
+      return output?.fact
+    }
+    const from = join(folder, 'former', 'fox.png')
+    expect(await copied('former/fox.png')).toEqual({ is: 'missing', elsewhere: from })
+    for (const file of [`../${basename(other)}/fox.png`, join(other, 'fox.png'), 'link/fox.png'])
+      expect(await copied(file)).toEqual({ is: 'missing', elsewhere: undefined })
   })
 })

@@ -6,7 +6,8 @@ import { formatOf } from '../../src/batch/manifest/format.js'
 import { inputToSend } from '../../src/batch/manifest/index.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { entriesOf, folderWith, problemsOf, read } from './folder.js'
+import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
+import { readsAnyText } from './manifest-properties.js'
 
 const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
   (await entriesOf(text, options)).map(({ name, output }) => `${name} → ${output}`)
@@ -83,68 +84,7 @@ describe('the formats', () => {
     expect(formatOf(path, text)).toBe(format)
   })
 
-  it('never end in anything but problems, whatever the text', async () => {
-    const folder = folderWith()
-    const piece = fc.constantFrom(
-      ...[
-        'runs:',
-        '- ',
-        '  ',
-        '\n',
-        'name',
-        ': ',
-        'kind: image',
-        'prompt',
-        '"',
-        "'",
-        ',',
-        '{',
-        '}',
-        '[',
-        ']',
-      ],
-      ...[
-        '&a ',
-        '*a',
-        '<<: ',
-        '!x ',
-        '|',
-        '>',
-        '# ',
-        '---',
-        '%',
-        '\t',
-        '\r\n',
-        '?',
-        '\\',
-        'null',
-        '1e999',
-        '\ud800',
-      ],
-      ...['models: {image: a/b}', 'defaults:', 'count: 2', 'output: a.png', '{ext}', '../', 'é', '\u0000'],
-    )
-    const text = fc.oneof(
-      fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join('')),
-      fc.string({ unit: 'binary' }),
-      fc.json(),
-    )
-    await fc.assert(
-      fc.asyncProperty(
-        text,
-        fc.constantFrom('a.yaml', 'a.json', 'a.jsonl', 'a.csv', 'a'),
-        async (given, name) => {
-          const result = await read(given, { name, folder })
-          if (result.ok) return
-          const lines = given.split('\n').length + given.split('\r').length
-          for (const { line, column } of result.problems) {
-            expect(line >= 1 && line <= lines).toBe(true)
-            expect(column).toBeGreaterThanOrEqual(1)
-          }
-        },
-      ),
-      { numRuns: 1_500 },
-    )
-  })
+  it('never end in anything but problems, whatever the text', () => readsAnyText(100))
 
   it('reads JSON as JSON.parse does', async () => {
     const folder = folderWith()
@@ -191,8 +131,8 @@ runs:
       `${Array.from({ length: 99 }, (_, at) => `x-${at}: &a${at} [${at === 0 ? 1 : `*a${at - 1}`}]`).join('\n')}\nruns: []`,
       /too deeply/,
     ],
-    ['brackets without end', '['.repeat(100_000), /levels deep/],
-    ['dashes without end', '- '.repeat(100_000), /levels deep/],
+    ['brackets without end', '['.repeat(20_000), /levels deep/],
+    ['dashes without end', '- '.repeat(20_000), /levels deep/],
     ['two documents', 'runs: []\n---\nruns: []', /^2:1 a second YAML document starts here/],
     [
       'a key that stands there twice',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { runSchedule, type Task } from '../../src/batch/schedule/index.js'
 import { bestAgeMs, chance, survival, tooYoungMs } from '../../src/batch/schedule/likelihood.js'
 import { type InFlight, nextOf, type ScheduleState } from '../../src/batch/schedule/next.js'
-import { createManualClock } from '../support/clock.js'
+import { createManualClock, type ManualClock } from '../support/clock.js'
 
 const NEXT = { soonestMs: 1_000, latestMs: 2_000 }
 const BUDGET = { requests: 20, windowMs: 10_000 }
@@ -215,6 +215,20 @@ describe('the likelihood', () => {
 })
 
 describe('the loop', () => {
+  type Options = Parameters<typeof runSchedule>[0]
+  const schedule = (clock: ManualClock, tasks: readonly Task[], more: Partial<Options> = {}) =>
+    runSchedule({
+      tasks,
+      clock,
+      budget: BUDGET,
+      load: () => 1,
+      durationsOf: () => [],
+      random: () => 0,
+      mayCreate: () => true,
+      signal: new AbortController().signal,
+      ...more,
+    })
+
   it('creates, looks, and ends; what is over is not looked at again', async () => {
     const clock = createManualClock()
     const seen: string[] = []
@@ -236,18 +250,7 @@ describe('the loop', () => {
         },
       }
     }
-    await clock.runUntil(
-      runSchedule({
-        tasks: [task('a', 500), task('refused', 0), task('b', 3_000)],
-        clock,
-        budget: BUDGET,
-        load: () => 1,
-        durationsOf: () => [],
-        random: () => 0,
-        mayCreate: () => true,
-        signal: new AbortController().signal,
-      }),
-    )
+    await clock.runUntil(schedule(clock, [task('a', 500), task('refused', 0), task('b', 3_000)]))
     expect(seen.filter((each) => each.startsWith('create'))).toEqual([
       'create a',
       'create refused',
@@ -281,19 +284,11 @@ describe('the loop', () => {
       ),
     )
     await clock.runUntil(
-      runSchedule({
-        tasks: [task('single', 0), task('other', 0), chain],
+      schedule(clock, [task('single', 0), task('other', 0), chain], {
         later: delayed(
           1,
           task('copied', 3, async () => []),
         ),
-        clock,
-        budget: BUDGET,
-        load: () => 1,
-        durationsOf: () => [],
-        random: () => 0,
-        mayCreate: () => true,
-        signal: new AbortController().signal,
       }),
     )
     expect(seen[0]).toBe('chain')
@@ -304,66 +299,32 @@ describe('the loop', () => {
   it('ends without the tasks that its signal kept back, and fails when they cannot be known', async () => {
     const clock = createManualClock()
     const stop = new AbortController()
-    const options = {
-      clock,
-      budget: BUDGET,
-      load: () => 1,
-      durationsOf: () => [],
-      random: () => 0,
-      mayCreate: () => true,
-      timeoutMs: 5_000,
-    }
     const isBegun = { poll: 0 }
     const late: Task = { group: 'one', poll: async () => ({ is: 'over', durationMs: isBegun.poll++ }) }
+    const later = clock.sleep(2_000).then(() => [late])
     const ended = expect(
-      runSchedule({
-        ...options,
-        tasks: [],
-        later: clock.sleep(2_000).then(() => [late]),
-        signal: stop.signal,
-      }),
+      schedule(clock, [], { later, timeoutMs: 5_000, signal: stop.signal }),
     ).rejects.toThrow('enough')
     await clock.advance(1_000)
     stop.abort(new Error('enough'))
     await clock.advance(10_000)
     await ended
     expect(isBegun.poll).toBe(0)
-    await expect(
-      runSchedule({
-        ...options,
-        tasks: [],
-        later: Promise.reject(new Error('broken')),
-        signal: new AbortController().signal,
-      }),
-    ).rejects.toThrow('broken')
+    const broken = Promise.reject(new Error('broken'))
+    await expect(schedule(clock, [], { later: broken, timeoutMs: 5_000 })).rejects.toThrow('broken')
   })
 
   it('ends by its signal, and creates nothing that it may not', async () => {
     const clock = createManualClock()
     const stop = new AbortController()
     const never: Task = { group: 'one', poll: async () => ({ is: 'running', next: NEXT }) }
-    const options = {
-      clock,
-      budget: BUDGET,
-      load: () => 1,
-      durationsOf: () => [],
-      random: () => 0,
-      signal: stop.signal,
-    }
-    const ended = expect(runSchedule({ ...options, tasks: [never], mayCreate: () => true })).rejects.toThrow(
-      'enough',
-    )
+    const ended = expect(schedule(clock, [never], { signal: stop.signal })).rejects.toThrow('enough')
     await clock.advance(10_000)
     stop.abort(new Error('enough'))
     await ended
     let created = 0
     const refused: Task = { ...never, create: async () => created++ }
-    await runSchedule({
-      ...options,
-      signal: new AbortController().signal,
-      tasks: [refused],
-      mayCreate: () => false,
-    })
+    await schedule(clock, [refused], { mayCreate: () => false })
     expect(created).toBe(0)
   })
 
@@ -384,18 +345,7 @@ describe('the loop', () => {
       },
       expire: () => ended.push(`expired at ${clock.monotonic()}`),
     }
-    const work = runSchedule({
-      // The late answer of the first must not end the second.
-      tasks: [task, task],
-      clock,
-      budget: BUDGET,
-      load: () => 1,
-      durationsOf: () => [],
-      random: () => 0,
-      mayCreate: () => true,
-      timeoutMs: 5_000,
-      signal: new AbortController().signal,
-    })
+    const work = schedule(clock, [task, task], { timeoutMs: 5_000 })
     await clock.advance(10_000)
     await work
     expect(ended).toEqual(['expired at 5500', 'answered at 5500', 'expired at 6200', 'answered at 6200'])
@@ -414,16 +364,7 @@ describe('the loop', () => {
       },
       poll: async () => ({ is: 'over' }),
     }
-    const work = runSchedule({
-      tasks: [task],
-      clock,
-      budget: BUDGET,
-      load: () => 1,
-      durationsOf: () => [],
-      random: () => 0,
-      mayCreate: () => true,
-      signal: stop.signal,
-    }).catch(() => isAnswered)
+    const work = schedule(clock, [task], { signal: stop.signal }).catch(() => isAnswered)
     await clock.advance(1_000)
     stop.abort(new Error('enough'))
     await clock.advance(10_000)
@@ -453,17 +394,11 @@ describe('the loop', () => {
       }
     }
     await clock.runUntil(
-      runSchedule({
-        tasks: Array.from({ length: 6 }, (_, at) => task(at)),
+      schedule(
         clock,
-        budget: BUDGET,
-        concurrency: 1,
-        load: () => 1,
-        durationsOf: () => [],
-        random: () => 0,
-        mayCreate: () => true,
-        signal: new AbortController().signal,
-      }),
+        Array.from({ length: 6 }, (_, at) => task(at)),
+        { concurrency: 1 },
+      ),
     )
     // From the fourth on, no request before 0.7 of the usual time.
     expect(polls.get(0)).toBeGreaterThan(6)

@@ -1,10 +1,11 @@
-/** `rushes batch --check` and `--dry-run`: what is said of every state a row can be in, and that nothing is touched. */
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/** `rushes batch --check` and `--dry-run`: what is printed for each state of a row, and that nothing is sent or written. */
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { filesBelow } from '../support/binary.js'
 import { createCliService, runCli } from '../support/cli.js'
+import { bodyOf, CLIP, createFamily, objects, type Row, RUN, SHEET, SIT } from '../support/family.js'
 import { temporaryFolder } from '../support/service.js'
 
 const MANIFEST = `models: { image: rushes/preview-image, video: rushes/preview-video }
@@ -17,19 +18,18 @@ runs:
     output: icons/hen.png
 `
 
-async function createPlan() {
+async function createPlan(text = MANIFEST) {
   const service = await createCliService()
   const folder = temporaryFolder()
   const manifest = join(folder, 'shots.yaml')
-  const write = (text: string) => writeFileSync(manifest, text)
-  write(MANIFEST)
-  /** Without address, key or network: as in a CI job that may not spend anything. */
-  const bare = (...words: string[]) => runCli(['batch', manifest, ...words], { home: service.home })
+  const write = (next: string) => writeFileSync(manifest, next)
+  write(text)
   return {
     service,
     folder,
     write,
-    bare,
+    /** Without address, key or network: as in a CI job that may not spend anything. */
+    bare: (...words: string[]) => runCli(['batch', manifest, ...words], { home: service.home }),
     run: (...words: string[]) => service.run(['batch', manifest, ...words]),
     losing: (...words: string[]) => {
       const fetch: Fetch = async (request) => {
@@ -39,78 +39,29 @@ async function createPlan() {
       return service.run(['batch', manifest, ...words], { fetch })
     },
     path: (name: string) => join(folder, name),
-    all: () => Object.fromEntries(filesBelow(folder).map((name) => [name, readFileSync(join(folder, name))])),
+    created: () =>
+      service.requests
+        .filter(({ method }) => method === 'POST')
+        .map(({ body }) => bodyOf(body).input.prompt)
+        .sort(),
   }
 }
 
+type Place = Awaited<ReturnType<typeof createPlan>>
+
 describe('--check', () => {
-  it('is exit 10 while anything is missing, and 0 when all is there; it needs no key and changes nothing', async () => {
-    const { run, bare, all, service } = await createPlan()
+  it('is exit 10 while files are missing; it needs no key and writes nothing', async () => {
+    const { bare, folder, service } = await createPlan()
     expect(await bare('--check')).toMatchObject({
       code: 10,
       stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
       stderr: '2 runs: 2 to create; at least 4 requests\n',
     })
     expect(existsSync(join(service.home, 'state'))).toBe(false)
-    expect((await run()).code).toBe(0)
-    const before = all()
-    service.requests.length = 0
-    expect(await bare('--check')).toMatchObject({
-      code: 0,
-      stdout: 'up_to_date\tfox\tfox.png\t\nup_to_date\then\ticons/hen.png\t\n',
-      stderr: '2 runs: 2 up to date\n',
-    })
-    expect(all()).toEqual(before)
-    expect(service.requests).toEqual([])
+    expect(readdirSync(folder)).toEqual(['shots.yaml'])
   })
 
-  it.each<[string, (place: Awaited<ReturnType<typeof createPlan>>) => unknown, RegExp]>([
-    ['another prompt', ({ write }) => write(MANIFEST.replace('a fox', 'a red fox')), /^create\tfox\t/m],
-    [
-      'another parameter',
-      ({ write }) => write(MANIFEST.replace('a fox', 'a fox\n    quality: high')),
-      /^create\tfox\t/m,
-    ],
-    [
-      'another model',
-      ({ write }) => write(MANIFEST.replace('preview-image', 'other')),
-      /^create\tfox\t.*\ncreate\then\t/m,
-    ],
-    [
-      'a further row',
-      ({ write }) => write(`${MANIFEST}  - { name: cow, prompt: a cow }\n`),
-      /^create\tcow\t/m,
-    ],
-    ['a file that is gone', ({ path }) => rmSync(path('fox.png')), /^download\tfox\t/m],
-    ['a file that was changed', ({ path }) => writeFileSync(path('fox.png'), 'mine'), /^conflict\tfox\t/m],
-    [
-      'a lock file that is gone',
-      ({ path }) => rmSync(path('shots.lock.json')),
-      /^conflict\tfox\t.*\nconflict\then\t/m,
-    ],
-  ])('notices %s', async (_, change, says) => {
-    const place = await createPlan()
-    await place.run()
-    change(place)
-    const { code, stdout } = await place.bare('--check')
-    expect(code).toBe(10)
-    expect(stdout).toMatch(says)
-  })
-
-  it.each<[string, (text: string) => string]>([
-    [
-      'rows in another order',
-      () => MANIFEST.replace(/( {2}- name: fox[\s\S]*?)( {2}- name: hen[\s\S]*)/, '$2$1'),
-    ],
-    ['comments and quotes', (text) => `# shots\n${text.replace('a fox', '"a fox" # red')}`],
-  ])('does not mind %s', async (_, change) => {
-    const place = await createPlan()
-    await place.run()
-    place.write(change(MANIFEST))
-    expect((await place.bare('--check')).code).toBe(0)
-  })
-
-  it('counts a row whose create nobody knows the end of as missing', async () => {
+  it('counts a row whose create has an unknown outcome as missing', async () => {
     const place = await createPlan()
     await place.losing('--only', 'fox')
     const { code, stdout, stderr } = await place.bare('--check')
@@ -119,138 +70,345 @@ describe('--check', () => {
     expect(stderr).toContain('1 unconfirmed')
   })
 
-  it('looks only at what is selected', async () => {
-    const place = await createPlan()
-    await place.run('--only', 'fox')
-    expect((await place.bare('--check', '--only', 'fox')).code).toBe(0)
-    expect((await place.bare('--check', '--only', 'icons/*')).code).toBe(10)
-    expect((await place.bare('--check')).code).toBe(10)
-  })
-
-  it('is an object a row, and a summary', async () => {
-    const place = await createPlan()
-    await place.run('--only', 'fox')
-    const lines = (await place.bare('--check', '--json')).stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    expect(lines).toEqual([
-      expect.objectContaining({ name: 'fox', action: 'up_to_date', reason: null, file: 'fox.png', line: 4 }),
-      expect.objectContaining({
-        name: 'hen',
-        action: 'create',
-        reason: 'missing',
-        file: 'icons/hen.png',
-        line: 6,
-      }),
+  it('checks only what is selected, and prints an object for each row and a summary', async () => {
+    const { run, bare } = await createPlan()
+    await run('--only', 'fox')
+    expect((await bare('--check', '--only', 'fox')).code).toBe(0)
+    expect((await bare('--check', '--only', 'icons/*')).code).toBe(10)
+    const { code, stdout } = await bare('--check', '--json')
+    expect(code).toBe(10)
+    const fox = { name: 'fox', action: 'up_to_date', reason: null, file: 'fox.png', line: 4 }
+    const hen = { name: 'hen', action: 'create', reason: 'missing', file: 'icons/hen.png', line: 6 }
+    const none = { download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0, not_waited_for: [] }
+    expect(objects(stdout)).toEqual([
+      expect.objectContaining(fox),
+      expect.objectContaining(hen),
       {
         summary: {
+          ...none,
           total: 2,
           up_to_date: 1,
           create: 1,
-          download: 0,
-          unconfirmed: 0,
-          conflict: 0,
-          blocked: 0,
-          skip: 0,
           requests: 2,
           least_ms: null,
           expected_ms: null,
           models: { 'rushes/preview-image': 1 },
-          not_waited_for: [],
         },
       },
     ])
   })
 
-  it('is exit 2 for a manifest that is wrong, every error with its place', async () => {
+  it('is exit 2 for a manifest with mistakes, each with its place', async () => {
     const place = await createPlan()
     place.write(
       MANIFEST.replace('a fox', 'a fox\n    qualty: high').replace('a hen', 'a hen\n    quality: hihg'),
     )
     const { code, stdout, stderr } = await place.bare('--check')
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/The manifest .* has 2 problems; nothing was sent\./)
     expect(stderr).toMatch(/shots\.yaml:6:5: .*qualty.*quality/)
     expect(stderr).toMatch(/shots\.yaml:9:14: .*hihg.*high/)
   })
 })
 
+describe('--check of a batch that was created', () => {
+  let place: Place
+  let saved: string
+  beforeAll(async () => {
+    place = await createPlan()
+    await place.run()
+    saved = join(temporaryFolder(), 'saved')
+    cpSync(place.folder, saved, { recursive: true })
+  })
+  afterEach(() => {
+    rmSync(place.folder, { recursive: true })
+    cpSync(saved, place.folder, { recursive: true })
+  })
+
+  it('is exit 0, sends nothing and changes no file', async () => {
+    const contents = () => filesBelow(place.folder).map((name) => [name, readFileSync(place.path(name))])
+    const before = contents()
+    place.service.requests.length = 0
+    expect(await place.bare('--check')).toMatchObject({
+      code: 0,
+      stdout: 'up_to_date\tfox\tfox.png\t\nup_to_date\then\ticons/hen.png\t\n',
+      stderr: '2 runs: 2 up to date\n',
+    })
+    expect(contents()).toEqual(before)
+    expect(place.service.requests).toEqual([])
+  })
+
+  const edited = (from: string | RegExp, to: string) => () => place.write(MANIFEST.replace(from, to))
+  it.each<[string, () => void, RegExp]>([
+    ['another prompt', edited('a fox', 'a red fox'), /^create\tfox\t/m],
+    ['another parameter', edited('a fox', 'a fox\n    quality: high'), /^create\tfox\t/m],
+    ['another model', edited('preview-image', 'other'), /^create\tfox\t.*\ncreate\then\t/m],
+    ['a further row', edited(/$/, '  - { name: cow, prompt: a cow }\n'), /^create\tcow\t/m],
+    ['a missing file', () => rmSync(place.path('fox.png')), /^download\tfox\t/m],
+    ['a changed file', () => writeFileSync(place.path('fox.png'), 'mine'), /^conflict\tfox\t/m],
+    [
+      'a missing lock file',
+      () => rmSync(place.path('shots.lock.json')),
+      /^conflict\tfox\t.*\nconflict\then\t/m,
+    ],
+  ])('notices %s', async (_, change, says) => {
+    change()
+    const { code, stdout } = await place.bare('--check')
+    expect(code).toBe(10)
+    expect(stdout).toMatch(says)
+  })
+
+  it.each([
+    ['rows in another order', edited(/( {2}- name: fox[\s\S]*?)( {2}- name: hen[\s\S]*)/, '$2$1')],
+    ['comments and quotes', edited(/a fox/, '"a fox" # red')],
+  ])('ignores %s', async (_, change) => {
+    change()
+    expect((await place.bare('--check')).code).toBe(0)
+  })
+})
+
 describe('--dry-run', () => {
-  it('says what would be done, how many requests that is, and what the limit takes', async () => {
-    const place = await createPlan()
-    const rows = Array.from({ length: 30 }, (_, at) => `  - { name: cow-${at}, prompt: cow ${at} }\n`).join(
-      '',
-    )
-    place.write(MANIFEST + rows)
-    const { code, stderr } = await place.bare('--dry-run')
-    expect(code).toBe(0)
-    expect(stderr).toBe(
-      '32 runs: 32 to create; at least 64 requests, at least 30 s because of the rate limit\n',
-    )
-    expect(readdirSync(place.folder)).toEqual(['shots.yaml'])
-    expect(existsSync(join(place.service.home, 'state'))).toBe(false)
+  it('prints what would be done, how many requests that is, and what the rate limit adds', async () => {
+    const rows = Array.from({ length: 30 }, (_, at) => `  - { name: cow-${at}, prompt: cow ${at} }\n`)
+    const { bare, folder } = await createPlan(MANIFEST + rows.join(''))
+    const stderr = '32 runs: 32 to create; at least 64 requests, at least 30 s because of the rate limit\n'
+    expect(await bare('--dry-run')).toMatchObject({ code: 0, stderr })
+    expect(readdirSync(folder)).toEqual(['shots.yaml'])
   })
 
   it('expects what runs of the model took before', async () => {
-    const place = await createPlan()
-    await place.service.run(['run', 'image', 'a cow', '-n', '3'])
-    const said = async (...words: string[]) => (await place.bare('--dry-run', ...words)).stderr
+    const { bare, service } = await createPlan()
+    await service.run(['run', 'image', 'a cow', '-n', '3'])
+    const said = async (...words: string[]) => (await bare('--dry-run', ...words)).stderr
     const [, seconds] = /at least 4 requests, about (\d+) s\n$/.exec(await said()) ?? []
     expect(Number(seconds)).toBeLessThan(10)
     // Another address is another service.
     expect(await said('--base-url', 'https://elsewhere.example')).toBe(
       '2 runs: 2 to create; at least 4 requests\n',
     )
-    const summary = JSON.parse(
-      (await place.bare('--dry-run', '--json')).stdout.trimEnd().split('\n').at(-1) ?? '',
-    )
-    expect(summary.summary).toMatchObject({ least_ms: 0, expected_ms: expect.any(Number) })
+    const { summary } = objects((await bare('--dry-run', '--json')).stdout).at(-1)
+    expect(summary).toMatchObject({ least_ms: 0, expected_ms: expect.any(Number) })
   })
 
   it('with --only prints the rows that are selected, and counts the others', async () => {
-    const place = await createPlan()
-    expect(await place.bare('--dry-run', '--only', 'hen')).toMatchObject({
+    const { bare } = await createPlan()
+    expect(await bare('--dry-run', '--only', 'hen')).toMatchObject({
       stdout: 'create\then\ticons/hen.png\tmissing\n',
       stderr: '2 runs: 1 to create, 1 skipped; at least 2 requests\n',
     })
-    const json = (await place.bare('--check', '--only', 'hen', '--json')).stdout.trimEnd().split('\n')
-    expect(json.map((line) => JSON.parse(line).name)).toEqual(['hen', undefined])
-    expect(JSON.parse(json[1] ?? '').summary).toMatchObject({ total: 2, create: 1, skip: 1 })
+    const [hen, last, ...more] = objects((await bare('--check', '--only', 'hen', '--json')).stdout)
+    expect([hen.name, more]).toEqual(['hen', []])
+    expect(last.summary).toMatchObject({ total: 2, create: 1, skip: 1 })
   })
 
   it('prints the plan, and is exit 2 where a model is not set', async () => {
-    const place = await createPlan()
-    place.write(MANIFEST.replace(/^models.*\n/, ''))
-    expect(await place.bare('--dry-run')).toMatchObject({
+    const { bare } = await createPlan(MANIFEST.replace(/^models.*\n/, ''))
+    expect(await bare('--dry-run')).toMatchObject({
       code: 2,
       stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
       stderr: expect.stringContaining('error: Not set: image model.'),
     })
   })
 
-  it('is exit 2 for what could not be begun', async () => {
-    const place = await createPlan()
-    expect(await place.bare('--dry-run', '--max-runs', '1')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('would create 2 runs, but --max-runs allows 1'),
-    })
-    writeFileSync(place.path('fox.png'), 'mine')
-    expect(await place.bare('--dry-run')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('fox.png (fox, line 4)'),
-    })
-    expect((await place.bare('--dry-run', '--overwrite')).code).toBe(0)
+  it('is exit 2 for a batch that could not begin, as the batch is, which sends nothing', async () => {
+    const { bare, run, path, service } = await createPlan()
+    const many = { code: 2, stderr: expect.stringContaining('would create 2 runs, but --max-runs allows 1') }
+    expect(await bare('--dry-run', '--max-runs', '1')).toMatchObject(many)
+    expect(await run('--max-runs', '1')).toMatchObject(many)
+    writeFileSync(path('fox.png'), 'mine')
+    const conflict = { code: 2, stderr: expect.stringContaining('fox.png (fox, line 4)') }
+    expect(await bare('--dry-run')).toMatchObject(conflict)
+    expect(await run()).toMatchObject({ ...conflict, stdout: '' })
+    expect(service.requests).toEqual([])
+    expect(readFileSync(path('fox.png'), 'utf8')).toBe('mine')
+    expect((await bare('--dry-run', '--overwrite')).code).toBe(0)
   })
 
-  it('would make anew with --force what is current, and send again what is unconfirmed when told to', async () => {
-    const place = await createPlan()
-    await place.run()
-    expect((await place.bare('--dry-run', '--force')).stderr).toContain('2 to create')
-    place.write(MANIFEST.replace('a fox', 'a red fox'))
-    await place.losing()
-    expect((await place.bare('--dry-run')).stderr).toContain('1 up to date, 1 unconfirmed')
-    expect((await place.bare('--dry-run', '--resubmit-unconfirmed')).stderr).toContain(
-      '1 up to date, 1 to create',
-    )
+  it('would create again with --force what is up to date, and with --resubmit-unconfirmed what is unconfirmed', async () => {
+    const { run, bare, write, losing } = await createPlan()
+    await run()
+    expect((await bare('--dry-run', '--force')).stderr).toContain('2 to create')
+    write(MANIFEST.replace('a fox', 'a red fox'))
+    await losing()
+    expect((await bare('--dry-run')).stderr).toContain('1 up to date, 1 unconfirmed')
+    const { stderr } = await bare('--dry-run', '--resubmit-unconfirmed')
+    expect(stderr).toContain('1 up to date, 1 to create')
+  })
+})
+
+describe('the plan of rows that use other rows', () => {
+  const BOTH = { name: 'both', prompt: 'two foxes', image_urls: ['row:run', 'row:sit'] }
+  const TREE = { name: 'tree', prompt: 'a tree' }
+
+  it('is a tree on a terminal, with the reason for each row', async () => {
+    const { run, write } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH, TREE])
+    const first = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
+    expect(first.stdout).toMatchInlineSnapshot(`
+      "create  sheet       sheet.{ext}  never created
+      create  ├─ run      run.{ext}    never created
+      create  │  ├─ clip  clip.{ext}   never created
+      create  │  └─ both  both.{ext}   never created; also uses row:sit
+      create  └─ sit      sit.{ext}    never created
+      create  tree        tree.{ext}   never created
+      "
+    `)
+    await run()
+    write([{ ...SHEET, quality: 'high' }, RUN, CLIP, { ...SIT, prompt: 'it sits' }, BOTH, TREE])
+    const second = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
+    expect(second.stdout).toMatchInlineSnapshot(`
+      "create      sheet       sheet.png  quality changed
+      create      ├─ run      run.png    row:sheet changed
+      create      │  ├─ clip  clip.mp4   row:run changed
+      create      │  └─ both  both.png   row:run, row:sit changed; also uses row:sit
+      create      └─ sit      sit.png    prompt, row:sheet changed
+      up to date  tree        tree.png
+      "
+    `)
+    expect(second.stderr).toMatchInlineSnapshot(`
+      "to create: 4 with rushes/preview-image, 1 with rushes/preview-video
+      6 runs: 1 up to date, 5 to create; at least 10 requests
+      "
+    `)
+  })
+
+  it('has the sources and the reason of each row as JSON, and the runs of each model', async () => {
+    const { run } = await createFamily()
+    const [clip, ...others] = objects((await run(['--dry-run', '--json'])).stdout)
+    expect(clip).toMatchObject({ name: 'clip', uses: ['run'], hash: null, reason: 'missing' })
+    expect(others.at(-1).summary).toMatchObject({
+      create: 4,
+      blocked: 0,
+      models: { 'rushes/preview-image': 3, 'rushes/preview-video': 1 },
+    })
+  })
+
+  it('expects the time of the longest chain', async () => {
+    const { run, write } = await createFamily([SHEET, RUN, SIT])
+    await run()
+    const expectedMs = async (rows: readonly Row[]) => {
+      write(rows)
+      return objects((await run(['--dry-run', '--json'])).stdout).at(-1).summary.expected_ms
+    }
+    const chain = await expectedMs([{ ...SHEET, prompt: 'another' }, RUN])
+    expect(chain).toBeGreaterThanOrEqual(2 * (await expectedMs([{ ...SHEET, prompt: 'another' }])))
+  })
+
+  it('says when a file, the model or several inputs changed', async () => {
+    const { run, write, path } = await createFamily([SHEET, RUN])
+    await run()
+    rmSync(path('sheet.png'))
+    write([SHEET, { ...RUN, prompt: 'x', quality: 'high', model: 'acme/other', kind: 'image' }])
+    const { stdout } = await run(['--dry-run'])
+    expect(stdout).toContain('download\tsheet\tsheet.png\tmissing\n')
+    expect(stdout).toContain('create\trun\trun.png\tmodel, prompt, quality changed\n')
+  })
+})
+
+describe('a matrix', () => {
+  const MATRIX = `models: { image: rushes/preview-image }
+defaults: { kind: image }
+runs:
+  - name: icon-{animal}-{quality}
+    prompt: "{animal.text}, flat icon"
+    output: icons/{animal}/{quality}.png
+    matrix:
+      animal:
+        - { name: fox, text: a red fox }
+        - { name: bear, text: a brown bear }
+      quality: [basic, high]
+    exclude: [{ animal: bear, quality: high }]
+  - { name: iceberg, prompt: an iceberg }
+`
+  const FOX_BASIC = 'create\ticon-fox-basic\ticons/fox/basic.png\tmissing\n'
+  const FOX_HIGH = 'create\ticon-fox-high\ticons/fox/high.png\tmissing\n'
+  const BEAR = 'create\ticon-bear-basic\ticons/bear/basic.png\tmissing\n'
+
+  it('is planned and created under the names of its combinations, each once', async () => {
+    const { run, bare, write, created, folder, path } = await createPlan(MATRIX)
+    expect(await bare('--dry-run')).toMatchObject({
+      code: 0,
+      stdout: `${FOX_BASIC}${FOX_HIGH}${BEAR}create\ticeberg\ticeberg.{ext}\tmissing\n`,
+      stderr: '4 runs: 4 to create; at least 8 requests\n',
+    })
+    expect((await run()).code).toBe(0)
+    const [bear, fox] = ['a brown bear, flat icon', 'a red fox, flat icon']
+    expect(created()).toEqual([bear, fox, fox, 'an iceberg'])
+    expect(filesBelow(folder).filter((name) => name.endsWith('.png'))).toEqual([
+      'iceberg.png',
+      'icons/bear/basic.png',
+      'icons/fox/basic.png',
+      'icons/fox/high.png',
+    ])
+    const { runs } = JSON.parse(readFileSync(path('shots.lock.json'), 'utf8'))
+    expect(Object.keys(runs)).toEqual(['iceberg', 'icon-bear-basic', 'icon-fox-basic', 'icon-fox-high'])
+    expect(await bare('--check')).toMatchObject({ code: 0, stderr: '4 runs: 4 up to date\n' })
+    const second = objects((await bare('--check', '--json')).stdout)[1]
+    expect(second).toMatchObject({ name: 'icon-fox-high', line: 4 })
+    // A value that changes changes its combinations alone.
+    write(MATRIX.replace('a brown bear', 'a polar bear'))
+    expect((await run()).stderr).toMatch(/4 runs: 1 created, 3 up to date/)
+    expect(created()[1]).toBe('a polar bear, flat icon')
+  })
+
+  it('that becomes rows of its outputs creates nothing, and neither do rows that become a matrix', async () => {
+    const { run, write, created } = await createPlan(MATRIX)
+    const row = (name: string, quality: string, animal: string, output: string) => ({
+      ...{ prompt: `${animal}, flat icon`, name, quality, output },
+      kind: 'image',
+    })
+    const rows = [
+      { name: 'iceberg', kind: 'image', prompt: 'an iceberg' },
+      row('fox', 'basic', 'a red fox', 'icons/fox/basic.png'),
+      row('fox-2', 'high', 'a red fox', 'icons/fox/high.png'),
+      row('icon-bear-basic', 'basic', 'a brown bear', 'icons/bear/basic.png'),
+    ]
+    await run()
+    const asRows = JSON.stringify({ models: { image: 'rushes/preview-image' }, runs: rows })
+    for (const text of [asRows, MATRIX]) {
+      write(text)
+      expect(await run()).toMatchObject({
+        code: 0,
+        stderr: expect.stringMatching(/^4 runs: 4 up to date/m),
+      })
+    }
+    expect(created()).toHaveLength(4)
+  })
+
+  describe('with --only', () => {
+    let place: Place
+    beforeAll(async () => {
+      place = await createPlan(MATRIX)
+    })
+
+    it.each([
+      ['icon-*', FOX_BASIC + FOX_HIGH + BEAR],
+      ['icon-{animal}-{quality}', FOX_BASIC + FOX_HIGH + BEAR],
+      ['icon-fox-*', FOX_BASIC + FOX_HIGH],
+      ['icons/*/basic.png', FOX_BASIC + BEAR],
+      ['icon-fox-high', FOX_HIGH],
+    ])('%s selects', async (glob, stdout) => {
+      expect(await place.bare('--dry-run', '--only', glob)).toMatchObject({ code: 0, stdout })
+    })
+
+    it('and the beginning of its names gets a suggestion', async () => {
+      const says = '--only icon does not match the name or output of any run. Did you mean "icon*"?'
+      const { code, stderr } = await place.bare('--only', 'icon', '--check')
+      expect([code, stderr]).toEqual([2, expect.stringContaining(says)])
+    })
+  })
+
+  it('has more than a thousand combinations only where --max-runs allows them', async () => {
+    const numbers = (count: number) => Array.from({ length: count }, (_, at) => at)
+    const matrix = { a: numbers(51), b: numbers(20) }
+    const row = { name: '{a}-{b}', kind: 'image', prompt: '{a} {b}', matrix }
+    const { bare } = await createPlan(JSON.stringify([row]))
+    expect(await bare('--check')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        'shots.yaml:1:54: the matrices of the manifest have 1020 combinations; the limit is 1000 (--max-runs 1020 allows them)',
+      ),
+    })
+    const { code, stderr } = await bare('--check', '--max-runs', '1020')
+    expect([code, stderr]).toEqual([10, expect.stringContaining('1020 runs: 1020 to create')])
   })
 })

@@ -1,13 +1,14 @@
-/** `rushes batch` with rows that use other rows, against the service: what is created again, and what is sent for an output. */
-import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+/** `rushes batch` with rows that use other rows, and with runs of several outputs: what is created again, sent, downloaded and replaced. */
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { type CliService, scripted } from '../support/cli.js'
+import { scripted } from '../support/cli.js'
 import {
   CLIP,
   createFamily,
   FAMILY,
   imagesSentFor,
+  lines,
   objects,
   RUN,
   SHEET,
@@ -44,9 +45,6 @@ describe('rows that use other rows', () => {
     write([CLIP, { ...RUN, prompt: 'the fox leaps' }, SIT, SHEET])
     expect((await run()).stderr).toMatch(/^4 runs: 2 created, 2 up to date/m)
     expect(created()).toEqual(['the fox leaps', CLIP.prompt])
-    write([CLIP, RUN, SIT, { ...SHEET, prompt: 'a bear' }])
-    await run()
-    expect(created().sort()).toEqual(['a bear', CLIP.prompt, RUN.prompt, SIT.prompt].sort())
     expect((await run(['--check'])).code).toBe(0)
   })
 
@@ -100,15 +98,6 @@ describe('rows that use other rows', () => {
     expect(created()).toEqual([SHEET.prompt])
     await run(['--force'])
     expect(created()).toHaveLength(4)
-  })
-
-  it('the file of a row that was deleted is downloaded, and the rows that use it are up to date', async () => {
-    const { run, created, path } = await createFamily()
-    await run()
-    rmSync(path('sheet.png'))
-    created()
-    expect((await run()).stderr).toMatch(/4 runs: 1 downloaded, 3 up to date/)
-    expect(created()).toEqual([])
   })
 
   it('is created from a row whose file is downloaded or moved in the same batch', async () => {
@@ -260,7 +249,7 @@ describe('a batch that stopped', () => {
   it('between the answer and the lock file finds the run in the journal, and creates what needs it', async () => {
     const { run, created, lock, editLock, path } = await createFamily([SHEET])
     await run()
-    const { hash, model, kind } = lock().sheet
+    const { hash, model, kind, run: id } = lock().sheet
     rmSync(path('sheet.png'))
     editLock((runs) => {
       const pending = { hash, model, kind, state: 'unconfirmed', sent_at: '2026-01-01T00:00:00Z' }
@@ -271,6 +260,16 @@ describe('a batch that stopped', () => {
     expect((await run(['--max-runs', '2'])).stderr).toContain('would create 3 runs')
     expect(await run()).toMatchObject({ code: 0 })
     expect(created()).toHaveLength(3)
+    expect(lock().sheet.run).toBe(id)
+  })
+
+  it('without an answer does not take an older run of the same input for the one that it created', async () => {
+    const { run, lock, service } = await createFamily([SHEET])
+    expect((await service.run(['run', 'image', SHEET.prompt])).code).toBe(0)
+    await service.clock.advance(5_000)
+    expect((await run([], { fetch: scripted({ status: 500 }).fetch })).code).toBe(13)
+    expect((await run()).code).toBe(13)
+    expect(lock().sheet.pending.state).toBe('unconfirmed')
   })
 })
 
@@ -290,44 +289,6 @@ describe('what is sent for an output', () => {
     expect(probe?.headers).not.toHaveProperty('authorization')
   })
 
-  it.each<[string, (service: CliService) => Fetch]>([
-    [
-      'the run is not known any more',
-      ({ counting }) =>
-        (request) =>
-          request.method === 'GET' && request.url.pathname.includes('/runs/')
-            ? scripted({ status: 404, body: { error: { code: 'run_not_found', message: 'gone' } } }).fetch(
-                request,
-              )
-            : counting(request),
-    ],
-    [
-      'its file has gone',
-      ({ counting }) =>
-        (request) =>
-          request.url.pathname.startsWith('/outputs')
-            ? scripted({ status: 404 }).fetch(request)
-            : counting(request),
-    ],
-  ])('is a data: URL where %s', async (_, fetchOf) => {
-    const { run, service, write, path } = await createFamily([SHEET])
-    await run()
-    write([SHEET, RUN])
-    service.requests.length = 0
-    const fetch = fetchOf(service)
-    let isCreated = false
-    await run([], {
-      fetch: (request) => {
-        isCreated ||= request.method === 'POST'
-        // Afterwards all is as before, so that the row can be followed.
-        return isCreated ? service.counting(request) : fetch(request)
-      },
-    })
-    expect(imagesSentFor(service, RUN.prompt)).toEqual([
-      `data:image/png;base64,${readFileSync(path('sheet.png')).toString('base64')}`,
-    ])
-  })
-
   it('is a data: URL at another service, which is not asked for the run', async () => {
     const { run, service, write, editLock, lock } = await createFamily([SHEET])
     await run()
@@ -343,26 +304,10 @@ describe('what is sent for an output', () => {
     expect(service.requests.filter(({ headers }) => headers.range !== undefined)).toEqual([])
   })
 
-  it('is a data: URL once the URL expires in the middle of the batch', async () => {
-    const { run, service } = await createFamily([SHEET, RUN, SIT])
-    let creates = 0
-    const fetch: Fetch = (request) => {
-      if (request.method === 'POST') creates++
-      const isSheet = creates >= 2 && request.headers.range !== undefined
-      return isSheet ? scripted({ status: 403 }).fetch(request) : service.counting(request)
-    }
-    expect((await run(['--concurrency', '1'], { fetch })).code).toBe(0)
-    const sent = [RUN, SIT].flatMap(({ prompt }) => imagesSentFor(service, prompt))
-    expect(sent.map((each) => each.slice(0, 5)).sort()).toEqual(['data:', 'http:'])
-    expect((await run()).stderr).toMatch(/3 runs: 3 up to date/)
-  })
-
   it('is an error of the row where neither the service nor the disk has it', async () => {
     const { run, service, write, path, lock } = await createFamily(
       [SHEET, { ...RUN, image_urls: ['row:sheet#2'] }],
-      {
-        outputs: 2,
-      },
+      { outputs: 2 },
     )
     await run()
     expect(lock().sheet.outputs).toHaveLength(1)
@@ -400,85 +345,6 @@ describe('an older lock file', () => {
   })
 })
 
-describe('the plan', () => {
-  it('is a tree on a terminal, with the reason for each row', async () => {
-    const { run, write } = await createFamily([
-      SHEET,
-      RUN,
-      CLIP,
-      SIT,
-      { name: 'both', prompt: 'two foxes', image_urls: ['row:run', 'row:sit'] },
-      { name: 'tree', prompt: 'a tree' },
-    ])
-    const first = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
-    expect(first.stdout).toMatchInlineSnapshot(`
-      "create  sheet       sheet.{ext}  never created
-      create  ├─ run      run.{ext}    never created
-      create  │  ├─ clip  clip.{ext}   never created
-      create  │  └─ both  both.{ext}   never created; also uses row:sit
-      create  └─ sit      sit.{ext}    never created
-      create  tree        tree.{ext}   never created
-      "
-    `)
-    await run()
-    write([
-      { ...SHEET, quality: 'high' },
-      RUN,
-      CLIP,
-      { ...SIT, prompt: 'it sits' },
-      { name: 'both', prompt: 'two foxes', image_urls: ['row:run', 'row:sit'] },
-      { name: 'tree', prompt: 'a tree' },
-    ])
-    const second = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
-    expect(second.stdout).toMatchInlineSnapshot(`
-      "create      sheet       sheet.png  quality changed
-      create      ├─ run      run.png    row:sheet changed
-      create      │  ├─ clip  clip.mp4   row:run changed
-      create      │  └─ both  both.png   row:run, row:sit changed; also uses row:sit
-      create      └─ sit      sit.png    prompt, row:sheet changed
-      up to date  tree        tree.png
-      "
-    `)
-    expect(second.stderr).toMatchInlineSnapshot(`
-      "to create: 4 with rushes/preview-image, 1 with rushes/preview-video
-      6 runs: 1 up to date, 5 to create; at least 10 requests
-      "
-    `)
-  })
-
-  it('has the sources and the reason of each row as JSON, and the runs of each model', async () => {
-    const { run } = await createFamily()
-    const plan = objects((await run(['--dry-run', '--json'])).stdout)
-    expect(plan[0]).toMatchObject({ name: 'clip', uses: ['run'], hash: null, reason: 'missing' })
-    expect(plan.at(-1).summary).toMatchObject({
-      create: 4,
-      blocked: 0,
-      models: { 'rushes/preview-image': 3, 'rushes/preview-video': 1 },
-    })
-  })
-
-  it('says when a file, the model or several inputs changed', async () => {
-    const { run, write, path } = await createFamily([SHEET, RUN])
-    await run()
-    rmSync(path('sheet.png'))
-    write([SHEET, { ...RUN, prompt: 'x', quality: 'high', model: 'acme/other', kind: 'image' }])
-    const { stdout } = await run(['--dry-run'])
-    expect(stdout).toContain('download\tsheet\tsheet.png\tmissing\n')
-    expect(stdout).toContain('create\trun\trun.png\tmodel, prompt, quality changed\n')
-  })
-
-  it('expects the time of the longest chain', async () => {
-    const family = FAMILY.map((row) => ({ ...row, kind: 'image' }))
-    const { run, write } = await createFamily(family)
-    await run()
-    write(family.map((row) => ({ ...row, prompt: `${row.prompt}?` })))
-    const summary = objects((await run(['--dry-run', '--json'])).stdout).at(-1).summary
-    write([{ ...SHEET, prompt: 'another' }])
-    const one = objects((await run(['--dry-run', '--json'])).stdout).at(-1).summary
-    expect(summary.expected_ms).toBeGreaterThanOrEqual(2 * one.expected_ms)
-  })
-})
-
 describe('files that are put in place', () => {
   it('a row with another name keeps the extension of its file, and is copied', async () => {
     const family = await createFamily([SHEET])
@@ -512,16 +378,226 @@ describe('files that are put in place', () => {
     expect(family.created()).toEqual([])
     expect((await family.run(['--check'])).code).toBe(0)
   })
+})
 
-  it('a report replaces a report, and no other file', async () => {
-    const family = await createFamily([SHEET])
-    const report = family.path('report.jsonl')
-    for (const code of [0, 0]) expect((await family.run(['--report', report])).code).toBe(code)
-    for (const name of ['sheet.png', 'mine.txt']) {
-      if (name === 'mine.txt') writeFileSync(family.path(name), 'mine')
-      const before = sha256(family.path(name))
-      expect((await family.run(['--report', family.path(name)])).code).toBe(2)
-      expect(sha256(family.path(name))).toBe(before)
+describe('the names of further outputs', () => {
+  it('are numbered, and their paths are printed', async () => {
+    const { run, pictures, lock } = await createFamily([SHEET], { outputs: 3 })
+    const { stdout } = await run()
+    expect(pictures()).toEqual(['sheet-2.png', 'sheet-3.png', 'sheet.png'])
+    expect(lines(stdout).map((path) => path.replace(/.*\//, ''))).toEqual([
+      'sheet.png',
+      'sheet-2.png',
+      'sheet-3.png',
+    ])
+    expect(lock().sheet.outputs.map(({ file }: { file: string }) => file)).toEqual([
+      'sheet-2.png',
+      'sheet-3.png',
+    ])
+  })
+
+  it.each([
+    ['of the same row with count', [{ ...SHEET, count: 2 }]],
+    ['of another row', [SHEET, { ...RUN, name: 'sheet-2', image_urls: [] }]],
+    [
+      'of another row, with their extensions',
+      [
+        { ...SHEET, output: 'sheet.png' },
+        { ...RUN, name: 'two', image_urls: [], output: 'sheet-2.png' },
+      ],
+    ],
+  ])('are others where they are those %s', async (_, rows) => {
+    const { run, pictures, created, path } = await createFamily(rows, { outputs: 2 })
+    expect((await run()).code).toBe(0)
+    expect(created()).toHaveLength(2)
+    expect(pictures()).toEqual(['sheet-1-2.png', 'sheet-2-2.png', 'sheet-2.png', 'sheet.png'])
+    const sums = pictures().map((name) => sha256(path(name)))
+    expect((await run(['--check'])).code).toBe(0)
+    rmSync(path('sheet-1-2.png'))
+    expect((await run()).code).toBe(0)
+    expect(pictures().map((name) => sha256(path(name)))).toEqual(sums)
+    expect(created()).toEqual([])
+  })
+
+  it('stay what they are when a new row would claim one, which is an error before anything is paid', async () => {
+    const { run, write, created, path } = await createFamily([SHEET], { outputs: 2 })
+    await run()
+    created()
+    const second = sha256(path('sheet-2.png'))
+    write([{ ...SHEET, count: 2 }])
+    const { code, stderr } = await run()
+    expect([code, created()]).toEqual([2, []])
+    expect(stderr).toContain('sheet-2.png (sheet-2, line 1): output 2 of "sheet"')
+    expect((await run(['--overwrite'])).code).toBe(0)
+    expect(created()).toHaveLength(1)
+    expect(sha256(path('sheet-1-2.png'))).toBe(second)
+    expect((await run(['--check'])).code).toBe(0)
+  })
+})
+
+describe('a further output', () => {
+  it('that is missing is planned and downloaded, and the others are not', async () => {
+    const { run, created, path, service } = await createFamily([SHEET], { outputs: 2 })
+    await run()
+    created()
+    const second = sha256(path('sheet-2.png'))
+    rmSync(path('sheet-2.png'))
+    const check = await run(['--check'])
+    expect([check.code, check.stdout]).toEqual([10, 'download\tsheet\tsheet-2.png\tmissing\n'])
+    const [row] = objects((await run(['--check', '--json'])).stdout)
+    expect(row).toMatchObject({ action: 'download', reason: 'missing', file: 'sheet-2.png' })
+    service.requests.length = 0
+    expect((await run()).stderr).toMatch(/1 run: 1 downloaded/)
+    expect(service.requests.map(({ method, url }) => `${method} ${url.pathname.split('/').at(-1)}`)).toEqual([
+      expect.stringMatching(/^GET run_/),
+      expect.stringMatching(/^GET 1-image\.png/),
+    ])
+    expect(sha256(path('sheet-2.png'))).toBe(second)
+    expect((await run(['--check'])).code).toBe(0)
+  })
+
+  it('that was changed is an error, and is downloaded again with --overwrite', async () => {
+    const { run, created, path } = await createFamily([SHEET], { outputs: 2 })
+    await run()
+    created()
+    const second = sha256(path('sheet-2.png'))
+    writeFileSync(path('sheet-2.png'), 'my own work')
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([2, expect.stringContaining('sheet-2.png (sheet, line 1): changed since')])
+    expect((await run(['--overwrite'])).code).toBe(0)
+    expect([sha256(path('sheet-2.png')), created()]).toEqual([second, []])
+  })
+
+  it('is copied with the first one when the output gets another name', async () => {
+    const { run, created, path, write, lock, service } = await createFamily([SHEET], { outputs: 2 })
+    await run()
+    created()
+    const withoutKey = { env: { RUSHES_API_KEY: '' } }
+    const sums = ['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))
+    write([{ ...SHEET, output: 'heroes/one.{ext}' }])
+    expect((await run([], withoutKey)).code).toBe(0)
+    expect(['heroes/one.png', 'heroes/one-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
+    expect([lock().sheet.file, lock().sheet.outputs[0].file]).toEqual(['heroes/one.png', 'heroes/one-2.png'])
+    expect(service.requests).toEqual([])
+    expect((await run(['--check'])).code).toBe(0)
+  })
+
+  it('is downloaded when the output gets another name and its file is missing', async () => {
+    const { run, created, path, write } = await createFamily([SHEET], { outputs: 2 })
+    await run()
+    created()
+    const second = sha256(path('sheet-2.png'))
+    rmSync(path('sheet-2.png'))
+    write([{ ...SHEET, output: 'heroes/one.{ext}' }])
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/1 run: 1 downloaded/)])
+    expect([sha256(path('heroes/one-2.png')), created()]).toEqual([second, []])
+  })
+
+  it('replaces no file of others: the row fails before its first file is replaced, and continues for free', async () => {
+    const { run, created, path, write } = await createFamily([{ ...SHEET, output: 'sheet.png' }], {
+      outputs: 2,
+    })
+    writeFileSync(path('sheet-2.png'), 'my own work')
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([
+      12,
+      expect.stringMatching(/run_\w+.*sheet-2\.png already exists, and is not of this row/s),
+    ])
+    expect(existsSync(path('sheet.png'))).toBe(false)
+    expect(readFileSync(path('sheet-2.png'), 'utf8')).toBe('my own work')
+    expect(created()).toHaveLength(1)
+    expect((await run()).code).toBe(12)
+    rmSync(path('sheet-2.png'))
+    expect([(await run()).code, created()]).toEqual([0, []])
+    write([{ ...SHEET, output: 'sheet.png', prompt: 'another sheet' }])
+    writeFileSync(path('sheet-2.png'), 'my own work')
+    expect((await run()).code).toBe(2)
+    expect(created()).toEqual([])
+    expect((await run(['--overwrite'])).code).toBe(0)
+    expect(created()).toHaveLength(1)
+  })
+
+  it('is a folder: the row fails, also with --overwrite', async () => {
+    const { run, created, path } = await createFamily([SHEET], { outputs: 2 })
+    mkdirSync(path('sheet-2.png'))
+    expect((await run(['--overwrite'])).code).toBe(12)
+    rmSync(path('sheet-2.png'), { recursive: true })
+    created()
+    expect([(await run()).code, created()]).toEqual([0, []])
+  })
+
+  it('of a run that had more of them is left and named', async () => {
+    const options = { outputs: 2 }
+    const { run, write, path, engine } = await createFamily([SHEET], options)
+    await run()
+    engine.outputs = 1
+    write([{ ...SHEET, prompt: 'another sheet' }])
+    const { code, stderr } = await run()
+    expect(code).toBe(0)
+    expect(stderr).toContain('warning: sheet-2.png is from an earlier run of sheet, and stays as it is')
+    expect(existsSync(path('sheet-2.png'))).toBe(true)
+    expect((await run(['--check'])).code).toBe(0)
+  })
+})
+
+describe('a batch that is killed between two outputs', () => {
+  /** The lock file as it was when the first output had its name and the second had not. */
+  async function killed(outputs: readonly number[]) {
+    const family = await createFamily([SHEET], { outputs: 2 })
+    const texts: string[] = []
+    const fetch: Fetch = async (request) => {
+      const answer = await family.service.counting(request)
+      if (existsSync(family.lockPath)) texts.push(readFileSync(family.lockPath, 'utf8'))
+      return answer
     }
+    await family.run([], { fetch })
+    const { sheet } = family.lock()
+    const files = [sheet, ...sheet.outputs]
+    const placing = outputs.map((at) => {
+      const { sha256: sum, bytes, content_type } = files[at]
+      return { run: sheet.run, output: at + 1, sha256: sum, bytes, content_type }
+    })
+    for (const [at, { file }] of files.entries()) if (!outputs.includes(at)) rmSync(family.path(file))
+    const last = JSON.parse(texts.at(-1) ?? '')
+    expect(last.runs.sheet.pending.state).toBe('accepted')
+    family.editLock((runs) => {
+      runs.sheet = { pending: { ...last.runs.sheet.pending, placing } }
+    })
+    // As in a clone of the repository, or on another machine.
+    rmSync(`${family.service.home}/state`, { recursive: true })
+    family.created()
+    return { ...family, sums: files.map(({ sha256: sum }: { sha256: string }) => sum) }
+  }
+
+  it.each([[[0]], [[1]], [[0, 1]]])(
+    'after placing %j goes on without --overwrite and pays nothing',
+    async (outputs) => {
+      const { run, created, path, sums } = await killed(outputs)
+      const { code, stderr } = await run()
+      expect([code, stderr]).toEqual([0, expect.stringMatching(/1 run: 1 downloaded/)])
+      expect(['sheet.png', 'sheet-2.png'].map((name) => sha256(path(name)))).toEqual(sums)
+      expect(created()).toEqual([])
+      expect((await run(['--check'])).code).toBe(0)
+    },
+  )
+
+  it('knows its files after the row was changed, too', async () => {
+    const { run, created, write, path } = await killed([1])
+    write([{ ...SHEET, prompt: 'another sheet' }])
+    const { code, stderr } = await run()
+    expect([code, created()]).toEqual([0, ['another sheet']])
+    expect(stderr).toMatch(/warning: sheet: run_\w+ has not been downloaded, and the row has changed since/)
+    expect(existsSync(path('sheet-2.png'))).toBe(true)
+  })
+
+  it('of an older version, which noted one file, goes on too', async () => {
+    const { run, created, editLock } = await killed([0])
+    editLock(({ sheet }) => {
+      const { pending } = sheet as { pending: { placing: readonly [{ sha256: string; bytes: number }] } }
+      const [{ sha256: sum, bytes }] = pending.placing
+      Object.assign(pending, { placing: { sha256: sum, bytes } })
+    })
+    expect([(await run()).code, created()]).toEqual([0, []])
   })
 })

@@ -1,9 +1,10 @@
 /** What a batch writes for GitHub Actions: the job summary, annotations, and the lines of `--report`. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type JobSummary, type SummaryRow, summaryText } from '../../src/cli/batch/job-summary.js'
 import { createCliService, scripted } from '../support/cli.js'
+import { objects } from '../support/family.js'
 import { temporaryFolder } from '../support/service.js'
 
 const row = (name: string, more: Partial<SummaryRow> = {}): SummaryRow => ({
@@ -114,6 +115,8 @@ async function createBatch(rows: readonly object[] = [FOX, HEN]) {
   }
 }
 
+const refusing = (message: string) =>
+  scripted({ status: 400, body: { error: { code: 'invalid_input', message } } }).fetch
 const annotations = (stderr: string): readonly string[] =>
   stderr.split('\n').filter((line) => line.startsWith('::'))
 
@@ -146,10 +149,14 @@ describe('in GitHub Actions', () => {
     ])
   })
 
-  it('rows that need a row that failed say so', async () => {
+  it('a row that fails is an error at its line, and rows that need it say so', async () => {
     const batch = await createBatch([FOX, { ...HEN, image_urls: ['row:fox'] }])
-    const fetch = scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no' } } }).fetch
-    await batch.run([], { fetch })
+    const { stderr } = await batch.run([], { fetch: refusing('50% no: foxes,\n::error::x') })
+    expect(annotations(stderr)).toEqual([
+      expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=fox::.*50%25 no: foxes,/),
+      expect.stringMatching(/^::error title=rushes batch%3A exit code 3::Exit code 3: /),
+    ])
+    expect(batch.summary()).toMatch(/2 runs: 1 failed, 1 blocked\.\n\n\| row \| action \|/)
     expect(rowsOf(batch.summary()).slice(2)).toEqual([
       expect.stringMatching(/^\| fox \| create \| .* \| failed \|/),
       expect.stringMatching(/^\| hen \| create \| .* \| blocked \| {2}\| needs fox \|$/),
@@ -176,8 +183,7 @@ describe('in GitHub Actions', () => {
 
   it('more errors than GitHub shows leave room for the exit code', async () => {
     const batch = await createBatch(Array.from({ length: 12 }, (_, at) => ({ ...HEN, name: `hen-${at}` })))
-    const fetch = scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no' } } }).fetch
-    const { code, stderr } = await batch.run([], { fetch })
+    const { code, stderr } = await batch.run([], { fetch: refusing('no') })
     expect(code).toBe(3)
     expect(annotations(stderr)).toHaveLength(10)
     expect(annotations(stderr).at(-1)).toMatch(/Exit code 3: the service refused the request/)
@@ -210,24 +216,31 @@ describe('names, paths and messages in the log of a job', () => {
     { name: 'a ##[error]three', prompt: '##[group]x', output: '##[error]x.png' },
   ]
 
-  it.each([[[]], [['--dry-run']], [['--check']], [['--json']], [['--check', '--json']], [['--debug']]])(
-    'are no commands: %j',
-    async (words) => {
-      const batch = await createBatch(HOSTILE)
-      const { stdout, stderr } = await batch.run(words)
-      const lines = `${stdout}${stderr}`.split(/[\r\n]+/)
-      const commands = lines.filter((line) => commandIn(line) !== undefined)
-      const own = /^::error (file=art\/shots\.json,|title=rushes batch%3A exit code)/
-      expect(commands.filter((line) => !own.test(line))).toEqual([])
-      expect(stdout).toContain('stop-commands')
-      for (const line of words.includes('--json') ? stdout.trim().split('\n') : []) JSON.parse(line)
-    },
-  )
+  let batch: Awaited<ReturnType<typeof createBatch>>
+  beforeAll(async () => {
+    batch = await createBatch(HOSTILE)
+  })
+
+  it.each([
+    [['--dry-run']],
+    [['--check']],
+    [['--check', '--json']],
+    [['--force']],
+    [['--force', '--json']],
+    [['--force', '--debug']],
+  ])('are no commands: %j', async (words) => {
+    const { stdout, stderr } = await batch.run(words)
+    const printed = `${stdout}${stderr}`.split(/[\r\n]+/)
+    const commands = printed.filter((line) => commandIn(line) !== undefined)
+    const own = /^::error (file=art\/shots\.json,|title=rushes batch%3A exit code)/
+    expect(commands.filter((line) => !own.test(line))).toEqual([])
+    expect(stdout).toContain('stop-commands')
+    if (words.includes('--json')) objects(stdout)
+  })
 
   it('are no commands where a run fails, or the manifest has mistakes', async () => {
     const failing = await createBatch(HOSTILE.slice(0, 1))
-    const message = '##[error]no\n::error::no'
-    const fetch = scripted({ status: 400, body: { error: { code: 'invalid_input', message } } }).fetch
+    const fetch = refusing('##[error]no\n::error::no')
     const wrong = await createBatch([{ name: 'x', '::warning::y': 1, prompt: 'x', kind: '##[group]' }])
     for (const { stderr } of [await failing.run([], { fetch }), await wrong.run([])])
       for (const line of stderr.split('\n'))
@@ -235,18 +248,13 @@ describe('names, paths and messages in the log of a job', () => {
   })
 
   it('stay as they are elsewhere', async () => {
-    const batch = await createBatch(HOSTILE)
-    const { stdout } = await batch.run([], { env: { GITHUB_ACTIONS: '' } })
+    const { stdout } = await batch.run(['--force'], { env: { GITHUB_ACTIONS: '' } })
     expect(stdout).toContain('##[error]x.png')
   })
 })
 
 describe('--report', () => {
-  const reported = (path: string) =>
-    readFileSync(path, 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
+  const reported = (path: string) => objects(readFileSync(path, 'utf8'))
 
   it('has the lines of --json, beside the output for people', async () => {
     const batch = await createBatch()
@@ -265,13 +273,23 @@ describe('--report', () => {
     expect(readFileSync(path, 'utf8')).toBe(checked.stdout)
   })
 
-  it('does not replace a file of the batch, and needs a path that can be written', async () => {
+  it('does not replace a file of the batch or another one, and needs a path that can be written', async () => {
     const batch = await createBatch()
     const before = readFileSync(batch.manifest, 'utf8')
-    const names = ['shots.json', 'shots.lock.json', 'icons/fox one.png', '..', 'none/report.jsonl']
+    const foreign = join(batch.folder, 'art', 'mine.txt')
+    writeFileSync(foreign, 'mine')
+    const names = [
+      'shots.json',
+      'shots.lock.json',
+      'icons/fox one.png',
+      'mine.txt',
+      '..',
+      'none/report.jsonl',
+    ]
     for (const path of names.map((name) => join(batch.folder, 'art', name)))
       expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(batch.manifest, 'utf8')).toBe(before)
+    expect(readFileSync(foreign, 'utf8')).toBe('mine')
     expect(batch.service.requests).toEqual([])
   })
 })

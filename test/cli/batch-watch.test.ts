@@ -5,13 +5,15 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import type { Fetch } from '../../src/host/http.js'
-import { createCliService, type RunOptions } from '../support/cli.js'
+import { createCliService, type RunOptions, runCli, SET } from '../support/cli.js'
 import type { ManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { bodyOf, objects } from '../support/family.js'
 import { temporaryFolder } from '../support/service.js'
 
 const WAITING = /^Watching .*$/m
 const QUESTION = /^.*\[y\/N\] $/m
+const NO_TERMINAL = {}
 const TERMINAL = { tty: { stdin: true, stderr: true }, env: { TERM: 'dumb' } }
 
 /** What is done when the program says something new: the patterns are waited for one after the other. */
@@ -21,6 +23,10 @@ interface Person {
   types(text: string): void
   pressesCtrlC(): void
 }
+
+const answers = (line: string): Act => [QUESTION, ({ types }) => types(`${line}\n`)]
+const onceWaiting = (act: Act[1]): Act => [WAITING, act]
+const says = (pattern: RegExp): Act => [pattern, () => {}]
 
 const rowsOf = (prompts: Readonly<Record<string, string>>) =>
   `defaults: { kind: image }\nruns:\n${Object.entries(prompts)
@@ -33,9 +39,7 @@ async function createWatch(text = rowsOf({ fox: 'a fox', hen: 'a hen' })) {
   const manifest = join(folder, 'shots.yaml')
   writeFileSync(manifest, text)
   const posts = () =>
-    service.requests
-      .filter(({ method }) => method === 'POST')
-      .map(({ body }) => JSON.parse(Buffer.from(body ?? []).toString()).input.prompt)
+    service.requests.filter(({ method }) => method === 'POST').map(({ body }) => bodyOf(body).input.prompt)
   return {
     service,
     folder,
@@ -44,11 +48,7 @@ async function createWatch(text = rowsOf({ fox: 'a fox', hen: 'a hen' })) {
     write: (next: string) => writeFileSync(manifest, next),
     posts,
     /** Ends with Ctrl-C after the last act. */
-    async watch(
-      words: readonly string[],
-      acts: readonly Act[],
-      options: Omit<RunOptions, 'clock' | 'home'> = {},
-    ) {
+    async watch(words: readonly string[], options: Omit<RunOptions, 'clock' | 'home'>, acts: readonly Act[]) {
       const stdin = new PassThrough()
       const interrupts = createInterrupts()
       const person: Person = {
@@ -98,15 +98,11 @@ function whenIdle(clock: ManualClock, act: () => void): void {
 describe('--watch', () => {
   it('asks, creates, and asks again for what an edit changes', async () => {
     const { watch, write, posts } = await createWatch()
-    const { code, stdout, said } = await watch(
-      [],
-      [
-        [QUESTION, ({ types }) => types('y\n')],
-        [WAITING, () => write(rowsOf({ fox: 'a red fox', hen: 'a hen' }))],
-        [QUESTION, ({ types }) => types('y\n')],
-      ],
-      TERMINAL,
-    )
+    const { code, stdout, said } = await watch([], TERMINAL, [
+      answers('y'),
+      onceWaiting(() => write(rowsOf({ fox: 'a red fox', hen: 'a hen' }))),
+      answers('y'),
+    ])
     expect(code).toBe(130)
     expect(posts()).toEqual(['a fox', 'a hen', 'a red fox'])
     expect(stdout.match(/\.png$/gm)).toHaveLength(3)
@@ -123,16 +119,12 @@ describe('--watch', () => {
   it('does not ask again after "n" until the plan changes', async () => {
     const { watch, write, posts } = await createWatch()
     const same = `# a comment\n${rowsOf({ fox: 'a fox', hen: 'a hen' })}`
-    const { code, said } = await watch(
-      [],
-      [
-        [QUESTION, ({ types }) => types('n\n')],
-        [WAITING, () => write(same)],
-        [/^The plan is the same\.$/m, () => write(rowsOf({ hen: 'a hen' }))],
-        [QUESTION, ({ types }) => types('\n')],
-      ],
-      TERMINAL,
-    )
+    const { code, said } = await watch([], TERMINAL, [
+      answers('n'),
+      onceWaiting(() => write(same)),
+      [/^The plan is the same\.$/m, () => write(rowsOf({ hen: 'a hen' }))],
+      answers(''),
+    ])
     expect({ code, posts: posts() }).toEqual({ code: 130, posts: [] })
     expect(said.match(/\[y\/N\]/g)).toHaveLength(2)
     expect(said.match(/Nothing was created\./g)).toHaveLength(2)
@@ -140,48 +132,37 @@ describe('--watch', () => {
 
   it('drops what is typed while no question is open', async () => {
     const { watch, write, posts } = await createWatch(rowsOf({ fox: 'a fox' }))
-    const { said } = await watch(
-      [],
-      [
-        [QUESTION, ({ types }) => types('y\n')],
-        [
-          WAITING,
-          ({ types }) => {
-            types('y\ny\n')
-            write(rowsOf({ fox: 'a red fox' }))
-          },
-        ],
-        [QUESTION, ({ types }) => types('n\n')],
-      ],
-      TERMINAL,
-    )
+    const { said } = await watch([], TERMINAL, [
+      answers('y'),
+      onceWaiting(({ types }) => {
+        types('y\ny\n')
+        write(rowsOf({ fox: 'a red fox' }))
+      }),
+      answers('n'),
+    ])
     expect(posts()).toEqual(['a fox'])
     expect(said).toMatch(/Nothing was created\./)
   })
 
   it('plans again when the manifest changes while it asks: nothing is paid that was not shown', async () => {
     const { watch, write, posts } = await createWatch(rowsOf({ fox: 'a fox' }))
-    await watch(
-      [],
+    await watch([], TERMINAL, [
       [
-        [
-          QUESTION,
-          ({ types }) => {
-            write(rowsOf({ fox: 'a red fox' }))
-            types('y\n')
-          },
-        ],
-        [/shots\.yaml changed$/m, () => {}],
-        [QUESTION, ({ types }) => types('y\n')],
+        QUESTION,
+        ({ types }) => {
+          write(rowsOf({ fox: 'a red fox' }))
+          types('y\n')
+        },
       ],
-      TERMINAL,
-    )
+      says(/shots\.yaml changed$/m),
+      answers('y'),
+    ])
     expect(posts()).toEqual(['a red fox'])
   })
 
   it('ends at a question that nobody can answer any more', async () => {
     const { watch, posts } = await createWatch()
-    const { code, stderr } = await watch([], [], { ...TERMINAL, stdin: '' })
+    const { code, stderr } = await watch([], { ...TERMINAL, stdin: '' }, [])
     expect({ code, posts: posts() }).toEqual({ code: 0, posts: [] })
     expect(stderr).toMatch(/Standard input has ended\. Stopped watching\.\n$/)
   })
@@ -189,42 +170,28 @@ describe('--watch', () => {
   it('ends when the input ends while it waits', async () => {
     const { watch, posts } = await createWatch()
     const stdin = new PassThrough()
-    const { code, stderr } = await watch(
-      [],
-      [
-        [QUESTION, () => void stdin.write('n\n')],
-        [WAITING, () => void stdin.end()],
-      ],
-      { ...TERMINAL, stdin },
-    )
+    const { code, stderr } = await watch([], { ...TERMINAL, stdin }, [
+      [QUESTION, () => void stdin.write('n\n')],
+      onceWaiting(() => void stdin.end()),
+    ])
     expect({ code, posts: posts() }).toEqual({ code: 0, posts: [] })
     expect(stderr).toMatch(/Stopped watching\.\n$/)
   })
 
   it('downloads without a question, and after "n" too', async () => {
     const { watch, write, posts, path, folder } = await createWatch()
-    await watch(
-      [],
-      [
-        [QUESTION, ({ types }) => types('y\n')],
-        [
-          WAITING,
-          () => {
-            rmSync(path('hen.png'))
-            write(rowsOf({ fox: 'a red fox', hen: 'a hen' }))
-          },
-        ],
-        [QUESTION, ({ types }) => types('n\n')],
-        [
-          WAITING,
-          () => {
-            rmSync(path('hen.png'))
-            write(rowsOf({ hen: 'a hen' }))
-          },
-        ],
-      ],
-      TERMINAL,
-    )
+    await watch([], TERMINAL, [
+      answers('y'),
+      onceWaiting(() => {
+        rmSync(path('hen.png'))
+        write(rowsOf({ fox: 'a red fox', hen: 'a hen' }))
+      }),
+      answers('n'),
+      onceWaiting(() => {
+        rmSync(path('hen.png'))
+        write(rowsOf({ hen: 'a hen' }))
+      }),
+    ])
     expect(posts()).toEqual(['a fox', 'a hen'])
     expect(readdirSync(folder)).toContain('hen.png')
   })
@@ -238,20 +205,12 @@ describe('--watch', () => {
       if (edit === undefined) interrupts.interrupt('SIGINT')
       else write(edit)
     })
-    const { code, stdout, stderr } = await watch(['--yes', '--json'], [], { interrupts })
+    const { code, stdout, stderr } = await watch(['--yes', '--json'], { interrupts }, [])
     expect(code).toBe(130)
     expect(posts()).toEqual(['a fox', 'a red fox'])
-    const lines = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    expect(lines.map((line) => (line.summary === undefined ? line.result : line.summary))).toMatchObject([
-      'created',
-      { created: 1 },
-      'created',
-      { created: 1 },
-      { up_to_date: 1 },
-    ])
+    expect(
+      objects(stdout).map((line) => (line.summary === undefined ? line.result : line.summary)),
+    ).toMatchObject(['created', { created: 1 }, 'created', { created: 1 }, { up_to_date: 1 }])
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'interrupted', exit_code: 130 } })
     expect(readdirSync(folder).filter((name) => name.includes('claim'))).toEqual([])
   })
@@ -266,18 +225,15 @@ describe('what --watch notices', () => {
     const style = (bytes: string, name = 'refs/style.png') =>
       writeFileSync(path(name), Buffer.concat([ONE_PIXEL_PNG, Buffer.from(bytes)]))
     style('1')
-    const { said } = await watch(
-      ['--yes'],
-      [
-        [WAITING, () => style('2')],
-        [/refs\/style\.png changed\n(.*\n)*?create .* image_urls changed/, () => {}],
-        [WAITING, () => write(row('refs/other.png'))],
-        [/shots\.yaml:3:\d+: refs\/other\.png: no such file\n/, () => {}],
-        [WAITING, () => style('3', 'refs/other.png')],
-        [/refs\/other\.png changed/, () => {}],
-        [WAITING, () => style('4', 'refs/other.png')],
-      ],
-    )
+    const { said } = await watch(['--yes'], NO_TERMINAL, [
+      onceWaiting(() => style('2')),
+      says(/refs\/style\.png changed\n(.*\n)*?create .* image_urls changed/),
+      onceWaiting(() => write(row('refs/other.png'))),
+      says(/shots\.yaml:3:\d+: refs\/other\.png: no such file\n/),
+      onceWaiting(() => style('3', 'refs/other.png')),
+      says(/refs\/other\.png changed/),
+      onceWaiting(() => style('4', 'refs/other.png')),
+    ])
     expect(said).toMatch(/Watching shots\.yaml and 1 image for changes\. Press Ctrl-C to stop\./)
     expect(posts()).toHaveLength(4)
   })
@@ -303,10 +259,9 @@ describe('what --watch notices', () => {
     ],
   ])('a save that is %s', async (_, save) => {
     const { watch, manifest, posts } = await createWatch(rowsOf({ fox: 'a fox' }))
-    const { said } = await watch(
-      ['--yes'],
-      [[WAITING, () => save({ manifest, text: rowsOf({ fox: 'a red fox' }) })]],
-    )
+    const { said } = await watch(['--yes'], NO_TERMINAL, [
+      onceWaiting(() => save({ manifest, text: rowsOf({ fox: 'a red fox' }) })),
+    ])
     expect(posts()).toEqual(['a fox', 'a red fox'])
     expect(said).not.toMatch(/no such file/)
   })
@@ -319,44 +274,16 @@ describe('what --watch notices', () => {
       if (request.method === 'POST' && isSecond) write(rowsOf({ fox: 'a blue fox' }))
       return answer
     }
-    const { said } = await watch(
-      ['--yes'],
-      [
-        [
-          WAITING,
-          () => {
-            write('')
-            write(rowsOf({ fox: 'a gr' }))
-            setImmediate(() => write(rowsOf({ fox: 'a red fox' })))
-          },
-        ],
-        [WAITING, () => {}],
-      ],
-      { fetch },
-    )
+    const { said } = await watch(['--yes'], { fetch }, [
+      onceWaiting(() => {
+        write('')
+        write(rowsOf({ fox: 'a gr' }))
+        setImmediate(() => write(rowsOf({ fox: 'a red fox' })))
+      }),
+      onceWaiting(() => {}),
+    ])
     expect(posts()).toEqual(['a fox', 'a red fox', 'a blue fox'])
     expect(said).not.toMatch(/problem/)
-  })
-
-  it('a row whose image is its own output is refused, so it does not pay at each change', async () => {
-    const { watch, posts, path, service } = await createWatch(
-      'defaults: { kind: image }\nruns:\n  - { name: fox, prompt: a fox, image_urls: [fox.png], output: fox.png }\n',
-    )
-    writeFileSync(path('fox.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('mine')]))
-    const interrupts = createInterrupts()
-    whenIdle(service.clock, () => interrupts.interrupt('SIGINT'))
-    const { code, said } = await watch(
-      ['--yes', '--overwrite'],
-      [
-        [WAITING, () => {}],
-        [/Interrupted/, () => {}],
-      ],
-      {
-        interrupts,
-      },
-    )
-    expect({ code, posts: posts() }).toEqual({ code: 130, posts: [] })
-    expect(said).toMatch(/"fox\.png" is the output of this row itself: give the row another output/)
   })
 })
 
@@ -364,14 +291,11 @@ describe('mistakes while editing', () => {
   it('are printed once with line and column, and watching continues', async () => {
     const { watch, write, posts } = await createWatch(rowsOf({ fox: 'a fox' }))
     const wrong = `${rowsOf({ fox: 'a fox' })}  - { name: hen, promt: a hen }\n`
-    const { code, said } = await watch(
-      ['--yes'],
-      [
-        [WAITING, () => write(wrong)],
-        [WAITING, () => write(`${wrong}# more\n`)],
-        [/^The errors are the same\.$/m, () => write(rowsOf({ fox: 'a fox', hen: 'a hen' }))],
-      ],
-    )
+    const { code, said } = await watch(['--yes'], NO_TERMINAL, [
+      onceWaiting(() => write(wrong)),
+      onceWaiting(() => write(`${wrong}# more\n`)),
+      [/^The errors are the same\.$/m, () => write(rowsOf({ fox: 'a fox', hen: 'a hen' }))],
+    ])
     expect(code).toBe(130)
     expect(posts()).toEqual(['a fox', 'a hen'])
     expect(said.match(/shots\.yaml:4:\d+: .*"promt"/g)).toHaveLength(1)
@@ -380,35 +304,26 @@ describe('mistakes while editing', () => {
 
   it('a manifest that is away for longer is named, and waited for', async () => {
     const { watch, manifest, posts } = await createWatch(rowsOf({ fox: 'a fox' }))
-    const { said } = await watch(
-      ['--yes'],
-      [
-        [WAITING, () => renameSync(manifest, `${manifest}~`)],
-        [/shots\.yaml: no such file/, () => {}],
-        [WAITING, () => writeFileSync(manifest, rowsOf({ fox: 'a red fox' }))],
-      ],
-    )
+    const { said } = await watch(['--yes'], NO_TERMINAL, [
+      onceWaiting(() => renameSync(manifest, `${manifest}~`)),
+      says(/shots\.yaml: no such file/),
+      onceWaiting(() => writeFileSync(manifest, rowsOf({ fox: 'a red fox' }))),
+    ])
     expect(posts()).toEqual(['a fox', 'a red fox'])
     expect(said.match(/no such file/g)).toHaveLength(1)
   })
 
   it('more runs than --max-runs, and a file in the way, are said; each round is counted by itself', async () => {
     const { watch, write, posts, path } = await createWatch(rowsOf({ fox: 'a fox' }))
-    const { said } = await watch(
-      ['--yes', '--max-runs', '1'],
-      [
-        [WAITING, () => write(rowsOf({ fox: 'a red fox', hen: 'a hen' }))],
-        [/but --max-runs allows 1/, () => {}],
-        [WAITING, () => write(rowsOf({ fox: 'a red fox' }))],
-        [
-          WAITING,
-          () => {
-            writeFileSync(path('owl.png'), 'mine')
-            write(rowsOf({ fox: 'a red fox', owl: 'an owl' }))
-          },
-        ],
-      ],
-    )
+    const { said } = await watch(['--yes', '--max-runs', '1'], NO_TERMINAL, [
+      onceWaiting(() => write(rowsOf({ fox: 'a red fox', hen: 'a hen' }))),
+      says(/but --max-runs allows 1/),
+      onceWaiting(() => write(rowsOf({ fox: 'a red fox' }))),
+      onceWaiting(() => {
+        writeFileSync(path('owl.png'), 'mine')
+        write(rowsOf({ fox: 'a red fox', owl: 'an owl' }))
+      }),
+    ])
     expect(posts()).toEqual(['a fox', 'a red fox'])
     expect(said).toMatch(/1 output file exists already/)
     expect(readFileSync(path('owl.png'), 'utf8')).toBe('mine')
@@ -418,57 +333,47 @@ describe('mistakes while editing', () => {
 describe('the rounds of --watch', () => {
   it('--force is for the first one alone', async () => {
     const { watch, write, posts } = await createWatch()
-    await watch(['--yes', '--force'], [[WAITING, () => write(rowsOf({ fox: 'a fox', hen: 'a red hen' }))]])
+    await watch(['--yes', '--force'], NO_TERMINAL, [
+      onceWaiting(() => write(rowsOf({ fox: 'a fox', hen: 'a red hen' }))),
+    ])
     expect(posts()).toEqual(['a fox', 'a hen', 'a red hen'])
   })
 
   it('leave the manifest to another batch between them, and wait for one that runs', async () => {
     const { watch, write, posts, service, path } = await createWatch(rowsOf({ fox: 'a fox' }))
     const claim = path('.shots.lock.json.claim')
-    const { said } = await watch(
-      ['--yes'],
-      [
-        [
-          WAITING,
-          () => {
-            const holder = { host: 'other', process: 1, token: 'x', since: 'x' }
-            writeFileSync(claim, JSON.stringify({ ...holder, heartbeat: new Date(0).toISOString() }))
-            write(rowsOf({ fox: 'a red fox' }))
-            // Its holder is alive: the text changes, until the claim is gone.
-            const { sleep } = service.clock
-            let beats = 0
-            service.clock.sleep = (ms, signal) => {
-              const heartbeat = new Date(++beats).toISOString()
-              if (ms === 250) writeFileSync(claim, JSON.stringify({ ...holder, heartbeat }))
-              if (ms === 1_000) rmSync(claim, { force: true })
-              return sleep(ms, signal)
-            }
-          },
-        ],
-        [/Another batch is running on this manifest\. Waiting until it ends\./, () => {}],
-      ],
-    )
+    const { said } = await watch(['--yes'], NO_TERMINAL, [
+      onceWaiting(() => {
+        const holder = { host: 'other', process: 1, token: 'x', since: 'x' }
+        writeFileSync(claim, JSON.stringify({ ...holder, heartbeat: new Date(0).toISOString() }))
+        write(rowsOf({ fox: 'a red fox' }))
+        // Its holder is alive: the text changes, until the claim is gone.
+        const { sleep } = service.clock
+        let beats = 0
+        service.clock.sleep = (ms, signal) => {
+          const heartbeat = new Date(++beats).toISOString()
+          if (ms === 250) writeFileSync(claim, JSON.stringify({ ...holder, heartbeat }))
+          if (ms === 1_000) rmSync(claim, { force: true })
+          return sleep(ms, signal)
+        }
+      }),
+      says(/Another batch is running on this manifest\. Waiting until it ends\./),
+    ])
     expect(posts()).toEqual(['a fox', 'a red fox'])
     expect(said).not.toMatch(/error: Another/)
   })
 
   it('end with a refused key, and with a damaged lock file', async () => {
     const { watch, write, path } = await createWatch()
-    const refused = await watch(['--yes'], [], { env: { RUSHES_API_KEY: 'rk_wrong' } })
+    const refused = await watch(['--yes'], { env: { RUSHES_API_KEY: 'rk_wrong' } }, [])
     expect(refused.code).toBe(4)
     expect(refused.said).toMatch(/Stopped watching because of this error\.\n$/)
-    const damaged = await watch(
-      ['--yes'],
-      [
-        [
-          WAITING,
-          () => {
-            writeFileSync(path('shots.lock.json'), '{')
-            write(rowsOf({ fox: 'a blue fox' }))
-          },
-        ],
-      ],
-    )
+    const damaged = await watch(['--yes'], NO_TERMINAL, [
+      onceWaiting(() => {
+        writeFileSync(path('shots.lock.json'), '{')
+        write(rowsOf({ fox: 'a blue fox' }))
+      }),
+    ])
     expect(damaged.code).toBe(2)
   })
 
@@ -479,19 +384,12 @@ describe('the rounds of --watch', () => {
       isBroken && request.method === 'POST'
         ? service.fetch({ ...request, body: Buffer.from('{"model":"rushes/preview-image","input":{}}') })
         : service.counting(request)
-    const { code } = await watch(
-      ['--yes'],
-      [
-        [
-          WAITING,
-          () => {
-            isBroken = false
-            write(rowsOf({ fox: 'a red fox' }))
-          },
-        ],
-      ],
-      { fetch },
-    )
+    const { code } = await watch(['--yes'], { fetch }, [
+      onceWaiting(() => {
+        isBroken = false
+        write(rowsOf({ fox: 'a red fox' }))
+      }),
+    ])
     expect({ code, posts: posts() }).toEqual({ code: 130, posts: ['a red fox'] })
   })
 
@@ -503,7 +401,7 @@ describe('the rounds of --watch', () => {
       if (request.method === 'GET') interrupts.interrupt('SIGINT')
       return answer
     }
-    const { code, stderr } = await watch(['--yes'], [], { fetch, interrupts })
+    const { code, stderr } = await watch(['--yes'], { fetch, interrupts }, [])
     expect(code).toBe(130)
     expect(stderr).toMatch(/Interrupted\. Created runs continue on the service\./)
     expect(stderr).toMatch(/`rushes batch --watch --yes .*shots\.yaml`/)
@@ -513,13 +411,10 @@ describe('the rounds of --watch', () => {
 describe('--watch --dry-run', () => {
   it('prints the plan after each change that changes it, and never pays', async () => {
     const { watch, write, posts } = await createWatch()
-    const { code, stdout, said } = await watch(
-      ['--dry-run'],
-      [
-        [WAITING, () => write(`# a comment\n${rowsOf({ fox: 'a fox', hen: 'a hen' })}`)],
-        [/^The plan is the same\.$/m, () => write(rowsOf({ fox: 'a fox' }))],
-      ],
-    )
+    const { code, stdout, said } = await watch(['--dry-run'], NO_TERMINAL, [
+      onceWaiting(() => write(`# a comment\n${rowsOf({ fox: 'a fox', hen: 'a hen' })}`)),
+      [/^The plan is the same\.$/m, () => write(rowsOf({ fox: 'a fox' }))],
+    ])
     expect({ code, posts: posts() }).toEqual({ code: 130, posts: [] })
     expect(stdout).toBe(
       'create\tfox\tfox.{ext}\tmissing\ncreate\then\then.{ext}\tmissing\ncreate\tfox\tfox.{ext}\tmissing\n',
@@ -537,10 +432,11 @@ describe('--watch refuses', () => {
     [['none.yaml', '--yes'], /none\.yaml: no such file/],
     [['shots.yaml', '--yes', '--only', 'nobody'], /--only nobody does not match/],
   ])('%j', async (words, message) => {
-    const { service, folder } = await createWatch()
     const [word = '', ...flags] = words
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'shots.yaml'), rowsOf({ fox: 'a fox' }))
     const path = word === '-' ? word : join(folder, word)
-    const { code, stderr } = await service.run(['batch', path, '--watch', ...flags])
+    const { code, stderr } = await runCli(['batch', path, '--watch', ...flags], { env: SET })
     expect(code).toBe(2)
     expect(stderr).toMatch(message)
   })

@@ -1,175 +1,89 @@
-/** `rushes batch`, carried out against the service: what is made, what is remembered, what is said. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** `rushes batch`, carried out against the service: what is created, what is remembered, what is printed. */
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Active } from '../../src/batch/carry-out/index.js'
 import { batchCommandLine } from '../../src/cli/batch/command-line.js'
+import { createBatchService } from '../../src/cli/batch/service.js'
+import type { Connection, Context } from '../../src/cli/context/context.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
-import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { createRecorder } from '../../src/cli/runs/record.js'
+import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
-import type { Engine } from '../../src/service/engines/engine.js'
-import { type CliService, createCliService, type RunOptions, scripted } from '../support/cli.js'
+import { scripted } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { temporaryFolder } from '../support/service.js'
+import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
 
-interface Row {
-  readonly name: string
-  readonly prompt: string
-  readonly [field: string]: unknown
-}
-
-/** A folder with a manifest of images, and the service that makes them. */
-async function createBatch(rows: readonly Row[], options: Parameters<typeof createCliService>[0] = {}) {
-  const service = await createCliService(options)
-  const folder = temporaryFolder()
-  const manifest = join(folder, 'shots.json')
-  const write = (next: readonly Row[]) =>
-    writeFileSync(manifest, JSON.stringify({ defaults: { kind: 'image' }, runs: next }))
-  write(rows)
-  const lockPath = join(folder, 'shots.lock.json')
-  return {
-    service,
-    folder,
-    manifest,
-    write,
-    lock: () => (existsSync(lockPath) ? JSON.parse(readFileSync(lockPath, 'utf8')).runs : undefined),
-    files: () =>
-      readdirSync(folder, { recursive: true })
-        .filter((name) => /\.png$/.test(String(name)))
-        .sort(),
-    posts: () => postsOf(service).length,
-    run: (words: readonly string[] = [], runOptions: Omit<RunOptions, 'clock' | 'home'> = {}) =>
-      service.run(['batch', manifest, ...words], runOptions),
-  }
-}
-
-const postsOf = ({ requests }: CliService) => requests.filter(({ method }) => method === 'POST')
-const promptOf = (body: Uint8Array | undefined): string =>
-  JSON.parse(Buffer.from(body ?? []).toString()).input.prompt
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
 const HEN = { name: 'hen', prompt: 'a hen' }
-const lines = (text: string) => text.split('\n').filter(Boolean)
+const OWL = { name: 'owl', prompt: 'an owl' }
+
+const many = (count: number): readonly Row[] =>
+  Array.from({ length: count }, (_, at) => ({ name: `row-${at}`, prompt: `number ${at}` }))
+const creates = ({ method, body }: HttpRequest, prompt: string) =>
+  method === 'POST' && bodyOf(body).input.prompt === prompt
+const refusal = (status: number, code: string, message = 'no') =>
+  scripted({ status, body: { error: { code, message } } }).fetch
 
 describe('a batch', () => {
-  it('makes what is missing, says its paths, and a second one costs nothing', async () => {
-    const batch = await createBatch([FOX, HEN, { name: 'owl', prompt: 'an owl', count: 2 }])
+  it('creates what is missing and prints its paths; a second one costs nothing', async () => {
+    const batch = await createFamily([FOX, HEN, { ...OWL, count: 2 }])
     const { code, stdout, stderr } = await batch.run()
     expect(code).toBe(0)
-    expect(
-      lines(stdout)
-        .map((path) => path.replace(/^.*\//, ''))
-        .sort(),
-    ).toEqual(['fox.png', 'hen.png', 'owl-2.png', 'owl.png'])
+    const names = lines(stdout).map((path) => path.replace(/^.*\//, ''))
+    expect(names.sort()).toEqual(['fox.png', 'hen.png', 'owl-2.png', 'owl.png'])
     expect(stderr).toMatch(/^4 runs: 4 created \(\d+ s\)$/m)
-    expect(batch.files()).toEqual(['hen.png', 'icons/fox.png', 'owl-2.png', 'owl.png'])
+    expect(batch.pictures()).toEqual(['hen.png', 'icons/fox.png', 'owl-2.png', 'owl.png'])
     expect(Object.keys(batch.lock())).toEqual(['fox', 'hen', 'owl', 'owl-2'])
     expect(batch.lock().fox).toMatchObject({
       file: 'icons/fox.png',
-      bytes: ONE_PIXEL_PNG.byteLength,
+      sha256: sha256(batch.path('icons/fox.png')),
       model: 'rushes/preview-image',
     })
-    const again = await batch.run()
-    expect(again).toMatchObject({ code: 0, stdout: '' })
-    expect(batch.posts()).toBe(4)
+    expect(batch.created()).toHaveLength(4)
+    expect(await batch.run()).toMatchObject({ code: 0, stdout: '' })
+    expect(batch.created()).toEqual([])
     expect(await batch.run(['--check'])).toMatchObject({ code: 0 })
   })
 
-  it('makes what is stale, and nothing else', async () => {
-    const batch = await createBatch([FOX, HEN])
-    await batch.run()
-    batch.write([{ ...FOX, prompt: 'a red fox' }, HEN])
-    expect(await batch.run()).toMatchObject({ code: 0 })
-    expect(postsOf(batch.service).map(({ body }) => promptOf(body))).toEqual(['a fox', 'a hen', 'a red fox'])
-  })
-
-  it('fetches a missing file before anyone pays again', async () => {
-    const batch = await createBatch([FOX, HEN])
-    await batch.run()
-    rmSync(join(batch.folder, 'icons'), { recursive: true })
-    const { code, stderr } = await batch.run()
-    expect({ code, posts: batch.posts() }).toEqual({ code: 0, posts: 2 })
-    expect(stderr).toMatch(/2 runs: 1 downloaded, 1 up to date/)
-    expect(batch.files()).toEqual(['hen.png', 'icons/fox.png'])
-  })
-
-  it('moves a file to its new name without asking anybody', async () => {
-    const batch = await createBatch([FOX])
-    await batch.run()
-    batch.write([{ ...FOX, output: 'renamed/fox.png' }])
-    const before = batch.service.requests.length
-    expect(await batch.run([], { env: { RUSHES_API_KEY: '' } })).toMatchObject({ code: 0 })
-    expect(batch.service.requests.length).toBe(before)
-    expect(batch.files()).toContain('renamed/fox.png')
-  })
-
-  it('leaves a file that it does not know, before anything is sent', async () => {
-    const batch = await createBatch([FOX, HEN])
-    writeFileSync(join(batch.folder, 'hen.png'), 'mine')
-    expect(await batch.run()).toMatchObject({ code: 2, stdout: '' })
-    expect(batch.posts()).toBe(0)
-    expect(await batch.run(['--overwrite'])).toMatchObject({ code: 0 })
-    expect(readFileSync(join(batch.folder, 'hen.png'))).toEqual(ONE_PIXEL_PNG)
-  })
-
   it('sends local images, whose content counts', async () => {
-    const batch = await createBatch([{ ...FOX, image_urls: ['style.png'] }])
-    writeFileSync(join(batch.folder, 'style.png'), ONE_PIXEL_PNG)
+    const batch = await createFamily([{ ...FOX, image_urls: ['style.png'] }])
+    writeFileSync(batch.path('style.png'), ONE_PIXEL_PNG)
     expect((await batch.run()).code).toBe(0)
-    expect(Buffer.from(postsOf(batch.service)[0]?.body ?? []).toString()).toContain('data:image/png;base64,')
-    writeFileSync(join(batch.folder, 'style.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('x')]))
+    expect(batch.service.requests.map(({ body = '' }) => Buffer.from(body).toString()).join()).toContain(
+      'data:image/png;base64,',
+    )
+    writeFileSync(batch.path('style.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('x')]))
     expect((await batch.run(['--check'])).code).toBe(10)
   })
 
-  it('does only what is selected, anew when told to, and no more than allowed', async () => {
-    const batch = await createBatch([FOX, HEN])
-    expect((await batch.run(['--max-runs', '1'])).code).toBe(2)
-    expect(batch.posts()).toBe(0)
-    await batch.run(['--only', 'hen'])
-    expect(batch.files()).toEqual(['hen.png'])
-    await batch.run(['--only', 'hen', '--force'])
-    expect(postsOf(batch.service).map(({ body }) => promptOf(body))).toEqual(['a hen', 'a hen'])
-  })
-
-  it('is one JSON object a row as it ends, and a summary', async () => {
-    const batch = await createBatch([FOX, HEN])
+  it('with --json prints an object for each row as it ends, and a summary', async () => {
+    const batch = await createFamily([FOX, HEN])
     const { code, stdout, stderr } = await batch.run(['--json'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const objects = lines(stdout).map((line) => JSON.parse(line))
-    expect(objects).toHaveLength(3)
-    expect(Object.keys(objects[0])).toEqual([
-      'name',
-      'result',
-      'kind',
-      'model',
-      'run',
-      'file',
-      'bytes',
-      'sha256',
-      'content_type',
-      'error',
-      'blocked_by',
-      'line',
-    ])
-    expect(objects[2]).toEqual({
-      summary: {
-        total: 2,
-        up_to_date: 0,
-        created: 2,
-        downloaded: 0,
-        failed: 0,
-        blocked: 0,
-        unconfirmed: 0,
-        still_running: 0,
-        not_started: 0,
-        skipped: 0,
-        elapsed_ms: expect.any(Number),
-        not_waited_for: [],
+    const [first, second, ...last] = objects(stdout)
+    expect(Object.keys(first).join(' ')).toBe(
+      'name result kind model run file bytes sha256 content_type error blocked_by line',
+    )
+    expect(Object.keys(second)).toEqual(Object.keys(first))
+    const none = { up_to_date: 0, downloaded: 0, failed: 0, blocked: 0, unconfirmed: 0, still_running: 0 }
+    expect(last).toEqual([
+      {
+        summary: {
+          ...none,
+          total: 2,
+          created: 2,
+          not_started: 0,
+          skipped: 0,
+          elapsed_ms: expect.any(Number),
+          not_waited_for: [],
+        },
       },
-    })
+    ])
   })
 
-  it('has at most so many runs under way', async () => {
-    const rows = Array.from({ length: 6 }, (_, at) => ({ name: `n${at}`, prompt: `${at}` }))
-    const batch = await createBatch(rows)
+  it('has at most --concurrency runs under way', async () => {
+    const batch = await createFamily(many(6))
     let underway = 0
     let most = 0
     const fetch: Fetch = async (request) => {
@@ -180,265 +94,80 @@ describe('a batch', () => {
     }
     expect((await batch.run(['--concurrency', '2'], { fetch })).code).toBe(0)
     expect(most).toBeLessThanOrEqual(3)
-    expect(batch.posts()).toBe(6)
+    expect(batch.created()).toHaveLength(6)
   })
 })
 
-describe('when things go wrong', () => {
-  const failing: Engine = {
-    async render({ input }) {
-      throw new Error(`cannot draw ${input.prompt}`)
-    },
-  }
-
-  it('an account error costs one request: nothing more is created', async () => {
-    const batch = await createBatch([FOX, HEN, { name: 'owl', prompt: 'an owl' }])
-    const { fetch, requests } = scripted({
-      status: 402,
-      body: { error: { code: 'insufficient_balance', message: 'no' } },
-    })
+describe('an error', () => {
+  it.each([
+    ['of the account', 402, 'insufficient_balance', 5, 0],
+    ['of the service, after which the outcome is not known', 500, 'oops', 13, 0],
+    ['of the service in the middle', 500, 'oops', 13, 2],
+    ['of a model that does not exist', 400, 'model_not_found', 3, 0],
+    ['of a model that no longer exists', 400, 'model_not_found', 3, 2],
+    ['that is not known', 418, 'teapot', 3, 0],
+  ])('%s ends the creating', async (_, status, name, exit, accepted) => {
+    const batch = await createFamily(many(12))
+    const refuse = refusal(status, name)
+    let sent = 0
+    const fetch: Fetch = (request) =>
+      request.method !== 'POST' || ++sent <= accepted ? batch.service.counting(request) : refuse(request)
     const { code, stderr } = await batch.run([], { fetch })
-    expect({ code, sent: requests.length }).toEqual({ code: 5, sent: 1 })
-    expect(stderr).toMatch(/3 runs: 1 failed, 2 not started/)
-    expect(batch.lock()).toEqual({})
+    expect(code).toBe(exit)
+    // The first create goes alone; later four may be unanswered at once.
+    expect(sent).toBeLessThanOrEqual(accepted === 0 ? 1 : accepted + 4)
+    expect(stderr).toMatch(accepted === 0 ? /12 runs: 1 \w+, 11 not started/ : /12 runs: 2 created, /)
+    if (exit === 5) expect(batch.lock()).toEqual({})
   })
 
-  it('a row that is refused does not keep back the others; --fail-fast does', async () => {
-    const batch = await createBatch([HEN, FOX, { name: 'owl', prompt: 'an owl' }])
-    const refusing: Fetch = (request) =>
-      request.method === 'POST' && promptOf(request.body) === 'a hen'
-        ? scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no hens' } } }).fetch(
-            request,
-          )
-        : batch.service.counting(request)
-    const fast = await batch.run(['--fail-fast'], { fetch: refusing })
-    expect({ code: fast.code, files: batch.files() }).toEqual({ code: 3, files: [] })
-    const { code, stderr } = await batch.run([], { fetch: refusing })
-    expect({ code, files: batch.files() }).toEqual({ code: 3, files: ['icons/fox.png', 'owl.png'] })
+  it('of one row does not keep back the others; --fail-fast does', async () => {
+    const batch = await createFamily([HEN, FOX, OWL])
+    const refuse = refusal(400, 'invalid_input', 'no hens')
+    const fetch: Fetch = (request) =>
+      creates(request, HEN.prompt) ? refuse(request) : batch.service.counting(request)
+    const fast = await batch.run(['--fail-fast'], { fetch })
+    expect({ code: fast.code, pictures: batch.pictures() }).toEqual({ code: 3, pictures: [] })
+    const { code, stderr } = await batch.run([], { fetch })
+    expect({ code, pictures: batch.pictures() }).toEqual({ code: 3, pictures: ['icons/fox.png', 'owl.png'] })
     expect(stderr).toMatch(/error: hen \(line 1\): .*no hens/)
   })
 
-  it('a run that fails is exit 10, and is made again by the next batch', async () => {
-    const batch = await createBatch([FOX], { engine: failing })
-    const { code, stderr } = await batch.run()
-    expect(code).toBe(10)
-    expect(stderr).toMatch(/cannot draw a fox/)
-    expect(batch.lock()).toEqual({})
-    await batch.run()
-    expect(batch.posts()).toBe(2)
+  it('of several rows is printed once, with the names of the others', async () => {
+    const batch = await createFamily([{ ...HEN, count: 40 }])
+    const { code, stderr } = await batch.run([], { fetch: refusal(400, 'invalid_input') })
+    expect(code).toBe(3)
+    expect(lines(stderr).filter((line) => line.startsWith('error:'))).toEqual([
+      expect.stringMatching(/^error: hen(-\d+)? \(line 1\): /),
+      // In the order in which they failed.
+      expect.stringMatching(/^error: 39 more rows with the same error: (hen(-\d+)?(, )?){10} and 29 more\.$/),
+    ])
+    expect(stderr).toMatch(/^40 runs: 40 failed \(/m)
   })
 
-  it('a create whose outcome is unknown is not sent again, until it is told to', async () => {
-    const batch = await createBatch([FOX, HEN])
-    const losing: Fetch = async (request) => {
-      if (request.method !== 'POST' || promptOf(request.body) !== 'a fox')
-        return batch.service.counting(request)
-      batch.service.requests.push(request)
-      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
+  it('of a run is exit 10, and the next batch creates it again', async () => {
+    const batch = await createFamily([{ ...FOX, prompt: 'FAIL' }])
+    for (let times = 0; times < 2; times++) {
+      const { code, stderr } = await batch.run()
+      expect([code, batch.lock(), batch.created()]).toEqual([10, {}, ['FAIL']])
+      expect(stderr).toMatch(/cannot draw FAIL/)
     }
-    expect((await batch.run([], { fetch: losing })).code).toBe(13)
-    expect(batch.lock().fox).toMatchObject({
-      pending: { state: 'unconfirmed', key: expect.stringMatching(/^~/) },
-    })
-    const { code, stderr } = await batch.run()
-    expect({ code, posts: batch.posts() }).toEqual({ code: 13, posts: 2 })
-    expect(stderr).toMatch(/error: fox \(line 1, ~[0-9a-f]+\): The outcome of its last create is unknown/)
-    expect(await batch.run(['--resubmit-unconfirmed'])).toMatchObject({ code: 0 })
-    expect(batch.posts()).toBe(3)
   })
 
-  it('a batch that was killed between the answer and the lock file finds the run in the journal', async () => {
-    const batch = await createBatch([FOX])
-    await batch.run()
-    const { run, hash, model, kind } = batch.lock().fox
-    rmSync(join(batch.folder, 'icons'), { recursive: true })
-    const sent_at = new Date(Date.UTC(2026, 0, 1)).toISOString()
-    const pending = { hash, model, kind, service: 'http://127.0.0.1:1', state: 'unconfirmed', sent_at }
-    writeFileSync(
-      join(batch.folder, 'shots.lock.json'),
-      JSON.stringify({ version: 1, manifest: 'shots.json', runs: { fox: { pending } } }),
-    )
-    expect(await batch.run()).toMatchObject({ code: 0 })
-    expect({ posts: batch.posts(), run: batch.lock().fox.run }).toEqual({ posts: 1, run })
-  })
-
-  it('goes on with a run that was created before, and waits only so long', async () => {
-    const batch = await createBatch([FOX], { rendering: false })
-    expect((await batch.run(['--timeout', '30s'])).code).toBe(11)
-    expect(batch.lock().fox).toMatchObject({
-      pending: { state: 'accepted', run: expect.stringMatching(/^run_/) },
-    })
-    batch.service.service.startRendering()
-    expect(await batch.run()).toMatchObject({ code: 0 })
-    expect(batch.posts()).toBe(1)
-  })
-
-  it('is ended by a signal with its own code; the next one goes on', async () => {
-    const batch = await createBatch([FOX, HEN], { rendering: false })
-    const interrupts = createInterrupts()
-    let looks = 0
+  it('of the network is exit 9, and the next batch creates the rest', async () => {
+    const batch = await createFamily([FOX, HEN])
     const fetch: Fetch = (request) => {
-      if (request.method === 'GET' && ++looks === 3) interrupts.interrupt('SIGINT')
-      return batch.service.counting(request)
-    }
-    const { code, stderr } = await batch.run([], { fetch, interrupts })
-    expect(code).toBe(130)
-    expect(stderr).toMatch(/Continue without paying twice with `rushes batch \S+shots\.json`\.$/m)
-    expect(stderr).toMatch(/2 runs: 2 still running/)
-    batch.service.service.startRendering()
-    expect(await batch.run()).toMatchObject({ code: 0 })
-    expect(batch.posts()).toBe(2)
-  })
-
-  it('is exit 9 when the network is gone, and the next one makes the rest', async () => {
-    const batch = await createBatch([FOX, HEN])
-    const fetch: Fetch = (request) => {
-      if (request.method === 'POST' && promptOf(request.body) === 'a hen')
+      if (creates(request, HEN.prompt))
         throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
       return batch.service.counting(request)
     }
     expect((await batch.run([], { fetch })).code).toBe(9)
     expect(Object.keys(batch.lock())).toEqual(['fox'])
     expect(await batch.run()).toMatchObject({ code: 0 })
-    expect(batch.posts()).toBe(2)
+    expect(batch.created()).toEqual([FOX.prompt, HEN.prompt])
   })
 
-  it('outlasts a service that fails for a while', async () => {
-    const batch = await createBatch([FOX, HEN])
-    let looks = 0
-    const fetch: Fetch = (request) =>
-      request.method === 'GET' && request.url.pathname.startsWith('/api') && ++looks <= 6
-        ? scripted({ status: 503 }).fetch(request)
-        : batch.service.counting(request)
-    expect((await batch.run([], { fetch })).code).toBe(0)
-  })
-})
-
-describe('in GitHub Actions', () => {
-  it('writes the summary of the job, and errors at the lines of the manifest', async () => {
-    const batch = await createBatch([FOX, HEN])
-    const summary = join(batch.folder, 'summary.md')
-    mkdirSync(join(batch.folder, 'icons'))
-    const fetch: Fetch = (request) =>
-      request.method === 'POST' && promptOf(request.body) === 'a hen'
-        ? scripted({
-            status: 400,
-            body: { error: { code: 'invalid_input', message: '50% no: hens,\n::error::x' } },
-          }).fetch(request)
-        : batch.service.counting(request)
-    const { stderr } = await batch.run([], {
-      fetch,
-      env: { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summary },
-    })
-    const [annotation, ...more] = lines(stderr).filter((line) => line.startsWith('::'))
-    expect(more).toEqual([expect.stringMatching(/^::error title=rushes batch%3A exit code 3::Exit code 3: /)])
-    expect(annotation).toMatch(/^::error file=.*shots\.json,line=1,title=hen::.*50%25 no: hens,/)
-    expect(readFileSync(summary, 'utf8')).toMatch(/2 runs: 1 created, 1 failed\.\n\n\| row \| action \|/)
-  })
-})
-
-describe('an account that says no in the middle', () => {
-  const ROWS = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, prompt: `a ${name}` }))
-
-  /** The service with a key that is made for it; `act` is called as the third create arrives. */
-  async function createRefused(
-    act: (admin: Administration, key: string) => Promise<unknown>,
-    terms: Partial<KeyTerms> = {},
-  ) {
-    const batch = await createBatch(ROWS)
-    const admin = await openAdministration({ ...batch.service, make: false })
-    const { apiKey, key } = await admin.createKey('default', { name: 'ci', ...terms })
-    let creates = 0
-    const fetch: Fetch = async (request) => {
-      if (request.method === 'POST' && ++creates === 3) await act(admin, String(key.id))
-      return batch.service.counting(request)
-    }
-    const ran = await batch.run([], { fetch, env: { RUSHES_API_KEY: apiKey } })
-    return { batch, ran }
-  }
-
-  it.each<
-    [string, number, RegExp, Partial<KeyTerms>, (admin: Administration, key: string) => Promise<unknown>]
-  >([
-    ['a quota that is used up', 5, /quota/, { quota: 2 }, async () => {}],
-    ['a spend limit that is reached', 5, /spend limit/, { spendLimit: 2 }, async () => {}],
-    ['an empty account', 5, /balance/, {}, (admin) => admin.addCredits('default', -9_998)],
-  ])('%s: no further create, and what is in flight is finished', async (_, code, says, terms, act) => {
-    const { batch, ran } = await createRefused(act, terms)
-    expect(ran.code).toBe(code)
-    expect(ran.stderr).toMatch(says)
-    expect(ran.stderr).toMatch(/5 runs: 2 created, [1-3] failed(, [1-2] not started)?/)
-    expect(batch.files()).toHaveLength(2)
-    // Those that were unanswered together with the refused one, and none after it.
-    expect(batch.posts()).toBeLessThanOrEqual(5)
-    // With the account mended the next batch makes the rest, and pays for nothing twice.
-    const admin = await openAdministration({ ...batch.service, make: false })
-    await admin.addCredits('default', 100)
-    expect((await batch.run()).code).toBe(0)
-    expect((await admin.accounts())[0]?.runs).toBe(5)
-  })
-
-  it.each<[string, number, RegExp, (admin: Administration, key: string) => Promise<unknown>]>([
-    [
-      'a key that is disabled',
-      4,
-      /invalid, disabled or expired/,
-      (admin, key) => admin.changeKey(key, { disabled: true }),
-    ],
-    ['an account that is banned', 5, /banned/, (admin) => admin.setBanned('default', true)],
-  ])('%s: nothing can be looked at either, and nothing is lost', async (_, code, says, act) => {
-    const { batch, ran } = await createRefused(act)
-    expect(ran.code).toBe(code)
-    expect(ran.stderr).toMatch(says)
-    const admin = await openAdministration({ ...batch.service, make: false })
-    await admin.setBanned('default', false)
-    expect((await batch.run()).code).toBe(0)
-    expect(batch.files()).toHaveLength(5)
-    expect((await admin.accounts())[0]?.runs).toBe(5)
-  })
-})
-
-describe('a replica of the service that is behind', () => {
-  it.each(['run', 'batch'])('does not make %s give up a run that it has just paid for', async (command) => {
-    const batch = await createBatch([FOX])
-    let hidden = 0
-    const fetch: Fetch = (request) => {
-      if (request.method === 'POST' || request.url.pathname.startsWith('/outputs') || hidden === 3)
-        return batch.service.counting(request)
-      hidden++
-      return scripted({ status: 404, body: '' }).fetch(request)
-    }
-    const ran =
-      command === 'batch'
-        ? await batch.run([], { fetch })
-        : await batch.service.run(['run', 'image', 'a fox'], { fetch })
-    expect(ran).toMatchObject({ code: 0 })
-    expect(hidden).toBe(3)
-    expect(batch.posts()).toBe(1)
-  })
-})
-
-describe('what ends the creating of a batch', () => {
-  const rows = Array.from({ length: 12 }, (_, at) => ({ name: `row-${at}`, prompt: `number ${at}` }))
-  const refusing = (status: number, code: string) =>
-    scripted({ status, body: { error: { code, message: 'no' } } })
-
-  it.each([
-    ['an outcome that is not known', 500, 'oops', 13, 1],
-    ['a model that there is not', 400, 'model_not_found', 3, 1],
-    ['another refusal of the service', 418, 'teapot', 3, 1],
-    ['but not a refusal of one input', 400, 'invalid_input', 3, 12],
-  ])('%s', async (_, status, code, exit, posts) => {
-    const batch = await createBatch(rows)
-    const { fetch, requests } = refusing(status, code)
-    expect((await batch.run([], { fetch })).code).toBe(exit)
-    expect(requests).toHaveLength(posts)
-  })
-})
-
-describe('a time limit', () => {
-  it('is the error of the network where the service never answers', async () => {
-    const batch = await createBatch([FOX])
+  it('of the network is the error of a time limit, where the service never answers', async () => {
+    const batch = await createFamily([FOX])
     const fetch: Fetch = (request) =>
       request.method === 'POST'
         ? batch.service.counting(request)
@@ -447,11 +176,108 @@ describe('a time limit', () => {
     expect(code).toBe(9)
     expect(stderr).not.toContain('the run goes on')
   })
+
+  it('of status requests for a while is waited out', async () => {
+    const batch = await createFamily([FOX, HEN])
+    const broken = scripted({ status: 503 }).fetch
+    let polls = 0
+    const fetch: Fetch = (request) =>
+      request.method === 'GET' && request.url.pathname.startsWith('/api') && ++polls <= 6
+        ? broken(request)
+        : batch.service.counting(request)
+    expect((await batch.run([], { fetch })).code).toBe(0)
+  })
+
+  it.each(['run', 'batch'])(
+    'of a replica that does not know the run yet does not make %s give it up',
+    async (command) => {
+      const batch = await createFamily([FOX])
+      const unknown = scripted({ status: 404, body: '' }).fetch
+      let hidden = 0
+      const fetch: Fetch = (request) => {
+        if (request.method === 'POST' || request.url.pathname.startsWith('/outputs') || hidden === 3)
+          return batch.service.counting(request)
+        hidden++
+        return unknown(request)
+      }
+      const ran =
+        command === 'batch'
+          ? batch.run([], { fetch })
+          : batch.service.run(['run', 'image', FOX.prompt], { fetch })
+      expect(await ran).toMatchObject({ code: 0 })
+      expect({ hidden, created: batch.created() }).toEqual({ hidden: 3, created: [FOX.prompt] })
+    },
+  )
 })
 
-describe('a signal during the download of a row', () => {
-  it('leaves the row unfinished and says how to continue', async () => {
-    const batch = await createBatch([FOX])
+describe('a create whose outcome is unknown', () => {
+  it('is not sent again until --resubmit-unconfirmed', async () => {
+    const batch = await createFamily([FOX, HEN])
+    const fetch: Fetch = (request) => {
+      if (!creates(request, FOX.prompt)) return batch.service.counting(request)
+      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
+    }
+    expect((await batch.run([], { fetch })).code).toBe(13)
+    const pending = { state: 'unconfirmed', key: expect.stringMatching(/^~/) }
+    expect(batch.lock().fox).toMatchObject({ pending })
+    batch.created()
+    const { code, stderr } = await batch.run()
+    expect({ code, created: batch.created() }).toEqual({ code: 13, created: [HEN.prompt] })
+    expect(stderr).toMatch(/error: fox \(line 1, ~[0-9a-f]+\): The outcome of its last create is unknown/)
+    expect(await batch.run(['--resubmit-unconfirmed'])).toMatchObject({ code: 0 })
+    expect(batch.created()).toEqual([FOX.prompt])
+  })
+
+  it.each([
+    ['with a journal', false],
+    ['where no journal can be written', true],
+  ])('because of a signal leaves the row unconfirmed, %s', async (_, isWithoutJournal) => {
+    const batch = await createFamily([FOX])
+    const interrupts = createInterrupts()
+    const fetch: Fetch = (request) => {
+      interrupts.interrupt('SIGINT')
+      interrupts.interrupt('SIGINT')
+      return Promise.reject(request.signal?.reason)
+    }
+    const file = batch.path('no-folder')
+    writeFileSync(file, '')
+    const env: Record<string, string> = isWithoutJournal ? { RUSHES_STATE_DIR: file } : {}
+    const { code, stderr } = await batch.run([], { fetch, interrupts, env })
+    expect(code).toBe(130)
+    expect(stderr).toContain('a run may exist and cost money')
+    expect(batch.lock().fox.pending.state).toBe('unconfirmed')
+  })
+})
+
+describe('a signal', () => {
+  it('ends a batch of many rows in a few lines, without a warning of Node; the next one continues', async () => {
+    const warnings: string[] = []
+    const listen = (warning: Error) => warnings.push(warning.message)
+    process.on('warning', listen)
+    onTestFinished(() => void process.off('warning', listen))
+    const batch = await createFamily([{ ...HEN, count: 24 }], { rendering: false })
+    const interrupts = createInterrupts()
+    let polls = 0
+    const fetch: Fetch = (request) => {
+      if (request.method === 'GET' && ++polls === 30) interrupts.interrupt('SIGINT')
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run(['--only', 'hen*'], { fetch, interrupts })
+    expect(code).toBe(130)
+    expect(lines(stderr).filter((line) => !/^hen/.test(line))).toEqual([
+      expect.stringMatching(/^24 runs: 24 still running \(/),
+      'error: Interrupted. Created runs continue on the service.',
+      `  Continue without paying twice with \`rushes batch --only 'hen*' ${batch.manifest}\`.`,
+    ])
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(warnings).toEqual([])
+    batch.service.service.startRendering()
+    expect(await batch.run()).toMatchObject({ code: 0 })
+    expect(batch.created()).toHaveLength(24)
+  })
+
+  it('during the download of a row leaves the row unfinished, and says how to continue', async () => {
+    const batch = await createFamily([FOX])
     const interrupts = createInterrupts()
     const fetch: Fetch = async (request) => {
       if (!request.url.pathname.startsWith('/outputs')) return batch.service.counting(request)
@@ -465,47 +291,67 @@ describe('a signal during the download of a row', () => {
     expect(stderr).toContain('1 run: 1 still running')
     expect(stderr).not.toContain('failed')
     expect(await batch.run()).toMatchObject({ code: 0 })
-    expect(batch.posts()).toBe(1)
+    expect(batch.created()).toEqual([FOX.prompt])
   })
 })
 
-describe('a signal while a create is unanswered', () => {
-  it.each([
-    ['with a journal', false],
-    ['where no journal can be written', true],
-  ])('leaves the row unconfirmed, %s', async (_, isWithoutJournal) => {
-    const batch = await createBatch([FOX])
-    const interrupts = createInterrupts()
-    const fetch: Fetch = (request) => {
-      interrupts.interrupt('SIGINT')
-      interrupts.interrupt('SIGINT')
-      return Promise.reject(request.signal?.reason)
+describe('an account that refuses in the middle', () => {
+  type Act = (admin: Administration, key: string) => Promise<unknown>
+  const IN_FLIGHT = /5 runs: 2 created, [1-3] failed(, [1-2] not started)?/
+
+  it.each<[string, number, RegExp, Act, Partial<KeyTerms>, 'finishes' | 'stops']>([
+    ['a quota that is used up', 5, /quota/, async () => {}, { quota: 2 }, 'finishes'],
+    ['a spend limit that is reached', 5, /spend limit/, async () => {}, { spendLimit: 2 }, 'finishes'],
+    ['an empty account', 5, /balance/, (admin) => admin.addCredits('default', -9_998), {}, 'finishes'],
+    [
+      'a key that is disabled',
+      4,
+      /invalid, disabled or expired/,
+      (admin, key) => admin.changeKey(key, { disabled: true }),
+      {},
+      'stops',
+    ],
+    ['an account that is banned', 5, /banned/, (admin) => admin.setBanned('default', true), {}, 'stops'],
+  ])('%s: no further create, and nothing is lost', async (_, exit, says, act, terms, inFlight) => {
+    const batch = await createFamily(many(5))
+    const admin = await openAdministration({ ...batch.service, make: false })
+    const { apiKey, key } = await admin.createKey('default', { name: 'ci', ...terms })
+    let sent = 0
+    const fetch: Fetch = async (request) => {
+      if (request.method === 'POST' && ++sent === 3) await act(admin, String(key.id))
+      return batch.service.counting(request)
     }
-    const file = join(batch.folder, 'no-folder')
-    writeFileSync(file, '')
-    const env: Record<string, string> = isWithoutJournal ? { RUSHES_STATE_DIR: file } : {}
-    const { code, stderr } = await batch.run([], { fetch, interrupts, env })
-    expect(code).toBe(130)
-    expect(stderr).toContain('a run may exist and cost money')
-    expect(batch.lock().fox.pending.state).toBe('unconfirmed')
+    const { code, stderr } = await batch.run([], { fetch, env: { RUSHES_API_KEY: apiKey } })
+    expect(code).toBe(exit)
+    expect(stderr).toMatch(says)
+    // Those that were unanswered together with the refused one, and none after it.
+    expect(sent).toBeLessThanOrEqual(5)
+    if (inFlight === 'finishes') {
+      expect(stderr).toMatch(IN_FLIGHT)
+      expect(batch.pictures()).toHaveLength(2)
+    }
+    // Afterwards the next batch creates the rest, and pays for nothing twice.
+    await admin.setBanned('default', false)
+    await admin.addCredits('default', 100)
+    expect((await batch.run()).code).toBe(0)
+    expect(batch.pictures()).toHaveLength(5)
+    expect((await admin.accounts())[0]?.runs).toBe(5)
   })
 })
 
 describe('a batch whose claim is lost', () => {
-  const rows = Array.from({ length: 12 }, (_, at) => ({ name: `row-${at}`, prompt: `number ${at}` }))
-
   it.each([
     ['removed', undefined, /shots\.lock\.json\.claim was removed/],
     ['taken over by another batch', '{"token":"x"}', /Another batch took over this manifest/],
   ])(
     'because it was %s creates nothing more, and leaves the lock file to the other',
     async (_, text, says) => {
-      const batch = await createBatch(rows)
-      const claim = join(batch.folder, '.shots.lock.json.claim')
-      let creates = 0
+      const batch = await createFamily(many(12))
+      const claim = batch.path('.shots.lock.json.claim')
+      let sent = 0
       const fetch: Fetch = async (request) => {
         const response = await batch.service.counting(request)
-        if (request.method === 'POST' && ++creates === 2) {
+        if (request.method === 'POST' && ++sent === 2) {
           if (text === undefined) rmSync(claim)
           else writeFileSync(claim, text)
         }
@@ -516,12 +362,52 @@ describe('a batch whose claim is lost', () => {
       expect(stderr).toMatch(says)
       expect(stderr.match(/error:/g)).toHaveLength(1)
       // Those that were unanswered together with the second one.
-      expect(batch.posts()).toBeLessThanOrEqual(5)
+      expect(sent).toBeLessThanOrEqual(5)
       // Its answer came later, and the lock file belongs to the other batch by then.
       expect(batch.lock()['row-1'].pending.state).toBe('unconfirmed')
       expect(existsSync(claim)).toBe(text !== undefined)
     },
   )
+
+  it('after the lock file was told of a create does not send the create', async () => {
+    const did: string[] = []
+    const lost = new AbortController()
+    const recorder = createRecorder({ journal: undefined, address: '', profile: '', warn() {} })
+    const ctx: Partial<Context> = {
+      clock: createManualClock(),
+      interrupts: createInterrupts(),
+      recorder: async () => recorder,
+      downloader: async () => ({ download: async () => [] }),
+      address: async () => 'https://api.example',
+    }
+    const client: Partial<Connection['client']> = {
+      async create(_, options) {
+        await options?.beforeSend?.()
+        did.push('sent')
+        return { id: 'run_1', body: {} }
+      },
+    }
+    const service = await createBatchService(ctx as Context, { client } as Connection, {
+      words: { word: 'shots.yaml', flags: {} },
+      folder: '/',
+      madeOf: () => undefined,
+      claim: {
+        async check() {
+          did.push('checked')
+          lost.abort(new Error('taken over'))
+          throw lost.signal.reason
+        },
+        lost: lost.signal,
+        async release() {},
+      },
+      signal: lost.signal,
+      onGrace() {},
+    })
+    const step = { entry: { name: 'fox', input: {}, meaning: {}, references: [] } } as unknown as Active
+    const submitted = await service.submit(step, async () => void did.push('written'))
+    expect(submitted).toEqual({ is: 'unsent' })
+    expect(did).toEqual(['written', 'checked'])
+  })
 })
 
 describe('the command that continues a batch', () => {
@@ -561,66 +447,177 @@ describe('the command that continues a batch', () => {
   })
 })
 
-describe('many rows', () => {
-  const rows = [{ name: 'shot', prompt: 'a fox', count: 40 }]
+/** A batch whose time limit has passed: its run is in the lock file, and goes on. */
+async function createPending(rows: readonly Row[] = [SHEET]) {
+  const family = await createFamily(rows, { rendering: false })
+  expect((await family.run(['--timeout', '30s'])).code).toBe(11)
+  expect(family.created()).toEqual([SHEET.prompt])
+  const run: string = family.lock().sheet.pending.run
+  return { ...family, pending: run, render: () => family.service.service.startRendering() }
+}
 
-  it('are a few lines after Ctrl-C, without a warning of Node', async () => {
-    const warnings: string[] = []
-    const listen = (warning: Error) => warnings.push(warning.message)
-    process.on('warning', listen)
-    onTestFinished(() => void process.off('warning', listen))
-    const batch = await createBatch(rows, { rendering: false })
-    const interrupts = createInterrupts()
-    let polls = 0
-    const fetch: Fetch = (request) => {
-      if (request.method === 'GET' && ++polls === 60) interrupts.interrupt('SIGINT')
-      return batch.service.counting(request)
+/** The same, with a run that the service does not have. */
+async function createLost() {
+  const family = await createPending()
+  family.editLock(({ sheet }) => Object.assign(sheet?.pending ?? {}, { run: 'run_gone' }))
+  return family
+}
+
+it('a batch whose time limit has passed leaves the run in the journal as the service said', async () => {
+  const { run, service } = await createFamily([SHEET])
+  const fetch: Fetch = (request) => {
+    if (request.method === 'POST') return service.counting(request)
+    const id = request.url.pathname.split('/').at(-1)
+    return scripted({ status: 200, body: { id, status: 'processing' } }).fetch(request)
+  }
+  expect((await run(['--timeout', '30s'], { fetch })).code).toBe(11)
+  expect((await service.run(['list'])).stdout).toMatch(/^run_\w+\tprocessing\t/)
+})
+
+const CHANGED = { ...SHEET, prompt: 'another sheet' }
+const leftIn = (stdout: string) => objects(stdout).at(-1).summary.not_waited_for
+
+describe('a run that the service does not have', () => {
+  it('ends its row with an error that names it and says how to continue; nothing is created', async () => {
+    const { run, created, lock } = await createLost()
+    for (let times = 0; times < 2; times++) {
+      const { code, stderr } = await run()
+      expect(code).toBe(6)
+      expect(stderr).toContain('run_gone')
+      expect(stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only <row> --force`/)
     }
-    const { code, stderr } = await batch.run(['--only', 'shot*'], { fetch, interrupts })
-    expect(code).toBe(130)
-    const said = lines(stderr).filter((line) => !/^shot/.test(line))
-    expect(said).toEqual([
-      expect.stringMatching(/^40 runs: 40 still running \(/),
-      'error: Interrupted. Created runs continue on the service.',
-      `  Continue without paying twice with \`rushes batch --only 'shot*' ${batch.manifest}\`.`,
-    ])
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(warnings).toEqual([])
+    expect([created(), lock().sheet.pending.run]).toEqual([[], 'run_gone'])
+    // Only both together: a batch that was killed must not pay again for what it has created.
+    for (const words of [['--force'], ['--only', 'sheet']]) expect((await run(words)).code).toBe(6)
+    expect(created()).toEqual([])
   })
 
-  it('with the same error print it once, with the names of the others', async () => {
-    const batch = await createBatch(rows)
-    const { fetch } = scripted({ status: 400, body: { error: { code: 'invalid_input', message: 'no' } } })
-    const { code, stderr } = await batch.run([], { fetch })
-    expect(code).toBe(3)
-    expect(lines(stderr).filter((line) => line.startsWith('error:'))).toEqual([
-      expect.stringMatching(/^error: shot(-\d+)? \(line 1\): /),
-      // In the order in which they failed.
-      expect.stringMatching(
-        /^error: 39 more rows with the same error: (shot(-\d+)?(, )?){10} and 29 more\.$/,
-      ),
-    ])
-    expect(stderr).toMatch(/^40 runs: 40 failed \(/m)
+  it('is created again with --only and --force, and named', async () => {
+    const { run, created, render, lock } = await createLost()
+    const words = ['--only', 'sheet', '--force']
+    const plan = await run([...words, '--dry-run'])
+    expect(plan.stdout).toBe('create\tsheet\tsheet.{ext}\tforced\n')
+    expect(plan.stderr).toMatch(/warning: sheet: run_gone has not been downloaded, and --force creates/)
+    render()
+    const { code, stderr } = await run(words)
+    expect([code, created()]).toEqual([0, [SHEET.prompt]])
+    expect(stderr).toContain('To get its result: rushes wait -d run_gone')
+    expect(lock().sheet.pending).toBeUndefined()
+  })
+
+  it('may be at another address, which is named', async () => {
+    const { run, editLock } = await createLost()
+    editLock(({ sheet }) => Object.assign(sheet?.pending ?? {}, { service: 'https://other.example' }))
+    const { code, stderr } = await run()
+    expect(code).toBe(6)
+    expect(stderr).toContain('It was created at https://other.example. To continue there: --base-url')
+  })
+
+  it('is told of once where several rows have the same error', async () => {
+    const family = await createFamily([SHEET, { ...SHEET, name: 'two', prompt: 'two' }], { rendering: false })
+    await family.run(['--timeout', '30s'])
+    family.editLock((runs) => {
+      for (const [name, row] of Object.entries(runs)) Object.assign(row.pending ?? {}, { run: `run_${name}` })
+    })
+    const { stderr } = await family.run()
+    expect(stderr.match(/To create it again/g)).toHaveLength(1)
+    expect(stderr).toMatch(/1 more row with the same error: (two \(run_two\)|sheet \(run_sheet\))/)
   })
 })
 
-describe('a service that answers every create with an error', () => {
-  const rows = Array.from({ length: 40 }, (_, at) => ({ name: `row-${at}`, prompt: `number ${at}` }))
-
-  it.each([
-    ['500', { status: 500, body: 'oops' }, 13],
-    ['400 model_not_found', { status: 400, body: { error: { code: 'model_not_found', message: 'no' } } }, 3],
-  ])('%s gets a handful of creates, also when it begins in the middle', async (_, answer, exit) => {
-    const batch = await createBatch(rows)
-    let creates = 0
-    const fetch: Fetch = (request) => {
-      if (request.method !== 'POST' || ++creates <= 2) return batch.service.counting(request)
-      return scripted(answer).fetch(request)
+describe('a run whose row was changed before it ended', () => {
+  it('is named in plan, text and JSON, and not waited for', async () => {
+    const { run, created, write, render, pending } = await createPending()
+    write([CHANGED])
+    const said = `warning: sheet: ${pending} has not been downloaded, and the row has changed since. This batch does not wait for it. To get its result: rushes wait -d ${pending}`
+    const left = [{ name: 'sheet', run: pending, key: null, why: 'changed' }]
+    for (const mode of ['--dry-run', '--check']) {
+      expect((await run([mode])).stderr).toContain(said)
+      const json = await run([mode, '--json'])
+      expect(leftIn(json.stdout)).toEqual(left)
+      expect(json.stderr).toContain('"warning"')
     }
-    const { code, stderr } = await batch.run([], { fetch })
-    expect(code).toBe(exit)
-    // Two were accepted; four may be unanswered at once.
-    expect(creates).toBeLessThanOrEqual(2 + 4)
-    expect(stderr).toMatch(/40 runs: 2 created, /)
+    render()
+    const { code, stdout, stderr } = await run(['--json'])
+    expect([code, created(), leftIn(stdout)]).toEqual([0, [CHANGED.prompt], left])
+    expect(stderr).toContain(pending)
+    expect((await run()).stderr).not.toContain('warning')
+  })
+
+  it('is named under --quiet too', async () => {
+    const { run, write, pending } = await createPending()
+    write([CHANGED])
+    expect((await run(['--dry-run', '-q'])).stderr).toContain(pending)
+  })
+
+  it('continues when the row is changed back, whatever happened to its file meanwhile', async () => {
+    const family = await createFamily([SHEET])
+    const { run, write, created, lock, path, editLock } = family
+    await run()
+    const before = lock().sheet
+    write([CHANGED])
+    await run()
+    const { hash, model, kind, run: id, service } = lock().sheet
+    editLock((runs) => {
+      const pending = { state: 'accepted', hash, model, kind, run: id, service, sent_at: before.made_at }
+      runs.sheet = { ...before, pending }
+    })
+    rmSync(path('sheet.png'))
+    created()
+    write([SHEET])
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`${id} has not been downloaded`)])
+    expect(existsSync(path('sheet.png'))).toBe(true)
+    expect(lock().sheet.pending.run).toBe(id)
+    expect((await run()).stderr).toMatch(/1 run: 1 up to date/)
+    write([CHANGED])
+    expect((await run()).stderr).toMatch(/1 run: 1 downloaded/)
+    expect([created(), lock().sheet.run]).toEqual([[], id])
+  })
+
+  it('is named when its row leaves the manifest, and kept in the lock file', async () => {
+    const { run, write, pending, lock, render, created } = await createPending()
+    write([{ ...RUN, image_urls: [] }])
+    render()
+    const { code, stderr } = await run()
+    expect(code).toBe(0)
+    expect(stderr).toContain(`warning: sheet: ${pending} has not been downloaded, and the row is not in the`)
+    expect(stderr).not.toContain('kept in the lock file while the file exists')
+    created()
+    write([SHEET])
+    expect((await run()).code).toBe(0)
+    expect([created(), lock().sheet.run]).toEqual([[], pending])
+  })
+
+  it('is named where a row that it uses is created again', async () => {
+    const { run, write, created, lock, editLock, path } = await createFamily([SHEET, RUN])
+    await run()
+    editLock((runs) => {
+      const { hash, model, kind, run: id } = runs.run as Record<string, string>
+      runs.run = {
+        pending: { state: 'accepted', hash, model, kind, run: id, sent_at: '2026-01-01T00:00:00Z' },
+      }
+    })
+    rmSync(path('run.png'))
+    const id = lock().run.pending.run
+    created()
+    write([{ ...SHEET, prompt: `${SHEET.prompt}!` }, RUN])
+    expect((await run(['--dry-run'])).stderr).toContain(
+      `${id} has not been downloaded, and rows that it uses are created again. This batch does not wait for it unless they get the same bytes again.`,
+    )
+    // They do.
+    expect((await run()).code).toBe(0)
+    expect([created(), lock().run.run]).toEqual([[`${SHEET.prompt}!`], id])
+  })
+
+  it('is named with its key where its create has an unknown outcome', async () => {
+    const { run, write, editLock } = await createPending()
+    editLock(({ sheet }) => {
+      Object.assign(sheet?.pending ?? {}, { state: 'unconfirmed', key: '~3f2a', run: undefined })
+    })
+    write([CHANGED])
+    const { stderr, stdout } = await run(['--dry-run', '--json'])
+    expect(leftIn(stdout)).toEqual([{ name: 'sheet', run: null, key: '~3f2a', why: 'changed' }])
+    expect(stderr).toContain('the outcome of an earlier create (~3f2a) is unknown')
   })
 })

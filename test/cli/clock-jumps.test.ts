@@ -1,10 +1,7 @@
 /** A wall clock that is set while a command waits: a time server, a user, a machine that was asleep. */
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { createLimiter } from '../../src/limiter/index.js'
-import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { type CliService, createCliService } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
 import { rowsOf } from '../support/journal.js'
 
 const HOUR_MS = 3_600_000
@@ -20,7 +17,6 @@ function jumpingAt(look: number, service: CliService, byMs: number): Fetch {
 
 describe.each([
   ['forward', 6 * HOUR_MS],
-  ['back', -6 * HOUR_MS],
   ['a year back', -365 * 24 * HOUR_MS],
 ])('a clock that jumps %s', (_, byMs) => {
   it('neither ends a wait nor makes it longer', async () => {
@@ -32,7 +28,9 @@ describe.each([
     expect(code).toBe(0)
     expect(service.clock.monotonic() - before).toBeLessThan(60_000)
     // What is said of time is what passed.
-    for (const [, seconds] of stderr.matchAll(/\((.*)\)/g)) expect(seconds).toMatch(/^\d+ s$/)
+    const times = [...stderr.matchAll(/\((.*)\)/g)].map(([, seconds]) => seconds)
+    expect(times).not.toEqual([])
+    for (const seconds of times) expect(seconds).toMatch(/^\d+ s$/)
     expect(rowsOf(service.home)[0]?.elapsedMs).toBeLessThan(60_000)
   })
 
@@ -57,17 +55,5 @@ describe.each([
     const table = await service.run(['list'], { tty: { stdout: true } })
     expect(table.code).toBe(0)
     expect(table.stdout).not.toMatch(/-\d|NaN/)
-  })
-
-  it('opens no window of the limit early, and keeps none closed', async () => {
-    const clock = createManualClock()
-    const limiter = createLimiter(RUNS_LIMIT, clock)
-    for (let taken = 0; taken < RUNS_LIMIT.requests; taken++) (await limiter.acquire('status')).settle()
-    const next = limiter.acquire('status').then(() => clock.monotonic())
-    clock.jump(byMs)
-    await clock.advance(RUNS_LIMIT.windowMs - 1)
-    const grantedAtMs = await clock.runUntil(next)
-    expect(grantedAtMs).toBeGreaterThanOrEqual(RUNS_LIMIT.windowMs)
-    expect(grantedAtMs).toBeLessThan(RUNS_LIMIT.windowMs + 1_000)
   })
 })

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands/index.js'
 import { sourceOfArgument, sourceOfOption } from '../../src/cli/completion/candidates.js'
 import { isRepeatable } from '../../src/cli/completion/index.js'
@@ -166,13 +166,15 @@ it('accounts and keys of the local service in the state folder', async () => {
 })
 
 describe('runs', () => {
-  const known = () =>
-    homeWith([
+  let known: string
+  beforeAll(() => {
+    known = homeWith([
       { id: 'run_old', phase: 'succeeded', prompt: 'a\tred\nfox \u001b[31m' },
       { id: 'run_going', phase: 'going' },
       { phase: 'unconfirmed' },
       { id: 'elsewhere', phase: 'going', address: 'https://other.example' },
     ])
+  })
 
   it.each<readonly [string, readonly string[], readonly string[]]>([
     ['every id', ['status', ''], ['elsewhere', 'run_going', 'run_old']],
@@ -187,10 +189,10 @@ describe('runs', () => {
     ['statuses', ['list', '--status', 's'], ['succeeded']],
     ['models', ['run', 'image', '--model', ''], ['acme/still-1']],
     ['no models of the other kind', ['run', 'video', '--model', ''], []],
-  ])('%s', async (_, words, values) => expect(await valuesOf(words, known())).toEqual(values))
+  ])('%s', async (_, words, values) => expect(await valuesOf(words, known)).toEqual(values))
 
   it.each(['forget', 'show'])('of every address, and keys of unconfirmed rows, for %s', async (command) => {
-    expect(await valuesOf([command, ''], known())).toEqual([
+    expect(await valuesOf([command, ''], known)).toEqual([
       'elsewhere',
       expect.stringMatching(/^~[0-9a-f]{4,}$/),
       'run_going',
@@ -210,7 +212,7 @@ describe('runs', () => {
   })
 
   it('are described in one printable line', async () => {
-    expect((await complete(['download', ''], { home: known() })).abouts).toEqual([
+    expect((await complete(['download', ''], { home: known })).abouts).toEqual([
       'succeeded image a red fox [31m',
     ])
   })

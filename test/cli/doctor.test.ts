@@ -7,7 +7,6 @@ import { checkProxy } from '../../src/cli/doctor/check-settings.js'
 import { diskFinding } from '../../src/cli/doctor/check-state.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type CliService, createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
-import { describeAnyRedis } from '../support/redis.js'
 import { temporaryFolder } from '../support/service.js'
 
 interface Line {
@@ -286,22 +285,5 @@ describe('the proxy', () => {
       },
     })
     expect(JSON.stringify(lines)).not.toContain('cret')
-  })
-})
-
-describeAnyRedis('doctor, with a shared rate limit', (url) => {
-  it('runs the script on the server, and takes no slot', async () => {
-    const service = await createCliService()
-    const { code, statuses, lines, stderr } = await examined(service, {
-      env: { RUSHES_LIMITS_URL: await url() },
-    })
-    expect({ code, statuses, stderr }).toEqual({
-      code: 0,
-      statuses: { ...WELL, 'rate limit': 'ok' },
-      stderr: '',
-    })
-    expect(lines.find(({ check }) => check === 'rate limit')?.message).toMatch(
-      /^shared between machines, redis:\/\/.* \(\d+ ms\)$/,
-    )
   })
 })

@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { exitCodeOf } from '../../src/cli/process/exit.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
-import { EXIT } from '../../src/errors.js'
-import { HttpFailure } from '../../src/host/http.js'
-import { PROBLEMS } from '../../src/protocol/problems.js'
+import { submit } from '../../src/cli/runs/submit.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/service.js'
-
-const problem = (status: number, code: string) => ({ status, body: { error: { code, message: 'said so' } } })
 
 describe('the exit code of several errors', () => {
   // Contract, section 4: the first that applies.
@@ -28,70 +24,15 @@ describe('the exit code of several errors', () => {
 })
 
 describe('a create', () => {
-  it.each(
-    Object.entries(PROBLEMS)
-      // A create cannot be answered so.
-      .filter(([, { exit }]) => exit !== EXIT.notFound)
-      .map(([code, { status, exit, retryable }]) => [code, status, exit, retryable] as const),
-  )('%s (%d) ends with %d, and costs one request', async (code, status, exit, retryable) => {
-    const { fetch, requests } = scripted(problem(status, code))
-    const ran = await runCli(['run', 'image', 'fox', '-n', '5', '--json'], { env: SET, fetch })
-    expect(ran.code).toBe(exit)
-    const first = JSON.parse(ran.stderr.split('\n')[0] ?? '').error
-    expect(first).toMatchObject({ code, http_status: status, exit_code: exit })
-    expect(first.hint).toBeTruthy()
-    // What may pass is tried again; everything else stops the creates of this command.
-    if (!retryable) expect(requests).toHaveLength(1)
-  })
-
-  it('gives up a 429 after 1, 2 and 4 s', async () => {
-    const { fetch, requests } = scripted(problem(429, 'RATE_LIMITED'))
-    const clock = createManualClock()
-    const { code } = await runCli(['run', 'image', 'fox'], { env: SET, fetch, clock })
-    expect({ code, requests: requests.length, waited: clock.monotonic() }).toEqual({
-      code: 7,
-      requests: 4,
-      waited: 7_000,
-    })
-  })
-
-  it.each([
-    ['a 500', { status: 500 }, 13],
-    ['a 200', { status: 200, body: { id: 'x' } }, 13],
-    ['a 201 without an id', { status: 201, body: { ok: true } }, 13],
-    ['a redirect', { status: 307, headers: { location: 'https://elsewhere.example' } }, 8],
-    ['a 418', { status: 418, body: 'teapot' }, 3],
-    ['a banned account', problem(403, 'banned'), 5],
-  ])('%s is sent once and ends with %3$d', async (_, answer, exit) => {
-    const { fetch, requests } = scripted(answer)
-    const { code, stdout } = await runCli(['run', 'image', 'fox'], { env: SET, fetch })
-    expect({ code, stdout, requests: requests.length }).toEqual({ code: exit, stdout: '', requests: 1 })
-  })
-
-  it.each([
-    [false, 9, 3],
-    [true, 13, 1],
-  ])('a connection that fails (sent: %s) ends with %d after %d requests', async (sent, exit, most) => {
-    let requests = 0
-    const fetch = async () => {
-      requests++
-      throw new HttpFailure('reset', { sent })
-    }
-    const { code, stderr } = await runCli(['run', 'image', 'fox'], { env: SET, fetch })
-    expect({ code, requests }).toEqual({ code: exit, requests: most })
-    expect(stderr).toContain(sent ? 'A run may exist and cost money' : 'No run was created')
-  })
-
-  it('never shows control characters of the service, nor the key', async () => {
+  it('shows no control characters of the service and no key under --debug', async () => {
     const { fetch } = scripted({
       status: 400,
       body: { error: { code: 'bad\u001b[31m', message: 'a\u001b]0;x\u0007\u009b31m\u007fb' } },
     })
-    for (const flags of [[], ['--json'], ['--debug']]) {
-      const { stdout, stderr } = await runCli(['run', 'image', 'fox', ...flags], { env: SET, fetch })
-      expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
-      expect(stderr).not.toContain('rk_test')
-    }
+    const { stdout, stderr } = await runCli(['run', 'image', 'fox', '--debug'], { env: SET, fetch })
+    expect(stderr).toContain('> POST ')
+    expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+    expect(stderr).not.toContain('rk_test')
   })
 
   it('goes alone until the first is answered, then four at a time', async () => {
@@ -115,11 +56,8 @@ describe('a create', () => {
 
 describe('status and wait', () => {
   it.each([
-    ['404', problem(404, 'run_not_found'), 6],
-    ['401', problem(401, 'invalid_api_key'), 4],
+    ['404', { status: 404, body: { error: { code: 'run_not_found', message: 'said so' } } }, 6],
     ['nonsense', { status: 200, body: 'hello' }, 8],
-    ['a success without outputs', { status: 200, body: { status: 'succeeded', output: { urls: [] } } }, 8],
-    ['5xx', { status: 503 }, 8],
   ])('%s', async (_, answer, exit) => {
     for (const command of ['status', 'wait']) {
       const { fetch } = scripted(answer)
@@ -215,6 +153,53 @@ describe('a signal', () => {
     expect(stderr).toContain('a run may exist and cost money')
   })
 
+  it('ends the wait before a refused create is sent again at once, since no run exists', async () => {
+    const clock = createManualClock()
+    const interrupts = createInterrupts()
+    const { fetch, requests } = scripted({ status: 429, headers: { 'retry-after': '30' } })
+    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
+      env: SET,
+      clock,
+      interrupts,
+      fetch: (request) => {
+        void clock.sleep(2_000).then(() => interrupts.interrupt('SIGINT'))
+        return fetch(request)
+      },
+    })
+    expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
+    expect(stderr).not.toMatch(/Waiting up to|may exist/)
+  })
+
+  it('that comes while the create is prepared sends nothing and notes nothing', async () => {
+    const interrupts = createInterrupts()
+    const told: string[] = []
+    const tell = (what: string) => () => void told.push(what)
+    const submitting = submit({
+      client: {
+        async create(_, { beforeSend } = {}) {
+          await beforeSend?.()
+          told.push('sent')
+          return { id: 'run_7', body: {} }
+        },
+      },
+      body: Buffer.from('{}'),
+      clock: createManualClock(),
+      interrupts,
+      note: {
+        sending: tell('sending'),
+        unsent: tell('unsent'),
+        answered: tell('answered'),
+        accepted: tell('accepted'),
+        unknown: () => expect.fail('no run may exist'),
+      },
+      // As a batch writes its lock file here.
+      beforeSend: async () => interrupts.interrupt('SIGINT'),
+      onGrace: tell('grace'),
+    })
+    await expect(submitting).rejects.toBe(interrupts.first.reason)
+    expect(told).toEqual(['unsent'])
+  })
+
   it('stops further creates, and those that were answered are told of', async () => {
     const interrupts = createInterrupts()
     const requests: string[] = []
@@ -239,12 +224,12 @@ describe('a signal', () => {
   it('is told in a few lines, however many runs there are', async () => {
     const interrupts = createInterrupts()
     let requests = 0
-    const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '200', '--quiet'], {
+    const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '30', '--quiet'], {
       env: SET,
       interrupts,
       fetch: async ({ method }) => {
         requests++
-        if (requests === 60) interrupts.interrupt('SIGINT')
+        if (requests === 20) interrupts.interrupt('SIGINT')
         const body = method === 'POST' ? { id: `run_${requests}` } : { status: 'going' }
         return scripted({ status: method === 'POST' ? 201 : 200, body }).fetch({} as never)
       },

@@ -1,5 +1,6 @@
 /** `rushes gallery`: which runs are on the page, and where it is written. */
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   copyFileSync,
   existsSync,
@@ -42,21 +43,13 @@ function createDesk() {
       addRow(home, { id, address, ...more }, (journal) => {
         const urls = Object.keys(files).map((name) => `https://cdn.example.com/${id}/${name}`)
         journal.recordStatus(address, { state: finishedState(id, urls) })
-        journal.recordFiles(
-          address,
-          id,
-          Object.entries(files).map(([name, content], at): JournalFile => {
-            const path = join(folder, name)
-            writeFileSync(path, content)
-            return {
-              path,
-              bytes: content.length,
-              sha256: sha256(content),
-              url: urls[at] ?? '',
-              content_type: 'image/png',
-            }
-          }),
-        )
+        const written = Object.entries(files).map(([name, content], at): JournalFile => {
+          const path = join(folder, name)
+          writeFileSync(path, content)
+          const url = urls[at] ?? ''
+          return { path, bytes: content.length, sha256: sha256(content), url, content_type: 'image/png' }
+        })
+        journal.recordFiles(address, id, written)
       })
     },
     shown: () => runsOf(readFileSync(page, 'utf8')),
@@ -64,8 +57,7 @@ function createDesk() {
   }
 }
 
-const sha256 = (content: string): string =>
-  execFileSync('sha256sum', { input: content }).toString().slice(0, 64)
+const sha256 = (content: string): string => createHash('sha256').update(content).digest('hex')
 
 describe('gallery', () => {
   it('writes a page with the runs that have files, newest first, and prints its path', async () => {
@@ -140,7 +132,14 @@ describe('gallery', () => {
     desk.add('run_a', { 'a.png': 'a' })
     const [from, to] = [join(desk.folder, 'a.png'), join(desk.folder, 'b.png')]
     copyFileSync(from, to)
-    addCopy(desk.home, 'run_a', to)
+    withJournal(desk.home, (journal) => {
+      for (const run of journal.findAtEveryAddress('run_a'))
+        journal.recordFiles(
+          run.address,
+          'run_a',
+          journal.filesOf(run).map((file) => ({ ...file, path: to })),
+        )
+    })
     await desk.gallery()
     expect(desk.shown()[0]?.files.map(({ name }) => name)).toEqual(['b.png'])
     rmSync(to)
@@ -162,13 +161,9 @@ describe('gallery', () => {
       journal.recordStatus('local', { state: finishedState('run_moved', [url]) })
       journal.recordFiles('local', 'run_moved', [{ ...file, content_type: 'image/png' }])
     })
+    const outside = ['http://x/outputs/../../../journal.db', 'http://x/outputs/tok-1/..']
     addRow(desk.home, { id: 'run_elsewhere', address: 'local' }, (journal) =>
-      journal.recordStatus('local', {
-        state: finishedState('run_elsewhere', [
-          'http://x/outputs/../../../journal.db',
-          'http://x/outputs/tok-1/..',
-        ]),
-      }),
+      journal.recordStatus('local', { state: finishedState('run_elsewhere', outside) }),
     )
     await desk.gallery()
     expect(desk.ids()).toEqual(['run_moved', 'run_never'])
@@ -183,31 +178,19 @@ describe('gallery', () => {
     desk.add('run_b', { 'b.png': 'b' }, { kind: 'video', model: 'acme/cinema-1' })
     desk.add('run_c', { 'c.png': 'c' }, {}, 'https://other.example.com')
     addRow(desk.home, { id: 'run_d' })
-    const cases: readonly (readonly [readonly string[], readonly string[]])[] = [
-      [[], ['run_c', 'run_b', 'run_a']],
-      [
-        ['--limit', '2'],
-        ['run_c', 'run_b'],
-      ],
-      [['--kind', 'video'], ['run_b']],
-      [
-        ['--model', 'acme/still-1'],
-        ['run_c', 'run_a'],
-      ],
-      [
-        ['--base-url', 'http://127.0.0.1:1'],
-        ['run_b', 'run_a'],
-      ],
-      [['--since', '1h'], []],
-      [
-        ['--before', '1h'],
-        ['run_c', 'run_b', 'run_a'],
-      ],
-      [['--status', 'failed'], []],
+    const cases: readonly (readonly [words: string, ids: string])[] = [
+      ['', 'run_c run_b run_a'],
+      ['--limit 2', 'run_c run_b'],
+      ['--kind video', 'run_b'],
+      ['--model acme/still-1', 'run_c run_a'],
+      ['--base-url http://127.0.0.1:1', 'run_b run_a'],
+      ['--since 1h', ''],
+      ['--before 1h', 'run_c run_b run_a'],
+      ['--status failed', ''],
     ]
     for (const [words, ids] of cases) {
-      expect((await desk.gallery(...words)).code).toBe(0)
-      expect([words, desk.ids()]).toEqual([words, ids])
+      expect((await desk.gallery(...words.split(' ').filter(Boolean))).code).toBe(0)
+      expect([words, desk.ids().join(' ')]).toEqual([words, ids])
     }
     expect((await desk.gallery('--limit', 'x')).code).toBe(2)
   })
@@ -220,19 +203,9 @@ describe('gallery', () => {
     expect(desk.shown()).toEqual([])
   })
 
-  it('opens the page, and warns if that fails', async () => {
+  it('opens the page with --open', async () => {
     const desk = createDesk()
-    const { opened, code } = await desk.gallery('--open')
-    expect({ opened, code }).toEqual({ opened: [desk.page], code: 0 })
-    const failed = await runCli(['gallery', '-q', '-o', desk.page, '--open'], {
-      home: desk.home,
-      openResult: async () => {
-        throw new Error('xdg-open is not installed')
-      },
-    })
-    expect(failed).toMatchObject({
-      ...{ code: 0, stderr: `warning: Could not open ${desk.page}: xdg-open is not installed.\n` },
-    })
+    expect(await desk.gallery('--open')).toMatchObject({ code: 0, opened: [desk.page] })
   })
 })
 
@@ -240,19 +213,10 @@ describe('the command that repeats a run', () => {
   it('has the flags that reach it from anywhere, and its reference images', async () => {
     const desk = createDesk()
     desk.add('run_a', { 'a.png': 'a' }, {}, 'https://one.example.com')
-    desk.add(
-      'run_b',
-      { 'b.png': 'b' },
-      { input: { prompt: `it's`, image_urls: ['https://cdn.example.com/run_a/a.png?signature=1'] } },
-      'https://one.example.com',
-    )
-    desk.add(
-      'run_c',
-      { 'c.png': 'c' },
-      {
-        input: { prompt: 'x', image_urls: [{ sha256: 'f'.repeat(64), bytes: 9, content_type: 'image/png' }] },
-      },
-    )
+    const fromA = { prompt: `it's`, image_urls: ['https://cdn.example.com/run_a/a.png?signature=1'] }
+    desk.add('run_b', { 'b.png': 'b' }, { input: fromA }, 'https://one.example.com')
+    const lost = { sha256: 'f'.repeat(64), bytes: 9, content_type: 'image/png' }
+    desk.add('run_c', { 'c.png': 'c' }, { input: { prompt: 'x', image_urls: [lost] } })
     await desk.gallery('--base-url', 'https://one.example.com')
     const [b, a] = desk.shown()
     expect(a?.again).toBe(`rushes run image 'a fox' --model acme/still-1 --base-url https://one.example.com`)
@@ -347,15 +311,5 @@ describe('the file of the page', () => {
     renameSync(desk.folder, moved)
     const [run] = runsOf(readFileSync(join(moved, 'gallery.html'), 'utf8'))
     expect(existsSync(join(moved, run?.files[0]?.href ?? ''))).toBe(true)
-    mkdirSync(desk.folder)
   })
 })
-
-/** A second download of the only file of a run. */
-function addCopy(home: string, id: string, path: string): void {
-  withJournal(home, (journal) => {
-    const [run] = journal.findAtEveryAddress(id)
-    const [file] = run === undefined ? [] : journal.filesOf(run)
-    if (run !== undefined && file !== undefined) journal.recordFiles(run.address, id, [{ ...file, path }])
-  })
-}

@@ -1,38 +1,188 @@
 /**
- * Every string that a service controls, as somebody would choose it who wants the terminal, the shell or the disk of
- * whoever runs `rushes`. What must hold is that of malformed answers, and here that nothing can be passed off as a word
- * of `rushes` itself.
+ * Every string that a service controls, as somebody would choose it who wants the terminal, the shell, the disk or the API key of whoever
+ * runs `rushes`. What each answer means is proven in `test/client`; here it is what a whole command line prints, keeps and writes.
  */
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { mkdirSync, realpathSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import {
-  answer,
-  type Case,
-  COMMANDS,
-  CONTROL,
-  CREATE_OK,
-  CREATED,
-  complaintsOf,
-  FAILED,
-  inSandbox,
-  LOOK_OK,
-  ODD_STRINGS,
-  OUTPUT_OK,
-  type Recipe,
-  runCase,
-  SUCCEEDED,
-} from '../support/malformed.js'
+import { resumeCommand } from '../../src/cli/runs/resume.js'
+import { EXIT, OWN_CODES } from '../../src/errors.js'
+import type { Fetch, HttpRequest } from '../../src/host/http.js'
+import { responseOf, type Scripted } from '../client/wire.js'
+import { filesBelow } from '../support/binary.js'
+import { LOOPBACK_URL, type Ran, runCli } from '../support/cli.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { rowsOf, stateBytes } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
 
-/** Of those that look for the same fault, one. */
-const ALIKE = ['.', ' ', '--json', '~/x', 'constructor', '{ext}', 'w'.repeat(70_000)]
-const HOSTILE = [...ODD_STRINGS.filter((text) => !ALIKE.includes(text)), 'm'.repeat(2 ** 20)]
-const named = (text: string): string =>
-  text.length > 60 ? `${text.slice(0, 8)}… of ${text.length}` : JSON.stringify(text)
+/** Long enough to be redacted, with characters that JSON and URLs write in other ways. */
+const API_KEY = 'rk_hostile/S3cret+9f8e7d6c'
+const spelled = (write: (character: string) => string) => [...API_KEY].map(write).join('')
+const code = (character: string) => character.charCodeAt(0).toString(16)
+const KEY = {
+  plain: API_KEY,
+  json: spelled((each) => `\\u00${code(each)}`),
+  slashes: API_KEY.replaceAll('/', '\\/'),
+  percent: spelled((each) => `%${code(each)}`),
+  component: encodeURIComponent(API_KEY),
+}
 
-type Answers = Pick<Case, 'creates' | 'looks' | 'outputs'>
-const GOOD: Answers = { creates: [CREATE_OK], looks: [LOOK_OK], outputs: [OUTPUT_OK] }
-const headersOf = (text: string): Recipe['headers'] => ({
+/** Of C0 only the end of a line, and the tab between cells, are for the terminal. */
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
+
+// What the service answers.
+
+const CREATED = { id: 'run_1', model: 'acme/still-1', status: 'queued', created_at: '2026-01-01T00:00:00Z' }
+const SUCCEEDED = {
+  ...CREATED,
+  status: 'succeeded',
+  output: { urls: [`${LOOPBACK_URL}/outputs/1.png`, `${LOOPBACK_URL}/outputs/2.png`] },
+  finished_at: '2026-01-01T00:00:09Z',
+}
+const OUTPUT: Scripted = { status: 200, headers: { 'content-type': 'image/png' }, body: ONE_PIXEL_PNG }
+const answer = (status: number, body: unknown, headers: Scripted['headers'] = {}): Scripted => ({
+  status,
+  headers,
+  body,
+})
+
+/** Answers in turn, the last one for all further requests. */
+interface Answers {
+  readonly create?: readonly Scripted[]
+  readonly look?: readonly Scripted[]
+  readonly output?: readonly Scripted[]
+}
+
+function serviceOf(answers: Answers): { readonly fetch: Fetch; readonly requests: readonly HttpRequest[] } {
+  const requests: HttpRequest[] = []
+  const left = {
+    create: [...(answers.create ?? [answer(201, CREATED)])],
+    look: [...(answers.look ?? [answer(200, SUCCEEDED)])],
+    output: [...(answers.output ?? [OUTPUT])],
+  }
+  return {
+    requests,
+    async fetch(request) {
+      requests.push(request)
+      // The API is asked for JSON, the host of an output for whatever there is.
+      const isOutput = request.headers.accept !== 'application/json'
+      const turn = left[request.method === 'POST' ? 'create' : isOutput ? 'output' : 'look']
+      return responseOf((turn.length > 1 ? turn.shift() : turn[0]) as Scripted)
+    },
+  }
+}
+
+// What a command makes of it.
+
+interface Played extends Ran {
+  readonly requests: readonly HttpRequest[]
+  /** In the folder that the command ran in. */
+  readonly files: readonly string[]
+  /** What must not be; empty when all is well. */
+  readonly complaints: readonly string[]
+}
+
+interface Sandbox {
+  readonly home: string
+  play(words: readonly string[], answers?: Answers, terminal?: boolean): Promise<Played>
+}
+
+/** A home whose commands run some folders deep, so that a file outside its place is seen. */
+function createSandbox(): Sandbox {
+  const home = realpathSync(temporaryFolder())
+  const folder = join(home, 'a', 'b', 'c')
+  mkdirSync(folder, { recursive: true })
+  return {
+    home,
+    async play(words, answers = {}, terminal = false) {
+      const before = process.cwd()
+      process.chdir(folder)
+      try {
+        const { fetch, requests } = serviceOf(answers)
+        // A terminal gets lines instead of the spinner, which needs a real one.
+        const env = {
+          RUSHES_BASE_URL: LOOPBACK_URL,
+          RUSHES_API_KEY: API_KEY,
+          RUSHES_IMAGE_MODEL: 'acme/still-1',
+          CI: '1',
+        }
+        const tty = { stdout: terminal, stderr: terminal }
+        const ran = await runCli(words, { env, home, fetch, tty })
+        const complaints = [
+          ...ofStreams(ran, words),
+          ...ofKey(ran, requests, [stateBytes(home).toString(), ...filesBelow(home)]),
+          ...ofFiles(home, words.includes('-o') ? 2 : 1),
+        ]
+        return { ...ran, requests, files: filesBelow(folder), complaints }
+      } finally {
+        process.chdir(before)
+      }
+    },
+  }
+}
+
+const DOCUMENTED: readonly number[] = Object.values(EXIT).filter(
+  (each) => each !== EXIT.bug && each !== EXIT.usage,
+)
+const OUR_LINE = /^(error: |warning: | {2}\S|.+: .* \(\d.*\)$|still waiting for |Done in |\d+ of \d+ runs )/su
+
+function* ofStreams({ code, stdout, stderr }: Ran, words: readonly string[]): Generator<string> {
+  if (!DOCUMENTED.includes(code)) yield `exit code ${code}`
+  if (CONTROL.test(stdout) || CONTROL.test(stderr)) yield 'a control character'
+  if (/^\s*at .*[:(]/m.test(stderr) || /node:internal/.test(stderr)) yield 'a stack trace'
+  // `runCli` holds JSON against the published schemas.
+  if (words.includes('--json')) return
+  const strange = stderr.split('\n').find((line) => line !== '' && !OUR_LINE.test(line))
+  if (strange !== undefined) yield `a line of another's: ${strange.slice(0, 80)}`
+  if (code !== EXIT.ok && !/^error: /m.test(stderr)) yield 'failed without a message'
+}
+
+function* ofKey(
+  { stdout, stderr }: Ran,
+  requests: readonly HttpRequest[],
+  kept: readonly string[],
+): Generator<string> {
+  const everything = [stdout, stderr, ...kept].join('\n')
+  for (const spelling of Object.values(KEY))
+    if ([spelling, JSON.stringify(spelling).slice(1, -1)].some((each) => everything.includes(each)))
+      yield `the key is there as ${spelling}`
+  for (const { url, headers } of requests)
+    if (
+      JSON.stringify(headers).includes(API_KEY) !==
+      (headers.accept === 'application/json' && url.origin === LOOPBACK_URL)
+    )
+      yield `the key of a request to ${url.href.slice(0, 80)}`
+}
+
+function* ofFiles(home: string, mostSteps: number): Generator<string> {
+  for (const name of filesBelow(home)) {
+    const [, inside] = /^a\/b\/c\/(.*)$/.exec(name) ?? []
+    if (inside === undefined && !/^(state|config)\//.test(name)) yield `a file outside the folder: ${name}`
+    const steps = (inside ?? '').split('/').filter((step) => !/^(\.[^/]+\.part)?$/.test(step))
+    if (steps.length > mostSteps || steps.some((step) => !/^\w[\w.-]{0,130}$/.test(step)))
+      yield `a file named ${inside}`
+  }
+}
+
+const WAIT = ['--timeout', '3m']
+const RUN = ['run', 'image', 'a fox']
+const COMMANDS = {
+  run: [...RUN, ...WAIT],
+  'run --json': [...RUN, ...WAIT, '--json'],
+  'run -d': [...RUN, ...WAIT, '-d'],
+  'run -d --sidecar': [...RUN, ...WAIT, '-d', '--sidecar'],
+  'run -o': [...RUN, ...WAIT, '-o', '{id}/{name}-{index}.{ext}'],
+  'run -d --json': [...RUN, ...WAIT, '-d', '--json'],
+  'run --no-wait': [...RUN, '--no-wait'],
+  'run --no-wait --json': [...RUN, '--no-wait', '--json'],
+  status: ['status', 'run_earlier'],
+  'status --json': ['status', 'run_earlier', '--json'],
+  download: ['download', 'run_earlier'],
+} as const satisfies Record<string, readonly string[]>
+type CommandName = keyof typeof COMMANDS
+
+const headersOf = (text: string): Scripted['headers'] => ({
   location: text,
   'retry-after': text,
   'content-type': text,
@@ -41,150 +191,209 @@ const headersOf = (text: string): Recipe['headers'] => ({
   'content-encoding': text,
   etag: text,
 })
+const errorOf = (text: string) => ({ error: { code: text, message: text } })
 
-/** Each place of the exchange that a service fills, with the commands that show what stood there. */
-const PLACES: Readonly<
-  Record<
-    string,
-    { readonly answers: (text: string) => Answers; readonly commands: readonly (keyof typeof COMMANDS)[] }
-  >
-> = {
+interface Place {
+  readonly answers: (text: string) => Answers
+  readonly commands: readonly CommandName[]
+  readonly namesFiles?: true
+}
+
+/** Each place of the exchange that a service fills, with the commands that show what it holds. */
+const PLACES: Readonly<Record<string, Place>> = {
   'a refused create': {
-    answers: (text) => ({
-      ...GOOD,
-      creates: [answer(400, { error: { code: text, message: text } }, headersOf(text))],
-    }),
+    answers: (text) => ({ create: [answer(400, errorOf(text), headersOf(text))] }),
     commands: ['run', 'run --json'],
   },
   'a redirected create': {
-    answers: (text) => ({ ...GOOD, creates: [answer(307, {}, { location: `http://h/${text}` })] }),
+    answers: (text) => ({ create: [answer(307, {}, { location: `http://h/${text}` })] }),
     commands: ['run', 'run --json'],
   },
   'the id': {
-    answers: (id) => ({ ...GOOD, creates: [answer(201, { ...CREATED, id })] }),
+    answers: (id) => ({ create: [answer(201, { ...CREATED, id })] }),
     commands: ['run -d --sidecar', 'run -o', 'run -d --json', 'run --no-wait', 'run --no-wait --json'],
+    namesFiles: true,
   },
   'the id in Location': {
     answers: (text) => ({
-      ...GOOD,
-      creates: [answer(201, {}, { location: `/api/v1/runs/${encodeURIComponent(text.toWellFormed())}` })],
+      create: [answer(201, {}, { location: `/api/v1/runs/${encodeURIComponent(text.toWellFormed())}` })],
     }),
     commands: ['run -d', 'run -d --json'],
+    namesFiles: true,
   },
   'a failed run': {
     answers: (text) => ({
-      ...GOOD,
-      creates: [answer(201, { ...CREATED, status: text, model: text, created_at: text })],
-      looks: [
+      create: [answer(201, { ...CREATED, status: text, model: text, created_at: text })],
+      look: [
         answer(200, { ...CREATED, status: text, model: text }),
-        answer(200, { ...FAILED, model: text, error: { code: text, message: text }, created_at: text }),
+        answer(200, { ...CREATED, status: 'failed', model: text, ...errorOf(text), created_at: text }),
       ],
     }),
     commands: ['run', 'run --json'],
   },
-  'a run, looked at once': {
-    answers: (text) => ({ ...GOOD, looks: [answer(200, { ...CREATED, status: text, model: text })] }),
+  'a running run': {
+    answers: (text) => ({ look: [answer(200, { ...CREATED, status: text, model: text })] }),
     commands: ['status', 'status --json', 'download'],
   },
-  'a refused look': {
+  'a refused status request': {
     answers: (text) => ({
-      ...GOOD,
-      looks: [
+      look: [
         answer(302, {}, headersOf(text)),
         answer(503, { error: text }, headersOf(text)),
-        answer(404, { error: { code: text, message: text } }, headersOf(text)),
+        answer(404, errorOf(text), headersOf(text)),
       ],
     }),
     commands: ['status', 'status --json'],
   },
   'the URLs': {
     answers: (text) => ({
-      ...GOOD,
-      looks: [
+      look: [
         answer(200, { ...SUCCEEDED, output: { urls: [`http://h/${text}`, `http://h/?${text}#${text}`] } }),
       ],
     }),
     commands: ['run', 'run --json', 'run -d', 'run -d --sidecar', 'status'],
+    namesFiles: true,
   },
-  'the URLs, from their beginning': {
-    answers: (text) => ({ ...GOOD, looks: [answer(200, { ...SUCCEEDED, output: { urls: [text] } })] }),
+  'a URL, whole': {
+    answers: (text) => ({ look: [answer(200, { ...SUCCEEDED, output: { urls: [text] } })] }),
     commands: ['status', 'status --json'],
   },
   'the headers of an output': {
-    answers: (text) => ({
-      ...GOOD,
-      outputs: [{ status: 200, headers: headersOf(text), body: { json: text } }, OUTPUT_OK],
-    }),
+    answers: (text) => ({ output: [answer(200, text, headersOf(text)), OUTPUT] }),
     commands: ['run -d', 'run -d --json'],
+    namesFiles: true,
   },
   'the redirect of an output': {
-    answers: (text) => ({
-      ...GOOD,
-      outputs: [{ status: 302, headers: { location: text }, body: { text: '' } }, OUTPUT_OK],
-    }),
+    answers: (text) => ({ output: [answer(302, '', { location: text }), OUTPUT] }),
     commands: ['download', 'run -d --json'],
+    namesFiles: true,
   },
 }
 
-describe.each(Object.entries(PLACES))('in %s', (_place, { answers, commands }) => {
-  it.each(HOSTILE.map((text, at) => [named(text), text, at] as const))('%s', async (_name, text, at) => {
-    // Each string with one of the commands, a different one in each place; those for the terminal with two.
-    const isForTerminal = CONTROL.test(text) || text.includes('\n')
-    const twice = [...commands, ...commands]
-    const chosen = twice.slice(at % commands.length).slice(0, isForTerminal ? 2 : 1)
-    for (const [number, command] of chosen.entries()) {
-      const terminal = (at + number) % 2 === 0
-      const outcome = await runCase({ ...answers(text), terminal }, COMMANDS[command])
-      expect(complaintsOf(outcome, command), command).toEqual([])
-    }
+/** Each with every command: control sequences, an override, a forged line and the key. */
+const FOR_THE_TERMINAL = [
+  '\u001b]52;c;ZXZpbA==\u0007\u001b[2J\u009b31m\u009d0;x\u009c',
+  '\u202egnp.exe\u202c \u2066x\u2069',
+  `bad key ${API_KEY}\nerror: a line of its own\r\nb`,
+]
+const FOR_THE_DISK = [
+  ...String.raw`.. ../../etc/passwd /etc/passwd C:\Windows\x %2e%2e%2f CON .ssh -rf {id}`.split(' '),
+  'a\u0000b',
+]
+/** Each with one command, another one in each place. */
+const ODD = [
+  '',
+  '__proto__',
+  '$(touch x) `id` \' " ; | & > < * ? ! #',
+  '\udc00\ud800',
+  'x'.repeat(300),
+  'm'.repeat(2 ** 20),
+]
+
+const named = (text: string): string =>
+  text.length > 60 ? `${text.slice(0, 8)}… of ${text.length}` : JSON.stringify(text)
+
+describe.each(Object.entries(PLACES))('in %s', (_, { answers, commands, namesFiles }) => {
+  const odd = [...ODD, ...(namesFiles ? FOR_THE_DISK : [])]
+  const cases = [
+    ...commands.flatMap((command) => FOR_THE_TERMINAL.map((text) => [command, text] as const)),
+    ...odd.map((text, at) => [commands[at % commands.length] ?? expect.unreachable(), text] as const),
+  ]
+
+  it.each(cases.map(([command, text], at) => [command, named(text), text, at % 2 === 0] as const))(
+    '%s: %s',
+    async (command, _name, text, terminal) => {
+      const { complaints } = await createSandbox().play(COMMANDS[command], answers(text), terminal)
+      expect(complaints).toEqual([])
+    },
+  )
+})
+
+describe('what was wrong once', () => {
+  const deep = (object: object) =>
+    `${JSON.stringify(object).slice(0, -1)},"extra":${'['.repeat(10_000)}${']'.repeat(10_000)}}`
+  const refused = (body: unknown, status = 400): Answers => ({ create: [answer(status, body)] })
+  const located = (location: string, status = 201): Answers => ({
+    create: [answer(status, {}, { location })],
+  })
+
+  it.each<[string, CommandName, Answers, number, phase: string | undefined]>([
+    [
+      'a created run is too deep to be written',
+      'run --no-wait --json',
+      { create: [answer(201, deep(CREATED))] },
+      0,
+      'going',
+    ],
+    [
+      'a finished run is too deep to be written',
+      'run -d --json',
+      { look: [answer(200, deep(SUCCEEDED))] },
+      0,
+      'succeeded',
+    ],
+    ['the same run is looked at', 'status --json', { look: [answer(200, deep(SUCCEEDED))] }, 0, undefined],
+    [
+      'a message has the key in escapes of JSON',
+      'run --json',
+      refused(`{"error":{"message":"no ${KEY.json}"}}`, 401),
+      4,
+      undefined,
+    ],
+    ['the id is the key in escapes of JSON', 'run', refused(`{"id":"${KEY.slashes}"}`, 201), 0, 'succeeded'],
+    ['a redirect has the key', 'run', located(`http://h/?${KEY.plain}`, 307), 8, undefined],
+    ['Location has the key', 'run --no-wait', located(`/api/v1/runs/${KEY.component}`), 0, 'going'],
+    [
+      'Location has the key and the body breaks off',
+      'run',
+      { create: [{ ...answer(201, '{', { location: `/x/${KEY.percent}` }), cut: true }] },
+      0,
+      'succeeded',
+    ],
+    [
+      'a refusal has the code of an unknown outcome',
+      'run',
+      refused({ error: { code: 'submission_unknown' } }),
+      3,
+      undefined,
+    ],
+    ...Object.keys(OWN_CODES).map((own): [string, CommandName, Answers, number, undefined] => [
+      `a 404 has our code ${own}`,
+      'run --json',
+      refused({ code: own }, 404),
+      3,
+      undefined,
+    ]),
+  ])('%s: %s', async (_, command, answers, exit, phase) => {
+    const { home, play } = createSandbox()
+    const { code, complaints } = await play(COMMANDS[command], answers)
+    expect({ code, complaints, phases: rowsOf(home).map((row) => row.phase) }).toEqual({
+      code: exit,
+      complaints: [],
+      phases: phase === undefined ? [] : [phase],
+    })
   })
 })
 
 /** Ids that a service may give. */
 const IDS = [
-  'run_1',
-  '-rf',
-  '--all',
-  '-',
-  '--',
-  '~',
-  '~/x',
-  '~ffff',
-  '{id}',
-  '{a,b}',
-  '*',
-  '?',
-  '[a-z]',
-  'a b',
-  ' ',
-  "it's",
-  "''",
-  '"x"',
-  '`touch x`',
-  '$(touch x)',
-  '$HOME',
-  'x;touch x',
-  'x&touch x',
-  'x|touch x',
-  'x>x',
-  'x<x',
-  '#x',
-  '!!',
-  '\\',
-  '\\\\x',
-  "\\'x",
-  'A=b',
-  '%2e%2e%2f',
-  '../../etc/passwd',
-  'x\u2028y\u00a0z',
-  '\u202egnp',
-  'é🦊',
-  "'$(touch x)'",
-  "-'x",
-  '-$(touch x)',
+  ...'run_1 -rf --all - -- ~ ~/x ~ffff {id} {a,b} * ? [a-z] x>x x<x #x !! $HOME A=b %2e%2e%2f é🦊 ../../x'.split(
+    ' ',
+  ),
+  ...String.raw`it's '' "x" \ \\x \'x -'x`.split(' '),
+  ...[
+    'a b',
+    ' ',
+    'x;touch x',
+    'x&touch x',
+    'x|touch x',
+    '`touch x`',
+    '$(touch x)',
+    "'$(touch x)'",
+    '-$(touch x)',
+  ],
+  ...['x\u2028y\u00a0z', '\u202egnp'],
 ]
-
-const going = answer(200, { ...CREATED, status: 'rendering' })
 
 /** The words that a shell makes of each command, where `rushes` is a function that says them. */
 function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
@@ -196,109 +405,70 @@ function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
 }
 
 describe('a command to be pasted', () => {
-  const shown = (stderr: string): readonly string[] =>
-    [...stderr.matchAll(/(?:Resume|Download its outputs) with `(rushes [^\n]*)`\./g)].map(
-      ([, command = '']) => command,
+  it('is read by bash as it is meant, whatever the id and the folder are', () => {
+    const folder = "it's {id}/"
+    const commands = IDS.map((id) =>
+      resumeCommand({ globals: { local: false }, delivery: ['-o', folder] }, 'wait', [id]),
     )
+    expect(wordsOf(commands)).toEqual(
+      IDS.map((id) => ['wait', '-o', folder, ...(id.startsWith('-') ? ['--'] : []), id]),
+    )
+  })
 
-  const cases: readonly (readonly [string, number, (id: string) => Answers, readonly string[]])[] = [
-    [
-      'wait',
-      11,
-      (id) => ({ ...GOOD, creates: [answer(201, { id })], looks: [going] }),
-      ['-d', '--timeout', '2s'],
-    ],
-    [
-      'download',
-      12,
-      (id) => ({ ...GOOD, creates: [answer(201, { id })], outputs: [answer(400, {})] }),
-      ['-o', "it's {id}/"],
-    ],
-  ]
-
-  it.each(cases)('rushes %s is for the run that it names', async (verb, code, answers, flags) => {
-    await inSandbox(async (play, folder) => {
-      const expected: (readonly string[])[] = []
-      const commands: string[] = []
-      for (const id of IDS) {
-        const { ran } = await play({ ...answers(id), terminal: true }, ['run', 'image', 'a fox', ...flags])
-        expect(ran.code).toBe(code)
-        const [command = '', ...others] = shown(ran.stderr)
-        expect(new Set(others)).toEqual(new Set(others.length === 0 ? [] : [command]))
-        commands.push(command)
-        const kept = flags[0] === '-d' ? ['-d'] : flags
-        expected.push([verb, ...kept, ...(id.startsWith('-') ? ['--'] : []), id])
-      }
-      expect(wordsOf(commands)).toEqual(expected)
-      expect(readdirSync(folder)).toEqual([])
-    })
+  it.each<[string, number, Answers, readonly string[]]>([
+    ['wait', 11, { look: [answer(200, { ...CREATED, status: 'rendering' })] }, ['-d', '--timeout', '2s']],
+    ['download', 12, { output: [answer(400, {})] }, ['-o', "it's {id}/"]],
+  ])('rushes %s is shown as it is', async (verb, exit, answers, flags) => {
+    for (const id of ["-it's $(touch x)", 'x\u2028y', '\u202egnp']) {
+      const play = createSandbox().play
+      const ran = await play([...RUN, ...flags], { ...answers, create: [answer(201, { id })] }, true)
+      expect(ran.code).toBe(exit)
+      const shown = [...ran.stderr.matchAll(/(?:Resume|Download its outputs) with `(rushes [^\n]*)`\./g)]
+      const commands = new Set(shown.map(([, command = '']) => command))
+      const kept = flags[0] === '-d' ? ['-d'] : flags
+      expect(wordsOf([...commands])).toEqual([[verb, ...kept, ...(id.startsWith('-') ? ['--'] : []), id]])
+      expect(ran.files).toEqual([])
+    }
   })
 })
 
-describe('a run of a hostile name, met again', () => {
-  const nothing: Answers = { creates: [], looks: [], outputs: [] }
-
-  // Every other one: what is special about them is seen above.
-  it.each(IDS.filter((id, at) => at % 2 === 0 && id.trim() !== '' && id !== '-'))('%s', async (id) => {
-    await inSandbox(async (play) => {
-      const answers = { ...GOOD, creates: [answer(201, { ...CREATED, id })], terminal: false }
-      const { ran } = await play(answers, COMMANDS['run --no-wait'])
-      expect(ran.stdout).toBe(`${id}\n`)
-      for (const terminal of [false, true]) {
-        const listed = await play({ ...nothing, terminal }, ['list'])
-        expect(listed.ran.code).toBe(0)
-        expect(`${listed.ran.stdout}${listed.ran.stderr}`).not.toMatch(CONTROL)
-        const seen = await play({ ...GOOD, terminal }, ['status', '--', id])
-        expect(seen.ran.stdout.startsWith(id)).toBe(true)
-        expect(new URL(String(seen.exchanges[0]?.request.url)).pathname.split('/')).toHaveLength(5)
-      }
-      const json = await play({ ...nothing, terminal: false }, ['list', '--json'])
-      expect(JSON.parse(json.ran.stdout).id).toBe(id)
-      const fetched = await play({ ...GOOD, terminal: false }, ['wait', '--last', '-d', '--sidecar'])
-      expect(complaintsOf({ ...fetched, rows: [] }, 'wait -d --sidecar')).toEqual([])
-      expect(fetched.files.size).toBe(4)
-    })
+describe('a run with a hostile id', () => {
+  it.each([
+    ['../../etc/passwd', '../../etc/passwd', '..%2F..%2Fetc%2Fpasswd'],
+    ["-'$(touch x)", "-'$(touch x)", "-'%24(touch%20x)"],
+    ['%2e%2e%2f', '%2e%2e%2f', '%252e%252e%252f'],
+    ['a\u202eb\u2069c', 'abc', 'a%E2%80%AEb%E2%81%A9c'],
+  ])('%j is shown without overrides, kept and requested as it is', async (id, shown, segment) => {
+    const { play } = createSandbox()
+    const created = await play(COMMANDS['run --no-wait'], { create: [answer(201, { ...CREATED, id })] })
+    expect(created.stdout).toBe(`${shown}\n`)
+    for (const terminal of [false, true]) {
+      expect((await play(['list'], {}, terminal)).complaints).toEqual([])
+      const { stdout, requests } = await play(['status', '--', id], {}, terminal)
+      expect(stdout.startsWith(shown)).toBe(true)
+      expect(requests.map(({ url }) => url.pathname)).toEqual([`/api/v1/runs/${segment}`])
+    }
+    const { stdout } = await play(['list', '--json'])
+    expect(JSON.parse(stdout).id).toBe(id)
+    expect(stdout).not.toMatch(CONTROL)
+    const waited = await play(['wait', '--last', '-d', '--sidecar'])
+    expect(waited).toMatchObject({ code: 0, complaints: [] })
+    expect(waited.files).toHaveLength(4)
   })
 })
 
-describe('an id with an override', () => {
-  const id = 'a\u202eb\u2069c'
-
-  it('is shown without it, kept with it, and asked for with it', async () => {
-    await inSandbox(async (play) => {
-      const answers = { ...GOOD, creates: [answer(201, { ...CREATED, id })], terminal: false }
-      expect((await play(answers, COMMANDS['run --no-wait'])).ran.stdout).toBe('abc\n')
-      const listed = await play({ ...GOOD, terminal: false }, ['list', '--json'])
-      expect(listed.ran.stdout).toContain(String.raw`a\u202eb\u2069c`)
-      expect(JSON.parse(listed.ran.stdout).id).toBe(id)
-      for (const words of [
-        ['status', id],
-        ['wait', '--last'],
-      ]) {
-        const { ran, exchanges } = await play({ ...GOOD, terminal: true }, words)
-        expect(ran.code).toBe(0)
-        expect(exchanges.map(({ request }) => new URL(String(request.url)).pathname)).toContain(
-          '/api/v1/runs/a%E2%80%AEb%E2%81%A9c',
-        )
-      }
-    })
-  })
-})
-
-it('URLs are one word each, so that they can be given to xargs', async () => {
+it.each(['run', 'status'] as const)('%s prints each URL as one word, for xargs', async (command) => {
   const urls = [
     'http://h/a -o /etc/passwd',
     'http://h/a\n--upload-file\t~/.ssh/id',
     ' http://h/\u202egnp\u0085x ',
   ]
-  const looks = [answer(200, { ...SUCCEEDED, output: { urls } })]
-  for (const command of ['run', 'status'] as const) {
-    const { ran } = await runCase({ ...GOOD, looks, terminal: false }, COMMANDS[command])
-    expect(ran.code).toBe(0)
-    expect(ran.stdout.match(/http:\S+/g)).toEqual([
-      'http://h/a%20-o%20/etc/passwd',
-      'http://h/a--upload-file~/.ssh/id',
-      'http://h/%E2%80%AEgnp%C2%85x',
-    ])
-  }
+  const look = [answer(200, { ...SUCCEEDED, output: { urls } })]
+  const { code, stdout } = await createSandbox().play(COMMANDS[command], { look })
+  expect(code).toBe(0)
+  expect(stdout.match(/http:\S+/g)).toEqual([
+    'http://h/a%20-o%20/etc/passwd',
+    'http://h/a--upload-file~/.ssh/id',
+    'http://h/%E2%80%AEgnp%C2%85x',
+  ])
 })

@@ -1,5 +1,5 @@
 /** What `run` leaves in the journal, whatever becomes of the create. */
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
@@ -13,6 +13,25 @@ import { rowsOf, stateBytes, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const RUN = ['run', 'image', 'a fox']
+
+/** The files of the newest run. */
+const filesOf = (home: string) =>
+  withJournal(home, (journal) => journal.list({ limit: 1 }).flatMap((run) => journal.filesOf(run)))
+
+/** Runs the command, and then reads the journal. */
+async function runAgainst(fetch: Fetch) {
+  const home = temporaryFolder()
+  const { code, stderr } = await runCli(RUN, { fetch, home, env: SET })
+  return { code, stderr, rows: rowsOf(home) }
+}
+
+const answering = (status: number, body: unknown): Fetch => scripted({ status, body }).fetch
+
+const failing =
+  (sent: boolean): Fetch =>
+  async () => {
+    throw new HttpFailure('the connection broke', { sent, code: 'ECONNRESET' })
+  }
 
 describe('a run that goes well', () => {
   it('is in the journal before its bytes leave, has its id when the 201 was read, and its end', async () => {
@@ -41,8 +60,9 @@ describe('a run that goes well', () => {
       error: undefined,
     })
     expect(row?.elapsedMs).toBeGreaterThan(0)
-    const files = withJournal(service.home, (journal) => (row === undefined ? [] : journal.filesOf(row)))
-    expect(files).toMatchObject([{ path: stdout.trim(), bytes: ONE_PIXEL_PNG.byteLength }])
+    expect(filesOf(service.home)).toMatchObject([{ path: stdout.trim(), bytes: ONE_PIXEL_PNG.byteLength }])
+    expect(stateBytes(service.home).includes('a fox')).toBe(true)
+    expect(stateBytes(service.home).includes(service.apiKey)).toBe(false)
   })
 
   it('keeps each of several, oldest last, under its profile', async () => {
@@ -73,14 +93,6 @@ describe('a run that goes well', () => {
     })
     expect(stateBytes(service.home).includes(ONE_PIXEL_PNG.toString('base64'))).toBe(false)
   })
-
-  it('never holds the key', async () => {
-    const service = await createCliService()
-    await service.run(RUN)
-    const bytes = stateBytes(service.home)
-    expect(bytes.includes('a fox')).toBe(true)
-    expect(bytes.includes(service.apiKey)).toBe(false)
-  })
 })
 
 describe('a create that was certainly not accepted leaves no row', () => {
@@ -92,19 +104,12 @@ describe('a create that was certainly not accepted leaves no row', () => {
     [429, 'RATE_LIMITED', 7],
     [302, '', 8],
   ])('%i %s', async (status, code, exit) => {
-    const home = temporaryFolder()
-    const { fetch } = scripted({ status, body: { error: { code, message: 'no' } } })
-    expect((await runCli(RUN, { fetch, home, env: SET })).code).toBe(exit)
-    expect(rowsOf(home)).toEqual([])
+    const ran = await runAgainst(answering(status, { error: { code, message: 'no' } }))
+    expect(ran).toMatchObject({ code: exit, rows: [] })
   })
 
   it('no connection', async () => {
-    const home = temporaryFolder()
-    const fetch: Fetch = async () => {
-      throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
-    }
-    expect((await runCli(RUN, { fetch, home, env: SET })).code).toBe(9)
-    expect(rowsOf(home)).toEqual([])
+    expect(await runAgainst(failing(false))).toMatchObject({ code: 9, rows: [] })
   })
 
   it('a 429 is none while it is waited out: there is one row at each sending', async () => {
@@ -124,40 +129,34 @@ describe('a create that was certainly not accepted leaves no row', () => {
 
 describe('a create whose outcome is unknown', () => {
   it('stays as unconfirmed, with what was sent and what came back, and the message names its key', async () => {
-    const home = temporaryFolder()
-    const { fetch } = scripted({ status: 500, body: '<html>oops</html>' })
-    const { code, stderr } = await runCli(RUN, { fetch, home, env: SET })
+    const { code, stderr, rows } = await runAgainst(answering(500, '<html>oops</html>'))
     expect(code).toBe(13)
-    const [row, ...others] = rowsOf(home)
-    expect(others).toEqual([])
-    expect(row).toMatchObject({
-      id: undefined,
-      key: expect.stringMatching(/^~[0-9a-f]{4}$/),
-      phase: 'unconfirmed',
-      status: 'unconfirmed',
-      input: { prompt: 'a fox' },
-      error: { code: 'submission_unknown' },
-      answer: { status: 500, text: '<html>oops</html>' },
-    })
-    expect(stderr).toContain(`rushes forget ${row?.key}`)
+    expect(rows).toMatchObject([
+      {
+        id: undefined,
+        key: expect.stringMatching(/^~[0-9a-f]{4}$/),
+        phase: 'unconfirmed',
+        status: 'unconfirmed',
+        input: { prompt: 'a fox' },
+        error: { code: 'submission_unknown' },
+        answer: { status: 500, text: '<html>oops</html>' },
+      },
+    ])
+    expect(stderr).toContain(`rushes forget ${rows[0]?.key}`)
   })
 
-  it('keeps a lost answer', async () => {
-    const home = temporaryFolder()
-    const fetch: Fetch = async () => {
-      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
-    }
-    expect((await runCli(RUN, { fetch, home, env: SET })).code).toBe(13)
-    expect(rowsOf(home)).toMatchObject([{ phase: 'unconfirmed', answer: undefined }])
+  it('stays as unconfirmed when the response was lost', async () => {
+    const { code, rows } = await runAgainst(failing(true))
+    expect(code).toBe(13)
+    expect(rows).toMatchObject([{ phase: 'unconfirmed', answer: undefined }])
   })
 
-  it('keeps the whole answer of a run that was accepted without an id', async () => {
-    const home = temporaryFolder()
-    const { fetch } = scripted({ status: 201, body: { accepted: true, ticket: { uuid: 'x1' } } })
-    const { code, stderr } = await runCli(RUN, { fetch, home, env: SET })
+  it('keeps the whole response of a run that was accepted without an id', async () => {
+    const body = { accepted: true, ticket: { uuid: 'x1' } }
+    const { code, stderr, rows } = await runAgainst(answering(201, body))
     expect(code).toBe(13)
     expect(stderr).toContain('"uuid":"x1"')
-    expect(rowsOf(home)[0]?.answer).toEqual({ status: 201, text: '{"accepted":true,"ticket":{"uuid":"x1"}}' })
+    expect(rows).toMatchObject([{ answer: { status: 201, text: JSON.stringify(body) } }])
   })
 
   it('takes a key that the service shows back out of what it keeps and says', async () => {
@@ -191,6 +190,12 @@ describe('a create whose outcome is unknown', () => {
 })
 
 describe('a state folder', () => {
+  const statePath = (home: string, name: string) => join(home, 'state', name)
+  const removed = (home: string) => {
+    for (const name of readdirSync(join(home, 'state')))
+      if (name.startsWith('journal.db')) rmSync(statePath(home, name))
+  }
+
   it('that cannot be written is said once, and the command goes on', async () => {
     const service = await createCliService()
     const inTheWay = join(service.home, 'file')
@@ -220,20 +225,22 @@ describe('a state folder', () => {
     },
   )
 
-  it('with a damaged journal goes on with a new one, and the old one is kept', async () => {
+  it('with a damaged journal and a damaged ledger is said once, and the journal is kept beside a new one', async () => {
     const service = await createCliService()
-    mkdirSync(join(service.home, 'state'), { recursive: true })
-    writeFileSync(
-      join(service.home, 'state', 'journal.db'),
-      'no database at all, but long enough to be read'.repeat(100),
-    )
-    const { code, stderr } = await service.run(RUN)
+    await service.run([...RUN, '-n', '3', '--no-wait'])
+    const [journal, ledger] = [statePath(service.home, 'journal.db'), statePath(service.home, 'limits.db')]
+    for (const path of [journal, ledger]) truncateSync(path, statSync(path).size - 1_000)
+    const bytes = readFileSync(journal)
+    const { code, stdout, stderr } = await service.run([...RUN, '--no-wait'])
     expect(code).toBe(0)
-    expect(stderr.match(/is damaged/g)).toHaveLength(1)
-    expect(
-      readdirSync(join(service.home, 'state')).filter((name) => name.includes('.damaged-')),
-    ).toHaveLength(1)
-    expect(rowsOf(service.home)).toHaveLength(1)
+    const [, kept = ''] =
+      /^warning: The journal .* is damaged\. It was renamed to (.*)\. A new journal was created; earlier runs are not in it\.$/m.exec(
+        stderr,
+      ) ?? []
+    expect(readFileSync(kept)).toEqual(bytes)
+    expect(stderr.match(/warning/g)).toHaveLength(1)
+    expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim() }])
+    expect((await service.run(['list'])).stderr).toBe('')
   })
 
   it('whose journal breaks while a create is on its way is said once, and the run goes on', async () => {
@@ -270,12 +277,6 @@ describe('a state folder', () => {
     expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'going' }])
     expect((await service.run(['wait', '--all'])).code).toBe(0)
   })
-
-  const statePath = (home: string, name: string) => join(home, 'state', name)
-  const removed = (home: string) => {
-    for (const name of readdirSync(join(home, 'state')))
-      if (name.startsWith('journal.db')) rmSync(statePath(home, name))
-  }
 
   /** Removes the journal when the first status request is answered. */
   function removingAtFirstPoll(
@@ -333,10 +334,7 @@ describe('a state folder', () => {
       expect({ code, stdout }).toEqual({ code: 0, stdout: `${folder}/fox.png\n` })
       expect(stderr.match(/was removed while this command was running/g)).toHaveLength(1)
       expect(rowsOf(service.home)).toMatchObject([{ phase: 'succeeded', input: { prompt: 'a fox' } }])
-      const [row] = rowsOf(service.home)
-      expect(withJournal(service.home, (journal) => row && journal.filesOf(row))).toMatchObject([
-        { path: `${folder}/fox.png` },
-      ])
+      expect(filesOf(service.home)).toMatchObject([{ path: `${folder}/fox.png` }])
     },
   )
 
@@ -349,13 +347,20 @@ describe('a state folder', () => {
     expect(rowsOf(service.home)).toHaveLength(2)
   })
 
-  it('whose journal is removed after the last write of a command has its runs again when the command ends', () => {
-    const home = temporaryFolder()
+  /** The journal of a command that has written a run, and what the command warns of. */
+  function openWarningJournal(home: string) {
     const warnings: string[] = []
+    const folder = join(home, 'state')
     const warn = (message: string) => void warnings.push(message)
-    const journal = openStateJournal({ folder: join(home, 'state'), clock: createManualClock(), warn })
+    const journal = openStateJournal({ folder, clock: createManualClock(), warn })
     const intent = { address: 'local', profile: 'default', kind: 'image', model: 'acme/still-1', input: {} }
     journal.accept(journal.intend(intent), 'r1')
+    return { journal, warnings, folder }
+  }
+
+  it('whose journal is removed after the last write of a command has its runs again when the command ends', () => {
+    const home = temporaryFolder()
+    const { journal, warnings } = openWarningJournal(home)
     removed(home)
     journal.close()
     expect(rowsOf(home)).toMatchObject([{ id: 'r1' }])
@@ -363,39 +368,13 @@ describe('a state folder', () => {
   })
 
   it('whose journal is removed with its folder, where no new one can be written, is said when the command ends', () => {
-    const home = temporaryFolder()
-    const warnings: string[] = []
-    const warn = (message: string) => void warnings.push(message)
-    const folder = join(home, 'state')
-    const journal = openStateJournal({ folder, clock: createManualClock(), warn })
-    journal.find('local', 'r1')
-    journal.intend({ address: 'local', profile: 'default', kind: 'image', model: 'acme/still-1', input: {} })
+    const { journal, warnings, folder } = openWarningJournal(temporaryFolder())
     rmSync(folder, { recursive: true })
     writeFileSync(folder, '')
     journal.close()
     expect(warnings.at(-1)).toMatch(
       /^Cannot write the journal .*journal\.db: .*\. Keep the ids that were printed\.$/,
     )
-  })
-
-  it.each<[string, (path: string) => void]>([
-    ['is empty', (path) => truncateSync(path, 0)],
-    ['has one byte', (path) => writeFileSync(path, 'x')],
-    ['has lost its last 1,000 bytes', (path) => truncateSync(path, statSync(path).size - 1_000)],
-  ])('whose journal %s is said once, and the file is kept', async (_, damage) => {
-    const service = await createCliService()
-    await service.run([...RUN, '-n', '3', '--no-wait'])
-    const path = statePath(service.home, 'journal.db')
-    damage(path)
-    const bytes = readFileSync(path)
-    const { code, stdout, stderr } = await service.run(['list'])
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    const [, kept = ''] =
-      /^warning: The journal .* is damaged\. It was renamed to (.*)\. A new journal was created; earlier runs are not in it\.$/m.exec(
-        stderr,
-      ) ?? []
-    expect(readFileSync(kept)).toEqual(bytes)
-    expect((await service.run(['list'])).stderr).toBe('')
   })
 
   it('whose journal has the log of another database beside it says so, and keeps all runs', async () => {
@@ -408,16 +387,5 @@ describe('a state folder', () => {
       /^warning: .*journal\.db-wal does not belong to the journal\. It was renamed to .*\n$/,
     )
     expect(rowsOf(service.home)).toHaveLength(1)
-  })
-
-  it('whose ledger is damaged loses nothing by it', async () => {
-    const service = await createCliService()
-    mkdirSync(join(service.home, 'state'), { recursive: true })
-    writeFileSync(
-      join(service.home, 'state', 'limits.db'),
-      'no database at all, but long enough to be read'.repeat(100),
-    )
-    const { code, stderr } = await service.run(RUN)
-    expect({ code, warned: /warning/.test(stderr) }).toEqual({ code: 0, warned: false })
   })
 })

@@ -114,28 +114,24 @@ describe('list', () => {
     await service.run(['run', 'video', 'a boat', '--no-wait'])
     await service.clock.advance(3_600_000)
     await service.run(RUN)
-    const filters: readonly (readonly [readonly string[], number])[] = [
-      [[], 3],
-      [['--limit', '2'], 2],
-      [['--limit', '0'], 3],
-      [['--kind', 'video'], 1],
-      [['--kind', 'image'], 2],
-      [['--model', 'rushes/preview-video'], 1],
-      [['--status', 'queued'], 3],
-      [['--status', 'succeeded'], 0],
-      [['--since', '90m'], 2],
-      [['--before', '90m'], 1],
-      [['--since', '2d', '--kind', 'image', '--status', 'queued'], 2],
-      [['--here'], 3],
-      [['--base-url', 'http://127.0.0.1:2'], 0],
+    const filters: readonly (readonly [words: string, count: number])[] = [
+      ['', 3],
+      ['--limit 2', 2],
+      ['--limit 0', 3],
+      ['--kind video', 1],
+      ['--kind image', 2],
+      ['--model rushes/preview-video', 1],
+      ['--status queued', 3],
+      ['--status succeeded', 0],
+      ['--since 90m', 2],
+      ['--before 90m', 1],
+      ['--since 2d --kind image --status queued', 2],
+      ['--here', 3],
+      ['--base-url http://127.0.0.1:2', 0],
     ]
     for (const [words, count] of filters) {
-      const { code, stdout } = await service.run(['list', ...words])
-      expect({ words, code, count: stdout.split('\n').filter(Boolean).length }).toEqual({
-        words,
-        code: 0,
-        count,
-      })
+      const { code, stdout } = await service.run(['list', ...words.split(' ').filter(Boolean)])
+      expect([words, code, stdout.split('\n').filter(Boolean).length]).toEqual([words, 0, count])
     }
   })
 

@@ -5,9 +5,10 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import type { Engine } from '../../src/service/engines/engine.js'
 import { type CliService, createCliService, LOOPBACK_URL } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { openMcp } from '../support/mcp.js'
+import { type McpOptions, type McpProcess, openMcp } from '../support/mcp.js'
 import { PATIENCE_MS } from '../support/patience.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -23,9 +24,55 @@ async function untilCreated({ clock, requests }: CliService, number = 1): Promis
   }
 }
 
+const open = async (options: McpOptions = {}) => {
+  const service = await createCliService()
+  return { service, mcp: await openMcp(service, options) }
+}
+
+/** Runs end when `engine.finish()` or `engine.fail()` says so. */
+async function openCommanded() {
+  const engine = createCommandedEngine()
+  const service = await createCliService({ engine })
+  return { engine, service, mcp: await openMcp(service) }
+}
+
+/** Loses the answer to every create, or holds it back until `release` is called. */
+function slowCreates(fetch: Fetch) {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const slow: Fetch = async (request) => {
+    const answer = await fetch(request)
+    if (request.method === 'POST') await raceAbort(held, request.signal)
+    return answer
+  }
+  return { slow, release: () => release() }
+}
+
+/** No create is answered before `release` is called. */
+async function openSlow(engine: Engine = createInstantEngine(), options: McpOptions = {}) {
+  const service = await createCliService({ engine })
+  const { slow, release } = slowCreates(service.counting)
+  return { service, release, mcp: await openMcp(service, { ...options, fetch: slow }) }
+}
+
+/** A call that `cancel` ends. */
+function cancellable(mcp: McpProcess, tool: string, args: Readonly<Record<string, unknown>>) {
+  const controller = new AbortController()
+  const failed = mcp.begin(tool, args, { signal: controller.signal }).catch((error: Error) => error.message)
+  return { failed, cancel: () => controller.abort('stop') }
+}
+
+const MANIFEST =
+  'runs:\n  - { name: a, kind: image, prompt: a fox, output: out/a.png }\n  - { name: b, kind: image, prompt: a bear, output: out/b.png }\n'
+/** Into the folder of the server. */
+const write = (mcp: McpProcess, name: string, content: string | Buffer) =>
+  writeFileSync(join(mcp.folder, name), content)
+
 describe('the list of tools', () => {
   it('names each tool, what it costs, and truthful hints', async () => {
-    const mcp = await openMcp(await createCliService())
+    const { mcp } = await open()
     const { tools } = await mcp.client.listTools()
     expect(
       tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.idempotentHint]),
@@ -56,7 +103,7 @@ describe('the list of tools', () => {
   })
 
   it('says that --local is free', async () => {
-    const mcp = await openMcp(await createCliService(), { env: { RUSHES_BASE_URL: '' }, words: ['--local'] })
+    const { mcp } = await open({ env: { RUSHES_BASE_URL: '' }, words: ['--local'] })
     const { tools } = await mcp.client.listTools()
     expect(tools.some(({ description }) => description?.includes('COSTS MONEY'))).toBe(false)
   })
@@ -64,8 +111,7 @@ describe('the list of tools', () => {
 
 describe('a create', () => {
   it('waits, saves the output and returns path and link, without base64', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service)
+    const { service, mcp } = await open()
     const { text, structured, content, isError } = await mcp.call('create_image', {
       prompt: '-',
       output: 'pics/fox.png',
@@ -94,27 +140,15 @@ describe('a create', () => {
   })
 
   it('returns small outputs inline only when asked', async () => {
-    const mcp = await openMcp(await createCliService())
+    const { mcp } = await open()
     const { content } = await mcp.call('create_image', { prompt: 'a fox', inline: true })
     expect(content.slice(2)).toEqual([
       { type: 'image', data: ONE_PIXEL_PNG.toString('base64'), mimeType: 'image/png' },
     ])
   })
 
-  it('names an output that is too large to be inline', async () => {
-    const bytes = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(1_048_576)])
-    const mcp = await openMcp(await createCliService({ engine: createInstantEngine({ bytes }) }))
-    const { content, text } = await mcp.call('create_image', {
-      prompt: 'a fox',
-      output: 'fox.png',
-      inline: true,
-    })
-    expect(content.map(({ type }) => type)).toEqual(['text', 'resource_link'])
-    expect(text).toContain(`Not inline, because of the limit of 1 MiB: ${join(mcp.folder, 'fox.png')}`)
-  })
-
   it('reports the path of the file that it has written, also with invisible characters', async () => {
-    const mcp = await openMcp(await createCliService())
+    const { mcp } = await open()
     const path = join(mcp.folder, 'a\u202egnp.fox.png')
     const { text, structured, content } = await mcp.call('create_image', {
       prompt: 'a fox',
@@ -132,9 +166,8 @@ describe('a create', () => {
   })
 
   it('uses an earlier output, a file of the folder, and another model', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service)
-    writeFileSync(join(mcp.folder, 'sketch.png'), ONE_PIXEL_PNG)
+    const { mcp } = await open()
+    write(mcp, 'sketch.png', ONE_PIXEL_PNG)
     const first = await mcp.call('create_image', { prompt: 'a fox', image_urls: ['sketch.png'] })
     const { id } = first.structured.runs[0]
     const second = await mcp.call('create_video', { prompt: 'it runs', image_urls: [`run:${id}`] })
@@ -163,32 +196,38 @@ describe('a create', () => {
     expect(JSON.parse(text.split('\n')[0] ?? '')).toEqual({ error: structured.error })
   })
 
-  it.each([
-    [{ promt: 'x' }, 'Unknown parameter "promt". Did you mean "prompt"? prompt is missing.'],
-    [{ prompt: 'x', aspect_ratio: '16:10' }, 'aspect_ratio must be one of 1:1'],
-    [{ prompt: 'x', image_urls: 'a.png' }, 'image_urls must be a list of strings.'],
-    [{ prompt: 'x', wait: 'yes' }, 'wait must be true or false, not "yes".'],
-    [{ prompt: ' ' }, 'The prompt is empty.'],
-    [{ prompt: 'x', image_urls: ['-'] }, 'image_urls has an empty entry.'],
-    [{ prompt: 'x', image_urls: ['nofile.png'] }, 'nofile.png: no such file.'],
-    [{ prompt: 'x', image_urls: ['../a.png'] }, 'image_urls: ../a.png is outside'],
-    [{ prompt: 'x', output: '../a.png' }, 'output: ../a.png is outside'],
-    [{ prompt: 'x', output: '/etc/cron.d/x' }, 'output: /etc/cron.d/x is outside'],
-    [{ prompt: 'x', output: 'link/a.png' }, 'output: link/a.png is outside'],
-    [{ prompt: 'x', output: 'link' }, 'output: link is outside'],
-    [{ prompt: 'x', output: '{kind}/a.png' }, 'has a placeholder in the name of a folder'],
-    [{ prompt: 'x', output: 'there.png' }, 'there.png already exists.'],
-    [{ prompt: 'x', model: 'nonsense' }, '"nonsense" is not a valid model identifier.'],
-  ])('%j is refused before anything is sent', async (args, message) => {
-    const service = await createCliService()
-    const mcp = await openMcp(service)
+  it('is refused with what is wrong, before anything is sent', async () => {
+    const { service, mcp } = await open()
     symlinkSync(temporaryFolder(), join(mcp.folder, 'link'))
-    writeFileSync(join(mcp.folder, 'there.png'), 'mine')
-    const { isError, structured } = await mcp.call('create_image', args)
-    expect(isError).toBe(true)
-    expect(structured.error).toMatchObject({ code: 'usage', exit_code: 2 })
-    expect(structured.error.message).toContain(message)
-    expect(structured.error.hint ?? '').not.toMatch(/--overwrite|rushes run/)
+    write(mcp, 'there.png', 'mine')
+    // Names and types of arguments: test/mcp/definitions.test.ts.
+    const refused: readonly [args: object, message: string][] = [
+      [{ promt: 'x' }, 'Unknown parameter "promt". Did you mean "prompt"? prompt is missing.'],
+      [{ prompt: 'x', aspect_ratio: '16:10' }, 'aspect_ratio must be one of 1:1'],
+      [{ prompt: ' ' }, 'The prompt is empty.'],
+      [{ prompt: 'x', image_urls: ['-'] }, 'image_urls has an empty entry.'],
+      [{ prompt: 'x', image_urls: ['nofile.png'] }, 'nofile.png: no such file.'],
+      [{ prompt: 'x', image_urls: ['../a.png'] }, 'image_urls: ../a.png is outside'],
+      [{ prompt: 'x', output: '../a.png' }, 'output: ../a.png is outside'],
+      [{ prompt: 'x', output: '/etc/cron.d/x' }, 'output: /etc/cron.d/x is outside'],
+      [{ prompt: 'x', output: 'link/a.png' }, 'output: link/a.png is outside'],
+      [{ prompt: 'x', output: 'link' }, 'output: link is outside'],
+      [{ prompt: 'x', output: '{kind}/a.png' }, 'has a placeholder in the name of a folder'],
+      [{ prompt: 'x', output: 'there.png' }, 'there.png already exists.'],
+      [{ prompt: 'x', model: 'nonsense' }, '"nonsense" is not a valid model identifier.'],
+      [{ prompt: 'x', image_urls: ['a\0b'] }, 'contains a NUL character'],
+      [{ prompt: 'x', output: 'a\0b' }, 'contains a NUL character'],
+    ]
+    for (const [args, message] of refused) {
+      const { isError, structured } = await mcp.call('create_image', { ...args })
+      expect({ isError, ...structured.error }, JSON.stringify(args)).toMatchObject({
+        isError: true,
+        code: 'usage',
+        exit_code: 2,
+        message: expect.stringContaining(message),
+      })
+      expect(structured.error.hint ?? '').not.toMatch(/--overwrite|rushes run/)
+    }
     expect(service.requests).toEqual([])
     expect(readFileSync(join(mcp.folder, 'there.png'), 'utf8')).toBe('mine')
   })
@@ -201,8 +240,7 @@ describe('a create', () => {
   })
 
   it('replaces a file, and writes outside, where it is allowed', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service, { words: ['--allow-outside'] })
+    const { mcp } = await open({ words: ['--allow-outside'] })
     const path = join(temporaryFolder(), 'fox.png')
     writeFileSync(path, 'old')
     const { structured } = await mcp.call('create_image', { prompt: 'a fox', output: path, overwrite: true })
@@ -249,9 +287,7 @@ describe('a service that does not answer', () => {
 
 describe('the limit of 45 s', () => {
   it('returns the id, goes on, and wait_run delivers to the output of the create', async () => {
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const mcp = await openMcp(service)
+    const { engine, service, mcp } = await openCommanded()
     const beganAtMs = service.clock.monotonic()
     const first = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png' })
     expect(service.clock.monotonic() - beganAtMs).toBeGreaterThanOrEqual(45_000)
@@ -273,9 +309,7 @@ describe('the limit of 45 s', () => {
   })
 
   it('sends progress where the client sent a token', async () => {
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const mcp = await openMcp(service)
+    const { service, mcp } = await openCommanded()
     const seen: { progress?: number; message?: string }[] = []
     await service.clock.runUntil(
       mcp.begin('create_image', { prompt: 'a fox' }, { onprogress: (each) => void seen.push(each) }),
@@ -287,9 +321,7 @@ describe('the limit of 45 s', () => {
   })
 
   it('returns at once with wait: false, and saves the output later', async () => {
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const mcp = await openMcp(service)
+    const { engine, service, mcp } = await openCommanded()
     const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false, output: 'fox.png' })
     expect(structured.runs[0]).toMatchObject({ state: 'running', files: [] })
     expect(service.clock.monotonic()).toBeLessThan(2_000)
@@ -301,8 +333,7 @@ describe('the limit of 45 s', () => {
   })
 
   it('waits for several runs, into a folder', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service)
+    const { mcp } = await open()
     const ids: string[] = []
     for (const prompt of ['a fox', 'a bear'])
       ids.push((await mcp.call('create_image', { prompt, wait: false })).structured.runs[0].id)
@@ -313,20 +344,6 @@ describe('the limit of 45 s', () => {
     expect(readdirSync(join(mcp.folder, 'pics')).length).toBe(2)
   })
 })
-
-/** Loses the answer to every create, or holds it back until `release` is called. */
-function slowCreates(fetch: Fetch) {
-  let release = () => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const slow: Fetch = async (request) => {
-    const answer = await fetch(request)
-    if (request.method === 'POST') await raceAbort(held, request.signal)
-    return answer
-  }
-  return { slow, release: () => release() }
-}
 
 describe('one request_id', () => {
   it('is one run: repeated, in parallel, and after a restart of the server', async () => {
@@ -349,10 +366,8 @@ describe('one request_id', () => {
   })
 
   it('is the same call in another order of the parameters, and with the configured model named, also while the first runs', async () => {
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const mcp = await openMcp(service)
-    writeFileSync(join(mcp.folder, 'a.png'), ONE_PIXEL_PNG)
+    const { engine, service, mcp } = await openCommanded()
+    write(mcp, 'a.png', ONE_PIXEL_PNG)
     const one = { prompt: 'a fox', aspect_ratio: '1:1', image_urls: ['a.png'], request_id: 'one' }
     const others = [
       Object.fromEntries(Object.entries(one).reverse()),
@@ -374,8 +389,7 @@ describe('one request_id', () => {
   })
 
   it('does not stand for another input', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service)
+    const { service, mcp } = await open()
     await mcp.call('create_image', { prompt: 'a fox', request_id: 'one' })
     const { structured } = await mcp.call('create_image', { prompt: 'a bear', request_id: 'one' })
     expect(structured.error).toMatchObject({
@@ -386,9 +400,7 @@ describe('one request_id', () => {
   })
 
   it('does not pay while the first create is unanswered', async () => {
-    const service = await createCliService()
-    const { slow, release } = slowCreates(service.counting)
-    const mcp = await openMcp(service, { fetch: slow })
+    const { service, mcp, release } = await openSlow()
     const args = { prompt: 'a fox', request_id: 'slow' }
     const [first, second] = [mcp.begin('create_image', args), mcp.begin('create_image', args)]
     await untilCreated(service)
@@ -431,8 +443,7 @@ describe('one request_id', () => {
   })
 
   it('is free again after a create that was refused', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service)
+    const { mcp } = await open()
     const args = { prompt: 'a fox', request_id: 'again' }
     const refused = await mcp.call('create_image', { ...args, model: 'no/such' })
     expect(refused.structured.error.code).toBe('model_not_found')
@@ -442,12 +453,8 @@ describe('one request_id', () => {
 
 describe('--max-runs', () => {
   it('refuses further creates, and counts those of a batch and only accepted ones', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service, { words: ['--max-runs', '3'] })
-    writeFileSync(
-      join(mcp.folder, 'shots.yaml'),
-      'runs:\n  - { name: a, kind: image, prompt: a fox, output: a.png }\n  - { name: b, kind: image, prompt: a bear, output: b.png }\n',
-    )
+    const { service, mcp } = await open({ words: ['--max-runs', '3'] })
+    write(mcp, 'shots.yaml', MANIFEST)
     await mcp.call('create_image', { prompt: 'x', model: 'no/such' })
     await mcp.call('create_image', { prompt: 'x' })
     const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
@@ -464,15 +471,11 @@ describe('--max-runs', () => {
   })
 
   it('refuses a batch that is larger than what is left', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service, { words: ['--max-runs', '0'] })
-    writeFileSync(
-      join(mcp.folder, 'shots.yaml'),
-      'runs:\n  - { name: a, kind: image, prompt: a fox, output: a.png }\n',
-    )
+    const { service, mcp } = await open({ words: ['--max-runs', '0'] })
+    write(mcp, 'shots.yaml', MANIFEST)
     const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
     expect(structured.error.message).toBe(
-      'This batch would create 1 run, but max_runs allows 0; nothing was sent.',
+      'This batch would create 2 runs, but max_runs allows 0; nothing was sent.',
     )
     expect(service.requests).toEqual([])
   })
@@ -485,14 +488,9 @@ describe('--max-runs', () => {
 })
 
 describe('a batch', () => {
-  const MANIFEST =
-    'runs:\n  - { name: a, kind: image, prompt: a fox, output: out/a.png }\n  - { name: b, kind: image, prompt: a bear, output: out/b.png }\n'
-
   it('continues after 45 s; the same call waits for it and gets its result once', async () => {
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const mcp = await openMcp(service)
-    writeFileSync(join(mcp.folder, 'shots.yaml'), MANIFEST)
+    const { engine, service, mcp } = await openCommanded()
+    write(mcp, 'shots.yaml', MANIFEST)
     const first = await mcp.call('run_batch', { manifest: 'shots.yaml' })
     expect(first).toMatchObject({ isError: false, structured: { is_running: true } })
     const other = await mcp.call('run_batch', { manifest: 'shots.yaml', force: true })
@@ -511,10 +509,8 @@ describe('a batch', () => {
   })
 
   it('keeps a result that no call has received: a failed row is not paid again unasked', async () => {
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const mcp = await openMcp(service)
-    writeFileSync(join(mcp.folder, 'shots.yaml'), MANIFEST)
+    const { engine, service, mcp } = await openCommanded()
+    write(mcp, 'shots.yaml', MANIFEST)
     await mcp.call('run_batch', { manifest: 'shots.yaml' })
     engine.fail(new Error('no ink'))
     engine.finish()
@@ -526,18 +522,13 @@ describe('a batch', () => {
   })
 
   it('a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const mcp = await openMcp(service)
-    writeFileSync(join(mcp.folder, 'shots.yaml'), MANIFEST)
-    const controller = new AbortController()
-    const cancelled = mcp
-      .begin('run_batch', { manifest: 'shots.yaml' }, { signal: controller.signal })
-      .catch(() => {})
+    const { engine, service, mcp } = await openCommanded()
+    write(mcp, 'shots.yaml', MANIFEST)
+    const { cancel, failed } = cancellable(mcp, 'run_batch', { manifest: 'shots.yaml' })
     await untilCreated(service, 2)
     await service.clock.advance(2_000)
-    controller.abort('stop')
-    await cancelled
+    cancel()
+    await failed
     const both = [
       mcp.begin('run_batch', { manifest: 'shots.yaml' }),
       mcp.begin('run_batch', { manifest: 'shots.yaml' }),
@@ -551,11 +542,11 @@ describe('a batch', () => {
   })
 
   it('reads no image outside the folder, and none for a create that --max-runs refuses', async () => {
-    const mcp = await openMcp(await createCliService(), { words: ['--max-runs', '0'] })
+    const { mcp } = await open({ words: ['--max-runs', '0'] })
     // What is read is refused with another message: it is not an image.
     const elsewhere = join(temporaryFolder(), 'a.png')
     writeFileSync(elsewhere, 'secret')
-    writeFileSync(join(mcp.folder, 'a.png'), 'text')
+    write(mcp, 'a.png', 'text')
     writeFileSync(
       join(mcp.folder, 'far.yaml'),
       `runs:\n  - { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`,
@@ -568,19 +559,11 @@ describe('a batch', () => {
     expect(structured.error.message).toMatch(/^This session may create 0 runs/)
   })
 
-  it('reports every problem of a manifest with its line, and refuses images outside the folder', async () => {
-    const mcp = await openMcp(await createCliService())
-    writeFileSync(join(mcp.folder, 'bad.yaml'), 'runs:\n  - { name: a, kind: imge, prompt: x }\n')
+  it('reports every problem of a manifest with its line, and reads no manifest outside the folder', async () => {
+    const { mcp } = await open()
+    write(mcp, 'bad.yaml', 'runs:\n  - { name: a, kind: imge, prompt: x }\n')
     const bad = await mcp.call('plan_batch', { manifest: 'bad.yaml' })
     expect(bad.structured.error.hint).toMatch(/bad\.yaml:2:/)
-    const elsewhere = join(temporaryFolder(), 'a.png')
-    writeFileSync(elsewhere, ONE_PIXEL_PNG)
-    writeFileSync(
-      join(mcp.folder, 'far.yaml'),
-      `runs:\n  - { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`,
-    )
-    const far = await mcp.call('run_batch', { manifest: 'far.yaml' })
-    expect(far.structured.error.message).toContain('is outside')
     const outside = await mcp.call('run_batch', { manifest: '../shots.yaml' })
     expect(outside.structured.error.message).toContain('manifest: ../shots.yaml is outside')
   })
@@ -588,15 +571,11 @@ describe('a batch', () => {
 
 describe('cancellation', () => {
   it('leaves the run alive, and names it in the log and in list_runs', async () => {
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const mcp = await openMcp(service)
-    const controller = new AbortController()
-    const call = mcp.begin('create_image', { prompt: 'a fox' }, { signal: controller.signal })
-    const failed = call.catch((error: Error) => error.message)
+    const { engine, service, mcp } = await openCommanded()
+    const { cancel, failed } = cancellable(mcp, 'create_image', { prompt: 'a fox' })
     await untilCreated(service)
     await service.clock.advance(5_000)
-    controller.abort('stop')
+    cancel()
     await service.clock.runUntil(failed)
     await service.clock.advance(1_000)
     const { structured } = await mcp.call('list_runs')
@@ -611,17 +590,12 @@ describe('cancellation', () => {
   })
 
   it('of an unanswered create is undone by a repeated call, which gets the run', async () => {
-    const service = await createCliService()
-    const { slow, release } = slowCreates(service.counting)
-    const mcp = await openMcp(service, { fetch: slow })
-    const controller = new AbortController()
+    const { service, mcp, release } = await openSlow()
     const args = { prompt: 'a fox', request_id: 'x' }
-    const failed = mcp
-      .begin('create_image', args, { signal: controller.signal })
-      .catch((error: Error) => error.message)
+    const { cancel, failed } = cancellable(mcp, 'create_image', args)
     await untilCreated(service)
     await service.clock.advance(2_000)
-    controller.abort('stop')
+    cancel()
     await service.clock.runUntil(failed)
     const again = mcp.begin('create_image', args)
     await untilCreated(service)
@@ -632,9 +606,7 @@ describe('cancellation', () => {
   })
 
   it('of a create that is not sent yet sends nothing', async () => {
-    const service = await createCliService({ engine: createCommandedEngine() })
-    const { slow, release } = slowCreates(service.counting)
-    const mcp = await openMcp(service, { fetch: slow, words: ['--max-runs', '50'] })
+    const { service, mcp, release } = await openSlow(createCommandedEngine(), { words: ['--max-runs', '50'] })
     // The 20 requests of a window are in use by unanswered creates.
     const others = Array.from({ length: 20 }, (_, at) =>
       mcp.begin('create_image', { prompt: `fox ${at}`, wait: false }),
@@ -642,12 +614,9 @@ describe('cancellation', () => {
     await untilCreated(service, 20)
     await service.clock.advance(1_000)
     const before = creates(service.requests)
-    const controller = new AbortController()
-    const failed = mcp
-      .begin('create_video', { prompt: 'never' }, { signal: controller.signal })
-      .catch((error: Error) => error.message)
+    const { cancel, failed } = cancellable(mcp, 'create_video', { prompt: 'never' })
     await service.clock.advance(1_000)
-    controller.abort('stop')
+    cancel()
     await service.clock.runUntil(failed)
     release()
     await service.clock.advance(60_000)
@@ -657,16 +626,11 @@ describe('cancellation', () => {
   })
 
   it('of an unanswered create waits for the answer, so that the id is known', async () => {
-    const service = await createCliService({ engine: createCommandedEngine() })
-    const { slow, release } = slowCreates(service.counting)
-    const mcp = await openMcp(service, { fetch: slow })
-    const controller = new AbortController()
-    const failed = mcp
-      .begin('create_image', { prompt: 'a fox' }, { signal: controller.signal })
-      .catch((error: Error) => error.message)
+    const { service, mcp, release } = await openSlow(createCommandedEngine())
+    const { cancel, failed } = cancellable(mcp, 'create_image', { prompt: 'a fox' })
     await untilCreated(service)
     await service.clock.advance(2_000)
-    controller.abort('stop')
+    cancel()
     await service.clock.runUntil(failed)
     await service.clock.advance(20_000)
     release()
@@ -679,9 +643,7 @@ describe('cancellation', () => {
 
 describe('the end of a session', () => {
   it('a client that disconnects during a paid run: exit 0, the id on standard error, the run in the journal', async () => {
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const mcp = await openMcp(service)
+    const { engine, service, mcp } = await openCommanded()
     mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
     await untilCreated(service)
     await service.clock.advance(3_000)
@@ -695,9 +657,7 @@ describe('the end of a session', () => {
   })
 
   it('waits for the answer to a create that was sent', async () => {
-    const service = await createCliService({ engine: createCommandedEngine() })
-    const { slow, release } = slowCreates(service.counting)
-    const mcp = await openMcp(service, { fetch: slow })
+    const { service, mcp, release } = await openSlow(createCommandedEngine())
     mcp.begin('create_image', { prompt: 'a fox', request_id: 'late' }).catch(() => {})
     await untilCreated(service)
     await service.clock.advance(1_000)
@@ -712,8 +672,7 @@ describe('the end of a session', () => {
     ['SIGTERM', 143],
     ['SIGINT', 130],
   ] as const)('%s: the same, with its exit code %i', async (signal, code) => {
-    const service = await createCliService({ engine: createCommandedEngine() })
-    const mcp = await openMcp(service)
+    const { service, mcp } = await openCommanded()
     mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
     await untilCreated(service)
     await service.clock.advance(3_000)
@@ -723,9 +682,7 @@ describe('the end of a session', () => {
   })
 
   it('names the creates whose answer never came', async () => {
-    const service = await createCliService()
-    const { slow } = slowCreates(service.counting)
-    const mcp = await openMcp(service, { fetch: slow })
+    const { service, mcp } = await openSlow()
     mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
     await untilCreated(service)
     await service.clock.advance(1_000)
@@ -762,7 +719,7 @@ describe('the end of a session', () => {
 
 describe('a client that does not keep to the protocol', () => {
   it('malformed messages are ignored with a line in the log, and the next call works', async () => {
-    const mcp = await openMcp(await createCliService())
+    const { mcp } = await open()
     mcp.stdin.write('{"jsonrpc": \n')
     mcp.stdin.write('[1,2]\n\n')
     mcp.stdin.write('{"jsonrpc":"2.0","id":7}\n')
@@ -771,8 +728,7 @@ describe('a client that does not keep to the protocol', () => {
   })
 
   it('a message of more than 10 MiB is an error of that call alone', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service)
+    const { service, mcp } = await open()
     const large = mcp.call('create_image', {
       prompt: 'a fox',
       image_urls: [`data:,${'x'.repeat(11_000_000)}`],
@@ -789,44 +745,32 @@ describe('a client that does not keep to the protocol', () => {
   })
 
   it('an unknown tool is named with the nearest one', async () => {
-    const mcp = await openMcp(await createCliService())
+    const { mcp } = await open()
     await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow(
       'Unknown tool "create_imge". Did you mean "create_image"?',
     )
   })
 
   it('deep values and NUL characters are refused like other mistakes', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service)
+    const { service, mcp } = await open()
     const nested = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`)
     for (const args of [{ prompt: nested }, { prompt: 'x', zzz: nested }]) {
       const { structured } = await mcp.call('create_image', args)
       expect(structured.error.message).toMatch(/^(prompt|zzz) is nested more than 500 levels deep\./)
     }
-    for (const [tool, args] of [
-      ['create_image', { prompt: 'x', image_urls: ['a\0b'] }],
-      ['create_image', { prompt: 'x', output: 'a\0b' }],
-      ['plan_batch', { manifest: 'a\0b' }],
-    ] as const)
-      expect((await mcp.call(tool, args)).structured.error).toMatchObject({
-        code: 'usage',
-        message: expect.stringContaining('contains a NUL character'),
-      })
+    const { structured } = await mcp.call('plan_batch', { manifest: 'a\0b' })
+    expect(structured.error.message).toContain('contains a NUL character')
     expect(service.requests).toEqual([])
   })
 
   it('errors name parameters, not flags', async () => {
-    const mcp = await openMcp(await createCliService())
+    const { mcp } = await open()
     const { structured } = await mcp.call('list_runs', { since: 'x' })
     expect(structured.error.message).toBe('since: "x" is not a valid duration.')
   })
 
   it('ids are checked', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service)
-    expect((await mcp.call('wait_run', { id: 'run_1' })).structured.error.message).toBe(
-      'Unknown parameter "id". Did you mean "ids"? ids is missing.',
-    )
+    const { mcp } = await open()
     expect((await mcp.call('wait_run', { ids: ['..'] })).structured.error.code).toBe('usage')
     const { structured, isError } = await mcp.call('wait_run', { ids: ['run_nope'] })
     expect(isError).toBe(true)
@@ -836,7 +780,7 @@ describe('a client that does not keep to the protocol', () => {
 
 describe('show_run', () => {
   it('has everything, also for a run that failed', async () => {
-    const mcp = await openMcp(await createCliService())
+    const { mcp } = await open()
     const created = await mcp.call('create_image', { prompt: 'a fox\nin snow', output: 'fox.png' })
     const { structured } = await mcp.call('show_run', { id: created.structured.runs[0].id })
     expect(structured.run).toMatchObject({

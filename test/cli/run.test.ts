@@ -2,15 +2,15 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
-import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
-import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { temporaryFolder } from '../support/service.js'
 
 describe('run against the service', () => {
   it('prints one URL a line and says on standard error how it went', async () => {
     const service = await createCliService()
-    const { code, stdout, stderr } = await service.run(['run', 'image', 'a', 'red', 'fox'])
-    expect(code).toBe(0)
+    const { code, stdout, stderr, opened } = await service.run(['run', 'image', 'a', 'red', 'fox'])
+    expect({ code, opened }).toEqual({ code: 0, opened: [] })
     expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:1\/outputs\/\S+\n$/)
     expect(stderr).toMatch(/^(run_\w+: \w+ \(\d+ s\)\n)+$/)
     expect(JSON.parse(Buffer.from(service.requests[0]?.body ?? []).toString())).toEqual({
@@ -19,38 +19,18 @@ describe('run against the service', () => {
     })
   })
 
-  it('prints every key of a run as JSON, and nothing on standard error', async () => {
+  it('prints every key of a run as JSON, nothing on standard error, and sends the API key to the API alone', async () => {
     const service = await createCliService()
     const folder = temporaryFolder()
-    const { code, stdout, stderr } = await service.run([
-      'run',
-      'image',
-      'a fox',
-      '--json',
-      '-o',
-      `${folder}/{kind}-{index}.{ext}`,
-    ])
-    expect(code).toBe(0)
-    expect(stderr).toBe('')
+    const words = ['run', 'image', 'a fox', '--json', '-o', `${folder}/{kind}-{index}.{ext}`]
+    const { code, stdout, stderr } = await service.run(words)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const run = JSON.parse(stdout)
-    expect(Object.keys(run)).toEqual([
-      'id',
-      'kind',
-      'model',
-      'status',
-      'output',
-      'files',
-      'error',
-      'created_at',
-      'finished_at',
-      'elapsed_ms',
-      'service',
-    ])
+    expect(Object.keys(run).join(' ')).toBe(
+      'id kind model status output files error created_at finished_at elapsed_ms service',
+    )
     expect(run).toMatchObject({
-      kind: 'image',
-      model: 'rushes/preview-image',
-      status: 'succeeded',
-      error: null,
+      ...{ kind: 'image', model: 'rushes/preview-image', status: 'succeeded', error: null },
     })
     expect(run.files).toEqual([
       {
@@ -62,14 +42,9 @@ describe('run against the service', () => {
       },
     ])
     expect(readFileSync(`${folder}/image-1.png`).equals(ONE_PIXEL_PNG)).toBe(true)
-  })
-
-  it('sends the key to the API alone', async () => {
-    const service = await createCliService()
-    await service.run(['run', 'image', 'fox', '-o', `${temporaryFolder()}/`])
-    const output = service.requests.filter(({ url }) => url.pathname.startsWith('/outputs/'))
-    expect(output).toHaveLength(1)
-    expect(JSON.stringify(output.map(({ headers }) => headers))).not.toContain(service.apiKey)
+    const downloads = service.requests.filter(({ url }) => url.pathname.startsWith('/outputs/'))
+    expect(downloads).toHaveLength(1)
+    expect(JSON.stringify(downloads.map(({ headers }) => headers))).not.toContain(service.apiKey)
   })
 
   it('prints ids at once with --no-wait, and wait picks them up from standard input', async () => {
@@ -78,10 +53,7 @@ describe('run against the service', () => {
     expect(created.stdout).toMatch(/^(run_\w+\n){3}$/)
     const waited = await service.run(['wait', '-', '--json'], { stdin: created.stdout })
     expect(waited.code).toBe(0)
-    const ids = waited.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line).id)
+    const ids = [...waited.stdout.matchAll(/^\{"id":"(\w+)"/gm)].map(([, id]) => id)
     expect(ids).toEqual(created.stdout.trim().split('\n'))
   })
 
@@ -120,16 +92,13 @@ describe('run against the service', () => {
   })
 
   it('says which statuses a run went through, once each, and a sign of life each minute', async () => {
-    const { createCommandedEngine } = await import('../support/engines.js')
-    const engine = createCommandedEngine()
-    const service = await createCliService({ engine })
-    const running = service.run(['run', 'image', 'fox', '--timeout', '5m'])
-    const { code, stderr } = await running
+    const service = await createCliService({ engine: createCommandedEngine() })
+    const { code, stderr } = await service.run(['run', 'image', 'fox', '--timeout', '150s'])
     expect(code).toBe(11)
     expect(stderr.match(/: processing/g)).toHaveLength(1)
-    expect(stderr.match(/^still waiting for 1 of 1 run/gm)).toHaveLength(4)
+    expect(stderr.match(/^still waiting for 1 of 1 run/gm)).toHaveLength(2)
     expect(stderr).toMatch(
-      /error: (run_\w+) is still running after 5 min 00 s\.\n {2}Resume with `rushes wait \1`\.\n/,
+      /error: (run_\w+) is still running after 2 min 30 s\.\n {2}Resume with `rushes wait \1`\.\n/,
     )
   })
 
@@ -152,22 +121,51 @@ describe('run against the service', () => {
   })
 })
 
+describe('--open', () => {
+  it('opens the downloaded files', async () => {
+    const { run } = await createCliService()
+    const path = `${temporaryFolder()}/fox.png`
+    const ran = await run(['run', 'image', 'fox', '-o', path, '--open'])
+    expect(ran).toMatchObject({ code: 0, opened: [path] })
+  })
+
+  it('opens the output URLs when nothing is downloaded', async () => {
+    const { run } = await createCliService()
+    const { code, stdout, opened } = await run(['run', 'image', 'fox', '--open'])
+    expect(opened).toEqual([expect.stringContaining(`${LOOPBACK_URL}/outputs/`)])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${opened[0]}\n` })
+  })
+
+  it('that fails is a warning: the file is there', async () => {
+    const { run } = await createCliService()
+    const path = `${temporaryFolder()}/fox.png`
+    const openResult = async () => Promise.reject(new Error('xdg-open is not installed'))
+    const ran = await run(['run', 'image', 'fox', '-q', '-o', path, '--open'], { openResult })
+    const stderr = `warning: Could not open ${path}: xdg-open is not installed.\n`
+    expect(ran).toMatchObject({ code: 0, stdout: `${path}\n`, stderr })
+  })
+})
+
 describe('more than 20 runs', () => {
   const TERMINAL = { stdin: true, stderr: true }
-  // Without a spinner, which needs a real terminal.
-  const env = { TERM: 'dumb' }
-  const MANY = ['run', 'image', 'fox', '--no-wait', '-n']
+
+  /** Runs the command, and counts the runs that it creates. */
+  async function create(words: readonly string[], options: Partial<RunOptions> = {}) {
+    const { fetch, requests } = scripted({ status: 201, body: { id: 'r1', status: 'queued' } })
+    // Without a spinner, which needs a real terminal.
+    const env = { ...SET, TERM: 'dumb' }
+    const ran = await runCli(['run', 'image', 'fox', '--no-wait', '-n', ...words], { fetch, env, ...options })
+    return { ...ran, created: requests.length }
+  }
 
   it.each([
     ['y\n', 0, 21],
     ['no\n', 2, 0],
     ['', 2, 0],
-  ])('are created on a terminal after a question: %j', async (stdin, exit, created) => {
-    const service = await createCliService()
-    const { code, stdout, stderr } = await service.run([...MANY, '21'], { stdin, tty: TERMINAL, env })
-    expect({ code, runs: stdout.split('\n').filter(Boolean).length }).toEqual({ code: exit, runs: created })
-    expect(service.requests).toHaveLength(created)
-    expect(stderr).toContain('Create 21 runs of rushes/preview-image? [y/N] ')
+  ])('are created on a terminal after a question: %j', async (stdin, code, created) => {
+    const ran = await create(['21'], { stdin, tty: TERMINAL })
+    expect(ran).toMatchObject({ code, created, stdout: 'r1\n'.repeat(created) })
+    expect(ran.stderr).toContain('Create 21 runs of acme/still-1? [y/N] ')
   })
 
   it.each([
@@ -177,19 +175,15 @@ describe('more than 20 runs', () => {
     ['standard error in a file', ['21'], { stdin: true }],
     ['--json', ['21', '--json'], TERMINAL],
   ])('are created without a question with %s', async (_, words, tty) => {
-    const service = await createCliService()
-    const { code, stderr } = await service.run([...MANY, ...words], { tty, env })
-    expect(code).toBe(0)
+    const { code, stderr, created } = await create(words, { tty })
+    expect({ code, created }).toEqual({ code: 0, created: Number(words[0]) })
     expect(stderr).not.toContain('[y/N]')
-    expect(service.requests).toHaveLength(Number(words[0]))
   })
 
   it('are not created when Ctrl-C answers', async () => {
-    const service = await createCliService()
     const interrupts = createInterrupts()
     interrupts.interrupt('SIGINT')
-    expect((await service.run([...MANY, '21'], { interrupts, tty: TERMINAL, env })).code).toBe(130)
-    expect(service.requests).toHaveLength(0)
+    expect(await create(['21'], { interrupts, tty: TERMINAL })).toMatchObject({ code: 130, created: 0 })
   })
 })
 
@@ -255,13 +249,13 @@ describe('what is wrong is said before anything is sent', () => {
     const { code, stdout, stderr } = await runCli(['run', 'video', ...argv], { env: SET, stdin: '' })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(message)
-    const json = await runCli(['--json', 'run', 'video', ...argv], { env: SET, stdin: '' })
-    expect(json.code).toBe(2)
-    expect(JSON.parse(json.stderr).error).toMatchObject({
-      code: 'usage',
-      exit_code: 2,
-      run_id: null,
-      http_status: null,
+  })
+
+  it('is one JSON object with --json', async () => {
+    const { code, stderr } = await runCli(['--json', 'run', 'video', 'fox', '-n', '0'], { env: SET })
+    expect(code).toBe(2)
+    expect(JSON.parse(stderr).error).toMatchObject({
+      ...{ code: 'usage', exit_code: 2, run_id: null, http_status: null },
     })
   })
 

@@ -137,9 +137,9 @@ describe('the shared rate limit as a setting', () => {
 
 describe('the key', () => {
   const good = { status: 200, body: { status: 'going' } }
-  const authorization = async (env: Record<string, string>) => {
+  const authorization = async (env: Record<string, string>, home = temporaryFolder()) => {
     const { fetch, requests } = scripted(good)
-    const ran = await runCli(['status', 'x'], { env: { ...NO_KEY, ...env }, fetch })
+    const ran = await runCli(['status', 'x'], { home, env: { ...NO_KEY, ...env }, fetch })
     return { ...ran, sent: requests[0]?.headers.authorization }
   }
 
@@ -159,6 +159,15 @@ describe('the key', () => {
     expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain(
       'Other users can read the key file',
     )
+  })
+
+  it('comes from the command of the config file only where the environment has none', async () => {
+    const home = temporaryFolder()
+    await runCli(['config', 'set', 'apiKeyCommand', 'printf rk_config'], { home })
+    expect(await authorization({}, home)).toMatchObject({ sent: 'Bearer rk_config' })
+    expect(await authorization({ RUSHES_API_KEY_COMMAND: 'printf rk_env' }, home)).toMatchObject({
+      sent: 'Bearer rk_env',
+    })
   })
 
   it.each([
@@ -189,7 +198,6 @@ describe('config', () => {
   it.each([
     [['set', 'apiKey', 'rk_x'], /login/],
     [['set', 'api_key', 'rk_x'], /login/],
-    [['set', 'baseurl', 'x'], /Did you mean "baseUrl"/],
     [['set', 'timeout', 'soon'], /not a valid duration/],
     [['set', 'baseUrl', 'http://example.com'], /plain http/],
     [['set', 'models.video', 'cinema'], /provider/],
@@ -210,35 +218,8 @@ describe('config', () => {
   })
 })
 
-describe('help', () => {
-  it.each([[[]], [['--help']], [['-h']], [['run', 'video', '--help']], [['help', 'run']], [['-V']]])(
-    '%j exits 0',
-    async (argv) => {
-      const { code, stdout, stderr } = await runCli(argv)
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      expect(stdout.length).toBeGreaterThan(4)
-    },
-  )
-
-  it('shows the flags that the schema has', async () => {
-    const { stdout } = await runCli(['run', 'video', '--help'])
-    for (const flag of ['--aspect-ratio', '--resolution', '--duration', '-i, --image-url'])
-      expect(stdout).toContain(flag)
-    expect(stdout).not.toContain('--quality')
-    expect(stdout).not.toMatch(/--(api-)?key/)
-  })
-
-  it.each([
-    [['rnu'], /run/],
-    [['run'], /rushes run --help/],
-    [['status'], /id/],
-  ])('%j exits 2 and says what to do', async (argv, message) => {
-    const { code, stderr } = await runCli(argv)
-    expect(code).toBe(2)
-    expect(stderr).toMatch(message)
-  })
-
-  it('prints the models with a header on a terminal, and as rows in a pipe', async () => {
+describe('models', () => {
+  it('prints a header on a terminal, and rows in a pipe', async () => {
     const { stdout } = await runCli(['models', 'image'], { tty: { stdout: true }, columns: 120 })
     const [header = '', first = ''] = stdout.split('\n')
     expect(header).toMatch(/^MODEL {2}FLAG +REQUIRED {2}VALUES +DESCRIPTION$/)
@@ -246,7 +227,7 @@ describe('help', () => {
     expect((await runCli(['models', 'image'])).stdout).toMatch(/^image\t--prompt\trequired\ttext\t/)
   })
 
-  it('prints the models as JSON Schema', async () => {
+  it('prints JSON Schema with --json', async () => {
     const { stdout } = await runCli(['models', 'image', '--json'])
     expect(JSON.parse(stdout).properties.image_urls.maxItems).toBe(14)
   })

@@ -64,21 +64,16 @@ describe('show', () => {
     expect(again.stderr).toContain('the run may exist')
   })
 
-  it('finds a run at any address, and says where it is', async () => {
+  it('finds a run at any address, and says where it is; one that is not in the journal is exit 2', async () => {
     const home = temporaryFolder()
     addRow(home, { id: 'r1', address: 'https://a.example' })
     addRow(home, { id: 'r2', address: 'local' })
     expect((await runCli(['show', 'r1'], { home })).stdout).toContain('where\thttps://a.example\n')
     expect((await runCli(['show', 'r2'], { home, env: SET })).stdout).toContain('where\tlocal\n')
-  })
-
-  it('of a run that is not in the journal is exit 2', async () => {
-    const home = temporaryFolder()
-    addRow(home, { id: 'r1', address: 'https://a.example' })
+    expect((await runCli(['show', 'r1', '--local'], { home })).code).toBe(2)
     const none = await runCli(['show', 'r9'], { home })
     expect(none).toMatchObject({ code: 2, stdout: '' })
     expect(none.stderr).toContain('error: r9 is not in the journal.')
-    expect((await runCli(['show', 'r1', '--local'], { home })).code).toBe(2)
   })
 })
 

@@ -1,4 +1,7 @@
-/** Whatever a server says, it is an answer or a RushesError with a documented exit code, and nothing else. */
+/**
+ * Whatever a server says, it is an answer or a RushesError with a documented exit code, and nothing else. `npm run proof` tries more:
+ * `test/proof/any-answer.proof.ts`.
+ */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { EXIT, OWN_CODES, RushesError } from '../../src/errors.js'
@@ -9,6 +12,7 @@ import { printable, printableJson } from '../../src/protocol/text.js'
 import { createBench, lost, rejection, type Step, unconnected } from './wire.js'
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
+const numRuns = Number(process.env.ANSWERS ?? 100)
 const DOCUMENTED: readonly number[] = Object.values(EXIT)
 
 const word = fc.oneof(
@@ -94,7 +98,7 @@ describe('any answer', () => {
         else expectDocumented(end.error)
         expect(requests.length).toBeLessThanOrEqual(6)
       }),
-      { numRuns: 300 },
+      { numRuns },
     )
   })
 
@@ -116,7 +120,7 @@ describe('any answer', () => {
           expect(end.error).toMatchObject({ runId: 'r1' })
         }
       }),
-      { numRuns: 300 },
+      { numRuns },
     )
   })
 
@@ -126,7 +130,7 @@ describe('any answer', () => {
         const id = findRunId({ body: answer, location: where })
         expect(id === undefined || isRunId(id)).toBe(true)
       }),
-      { numRuns: 1_000 },
+      { numRuns },
     )
   })
 

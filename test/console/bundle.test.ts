@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
+import { readPage } from '../../src/service/console/page.js'
+import { createBrowser, createConsoleService } from '../support/console.js'
 
 const FOLDER = fileURLToPath(new URL('../../dist/console/', import.meta.url))
 const MAX_BYTES = 60_000
@@ -27,6 +29,20 @@ it('are compressed beside themselves, to less than 60 KB together', () => {
   }
   const bytes = plain.map((name) => read(`${name}.br`).length).reduce((sum, each) => sum + each)
   expect(bytes).toBeLessThan(MAX_BYTES)
+})
+
+it('are served with a policy, their types and compressed', async () => {
+  const page = await readPage(FOLDER)
+  const browser = createBrowser(await createConsoleService({ console: page }))
+  for (const name of plain) {
+    const path = name === 'index.html' ? '/' : `/${name}`
+    const { status, header } = await browser.ask('HEAD', path, undefined, { 'accept-encoding': 'br' })
+    expect([status, header('content-length')], path).toEqual([200, String(read(`${name}.br`).length)])
+    expect(header('content-type'), path).toMatch(
+      /^(text\/(html|javascript|css); charset=utf-8|image\/svg\+xml)$/,
+    )
+    expect(header('content-security-policy') !== undefined, path).toBe(name === 'index.html')
+  }
 })
 
 it('have no script or style in the markup, and name nothing outside their folder', () => {

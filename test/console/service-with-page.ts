@@ -1,20 +1,24 @@
 /** The real service with the built page on a real port, in real time: a browser has a clock of its own. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
-import { systemClock } from '../../src/host/clock.js'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { FINISHED_POLL_MS } from '../../src/console/runs/poll-pace.js'
+import { type Clock, systemClock } from '../../src/host/clock.js'
 import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
 import type { RunDetails } from '../../src/protocol/console.js'
 import type { Kind } from '../../src/protocol/models.js'
 import { RUNS_PATH } from '../../src/protocol/routes.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
-import type { Store } from '../../src/service/store/contract.js'
+import { whenOver } from '../support/after-file.js'
 import type { OpenedPage, OpenOptions, Pages } from '../support/browser.js'
+import { withStore } from '../support/console.js'
 import { builtPage, openConsole, sessionCookie, stateWith } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { createQuickPasswords } from '../support/passwords.js'
 import { temporaryFolder } from '../support/service.js'
-import { databaseUrlOf, openStoreOf } from '../support/test-database.js'
+import { databaseUrlOf } from '../support/test-database.js'
 import { tinyVideo } from '../support/tiny-video.js'
 
 export const EMAIL = 'ann@example.com'
@@ -24,42 +28,51 @@ export const XSS = '</script><img src=x onerror=alert(1)>'
 /** For what the page asks for every few seconds. */
 export const PATIENCE = { timeout: 20_000 } as const
 
+/** What a page with `hasClock` shows when it has asked again, without the seconds between its requests. */
+export const afterPolls = <T>(page: Page, read: () => Promise<T>) =>
+  expect.poll(
+    async () => {
+      await page.clock.fastForward(FINISHED_POLL_MS)
+      return await read()
+    },
+    // A user may ask 20 times a second.
+    { ...PATIENCE, interval: 100 },
+  )
+
 export interface PageService {
   readonly service: Service
   readonly url: string
   readonly apiKey: string
   readonly dataFolder: string
-  /** The service's own, beside it. */
-  withStore<T>(use: (store: Store) => Promise<T>): Promise<T>
-  /** Creates a run as a program with the key does. */
+  readonly databaseUrl: string | undefined
+  readonly clock: Clock
+  /** Creates a run as a program with the key does. It has finished, unless its prompt has WAIT. */
   create(input: Readonly<Record<string, unknown>>, kind?: Kind): Promise<{ readonly id: string }>
   /** The page at a fragment, with a session. */
   open(fragment: string, options?: OpenOptions): Promise<OpenedPage>
 }
 
-/** Call within a test. */
+/** Call within a test or `beforeAll`. */
 export async function servePage(pages: Pages, options: Partial<ServiceOptions> = {}): Promise<PageService> {
   const dataFolder = temporaryFolder()
   const databaseUrl = await databaseUrlOf(dataFolder)
   const service = await createService({
     engine: createPaintingEngine(),
     thumbnailEngine: createPatientThumbnailEngine(),
+    passwords: createQuickPasswords(),
     ...{ concurrency: 2, clock: systemClock, console: await builtPage(), dataFolder, databaseUrl },
     ...options,
   })
-  onTestFinished(() => service.close())
+  whenOver(() => service.close())
   service.startRendering()
   const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
 
-  const withStore = async <T>(use: (store: Store) => Promise<T>): Promise<T> => {
-    const store = await openStoreOf({ dataFolder, databaseUrl })
-    return await use(store).finally(() => store.close())
-  }
   const apiKey = service.apiKey ?? ''
-  const parts = { fetch: service.fetch, baseUrl: url, clock: systemClock, dataFolder, databaseUrl }
-  const storageState = stateWith(url, await sessionCookie(parts, EMAIL))
+  const parts = { dataFolder, databaseUrl, clock: systemClock }
+  const asked = { ...parts, fetch: service.fetch, baseUrl: url }
+  const storageState = stateWith(url, await sessionCookie(asked, EMAIL))
   return {
-    ...{ service, url, apiKey, dataFolder, withStore },
+    ...{ ...parts, service, url, apiKey },
     async create(input, kind = 'image') {
       const model = options.models?.[kind] ?? `rushes/preview-${kind}`
       const response = await fetch(`${url}${RUNS_PATH}`, {
@@ -68,7 +81,11 @@ export async function servePage(pages: Pages, options: Partial<ServiceOptions> =
         body: JSON.stringify({ model, input }),
       })
       if (response.status !== 201) throw new Error(await response.text())
-      return (await response.json()) as RunDetails
+      const run = (await response.json()) as RunDetails
+      const statusOf = () => withStore(parts, async (store) => (await store.findRun(run.id, 1))?.status)
+      if (!String(input.prompt).includes('WAIT'))
+        await expect.poll(statusOf, { ...PATIENCE, interval: 10 }).toMatch(/succeeded|failed/)
+      return run
     },
     open: (fragment, more) =>
       openConsole(pages, { url }, fragment, { ignored: undefined, ...more, storageState }),
@@ -116,4 +133,25 @@ export function createPaintingEngine(): PaintingEngine {
       return [file]
     },
   }
+}
+
+/** Files as a drop or a paste carries them. */
+export async function giveFiles(
+  page: Page,
+  event: 'drop' | 'paste',
+  files: readonly (readonly [string, Buffer])[],
+): Promise<void> {
+  await page.locator('.drop-zone').waitFor()
+  const list = JSON.stringify(files.map(([name, bytes]) => [name, bytes.toString('base64')]))
+  await page.evaluate(`{
+    const transfer = new DataTransfer()
+    for (const [name, data] of ${list})
+      transfer.items.add(new File([Uint8Array.from(atob(data), (each) => each.charCodeAt(0))], name))
+    const target = document.querySelector('.drop-zone')
+    target.dispatchEvent(${
+      event === 'drop'
+        ? "new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true })"
+        : "new ClipboardEvent('paste', { clipboardData: transfer, bubbles: true })"
+    })
+  }`)
 }

@@ -1,7 +1,7 @@
 /** What every implementation of the store keeps to about accounts, keys and credits. */
 import { describe, expect, test } from 'vitest'
 import type { NewKey } from '../../src/service/store/account-store.js'
-import type { CrashLimit, Store } from '../../src/service/store/contract.js'
+import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
 
 const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
@@ -23,11 +23,21 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       })
     const keyId = await addKey()
     let created = 0
+    /** A run of the account, without a key unless said otherwise. */
+    const newRun = (id: string, more: Partial<NewRun> = {}): NewRun => ({
+      id,
+      accountId,
+      keyId: undefined,
+      model: 'rushes/preview-image',
+      kind: 'image',
+      input: { prompt: 'a fox' },
+      price: 0,
+      createdAtMs: 1,
+      ...more,
+    })
     const addRun = async (price: number, may: Parameters<Store['addRun']>[1] = () => {}, key = keyId) => {
       const id = `run_${++created}`
-      const input = { prompt: 'a fox' }
-      const model = { model: 'rushes/preview-image', kind: 'image' } as const
-      await store.addRun({ id, accountId, keyId: key, ...model, input, price, createdAtMs: created }, may)
+      await store.addRun(newRun(id, { keyId: key, price, createdAtMs: created }), may)
       return id
     }
     const claim = async () => (await store.claimRun('me', [], 5))?.id ?? ''
@@ -36,7 +46,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     const entries = async () =>
       (await store.listEntries('acme', 100)).map(({ kind, amount, runId }) => [kind, amount, runId]).reverse()
     const problems = async () => (await store.verify()).problems
-    return { store, accountId, keyId, addKey, addRun, claim, balance, key, entries, problems }
+    return { store, accountId, keyId, addKey, newRun, addRun, claim, balance, key, entries, problems }
   }
 
   describe('credits', () => {
@@ -123,23 +133,15 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     })
 
     test('a run without a key is charged to its account, whose state is checked first', async () => {
-      const { store, accountId, balance, entries, key, problems } = await createStore(10)
-      const run = {
-        accountId,
-        keyId: undefined,
-        model: 'm',
-        kind: 'image',
-        input: {},
-        createdAtMs: 1,
-      } as const
+      const { store, newRun, balance, entries, key, problems } = await createStore(10)
       const seen: unknown[] = []
-      await store.addRun({ ...run, id: 'one', price: 4 }, (state) => seen.push(state))
+      await store.addRun(newRun('one', { price: 4 }), (state) => seen.push(state))
       expect(seen).toEqual([{ spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 10 }])
       const refuse = () => {
         throw new Error('402')
       }
-      await expect(store.addRun({ ...run, id: 'two', price: 7 }, refuse)).rejects.toThrow('402')
-      await store.addRun({ ...run, id: 'free', price: 0 }, refuse)
+      await expect(store.addRun(newRun('two', { price: 7 }), refuse)).rejects.toThrow('402')
+      await store.addRun(newRun('free'), refuse)
       expect(await balance()).toBe(6)
       expect(await key()).toMatchObject({ spent: 0, used: 0 })
       expect(await entries()).toEqual([
@@ -155,36 +157,24 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
-    test('runs without a key spend to the last credit, and not beyond', async () => {
-      const { store, accountId, keyId, balance, problems } = await createStore(20)
-      const run = { accountId, model: 'm', kind: 'image', input: {}, price: 3, createdAtMs: 1 } as const
+    test('writers at the same moment, with and without keys, spend to the last credit, and not beyond', async () => {
+      const { store, newRun, addKey, balance, key, keyId, problems } = await createStore(40)
+      const keys = [keyId, await addKey(), undefined]
       const results = await Promise.allSettled(
-        Array.from({ length: 16 }, (_, n) =>
-          store.addRun({ ...run, id: `run_${n}`, keyId: n % 4 === 0 ? keyId : undefined }, (state) => {
+        Array.from({ length: 32 }, (_, n) =>
+          store.addRun(newRun(`run_${n}`, { price: 3, keyId: keys[n % 3] }), (state) => {
             if (state.balance < 3) throw new Error('402')
           }),
         ),
-      )
-      expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(6)
-      expect(await balance()).toBe(2)
-      expect(await problems()).toEqual([])
-    })
-
-    test('writers at the same moment spend to the last credit, and not beyond', async () => {
-      const { addRun, addKey, balance, key, keyId, problems } = await createStore(40)
-      const other = await addKey()
-      const check: Parameters<Store['addRun']>[1] = (standing) => {
-        if (standing.balance < 3) throw new Error('402')
-      }
-      const results = await Promise.allSettled(
-        Array.from({ length: 32 }, (_, n) => addRun(3, check, n % 2 === 0 ? keyId : other)),
       )
       const refused = results.flatMap((result) =>
         result.status === 'rejected' ? [result.reason.message] : [],
       )
       expect(refused).toEqual(Array.from({ length: 19 }, () => '402'))
       expect(await balance()).toBe(1)
-      expect(((await key())?.used ?? 0) + ((await key(other))?.used ?? 0)).toBe(13)
+      const used = async (id: number | undefined) => (await key(id))?.used ?? 0
+      const withKey = results.filter(({ status }, n) => status === 'fulfilled' && n % 3 < 2)
+      expect((await used(keys[0])) + (await used(keys[1]))).toBe(withKey.length)
       expect(await problems()).toEqual([])
     })
 
@@ -359,7 +349,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
   })
 
   test('the queue serves accounts in turn, and first the one with the fewest runs in work', async () => {
-    const { store, addKey, addRun, accountId } = await createStore()
+    const { store, addKey, addRun, newRun, accountId } = await createStore()
     const ids = new Map([[accountId, 'acme']])
     for (const name of ['b', 'c']) ids.set(await store.ensureAccount({ name, credits: 9, nowMs: 0 }), name)
     for (let n = 0; n < 3; n++) await addRun(0)
@@ -367,19 +357,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       if (name === 'acme') continue
       const keyId = await addKey({ accountId: id })
       for (let n = 0; n < 2; n++)
-        await store.addRun(
-          {
-            id: `${name}_${n}`,
-            accountId: id,
-            keyId,
-            model: 'rushes/preview-image',
-            kind: 'image',
-            input: {},
-            price: 0,
-            createdAtMs: 100,
-          },
-          () => {},
-        )
+        await store.addRun(newRun(`${name}_${n}`, { accountId: id, keyId, createdAtMs: 100 }), () => {})
     }
     const next = async () => (await store.claimRun('me', [], 5))?.id ?? ''
     const first = [await next(), await next(), await next()]
@@ -396,22 +374,10 @@ export function accountContract(open: () => Store | Promise<Store>): void {
   })
 
   test('accounts whose runs end at once are served by turns too, and a new one gets no more than its turn', async () => {
-    const { store, accountId } = await createStore()
+    const { store, newRun, accountId } = await createStore()
     const addRuns = async (account: number, name: string, count: number) => {
       for (let n = 1; n <= count; n++)
-        await store.addRun(
-          {
-            id: `${name}_${n}`,
-            accountId: account,
-            keyId: undefined,
-            model: 'rushes/preview-image',
-            kind: 'image',
-            input: {},
-            price: 0,
-            createdAtMs: 100,
-          },
-          () => {},
-        )
+        await store.addRun(newRun(`${name}_${n}`, { accountId: account, createdAtMs: 100 }), () => {})
     }
     const serve = async (count: number) => {
       const served: string[] = []

@@ -161,30 +161,17 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
         expect(await ids({ ...all, ...other })).toEqual([])
     })
 
-    test.each<[search: string, found: boolean]>([
-      ['Quick "brown"', true],
-      ['QUICK', true],
-      ['100 %', true],
-      ['%', true],
-      ['100_%', false],
-      ['fox_', false],
-      ['_fox', true],
-      ['C:\\temp\\n', true],
-      ['\\', true],
-      ['\\"', false],
-      ["it's", true],
-      ['🦊', true],
-      ['İstanbul', true],
-      ['line\nbreak', true],
-      ['prompt', false],
-      ['straße', true],
-      ['STRAßE', true],
-      ['', true],
-    ])('a search for %j finds a part of the prompt, in any case: %s', async (search, found) => {
+    test('a search finds a part of the prompt, in any case', async () => {
       const { add, ids } = await createStore()
       const prompt = `a quick "brown" _fox 🦊 at 100 % in C:\\temp\\n, it's İstanbul,\nline\nbreak, Straße`
       await add('found', {}, prompt)
-      expect(await ids({ search })).toEqual(found ? ['found'] : [])
+      for (const search of [
+        ...['Quick "brown"', 'QUICK', '100 %', '%', '_fox', 'C:\\temp\\n', '\\', "it's", '🦊', 'İstanbul'],
+        ...['line\nbreak', 'straße', 'STRAßE', ''],
+      ])
+        expect(await ids({ search }), search).toEqual(['found'])
+      for (const search of ['100_%', 'fox_', '\\"', 'prompt'])
+        expect(await ids({ search }), search).toEqual([])
     })
 
     test('a search passes over characters that a database cannot store', async () => {

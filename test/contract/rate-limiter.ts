@@ -56,6 +56,16 @@ export function rateLimiterContract(
     expect(await limiter.take('key', { ...LIMIT, requests: 2 })).toBe(true)
   })
 
+  test('a window that is changed applies from the next request on', async () => {
+    const { limiter, advance } = await open()
+    for (const key of ['shorter', 'longer'])
+      for (let count = 0; count < 3; count++) await limiter.take(key, LIMIT)
+    advance(50)
+    expect(await limiter.take('shorter', { ...LIMIT, windowMs: 50 })).toBe(true)
+    advance(50)
+    expect(await limiter.take('longer', { ...LIMIT, windowMs: 101 })).toBe(false)
+  })
+
   test('a request under several keys counts under each of them, or under none', async () => {
     const { limiter, advance } = await open()
     expect(await limiter.takeAll(['address', 'email'], LIMIT)).toBe(true)

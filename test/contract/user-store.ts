@@ -20,10 +20,10 @@ export function userContract(open: () => Store | Promise<Store>): void {
         expiresAtMs: 100,
         ...more,
       })
-    const addLink = (hash: string, of = userId, expiresAtMs = 100) =>
-      store.addLink({ hash, userId: of, nowMs: 10, expiresAtMs })
-    const addLogin = (hash: string, of = userId, expiresAtMs = 100) =>
-      store.addLogin({ hash, userId: of, challenge: 'sha', name: 'laptop', nowMs: 10, expiresAtMs })
+    const addLink = (hash: string, { of = userId, nowMs = 10, expiresAtMs = 100 } = {}) =>
+      store.addLink({ hash, userId: of, nowMs, expiresAtMs })
+    const addLogin = (hash: string, { of = userId, nowMs = 10, expiresAtMs = 100 } = {}) =>
+      store.addLogin({ hash, userId: of, challenge: 'sha', name: 'laptop', nowMs, expiresAtMs })
     const hashes = async (of = userId, nowMs = 20) =>
       (await store.listSessions(of, nowMs)).map(({ hash }) => hash)
     return { store, accountId, userId, other, addSession, addLink, addLogin, hashes }
@@ -91,8 +91,8 @@ export function userContract(open: () => Store | Promise<Store>): void {
       const { store, accountId, other, addSession, addLink, addLogin, hashes } = await createStore()
       await addSession('s', { userId: other })
       await addSession('of ann')
-      await addLink('l', other)
-      await addLogin('c', other)
+      await addLink('l', { of: other })
+      await addLogin('c', { of: other })
       expect(await store.removeUser('BOB@example.com')).toBe(true)
       expect(await store.removeUser('bob@example.com')).toBe(false)
       expect(await store.findUser('bob@example.com')).toBeUndefined()
@@ -103,8 +103,8 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await addUser(store, accountId, 'bob@example.com')).toBeGreaterThan(other)
       // What a request of the removed user still adds has no effect.
       await addSession('late', { userId: other })
-      await addLink('late', other)
-      await addLogin('late', other)
+      await addLink('late', { of: other })
+      await addLogin('late', { of: other })
       expect(await store.findSession('late', 20)).toBeUndefined()
       expect(await store.useLink('late', 20)).toBeUndefined()
       expect(await store.useLogin('late', 20)).toBeUndefined()
@@ -117,8 +117,8 @@ export function userContract(open: () => Store | Promise<Store>): void {
       await addSession('of bob', { userId: other, fromLink: true })
       await addLink('l')
       await addLogin('c')
-      await addLink('l of bob', other)
-      await addLogin('c of bob', other)
+      await addLink('l of bob', { of: other })
+      await addLogin('c of bob', { of: other })
       await store.setPassword(userId, 'scrypt$1', 'kept')
       expect(await store.findUser('ann@example.com')).toMatchObject({ password: 'scrypt$1' })
       expect(await hashes()).toEqual(['kept'])
@@ -136,32 +136,57 @@ export function userContract(open: () => Store | Promise<Store>): void {
     })
   })
 
-  describe('a link', () => {
-    test('gives its user once, also to callers at the same time', async () => {
-      const { store, userId, addLink } = await createStore()
-      await addLink('l')
-      const users = await Promise.all(Array.from({ length: 8 }, () => store.useLink('l', 20)))
-      expect(users.filter((user) => user !== undefined)).toMatchObject([
-        { id: userId, email: 'ann@example.com', account: 'acme', banned: false },
-      ])
-      expect(await store.useLink('l', 20)).toBeUndefined()
+  type Opened = Awaited<ReturnType<typeof createStore>>
+  const SECRETS = [
+    {
+      name: 'a link',
+      add: ({ addLink }: Opened, ...args: Parameters<Opened['addLink']>) => addLink(...args),
+      use: ({ store }: Opened, hash: string, nowMs: number) => store.useLink(hash, nowMs),
+      gives: ({ userId }: Opened) => ({
+        id: userId,
+        email: 'ann@example.com',
+        account: 'acme',
+        banned: false,
+      }),
+    },
+    {
+      name: 'a login code',
+      add: ({ addLogin }: Opened, ...args: Parameters<Opened['addLogin']>) => addLogin(...args),
+      use: ({ store }: Opened, hash: string, nowMs: number) => store.useLogin(hash, nowMs),
+      gives: ({ userId, accountId }: Opened) => ({
+        userId,
+        accountId,
+        banned: false,
+        challenge: 'sha',
+        name: 'laptop',
+      }),
+    },
+  ]
+  describe.each(SECRETS)('$name', ({ add, use, gives }) => {
+    test('gives what it stands for once, also to callers at the same time', async () => {
+      const opened = await createStore()
+      await add(opened, 'l')
+      const given = await Promise.all(Array.from({ length: 8 }, () => use(opened, 'l', 20)))
+      expect(given.filter((each) => each !== undefined)).toMatchObject([gives(opened)])
+      expect(await use(opened, 'l', 20)).toBeUndefined()
     })
 
-    test('is found until its time, and another one does not end it', async () => {
-      const { store, addLink } = await createStore()
-      for (const hash of ['before', 'at']) await addLink(hash)
-      expect(await store.useLink('before', 99)).toBeDefined()
-      expect(await store.useLink('at', 100)).toBeUndefined()
-      expect(await store.useLink('unknown', 20)).toBeUndefined()
+    test('is found until its time, tells of a ban, and does not end another one', async () => {
+      const opened = await createStore()
+      for (const hash of ['before', 'at']) await add(opened, hash)
+      await opened.store.setBanned('acme', true)
+      expect(await use(opened, 'before', 99)).toMatchObject({ banned: true })
+      expect(await use(opened, 'at', 100)).toBeUndefined()
+      expect(await use(opened, 'unknown', 20)).toBeUndefined()
     })
 
     test('that has expired is removed when another one is added', async () => {
-      const { store, userId, other, addLink } = await createStore()
-      await addLink('old', other)
-      await store.addLink({ hash: 'new', userId, nowMs: 100, expiresAtMs: 200 })
+      const opened = await createStore()
+      await add(opened, 'old', { of: opened.other })
+      await add(opened, 'new', { nowMs: 100, expiresAtMs: 200 })
       // By a clock that was set back it would be found.
-      expect(await store.useLink('old', 20)).toBeUndefined()
-      expect(await store.useLink('new', 20)).toBeDefined()
+      expect(await use(opened, 'old', 20)).toBeUndefined()
+      expect(await use(opened, 'new', 20)).toBeDefined()
     })
   })
 
@@ -236,8 +261,8 @@ export function userContract(open: () => Store | Promise<Store>): void {
         await addLink(name)
         await addLogin(name)
       }
-      await addLink('of bob', other)
-      await addLogin('of bob', other)
+      await addLink('of bob', { of: other })
+      await addLogin('of bob', { of: other })
       await addSession('s')
       await store.endSession('s')
       expect(await store.useLink('first', 20)).toMatchObject({ id: userId })
@@ -259,36 +284,6 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await hashes(userId, 99)).toEqual(['a', 'c', 'b'])
       expect(await hashes(userId, 100)).toEqual(['a'])
       expect((await store.listSessions(userId, 20))[0]?.user.email).toBe('ann@example.com')
-    })
-  })
-
-  describe('a login code', () => {
-    test('gives what was granted once, also to callers at the same time', async () => {
-      const { store, userId, accountId, addLogin } = await createStore()
-      await addLogin('c')
-      const logins = await Promise.all(Array.from({ length: 8 }, () => store.useLogin('c', 20)))
-      expect(logins.filter((login) => login !== undefined)).toEqual([
-        { userId, accountId, banned: false, challenge: 'sha', name: 'laptop' },
-      ])
-      expect(await store.useLogin('c', 20)).toBeUndefined()
-    })
-
-    test('is found until its time, and tells of a ban', async () => {
-      const { store, addLogin } = await createStore()
-      for (const hash of ['before', 'at']) await addLogin(hash)
-      await store.setBanned('acme', true)
-      expect(await store.useLogin('before', 99)).toMatchObject({ banned: true })
-      expect(await store.useLogin('at', 100)).toBeUndefined()
-      expect(await store.useLogin('unknown', 20)).toBeUndefined()
-    })
-
-    test('that has expired is removed when another one is added', async () => {
-      const { store, userId, other, addLogin } = await createStore()
-      await addLogin('old', other)
-      const login = { userId, challenge: 'sha', name: 'laptop', nowMs: 100, expiresAtMs: 200 }
-      await store.addLogin({ ...login, hash: 'new' })
-      expect(await store.useLogin('old', 20)).toBeUndefined()
-      expect(await store.useLogin('new', 20)).toBeDefined()
     })
   })
 }

@@ -1,9 +1,13 @@
+import { Readable } from 'node:stream'
+import { createGzip } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import {
   answer,
   contents,
   createWork,
+  download,
   fetchOf,
+  into,
   newFolder,
   once,
   output,
@@ -11,10 +15,8 @@ import {
   serve,
 } from './download-setup.js'
 
-const into = (folder: string) => ({ target: { kind: 'folder', folder } }) as const
-
 describe('an abort', () => {
-  it('in the middle leaves nothing but what was whole', async () => {
+  it('leaves only files that were complete', async () => {
     const folder = newFolder()
     const stop = new AbortController()
     const host = await serve(({ url }, response) => {
@@ -23,12 +25,9 @@ describe('an abort', () => {
       response.write(Buffer.alloc(20_000))
     })
     let whole = false
+    const paths = ['/1', '/2', '/whole', '/4', '/5']
     const downloading = createWork().download(
-      [
-        ...['/1', '/2', '/whole'].map((path, at) => output(host + path, { runId: `run-${at}` })),
-        output(`${host}/4`),
-        output(`${host}/5`),
-      ],
+      paths.map((path, at) => output(host + path, { runId: `run-${at}` })),
       {
         ...into(folder),
         signal: stop.signal,
@@ -50,27 +49,17 @@ describe('an abort', () => {
       stop.abort('SIGTERM')
       return answer(() => once(), {}, 503)
     })
-    await expect(
-      createWork(fetch).download([output('https://host.example/x')], {
-        ...into(newFolder()),
-        signal: stop.signal,
-      }),
-    ).rejects.toBe('SIGTERM')
+    await expect(download({ fetch, signal: stop.signal })).rejects.toBe('SIGTERM')
     expect(requests).toHaveLength(1)
   })
 
-  it('before the start asks for nothing', async () => {
+  it('before the start sends no request', async () => {
     const { fetch, requests } = fetchOf(() => answer(() => once(PNG)))
-    const signal = AbortSignal.abort('SIGHUP')
-    const downloading = createWork(fetch).download([output('https://host.example/x')], {
-      ...into(newFolder()),
-      signal,
-    })
-    await expect(downloading).rejects.toBe('SIGHUP')
+    await expect(download({ fetch, signal: AbortSignal.abort('SIGHUP') })).rejects.toBe('SIGHUP')
     expect(requests).toHaveLength(0)
   })
 
-  it('of an encoded answer leaves nothing either', async () => {
+  it('amid an encoded response leaves nothing', async () => {
     const folder = newFolder()
     const stop = new AbortController()
     const endless = async function* () {
@@ -79,19 +68,12 @@ describe('an abort', () => {
         await new Promise((resolve) => setImmediate(resolve))
       }
     }
-    const { createGzip } = await import('node:zlib')
-    const { Readable } = await import('node:stream')
-    const { fetch } = fetchOf(() =>
-      answer(() => Readable.from(endless()).pipe(createGzip({ level: 0 })), { 'content-encoding': 'gzip' }),
-    )
-    const downloading = createWork(fetch).download([output('https://host.example/x')], {
-      ...into(folder),
-      signal: stop.signal,
-      onProgress: ({ receivedBytes }) => {
-        if (receivedBytes > 1_000_000) stop.abort('SIGINT')
-      },
-    })
-    await expect(downloading).rejects.toBe('SIGINT')
+    const gzipped = () => Readable.from(endless()).pipe(createGzip({ level: 0 }))
+    const { fetch } = fetchOf(() => answer(gzipped, { 'content-encoding': 'gzip' }))
+    const onProgress = ({ receivedBytes = 0 }) => {
+      if (receivedBytes > 1_000_000) stop.abort('SIGINT')
+    }
+    await expect(download({ fetch, folder, signal: stop.signal, onProgress })).rejects.toBe('SIGINT')
     expect(contents(folder)).toEqual([])
   })
 })

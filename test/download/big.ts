@@ -11,16 +11,13 @@ export interface Measured {
   readonly ok: boolean
   readonly elapsedMs: number
   readonly peakMiB: number
+  /** How much of the peak is the download's. */
+  readonly grownMiB: number
 }
 
-/** Downloads `bytes` from loopback into `folder`, where the bundle of the child is written too. */
-export async function downloadInChild(bytes: number, folder: string): Promise<Measured> {
-  const child = join(folder, 'child.mjs')
-  // From the project's root, so that a bundled benchmark finds it too.
-  const bundle = await rolldown({ input: resolve('test/download/child.ts'), platform: 'node' })
-  await bundle.write({ file: child, format: 'esm', codeSplitting: false })
-  await bundle.close()
-
+/** Downloads `bytes` from loopback into `folder`. */
+export async function downloadInChild(bytes: number, folder: string, program?: string): Promise<Measured> {
+  const child = program ?? (await bundleIn(folder))
   const block = Buffer.alloc(65_536, 'rushes')
   const server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': bytes })
@@ -35,6 +32,15 @@ export async function downloadInChild(bytes: number, folder: string): Promise<Me
     server.closeAllConnections()
     server.close()
   }
+}
+
+async function bundleIn(folder: string): Promise<string> {
+  const child = join(folder, 'child.mjs')
+  // From the project's root, so that a bundled benchmark finds it too.
+  const bundle = await rolldown({ input: resolve('test/download/child.ts'), platform: 'node' })
+  await bundle.write({ file: child, format: 'esm', codeSplitting: false })
+  await bundle.close()
+  return child
 }
 
 function* blocks(block: Buffer, bytes: number): Generator<Buffer> {

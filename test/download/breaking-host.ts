@@ -1,11 +1,12 @@
 /** A host of outputs that breaks off, forgets, lies and changes its mind, one turn a request. */
-import { createHash } from 'node:crypto'
 import { once as onceOf } from 'node:events'
 import { readdirSync } from 'node:fs'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { createWork, output, PNG, serve } from './download-setup.js'
+import { createPart } from '../../src/download/part-claim.js'
+import { PNG, serve, sha256 } from './download-setup.js'
 import { nextTurn, readOf, TURN } from './reader.js'
 
 const made = (bytes: number, turn: number) =>
@@ -14,7 +15,6 @@ const made = (bytes: number, turn: number) =>
 export const WHOLE = made(300_000, 251)
 export const OTHER = made(310_000, 241)
 export const LONG_AGO = 'Tue, 21 Jan 2020 08:00:00 GMT'
-export const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 export const etagOf = (bytes: Uint8Array) => `"${sha256(bytes)}"`
 
 /** What a host does with one request. */
@@ -57,9 +57,10 @@ function answer(response: ServerResponse, asked: IncomingHttpHeaders, turn: Turn
   const { breakAfter, stopAfter, file = WHOLE, ranges = 'honest', etag = etagOf(file), date, status } = turn
   if (status !== undefined) return void response.writeHead(status).end()
   const validator = { ...(etag !== '' && { etag }), ...(date !== undefined && { 'last-modified': date }) }
+  const id = nextTurn()
   if (turn.encodes) {
-    response.writeHead(200, { ...validator, 'content-encoding': 'gzip' })
-    send(response, gzipSync(file, { level: 0 }), breakAfter)
+    response.writeHead(200, { ...validator, 'content-encoding': 'gzip', [TURN]: id })
+    send(response, gzipSync(file, { level: 0 }), breakAfter, id)
     return
   }
   const start = /^bytes=(\d+)-$/.exec(asked.range ?? '')?.[1]
@@ -68,7 +69,6 @@ function answer(response: ServerResponse, asked: IncomingHttpHeaders, turn: Turn
   const from = heeds ? Number(start) : 0
   if (from >= file.length)
     return void response.writeHead(416, { ...validator, 'content-range': `bytes */${file.length}` }).end()
-  const id = nextTurn()
   const told = ranges === 'wrong' ? from + 1 : from
   response.writeHead(heeds ? 206 : 200, {
     ...validator,
@@ -80,24 +80,23 @@ function answer(response: ServerResponse, asked: IncomingHttpHeaders, turn: Turn
   send(response, file.subarray(from), breakAfter, id)
 }
 
-function send(response: ServerResponse, body: Buffer, breakAfter: number | undefined, id?: string): void {
+function send(response: ServerResponse, body: Buffer, breakAfter: number | undefined, id: string): void {
   if (breakAfter === undefined) return void response.end(body)
+  if (breakAfter === 0) return void response.destroy()
   response.write(body.subarray(0, breakAfter))
-  response.flushHeaders()
-  const read =
-    id === undefined || breakAfter === 0 ? after(20) : readOf(id, Math.min(breakAfter, body.length))
+  const read = readOf(id, Math.min(breakAfter, body.length))
   void Promise.race([read, onceOf(response, 'close'), after(PATIENCE_MS)]).then(() => response.destroy())
 }
 
 /** For a reader that tells nothing; one that does may be slow on a busy machine. */
 const PATIENCE_MS = 3_000
 
-export const into = (folder: string) => ({ target: { kind: 'folder', folder } }) as const
-
-/** Breaks off in the middle; the folder then holds a part. */
-export async function broken(folder: string, turn: Turn = {}) {
-  const { url } = await host({ breakAfter: 100_000, ...turn }, { breakAfter: 0, ...turn })
-  return await createWork().download([output(url)], into(folder))
+/** The beginning of a file, as a command leaves it whose network broke. */
+export async function leavePart(folder: string, bytes = 100_000): Promise<void> {
+  const part = await createPart({ path: join(folder, 'run-1.{ext}'), runId: 'run-1', position: 0 })
+  await part.restart({ etag: etagOf(WHOLE), totalBytes: WHOLE.length })
+  await part.write(WHOLE.subarray(0, bytes))
+  await part.release()
 }
 
 /** The name of the part in it. */

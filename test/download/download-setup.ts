@@ -1,25 +1,25 @@
 /** What the tests of downloads stand on: a host of outputs on loopback, an empty folder, and a clock that never waits. */
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach } from 'vitest'
-import { createDownloader, type Downloader, type RunOutput } from '../../src/download/index.js'
+import {
+  createDownloader,
+  type Downloader,
+  type DownloadOptions,
+  type RunOutput,
+} from '../../src/download/index.js'
 import { systemClock } from '../../src/host/clock.js'
 import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
+import { whenOver } from '../support/after-file.js'
 import { telling } from './reader.js'
-
-const cleanups: (() => unknown)[] = []
-
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean()
-})
 
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-test-'))
-  cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
+  whenOver(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -31,7 +31,7 @@ export const contents = (folder: string): readonly string[] =>
 export async function serve(listener: RequestListener): Promise<string> {
   const server: Server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  cleanups.push(() => {
+  whenOver(() => {
     server.closeAllConnections()
     return new Promise((resolve) => server.close(resolve))
   })
@@ -47,7 +47,7 @@ export interface Work extends Downloader {
 export function createWork(fetch?: Fetch): Work {
   const waits: number[] = []
   const network = createNetwork({ env: {}, clock: systemClock })
-  cleanups.push(() => network.close())
+  whenOver(() => network.close())
   const sleep = async (ms: number): Promise<void> => {
     waits.push(ms)
   }
@@ -61,6 +61,28 @@ export const output = (url: string, more: Partial<RunOutput> = {}): RunOutput =>
   kind: 'image',
   ...more,
 })
+
+export const into = (folder: string) => ({ target: { kind: 'folder', folder } }) as const
+export const toPath = (template: string) => ({ target: { kind: 'template', template } }) as const
+
+export const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+interface OneOutput extends Partial<RunOutput>, Partial<DownloadOptions> {
+  readonly folder?: string
+  readonly fetch?: Fetch
+}
+
+/** Downloads one output, into a folder unless it has another `target`: its result, and the pauses between its tries. */
+export async function download(one: OneOutput) {
+  const { url = 'https://host.example/x', folder, fetch, target, ...rest } = one
+  const { runId = 'run-1', kind = 'image', freshUrl, ...options } = rest
+  const work = createWork(fetch)
+  const where = target ?? into(folder ?? newFolder()).target
+  const [result] = await work.download([{ url, runId, kind, freshUrl }], { ...options, target: where })
+  if (result === undefined) throw new Error('no result')
+  const error = result.ok ? undefined : result.error
+  return { ...result, error, waits: work.waits }
+}
 
 export type Chunks = () => AsyncIterable<Uint8Array>
 

@@ -16,22 +16,16 @@ import {
   answer,
   type Chunks,
   contents,
-  createWork,
+  download,
   fetchOf,
   newFolder,
   once,
-  output,
   PNG,
+  toPath,
 } from './download-setup.js'
 
-const URL = 'https://host.example/x'
-
-async function put(template: string, more: Partial<DownloadOptions> = {}, chunks: Chunks = () => once(PNG)) {
-  const work = createWork(fetchOf(() => answer(chunks)).fetch)
-  const [result] = await work.download([output(URL)], { target: { kind: 'template', template }, ...more })
-  if (result === undefined) throw new Error('no result')
-  return { ...result, waits: work.waits }
-}
+const put = (path: string, more: Partial<DownloadOptions> = {}, chunks: Chunks = () => once(PNG)) =>
+  download({ ...toPath(path), ...more, fetch: fetchOf(() => answer(chunks)).fetch })
 
 const refused = (message: string) => ({
   ok: false,
@@ -91,24 +85,6 @@ describe('a file in place', () => {
 })
 
 describe('without --overwrite', () => {
-  it('two downloads to one name: one is in place, and the other says so', async () => {
-    const path = join(newFolder(), 'fox.png')
-    const both = gate()
-    let halfway = 0
-    const racing = async function* (content: string) {
-      yield Buffer.alloc(5_000, content)
-      if (++halfway === 2) both.open()
-      await both.opened
-      yield Buffer.from(content)
-    }
-    const results = await Promise.all(['a', 'b'].map((content) => put(path, {}, () => racing(content))))
-    expect(results.map(({ ok }) => ok).sort()).toEqual([false, true])
-    const [won] = results.filter(({ ok }) => ok)
-    expect(results.find(({ ok }) => !ok)).toEqual(refused(`${path} already exists`))
-    expect(contents(join(path, '..'))).toEqual(['fox.png'])
-    expect(readFileSync(path, 'utf8')).toBe((won === results[0] ? 'a' : 'b').repeat(5_001))
-  })
-
   it('a file that came meanwhile stays', async () => {
     const path = join(newFolder(), 'fox.png')
     const late = async function* () {
@@ -138,6 +114,30 @@ describe('without --overwrite', () => {
     symlinkSync('nowhere', path)
     expect(await put(path)).toEqual(refused('already exists'))
   })
+})
+
+it.each([
+  ['without --overwrite one succeeds, and the other names the file', false],
+  ['with --overwrite both succeed, and the last one stays', true],
+])('of two downloads to one path at once, %s', async (_, overwrite) => {
+  const path = join(newFolder(), 'fox.png')
+  const both = gate()
+  let halfway = 0
+  const racing = async function* (content: string) {
+    yield Buffer.alloc(5_000, content)
+    if (++halfway === 2) both.open()
+    await both.opened
+    yield Buffer.from(content)
+  }
+  const results = await Promise.all(
+    ['a', 'b'].map((content) => put(path, { overwrite }, () => racing(content))),
+  )
+  expect(results.filter(({ ok }) => ok)).toHaveLength(overwrite ? 2 : 1)
+  for (const failed of results.filter(({ ok }) => !ok))
+    expect(failed).toEqual(refused(`${path} already exists`))
+  expect(contents(join(path, '..'))).toEqual(['fox.png'])
+  const [a, b] = ['a', 'b'].map((content) => content.repeat(5_001))
+  expect(overwrite ? [a, b] : results[0]?.ok ? [a] : [b]).toContain(readFileSync(path, 'utf8'))
 })
 
 describe('with --overwrite', () => {
@@ -221,17 +221,18 @@ describe('a disk that does not take it', () => {
     expect(await put(join(folder, 'fox.png'))).toEqual(refused('permission denied'))
   })
 
-  it.each([
-    ['', false],
-    [', also with --overwrite', true],
-  ])('has a folder under the name by the time the file is whole%s', async (_, overwrite) => {
+  it.each<[string, (path: string) => void, boolean, string]>([
+    ['a folder', mkdirSync, false, 'fox.png is a folder'],
+    ['a folder, also with --overwrite', mkdirSync, true, 'fox.png is a folder'],
+    ['a device, with --overwrite', (path) => symlinkSync('/dev/null', path), true, 'is not a regular file'],
+  ])('has %s under the name by the time the file is complete', async (_, make, overwrite, message) => {
     const path = join(newFolder(), 'fox.png')
     const chunks = async function* () {
       yield Buffer.alloc(5_000)
-      mkdirSync(path)
+      make(path)
       yield PNG
     }
-    expect(await put(path, { overwrite }, chunks)).toEqual(refused('fox.png is a folder'))
+    expect(await put(path, { overwrite }, chunks)).toEqual(refused(message))
     expect(contents(join(path, '..'))).toEqual(['fox.png'])
   })
 

@@ -1,16 +1,17 @@
-import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import type { DownloadProgress, DownloadResult } from '../../src/download/index.js'
+import type { DownloadProgress } from '../../src/download/index.js'
 import { HttpFailure } from '../../src/host/http.js'
 import {
   answer,
   contents,
   createWork,
+  download,
   fetchOf,
+  into,
   JPEG,
   MP4,
   newFolder,
@@ -18,36 +19,31 @@ import {
   output,
   PNG,
   serve,
+  sha256,
+  toPath,
 } from './download-setup.js'
 
 const RETRIES = [1_000, 2_000, 4_000, 8_000, 16_000]
-const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
-const errorOf = (results: readonly DownloadResult[]) =>
-  results.map((result) => (result.ok ? undefined : result.error))[0]
+const URL = 'https://host.example/x'
 
-const into = (folder: string) => ({ target: { kind: 'folder', folder } }) as const
+const png = (headers = {}) => answer(() => once(PNG), headers)
+const status = (code: number, headers = {}) => answer(() => once('{}'), headers, code)
 
 describe('a download', () => {
-  it('brings the file home, named by its run and its bytes', async () => {
+  it('is named by its run and its bytes', async () => {
     const folder = newFolder()
     const host = await serve((_, response) => response.setHeader('content-type', 'image/png').end(PNG))
     const url = `${host}/out/1?X-Signature=secret`
-    const results = await createWork().download([output(url)], into(folder))
-    expect(results).toEqual([
+    const path = `${folder}/run-1.png`
+    expect(await createWork().download([output(url)], into(folder))).toEqual([
       {
         ok: true,
-        file: {
-          path: `${folder}/run-1.png`,
-          bytes: PNG.byteLength,
-          sha256: sha256(PNG),
-          url,
-          content_type: 'image/png',
-        },
+        file: { path, bytes: PNG.byteLength, sha256: sha256(PNG), url, content_type: 'image/png' },
         warnings: [],
       },
     ])
     expect(contents(folder)).toEqual(['run-1.png'])
-    expect(readFileSync(join(folder, 'run-1.png'))).toEqual(PNG)
+    expect(readFileSync(path)).toEqual(PNG)
   })
 
   it('sends the host a plain request: no key, no name and password of the URL, nothing encoded', async () => {
@@ -56,36 +52,31 @@ describe('a download', () => {
       seen.push(headers)
       response.end(PNG)
     })
-    await createWork().download([output(host.replace('//', '//user:pass@'))], into(newFolder()))
+    await download({ url: host.replace('//', '//user:pass@') })
     expect(seen).toHaveLength(1)
     expect(Object.keys(seen[0] ?? {}).sort()).toEqual(['accept', 'accept-encoding', 'connection', 'host'])
     expect(seen[0]).toMatchObject({ 'accept-encoding': 'identity' })
   })
 
-  it('gives no name and password on to whatever fetches', async () => {
-    const { fetch, requests } = fetchOf(
-      () => answer(() => once(), { location: 'https://a:b@other.example/' }, 302),
-      () => answer(() => once(PNG)),
-    )
-    await createWork(fetch).download([output('https://user:pass@host.example/x')], into(newFolder()))
-    expect(requests.map(({ url }) => url.href)).toEqual(['https://host.example/x', 'https://other.example/'])
+  it('gives no name and password to `fetch`', async () => {
+    const { fetch, requests } = fetchOf(() => status(302, { location: 'https://a:b@other.example/' }), png)
+    await download({ fetch, url: 'https://user:pass@host.example/x' })
+    expect(requests.map(({ url }) => url.href)).toEqual([URL, 'https://other.example/'])
   })
 
   it('trusts the bytes more than the host, and keeps the name that the user gave', async () => {
     const folder = newFolder()
-    const host = await serve((_, response) => response.setHeader('content-type', 'image/png').end(JPEG))
-    const work = createWork()
-    const [named] = await work.download([output(host)], into(folder))
-    expect(named).toMatchObject({ file: { path: `${folder}/run-1.jpg`, content_type: 'image/jpeg' } })
-    const template = join(folder, 'fox.png')
-    const [kept] = await work.download([output(host)], { target: { kind: 'template', template } })
-    expect(kept).toMatchObject({
-      file: { path: template, content_type: 'image/jpeg' },
+    const fetch = fetchOf(() => answer(() => once(JPEG), { 'content-type': 'image/png' })).fetch
+    const file = { path: `${folder}/run-1.jpg`, content_type: 'image/jpeg' }
+    expect(await download({ fetch, folder })).toMatchObject({ file })
+    const path = join(folder, 'fox.png')
+    expect(await download({ fetch, ...toPath(path) })).toMatchObject({
+      file: { path, content_type: 'image/jpeg' },
       warnings: [expect.stringContaining('is a jpg file')],
     })
   })
 
-  it('goes side by side, four at once, with results in order, and no failure stops another', async () => {
+  it('is one of four at once; results keep their order, and no failure stops another', async () => {
     let now = 0
     let most = 0
     let allIn = () => {}
@@ -111,31 +102,45 @@ describe('a download', () => {
       onSettled: (result, { url }) => settled.push(`${url.slice(-1)} ${result.ok}`),
     })
     expect(results.map((each) => each.ok)).toEqual([true, true, false, true, true, true])
-    expect(contents(folder)).toEqual([
-      'run-1-1.png',
-      'run-1-2.png',
-      'run-1-4.png',
-      'run-1-5.mp4',
-      'run-1-6.png',
-    ])
+    const names = ['run-1-1.png', 'run-1-2.png', 'run-1-4.png', 'run-1-5.mp4', 'run-1-6.png']
+    expect(contents(folder)).toEqual(names)
     expect([...settled].sort()).toEqual(['1 true', '2 true', '3 false', '4 true', '5 true', '6 true'])
     expect(most).toBe(4)
   })
 
-  it('tells how far it is', async () => {
-    const host = await serve((_, response) => response.setHeader('content-length', PNG.length).end(PNG))
+  it('reports its progress', async () => {
+    const fetch = fetchOf(() => png({ 'content-length': String(PNG.length) })).fetch
     const told: DownloadProgress[] = []
-    await createWork().download([output(host), output(host)], {
-      ...into(newFolder()),
-      onProgress: (progress) => told.push(progress),
-    })
+    const onProgress = (progress: DownloadProgress) => told.push(progress)
+    await createWork(fetch).download([output(URL), output(URL)], { ...into(newFolder()), onProgress })
     const totalBytes = 2 * PNG.length
     expect(told.at(-1)).toEqual({ receivedBytes: totalBytes, totalBytes, filesDone: 2, files: 2 })
   })
+
+  it('does not touch an existing file, and sends no request then', async () => {
+    const path = join(newFolder(), 'fox.png')
+    writeFileSync(path, 'mine')
+    const { fetch, requests } = fetchOf(png)
+    expect((await download({ fetch, ...toPath(path) })).error).toMatchObject({
+      code: 'download_failed',
+      message: `${path} already exists.`,
+      hint: expect.stringContaining('Use --overwrite to replace it.'),
+    })
+    expect(requests).toHaveLength(0)
+    expect(readFileSync(path, 'utf8')).toBe('mine')
+  })
+
+  it('reports a bug as a bug', async () => {
+    const { fetch } = fetchOf(() => {
+      throw new TypeError('x is not a function')
+    })
+    const expected = { code: 'internal', exitCode: 1, message: 'x is not a function' }
+    expect((await download({ fetch })).error).toMatchObject(expected)
+  })
 })
 
-describe('what is not whole', () => {
-  it('is fetched again five times, then given up, and leaves nothing', async () => {
+describe('an incomplete response', () => {
+  it('is requested again five times, then given up, and leaves nothing', async () => {
     let asked = 0
     const host = await serve((_, response) => {
       asked++
@@ -144,26 +149,24 @@ describe('what is not whole', () => {
       setTimeout(() => response.destroy(), 5)
     })
     const folder = newFolder()
-    const work = createWork()
     const retries: string[] = []
-    const results = await work.download([output(`${host}/a.png?sig=secret`)], {
-      ...into(folder),
+    const { error, waits } = await download({
+      url: `${host}/a.png?sig=secret`,
+      folder,
       onRetry: ({ url, reason, number }) => retries.push(`${number} ${url} ${reason}`),
     })
-    const error = errorOf(results)
     expect(error).toMatchObject({ code: 'download_failed', exitCode: 12, runId: 'run-1' })
     expect(error?.message).toContain(`Could not download ${host}/a.png: `)
     expect(error?.message).toContain('(tried 6 times)')
-    expect(error?.hint).toContain('The run succeeded and is paid for.')
     expect(`${error?.message} ${error?.hint} ${retries}`).not.toContain('secret')
     expect(asked).toBe(6)
-    expect(work.waits).toEqual(RETRIES)
+    expect(waits).toEqual(RETRIES)
     expect(retries).toHaveLength(5)
     expect(retries[0]).toContain(`1 ${host}/a.png `)
     expect(contents(folder)).toEqual([])
   })
 
-  it('is whole in the end when a later try brings everything', async () => {
+  it('is replaced by a complete one', async () => {
     const folder = newFolder()
     const dying = async function* () {
       yield JPEG
@@ -174,136 +177,111 @@ describe('what is not whole', () => {
       () => {
         throw new HttpFailure('the connection was refused', { sent: false })
       },
-      () => answer(() => once(PNG), { 'content-length': String(PNG.length) }),
+      () => png({ 'content-length': String(PNG.length) }),
     )
-    const work = createWork(fetch)
     const told: DownloadProgress[] = []
-    const [result] = await work.download([output('https://host.example/x')], {
-      ...into(folder),
-      onProgress: (progress) => told.push(progress),
-    })
+    const result = await download({ fetch, folder, onProgress: (progress) => told.push(progress) })
     expect(result).toMatchObject({ ok: true, file: { bytes: PNG.length, sha256: sha256(PNG) } })
-    expect(work.waits).toEqual([1_000, 2_000])
+    expect(result.waits).toEqual([1_000, 2_000])
     expect(told.at(-1)?.receivedBytes).toBe(PNG.length)
     expect(contents(folder)).toEqual(['run-1.png'])
   })
 
-  it.each([
-    ['shorter than declared', { 'content-length': '100' }, 'the response ended after 70 of 100 bytes'],
-    ['longer than declared', { 'content-length': '60' }, 'the host sent more than the 60 bytes it declared'],
-  ])('is an answer %s', async (_, headers, message) => {
-    const { fetch } = fetchOf(() => answer(() => once(PNG), headers))
+  it.each<[string, object, Uint8Array[], string]>([
+    ['shorter than declared', { 'content-length': '100' }, [PNG], 'the response ended after 70 of 100 bytes'],
+    [
+      'longer than declared',
+      { 'content-length': '60' },
+      [PNG],
+      'the host sent more than the 60 bytes it declared',
+    ],
+    ['empty, without a length', {}, [], 'the response is empty'],
+    ['empty, as declared', { 'content-length': '0' }, [], 'the response is empty'],
+  ])('is one that is %s', async (_, headers, chunks, message) => {
     const folder = newFolder()
-    const results = await createWork(fetch).download([output('https://host.example/x')], into(folder))
-    expect(errorOf(results)?.message).toContain(message)
+    const { fetch } = fetchOf(() => answer(() => once(...chunks), { ...headers }))
+    const { error, waits } = await download({ fetch, folder })
+    expect(error?.message).toContain(message)
+    expect(waits).toEqual(RETRIES)
     expect(contents(folder)).toEqual([])
   })
 
-  it.each([{}, { 'content-length': '0' }])('is an empty answer %j', async (headers) => {
-    const { fetch } = fetchOf(() => answer(() => once(), headers))
-    const work = createWork(fetch)
-    const results = await work.download([output('https://host.example/x')], into(newFolder()))
-    expect(errorOf(results)?.message).toContain('the response is empty')
-    expect(work.waits).toEqual(RETRIES)
-  })
-
-  it('is not an answer without a length that ends as it should', async () => {
-    const host = await serve((_, response) => {
+  it('is not one without a length that ends as it should', async () => {
+    const url = await serve((_, response) => {
       response.write(PNG.subarray(0, 30))
       setTimeout(() => response.end(PNG.subarray(30)), 5)
     })
-    const [result] = await createWork().download([output(host)], into(newFolder()))
-    expect(result).toMatchObject({ ok: true, file: { sha256: sha256(PNG) } })
+    expect(await download({ url })).toMatchObject({ ok: true, file: { sha256: sha256(PNG) } })
   })
 })
 
-describe('an answer that is no file', () => {
-  const answering = async (status: number, headers: Readonly<Record<string, string>> = {}) => {
-    const { fetch, requests } = fetchOf(() => answer(() => once('{}'), headers, status))
-    const work = createWork(fetch)
-    const error = errorOf(await work.download([output('https://host.example/x?sig=1')], into(newFolder())))
-    return { error, waits: work.waits, asked: requests.length }
-  }
-
-  it.each([204, 206, 300, 304, 400, 401, 402, 403, 404, 410, 416, 451])(
-    'ends it at once: %i',
-    async (status) => {
-      const { error, asked } = await answering(status)
-      expect(error).toMatchObject({ code: 'download_failed', httpStatus: status })
-      expect(error?.message).toBe(`Could not download https://host.example/x: the host answered ${status}.`)
-      expect(asked).toBe(1)
-    },
-  )
-
-  it.each([408, 429, 500, 502, 503, 504])('is asked for again: %i', async (status) => {
-    expect(await answering(status)).toMatchObject({ error: { httpStatus: status }, waits: RETRIES })
+describe('a response that is not the file', () => {
+  // What each status means is the table of attempt-failed.test.ts.
+  it.each([206, 304, 404, 416])('ends the download at once: %i', async (code) => {
+    const { fetch, requests } = fetchOf(() => status(code))
+    const { error } = await download({ fetch, url: `${URL}?sig=1` })
+    expect(error).toMatchObject({
+      code: 'download_failed',
+      httpStatus: code,
+      message: `Could not download ${URL}: the host answered ${code}.`,
+      hint: 'The run succeeded and is paid for.',
+    })
+    expect(requests).toHaveLength(1)
   })
 
-  it('waits for as long as the host wishes, up to a minute', async () => {
-    expect((await answering(429, { 'retry-after': '20' })).waits).toEqual(Array(5).fill(20_000))
-    expect((await answering(503, { 'retry-after': '9999' })).waits).toEqual(Array(5).fill(60_000))
-    expect((await answering(500, { 'retry-after': '20' })).waits).toEqual(RETRIES)
+  it('is requested again as late as the host wishes', async () => {
+    const { fetch } = fetchOf(() => status(429, { 'retry-after': '20' }))
+    const { error, waits } = await download({ fetch })
+    expect(error).toMatchObject({ httpStatus: 429 })
+    expect(waits).toEqual(Array(5).fill(20_000))
+  })
+
+  it('is a web page in place of a picture', async () => {
+    const folder = newFolder()
+    const page = '<!doctype html><title>Sign in</title>'
+    const { fetch } = fetchOf(() => answer(() => once(page), { 'content-type': 'text/html; charset=utf-8' }))
+    expect((await download({ fetch, folder })).error?.message).toMatch(/a web page instead of the image/)
+    expect(contents(folder)).toEqual([])
+    expect(await download({ fetch, kind: 'model' })).toMatchObject({ ok: true })
   })
 })
 
 describe('an expired link', () => {
-  it.each([403, 404, 410])('is replaced by a fresh one, once: %i', async (status) => {
-    const { fetch, requests } = fetchOf(({ url }) =>
-      url.search === '?fresh' ? answer(() => once(PNG)) : answer(() => once(), {}, status),
-    )
-    const work = createWork(fetch)
-    const freshUrl = async () => 'https://host.example/x?fresh'
-    const [result] = await work.download([output('https://host.example/x', { freshUrl })], into(newFolder()))
-    expect(result).toMatchObject({ ok: true, file: { url: 'https://host.example/x?fresh' } })
+  it('is replaced by a fresh one', async () => {
+    const { fetch, requests } = fetchOf(({ url }) => (url.search === '?fresh' ? png() : status(403)))
+    const result = await download({ fetch, freshUrl: async () => `${URL}?fresh` })
+    expect(result).toMatchObject({ ok: true, file: { url: `${URL}?fresh` }, waits: [] })
     expect(requests).toHaveLength(2)
-    expect(work.waits).toEqual([])
   })
 
-  it('is not asked for again when the fresh one expires too, later', async () => {
+  it('is not replaced twice', async () => {
     let freshened = 0
-    const statuses = [403, 503, 410]
-    const { fetch, requests } = fetchOf(() => answer(() => once(), {}, statuses[requests.length - 1] ?? 500))
-    const freshUrl = async () => `https://host.example/${++freshened}`
-    const results = await createWork(fetch).download(
-      [output('https://host.example/x', { freshUrl })],
-      into(newFolder()),
-    )
-    expect(errorOf(results)).toMatchObject({ httpStatus: 410 })
+    const { fetch, requests } = fetchOf(...[403, 503, 410].map((code) => () => status(code)))
+    const { error } = await download({ fetch, freshUrl: async () => `${URL}/${++freshened}` })
+    expect(error).toMatchObject({ httpStatus: 410 })
     expect([requests.length, freshened]).toEqual([3, 1])
   })
 
   it.each<[string, () => Promise<string | undefined>, number, string]>([
     ['no other', async () => undefined, 1, 'the host answered 403'],
-    ['the same', async () => 'https://host.example/x', 1, 'the host answered 403'],
-    [
-      'one that has expired too',
-      async () => 'https://host.example/y',
-      2,
-      'host.example/y: the host answered 403',
-    ],
+    ['the same', async () => URL, 1, 'the host answered 403'],
+    ['one that has expired too', async () => `${URL}/y`, 2, 'host.example/x/y: the host answered 403'],
     ['a file', async () => 'file:///etc/passwd', 1, 'the URL is not an http or https URL'],
     [
       'an error',
-      async () => {
-        throw new Error('the service is away')
-      },
+      () => Promise.reject(new Error('the service is away')),
       1,
       'the host answered 403, and the service gave no new link: the service is away',
     ],
-  ])('is an error when the run gives %s', async (_, fresh, asked, message) => {
+  ])('is an error when the service gives %s', async (_, fresh, asked, message) => {
     let freshened = 0
-    const { fetch, requests } = fetchOf(() => answer(() => once(), {}, 403))
+    const { fetch, requests } = fetchOf(() => status(403))
     const freshUrl = () => {
       freshened++
       return fresh()
     }
-    const results = await createWork(fetch).download(
-      [output('https://host.example/x', { freshUrl })],
-      into(newFolder()),
-    )
-    expect(errorOf(results)?.message).toContain(message)
-    expect(requests).toHaveLength(asked)
-    expect(freshened).toBe(1)
+    expect((await download({ fetch, freshUrl })).error?.message).toContain(message)
+    expect([requests.length, freshened]).toEqual([asked, 1])
   })
 })
 
@@ -317,40 +295,37 @@ describe('redirects', () => {
       response.writeHead(url === '/a' ? 302 : 307, { location }).end('moved')
     })
     const folder = newFolder()
-    const [result] = await createWork().download([output(`${host}/a`)], into(folder))
-    expect(result).toMatchObject({ file: { url: `${host}/a`, path: `${folder}/run-1.md` } })
-    expect(readFileSync(join(folder, 'run-1.md'), 'utf8')).toBe('plain')
+    const path = `${folder}/run-1.md`
+    expect(await download({ url: `${host}/a`, folder })).toMatchObject({ file: { url: `${host}/a`, path } })
+    expect(readFileSync(path, 'utf8')).toBe('plain')
   })
 
-  it.each(['file:///etc/passwd', 'ftp://host.example/x', 'data:text/plain,x', 'http://'])(
-    'to %s are refused',
-    async (location) => {
-      const { fetch, requests } = fetchOf(() => answer(() => once(), { location }, 302))
-      const results = await createWork(fetch).download([output('https://host.example/x')], into(newFolder()))
-      expect(errorOf(results)?.message).toContain('which is not an http or https URL')
-      expect(requests).toHaveLength(1)
-    },
-  )
-
-  it('end after ten', async () => {
-    const { fetch, requests } = fetchOf(() => answer(() => once(), { location: '/again' }, 301))
-    const results = await createWork(fetch).download([output('https://host.example/x')], into(newFolder()))
-    expect(errorOf(results)?.message).toContain('more than 10 times')
-    expect(requests).toHaveLength(11)
+  it.each([
+    ['file:///etc/passwd', 1, 'which is not an http or https URL'],
+    ['ftp://host.example/x', 1, 'which is not an http or https URL'],
+    ['data:text/plain,x', 1, 'which is not an http or https URL'],
+    ['http://', 1, 'which is not an http or https URL'],
+    ['/again', 11, 'more than 10 times'],
+  ])('to %s are refused', async (location, asked, message) => {
+    const { fetch, requests } = fetchOf(() => status(302, { location }))
+    expect((await download({ fetch })).error?.message).toContain(message)
+    expect(requests).toHaveLength(asked)
   })
 
   it.each(['file:///etc/passwd', 'ftp://x/y', 'data:,x', 'not a url', ''])(
-    'or not, %j is no address of an output',
+    'or not, %j is not the URL of an output',
     async (url) => {
-      const { fetch, requests } = fetchOf(() => answer(() => once(PNG)))
-      const results = await createWork(fetch).download([output(url)], into(newFolder()))
-      expect(errorOf(results)).toMatchObject({ code: 'download_failed' })
+      const { fetch, requests } = fetchOf(png)
+      expect((await download({ fetch, url })).error).toMatchObject({ code: 'download_failed' })
       expect(requests).toHaveLength(0)
     },
   )
 })
 
-describe('an encoded answer', () => {
+describe('an encoded response', () => {
+  const served = (encoding: string, body: Uint8Array) =>
+    serve((_, response) => response.setHeader('content-encoding', encoding).end(body))
+
   it.each<[string, Uint8Array]>([
     ['gzip', gzipSync(PNG)],
     ['x-gzip', gzipSync(PNG)],
@@ -360,9 +335,8 @@ describe('an encoded answer', () => {
     ['aws-chunked', PNG],
     ['aws-chunked, GZIP', gzipSync(PNG)],
   ])('is decoded: %s', async (encoding, body) => {
-    const host = await serve((_, response) => response.setHeader('content-encoding', encoding).end(body))
-    const [result] = await createWork().download([output(host)], into(newFolder()))
-    expect(result).toMatchObject({ ok: true, file: { bytes: PNG.length, sha256: sha256(PNG) } })
+    const file = { bytes: PNG.length, sha256: sha256(PNG) }
+    expect(await download({ url: await served(encoding, body) })).toMatchObject({ ok: true, file })
   })
 
   it.each<[string, Uint8Array, string, number]>([
@@ -373,40 +347,9 @@ describe('an encoded answer', () => {
     ['gzip, br', PNG, 'the response as gzip, br, which', 0],
   ])('that cannot be decoded is an error: %s', async (encoding, body, message, retries) => {
     const folder = newFolder()
-    const host = await serve((_, response) => response.setHeader('content-encoding', encoding).end(body))
-    const work = createWork()
-    expect(errorOf(await work.download([output(host)], into(folder)))?.message).toContain(message)
-    expect(work.waits).toHaveLength(retries)
+    const { error, waits } = await download({ url: await served(encoding, body), folder })
+    expect(error?.message).toContain(message)
+    expect(waits).toHaveLength(retries)
     expect(contents(folder)).toEqual([])
   })
-})
-
-it('calls what is a bug a bug', async () => {
-  const { fetch } = fetchOf(() => {
-    throw new TypeError('x is not a function')
-  })
-  const results = await createWork(fetch).download([output('https://host.example/x')], into(newFolder()))
-  expect(errorOf(results)).toMatchObject({ code: 'internal', exitCode: 1, message: 'x is not a function' })
-})
-
-it('says that the run is paid for when its output is gone', async () => {
-  const { fetch } = fetchOf(() => answer(() => once(), {}, 404))
-  const results = await createWork(fetch).download([output('https://host.example/x')], into(newFolder()))
-  expect(errorOf(results)?.hint).toBe('The run succeeded and is paid for.')
-})
-
-it('does not touch a file in the way, and does not fetch for nothing', async () => {
-  const template = join(newFolder(), 'fox.png')
-  writeFileSync(template, 'mine')
-  const { fetch, requests } = fetchOf(() => answer(() => once(PNG)))
-  const results = await createWork(fetch).download([output('https://host.example/x')], {
-    target: { kind: 'template', template },
-  })
-  expect(errorOf(results)).toMatchObject({
-    code: 'download_failed',
-    message: `${template} already exists.`,
-    hint: expect.stringContaining('Use --overwrite to replace it.'),
-  })
-  expect(requests).toHaveLength(0)
-  expect(readFileSync(template, 'utf8')).toBe('mine')
 })

@@ -1,10 +1,15 @@
-/** Whatever a host does, and whenever it is interrupted: one whole file under the name, or none. */
+/**
+ * Whatever a host does, and whenever a download is interrupted: one whole file under the name, or none. With more cases:
+ * `npm run proof -- whatever`.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { host, into, LONG_AGO, OTHER, sha256, type Turn, WHOLE } from './breaking-host.js'
-import { createWork, newFolder, output } from './download-setup.js'
+import { host, LONG_AGO, OTHER, type Turn, WHOLE } from './breaking-host.js'
+import { download, newFolder, sha256 } from './download-setup.js'
+
+const RUNS = Number(process.env.DOWNLOADS ?? 60)
 
 const turn: fc.Arbitrary<Turn> = fc.record(
   {
@@ -41,17 +46,15 @@ it('there is one whole file under the name, or none', async () => {
       const { url } = await host(...turns.map(honest))
       for (const stopAfter of [...commands, undefined]) {
         const stop = new AbortController()
-        const results = await createWork()
-          .download([output(url)], {
-            ...into(folder),
-            overwrite: true,
-            signal: stop.signal,
-            onProgress: ({ receivedBytes }) => {
-              if (stopAfter !== undefined && receivedBytes > stopAfter) stop.abort('SIGINT')
-            },
-          })
-          .catch((reason): undefined => void expect(reason).toBe('SIGINT'))
-        const [result] = results ?? []
+        const result = await download({
+          url,
+          folder,
+          overwrite: true,
+          signal: stop.signal,
+          onProgress: ({ receivedBytes }) => {
+            if (stopAfter !== undefined && receivedBytes > stopAfter) stop.abort('SIGINT')
+          },
+        }).catch((reason): undefined => void expect(reason).toBe('SIGINT'))
         if (existsSync(path)) expect(files).toContain(sha256(readFileSync(path)))
         if (result?.ok) expect(result.file.sha256).toBe(sha256(readFileSync(path)))
         const others = readdirSync(folder).filter((name) => name !== 'run-1.png')
@@ -59,6 +62,6 @@ it('there is one whole file under the name, or none', async () => {
         for (const name of others) expect(name).toMatch(/^\.run-1\.[0-9a-f]{8}\.part$/)
       }
     }),
-    { numRuns: 60 },
+    { numRuns: RUNS },
   )
 })

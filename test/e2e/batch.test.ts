@@ -1,10 +1,21 @@
-/** The real binary: a batch in CI, killed, gone on with. The long version of the kills is `test/proof/batch.proof.ts`. */
+/** The real binary: a batch that is interrupted, killed, and continued. The long version of the kills is `test/proof/batch.proof.ts`. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { sweepBatches } from '../support/batch-sweep.js'
-import { BINARY, bash, createPlace, filesBelow, quoted, rushes, serve, start } from '../support/binary.js'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { FOUR_PICTURES, sweepBatches } from '../support/batch-sweep.js'
+import {
+  BINARY,
+  bash,
+  createPlace,
+  filesBelow,
+  quoted,
+  rushes,
+  type Service,
+  serve,
+  start,
+} from '../support/binary.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { until } from '../support/until.js'
 
 const MANIFEST = `defaults: { kind: image }
@@ -12,78 +23,47 @@ runs:
   - { name: fox, prompt: a fox, output: assets/fox.png }
   - { name: hen, prompt: a hen }
 `
+const ONE_PIXEL = `echo ${ONE_PIXEL_PNG.toString('base64')} | base64 -d > "$RUSHES_OUTPUT_DIR/1.png"`
 
-describe.concurrent('a batch', () => {
-  it('is made with --local, without a key, and is then current for a check that has none either', async () => {
-    const place = createPlace()
-    writeFileSync(join(place.folder, 'shots.yaml'), MANIFEST)
-    const { code, stdout, stderr } = await bash(
-      place,
-      `set -euo pipefail
-       rushes batch shots.yaml --check -q >/dev/null && exit 1 || test $? -eq 10
-       rushes batch --local shots.yaml -q | sort
-       rushes batch shots.yaml --check -q >/dev/null && echo current`,
-    )
-    expect({ code, stdout, stderr }).toEqual({
-      code: 0,
-      stdout: 'assets/fox.png\nhen.png\ncurrent\n',
-      stderr: '',
-    })
-  })
+/** One service for the tests that follow each other here; its runs do not end while `holds`. */
+let service: Service
+let hold: string
+beforeAll(async () => {
+  const place = createPlace()
+  hold = join(place.home, 'hold')
+  const engine = `while [ -e ${quoted(hold)} ]; do sleep 0.05; done; ${ONE_PIXEL}`
+  service = await serve(place, ['--engine', `image=${engine}`])
+})
+afterEach(() => rmSync(hold, { force: true }))
 
-  it('is one at a time on a manifest', async () => {
-    const place = await serve(createPlace())
-    writeFileSync(
-      join(place.folder, 'shots.yaml'),
-      MANIFEST.replace('image }', 'video }').replaceAll('.png', '.mp4'),
-    )
-    const first = start(place, ['batch', 'shots.yaml'], { stdin: 'ignore' })
+/** Another person with the key of the service, and a manifest in their folder. */
+function createUser(manifest = MANIFEST) {
+  const place = createPlace()
+  writeFileSync(join(place.folder, 'shots.yaml'), manifest)
+  return place.with({ ...service.env, HOME: place.home, PATH: place.env.PATH })
+}
+
+describe('a batch', () => {
+  it('is one at a time on a manifest, whatever the state folder: each row is paid once', async () => {
+    const user = createUser()
+    writeFileSync(hold, '')
+    const first = start(user, ['batch', 'shots.yaml'], { stdin: 'ignore' })
     await first.says('stderr', /created/)
-    const second = await rushes(place, ['batch', 'shots.yaml'])
+    const elsewhere = user.with({ RUSHES_STATE_DIR: join(user.home, 'state-2') })
+    const second = await rushes(elsewhere, ['batch', 'shots.yaml'])
     expect(second).toMatchObject({ code: 2, stdout: '' })
-    expect(second.stderr).toMatch(/Another batch is running on this manifest/)
+    expect(second.stderr).toContain(`Another batch is running on this manifest (process ${first.pid} on `)
     first.kill('SIGINT')
     expect((await first.ended).signal).toBe('SIGINT')
-    expect(await rushes(place, ['batch', 'shots.yaml', '-q'])).toMatchObject({ code: 0 })
-    expect(existsSync(join(place.folder, 'assets', 'fox.mp4'))).toBe(true)
-  })
-
-  it('is one at a time for state folders of their own too: each row is paid once', async () => {
-    const place = await serve(createPlace())
-    const runs = Array.from({ length: 6 }, (_, row) => ({ name: `row-${row}`, prompt: `number ${row}` }))
-    writeFileSync(join(place.folder, 'shots.json'), JSON.stringify({ defaults: { kind: 'image' }, runs }))
-    const one = (at: number) =>
-      rushes(place.with({ RUSHES_STATE_DIR: join(place.home, `state-${at}`) }), ['batch', 'shots.json'])
-    const ended = await Promise.all([1, 2, 3].map(one))
-    expect(ended.map(({ code }) => code).sort()).toEqual([0, 2, 2])
-    for (const { code, stderr } of ended)
-      if (code === 2) expect(stderr).toMatch(/Another batch is running on this manifest \(process \d+ on /)
-    const { stdout } = await rushes(place, ['admin', 'account', 'list', '--json'])
-    expect(JSON.parse(stdout)).toMatchObject({ runs: 6 })
-    expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
-  })
-
-  it('with --watch creates what an edit changes, until Ctrl-C', async () => {
-    const place = createPlace()
-    const manifest = join(place.folder, 'shots.yaml')
-    writeFileSync(manifest, MANIFEST)
-    const watching = start(place, ['batch', '--local', 'shots.yaml', '--watch', '--yes'], { stdin: 'ignore' })
-    await watching.says('stderr', /2 runs: 2 created [\s\S]*Watching shots\.yaml for changes/)
-    writeFileSync(`${manifest}~`, MANIFEST.replace('a hen }', 'a red hen, output: red.png }'))
-    renameSync(`${manifest}~`, manifest)
-    await watching.says('stderr', /shots\.yaml changed[\s\S]*Watching/)
-    expect(filesBelow(place.folder)).toContain('red.png')
-    expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
-    // Another batch may run meanwhile.
-    expect(await rushes(place, ['batch', 'shots.yaml', '-q'])).toMatchObject({ code: 0 })
-    watching.kill('SIGINT')
-    const { signal, stderr } = await watching.ended
-    expect(signal).toBe('SIGINT')
-    expect(stderr).toMatch(/error: Interrupted\. No run was being created\.\n$/)
+    rmSync(hold)
+    expect(await rushes(elsewhere, ['batch', 'shots.yaml', '-q'])).toMatchObject({ code: 0 })
+    expect(filesBelow(user.folder)).toEqual(['assets/fox.png', 'hen.png', 'shots.lock.json', 'shots.yaml'])
+    const { stdout } = await rushes(service, ['admin', 'account', 'list', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ runs: 2 })
   })
 
   it('is killed, and loses nothing', async () => {
-    const { wrong } = await sweepBatches([700])
+    const { wrong } = await sweepBatches([700], FOUR_PICTURES, 2)
     expect(wrong).toEqual([])
   })
 })
@@ -93,15 +73,13 @@ const canMount =
 
 describe.skipIf(!canMount)('a batch on a read-only disk', () => {
   it('is done when there is nothing to do, and is exit 2 before anything is sent when there is', async () => {
-    const place = createPlace()
-    writeFileSync(join(place.folder, 'shots.yaml'), MANIFEST)
     const { stdout, stderr } = await bash(
-      place,
+      createUser(),
       `mkdir disk; exec unshare -rm bash -c ${quoted(`mount -t tmpfs -o size=16m tmpfs disk && cp shots.yaml disk && cd disk || exit 99
-       rushes batch --local shots.yaml -q >/dev/null; echo "made $?"
+       rushes batch shots.yaml -q >/dev/null; echo "made $?"
        mount -o remount,ro . || exit 99
-       for words in '' --check --dry-run; do rushes batch shots.yaml $words >/dev/null 2>&1; echo "exit $?"; done
-       rushes batch --local shots.yaml --force; echo "force $?"
+       for words in '' --check --dry-run; do env -u RUSHES_API_KEY rushes batch shots.yaml $words >/dev/null 2>&1; echo "exit $?"; done
+       rushes batch shots.yaml --force; echo "force $?"
        ls -A | tr '\\n' ' '`)}`,
     )
     expect(stdout).toBe('made 0\nexit 0\nexit 0\nexit 0\nforce 2\nassets hen.png shots.lock.json shots.yaml ')
@@ -117,17 +95,14 @@ const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encodin
 
 describe.skipIf(!hasTmux)('a terminal that becomes narrower', () => {
   it('shows each run of a batch once', async () => {
-    const place = createPlace()
-    writeFileSync(join(place.folder, 'slow.sh'), '#!/bin/sh\nsleep 300\n')
-    chmodSync(join(place.folder, 'slow.sh'), 0o755)
-    const service = await serve(place, ['--engine', 'image=./slow.sh'])
+    writeFileSync(hold, '')
     const rows = Array.from(
       { length: 4 },
       (_, at) => `  - { name: quite-a-long-name-${at}, prompt: ${at} }\n`,
     )
-    writeFileSync(join(place.folder, 'shots.yaml'), `defaults: { kind: image }\nruns:\n${rows.join('')}`)
+    const user = createUser(`defaults: { kind: image }\nruns:\n${rows.join('')}`)
     const tmux = (words: string) =>
-      bash(service, `tmux -S ${quoted(join(place.home, 'tmux'))} -f /dev/null ${words}`)
+      bash(user, `tmux -S ${quoted(join(user.home, 'tmux'))} -f /dev/null ${words}`)
     const screen = async () => (await tmux('capture-pane -p')).stdout
     const named = (text: string) => text.match(/quite-a-long-na/g)?.length
     try {
@@ -148,12 +123,37 @@ describe.skipIf(!hasTmux)('a terminal that becomes narrower', () => {
   })
 })
 
-describe.skipIf(!hasScript)('a terminal during a 429', () => {
-  it('says that it is rate limited, and when it tries again', async () => {
-    const service = await serve(createPlace(), ['--fault', 'create:429:RATE_LIMITED:2'])
+/** Neither uses the service above, and most of their time is waiting. */
+describe.concurrent('a command that waits', () => {
+  it('a batch with --watch and --local creates what an edit changes, until Ctrl-C, without a key', async () => {
+    const place = createPlace()
+    const manifest = join(place.folder, 'shots.yaml')
+    writeFileSync(manifest, MANIFEST)
+    const watching = start(place, ['batch', '--local', 'shots.yaml', '--watch', '--yes'], { stdin: 'ignore' })
+    await watching.says('stderr', /2 runs: 2 created [\s\S]*Watching shots\.yaml for changes/)
+    writeFileSync(`${manifest}~`, MANIFEST.replace('a hen }', 'a red hen, output: red.png }'))
+    renameSync(`${manifest}~`, manifest)
+    await watching.says('stderr', /shots\.yaml changed[\s\S]*Watching/)
+    expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
+    // Another batch may run meanwhile.
+    expect(await rushes(place, ['batch', 'shots.yaml', '-q'])).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+    watching.kill('SIGINT')
+    const { signal, stdout, stderr } = await watching.ended
+    expect(signal).toBe('SIGINT')
+    expect(stdout.split('\n').sort()).toEqual(['', 'assets/fox.png', 'hen.png', 'red.png'])
+    expect(stderr).toMatch(/error: Interrupted\. No run was being created\.\n$/)
+  })
+
+  it.skipIf(!hasScript)('says on a terminal that it is rate limited, and when it tries again', async () => {
+    const limited = ['--fault', 'create:429:RATE_LIMITED:1', '--engine', `image=${ONE_PIXEL}`]
+    const place = await serve(createPlace(), limited)
     const command = `stty cols 80 rows 24; exec ${quoted(process.execPath)} ${quoted(BINARY)} run image fox`
     const { code, stdout } = await start(
-      service.with({ TERM: 'xterm-256color' }),
+      place.with({ TERM: 'xterm-256color' }),
       ['-qec', command, '/dev/null'],
       { command: 'script' },
     ).ended

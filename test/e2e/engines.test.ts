@@ -3,63 +3,49 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createPlace, processesOf, rushes, type Service, serve, start } from '../support/binary.js'
+import { createPlace, processesOf, rushes, type Service, serve } from '../support/binary.js'
+import { runCli } from '../support/cli.js'
+import { quickEngines } from '../support/quick-service.js'
 import { until } from '../support/until.js'
 
 const ENGINE = /rushes-engine/
 
 const askHealth = async ({ url }: Service, path: string) => (await fetch(`${url}${path}`)).status
 
-describe.concurrent('an engine', () => {
-  it('makes the outputs, under the name that it was given', async () => {
-    const engine = `cat > "$RUSHES_OUTPUT_DIR/b.txt"; echo "$RUSHES_MODEL $RUSHES_KIND" > "$RUSHES_OUTPUT_DIR/a.txt"`
-    const place = await serve(createPlace(), [
-      '--engine',
-      `video=${engine}`,
-      '--model-name',
-      'video=acme/mine',
-    ])
-    const words = ['run', 'video', `it's "quoted" $HOME`, '--model', 'acme/mine', '-d', '--json']
-    const { code, stdout } = await rushes(place, words)
-    expect(code).toBe(0)
-    const run = JSON.parse(stdout)
-    const texts = run.files.map(({ path }: { path: string }) =>
-      readFileSync(join(place.folder, path), 'utf8'),
-    )
-    expect(texts[0]).toBe('acme/mine video\n')
-    expect(JSON.parse(texts[1]).prompt).toBe(`it's "quoted" $HOME`)
-    expect((await rushes(place, ['run', 'video', 'x'])).stdout + place.process.said.stderr).not.toContain(
-      'acme',
-    )
-  })
+it.concurrent('an engine makes the outputs, under the name that it was given', async () => {
+  const engine = `cat > "$RUSHES_OUTPUT_DIR/b.txt"; echo "$RUSHES_MODEL $RUSHES_KIND" > "$RUSHES_OUTPUT_DIR/a.txt"`
+  const flags = ['--engine', `video=${engine}`, '--model-name', 'video=acme/mine']
+  const place = await serve(createPlace(), flags)
+  const words = ['run', 'video', `it's "quoted" $HOME`, '--model', 'acme/mine', '-d', '--json']
+  const { code, stdout } = await rushes(place, words)
+  expect(code).toBe(0)
+  const run = JSON.parse(stdout)
+  const texts = run.files.map(({ path }: { path: string }) => readFileSync(join(place.folder, path), 'utf8'))
+  expect(texts[0]).toBe('acme/mine video\n')
+  expect(JSON.parse(texts[1]).prompt).toBe(`it's "quoted" $HOME`)
+  expect((await rushes(place, ['run', 'video', 'x'])).stdout + place.process.said.stderr).not.toContain(
+    'acme',
+  )
+})
 
-  it('that fails says why, to whoever made the run, and not in the log', async () => {
-    const place = await serve(createPlace(), ['--engine', 'image=echo "the GPU is on fire" >&2; exit 9'])
-    const { code, stderr } = await rushes(place, ['run', 'image', 'a fox'])
-    expect(code).toBe(10)
-    expect(stderr).toContain('The engine ended with exit code 9: the GPU is on fire')
-    expect(place.process.said.stderr).toBe('')
-  })
-
-  it.each([
-    [['--engine', 'sound=x'], /--engine: "sound=x" must have the form/],
-    [['--engine', 'video='], /--engine: "video=" must have the form/],
-    [['--engine', 'video=a', '--engine', 'video=b'], /given twice for video/],
-    [['--engine-timeout', 'soon'], /not a valid duration/],
-    [['--model-name', 'video=x'], /<provider>\/<name>/],
-    [['--model-name', 'video=rushes/preview-image'], /used for both models/],
-    [['--retain', '10s'], /the minimum is 1m/],
-    [['--log-level', 'loud'], /Use silent, error/],
-  ])('%j is a usage error', async (words, message) => {
-    const { code, stdout, stderr } = await rushes(createPlace(), ['serve', '--port', '0', ...words])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(message)
-  })
+it.each([
+  [['--engine', 'sound=x'], /--engine: "sound=x" must have the form/],
+  [['--engine', 'video='], /--engine: "video=" must have the form/],
+  [['--engine', 'video=a', '--engine', 'video=b'], /given twice for video/],
+  [['--engine-timeout', 'soon'], /not a valid duration/],
+  [['--model-name', 'video=x'], /<provider>\/<name>/],
+  [['--model-name', 'video=rushes/preview-image'], /used for both models/],
+  [['--retain', '10s'], /the minimum is 1m/],
+  [['--log-level', 'loud'], /Use silent, error/],
+])('%j is a usage error', async (words, message) => {
+  const { code, stdout, stderr } = await runCli(['serve', '--port', '0', ...words])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(message)
 })
 
 describe.concurrent('the end of the service', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    '%s: whatever is going on, it is over within 5 s, with 0, and nothing is lost',
+    '%s: whatever it does, it ends within 5 s, with 0, and nothing is lost',
     async (signal) => {
       const home = createPlace()
       const stubborn = `trap '' TERM INT; while :; do sleep 1; done`
@@ -81,49 +67,45 @@ describe.concurrent('the end of the service', () => {
       expect(performance.now() - before).toBeLessThan(5_000)
       await until('the engine is gone', () => processesOf(home, ENGINE).length === 0)
 
-      const next = await serve(home, ['--engine', 'image=echo done > "$RUSHES_OUTPUT_DIR/x"'])
-      const waited = await rushes(next.with({ RUSHES_API_KEY: place.apiKey }), [
-        'wait',
-        '--base-url',
-        next.url,
-        stdout.trim(),
-        '-d',
-      ])
-      expect(waited.code).toBe(0)
+      const next = await serve(home, quickEngines())
+      const words = ['wait', '--base-url', next.url, stdout.trim(), '-d']
+      expect((await rushes(next.with({ RUSHES_API_KEY: place.apiKey }), words)).code).toBe(0)
     },
   )
 
-  it('a service that is killed takes its engines along', async () => {
+  it('a service that is killed takes its engines along; started again on its port, it finishes their runs for those who still wait', async () => {
     const home = createPlace()
-    const place = await serve(home, ['--engine', 'image=sleep 60; :'])
-    await rushes(place, ['run', 'image', 'a fox', '--no-wait'])
+    const first = await serve(home, ['--engine', 'image=sleep 60; :'])
+    const { stdout } = await rushes(first, ['run', 'image', 'a fox', '-n', '3', '--no-wait'])
+    const ids = stdout.trim().split('\n')
+    const waiting = rushes(first, ['wait', ...ids])
     await until('the engine', () => processesOf(home, ENGINE).length > 0)
-    place.process.kill('SIGKILL')
+    first.process.kill('SIGKILL')
+    expect((await first.process.ended).signal).toBe('SIGKILL')
     await until('the engine is gone', () => processesOf(home, ENGINE).length === 0)
+
+    const second = await serve(home, ['--port', new URL(first.url).port, ...quickEngines()])
+    expect(second.url).toBe(first.url)
+    expect(JSON.parse(second.process.said.stdout)).not.toHaveProperty('api_key')
+    const ended = await waiting
+    expect(ended.code, ended.stderr).toBe(0)
+    const urls = ended.stdout.trim().split('\n')
+    expect(new Set(urls).size).toBe(3)
+    for (const url of urls) expect(url).toMatch(new RegExp(`^${second.url}/outputs/`))
   })
 })
 
-describe.concurrent('the log', () => {
-  it('is JSON lines, without the key and without the prompt', async () => {
-    const place = await serve(createPlace(), ['--log-level', 'info'])
-    await rushes(place, ['run', 'image', 'a secret fox', '-d'])
-    place.process.kill('SIGTERM')
-    const { stderr } = await place.process.ended
-    const events = stderr
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line).msg)
-    for (const message of ['request', 'run accepted', 'run started', 'run succeeded'])
-      expect(events).toContain(message)
-    expect(stderr).not.toContain(place.apiKey)
-    expect(stderr).not.toContain('secret fox')
-  })
-
-  it('does not bury what a person is to read', async () => {
-    const person = start(createPlace(), ['serve', '--port', '0'], { stdin: 'ignore' })
-    await person.says('stderr', /shown only once/)
-    person.kill('SIGTERM')
-    const { stderr } = await person.ended
-    expect(stderr).not.toContain('{')
-  })
+it.concurrent('the log is JSON lines, without the key and without the prompt', async () => {
+  const place = await serve(createPlace(), ['--log-level', 'info', ...quickEngines()])
+  await rushes(place, ['run', 'image', 'a secret fox', '-d'])
+  place.process.kill('SIGTERM')
+  const { stderr } = await place.process.ended
+  const events = stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).msg)
+  for (const message of ['request', 'run accepted', 'run started', 'run succeeded'])
+    expect(events).toContain(message)
+  expect(stderr).not.toContain(place.apiKey)
+  expect(stderr).not.toContain('secret fox')
 })

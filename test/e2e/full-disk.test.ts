@@ -1,7 +1,8 @@
 /** Disks that are really full: small file systems in memory, mounted in a namespace of the test's own. */
 import { spawnSync } from 'node:child_process'
-import { describe, expect, it } from 'vitest'
-import { bash, createPlace, type Place, quoted, serve } from '../support/binary.js'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { bash, createPlace, type Place, quoted, type Service } from '../support/binary.js'
+import { personAt, quickEngines, serveQuickly } from '../support/quick-service.js'
 
 const canMount =
   spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs -o size=64k tmpfs /mnt']).status === 0
@@ -15,6 +16,13 @@ const withSmallDisk = (place: Place, kibibytes: number, script: string) =>
   )
 
 describe.skipIf(!canMount).concurrent('a full disk', () => {
+  let service: Service
+  beforeAll(async () => {
+    // Three videos do not fit on the disk below.
+    const video = 'video=head -c 150000 /dev/urandom > "$RUSHES_OUTPUT_DIR/a.mp4"'
+    service = await serveQuickly([...quickEngines().slice(0, 2), '--engine', video])
+  })
+
   it('under the output is exit 12 and leaves nothing, and the run is fetched elsewhere', async () => {
     const { code, stdout, stderr } = await withSmallDisk(
       createPlace(),
@@ -42,10 +50,9 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     expect(stderr).toMatch(/Cannot write the backup .*b\.db: read-only file system\./)
   })
 
-  it('under the state folder is said once, and the command goes on', async () => {
-    const place = await serve(createPlace())
+  it('under the state folder is said once, and the command continues', async () => {
     const { stdout, stderr } = await withSmallDisk(
-      place,
+      await personAt(service),
       16,
       `export RUSHES_STATE_DIR="$small/state"; rushes run image "a fox" -o fox.png; echo "exit $?"`,
     )
@@ -58,12 +65,11 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
   it.each([60, 140])(
     'that fills up under the journal (%i KiB) loses no run without a word',
     async (kibibytes) => {
-      const place = await serve(createPlace())
       const { stdout, stderr } = await withSmallDisk(
-        place,
+        await personAt(service),
         kibibytes,
         `export RUSHES_STATE_DIR="$small/state"
-       for n in 1 2 3 4 5 6; do rushes run image "a fox $n" --no-wait || echo "exit $?"; done
+       for n in 1 2 3; do rushes run image "a fox $n" -n 2 --no-wait || echo "exit $?"; done
        rushes list --json 2>/dev/null | wc -l`,
       )
       const lines = stdout.trim().split('\n')
@@ -75,13 +81,12 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     },
   )
 
-  it('in the middle of a batch is exit 12; with room again it goes on, and nothing is paid twice', async () => {
-    const place = await serve(createPlace())
+  it('in the middle of a batch is exit 12; with room again it continues, and nothing is paid twice', async () => {
     const { stdout, stderr } = await withSmallDisk(
-      place,
+      await personAt(service),
       300,
       `cat > "$small/shots.yaml" <<'END'
-defaults: { kind: image }
+defaults: { kind: video }
 runs:
   - { name: one, prompt: one }
   - { name: two, prompt: two }
@@ -91,7 +96,7 @@ END
        find "$small" -name '.*.part' | wc -l
        cp "$small"/* .
        rushes batch shots.yaml >/dev/null; echo "exit $?"
-       ls *.png | wc -l
+       ls *.mp4 | wc -l
        rushes list --limit 0 | wc -l`,
     )
     expect({ stdout, stderr }).toMatchObject({ stdout: 'exit 12\n0\nexit 0\n3\n3\n' })

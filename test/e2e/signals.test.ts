@@ -1,43 +1,33 @@
-/** A signal ends the program as a shell expects: it dies of it, and says how to pick the run up. */
+/** A signal ends the program as a shell expects: it dies of it, and says how to pick the run up. Codes: test/cli/exit.test.ts. */
 import { readFileSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
-import {
-  bash,
-  createPlace,
-  filesBelow,
-  type Place,
-  processesOf,
-  RENDERER,
-  rushes,
-  serve,
-  start,
-} from '../support/binary.js'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { bash, createPlace, type Place, processesOf, rushes, type Service, start } from '../support/binary.js'
+import { personAt, serveQuickly } from '../support/quick-service.js'
 import { until } from '../support/until.js'
 
 const VIDEO = ['run', 'video', 'a fox']
-const isEmpty = (place: Place, pattern: RegExp) =>
-  until(`the end of ${pattern}`, () => processesOf(place, pattern).length === 0 || undefined)
+
+let service: Service
+beforeAll(async () => {
+  service = await serveQuickly()
+})
 
 describe.concurrent('a signal while waiting', () => {
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     '%s: dies of it, with the id and the way back',
     async (signal) => {
-      const place = await serve(createPlace())
-      const waiting = start(place, VIDEO)
+      const waiting = start(await personAt(service), VIDEO)
       const [, id] = await waiting.says('stderr', /(run_\w+): (?:queued|processing)/)
       waiting.kill(signal)
       const ended = await waiting.ended
       expect(ended).toMatchObject({ signal, code: null, stdout: '' })
       expect(ended.stderr).toContain(`rushes wait ${id}`)
       expect(ended.stderr).toContain(`Interrupted. ${id} is still running.`)
-      const { stdout } = await rushes(place, ['status', id ?? ''])
-      expect(stdout).toMatch(/^run_\w+\t(queued|processing)\t\n$/)
     },
   )
 
   it('says it under --json as JSON alone', async () => {
-    const place = createPlace()
-    const waiting = start(place, [...VIDEO, '--local', '--json', '--debug'])
+    const waiting = start(await personAt(service), [...VIDEO, '--json', '--debug'])
     const [, id] = await waiting.says('stderr', /\/runs\/(run_\w+)/)
     waiting.kill('SIGTERM')
     const { signal, stdout, stderr } = await waiting.ended
@@ -52,35 +42,15 @@ describe.concurrent('a signal while waiting', () => {
     expect(JSON.parse(stdout)).toMatchObject({ id, error: { code: 'interrupted' } })
   })
 
-  it.each([
-    ['INT', 130],
-    ['TERM', 143],
-    ['HUP', 129],
-  ])('bash sees SIG%s as %i, and nothing is left behind', async (name, code) => {
-    const place = createPlace()
-    const script = bash(place, 'rushes run video --local "a fox"; echo "$?"')
-    const [renderer] = await until('a renderer', () => {
-      const found = processesOf(place, RENDERER)
-      return found.length > 0 ? found : undefined
-    })
-    expect(renderer).toBeGreaterThan(0)
-    for (const pid of processesOf(place, /rushes\.cjs run video/)) process.kill(pid, `SIG${name}`)
-    const { stdout, stderr } = await script
-    expect(stdout).toBe(`${code}\n`)
-    expect(stderr).toMatch(/rushes wait --local run_\w+/)
-    await isEmpty(place, RENDERER)
-    expect(filesBelow(place.folder)).toEqual([])
-  })
-
   it('ends a loop of a script: Ctrl-C reaches the whole group', async () => {
-    const place = createPlace()
-    const script = 'for each in 1 2 3; do echo "$each"; rushes run video --local "a fox"; done'
+    const place = await personAt(service)
+    const script = 'for each in 1 2 3; do echo "$each"; rushes run video "a fox"; done'
     const loop = start(place, ['-c', `exec setsid bash -c '${script}'`], { command: 'bash', stdin: 'ignore' })
-    await loop.says('stderr', /processing/)
+    await loop.says('stderr', /processing|queued/)
     const [leader = 0] = processesOf(place, /^bash -c for each/)
     process.kill(-leader, 'SIGINT')
     expect(await loop.ended).toMatchObject({ signal: 'SIGINT', stdout: '1\n' })
-    await isEmpty(place, /rushes|renderer/)
+    await until('the end of all', () => processesOf(place, /rushes/).length === 0 || undefined)
   })
 })
 
@@ -90,35 +60,14 @@ function catches(pid: number, signal: number): boolean {
   return ((BigInt(`0x${mask}`) >> BigInt(signal - 1)) & 1n) === 1n
 }
 
-describe.concurrent('a signal at other times', () => {
-  it('ends a command that waits for standard input', async () => {
-    const reading = start(createPlace(), ['run', 'image', '--prompt', '-', '--local'])
-    await until('its handler of SIGINT', () => catches(reading.pid, 2) || undefined)
-    reading.kill('SIGINT')
-    expect((await reading.ended).signal).toBe('SIGINT')
-  })
-
-  it('gives back what it renders when the service is told to end, and exits 0 in time', async () => {
-    const home = createPlace()
-    const place = await serve(home)
-    const { stdout: id } = await rushes(place, [...VIDEO, '--no-wait'])
-    await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)
-    const toldAt = performance.now()
-    place.process.kill('SIGTERM')
-    expect(await place.process.ended).toMatchObject({ code: 0, signal: null })
-    expect(performance.now() - toldAt).toBeLessThan(5_000)
-    await isEmpty(place, RENDERER)
-    const again = await serve(home)
-    const { stdout } = await rushes(again.with({ RUSHES_API_KEY: place.apiKey }), [
-      ...['status', '--base-url', again.url, id.trim()],
-    ])
-    expect(stdout).toMatch(/\t(queued|processing)\t/)
-    again.process.kill('SIGINT')
-    expect(await again.process.ended).toMatchObject({ code: 0, signal: null })
-  })
+it('a signal ends a command that waits for standard input', async () => {
+  const reading = start(createPlace(), ['run', 'image', '--prompt', '-', '--local'])
+  await until('its handler of SIGINT', () => catches(reading.pid, 2) || undefined)
+  reading.kill('SIGINT')
+  expect((await reading.ended).signal).toBe('SIGINT')
 })
 
-describe('a signal while the reader of a pipe stands still', () => {
+describe.concurrent('a signal while the reader of a pipe stands still', () => {
   // What fills the pipe is there before the program says anything.
   const stuck = (place: Place, words: string, ends: string) =>
     bash(
@@ -132,13 +81,13 @@ describe('a signal while the reader of a pipe stands still', () => {
     )
 
   it('ends a file on its way to standard output, by one', async () => {
-    const place = await serve(createPlace())
+    const place = await personAt(service)
     const { stdout: id } = await rushes(place, ['run', 'image', 'a fox', '--no-wait'])
     await rushes(place, ['wait', id.trim()])
     // Told when it has used no more time for a second: it waits for the reader.
     const { stdout } = await bash(
       place,
-      `{ echo $BASHPID > pid; exec rushes download ${id.trim()} -o -; } | { echo $BASHPID > reader; exec sleep 120 > /dev/null 2>&1; } &
+      `{ head -c 65536 /dev/zero; echo $BASHPID > pid; exec rushes download ${id.trim()} -o -; } | { echo $BASHPID > reader; exec sleep 120 > /dev/null 2>&1; } &
        until [ -s pid ] && [ -s reader ]; do sleep 0.1; done
        pid=$(cat pid) same=0 last=
        until [ $same = 5 ]; do
@@ -157,11 +106,9 @@ describe('a signal while the reader of a pipe stands still', () => {
 
   it.each([
     ['standard output', 'models', ''],
-    ['standard error', '--nonsense', '2>&1'],
     ['both, while it waits', 'run video "a fox" --debug', '2>&1'],
   ])('ends the program: %s', async (_, words, ends) => {
-    const place = await serve(createPlace())
-    const { stdout } = await stuck(place, words, ends)
+    const { stdout } = await stuck(await personAt(service), words, ends)
     expect(stdout).toBe('ended\n')
   })
 })

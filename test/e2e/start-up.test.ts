@@ -1,13 +1,10 @@
-/** What a command does not need, it does not load: held by the list of the modules that were loaded. */
-import { once } from 'node:events'
+/** What a command does not need, it does not load: command lines one after the other in one process, which notes its modules. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { createPlace, DIST, type Environment, rushes } from '../support/binary.js'
-
-const PRELOAD = fileURLToPath(new URL('./loaded-modules.mjs', import.meta.url))
+import { expect, it, onTestFinished } from 'vitest'
+import { BINARY, createPlace, DIST, type Environment, start } from '../support/binary.js'
 
 /** Each bundled package, and the service, by words that only its own code has. */
 const BUNDLED: Readonly<Record<string, string>> = {
@@ -25,103 +22,124 @@ const BUNDLED: Readonly<Record<string, string>> = {
 /** Packages that stay outside of the bundle. */
 const OUTSIDE = ['@libsql', 'sharp'] as const
 
-const chunks = new Map<string, string>()
-beforeAll(() => {
-  for (const name of readdirSync(DIST).filter((each) => each.endsWith('.cjs')))
-    chunks.set(name, readFileSync(join(DIST, name), 'utf8'))
-})
+const chunks = new Map(
+  readdirSync(DIST)
+    .filter((name) => name.endsWith('.cjs'))
+    .map((name) => [name, readFileSync(join(DIST, name), 'utf8')]),
+)
+
+function packagesIn(paths: readonly string[]): readonly string[] {
+  const text = paths.map((path) => chunks.get(path.split('/dist/')[1] ?? '') ?? '').join('\n')
+  return [
+    ...Object.keys(BUNDLED).filter((name) => text.includes(BUNDLED[name] ?? '')),
+    ...OUTSIDE.filter((name) => paths.some((path) => path.includes(`/node_modules/${name}/`))),
+  ]
+}
+
+type Line = readonly [words: readonly string[], exit: number, env?: Environment, stdin?: string]
 
 interface Loaded {
-  readonly code: number | null
-  readonly own: readonly string[]
+  readonly code: number
+  /** Packages that no line before had loaded. */
   readonly packages: readonly string[]
 }
 
-async function loadedBy(words: readonly string[], env: Environment = {}, stdin = ''): Promise<Loaded> {
-  const place = createPlace()
-  const list = join(place.home, 'modules')
-  const { code } = await rushes(
-    place.with({ ...env, LOADED_MODULES: list, NODE_OPTIONS: `--import=${PRELOAD}` }),
-    words,
-    stdin === '' ? {} : { stdin },
-  )
-  const urls = readFileSync(list, 'utf8').trim().split('\n')
-  const own = urls.flatMap((url) => /\/dist\/([^/]+\.cjs)$/.exec(url)?.slice(1) ?? [])
-  const text = own.map((name) => chunks.get(name) ?? '').join('\n')
-  return {
-    code,
-    own,
-    packages: [
-      ...Object.keys(BUNDLED).filter((name) => text.includes(BUNDLED[name] ?? '')),
-      ...OUTSIDE.filter((name) => urls.some((url) => url.includes(`/node_modules/${name}/`))),
-    ],
+/** Calls what the program's entry calls, for one line after the other. */
+const RUN_LINES = `
+const { Readable, Writable } = require('node:stream')
+const [main, lines] = JSON.parse(process.argv[1])
+const sink = () => new Writable({ write: (_chunk, _encoding, done) => done() })
+const interrupts = () => ({ first: new AbortController().signal, second: new AbortController().signal, interrupt() {} })
+;(async () => {
+  for (const [argv, , env = {}, input] of lines) {
+    const stdin = () => Readable.from(input === undefined ? [] : [Buffer.from(input)])
+    const io = { argv, env: { ...process.env, ...env }, stdin, stdout: sink(), stderr: sink(), interrupts: interrupts() }
+    const code = await require(main).main(io)
+    console.log(JSON.stringify({ code, paths: Object.keys(require.cache) }))
   }
+  process.exit()
+})()`
+
+async function loadedBy(lines: readonly Line[]): Promise<readonly Loaded[]> {
+  const [, main = ''] = /require\("\.\/(main-[^"]+)"\)/.exec(chunks.get('rushes.cjs') ?? '') ?? []
+  const { ended } = start(createPlace(), ['-e', RUN_LINES, JSON.stringify([join(DIST, main), lines])], {
+    command: process.execPath,
+    stdin: 'ignore',
+  })
+  const { stdout, stderr } = await ended
+  const notes = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(notes.length, stderr).toBe(lines.length)
+  let known: readonly string[] = []
+  return notes.map(({ code, paths }) => {
+    const packages = packagesIn(paths.filter((path: string) => !known.includes(path)))
+    known = paths
+    return { code, packages }
+  })
 }
 
-describe.concurrent('what is loaded', () => {
-  it('is told by words that the bundle has, each in one chunk', () => {
-    for (const [name, words] of Object.entries(BUNDLED)) {
-      const holders = [...chunks.values()].filter((text) => text.includes(words))
-      expect(holders.length, name).toBe(1)
-    }
-  })
+it('what is loaded is told by words that the bundle has, each in one chunk', () => {
+  for (const [name, words] of Object.entries(BUNDLED)) {
+    const holders = [...chunks.values()].filter((text) => text.includes(words))
+    expect(holders.length, name).toBe(1)
+  }
+})
 
-  it.each([
-    ['--version', ['--version'], 0],
-    ['--help', ['--help'], 0],
-    ['nothing', [], 0],
-    ['run image --help', ['run', 'image', '--help'], 0],
-    ['serve --help', ['serve', '--help'], 0],
-    ['an unknown command', ['rnu'], 2],
-    ['an unknown flag', ['run', 'image', '--sise', '4'], 2],
-    ['a value outside of the schema', ['run', 'video', 'a fox', '--duration', '7', '--model', 'a/b'], 2],
-    ['--dry-run', ['run', 'image', 'a fox', '--dry-run', '--model', 'acme/still-1'], 0],
-    ['no address', ['run', 'image', 'a fox'], 2],
-    ['models', ['models', 'image', '--json'], 0],
-    ['config path', ['config', 'path'], 0],
-    ['help exit-codes', ['help', 'exit-codes'], 0],
-    ['mcp --help', ['mcp', '--help'], 0],
-    ['completion bash', ['completion', 'bash'], 0],
-    ['completion of a flag', ['__complete', 'run', 'image', '--qua'], 0],
-    ['completion of an id, without a journal', ['__complete', 'wait', ''], 0],
-  ])('%s loads neither the network nor the service', async (_, words, code) => {
-    const loaded = await loadedBy(words)
-    expect(loaded.own).toContain('rushes.cjs')
-    expect(loaded).toMatchObject({ code, packages: [] })
-  })
+it('--version loads the entry of the program, and not the command line', async () => {
+  const script = `process.on('exit', () => process.stderr.write(Object.keys(require.cache).join('\\n')))
+    process.argv.splice(1, 1, ${JSON.stringify(BINARY)}, '--version')
+    require(${JSON.stringify(BINARY)})`
+  const { code, stderr } = await start(createPlace(), ['-e', script, 'x'], { command: process.execPath })
+    .ended
+  expect({ code, packages: packagesIn(stderr.split('\n')) }).toEqual({ code: 0, packages: [] })
+  expect(stderr).toContain('dist/rushes.cjs')
+  expect(stderr).not.toContain('dist/main-')
+})
 
-  it('is seen: a command that needs the network loads it and nothing of the service; --local loads both', async () => {
-    const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: 'http://127.0.0.1:9' }
-    const remote = await loadedBy(['login'], key, 'key')
-    expect(remote).toMatchObject({ code: 9, packages: ['undici', '@libsql'] })
-    const shared = await loadedBy(['login'], { ...key, RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' }, 'key')
-    expect(shared).toMatchObject({ code: 9, packages: ['undici', 'iovalkey', '@libsql'] })
-    const local = await loadedBy(['status', '--local', 'run_1'], { RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' })
-    expect(local.packages).toEqual(['undici', 'the service', '@libsql'])
-  })
+it('commands that need neither the network nor the service load neither', async () => {
+  const lines: readonly Line[] = [
+    [['--help'], 0],
+    [[], 0],
+    [['run', 'image', '--help'], 0],
+    [['serve', '--help'], 0],
+    [['rnu'], 2],
+    [['run', 'image', '--sise', '4'], 2],
+    [['run', 'video', 'a fox', '--duration', '7', '--model', 'a/b'], 2],
+    [['run', 'image', 'a fox', '--dry-run', '--model', 'acme/still-1'], 0],
+    [['run', 'image', 'a fox'], 2],
+    [['models', 'image', '--json'], 0],
+    [['config', 'path'], 0],
+    [['help', 'exit-codes'], 0],
+    [['mcp', '--help'], 0],
+    [['completion', 'bash'], 0],
+    [['__complete', 'run', 'image', '--qua'], 0],
+    [['__complete', 'wait', ''], 0],
+  ]
+  expect(await loadedBy(lines)).toEqual(lines.map(([, code]) => ({ code, packages: [] })))
+})
 
-  it('serve loads the AWS SDK only with --storage', async () => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    await once(taken, 'listening')
-    const { port } = taken.address() as AddressInfo
-    const without = await loadedBy(['serve', '--port', String(port)])
-    taken.close()
-    const storage = await loadedBy(['serve', '--port', '0', '--storage', 's3://not a bucket'])
-    expect([without.code, storage.code]).toEqual([2, 2])
-    expect(without.packages).not.toContain('the AWS SDK')
-    expect(storage.packages).toContain('the AWS SDK')
-  })
-
-  it('serve loads the metrics only with --metrics-port', async () => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    await once(taken, 'listening')
-    const { port } = taken.address() as AddressInfo
-    const without = await loadedBy(['serve', '--port', String(port)])
-    const metrics = await loadedBy(['serve', '--port', '0', '--metrics-port', String(port)])
-    taken.close()
-    expect(without.code).toBe(2)
-    expect(without.packages).not.toContain('prom-client')
-    expect(metrics.code).toBe(2)
-    expect(metrics.packages).toContain('prom-client')
-  })
+it('the others load what they need', async () => {
+  // It refuses the key at once: an address at which nobody listens is tried for seven seconds.
+  const taken = createServer((_, response) => response.writeHead(401).end())
+  onTestFinished(() => void taken.close())
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+  const port = String((taken.address() as AddressInfo).port)
+  const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: `http://127.0.0.1:${port}` }
+  const redis = { RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' }
+  const steps: readonly (readonly [line: Line, packages: readonly string[]])[] = [
+    [
+      [['login'], 4, key, 'key'],
+      ['undici', '@libsql'],
+    ],
+    [[['status', '--local', 'run_1'], 6, redis], ['the service']],
+    [[['serve', '--port', port], 2], []],
+    [[['login'], 4, { ...key, ...redis }, 'key'], ['iovalkey']],
+    [[['serve', '--port', '0', '--metrics-port', port], 2], ['prom-client']],
+    [[['serve', '--port', '0', '--storage', 's3://not a bucket'], 2], ['the AWS SDK']],
+  ]
+  expect(await loadedBy(steps.map(([line]) => line))).toEqual(
+    steps.map(([[, code], packages]) => ({ code, packages })),
+  )
 })

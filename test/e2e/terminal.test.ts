@@ -1,9 +1,10 @@
-/** On a terminal, which `script` of util-linux makes: the spinner, the cursor, the hidden prompt. */
+/** On a terminal, which `script` of util-linux makes: the spinner, the cursor, the hidden prompt. Widths: test/cli/progress.test.ts. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createStyle } from '../../src/cli/terminal/style.js'
 import {
   BINARY,
   bash,
@@ -12,11 +13,15 @@ import {
   type Place,
   quoted,
   type Running,
+  type Service,
   start,
 } from '../support/binary.js'
+import { createCliService } from '../support/cli.js'
+import { personAt, quickEngines, serveQuickly } from '../support/quick-service.js'
 
 const HIDE = '\u001b[?25l'
 const SHOW = '\u001b[?25h'
+const COLOUR = /\u001b\[\d+(;\d+)*m/
 
 const canMakeTerminals = (() => {
   try {
@@ -44,143 +49,103 @@ interface Terminal {
   readonly env?: Environment
 }
 
-/** What stood on the lines that the spinner drew, one after the other. */
+function expectCursorIsBack(stdout: string): void {
+  expect(stdout).toContain(HIDE)
+  expect(stdout.lastIndexOf(SHOW)).toBeGreaterThan(stdout.lastIndexOf(HIDE))
+}
+
+/** The lines that the spinner drew, one after the other. */
 const drawnBy = (stdout: string): readonly string[] =>
   stripVTControlCharacters(stdout.replaceAll(/\u001b\[\d*[A-KJG]/g, '\n'))
     .split(/[\r\n]+/)
-    .filter((line) => line.trim() !== '')
+    .filter((line) => /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/.test(line))
+
+const writeRows = (place: Place, count: number) => {
+  const rows = Array.from({ length: count }, (_, at) => `  - { name: shot-${at}, prompt: fox ${at} }\n`)
+  writeFileSync(join(place.folder, 'shots.yaml'), `defaults: { kind: image }\nruns:\n${rows.join('')}`)
+}
 
 describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
-  it('has a spinner while the run lasts, and its cursor afterwards', async () => {
-    const { ended } = onTerminal(createPlace(), 'run image --local "a fox"')
-    const { code, stdout } = await ended
+  let service: Service
+  beforeAll(async () => {
+    // Long enough to be seen.
+    service = await serveQuickly(quickEngines(1))
+  })
+
+  it('of 40 columns has a coloured spinner on one line while the run lasts, and its cursor afterwards', async () => {
+    const { code, stdout } = await onTerminal(createPlace(), 'run image --local "a fox"', { columns: 40 })
+      .ended
     expect(code).toBe(0)
-    expect(stdout).toContain(HIDE)
-    expect(stdout).toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
-    expect(stdout.lastIndexOf(SHOW)).toBeGreaterThan(stdout.lastIndexOf(HIDE))
+    expectCursorIsBack(stdout)
+    expect(stdout).toMatch(COLOUR)
+    const drawn = drawnBy(stdout)
+    expect(drawn.length).toBeGreaterThan(0)
+    for (const line of drawn) expect(line.length).toBeLessThan(40)
     expect(stdout).toMatch(/run_\w+\.png\r\n/)
   })
 
-  it.each(['--quiet', '--json', '--no-color'])('%s', async (flag) => {
-    const { stdout } = await onTerminal(createPlace(), `run image --local ${flag} "a fox"`).ended
-    if (flag === '--no-color') expect(stdout).not.toMatch(/\u001b\[\d+(;\d+)*m/)
-    else expect(stdout).not.toMatch(/\u001b/)
-    expect(stdout).toContain('.png')
-  })
-
-  it.each([40, 20, 12])('of %i columns: the spinner keeps to one line', async (columns) => {
-    const { code, stdout } = await onTerminal(createPlace(), 'run video --local "a fox"', { columns }).ended
+  it('with LC_ALL=C and --no-color has a spinner in ASCII and without colour', async () => {
+    const words = `run image -n 2 --no-color -d "${'a fox '.repeat(20)}"`
+    const { code, stdout } = await onTerminal(await personAt(service), words, { env: { LC_ALL: 'C' } }).ended
     expect(code).toBe(0)
-    const drawn = drawnBy(stdout).filter((line) => /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/.test(line))
-    expect(drawn.length).toBeGreaterThan(0)
-    for (const line of drawn) expect(line.length).toBeLessThan(columns)
-    expect(stdout).toMatch(/run_\w+\.mp4\r\n/)
-  })
-
-  it('of 40 columns: several runs keep to a line each', async () => {
-    const { code, stdout } = await onTerminal(createPlace(), 'run image --local -n 3 "a fox"', {
-      columns: 40,
-    }).ended
-    expect(code).toBe(0)
-    expect(stdout).toMatch(/3 done/)
-    // The last line is not drawn over, and may wrap.
-    const drawn = drawnBy(stdout).filter((line) => !/runs done in/.test(line))
-    for (const line of drawn) expect(line.length).toBeLessThan(40)
-  })
-
-  it('that is dumb gets lines, and not one escape', async () => {
-    const { code, stdout } = await onTerminal(createPlace(), 'run image --local fox', {
-      env: { TERM: 'dumb' },
-    }).ended
-    expect(code).toBe(0)
-    expect(stdout).not.toContain('\u001b')
-    expect(stdout).toMatch(/^(run_\w+: \w+ \(\d s\)\r\n)+run_\w+\.png\r\nDone in [^\r]+\r\n$/)
-  })
-
-  it('NO_COLOR leaves the spinner and takes its colours', async () => {
-    const { stdout } = await onTerminal(createPlace(), 'run image --local fox', { env: { NO_COLOR: '1' } })
-      .ended
-    expect(stdout).toContain(HIDE)
-    expect(stdout).not.toMatch(/\u001b\[\d+(;\d+)*m/)
-  })
-
-  it.each<Environment>([{ LC_ALL: 'C' }, { LC_ALL: 'POSIX', LANG: 'en_US.UTF-8' }])(
-    'under %j the spinner and the list are ASCII',
-    async (env) => {
-      const place = createPlace()
-      const run = await onTerminal(place, `run image --local -n 2 "${'a fox '.repeat(20)}"`, { env }).ended
-      const list = await onTerminal(place, 'list', { env }).ended
-      expect([run.code, list.code]).toEqual([0, 0])
-      expect(stripVTControlCharacters(run.stdout)).toMatch(/[-\\|/] \d of 2 done/)
-      expect(run.stdout + list.stdout).toMatch(/^[\x00-\x7f]*$/)
-    },
-  )
-
-  it('has no spinner where CI is set', async () => {
-    const { stdout } = await onTerminal(createPlace().with({ CI: 'true' }), 'run image --local fox').ended
-    expect(stdout).not.toContain(HIDE)
-    expect(stdout).toMatch(/run_\w+: /)
+    expectCursorIsBack(stdout)
+    expect(stripVTControlCharacters(stdout)).toMatch(/[-\\|/] \d of 2 done/)
+    expect(stdout).toMatch(/^[\x00-\x7f]*$/)
+    expect(stdout).not.toMatch(COLOUR)
   })
 
   it('gets its cursor back after Ctrl-C', async () => {
-    const waiting = onTerminal(createPlace(), 'run video --local "a fox"')
+    const waiting = onTerminal(await personAt(service), 'run video "a fox"')
     await waiting.says('stdout', /processing/)
     waiting.stdin.write('\u0003')
     const { code, stdout } = await waiting.ended
     expect(code).toBe(130)
-    expect(stdout.lastIndexOf(SHOW)).toBeGreaterThan(stdout.lastIndexOf(HIDE))
-    expect(stdout).toMatch(/rushes wait --local run_\w+/)
+    expectCursorIsBack(stdout)
+    expect(stdout).toMatch(/rushes wait run_\w+/)
   })
 
   it('may have no columns, as in containers: the program ends all the same', async () => {
-    const place = createPlace().with({ TERM: 'xterm-256color' })
+    const place = (await personAt(service)).with({ TERM: 'xterm-256color' })
     // The deadline is inside, and what is written is cut off: a drawing of endless lines would fill the memory.
     const { stdout } = await bash(
       place,
-      `script -qec 'stty cols 0; timeout -s KILL 20 rushes run image --local fox' /dev/null | head -c 20000`,
+      `script -qec 'stty cols 0; timeout -s KILL 20 rushes run image -d fox' /dev/null | head -c 20000`,
     )
     expect(/run_\w+\.png\r\n/.test(stdout)).toBe(true)
   })
 
   it('shows the runs of a batch in a line each, never more than fit, and what became of them', async () => {
-    const place = createPlace()
-    const rows = Array.from({ length: 12 }, (_, at) => `  - { name: shot-${at}, prompt: fox ${at} }\n`).join(
-      '',
-    )
-    writeFileSync(join(place.folder, 'shots.yaml'), `defaults: { kind: image }\nruns:\n${rows}`)
-    const { code, stdout } = await onTerminal(place, 'batch shots.yaml --local', { rows: 12 }).ended
+    const place = await personAt(service)
+    writeRows(place, 6)
+    const { code, stdout } = await onTerminal(place, 'batch shots.yaml', { rows: 12 }).ended
     expect(code).toBe(0)
-    expect(stdout).toContain(HIDE)
-    expect(stdout.lastIndexOf(SHOW)).toBeGreaterThan(stdout.lastIndexOf(HIDE))
+    expectCursorIsBack(stdout)
     expect(stdout).toMatch(/shot-\d+ \(run_\w+\) {2}(queued|processing)/)
-    expect(stdout).toMatch(/\d+ of 12 done/)
+    expect(stdout).toMatch(/\d+ of 6 done/)
     // Half of twelve lines, less the line of the spinner and the blank one.
-    for (const frame of stdout.split(/\d+ of 12 done/))
+    for (const frame of stdout.split(/\d+ of 6 done/))
       expect(
         frame
           .split('\u001b[1A')
           .at(-1)
           ?.match(/^ {2}shot-/gm)?.length ?? 0,
       ).toBeLessThanOrEqual(4)
-    for (let at = 0; at < 12; at++) expect(stdout).toMatch(new RegExp(`shot-${at}\\.png\\r\\n`))
-    expect(stdout).toMatch(/12 runs: 12 created/)
+    for (let at = 0; at < 6; at++) expect(stdout).toMatch(new RegExp(`shot-${at}\\.png\\r\\n`))
+    expect(stdout).toMatch(/6 runs: 6 created/)
   })
 
   it('may become another size while a batch is under way', async () => {
-    const place = createPlace()
-    const rows = Array.from({ length: 8 }, (_, at) => `  - { name: shot-${at}, prompt: fox ${at} }\n`).join(
-      '',
-    )
-    writeFileSync(join(place.folder, 'shots.yaml'), `defaults: { kind: image }\nruns:\n${rows}`)
+    const place = await personAt(service)
+    writeRows(place, 6)
     const { code, stdout } = await bash(
       place.with({ TERM: 'xterm-256color' }),
-      `script -qec 'stty cols 100 rows 40; rushes batch shots.yaml --local & job=$!
+      `script -qec 'stty cols 100 rows 40; rushes batch shots.yaml & job=$!
        for size in "30 10" "200 50" "12 4" "80 24"; do sleep 0.4; set -- $size; stty cols $1 rows $2; kill -WINCH $job; done
        wait $job' /dev/null`,
     )
     expect(code).toBe(0)
-    for (let at = 0; at < 8; at++) expect(stdout).toContain(`shot-${at}.png`)
-    expect(stdout.lastIndexOf(SHOW)).toBeGreaterThan(stdout.lastIndexOf(HIDE))
+    for (let at = 0; at < 6; at++) expect(stdout).toContain(`shot-${at}.png`)
+    expectCursorIsBack(stdout)
   })
 
   it('does not show the key that login asks for', async () => {
@@ -206,5 +171,44 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(code).toBe(130)
     expect(stdout.lastIndexOf(SHOW)).toBeGreaterThanOrEqual(stdout.lastIndexOf(HIDE))
     expect(() => statSync(`${place.home}/.config/rushes/config.json`)).toThrow('ENOENT')
+  })
+})
+
+/** In process: a spinner would fail on these streams, or write escapes to them. */
+describe('a terminal without a spinner', () => {
+  it.each<[string, readonly string[], Environment, number, RegExp]>([
+    ['--quiet', ['--quiet'], {}, 80, /^$/],
+    ['--json', ['--json'], {}, 80, /^$/],
+    ['CI', [], { CI: 'true' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
+    ['TERM=dumb', [], { TERM: 'dumb' }, 80, /^(run_\w+: \w+ \(\d s\)\n)+Done in [^\r]+\n$/],
+    ['0 columns', [], {}, 0, /^(run_\w+: \w+ \(\d s\)\n)+.*Done in [^\r]+\n$/s],
+  ])('%s', async (_, words, env, columns, says) => {
+    const service = await createCliService()
+    const tty = { stderr: true }
+    const { code, stderr } = await service.run(['run', 'image', 'fox', ...words], {
+      tty,
+      columns,
+      env: env as Record<string, string>,
+    })
+    expect(code).toBe(0)
+    expect(stderr).not.toContain('\u001b')
+    expect(stderr).toMatch(says)
+  })
+})
+
+describe('colour', () => {
+  it.each<[Environment, boolean, boolean, boolean]>([
+    [{}, true, true, true],
+    [{}, false, true, false],
+    [{}, true, false, false],
+    [{ TERM: 'dumb' }, true, true, false],
+    [{ NO_COLOR: '1' }, true, true, false],
+    [{ FORCE_COLOR: '1' }, false, true, true],
+    [{ FORCE_COLOR: '0' }, true, true, false],
+    [{ FORCE_COLOR: 'false' }, true, true, false],
+    [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true, true, false],
+  ])('%j, a terminal: %s, --no-color not given: %s', async (env, isTTY, color, has) => {
+    const { level } = await createStyle({ isTTY } as never, env, { color })
+    expect(level > 0).toBe(has)
   })
 })

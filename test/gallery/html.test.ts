@@ -7,6 +7,7 @@ import { type Gallery, type GalleryRun, galleryHtml, isGallery } from '../../src
 import { linkTo } from '../../src/gallery/links.js'
 import { canBeOpened, mediaOf, ratioOf } from '../../src/gallery/media.js'
 import { printable } from '../../src/protocol/text.js'
+import { anyCharacter } from '../support/any-character.js'
 
 const FILE = { name: 'a.png', href: 'a.png', media: 'image', bytes: 1, ratio: 1, isOpened: true } as const
 
@@ -29,7 +30,7 @@ function partsOf(html: string): readonly [string, string, string] {
 
 const runsIn = (html: string): GalleryRun[] => JSON.parse(partsOf(html)[1])
 
-const text = fc.string({ unit: 'binary' })
+const text = fc.string({ unit: anyCharacter })
 const hostile = fc.oneof(
   text,
   fc.constantFrom(

@@ -31,8 +31,8 @@ function newPath(): string {
   return join(folder, 'deep', 'er', 'a.db')
 }
 
-function open(path: string, migrations: readonly string[] = [FIRST]): OpenDatabase {
-  const database = openDatabase({ path, migrations, busyTimeoutMs: 2_000 })
+function open(path: string, migrations: readonly string[] = [FIRST], busyTimeoutMs = 2_000): OpenDatabase {
+  const database = openDatabase({ path, migrations, busyTimeoutMs })
   onTestFinished(() => database.close())
   return database
 }
@@ -127,9 +127,9 @@ describe('a database', () => {
     expect(add(open(path), 'a')).toBe(1)
   })
 
-  it('that is none is an error, and is not touched', () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'rushes-database-')), 'a.db')
-    onTestFinished(() => rmSync(dirname(path), { recursive: true, force: true }))
+  it('that is not a database is an error, and is not touched', () => {
+    const path = newPath()
+    mkdirSync(dirname(path), { recursive: true })
     const bytes = 'this is no database '.repeat(100)
     writeFileSync(path, bytes)
     expect(() => openDatabase({ path, migrations: [FIRST] })).toThrow()
@@ -312,8 +312,7 @@ describe('a transaction', () => {
   it('that cannot have the lock in time says so, and does nothing', () => {
     const path = newPath()
     const one = open(path)
-    const other = openDatabase({ path, migrations: [FIRST], busyTimeoutMs: 20 })
-    onTestFinished(() => other.close())
+    const other = open(path, [FIRST], 20)
     one.transaction(() => expect(() => other.transaction(() => add(other, 'b'))).toThrow(/busy|locked/i))
     expect(texts(one)).toEqual([])
     expect(existsSync(path)).toBe(true)
@@ -327,14 +326,7 @@ describe('a write that was refused the lock', () => {
     ['all', (database) => database.all(`UPDATE notes SET text = 'refused' RETURNING id`)],
   ])('by %s leaves nothing behind: what is written later is there for everybody', (_, refused) => {
     const path = newPath()
-    const [one, two] = [
-      openDatabase({ path, migrations: [FIRST], busyTimeoutMs: 20 }),
-      openDatabase({ path, migrations: [FIRST], busyTimeoutMs: 20 }),
-    ]
-    onTestFinished(() => {
-      one.close()
-      two.close()
-    })
+    const [one, two] = [open(path, [FIRST], 20), open(path, [FIRST], 20)]
     two.transaction(() => {
       add(two, 'first')
       expect(() => refused(one)).toThrow(/locked/)

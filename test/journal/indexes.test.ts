@@ -2,8 +2,9 @@
 
 import { join } from 'node:path'
 import Database from 'libsql'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openJournal } from '../../src/journal/index.js'
+import { listStatement } from '../../src/journal/list-runs.js'
 import { readDurations, readRecentRuns } from '../../src/journal/readonly-queries.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -72,6 +73,7 @@ const shortened = (sql: string): string => sql.replace(/\s+/g, ' ').trim()
 /** Each statement with the indexes by which it finds rows, and all indexes of the schema. */
 function queryPlans() {
   const prepare = vi.spyOn(Database.prototype, 'prepare')
+  onTestFinished(() => void prepare.mockRestore())
   const path = callEverything()
   const statements = [...new Set(prepare.mock.calls.map(([sql]) => sql))].filter(
     (sql) => !/^PRAGMA/.test(sql),
@@ -146,5 +148,25 @@ describe('the indexes of the journal', () => {
     // The gallery reads all files: a search for each run takes longer.
     const readsAll = 'SELECT * FROM files ORDER BY file'
     expect(queryPlans().plans.filter(({ sql, plan }) => isScan(plan) && sql !== readsAll)).toEqual([])
+  })
+
+  it.each([
+    {},
+    { address: 'x' },
+    { status: 'x' },
+    { kind: 'x' },
+    { model: 'x' },
+    { sinceMs: 1 },
+    { beforeMs: 1 },
+    { address: 'x', kind: 'x', model: 'x', status: 'x', sinceMs: 1, beforeMs: 2 },
+  ])('list runs by %j without a sort', (filter) => {
+    const path = join(temporaryFolder(), 'journal.db')
+    openJournal({ path, now: () => 1, onQuarantine: () => expect.unreachable() }).close()
+    const database = new Database(path)
+    const { sql, values } = listStatement({ ...filter, limit: 50 })
+    const plan = JSON.stringify(database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(values.map(() => 'x')))
+    database.close()
+    expect(plan).toMatch(/USING INDEX runs_by_time/)
+    expect(plan).not.toMatch(/TEMP B-TREE/)
   })
 })

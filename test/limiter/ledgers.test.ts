@@ -1,14 +1,12 @@
-/** One contract, three ledgers. */
+/** One contract, three ledgers; that of several machines is in redis-ledger.system.ts. */
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import { createMemoryLedger } from '../../src/limiter/memory-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { ledgerContract } from '../contract/ledger.js'
 import { createManualClock } from '../support/clock.js'
-import { describeAnyRedis } from '../support/redis.js'
 import { temporaryFolder } from '../support/service.js'
 import { createTestLedger } from './ledgers.js'
-import { createRedisBench } from './redis-bench.js'
 
 describe('the ledger of a process', () => {
   ledgerContract({
@@ -30,13 +28,5 @@ describe('the ledger of a machine', () => {
       const path = join(temporaryFolder(), 'limits.db')
       return { open: (key) => createTestLedger(clock, path, key), advance: clock.advance }
     },
-  })
-})
-
-describeAnyRedis('the ledger of several machines', (url) => {
-  ledgerContract({
-    isShared: true,
-    inexactMs: 2_000,
-    create: async () => createRedisBench(await url()),
   })
 })

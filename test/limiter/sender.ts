@@ -1,17 +1,20 @@
-/** Takes and settles slots as fast as the limit allows: `node sender <path> <budget> <limit as JSON>`. Prints the
- * instant of each. */
+/**
+ * A process on a shared ledger: `node sender <path> <limit as JSON> [<slots>]`. It takes and settles slots as fast as the limit
+ * allows, and prints the instant of each. With a number of slots, it takes those, settles none, and is killed.
+ */
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/host/clock.js'
 import { createLimiter } from '../../src/limiter/index.js'
 import { openSharedLedger } from '../../src/limiter/shared-ledger.js'
 import type { Limit } from '../../src/limiter/window.js'
 
-const [path = '', budget = '', limit = ''] = process.argv.slice(2)
-const parsed: Limit = JSON.parse(limit)
-const ledger = openSharedLedger({ path, budget, limit: parsed, clock: systemClock })
-const limiter = createLimiter(parsed, systemClock, { ledger })
-for (;;) {
+const [path = '', text = '', slots = ''] = process.argv.slice(2)
+const limit: Limit = JSON.parse(text)
+const ledger = openSharedLedger({ path, budget: 'a key', limit, clock: systemClock })
+const limiter = createLimiter(limit, systemClock, { ledger })
+for (let sent = 1; ; sent++) {
   const grant = await limiter.acquire('status')
   writeSync(1, `${systemClock.monotonic()}\n`)
-  grant.settle()
+  if (slots === '') grant.settle()
+  else if (sent === Number(slots)) process.kill(process.pid, 'SIGKILL')
 }

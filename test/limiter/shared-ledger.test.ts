@@ -1,19 +1,20 @@
-/** What only several processes on one file show. Here they are neighbours in one process, on one manual clock. */
+/** What several processes on one file show, beyond the contract of all ledgers. Here they are neighbours on one manual clock. */
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import fc from 'fast-check'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { withFallback } from '../../src/limiter/fallback-ledger.js'
-import { createLimiter, type Limiter, type Purpose } from '../../src/limiter/index.js'
+import { createLimiter, type Limiter } from '../../src/limiter/index.js'
 import { budgetOf } from '../../src/limiter/shared-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { built } from '../support/built.js'
-import { createManualClock, type ManualClock } from '../support/clock.js'
+import { createManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/service.js'
+import { until } from '../support/until.js'
 import { createTestLedger } from './ledgers.js'
+import { itKeepsTheLimit } from './window-tests.js'
 
 const { requests: LIMIT, windowMs: WINDOW_MS } = RUNS_LIMIT
 
@@ -41,138 +42,43 @@ function createNeighbours(count: number) {
   return { clock, path, limiters: limiters as [Limiter, Limiter, ...Limiter[]] }
 }
 
-/** Takes all twenty places and settles them at once. */
+/** Takes all twenty slots and settles them at once. */
 async function fill(limiter: Limiter): Promise<void> {
   for (let taken = 0; taken < LIMIT; taken++) (await limiter.acquire('status')).settle()
 }
 
-/** Takes all twenty places, and settles one every 100 ms: they become free one by one. */
-async function fillOneByOne(clock: ManualClock, limiter: Limiter): Promise<void> {
-  for (let taken = 0; taken < LIMIT; taken++) {
-    const grant = await limiter.acquire('status')
-    await clock.advance(100)
-    grant.settle()
-  }
-}
+describe('eight processes together', () => {
+  itKeepsTheLimit(() => createNeighbours(8), 15)
+})
 
-interface Asked {
-  readonly limiter: Limiter
-  readonly name: string
-  readonly purpose: Purpose
-}
-
-/** The names in the order in which they were let through, each settled at once. */
-async function orderOf(clock: ManualClock, asked: readonly Asked[]): Promise<readonly string[]> {
-  const order: string[] = []
-  const all = asked.map(async ({ limiter, name, purpose }) => {
-    const grant = await limiter.acquire(purpose)
-    order.push(name)
-    grant.settle()
-  })
-  await clock.runUntil(Promise.all(all))
-  return order
-}
-
-describe('twenty in any ten seconds for all of them together', () => {
-  const request = fc.record({
-    by: fc.integer({ min: 0, max: 7 }),
-    askedAtMs: fc.integer({ min: 0, max: 15_000 }),
-    purpose: fc.constantFrom<Purpose>('create', 'status'),
-    latencyMs: fc.oneof(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 0, max: 12_000 })),
-    /** Where between its sending and its answer the service counts it. */
-    countedAt: fc.double({ min: 0, max: 1, noNaN: true }),
-  })
-
-  it('whatever the latencies are, and wherever in them a request is counted', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(request, { minLength: 21, maxLength: 70 }), async (requests) => {
-        const { clock, limiters } = createNeighbours(8)
-        const counted: number[] = []
-        const sent = requests.map(async ({ by, askedAtMs, purpose, latencyMs, countedAt }) => {
-          await clock.sleep(askedAtMs)
-          const grant = await limiters[by]?.acquire(purpose)
-          counted.push(clock.monotonic() + latencyMs * countedAt)
-          await clock.sleep(latencyMs)
-          grant?.settle()
-        })
-        await clock.advance(300_000)
-        await Promise.all(sent)
-        const instants = counted.toSorted((a, b) => a - b)
-        expect(instants).toHaveLength(requests.length)
-        for (const [index, instant] of instants.slice(LIMIT).entries())
-          expect(instant - (instants[index] ?? 0)).toBeGreaterThanOrEqual(WINDOW_MS)
-      }),
-      { numRuns: 15 },
-    )
-  })
-
-  it('and no slower: eight processes send twenty every ten seconds', async () => {
-    const { clock, limiters } = createNeighbours(8)
-    const grantedAtMs: number[] = []
-    const sent = limiters.flatMap((limiter) =>
-      Array.from({ length: 10 }, async () => {
-        const grant = await limiter.acquire('status')
-        grantedAtMs.push(clock.monotonic())
-        grant.settle()
-      }),
-    )
-    await clock.runUntil(Promise.all(sent))
-    expect(grantedAtMs.toSorted((a, b) => a - b)).toEqual(
-      [0, 10_000, 20_000, 30_000].flatMap((ms) => Array.from({ length: LIMIT }, () => ms)),
-    )
-  })
-
-  it('separately for separate keys', async () => {
-    const clock = createManualClock()
-    const path = join(temporaryFolder(), 'limits.db')
-    const one = createTestLedger(clock, path, budgetOf('https://a.example', 'key'))
-    const other = createTestLedger(clock, path, budgetOf('https://a.example', 'other key'))
-    const elsewhere = createTestLedger(clock, path, budgetOf('https://b.example', 'key'))
-    for (let taken = 0; taken < LIMIT; taken++) expect(one.take('status')).toHaveProperty('settle')
-    expect(one.take('status')).toEqual({ retryInMs: WINDOW_MS })
-    expect(other.take('status')).toHaveProperty('settle')
-    expect(elsewhere.take('status')).toHaveProperty('settle')
-  })
+it('identifies a key by its service and its secret', () => {
+  const budgets = [
+    budgetOf('https://a.example', 'key'),
+    budgetOf('https://a.example', 'other key'),
+    budgetOf('https://b.example', 'key'),
+  ]
+  expect(new Set(budgets).size).toBe(3)
+  for (const budget of budgets) expect(budget).toMatch(/^[0-9a-f]{32}$/)
 })
 
 describe('the order between processes', () => {
-  it('is: creates before status requests, otherwise as they came', async () => {
-    const { clock, limiters } = createNeighbours(4)
-    await fillOneByOne(clock, limiters[0])
-    const [a, b, c, d] = limiters
-    if (c === undefined || d === undefined) throw new Error('four were asked for')
-    expect(
-      await orderOf(clock, [
-        { limiter: a, name: 'status of a', purpose: 'status' },
-        { limiter: b, name: 'status of b', purpose: 'status' },
-        { limiter: c, name: 'create of c', purpose: 'create' },
-        { limiter: d, name: 'create of d', purpose: 'create' },
-      ]),
-    ).toEqual(['create of c', 'create of d', 'status of a', 'status of b'])
-  })
-
-  it('takes turns: who has many requests does not keep out who has one', async () => {
+  it('takes turns: a process with many requests does not keep out one with a single request', async () => {
     const { clock, limiters } = createNeighbours(2)
     const [many, single] = limiters
-    await fillOneByOne(clock, many)
-    const asked = Array.from({ length: 200 }, (_, index) => ({
-      limiter: many,
-      name: `${index}`,
-      purpose: 'create' as const,
-    }))
-    const order = await orderOf(clock, [...asked, { limiter: single, name: 'the one', purpose: 'create' }])
-    expect(order.indexOf('the one')).toBeLessThanOrEqual(1)
-  })
-
-  it('passes over a waiter that does not come: killed, stopped or asleep', async () => {
-    const { clock, path, limiters } = createNeighbours(1)
-    await fill(limiters[0])
-    // Asks once, has the first turn, and is never heard of again.
-    for (let stopped = 0; stopped < LIMIT; stopped++)
-      expect(createTestLedger(clock, path).take('create')).toHaveProperty('retryInMs')
-    await clock.runUntil(limiters[0].acquire('status'))
-    expect(clock.monotonic()).toBeGreaterThanOrEqual(WINDOW_MS)
-    expect(clock.monotonic()).toBeLessThan(2 * WINDOW_MS + 2_000)
+    for (let taken = 0; taken < LIMIT; taken++) {
+      const grant = await many.acquire('status')
+      await clock.advance(100)
+      grant.settle()
+    }
+    const order: string[] = []
+    const ask = async (limiter: Limiter, name: string) => {
+      const grant = await limiter.acquire('create')
+      order.push(name)
+      grant.settle()
+    }
+    const asked = Array.from({ length: LIMIT }, () => ask(many, 'one of many'))
+    await clock.runUntil(Promise.all([...asked, ask(single, 'the single one')]))
+    expect(order.indexOf('the single one')).toBeLessThanOrEqual(1)
   })
 
   it('gives up the turn of a waiter that is aborted', async () => {
@@ -186,28 +92,6 @@ describe('the order between processes', () => {
     expect(database.prepare('SELECT count(*) AS waiting FROM waiters').get()).toMatchObject({ waiting: 0 })
     database.close()
     await clock.advance(0)
-  })
-})
-
-describe('holding back', () => {
-  it('reaches every process, those that wait and those that come later', async () => {
-    const { clock, path, limiters } = createNeighbours(2)
-    const [told, waiting] = limiters
-    await fill(told)
-    const left = waiting.acquire('create').then(() => clock.monotonic())
-    told.holdBack(15_000)
-    const late = createLimiter(RUNS_LIMIT, clock, { ledger: createTestLedger(clock, path) })
-    const leftLate = late.acquire('status').then(() => clock.monotonic())
-    await clock.runUntil(Promise.all([left, leftLate]))
-    expect([await left, await leftLate]).toEqual([15_000, 15_000])
-  })
-
-  it('is never shortened by another process', async () => {
-    const { clock, limiters } = createNeighbours(2)
-    limiters[0].holdBack(9_000)
-    limiters[1].holdBack(1_000)
-    await clock.runUntil(limiters[1].acquire('status'))
-    expect(clock.monotonic()).toBe(9_000)
   })
 })
 
@@ -227,49 +111,46 @@ describe('a restart of the machine', () => {
 })
 
 describe('real processes', () => {
-  let program: string
   let sender: string
   beforeAll(async () => {
-    program = await built(new URL('./taker.ts', import.meta.url))
     sender = await built(new URL('./sender.ts', import.meta.url))
   })
 
-  it.each(DAMAGES)(
-    'keep the limit together when their file is %s while all of them send',
-    async (_, damage) => {
-      const limit = { requests: LIMIT, windowMs: 1_000 }
-      const path = join(temporaryFolder(), 'limits.db')
-      const instants: number[] = []
-      const counted: { readonly count: number; go(): void }[] = []
-      const has = (count: number) => new Promise<void>((go) => counted.push({ count, go }))
-      const children = Array.from({ length: 4 }, () =>
-        spawn(process.execPath, [sender, path, 'a key', JSON.stringify(limit)], {
-          stdio: ['ignore', 'pipe', 'inherit'],
-        }),
-      )
-      onTestFinished(() => {
-        for (const child of children) child.kill('SIGKILL')
-      })
-      for (const { stdout } of children)
-        createInterface(stdout).on('line', (line) => {
-          instants.push(Number(line))
-          for (const { count, go } of counted) if (instants.length >= count) go()
-        })
-      await has(2 * LIMIT + 5)
-      damage(path)
-      await has(5 * LIMIT)
-      const sorted = instants.toSorted((a, b) => a - b)
-      const spans = sorted.slice(LIMIT).map((instant, index) => instant - (sorted[index] ?? 0))
-      expect(Math.min(...spans)).toBeGreaterThanOrEqual(limit.windowMs)
-    },
-  )
-
-  it('that die holding places give them back one window after the death is seen', async () => {
-    const { clock, path, limiters } = createNeighbours(1)
-    const { stdout, signal } = spawnSync(process.execPath, [program, path, 'a key', String(LIMIT)], {
-      encoding: 'utf8',
+  it('keep the limit together while their file is damaged, in each way', async () => {
+    // Short, since nothing here depends on its length.
+    const limit = { requests: LIMIT, windowMs: 200 }
+    const path = join(temporaryFolder(), 'limits.db')
+    const instants: number[] = []
+    const children = Array.from({ length: 4 }, () =>
+      spawn(process.execPath, [sender, path, JSON.stringify(limit)], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    )
+    onTestFinished(() => {
+      for (const child of children) child.kill('SIGKILL')
     })
-    expect({ stdout, signal }).toEqual({ stdout: `${LIMIT} places\n`, signal: 'SIGKILL' })
+    for (const { stdout } of children)
+      createInterface(stdout).on('line', (line) => instants.push(Number(line)))
+    for (const [name, damage] of DAMAGES) {
+      const count = instants.length + 1.25 * LIMIT
+      await until(`slots before the file is ${name}`, () => instants.length >= count || undefined)
+      damage(path)
+    }
+    const count = instants.length + 3 * LIMIT
+    await until('slots after all damages', () => instants.length >= count || undefined)
+    const sorted = instants.toSorted((a, b) => a - b)
+    const spans = sorted.slice(LIMIT).map((instant, index) => instant - (sorted[index] ?? 0))
+    expect(Math.min(...spans)).toBeGreaterThanOrEqual(limit.windowMs)
+  })
+
+  it('that die holding slots give them back one window after the death is seen', async () => {
+    const { clock, path, limiters } = createNeighbours(1)
+    const { stdout, signal } = spawnSync(
+      process.execPath,
+      [sender, path, JSON.stringify(RUNS_LIMIT), String(LIMIT)],
+      { encoding: 'utf8' },
+    )
+    expect({ slots: stdout.split('\n').length - 1, signal }).toEqual({ slots: LIMIT, signal: 'SIGKILL' })
     await clock.runUntil(limiters[0].acquire('create'))
     expect(clock.monotonic()).toBe(WINDOW_MS)
   })

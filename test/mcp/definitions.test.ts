@@ -51,6 +51,8 @@ describe('arguments', () => {
     ['list_runs', { kind: 'imge' }, 'kind must be one of video, image, not "imge" (did you mean "image"?).'],
     ['list_runs', { zzzzzzz: 1 }, 'Unknown parameter "zzzzzzz".'],
     ['create_model_run', { model: 'a/b', input: 'x' }, 'input must be a JSON object.'],
+    ['create_image', { prompt: 'x', image_urls: 'a.png' }, 'image_urls must be a list of strings.'],
+    ['create_image', { prompt: 'x', wait: 'yes' }, 'wait must be true or false, not "yes".'],
   ])('%s %j', (name, args, message) => {
     const check = () => checkArguments(tool(name), args)
     if (message === undefined) expect(check).not.toThrow()

@@ -1,23 +1,13 @@
-import { crc32 } from 'node:zlib'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { decodingCost } from '../../src/preview/references/decoding-cost.js'
 import { openReferences } from '../../src/preview/references/open-references.js'
+import { claimingPng, plainPicture } from './support/pictures.js'
 
 const ROOM = { width: 300, height: 200 }
 const PLAIN = { width: 2_000, height: 1_000, depth: 'uchar', isProgressive: false } as const
 
-const magenta = (width: number, height: number) =>
-  sharp({ create: { width, height, channels: 3, background: '#ff00ff' } })
-
-/** An interlaced 16-bit PNG that claims to be this large, and ends after its header. */
-async function hugePng(width: number, height: number): Promise<Buffer> {
-  const png = await magenta(8, 8).toColourspace('rgb16').png({ progressive: true }).toBuffer()
-  png.writeUInt32BE(width, 16)
-  png.writeUInt32BE(height, 20)
-  png.writeUInt32BE(crc32(png.subarray(12, 29)), 29)
-  return png.subarray(0, png.length - 20)
-}
+const magenta = (width: number, height: number) => plainPicture('#ff00ff', width, height)
 
 const fillsOf = async (references: readonly (Uint8Array | undefined)[]) =>
   (await openReferences(references, ROOM)).map(({ fill }) => (typeof fill === 'string' ? fill : 'ok'))
@@ -50,8 +40,8 @@ test('a reference that is too large is told apart from a damaged one, and neithe
   expect(
     await fillsOf([
       sound,
-      await hugePng(7_000, 5_000),
-      await hugePng(20_000, 20_000),
+      await claimingPng(7_000, 5_000),
+      await claimingPng(20_000, 20_000),
       undefined,
       sound.subarray(0, 60),
     ]),
@@ -60,7 +50,7 @@ test('a reference that is too large is told apart from a damaged one, and neithe
 
 test('references that are too many together are left out, and smaller ones after them are not', async () => {
   const sound = await magenta(90, 60).png().toBuffer()
-  const large = await hugePng(4_400, 4_400)
+  const large = await claimingPng(4_400, 4_400)
   // 116 million each, of 700 million.
   expect(await fillsOf([...Array.from({ length: 8 }, () => large), sound])).toEqual([
     ...Array.from({ length: 6 }, () => 'could not be read'),

@@ -28,13 +28,6 @@ test.each(IMAGES)('an image of %s is %s, at high quality %s', (aspectRatio, basi
   expect(shown(imageSize({ aspectRatio, quality: 'high' }))).toBe(high)
 })
 
-test('a basic image is within 5% of a megapixel', () => {
-  for (const [aspectRatio] of IMAGES) {
-    const { width, height } = imageSize({ aspectRatio, quality: 'basic' })
-    expect(Math.abs((width * height) / 1024 ** 2 - 1)).toBeLessThan(0.05)
-  }
-})
-
 test.each(VIDEOS)('a video of %s is %s, at 1080p %s', (aspectRatio, standard, full) => {
   expect(shown(videoSize({ aspectRatio, resolution: '720p' }))).toBe(standard)
   expect(shown(videoSize({ aspectRatio, resolution: '1080p' }))).toBe(full)

@@ -15,6 +15,7 @@ import {
   createsAt,
   endsOf,
   enginesOf,
+  killProcess,
   noEngineLeft,
   serveWords,
   startService,
@@ -70,7 +71,7 @@ describe.skipIf(!isLinux)('kill -9', () => {
       await sleep(instant % 10)
       const victim = victims[instant % victims.length]
       const renderers = enginesOf(place)
-      if (victim !== 'service') killed.renderers += renderers.filter(kill).length
+      if (victim !== 'service') killed.renderers += renderers.filter(killProcess).length
       if (victim === 'renderer') continue
       service.kill('SIGKILL')
       killed.service++
@@ -107,14 +108,6 @@ describe.skipIf(!isLinux)('kill -9', () => {
     expect(readdirSync(join(data, 'work'))).toEqual([])
   })
 })
-
-function kill(pid: number): boolean {
-  try {
-    return process.kill(pid, 'SIGKILL')
-  } catch {
-    return false
-  }
-}
 
 const LIBFAKETIME = ['x86_64', 'aarch64']
   .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`)

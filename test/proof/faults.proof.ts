@@ -19,6 +19,7 @@ import {
   endsOf,
   isReady,
   noEngineLeft,
+  rendering,
   serveWords,
   startService,
   stop,
@@ -123,10 +124,7 @@ describe.skipIf(!canMount)('a full disk', () => {
       for (let number = 0; number < count; number++) created.send(order)
       await created.settled()
       const first = created.accepted[0]?.id ?? ''
-      await until(
-        'a render',
-        async () => (await ask(client, `${RUNS}/${first}`)).body.status === 'processing',
-      )
+      await rendering(client, first)
       disk.fill()
       // Until the first render has met the full disk.
       await until(
@@ -166,7 +164,7 @@ describe.skipIf(!isLinux)('a database that another process has locked', () => {
     await until('a render', () => created.accepted.length > 0)
     const known = { url, apiKey: keys[0] ?? '' }
     const { body } = await ask(known, RUNS, VIDEO_OF_A_FOX)
-    await until('a render', async () => (await ask(known, `${RUNS}/${body.id}`)).body.status === 'processing')
+    await rendering(known, body.id)
     const unlock = lockDatabase(data)
     const looks: { readonly status: number; readonly ms: number }[] = []
     const endAt = performance.now() + seconds * 1_000
@@ -210,10 +208,7 @@ describe.skipIf(!isLinux)('a database that another process has locked', () => {
     const { service, url } = await startService(place, serveWords(data, 0))
     const client = { url, apiKey: keys[0] ?? '' }
     const first = await ask(client, RUNS, VIDEO_OF_A_FOX)
-    await until(
-      'a render',
-      async () => (await ask(client, `${RUNS}/${first.body.id}`)).body.status === 'processing',
-    )
+    await rendering(client, first.body.id)
     const unlock = lockDatabase(data)
     const waiting = Promise.all(Array.from({ length: 3 }, () => ask(client, RUNS, IMAGE_OF_A_FOX)))
     await sleep(500)

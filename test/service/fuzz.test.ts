@@ -7,7 +7,10 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
-import { ask, createTestService, type TestService } from '../support/service.js'
+import { ask, createListeningService, createTestService, type TestService } from '../support/service.js'
+
+/** More in `test/proof/fuzz.proof.ts`. */
+const numRuns = Number(process.env.FUZZ_RUNS ?? 100)
 
 const RUNS = '/api/v1/runs'
 const STACK = /\n\s+at |node_modules|\.ts:\d|\.js:\d|SQLITE/
@@ -23,57 +26,45 @@ function expectSound(status: number, text: string): void {
 /** A moment later the key has its whole limit again. */
 const asOften = async (service: TestService) => service.clock.advance(RUNS_LIMIT.windowMs)
 
-const word = fc.oneof(
-  fc.string(),
-  fc.string({ unit: 'binary' }),
-  fc.constantFrom(
-    '__proto__',
-    'constructor',
-    '..',
-    '%2e%2e%2f',
-    '%00',
-    'null',
-    '\u2028',
-    '💥',
-    'a'.repeat(9_000),
-  ),
-)
+const ODD_WORDS = [
+  '__proto__',
+  'constructor',
+  '..',
+  '%2e%2e%2f',
+  '%00',
+  'null',
+  '\u2028',
+  '💥',
+  'a'.repeat(9_000),
+]
+const word = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom(...ODD_WORDS))
+const PATHS = `${RUNS} ${RUNS}/ / /healthz /readyz /outputs/ ${RUNS}//x /api/v1 /% /%ff/%c0`.split(' ')
 const path = fc.oneof(
   word.map((id) => `${RUNS}/${encodeURIComponent(id.isWellFormed() ? id : 'lone')}`),
   fc
     .tuple(word, word)
     .map((parts) => `/outputs/${parts.map((each) => encodeURIComponent(each.toWellFormed())).join('/')}`),
-  fc.constantFrom(
-    RUNS,
-    `${RUNS}/`,
-    '/',
-    '/healthz',
-    '/readyz',
-    '/outputs/',
-    `${RUNS}//x`,
-    '/api/v1',
-    '/%',
-    '/%ff/%c0',
-  ),
+  fc.constantFrom(...PATHS),
 )
+const name = fc.constantFrom('model', 'input', 'prompt', 'image_urls', 'quality', 'toString')
+/** With the names and values that mean something. */
+const meaningful = fc.dictionary(
+  fc.oneof(name, word),
+  fc.oneof(word, fc.constantFrom(...Object.values(LOCAL_MODELS), 'data:;base64,%zz', 'high'), fc.jsonValue()),
+)
+const dataUrl = fc
+  .tuple(fc.constantFrom('data:', 'data:image/png;base64,'), word)
+  .map((parts) => parts.join(''))
 const input = fc.oneof(
   fc.jsonValue(),
+  meaningful,
   fc.record(
     {
       prompt: fc.oneof(word, fc.jsonValue()),
       aspect_ratio: fc.oneof(fc.constantFrom('16:9', '1:1'), fc.jsonValue()),
       quality: fc.oneof(fc.constantFrom('basic', 'high'), fc.jsonValue()),
       duration: fc.oneof(fc.constantFrom('5', '10'), fc.jsonValue()),
-      image_urls: fc.oneof(
-        fc.array(
-          fc.oneof(
-            word,
-            word.map((text) => `data:${text}`),
-            word.map((text) => `data:image/png;base64,${text}`),
-          ),
-        ),
-        fc.jsonValue(),
-      ),
+      image_urls: fc.oneof(fc.array(fc.oneof(word, dataUrl)), fc.jsonValue()),
     },
     { requiredKeys: [] },
   ),
@@ -81,12 +72,16 @@ const input = fc.oneof(
 const body = fc.oneof(
   fc.uint8Array({ maxLength: 300 }),
   fc.json(),
+  meaningful.map((value) => JSON.stringify(value)),
   fc
     .record({
       model: fc.oneof(fc.constantFrom(...Object.values(LOCAL_MODELS)), fc.jsonValue()),
       input,
     })
     .map((value) => JSON.stringify(value)),
+)
+const contentType = fc.constantFrom(
+  ...['application/json', 'text/plain', ';;;', 'multipart/form-data', 'application/json; charset=x'],
 )
 const authorization = (key: string) =>
   fc.oneof(
@@ -118,15 +113,15 @@ test('any body, any path, any key: an answer, and never a word of the inside', a
         )
       },
     ),
-    { numRuns: 400 },
+    { numRuns },
   )
   await asOften(service)
-  const orders = fc.asyncProperty(body, async (what) => {
+  const orders = fc.asyncProperty(body, contentType, async (what, type) => {
     await asOften(service)
-    const answer = await ask(service, 'POST', RUNS, what)
+    const answer = await ask(service, 'POST', RUNS, what, { headers: { 'content-type': type } })
     expect([201, 400]).toContain(answer.status)
   })
-  await fc.assert(orders, { numRuns: 400 })
+  await fc.assert(orders, { numRuns })
   expect(service.complaints).toEqual([])
   expect((await ask(service, 'GET', '/readyz')).status).toBe(200)
 })
@@ -179,22 +174,11 @@ const line = fc.oneof(
   ),
   fc.string({ maxLength: 40 }).map((text) => `X-A: ${text}`),
 )
+const METHODS = 'GET POST HEAD PUT DELETE OPTIONS TRACE PATCH CONNECT PRI get'.split(' ')
 const request = (key: string) =>
   fc
     .record({
-      method: fc.constantFrom(
-        'GET',
-        'POST',
-        'HEAD',
-        'PUT',
-        'DELETE',
-        'OPTIONS',
-        'TRACE',
-        'PATCH',
-        'CONNECT',
-        'PRI',
-        'get',
-      ),
+      method: fc.constantFrom(...METHODS),
       path: fc.oneof(path, fc.constantFrom('*', 'http://evil/x', '//x', '\u0001', '/ /')),
       version: fc.constantFrom('HTTP/1.1', 'HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/2.0', 'HTTP/9.9', ''),
       lines: fc.array(line, { maxLength: 6 }),
@@ -218,9 +202,8 @@ const request = (key: string) =>
     )
 
 test('raw sockets: pipelined, half-open, cut in pieces, or no HTTP at all', async () => {
-  const service = await createTestService({ publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  const port = Number(new URL(url).port)
+  const service = await createListeningService()
+  const { baseUrl, port } = service
   const said = fc.oneof(
     { weight: 5, arbitrary: fc.array(request(service.apiKey), { minLength: 1, maxLength: 4 }) },
     fc.array(
@@ -240,16 +223,15 @@ test('raw sockets: pipelined, half-open, cut in pieces, or no HTTP at all', asyn
       if (heard !== '') expect(heard).toMatch(/^HTTP\/1\.1 \d{3} /)
       expect(heard).not.toMatch(STACK)
     }),
-    { numRuns: 400 },
+    { numRuns },
   )
   expect(service.complaints).toEqual([])
-  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200)
 })
 
 test('many at once who begin and never go on keep nobody else waiting', async () => {
-  const service = await createTestService({ publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  const port = Number(new URL(url).port)
+  const service = await createListeningService()
+  const { baseUrl, port } = service
   const held = Array.from({ length: 200 }, (_, at) => {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => {})
@@ -261,6 +243,6 @@ test('many at once who begin and never go on keep nobody else waiting', async ()
     for (const socket of held) socket.destroy()
   })
   const began = performance.now()
-  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200)
   expect(performance.now() - began).toBeLessThan(2_000)
 })

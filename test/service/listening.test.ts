@@ -1,20 +1,26 @@
 import { createHash } from 'node:crypto'
 import { request as httpRequest } from 'node:http'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
-import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
+import { createInstantEngine } from '../support/engines.js'
 import { dial } from '../support/line.js'
-import { addAccount, ask, createTestService, ended, type TestServiceOptions } from '../support/service.js'
+import {
+  addAccount,
+  createListeningService,
+  createTestService,
+  ended,
+  finished,
+  type ListeningService,
+} from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = JSON.stringify({ model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })
 
-async function createListening(options: TestServiceOptions = {}) {
-  const service = await createTestService({ ...options, publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = new URL(url)
-  return { ...service, baseUrl: url, port: Number(port) }
-}
+/** For requests that leave it as it was. */
+let shared: ListeningService
+beforeAll(async () => {
+  shared = await createListeningService()
+})
 
 interface Sent {
   readonly method: string
@@ -46,7 +52,7 @@ const send = (port: number, { method, path, headers = {}, body }: Sent) =>
   )
 
 test('over a port it is the same service, and output URLs begin with its address', async () => {
-  const service = await createListening()
+  const service = await createListeningService()
   const headers = { authorization: `Bearer ${service.apiKey}` }
   const created = await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })
   expect(created.status).toBe(201)
@@ -64,8 +70,7 @@ test('over a port it is the same service, and output URLs begin with its address
 })
 
 test('a caller without a key is told before its body has come, and its connection is closed', async () => {
-  const service = await createListening()
-  const line = dial(service.baseUrl)
+  const line = dial(shared.baseUrl)
   line.say(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
   expect(await line.responses(1)).toEqual(['HTTP/1.1 401'])
   expect(line.heard).toMatch(/connection: close/i)
@@ -75,7 +80,7 @@ test('a caller without a key is told before its body has come, and its connectio
 })
 
 test('a refused caller that goes on sending is cut off after a second', async () => {
-  const service = await createListening()
+  const service = await createListeningService()
   const line = dial(service.baseUrl, { allowHalfOpen: true })
   line.say(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
   await line.responses(1)
@@ -96,15 +101,14 @@ test.each([
   ['a method that is not allowed', `DELETE ${RUNS}`, 405],
   ['a health check', 'GET /healthz', 200],
 ])('%s that is answered while it still sends is closed', async (_name, request, status) => {
-  const service = await createListening()
-  const line = dial(service.baseUrl)
+  const line = dial(shared.baseUrl)
   line.say(`${request} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{`)
   expect(await line.responses(1)).toEqual([`HTTP/1.1 ${status}`])
   await line.hungUp()
 })
 
 test('a body that is too large is refused at once, declared or not', async () => {
-  const service = await createListening({ bodyLimitBytes: 100_000 })
+  const service = await createListeningService({ bodyLimitBytes: 100_000 })
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
   const declared = dial(service.baseUrl)
   declared.say(`${head}Content-Length: 100001\r\n\r\n`)
@@ -123,7 +127,7 @@ test('a body that is too large is refused at once, declared or not', async () =>
 })
 
 test('bodies in flight are bounded in total, half of it for one account, and small ones always fit', async () => {
-  const service = await createListening({ bodyLimitBytes: 1_000_000 })
+  const service = await createListeningService({ bodyLimitBytes: 1_000_000 })
   const other = await addAccount(service, 'other')
   const upload = (apiKey: string, bytes: number) => {
     const line = dial(service.baseUrl)
@@ -160,7 +164,7 @@ test('bodies in flight are bounded in total, half of it for one account, and sma
 })
 
 test('a large body is read in a thread, with its images and its refusals', async () => {
-  const service = await createListening()
+  const service = await createListeningService()
   const headers = { authorization: `Bearer ${service.apiKey}` }
   const image = Buffer.alloc(3_000_000, 7)
   const body = (quality: string) =>
@@ -188,19 +192,21 @@ test('a large body is read in a thread, with its images and its refusals', async
   ])
 })
 
-test.each([undefined, 'application/json', 'text/plain', ';;;', 'application/x-www-form-urlencoded'])(
-  'a body is JSON whatever its content type says: %s',
-  async (type) => {
-    const service = await createListening()
-    const headers = {
-      authorization: `Bearer ${service.apiKey}`,
-      ...(type === undefined ? {} : { 'content-type': type }),
-    }
-    expect((await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })).status).toBe(201)
-    const empty = await send(service.port, { method: 'POST', path: RUNS, headers })
-    expect(JSON.parse(empty.text).error.code).toBe('invalid_json')
-  },
-)
+test('a body is JSON whatever its content type says', async () => {
+  const { apiKey, port } = await createListeningService()
+  for (const type of [
+    undefined,
+    'application/json',
+    'text/plain',
+    ';;;',
+    'application/x-www-form-urlencoded',
+  ]) {
+    const headers = { authorization: `Bearer ${apiKey}`, ...(type !== undefined && { 'content-type': type }) }
+    expect((await send(port, { method: 'POST', path: RUNS, headers, body: A_FOX })).status, type).toBe(201)
+    const empty = await send(port, { method: 'POST', path: RUNS, headers })
+    expect(JSON.parse(empty.text).error.code, type).toBe('invalid_json')
+  }
+})
 
 test.each([
   ['PUT', RUNS, 405, 'POST'],
@@ -209,28 +215,23 @@ test.each([
   ['OPTIONS', `${RUNS}?x=1`, 405, 'POST'],
   ['DELETE', '/elsewhere', 404, undefined],
 ])('%s %s is %d', async (method, path, status, allow) => {
-  const service = await createListening()
-  const answer = await send(service.port, { method, path })
+  const answer = await send(shared.port, { method, path })
   expect([answer.status, answer.headers.allow]).toEqual([status, allow])
   expect(JSON.parse(answer.text).error.code).toMatch(/^(not_found|method_not_allowed)$/)
 })
 
-test('what is no HTTP gets an answer in the same shape', async () => {
-  const service = await createListening()
-  const line = dial(service.baseUrl)
-  line.say('GARBAGE\r\n\r\n')
-  expect(await line.responses(1)).toEqual(['HTTP/1.1 400'])
-  await line.hungUp()
-  expect(line.heard).toContain('{"error":{"message":"The request is not valid HTTP.","code":"bad_request"}}')
-})
-
 test.each([
+  [
+    'what is not HTTP',
+    'GARBAGE\r\n\r\n',
+    400,
+    '"message":"The request is not valid HTTP.","code":"bad_request"',
+  ],
   ['no Host', `GET ${RUNS}/x HTTP/1.1\r\n\r\n`, 400, 'The Host header is missing.'],
   ['an expectation', `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nExpect: cake\r\n\r\n`, 417, 'expectation_failed'],
   ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405, 'not a proxy'],
 ])('what Node would answer by itself has the same shape: %s', async (_name, request, status, says) => {
-  const service = await createListening()
-  const line = dial(service.baseUrl)
+  const line = dial(shared.baseUrl)
   line.say(request)
   expect(await line.responses(1)).toEqual([`HTTP/1.1 ${status}`])
   await expect.poll(() => line.heard).toMatch(/\{"error":\{"message":".+","code":"\w+"\}\}/)
@@ -238,7 +239,7 @@ test.each([
 })
 
 test('a port that is taken is the user’s to change', async () => {
-  const { port } = await createListening()
+  const { port } = shared
   const other = await createTestService()
   await expect(other.service.listen({ host: '127.0.0.1', port })).rejects.toMatchObject({
     code: 'usage',
@@ -248,9 +249,8 @@ test('a port that is taken is the user’s to change', async () => {
 
 test('closing lets answers end, and cuts off what does not end', async () => {
   const engine = createInstantEngine({ bytes: Buffer.alloc(30_000_000) })
-  const service = await createListening({ engine })
-  const { body } = await ask(service, 'POST', RUNS, A_FOX)
-  const run = await ended(service, body.id)
+  const service = await createListeningService({ engine })
+  const run = await finished(service, A_FOX)
 
   const idle = dial(service.baseUrl)
   idle.say(`GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n\r\n`)
@@ -277,23 +277,9 @@ test('closing lets answers end, and cuts off what does not end', async () => {
   expect(service.complaints).toEqual([])
 })
 
-test('a stuck render, an open connection, and still an end', async () => {
-  const engine = createCommandedEngine({ stuck: true })
-  const service = await createListening({ engine })
-  await ask(service, 'POST', RUNS, A_FOX)
-  const line = dial(service.baseUrl)
-  line.say('GET /half')
-  const before = service.clock.now()
-  await service.clock.runUntil(service.service.close())
-  expect(service.clock.now() - before).toBeLessThanOrEqual(5_000)
-  await line.hungUp()
-})
-
 test('requests that are sent ahead are answered in turn, and too many of them end the connection', async () => {
-  const service = await createTestService({ publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
   const exchange = async (requests: number) => {
-    const line = dial(url)
+    const line = dial(shared.baseUrl)
     line.say('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests))
     line.say('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     await line.hungUp()

@@ -15,6 +15,7 @@ import {
   type Answer,
   type Asking,
   ask,
+  createListeningService,
   createTestService,
   ended,
   TEST_BASE_URL,
@@ -205,20 +206,18 @@ async function meetDamagedFile(ask: Ask): Promise<void> {
   for (const each of [`${RUNS_PATH}/run_x`, path, '/readyz']) await ask(damaged, 'GET', each)
 }
 
-async function createListening(options: Parameters<typeof createTestService>[0]) {
-  const service = await createTestService({ rendering: false, ...options, publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  const head = `POST ${RUNS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
-  return { service, url, head }
-}
+const headOf = ({ apiKey }: TestService) =>
+  `POST ${RUNS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\n`
 
 async function meetBrokenConnections(see: (exchange: Exchange) => void): Promise<void> {
-  const { service, url, head } = await createListening({
+  const service = await createListeningService({
+    rendering: false,
     httpLimits: { headersMs: 200, checkIntervalMs: 50 },
   })
+  const head = headOf(service)
   const get = 'GET /healthz HTTP/1.1\r\nHost: x\r\n'
   const met = async (method: string, path: string, text: string, half = false) =>
-    see({ method, path, ...(await heardAfter(url, text, half)) })
+    see({ method, path, ...(await heardAfter(service.baseUrl, text, half)) })
   await met('GET', '/healthz', 'GARBAGE\r\n\r\n')
   await met('GET', '/healthz', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')
   await met('GET', '/healthz', `${get}Expect: cake\r\n\r\n`)
@@ -234,9 +233,9 @@ async function meetBrokenConnections(see: (exchange: Exchange) => void): Promise
 }
 
 async function meetTooManyBodies(see: (exchange: Exchange) => void): Promise<void> {
-  const { url, head } = await createListening({ bodyLimitBytes: 1_000_000 })
-  const text = `${head}Content-Length: 1000000\r\n\r\n${'x'.repeat(999_999)}`
+  const service = await createListeningService({ rendering: false, bodyLimitBytes: 1_000_000 })
+  const text = `${headOf(service)}Content-Length: 1000000\r\n\r\n${'x'.repeat(999_999)}`
   // Two of them fit; the third is refused.
-  const refused = await Promise.race(Array.from({ length: 3 }, () => heardAfter(url, text)))
+  const refused = await Promise.race(Array.from({ length: 3 }, () => heardAfter(service.baseUrl, text)))
   see({ method: 'POST', path: RUNS_PATH, ...refused })
 }

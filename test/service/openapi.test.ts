@@ -1,13 +1,13 @@
 /** The OpenAPI document: whether it is valid, whether it is served, and whether it says what the service does. */
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
 import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/routes.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { REFUSALS } from '../../src/service/rules/refusal.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createDocumentCheck } from '../support/openapi.js'
-import { ask, createTestService, TEST_BASE_URL } from '../support/service.js'
+import { addAccount, ask, createTestService, TEST_BASE_URL, type TestService } from '../support/service.js'
 
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
@@ -85,6 +85,14 @@ test('it is served without a key and without a limit, with the names and the URL
   expect([refused.status, refused.header('allow')]).toEqual([405, 'GET, HEAD'])
 })
 
+/** Renders nothing, and has no limit to speak of. */
+let shared: TestService
+let key: string
+beforeAll(async () => {
+  shared = await createTestService({ rendering: false })
+  key = await addAccount(shared, 'often', { rate: { requests: 10_000, windowMs: 1_000 } })
+})
+
 const image = (input: object) => ({ ...FOX, input: { prompt: 'x', ...input } })
 const urls = (count: number) => Array.from({ length: count }, (_, at) => `http://x.test/${at}`)
 
@@ -118,19 +126,16 @@ test.each<[name: string, body: unknown, accepted: boolean]>([
   ['a list', [FOX], false],
   ['null', null, false],
 ])('the document and the service agree on %s', async (_name, body, accepted) => {
-  const service = await createTestService({ rendering: false })
-  const { status } = await ask(service, 'POST', RUNS_PATH, JSON.stringify(body))
+  const { status } = await ask(shared, 'POST', RUNS_PATH, JSON.stringify(body), { key })
   expect([status === 201, check.accepts(RUNS_PATH, body)]).toEqual([accepted, accepted])
 })
 
 test('the document and the service agree on every listed value', async () => {
-  const service = await createTestService({ rendering: false })
   for (const kind of KINDS)
     for (const [name, schema] of Object.entries(MODEL_INPUTS[kind].properties))
       for (const value of 'enum' in schema ? schema.enum : []) {
-        await service.clock.advance(1_000)
         const body = { model: LOCAL_MODELS[kind], input: { prompt: 'x', [name]: value } }
-        const { status } = await ask(service, 'POST', RUNS_PATH, body)
+        const { status } = await ask(shared, 'POST', RUNS_PATH, body, { key })
         expect([name, value, status, check.accepts(RUNS_PATH, body)]).toEqual([name, value, 201, true])
       }
 })
@@ -141,8 +146,7 @@ test.each<[name: string, body: object, words: RegExp]>([
   ['data: URLs', image({ image_urls: ['data:image/png;base64,?'] }), /a data: URL with an image/],
   ['UTF-16', image({ prompt: '🦊'.repeat(50_001) }), /UTF-16/],
 ])('what a schema cannot say is in words: %s', async (_name, body, words) => {
-  const service = await createTestService({ rendering: false })
-  const { status } = await ask(service, 'POST', RUNS_PATH, body)
+  const { status } = await ask(shared, 'POST', RUNS_PATH, body, { key })
   expect([status, check.accepts(RUNS_PATH, body)]).toEqual([400, true])
   expect(JSON.stringify(document)).toMatch(words)
 })

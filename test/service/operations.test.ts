@@ -10,16 +10,16 @@ import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { dial } from '../support/line.js'
 import {
   ask,
+  createListeningService,
   createTestService,
   ended,
+  finished,
   type TestService,
-  type TestServiceOptions,
 } from '../support/service.js'
 import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
-const DAY_MS = 86_400_000
 
 /** Says something; what the other side said until it hung up. */
 async function heardAfter(url: string, text: string, more?: string): Promise<string> {
@@ -29,12 +29,6 @@ async function heardAfter(url: string, text: string, more?: string): Promise<str
   await line.hungUp()
   clearInterval(trickle)
   return line.heard
-}
-
-async function createListening(options: TestServiceOptions = {}) {
-  const service = await createTestService({ ...options, publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  return { ...service, baseUrl: url }
 }
 
 test('health and readiness need no key and count against no limit', async () => {
@@ -47,7 +41,7 @@ test('health and readiness need no key and count against no limit', async () => 
 })
 
 test('a service that closes is alive and not ready', async () => {
-  const service = await createListening({ engine: createCommandedEngine({ stuck: true }) })
+  const service = await createListeningService({ engine: createCommandedEngine({ stuck: true }) })
   await ask(service, 'POST', RUNS, A_FOX)
   await service.clock.advance(1_000)
   const line = dial(service.baseUrl)
@@ -86,8 +80,7 @@ async function logged(level: LogLevel, prompts = false): Promise<string> {
       },
     },
   })
-  const { body } = await ask(service, 'POST', RUNS, A_FOX)
-  const run = await ended(service, body.id)
+  const run = await finished(service, A_FOX)
   const output = new URL(run.output.urls[0])
   expect((await ask(service, 'GET', output.pathname)).status).toBe(200)
   await ask(service, 'GET', '/nowhere?key=rk_leaked')
@@ -143,7 +136,7 @@ test('at its usual level the log says only what needs somebody', async () => {
 })
 
 test('headers that do not end, and connections that say nothing, are given up', async () => {
-  const { baseUrl } = await createListening({ httpLimits: { headersMs: 200, checkIntervalMs: 50 } })
+  const { baseUrl } = await createListeningService({ httpLimits: { headersMs: 200, checkIntervalMs: 50 } })
   const [slow, silent] = await Promise.all([
     heardAfter(baseUrl, `GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n`, 'X-A: b\r\n'),
     heardAfter(baseUrl, ''),
@@ -154,7 +147,7 @@ test('headers that do not end, and connections that say nothing, are given up', 
 })
 
 test('a body that comes too slowly is given up, one that moves is not', async () => {
-  const service = await createListening()
+  const service = await createListeningService()
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
   const bodies = () => service.clock.alarms.filter((ms) => ms === 30_000).length
   const slow = heardAfter(service.baseUrl, `${head}Content-Length: 50000\r\n\r\n{`)
@@ -178,7 +171,7 @@ test('a body that comes too slowly is given up, one that moves is not', async ()
 })
 
 test('headers that are too large are 431, and connections beyond the limit are closed', async () => {
-  const { baseUrl } = await createListening({ httpLimits: { connections: 2 } })
+  const { baseUrl } = await createListeningService({ httpLimits: { connections: 2 } })
   const large = `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'x'.repeat(20_000)}\r\n\r\n`
   const answer = await heardAfter(baseUrl, large)
   expect(answer).toMatch(/^HTTP\/1\.1 431 /)
@@ -197,35 +190,41 @@ function age({ clock, dataFolder }: TestService, folder: string, ms: number): vo
 const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const PNG_HASH = createHash('sha256').update(ONE_PIXEL_PNG).digest('hex')
 
+/** Shorter than an hour, so sweeps are this far apart. */
+const RETAIN_MS = 50_000
+
+/** Until the next sweep is over: only then the one after it is set. */
+async function sweep({ clock }: TestService): Promise<void> {
+  const isSet = () => clock.alarms.includes(RETAIN_MS)
+  await until('the end of a sweep', isSet)
+  await clock.advance(RETAIN_MS)
+  await until('the end of the next sweep', isSet)
+}
+
 test('old outputs are removed: the run stays, and its address answers 410', async () => {
-  const service = await createTestService({ retainMs: 7 * DAY_MS })
-  const { body } = await ask(service, 'POST', RUNS, A_FOX)
-  const run = await ended(service, body.id)
+  const service = await createTestService({ retainMs: RETAIN_MS })
+  const run = await finished(service, A_FOX)
   const path = new URL(run.output.urls[0]).pathname
-  age(service, 'outputs', 6 * DAY_MS)
-  await service.clock.advance(3_600_000)
+  age(service, 'outputs', -RETAIN_MS)
+  await sweep(service)
   expect((await ask(service, 'GET', path)).status).toBe(200)
-  age(service, 'outputs', 7 * DAY_MS + 1)
-  await service.clock.advance(3_600_000)
+  age(service, 'outputs', RETAIN_MS + 1)
+  await sweep(service)
   const gone = await ask(service, 'GET', path)
   expect([gone.status, gone.body.error.code]).toEqual([410, 'gone'])
-  expect(await ended(service, body.id)).toEqual(run)
+  expect(await ended(service, run.id)).toEqual(run)
   expect(readdirSync(join(service.dataFolder, 'outputs'))).toEqual([])
   expect(service.complaints).toEqual([])
 })
 
 test('an old reference image stays while an unfinished run needs it', async () => {
   const engine = createCommandedEngine()
-  const service = await createTestService({
-    retainMs: 7 * DAY_MS,
-    engine: { render: engine.render, limitMs: () => Number.POSITIVE_INFINITY },
-    concurrency: 1,
-  })
-  const order = { model: LOCAL_MODELS.image, input: { prompt: 'x', image_urls: ['http://x/y', PNG_URL] } }
+  const service = await createTestService({ retainMs: RETAIN_MS, engine, concurrency: 1 })
+  const order = { model: LOCAL_MODELS.image, input: { prompt: 'x', image_urls: ['not a URL', PNG_URL] } }
   const image = join(service.dataFolder, 'inputs', PNG_HASH)
   const isThereAfterSweep = async () => {
-    age(service, 'inputs', 8 * DAY_MS)
-    await service.clock.advance(3_600_000)
+    age(service, 'inputs', RETAIN_MS + 1)
+    await sweep(service)
     return existsSync(image)
   }
   const first = await ask(service, 'POST', RUNS, order)
@@ -243,9 +242,9 @@ test('an old reference image stays while an unfinished run needs it', async () =
 
 test('without a retention nothing is ever removed', async () => {
   const service = await createTestService()
-  const { body } = await ask(service, 'POST', RUNS, A_FOX)
-  const run = await ended(service, body.id)
-  age(service, 'outputs', 10_000 * DAY_MS)
-  await service.clock.advance(2 * 3_600_000)
+  const run = await finished(service, A_FOX)
+  age(service, 'outputs', 10_000 * 86_400_000)
+  expect(service.clock.alarms).not.toContain(3_600_000)
+  await service.clock.advance(60_000)
   expect((await ask(service, 'GET', new URL(run.output.urls[0]).pathname)).status).toBe(200)
 })

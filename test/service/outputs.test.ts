@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { fastify } from 'fastify'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { readText } from '../../src/host/http.js'
 import { addOutputRoutes } from '../../src/service/http/output-routes.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
@@ -13,31 +13,31 @@ import { usesPostgres } from '../support/test-database.js'
 const TEN = 'abcdefghij'
 const ETAG = /^"[0-9a-f]{64}"$/
 
-async function createOutput(): Promise<{ service: TestService; url: URL }> {
+let service: TestService
+/** Of a clip that the service has made. */
+let url: URL
+beforeAll(async () => {
   const engine = createInstantEngine({
     bytes: Buffer.from(TEN),
     files: ['clip.mp4'],
     contentType: 'video/mp4',
   })
-  const service = await createTestService({ engine })
+  service = await createTestService({ engine })
   const { body } = await ask(service, 'POST', '/api/v1/runs', {
     model: LOCAL_MODELS.video,
     input: { prompt: 'a boat' },
   })
   const run = await ended(service, body.id)
-  return { service, url: new URL(run.output.urls[0]) }
-}
+  url = new URL(run.output.urls[0])
+})
 
-async function get(
-  { service, url }: { service: TestService; url: URL },
-  headers: Record<string, string> = {},
-) {
+async function get(headers: Record<string, string> = {}) {
   const answer = await service.fetch({ method: 'GET', url, headers })
   return { status: answer.status, header: answer.header, text: await readText(answer, 1_000) }
 }
 
 test('an output comes whole, without a key, with all that a download goes by', async () => {
-  const answer = await get(await createOutput())
+  const answer = await get()
   expect([answer.status, answer.text]).toEqual([200, TEN])
   const headers = [
     'content-type',
@@ -59,44 +59,26 @@ test('an output comes whole, without a key, with all that a download goes by', a
   expect(Date.parse(answer.header('last-modified') ?? '')).not.toBeNaN()
 })
 
+// All of them: http/conditional-request.test.ts.
 test.each<[name: string, headers: Record<string, string>, status: number, text: string, range?: string]>([
-  ['from the middle', { range: 'bytes=4-' }, 206, 'efghij', 'bytes 4-9/10'],
-  ['a piece', { range: 'bytes=2-3' }, 206, 'cd', 'bytes 2-3/10'],
-  ['the end', { range: 'bytes=-3' }, 206, 'hij', 'bytes 7-9/10'],
-  ['beyond the end', { range: 'bytes=8-99' }, 206, 'ij', 'bytes 8-9/10'],
+  ['a part', { range: 'bytes=2-3' }, 206, 'cd', 'bytes 2-3/10'],
   ['after the end', { range: 'bytes=10-' }, 416, '', 'bytes */10'],
-  ['two pieces: all of it', { range: 'bytes=0-1,4-5' }, 200, TEN],
-  ['no range at all', { range: 'lines=1-2' }, 200, TEN],
   ['if it is still the same', { range: 'bytes=4-', 'if-range': 'ETAG' }, 206, 'efghij', 'bytes 4-9/10'],
-  ['if it is another', { range: 'bytes=4-', 'if-range': '"other"' }, 200, TEN],
-  ['by a weak tag', { range: 'bytes=4-', 'if-range': 'W/ETAG' }, 200, TEN],
-  ['by its date', { range: 'bytes=4-', 'if-range': 'DATE' }, 206, 'efghij', 'bytes 4-9/10'],
-  ['by an older date', { range: 'bytes=4-', 'if-range': 'Thu, 01 Jan 1970 00:00:00 GMT' }, 200, TEN],
+  ['if it is as old', { range: 'bytes=4-', 'if-range': 'DATE' }, 206, 'efghij', 'bytes 4-9/10'],
   ['unless it is the same', { 'if-none-match': 'ETAG' }, 304, ''],
-  ['unless it is one of these', { 'if-none-match': '"a", W/ETAG' }, 304, ''],
-  ['unless it is another', { 'if-none-match': '"other"', 'if-modified-since': 'DATE' }, 200, TEN],
   ['unless it is as old', { 'if-modified-since': 'DATE' }, 304, ''],
-  ['only if it is the same', { 'if-match': 'ETAG' }, 200, TEN],
   ['only if it is another', { 'if-match': '"other"' }, 412, ''],
 ])('%s', async (_name, headers, status, text, range) => {
-  const output = await createOutput()
-  const whole = await get(output)
+  const whole = await get()
   const fill = (value: string) =>
     value.replace('ETAG', whole.header('etag') ?? '').replace('DATE', whole.header('last-modified') ?? '')
-  const asked = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fill(value)]))
-  const answer = await get(output, asked)
+  const answer = await get(
+    Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fill(value)])),
+  )
   expect(answer.status).toBe(status)
   if (status < 400) expect(answer.text).toBe(text)
   expect(answer.header('content-range')).toBe(range)
   if (status < 400) expect(answer.header('etag')).toBe(whole.header('etag'))
-})
-
-test('HEAD tells the size, and reads nothing', async () => {
-  const { service, url } = await createOutput()
-  const answer = await service.fetch({ method: 'HEAD' as 'GET', url, headers: {} })
-  expect([answer.status, await readText(answer, 1_000)]).toEqual([200, ''])
-  expect(answer.header('content-length')).toBe('10')
-  expect(answer.header('etag')).toMatch(ETAG)
 })
 
 test('outputs in a store with URLs of its own are redirected to, without a cache', async () => {
@@ -118,8 +100,7 @@ test('outputs in a store with URLs of its own are redirected to, without a cache
 })
 
 test('outputs count against no limit', async () => {
-  const output = await createOutput()
-  for (let count = 0; count < 40; count++) expect((await get(output)).status).toBe(200)
+  for (let count = 0; count < 40; count++) expect((await get()).status).toBe(200)
 })
 
 test.each([
@@ -141,7 +122,6 @@ test.each([
   '/outputs//etc/passwd',
   '/outputs/TOKEN/.hidden',
 ])('%s is not there', async (path) => {
-  const { service, url } = await createOutput()
   const [, , token = ''] = url.pathname.split('/')
   // Set past the URL parser, which would tidy the path before it is sent.
   const odd = { pathname: path.replaceAll('TOKEN', token), search: '', host: url.host } as URL
@@ -151,7 +131,6 @@ test.each([
 })
 
 test('what the service keeps, nobody else on the machine can read', async () => {
-  const { service } = await createOutput()
   const modeOf = (name: string) => statSync(join(service.dataFolder, name)).mode & 0o777
   for (const folder of ['', 'inputs', 'outputs', 'work']) expect(modeOf(folder)).toBe(0o700)
   if (usesPostgres) return
@@ -159,12 +138,12 @@ test('what the service keeps, nobody else on the machine can read', async () => 
 })
 
 test('output URLs begin with the public URL, and with its path', async () => {
-  const service = await createTestService({ publicUrl: 'https://media.example/rushes/' })
-  const { body } = await ask(service, 'POST', '/rushes/api/v1/runs', {
+  const prefixed = await createTestService({ publicUrl: 'https://media.example/rushes/' })
+  const { body } = await ask(prefixed, 'POST', '/rushes/api/v1/runs', {
     model: LOCAL_MODELS.image,
     input: { prompt: 'a fox' },
   })
-  const { output } = await ended(service, body.id)
+  const { output } = await ended(prefixed, body.id)
   expect(output.urls[0]).toMatch(/^https:\/\/media\.example\/rushes\/outputs\//)
-  expect((await ask(service, 'GET', output.urls[0])).status).toBe(200)
+  expect((await ask(prefixed, 'GET', output.urls[0])).status).toBe(200)
 })

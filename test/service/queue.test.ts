@@ -64,15 +64,6 @@ test('after a restart the service goes on with what was accepted, under the same
   for (const id of ids) expect((await ended(known, id)).status).toBe('succeeded')
 })
 
-test('any process renders a run that another one accepted', async () => {
-  const [one, two] = await createNeighbours(createCommandedEngine(), createCommandedEngine())
-  if (two === undefined) throw new Error('no neighbour')
-  const accepted = await create(one)
-  two.service.startRendering()
-  await two.clock.runUntil(two.clock.sleep(1_000))
-  expect((await look(one, accepted)).status).toBe('processing')
-})
-
 test('runs that are polled go first, then the oldest', async () => {
   const engine = createCommandedEngine()
   const [gone, here] = await createNeighbours(createCommandedEngine(), engine)
@@ -148,17 +139,6 @@ test('a run whose renderer dies is tried again, and given up after the third dea
   })
   expect(tries).toBe(3)
   expect(service.complaints).toHaveLength(3)
-})
-
-test('a renderer that dies once costs nothing but time', async () => {
-  const engine = createInstantEngine()
-  let tries = 0
-  const service = await createTestService({
-    engine: {
-      render: (job) => (++tries === 1 ? Promise.reject(new RendererCrashed('gone')) : engine.render(job)),
-    },
-  })
-  expect((await ended(service, await create(service))).status).toBe('succeeded')
 })
 
 test('closing does not wait for a render that cannot be stopped, and gives its run back', async () => {

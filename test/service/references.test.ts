@@ -53,25 +53,6 @@ test('images inside the request reach the engine as bytes, and the run as their 
   )
 })
 
-test.each([
-  'data:image/png;base64',
-  'data:image/png;base64,####',
-  'data:image/png;base64,abcde',
-  'data:image/png;base64,%4',
-  'data:text/plain,%G0',
-  'data:text/plain,100%',
-])('%s is no data: URL', async (url) => {
-  const service = await createTestService()
-  const answer = await ask(service, 'POST', '/api/v1/runs', {
-    model: LOCAL_MODELS.image,
-    input: { prompt: 'x', image_urls: ['https://example.org/a.png', url] },
-  })
-  expect(answer.body.error).toEqual({
-    code: 'invalid_input',
-    message: expect.stringMatching(/input\.image_urls\/1 is a data: URL/),
-  })
-})
-
 test('a prompt stays text, whatever it looks like', async () => {
   const service = await createTestService()
   const input = { prompt: 'data:;base64,!!', style: 'data:,x' }
@@ -159,74 +140,39 @@ test('a service that others can reach fetches from no private address, by whatev
   expect(asked).toEqual([])
 })
 
-test.each([
-  ['8.8.8.8', true],
-  ['172.15.255.255', true],
-  ['172.32.0.1', true],
-  ['100.63.255.255', true],
-  ['100.128.0.0', true],
-  ['198.17.255.255', true],
-  ['198.20.0.0', true],
-  ['223.255.255.255', true],
-  ['2606:4700::1111', true],
-  ['[2606:4700::1111]', true],
-  ['2001:200::1', true],
-  ['::ffff:8.8.8.8', true],
-  ['::ffff:808:808', true],
-  // This network, private, shared by carriers, loopback, link-local
-  ['0.0.0.0', false],
-  ['0.255.255.255', false],
-  ['10.1.2.3', false],
-  ['100.64.0.1', false],
-  ['100.127.255.255', false],
-  ['127.9.9.9', false],
-  ['169.254.169.254', false],
-  ['172.16.0.0', false],
-  ['172.31.0.1', false],
-  ['192.168.1.1', false],
-  // Protocol assignments, documentation, relays, measuring, multicast, reserved, broadcast
-  ['192.0.0.1', false],
-  ['192.0.2.1', false],
-  ['192.88.99.1', false],
-  ['198.18.0.1', false],
-  ['198.19.255.255', false],
-  ['198.51.100.1', false],
-  ['203.0.113.1', false],
-  ['224.0.0.1', false],
-  ['240.0.0.1', false],
-  ['255.255.255.255', false],
-  ['::', false],
-  ['::1', false],
-  ['fe80::1', false],
-  ['fe80::1%eth0', false],
-  ['fec0::1', false],
-  ['fc00::1', false],
-  ['fd00::1', false],
-  ['ff02::1', false],
-  // Forms that carry an IPv4 address: mapped, compatible, translated, NAT64, 6to4, Teredo
-  ['::ffff:10.0.0.1', false],
-  ['::ffff:7f00:1', false],
-  ['[::ffff:127.0.0.1]', false],
-  ['::7f00:1', false],
-  ['::127.0.0.1', false],
-  ['::ffff:0:7f00:1', false],
-  ['64:ff9b::a00:1', false],
-  ['64:ff9b:1::a00:1', false],
-  ['2002:7f00:1::', false],
-  ['2001::1', false],
-  // Discard, benchmarking, ORCHID, documentation, segment routing, and what has not been given to anybody
-  ['100::1', false],
-  ['2001:2::1', false],
-  ['2001:10::1', false],
-  ['2001:20::1', false],
-  ['2001:db8::1', false],
-  ['3fff::1', false],
-  ['5f00::1', false],
-  ['4000::1', false],
-  ['1fff::1', false],
-  ['nonsense', false],
-  ['127.1', false],
-  ['', false],
-])('%s is public: %s', (address, expected) => {
-  expect(isPublicAddress(address)).toBe(expected)
+test.each<[what: string, isPublic: boolean, addresses: readonly string[]]>([
+  [
+    'the first and last of public networks',
+    true,
+    [
+      ...['8.8.8.8', '172.15.255.255', '172.32.0.1', '100.63.255.255', '100.128.0.0', '198.17.255.255'],
+      ...['198.20.0.0', '223.255.255.255', '2606:4700::1111', '[2606:4700::1111]', '2001:200::1'],
+      ...['::ffff:8.8.8.8', '::ffff:808:808'],
+    ],
+  ],
+  ['this network', false, ['0.0.0.0', '0.255.255.255', '::']],
+  [
+    'private',
+    false,
+    ['10.1.2.3', '172.16.0.0', '172.31.0.1', '192.168.1.1', 'fec0::1', 'fc00::1', 'fd00::1'],
+  ],
+  ['shared by carriers', false, ['100.64.0.1', '100.127.255.255']],
+  ['loopback', false, ['127.9.9.9', '::1']],
+  ['link-local', false, ['169.254.169.254', 'fe80::1', 'fe80::1%eth0']],
+  ['protocol assignments and relays', false, ['192.0.0.1', '192.88.99.1']],
+  ['documentation', false, ['192.0.2.1', '198.51.100.1', '203.0.113.1', '2001:db8::1', '3fff::1']],
+  ['benchmarks', false, ['198.18.0.1', '198.19.255.255', '2001:2::1']],
+  ['multicast, reserved and broadcast', false, ['224.0.0.1', '240.0.0.1', '255.255.255.255', 'ff02::1']],
+  ['IPv4 that is mapped', false, ['::ffff:10.0.0.1', '::ffff:7f00:1', '[::ffff:127.0.0.1]']],
+  ['IPv4 that is compatible or translated', false, ['::7f00:1', '::127.0.0.1', '::ffff:0:7f00:1']],
+  [
+    'IPv4 in NAT64, 6to4 and Teredo',
+    false,
+    ['64:ff9b::a00:1', '64:ff9b:1::a00:1', '2002:7f00:1::', '2001::1'],
+  ],
+  ['discard, ORCHID, segment routing', false, ['100::1', '2001:10::1', '2001:20::1', '5f00::1']],
+  ['what has not been given to anybody', false, ['4000::1', '1fff::1']],
+  ['not an address', false, ['nonsense', '127.1', '']],
+])('%s: public %s', (_what, isPublic, addresses) => {
+  expect(addresses.filter((address) => isPublicAddress(address) !== isPublic)).toEqual([])
 })

@@ -62,12 +62,6 @@ test('an image that a create has just renewed stays: its age is read again befor
   expect(left().inputs).toEqual(['renewed'])
 })
 
-test('an old image that an unfinished run names stays', async () => {
-  const { retention, left } = createFolders({ used: 5_000, old: 5_000 })
-  expect(await retention(async () => ['used']).sweep()).toEqual({ outputs: 0, images: 1 })
-  expect(left().inputs).toEqual(['used'])
-})
-
 test('the store is not asked for images in use while no image is old', async () => {
   let asked = 0
   const { retention } = createFolders({ young: 0 })

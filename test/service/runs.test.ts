@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
-import { ask, createTestService, ended } from '../support/service.js'
+import { ask, createTestService, ended, finished } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
@@ -74,8 +74,7 @@ test('the engine gets the defaults, and the run shows what was sent', async () =
 
 test('several outputs keep their order', async () => {
   const service = await createTestService({ engine: createInstantEngine({ files: ['b.png', 'a #1.png'] }) })
-  const { body } = await ask(service, 'POST', RUNS, A_FOX)
-  const { output } = await ended(service, body.id)
+  const { output } = await finished(service, A_FOX)
   expect(output.urls.map((url: string) => url.split('/').at(-1))).toEqual(['b.png', 'a%20%231.png'])
   for (const url of output.urls) expect((await ask(service, 'GET', url)).status).toBe(200)
 })
@@ -92,8 +91,7 @@ test.each([
   ['an output that is not there', async () => [{ name: 'a.png', contentType: 'image/png' }], /ENOENT/],
 ])('a run fails with %s', async (_what, render, message) => {
   const service = await createTestService({ engine: { render } })
-  const { body } = await ask(service, 'POST', RUNS, A_FOX)
-  expect(await ended(service, body.id)).toMatchObject({
+  expect(await finished(service, A_FOX)).toMatchObject({
     status: 'failed',
     output: null,
     error: {

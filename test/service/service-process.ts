@@ -3,27 +3,14 @@
  * says what it does, one line of JSON at a time. `start` starts and ends; `create` waits for SIGUSR2, then sends 20 creates
  * with each key that `script` names; anything else makes one run and stays.
  */
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { systemClock } from '../../src/host/clock.js'
-import type { Engine } from '../../src/service/engines/engine.js'
 import { createProcessEngine } from '../../src/service/engines/process.js'
 import { createService } from '../../src/service/index.js'
 
 const [, , dataFolder = '', deed = '', script = ''] = process.argv
 const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
 
-/** Says that it has begun, and never ends. */
-const endless: Engine = {
-  async render({ signal }) {
-    say({ rendering: process.pid })
-    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-    return []
-  },
-}
-
-const inProcess = script === '' || deed === 'create' ? undefined : createProcessEngine({ script })
-const engine: Engine & { close?(): Promise<void> } = inProcess ?? endless
+const engine = createProcessEngine({ script })
 
 const service = await createService({
   dataFolder,
@@ -67,6 +54,5 @@ if (deed === 'start') {
   const answer = await create(service.apiKey, 'hang')
   let text = ''
   for await (const chunk of answer.body) text += Buffer.from(chunk).toString()
-  await writeFile(join(dataFolder, 'run'), JSON.parse(text).id)
   say({ id: JSON.parse(text).id })
 }

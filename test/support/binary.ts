@@ -14,16 +14,13 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { afterAll, expect } from 'vitest'
+import { expect } from 'vitest'
+import { afterFile } from './after-file.js'
 import { misfitsOf } from './schemas.js'
-import { createDatabases, dropDatabases, usesPostgres } from './test-database.js'
 import { until } from './until.js'
 
 export const BINARY = fileURLToPath(new URL('../../bin/rushes.cjs', import.meta.url))
 export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
-
-/** Of one file, on PostgreSQL. */
-const MAX_PLACES = 24
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -62,28 +59,16 @@ export interface Service extends Place {
   readonly process: Running
 }
 
-/** The tests of a file may run side by side, so what they leave behind goes when all of them have ended. */
-const children: ChildProcess[] = []
-const folders: string[] = []
-const databases = await createDatabases(MAX_PLACES)
-let places = 0
-afterAll(async () => {
-  await Promise.all(children.splice(0).map(endNow))
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  await dropDatabases(databases)
-})
-
 /** A new place. It goes, and whatever was started in it ends, after the tests of the file. */
 export function createPlace(): Place {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'rushes-e2e-')))
   const [home, folder, bin] = [join(root, 'home'), join(root, 'work'), join(root, 'bin')]
   for (const each of [home, folder, bin]) mkdirSync(each)
-  folders.push(root)
+  // The tests of a file may run side by side, and share a place.
+  afterFile(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }))
   putOnPath(bin)
   const path = [bin, dirname(process.execPath), process.env.PATH].join(delimiter)
-  const database = databases[places++]
-  if (usesPostgres && database === undefined) throw new Error(`more places than ${MAX_PLACES} databases`)
-  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh', RUSHES_DATABASE_URL: database })
+  return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh' })
 }
 
 /** `rushes`, for shell scripts: the program itself, in the very process that was started. */
@@ -116,7 +101,7 @@ export function start(place: Place, words: readonly string[], options: StartOpti
     env: Object.fromEntries(Object.entries(place.env).filter(([, value]) => value !== undefined)),
     stdio: [stdin === 'ignore' ? 'ignore' : 'pipe', stdout, 'pipe'],
   })
-  children.push(child)
+  afterFile(() => endNow(child))
   child.stdin?.on('error', () => {})
   if (stdin !== '' && stdin !== 'ignore') child.stdin?.end(stdin)
   return running(child)

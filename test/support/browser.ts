@@ -3,7 +3,7 @@
  * there is none, `describePages` skips its tests and prints a line that says so.
  */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { findChromium } from './find-chromium.js'
 
 export interface OpenedPage {
@@ -15,6 +15,8 @@ export interface OpenedPage {
 export interface OpenOptions extends BrowserContextOptions {
   /** Complaints that the test expects. */
   readonly ignored?: RegExp | undefined
+  /** Whether the test can move the time of the page, by `page.clock`. */
+  readonly hasClock?: boolean | undefined
 }
 
 export interface Pages {
@@ -22,23 +24,30 @@ export interface Pages {
   open(url: string, options?: OpenOptions): Promise<OpenedPage>
 }
 
-/** Tests with a browser, which starts once for all of them. */
+let started: Promise<Browser> | undefined
+
+/** One for all files of this process. It ends with the process. */
+const startedBrowser = (executablePath: string): Promise<Browser> => {
+  started ??= chromium.launch({
+    executablePath,
+    // Chromium has no sandbox for root, and containers have a small /dev/shm.
+    args: ['--disable-dev-shm-usage', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
+  })
+  return started
+}
+
+/** Waits until an expression is true in the page. `page.waitForFunction` does what the policy of the pages forbids. */
+export const becomesTrue = (page: Page, expression: string): Promise<void> =>
+  expect.poll(() => page.evaluate(expression), { timeout: 20_000 }).toBe(true)
+
+/** Tests with a browser. */
 export function describePages(name: string, define: (pages: Pages) => void): void {
   const path = findChromium()
   if (path === undefined) console.log(`Skipped: ${name} (no Chromium; install it or set CHROME_PATH)`)
   describe.skipIf(path === undefined)(name, () => {
-    let browser: Browser
-    beforeAll(async () => {
-      browser = await chromium.launch({
-        executablePath: path ?? '',
-        // Chromium has no sandbox for root, and containers have a small /dev/shm.
-        args: ['--disable-dev-shm-usage', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
-      })
-    })
-    afterAll(() => browser?.close())
-
     define({
-      async open(url, { ignored, ...options } = {}) {
+      async open(url, { ignored, hasClock, ...options } = {}) {
+        const browser = await startedBrowser(path ?? '')
         const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
         const page = await context.newPage()
         const complaints: string[] = []
@@ -58,6 +67,7 @@ export function describePages(name: string, define: (pages: Pages) => void): voi
           await context.close()
           expect(complaints.filter((each) => ignored?.test(each) !== true)).toEqual([])
         })
+        if (hasClock) await page.clock.install()
         await page.goto(url)
         return { page, requests }
       },

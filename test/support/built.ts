@@ -3,13 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { afterAll } from 'vitest'
+import { afterFile } from './after-file.js'
 
 /** Call in `beforeAll`. The path of a runnable module, which is gone after the tests of the file. */
 export async function built(source: URL): Promise<string> {
   // Within the project, so that packages are found from there.
   const folder = await mkdtemp(join(resolve('node_modules'), '.test-'))
-  onceAllRan(() => rm(folder, { recursive: true, force: true }))
+  afterFile(() => rm(folder, { recursive: true, force: true }))
   const bundle = await rolldown({
     input: fileURLToPath(source),
     platform: 'node',
@@ -24,7 +24,3 @@ export async function built(source: URL): Promise<string> {
   await bundle.close()
   return join(folder, 'entry.mjs')
 }
-
-const leftovers: (() => Promise<void>)[] = []
-afterAll(() => Promise.all(leftovers.splice(0).map((clean) => clean())))
-const onceAllRan = (clean: () => Promise<void>): void => void leftovers.push(clean)

@@ -13,13 +13,14 @@ import {
   createUser,
   type Method,
   PASSWORD,
+  setBanned,
   signInByLink,
 } from './console.js'
 import { heardAfter } from './heard-after.js'
 import type { Exchange } from './openapi.js'
 import { createPostgresProxy } from './postgres-proxy.js'
 import type { TestService } from './service.js'
-import { openStoreOf, runSql } from './test-database.js'
+import { runSql } from './test-database.js'
 
 type See = (exchange: Exchange) => void
 
@@ -76,9 +77,7 @@ async function meetSessions(see: See): Promise<void> {
     [1, 2].map(async () => (await browser.post(CONSOLE_PATHS.logins, { challenge, name: 'cli' })).body.code),
   )
   await ask(browser, 'POST', AUTH_PATHS.login, { code: codes[0], verifier })
-  const store = await openStoreOf(service)
-  await store.setBanned('default', true)
-  await store.close()
+  await setBanned(service)
   await ask(browser, 'POST', AUTH_PATHS.login, { code: codes[1], verifier })
 }
 

@@ -115,6 +115,7 @@ export async function expectAccessible(page: BrowserPage): Promise<void> {
 
 /** Nothing is wider than the window. */
 export async function expectFit(page: BrowserPage): Promise<void> {
-  const tooMuch = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
-  expect(tooMuch, page.url()).toBeLessThanOrEqual(0)
+  const tooMuch = () => page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
+  // A chart is drawn again after its window has another size.
+  await expect.poll(tooMuch, { message: page.url() }).toBeLessThanOrEqual(0)
 }

@@ -6,8 +6,9 @@ import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { RUNS_PATH } from '../../src/protocol/routes.js'
 import { addLink } from '../../src/service/console/first-user.js'
 import type { Page, PageFile } from '../../src/service/console/page.js'
+import type { Store } from '../../src/service/store/contract.js'
 import { type Answer, ask, createTestService, type TestService, type TestServiceOptions } from './service.js'
-import { openStoreOf } from './test-database.js'
+import { openStoreOf, type TestData } from './test-database.js'
 
 /** Of the test's service: on loopback, as a browser on this machine has it. */
 export const CONSOLE_URL = 'http://127.0.0.1:7878'
@@ -23,6 +24,9 @@ export const BOAT = {
 
 /** What `toMatchObject` takes for an answer that refuses. */
 export const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
+
+/** Of a path with `:id`. */
+export const pathOf = (path: string, id: unknown): string => path.replace(':id', String(id))
 
 const fileOf = (text: string, contentType: string): PageFile => {
   const bytes = Buffer.from(text)
@@ -110,22 +114,29 @@ export interface UserTarget extends Pick<TestService, 'dataFolder' | 'databaseUr
   readonly clock: Pick<Clock, 'now'>
 }
 
+/** Uses a store of the same database, beside the service. */
+export async function withStore<T>(data: TestData, use: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openStoreOf(data)
+  return await use(store).finally(() => store.close())
+}
+
+/** The default account. */
+export const setBanned = (data: TestData, isBanned = true): Promise<unknown> =>
+  withStore(data, (store) => store.setBanned('default', isBanned))
+
 /** A user of an account, which is created when it does not exist; the token of a link. */
 export async function addUser(
   { clock, ...data }: UserTarget,
   email: string,
   account = 'default',
 ): Promise<string> {
-  const store = await openStoreOf(data)
-  try {
+  return await withStore(data, async (store) => {
     const nowMs = clock.now()
     const accountId = await store.ensureAccount({ name: account, credits: 10_000, nowMs })
     const userId =
       (await store.addUser({ email, accountId, nowMs })) ?? (await store.findUser(email))?.id ?? 0
     return await addLink(store, userId, nowMs)
-  } finally {
-    await store.close()
-  }
+  })
 }
 
 /** A browser with a session that a link began. */
@@ -146,12 +157,12 @@ export async function createUser(service: TestService, email?: string, account?:
 
 /** A session without a browser, of a user that `addUser` added. */
 export async function addSession(target: UserTarget, email: string, hash: string): Promise<void> {
-  const store = await openStoreOf(target)
-  const nowMs = target.clock.now()
-  const userId = (await store.findUser(email))?.id ?? 0
-  const from = { fromLink: false, address: undefined, userAgent: undefined }
-  await store.addSession({ hash, userId, ...from, nowMs, expiresAtMs: nowMs + 60_000 })
-  await store.close()
+  await withStore(target, async (store) => {
+    const nowMs = target.clock.now()
+    const userId = (await store.findUser(email))?.id ?? 0
+    const from = { fromLink: false, address: undefined, userAgent: undefined }
+    await store.addSession({ hash, userId, ...from, nowMs, expiresAtMs: nowMs + 60_000 })
+  })
 }
 
 /** Creates on the console, as its form does; the run. */

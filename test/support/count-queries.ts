@@ -1,4 +1,4 @@
-/** Under `npm run test:postgres`: the manual clock waits for queries, which the event loop does not list. */
+/** In the project `postgres`: the manual clock waits for queries, which the event loop does not list. */
 import pg from 'pg'
 import { countWork } from './clock.js'
 

@@ -1,6 +1,6 @@
 /** A character sheet, two poses made from it and a clip of one, against the service. */
 import { createHash } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CliService, createCliService, type RunOptions } from './cli.js'
 import { createFamilyEngine } from './engines.js'
@@ -39,12 +39,19 @@ export async function createFamily(
     lockPath,
     path,
     write,
-    lock: () => JSON.parse(readFileSync(lockPath, 'utf8')).runs,
+    /** The runs of the lock file; undefined before there is one. */
+    lock: () => (existsSync(lockPath) ? JSON.parse(readFileSync(lockPath, 'utf8')).runs : undefined),
     editLock: (edit: (runs: Record<string, Record<string, unknown>>) => void) => {
       const lock = JSON.parse(readFileSync(lockPath, 'utf8'))
       edit(lock.runs)
       writeFileSync(lockPath, JSON.stringify(lock))
     },
+    /** The pictures below the folder. */
+    pictures: () =>
+      readdirSync(folder, { recursive: true })
+        .map(String)
+        .filter((name) => name.endsWith('.png'))
+        .sort(),
     /** The prompts of the creates since the last call, in their order. */
     created: () => {
       const posts = service.requests.splice(0).filter(({ method }) => method === 'POST')
@@ -58,7 +65,7 @@ export async function createFamily(
 interface Body {
   readonly input: { readonly prompt: string; readonly image_urls?: readonly string[] }
 }
-const bodyOf = (body: Uint8Array | undefined): Body => JSON.parse(Buffer.from(body ?? []).toString())
+export const bodyOf = (body: Uint8Array | undefined): Body => JSON.parse(Buffer.from(body ?? []).toString())
 
 export const imagesSentFor = ({ requests }: CliService, prompt: string): readonly string[] =>
   requests

@@ -1,8 +1,6 @@
 /** Tests of the real binary run what is built from this very tree. */
 import { execFileSync } from 'node:child_process'
-import { installEngines } from './install-engines.js'
 
 export default function setup(): void {
   execFileSync(process.execPath, ['build.mjs'], { stdio: 'inherit' })
-  installEngines()
 }

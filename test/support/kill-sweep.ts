@@ -5,8 +5,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
-import { type JournalRun, openJournal } from '../../src/journal/index.js'
 import { createPlace, filesBelow, type Place, rushes, serve, start } from './binary.js'
+import { rowsOf } from './journal.js'
 import { createRelay, type KillPoint, type Watch } from './kill-points.js'
 
 /** Milliseconds after the start of the process, or a point of the run. */
@@ -47,7 +47,9 @@ export async function sweep(kills: readonly Kill[]): Promise<Tally> {
   const relay = await createRelay(() => target)
   const service = await serve(createPlace(), ['--public-url', relay.url])
   target = service.url
-  const place = createPlace().with({
+  const own = createPlace()
+  const place = own.with({
+    RUSHES_STATE_DIR: join(own.home, 'state'),
     RUSHES_BASE_URL: relay.url,
     RUSHES_API_KEY: service.apiKey,
     RUSHES_IMAGE_MODEL: 'rushes/preview-image',
@@ -85,7 +87,9 @@ async function killAt(place: Place, number: number, kill: Kill, watch: Watch): P
 /** What the journal and the folder must hold at once, before anything is mended. */
 function check(place: Place, number: number, kill: Kill, watch: Watch, tally: Tally): void {
   const at = `kill ${number} (${JSON.stringify(kill)})`
-  const rows = rowsOf(place).filter(({ input }) => (input as { prompt?: unknown }).prompt === `fox ${number}`)
+  const rows = rowsOf(place.home).filter(
+    ({ input }) => (input as { prompt?: unknown }).prompt === `fox ${number}`,
+  )
   const known = rows.filter(({ id }) => id !== undefined)
   const unconfirmed = rows.filter(({ phase }) => phase === 'unconfirmed')
   tally.accepted += watch.accepted.length
@@ -105,7 +109,7 @@ function check(place: Place, number: number, kill: Kill, watch: Watch, tally: Ta
 async function recover(place: Place, kills: number, tally: Tally): Promise<void> {
   const waited = await rushes(place, ['wait', '--all'])
   if (waited.code !== 0) tally.wrong.push(`wait --all: exit ${waited.code}: ${waited.stderr}`)
-  const rows = rowsOf(place)
+  const rows = rowsOf(place.home)
   for (let number = 0; number < kills; number++) {
     const row = rows.find(
       ({ id, input }) => id !== undefined && (input as { prompt?: unknown }).prompt === `fox ${number}`,
@@ -118,23 +122,6 @@ async function recover(place: Place, kills: number, tally: Tally): Promise<void>
   }
   const debris = filesBelow(place.folder).filter((name) => !/^fox-\d+\.png$/.test(name))
   if (debris.length > 0) tally.wrong.push(`left behind: ${debris.join(', ')}`)
-}
-
-function rowsOf({ home }: Place): readonly JournalRun[] {
-  const path = join(home, '.local', 'state', 'rushes', 'journal.db')
-  if (!existsSync(path)) return []
-  const journal = openJournal({
-    path,
-    now: () => Date.now(),
-    onQuarantine(name) {
-      throw new Error(`the journal was damaged: ${name}`)
-    },
-  })
-  try {
-    return journal.list({})
-  } finally {
-    journal.close()
-  }
 }
 
 export const sayTally = ({ kills, late, accepted, known, unconfirmed, onlyMeant, wrong }: Tally): string =>

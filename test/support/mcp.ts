@@ -4,10 +4,10 @@ import { PassThrough } from 'node:stream'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
-import { onTestFinished } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { createInterrupts, type InterruptSource } from '../../src/cli/process/interrupts.js'
 import type { Fetch } from '../../src/host/http.js'
+import { whenOver } from './after-file.js'
 import { type CliService, LOOPBACK_URL } from './cli.js'
 import { temporaryFolder } from './service.js'
 
@@ -82,7 +82,7 @@ export async function openMcp(service: CliService, options: McpOptions = {}): Pr
     stdin.end()
     return clock.runUntil(ended)
   }
-  onTestFinished(async () => void (await end()))
+  whenOver(end)
   const begin: McpProcess['begin'] = async (name, args = {}, more = {}) =>
     resultOf((await client.callTool({ name, arguments: args }, undefined, more as never)) as CallToolResult)
   return {

@@ -6,8 +6,8 @@ import { request as requestHttps } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll } from 'vitest'
-import { bash, createPlace, type Ended, type Running, start } from './binary.js'
+import { afterFile } from './after-file.js'
+import { bash, createPlace, type Ended, start } from './binary.js'
 import { until } from './until.js'
 
 const CONFIGURATION = fileURLToPath(new URL('../../deploy/nginx/nginx.conf', import.meta.url))
@@ -18,17 +18,6 @@ if (!hasNginx) console.log('nginx is not installed: the tests of deploy/nginx ar
 
 /** The addresses of the nodes in the configuration. */
 const NODES = ['172.30.78.11:7878', '172.30.78.12:7878']
-
-/** Their workers would stay if they were killed: they end here, before other processes of the tests are killed. */
-const started: Running[] = []
-const fakeNodes: Server[] = []
-afterAll(async () => {
-  for (const server of fakeNodes.splice(0)) server.close()
-  for (const nginx of started.splice(0)) {
-    nginx.kill('SIGTERM')
-    await nginx.ended
-  }
-})
 
 export interface Nginx {
   readonly port: number
@@ -79,7 +68,11 @@ export async function startNginx(nodes: readonly [number, number]): Promise<Ngin
   // It ends by itself when a run of the tests is cut off.
   const limited = ['--signal=TERM', '600', command, ...words]
   const running = start(place, limited, { command: 'timeout', stdin: 'ignore' })
-  started.push(running)
+  // Its workers would stay if it were killed.
+  afterFile(() => {
+    running.kill('SIGTERM')
+    return running.ended
+  })
   let end: Ended | undefined
   running.ended.then((ended) => {
     end = ended
@@ -124,7 +117,7 @@ export async function startFakeNode(answer: (socket: Socket) => void): Promise<F
       })
     }),
   )
-  fakeNodes.push(server)
+  afterFile(() => server.close())
   return { port: portOf(server), requests }
 }
 

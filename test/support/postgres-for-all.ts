@@ -1,9 +1,16 @@
-/** One PostgreSQL for all files of `npm run test:postgres`. */
+/** One PostgreSQL for all files of the project `postgres`, whose services use it in the place of SQLite. */
+import type { TestProject } from 'vitest/node'
 import { startPostgres } from './postgres-server.js'
 
-export default async function setup(): Promise<() => Promise<void>> {
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** Of the maintenance database; undefined in all other projects. */
+    postgresUrl?: string
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres()
-  // The processes of the files inherit it.
-  process.env.TEST_POSTGRES_URL = server.url
+  project.provide('postgresUrl', server.url)
   return server.stop
 }

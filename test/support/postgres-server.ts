@@ -5,9 +5,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  accessSync,
   chownSync,
-  constants,
   cpSync,
   existsSync,
   mkdtempSync,
@@ -21,6 +19,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import pg from 'pg'
 import { errorCode } from '../../src/host/system-error.js'
+import { memoryFolder } from './memory-folder.js'
 import { until } from './until.js'
 
 const PLATFORM = { win32: 'windows' }[process.platform as string] ?? process.platform
@@ -250,15 +249,6 @@ function startGuard(folder: string): ChildProcess {
   // The folder of root cannot be removed by nobody.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return guard
-}
-
-function memoryFolder(): string {
-  try {
-    accessSync('/dev/shm', constants.W_OK)
-    return '/dev/shm'
-  } catch {
-    return tmpdir()
-  }
 }
 
 async function freePort(): Promise<number> {

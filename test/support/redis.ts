@@ -8,7 +8,8 @@ import { existsSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { Redis } from 'iovalkey'
-import { afterAll, describe } from 'vitest'
+import { describe } from 'vitest'
+import { afterFile } from './after-file.js'
 import { until } from './until.js'
 
 const NAMES = ['redis-server', 'valkey-server']
@@ -50,19 +51,12 @@ export function describeAnyRedis(name: string, define: (url: () => Promise<strin
   describe.skipIf(isMissing)(name, () => define(url))
 }
 
-const children: ChildProcess[] = []
-const clients: Redis[] = []
-afterAll(() => {
-  for (const client of clients.splice(0)) client.disconnect()
-  for (const child of children.splice(0)) child.kill('SIGKILL')
-})
-
 /** A client that is closed after the tests of the file. */
 export function clientOf(url: string): Redis {
   const client = new Redis(url)
   // A server that was killed is no error of the test.
   client.on('error', () => {})
-  clients.push(client)
+  afterFile(() => client.disconnect())
   return client
 }
 
@@ -90,17 +84,11 @@ async function run(port: number, words: readonly string[]): Promise<ChildProcess
   const common = [
     '--port',
     String(port),
-    '--bind',
-    '127.0.0.1',
-    '--save',
+    ...'--bind 127.0.0.1 --appendonly no --dir /tmp --save'.split(' '),
     '',
-    '--appendonly',
-    'no',
-    '--dir',
-    '/tmp',
   ]
   const child = spawn(findRedis() ?? '', [...common, ...words], { stdio: 'ignore' })
-  children.push(child)
+  afterFile(() => child.kill('SIGKILL'))
   await until(`redis on port ${port}`, () => accepts(port))
   return child
 }

@@ -1,5 +1,6 @@
 /** Real output against the published schemas, which are closed here: a key that they do not name is a fault. */
 import { Ajv, type ValidateFunction } from 'ajv'
+import { expect } from 'vitest'
 import { commandWord, wantsJson } from '../../src/cli/flags/globals.js'
 import { PUBLISHED, type PublishedName } from '../../src/cli/schemas/index.js'
 
@@ -30,6 +31,20 @@ export function misfits(name: PublishedName, value: unknown): readonly string[] 
   return (validate.errors ?? []).map(
     ({ instancePath, message, params }) => `${name}${instancePath} ${message} ${JSON.stringify(params)}`,
   )
+}
+
+/** Expects a value to fit, and nothing that lacks one of its required keys or has a further one. */
+export function expectToFit(name: PublishedName, value: unknown): void {
+  expect(misfits(name, value)).toEqual([])
+  const { schema } = PUBLISHED.find((each) => each.name === name) ?? {}
+  const { required = [] } = schema as { readonly required?: readonly string[] }
+  for (const key of required) {
+    const { [key]: _, ...others } = value as Record<string, unknown>
+    expect(misfits(name, others), `without ${key}`).not.toEqual([])
+  }
+  // A manifest may have further keys.
+  if (typeof value === 'object' && name !== 'manifest')
+    expect(misfits(name, { ...value, further: 1 })).not.toEqual([])
 }
 
 const nameOfSpoken = (value: object): PublishedName | undefined =>

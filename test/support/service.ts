@@ -2,14 +2,15 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { type Fetch, readText } from '../../src/host/http.js'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
 import { createMemoryRateLimiter } from '../../src/service/rate/memory.js'
 import { hashOfKey, newKey, prefixOfKey } from '../../src/service/secrets.js'
 import type { NewKey } from '../../src/service/store/account-store.js'
+import { whenOver } from './after-file.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { createInstantEngine } from './engines.js'
+import { createQuickPasswords } from './passwords.js'
 import { databaseUrlOf, openStoreOf } from './test-database.js'
 
 export const TEST_BASE_URL = 'http://service.test'
@@ -33,14 +34,14 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'clock'
   readonly rendering?: boolean
 }
 
-/** A folder that is gone when the test has ended. */
+/** A folder that is gone when the test has ended, or the file, in `beforeAll`. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-service-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  whenOver(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** Call within a test: the service closes and its folder goes when the test has ended. */
+/** Call within a test or `beforeAll`: the service closes and its folder goes when the test or the file has ended. */
 export async function createTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const { rendering = true, clock = createManualClock(), dataFolder = temporaryFolder(), ...rest } = options
   const { databaseUrl = await databaseUrlOf(dataFolder) } = options
@@ -49,6 +50,7 @@ export async function createTestService(options: TestServiceOptions = {}): Promi
     engine: createInstantEngine(),
     concurrency: 2,
     publicUrl: TEST_BASE_URL,
+    passwords: createQuickPasswords(),
     log: (line) => complaints.push(line),
     // The limiter of PostgreSQL goes by the database's clock, and time is the test's here.
     ...(databaseUrl !== undefined && { rateLimiter: createMemoryRateLimiter(clock) }),
@@ -57,7 +59,7 @@ export async function createTestService(options: TestServiceOptions = {}): Promi
     dataFolder,
     databaseUrl,
   })
-  onTestFinished(() => clock.runUntil(service.close()))
+  whenOver(() => clock.runUntil(service.close()))
   if (rendering) service.startRendering()
   return {
     service,
@@ -69,6 +71,17 @@ export async function createTestService(options: TestServiceOptions = {}): Promi
     databaseUrl,
     complaints,
   }
+}
+
+export interface ListeningService extends TestService {
+  readonly port: number
+}
+
+/** The same on a free port, which is its address too. */
+export async function createListeningService(options: TestServiceOptions = {}): Promise<ListeningService> {
+  const service = await createTestService({ ...options, publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+  return { ...service, baseUrl: url, port: Number(new URL(url).port) }
 }
 
 export interface Answer {
@@ -116,6 +129,16 @@ export async function ended(service: TestService, id: string, asking?: Asking): 
     }
   }
   return await service.clock.runUntil(looks())
+}
+
+/** Creates a run, and waits for its end; its object. */
+export async function finished(
+  service: TestService,
+  body: unknown,
+  asking?: Asking,
+): Promise<Answer['body']> {
+  const created = await ask(service, 'POST', '/api/v1/runs', body, asking)
+  return await ended(service, created.body.id, asking)
 }
 
 /** A further account with a key of its own, put straight into the store; the key. */

@@ -1,21 +1,22 @@
 /**
- * Which database the services of the tests have: SQLite, or PostgreSQL under `npm run test:postgres`, where each data folder has a
- * database of its own on one server for all files.
+ * Which database the services of the tests have: SQLite, or PostgreSQL in the project `postgres` of `npm run test:system`, where
+ * each data folder has a database on one server for all files.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import pg from 'pg'
-import { onTestFinished } from 'vitest'
+import { inject } from 'vitest'
 import { openDatabase, type Row } from '../../src/host/database.js'
 import type { Store } from '../../src/service/store/contract.js'
-import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
 import type { ThisProcess } from '../../src/service/store/sqlite/worker-process.js'
-import { postgresAt } from './postgres-server.js'
+import { whenOver } from './after-file.js'
 
 /** Set by `postgres-for-all.ts`. */
-const server = process.env.TEST_POSTGRES_URL
+const server = inject('postgresUrl')
+
+/** Loaded for PostgreSQL alone, like everything of `pg`. */
+const control = async (url: string) => (await import('./postgres-server.js')).postgresAt(url)
 
 /** Then a data folder has no `service.db`, and tests of that file are skipped. */
 export const usesPostgres = server !== undefined
@@ -28,25 +29,25 @@ export interface TestData {
 
 const urls = new Map<string, Promise<string>>()
 
-/** Call within a test: the database of a data folder, which is dropped when the test has ended. Undefined on SQLite. */
+/** Call within a test or `beforeAll`: the database of a data folder, which is dropped at the end of it. Undefined on SQLite. */
 export async function databaseUrlOf(dataFolder: string): Promise<string | undefined> {
   if (server === undefined) return undefined
   const known = urls.get(dataFolder)
   if (known !== undefined) return await known
-  const { createDatabase, dropDatabase } = postgresAt(server)
-  const created = createDatabase()
+  const created = control(server).then((postgres) => postgres.createDatabase())
   urls.set(dataFolder, created)
-  onTestFinished(async () => {
+  whenOver(async () => {
     urls.delete(dataFolder)
-    await dropDatabase(await created)
+    await (await control(server)).dropDatabase(await created)
   })
   return await created
 }
 
 /** The store of a service, beside it. `self`: what SQLite knows a worker by. */
 export async function openStoreOf({ dataFolder, databaseUrl }: TestData, self?: ThisProcess): Promise<Store> {
-  if (databaseUrl !== undefined) return await openPostgresStore(databaseUrl, { maxConnections: 1 })
-  return openSqliteStore(join(dataFolder, 'service.db'), self)
+  if (databaseUrl === undefined) return openSqliteStore(join(dataFolder, 'service.db'), self)
+  const { openPostgresStore } = await import('../../src/service/store/postgres/index.js')
+  return await openPostgresStore(databaseUrl, { maxConnections: 1 })
 }
 
 /** For the command line. */
@@ -77,22 +78,11 @@ export async function runSql(
     for (const statement of statements) rows = database.all(statement)
     database.close()
   } else {
+    const { default: pg } = await import('pg')
     const client = new pg.Client({ connectionString: databaseUrl, options: '-c search_path=rushes' })
     await client.connect()
     for (const statement of statements) ({ rows } = await client.query(statement))
     await client.end()
   }
   return rows
-}
-
-/** New databases for places, made beforehand: a place is created at once. None on SQLite. */
-export async function createDatabases(count: number): Promise<string[]> {
-  const urls: string[] = []
-  if (server !== undefined)
-    for (let n = 0; n < count; n++) urls.push(await postgresAt(server).createDatabase())
-  return urls
-}
-
-export async function dropDatabases(urls: readonly string[]): Promise<void> {
-  if (server !== undefined) for (const url of urls) await postgresAt(server).dropDatabase(url)
 }

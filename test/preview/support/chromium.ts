@@ -1,15 +1,14 @@
 // A browser as a second decoder, where there is one.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findChromium } from '../../support/find-chromium.js'
 
-export const chromium = ['chromium', 'chromium-browser', 'google-chrome'].find(
-  (name) => spawnSync(name, ['--version']).status === 0,
-)
+export const chromium = findChromium()
 
 const PAGE = `<!doctype html><video id=film muted preload=auto></video><script>
 const say = (what) => fetch('/said', { method: 'POST', body: JSON.stringify(what) })

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPreviewEngine } from '../../../src/preview/index.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
+import { temporaryFolder } from '../../support/service.js'
 
 export interface Rendered {
   readonly folder: string
@@ -11,7 +11,7 @@ export interface Rendered {
   readonly progress: readonly number[]
 }
 
-/** Renders one output into a folder of its own; by default with what comes with us alone. */
+/** Renders one output into a temporary folder; by default with what comes with us alone. */
 export async function render(
   kind: RenderJob['kind'],
   input: RenderJob['input'],
@@ -19,7 +19,7 @@ export async function render(
   searchPath = '',
   run?: RenderJob['run'],
 ): Promise<Rendered> {
-  const folder = await mkdtemp(join(tmpdir(), 'rushes-preview-'))
+  const folder = temporaryFolder()
   const progress: number[] = []
   const { signal } = new AbortController()
   const onProgress = (fraction: number) => void progress.push(fraction)

@@ -8,7 +8,7 @@ import {
   createInConsole,
   signInByLink,
 } from '../../support/console.js'
-import { openStoreOf } from '../../support/test-database.js'
+import { runSql } from '../../support/test-database.js'
 
 describe('credits', () => {
   test('the ledger has pages, filters and a CSV of everything', async () => {
@@ -29,30 +29,28 @@ describe('credits', () => {
     })
     const second = await page(`limit=3&before=${first.next}`)
     expect([second.entries.length, second.next, second.entries.at(-1).kind]).toEqual([3, null, 'added'])
-    const counts = async (query: string) => (await page(query)).entries.length
-    expect(await counts('kind=charge')).toBe(4)
-    expect(await counts('kind=refund')).toBe(0)
-    expect(await counts(`key=${key.id}`)).toBe(1)
-    expect(await counts('from=2026-01-01&to=2026-01-01')).toBe(4)
-    expect(await counts('from=2026-01-02')).toBe(1)
-    expect(await counts('to=2025-12-31')).toBe(0)
+    for (const [query, count] of [
+      ['kind=charge', 4],
+      ['kind=refund', 0],
+      [`key=${key.id}`, 1],
+      ['from=2026-01-01&to=2026-01-01', 4],
+      ['from=2026-01-02', 1],
+      ['to=2025-12-31', 0],
+    ] as const)
+      expect([query, (await page(query)).entries.length]).toEqual([query, count])
 
     const csv = await browser.get(`${CONSOLE_PATHS.csv}?kind=charge`)
-    expect([
-      csv.status,
-      csv.header('content-type'),
-      csv.header('content-disposition'),
-      csv.header('cache-control'),
-    ]).toEqual([200, 'text/csv; charset=utf-8', 'attachment; filename="credits.csv"', 'no-store'])
+    const headers = ['content-type', 'content-disposition', 'cache-control'].map((name) => csv.header(name))
+    expect([csv.status, ...headers]).toEqual([
+      200,
+      'text/csv; charset=utf-8',
+      'attachment; filename="credits.csv"',
+      'no-store',
+    ])
     const rows = parse(csv.body) as string[][]
-    expect(rows[0]).toEqual(['time', 'kind', 'amount', 'run', 'key number', 'key name'])
-    expect(rows[1]).toEqual([
-      '2026-01-02T00:00:02.000Z',
-      'charge',
-      '-1',
-      last,
-      String(key.id),
-      `'=SUM(A1), "x"`,
+    expect(rows.slice(0, 2)).toEqual([
+      ['time', 'kind', 'amount', 'run', 'key number', 'key name'],
+      ['2026-01-02T00:00:02.000Z', 'charge', '-1', last, String(key.id), `'=SUM(A1), "x"`],
     ])
     expect(rows).toHaveLength(5)
     expect(csv.body).toContain('\r\n')
@@ -61,12 +59,14 @@ describe('credits', () => {
   test('a CSV of more entries than are in memory at once has each of them once', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service, 'rich@example.com', 'rich')
-    const store = await openStoreOf(service)
-    for (let at = 0; at < 2_500; at++)
-      await store.addCredits({ account: 'rich', amount: 1, nowMs: service.clock.now() + at }, () => {})
-    await store.close()
+    await runSql(
+      service,
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2500)
+       INSERT INTO credits (account_id, kind, amount, created_at)
+       SELECT accounts.id, 'added', 1, n FROM numbers, accounts WHERE accounts.name = 'rich' ORDER BY n`,
+    )
     const rows = parse((await browser.get(CONSOLE_PATHS.csv)).body) as string[][]
-    expect([rows.length, new Set(rows.map(([time]) => time)).size]).toEqual([2_502, 2_501])
+    expect([rows.length, new Set(rows.map(([time]) => time)).size]).toEqual([2_502, 2_502])
   })
 
   test('the spend of each day, days without any included', async () => {

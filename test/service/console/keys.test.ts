@@ -1,6 +1,6 @@
 /** The endpoints of keys, sessions and logins. */
 import { createHash } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import {
   ANN,
@@ -9,14 +9,19 @@ import {
   createBrowser,
   createConsoleService,
   createUser,
+  FOX,
+  PASSWORD,
+  pathOf,
+  refusal,
+  setBanned,
   signInByLink,
+  withStore,
 } from '../../support/console.js'
 import { ask, type TestService } from '../../support/service.js'
-import { openStoreOf } from '../../support/test-database.js'
 
-const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
-
-const pathOf = (path: string, id: unknown) => path.replace(':id', String(id))
+const list = async (browser: Browser) => (await browser.get(CONSOLE_PATHS.keys)).body.keys
+const change = (browser: Browser, id: number, body: unknown) =>
+  browser.ask('PATCH', pathOf(CONSOLE_PATHS.key, id), body)
 
 describe('keys', () => {
   test('one is created, shown once, used, changed, disabled, and rotated', async () => {
@@ -47,38 +52,21 @@ describe('keys', () => {
       last_used_at: null,
       rotates_until: null,
     })
-    const path = pathOf(CONSOLE_PATHS.key, key.id)
     const use = async (apiKey: string) =>
       (await ask(service, 'POST', '/api/v1/runs', FOX, { key: apiKey })).status
     await service.clock.advance(90_000)
     expect(await use(first)).toBe(201)
-    const list = async () => (await browser.get(CONSOLE_PATHS.keys)).body.keys
-    await expect
-      .poll(async () => (await list())[0])
-      .toMatchObject({
-        spent: 1,
-        used: 1,
-        last_used_at: '2026-01-01T00:01:00.000Z',
-      })
-    expect(JSON.stringify(await list())).not.toContain(first.slice(9))
+    const listed = async () => (await list(browser))[0]
+    await expect.poll(listed).toMatchObject({ spent: 1, used: 1, last_used_at: '2026-01-01T00:01:00.000Z' })
+    expect(JSON.stringify(await listed())).not.toContain(first.slice(9))
 
-    const change = (body: object) => browser.ask('PATCH', path, body)
-    expect((await change({ disabled: true, name: 'old laptop' })).body).toMatchObject({
-      disabled: true,
-      name: 'old laptop',
-      quota: 3,
-    })
+    const changed = async (body: object) => (await change(browser, key.id, body)).body
+    const disabled = { disabled: true, name: 'old laptop' }
+    expect(await changed(disabled)).toMatchObject({ ...disabled, quota: 3 })
     expect(await use(first)).toBe(401)
-    expect(
-      (await change({ disabled: false, quota: null, allowed_ips: null, expires_at: null })).body,
-    ).toMatchObject({
-      disabled: false,
-      quota: null,
-      allowed_ips: null,
-      expires_at: null,
-      spend_limit: 100,
-    })
-    expect((await change({})).body.name).toBe('old laptop')
+    const open = { disabled: false, quota: null, allowed_ips: null, expires_at: null }
+    expect(await changed(open)).toMatchObject({ ...open, spend_limit: 100 })
+    expect((await changed({})).name).toBe('old laptop')
 
     const rotated = (await browser.post(pathOf(CONSOLE_PATHS.rotate, key.id))).body
     expect(rotated.key).toMatchObject({ id: key.id, used: 1, rotates_until: '2026-01-02T00:01:30.000Z' })
@@ -86,7 +74,14 @@ describe('keys', () => {
     expect([await use(first), await use(rotated.api_key)]).toEqual([201, 201])
     await service.clock.advance(24 * 3_600_000)
     expect([await use(first), await use(rotated.api_key)]).toEqual([401, 201])
-    expect((await list())[0].rotates_until).toBeNull()
+    expect((await listed()).rotates_until).toBeNull()
+  })
+})
+
+describe('a key with', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await signInByLink(await createConsoleService())
   })
 
   test.each<[name: string, body: unknown, says: RegExp]>([
@@ -118,47 +113,42 @@ describe('keys', () => {
     ['this moment', { name: 'x', expires_at: '2026-01-01T01:00+01:00' }, /is in the past.* disable it/],
     ['a flag as text', { name: 'x', disabled: 'no' }, /disabled must be boolean/],
   ])('%s is refused', async (_name, body, says) => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
-    const { id } = (await browser.get(CONSOLE_PATHS.keys)).body.keys[0]
+    const [{ id }] = await list(browser)
     const answers = [await browser.post(CONSOLE_PATHS.keys, body)]
-    if (Object.keys(body as object).length > 0)
-      answers.push(await browser.ask('PATCH', pathOf(CONSOLE_PATHS.key, id), body))
+    if (Object.keys(body as object).length > 0) answers.push(await change(browser, id, body))
     for (const answer of answers) {
-      expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_input' } } })
+      expect(answer).toMatchObject(refusal(400, 'invalid_input'))
       expect(answer.body.error.message).toMatch(says)
     }
-    expect((await browser.get(CONSOLE_PATHS.keys)).body.keys).toHaveLength(1)
+    expect(await list(browser)).toHaveLength(1)
   })
+})
 
-  test('the name and the time of an existing key are kept, whatever they are', async () => {
+describe('an existing key', () => {
+  test('keeps its name and time, whatever they are', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
-    const { id } = (await browser.get(CONSOLE_PATHS.keys)).body.keys[0]
-    const store = await openStoreOf(service)
-    await store.changeKey(id, { name: 'c\u200bi', expiresAtMs: 1 })
-    await store.close()
-    const changed = await browser.ask('PATCH', pathOf(CONSOLE_PATHS.key, id), { quota: 5 })
-    expect(changed).toMatchObject({
+    const [{ id }] = await list(browser)
+    await withStore(service, (store) => store.changeKey(id, { name: 'c\u200bi', expiresAtMs: 1 }))
+    expect(await change(browser, id, { quota: 5 })).toMatchObject({
       status: 200,
       body: { name: 'c\u200bi', quota: 5, expires_at: '1970-01-01T00:00:00.001Z' },
     })
   })
 
-  test('an id that is not a number is 404', async () => {
+  test('is 404 with an id that is not a number', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
-    for (const id of ['x', '0', '-1', '1.5', '999', '9'.repeat(30), '%00', 'constructor'])
-      for (const path of [CONSOLE_PATHS.key, CONSOLE_PATHS.session]) {
-        const method = path === CONSOLE_PATHS.key ? 'PATCH' : 'DELETE'
-        expect((await browser.ask(method, pathOf(path, id), {})).status).toBe(404)
-      }
+    for (const id of ['x', '0', '-1', '1.5', '999', '9'.repeat(30), '%00', 'constructor']) {
+      expect((await browser.ask('PATCH', pathOf(CONSOLE_PATHS.key, id), {})).status).toBe(404)
+      expect((await browser.ask('DELETE', pathOf(CONSOLE_PATHS.session, id), {})).status).toBe(404)
+    }
   })
 
-  test('the last use of a key is written once a minute, and never for one that is refused', async () => {
+  test('has its last use written once a minute, and never when it is refused', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
-    const used = async () => (await browser.get(CONSOLE_PATHS.keys)).body.keys[0].last_used_at
+    const used = async () => (await list(browser))[0].last_used_at
     await ask(service, 'GET', '/api/v1/runs/run_x', undefined, { key: 'rk_unknown' })
     expect(await used()).toBeNull()
     for (const [advanceMs, minute] of [
@@ -186,19 +176,17 @@ describe('sessions', () => {
     const other = createBrowser(service)
     await service.clock.advance(1_000)
     await addSession(service, ANN, 'h')
-    const list = async () => (await browser.get(CONSOLE_PATHS.sessions)).body.sessions
-    const [second, first] = await list()
-    expect(first).toMatchObject({
-      current: true,
-      address: browser.address,
-      created_at: '2026-01-01T00:00:00.000Z',
-    })
+    const sessions = async () => (await browser.get(CONSOLE_PATHS.sessions)).body.sessions
+    const end = async ({ id }: { id: string }) =>
+      (await browser.ask('DELETE', pathOf(CONSOLE_PATHS.session, id))).status
+    const [second, first] = await sessions()
+    const createdAt = '2026-01-01T00:00:00.000Z'
+    expect(first).toMatchObject({ current: true, address: browser.address, created_at: createdAt })
     expect(second).toMatchObject({ current: false, address: null, user_agent: null })
-    expect((await browser.ask('DELETE', pathOf(CONSOLE_PATHS.session, second.id))).status).toBe(204)
-    expect(await list()).toHaveLength(1)
-    expect((await browser.ask('DELETE', pathOf(CONSOLE_PATHS.session, second.id))).status).toBe(404)
-    const own = await browser.ask('DELETE', pathOf(CONSOLE_PATHS.session, first.id))
-    expect([own.status, browser.cookie]).toEqual([204, undefined])
+    expect(await end(second)).toBe(204)
+    expect(await sessions()).toHaveLength(1)
+    expect(await end(second)).toBe(404)
+    expect([await end(first), browser.cookie]).toEqual([204, undefined])
     expect((await other.get(AUTH_PATHS.session)).status).toBe(401)
   })
 
@@ -206,10 +194,8 @@ describe('sessions', () => {
     const service = await createConsoleService()
     const browser = await createUser(service)
     const odd = `Fox\u202e<b>${'x'.repeat(400)}`
-    const signIn = { email: 'ann@example.com', password: 'correct horse battery staple' }
-    await createBrowser(service).ask('POST', AUTH_PATHS.signIn, signIn, {
-      'user-agent': Buffer.from(odd).toString('latin1'),
-    })
+    const headers = { 'user-agent': Buffer.from(odd).toString('latin1') }
+    await createBrowser(service).ask('POST', AUTH_PATHS.signIn, { email: ANN, password: PASSWORD }, headers)
     const { sessions } = (await browser.get(CONSOLE_PATHS.sessions)).body
     const agents = sessions.map((each: { user_agent: string | null }) => each.user_agent ?? '')
     expect(agents.find((each: string) => each.startsWith('Fox'))).toHaveLength(300)
@@ -219,19 +205,17 @@ describe('sessions', () => {
 describe('rushes login --web', () => {
   const verifier = 'v'.repeat(43)
   const challenge = createHash('sha256').update(verifier).digest('base64url')
-  const program = { origin: '', 'sec-fetch-site': '' }
 
   /** Without `Origin` and without a cookie, as the command sends it. */
-  async function exchange(service: TestService, code: string, proof = verifier) {
-    const response = await service.fetch({
-      method: 'POST',
-      url: new URL(AUTH_PATHS.login, service.baseUrl),
-      headers: { 'x-forwarded-for': createBrowser(service).address },
-      body: Buffer.from(JSON.stringify({ code, verifier: proof })),
-    })
-    let text = ''
-    for await (const chunk of response.body) text += Buffer.from(chunk).toString()
-    return { status: response.status, body: JSON.parse(text) }
+  async function exchange(service: TestService, code: string, proof = verifier, more = {}) {
+    const headers = { 'x-forwarded-for': createBrowser(service).address, ...more }
+    return await ask(
+      service,
+      'POST',
+      AUTH_PATHS.login,
+      { code, verifier: proof },
+      { authorization: '', headers },
+    )
   }
 
   const grant = async (browser: Browser, name = 'cli on fox') =>
@@ -245,20 +229,8 @@ describe('rushes login --web', () => {
     const { status, body } = await exchange(service, code)
     expect([status, body.key.name]).toEqual([200, 'cli on fox'])
     expect((await ask(service, 'POST', '/api/v1/runs', FOX, { key: body.api_key })).status).toBe(201)
-    expect(await exchange(service, code)).toMatchObject({
-      status: 401,
-      body: { error: { code: 'invalid_code' } },
-    })
-    expect((await browser.get(CONSOLE_PATHS.keys)).body.keys).toHaveLength(2)
-  })
-
-  test('a name with invisible characters is refused', async () => {
-    const browser = await signInByLink(await createConsoleService())
-    for (const name of ['rushes on \u202efox', 'fox\u200b'])
-      expect(await browser.post(CONSOLE_PATHS.logins, { challenge, name })).toMatchObject({
-        status: 400,
-        body: { error: { code: 'invalid_input' } },
-      })
+    expect(await exchange(service, code)).toMatchObject(refusal(401, 'invalid_code'))
+    expect(await list(browser)).toHaveLength(2)
   })
 
   test('a code with a wrong verifier is used up, and one of 60 s is expired', async () => {
@@ -276,29 +248,33 @@ describe('rushes login --web', () => {
   test('a code of an account that was banned meanwhile is 403', async () => {
     const service = await createConsoleService()
     const code = await grant(await signInByLink(service))
-    const store = await openStoreOf(service)
-    await store.setBanned('default', true)
-    await store.close()
-    expect(await exchange(service, code)).toMatchObject({
-      status: 403,
-      body: { error: { code: 'account_banned' } },
-    })
+    await setBanned(service)
+    expect(await exchange(service, code)).toMatchObject(refusal(403, 'account_banned'))
   })
 
   test('a challenge and a name that are not valid are refused, and so is a browser of another site', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
-    for (const body of [{ challenge: 'x', name: 'a' }, { challenge, name: '' }, { challenge }, { name: 'a' }])
-      expect((await browser.post(CONSOLE_PATHS.logins, body)).status).toBe(400)
+    for (const body of [
+      { challenge: 'x', name: 'a' },
+      { challenge, name: '' },
+      { challenge, name: 'rushes on \u202efox' },
+      { challenge, name: 'fox\u200b' },
+      { challenge },
+      { name: 'a' },
+    ])
+      expect(await browser.post(CONSOLE_PATHS.logins, body)).toMatchObject(refusal(400, 'invalid_input'))
     const code = await grant(browser)
     for (const headers of [
       { origin: 'https://evil.example' },
-      { ...program, 'sec-fetch-site': 'cross-site' },
+      { origin: '', 'sec-fetch-site': 'cross-site' },
     ])
-      expect(await browser.ask('POST', AUTH_PATHS.login, { code, verifier }, headers)).toMatchObject({
-        status: 403,
-        body: { error: { code: 'foreign_origin' } },
-      })
+      expect(await browser.ask('POST', AUTH_PATHS.login, { code, verifier }, headers)).toMatchObject(
+        refusal(403, 'foreign_origin'),
+      )
+    // Only a program sends neither header.
+    const ofBrowser = await exchange(service, code, verifier, { 'sec-fetch-site': 'same-origin' })
+    expect(ofBrowser).toMatchObject(refusal(403, 'foreign_origin'))
     expect((await exchange(service, code)).status).toBe(200)
   })
 })

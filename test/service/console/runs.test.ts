@@ -1,18 +1,29 @@
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import {
   BOAT,
+  type Browser,
   createByKey,
   createConsoleService,
   createInConsole,
   FOX,
+  pathOf,
+  refusal,
   signInByLink,
+  withStore,
 } from '../../support/console.js'
 import { createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
-import { ended } from '../../support/service.js'
-import { openStoreOf } from '../../support/test-database.js'
+import { ended, type TestService } from '../../support/service.js'
 
-const pathOf = (path: string, id: unknown) => path.replace(':id', String(id))
+/** Straight into the store: creating them one by one takes seconds. The ids. */
+const addRuns = (service: TestService, count: number) =>
+  withStore(service, async (store) => {
+    const ids = Array.from({ length: count }, (_, at) => `run_${at}`)
+    const run = { ...FOX, accountId: 1, keyId: 1, kind: 'image', price: 1, createdAtMs: 0 } as const
+    for (const id of ids) await store.addRun({ ...run, id }, () => {})
+    return ids
+  })
+
 const idsOf = (runs: readonly { id: string }[]) => runs.map(({ id }) => id)
 
 describe('runs', () => {
@@ -44,23 +55,16 @@ describe('runs', () => {
       [{ ...FOX, input: { prompt: 'x', quality: 'hihg' } }, 400, 'invalid_input'],
       [{ ...FOX, input: { prompt: 'x', image_urls: ['data:image/png;base64,?'] } }, 400, 'invalid_input'],
     ] as const)
-      expect(await browser.post(CONSOLE_PATHS.runs, body)).toMatchObject({
-        status,
-        body: { error: { code } },
-      })
+      expect(await browser.post(CONSOLE_PATHS.runs, body)).toMatchObject(refusal(status, code))
     expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_990)
   })
 
   test('a create that the balance cannot pay is 402, and takes nothing', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service, 'poor@example.com', 'poor')
-    const store = await openStoreOf(service)
-    await store.addCredits({ account: 'poor', amount: -9_999, nowMs: 0 }, () => {})
-    await store.close()
-    expect(await browser.post(CONSOLE_PATHS.runs, BOAT)).toMatchObject({
-      status: 402,
-      body: { error: { code: 'insufficient_balance' } },
-    })
+    const taken = { account: 'poor', amount: -9_999, nowMs: 0 }
+    await withStore(service, (store) => store.addCredits(taken, () => {}))
+    expect(await browser.post(CONSOLE_PATHS.runs, BOAT)).toMatchObject(refusal(402, 'insufficient_balance'))
     expect((await browser.post(CONSOLE_PATHS.runs, FOX)).status).toBe(201)
     expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(0)
   })
@@ -73,10 +77,7 @@ describe('runs', () => {
     const { id, input } = await createInConsole(browser, { ...FOX, input: { prompt: 'FAIL', image_urls } })
     expect(input.image_urls).toEqual([{ sha256: expect.any(String), bytes: 70, content_type: 'image/png' }])
     const large = { ...FOX, input: { prompt: 'x'.repeat(100_000) } }
-    expect(await browser.post(CONSOLE_PATHS.runs, large)).toMatchObject({
-      status: 413,
-      body: { error: { code: 'payload_too_large' } },
-    })
+    expect(await browser.post(CONSOLE_PATHS.runs, large)).toMatchObject(refusal(413, 'payload_too_large'))
     await ended(service, id)
     const details = (await browser.get(pathOf(CONSOLE_PATHS.run, id))).body
     expect(details).toMatchObject({ status: 'failed', error: { code: 'render_failed' }, outputs: [] })
@@ -129,7 +130,7 @@ describe('runs', () => {
   test('of more than 200 new runs the newest come, and where to go on', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
-    const ids = (await createByKey(service, 203)).reverse()
+    const ids = (await addRuns(service, 203)).reverse()
     const { added, next, latest } = (await browser.get(`${CONSOLE_PATHS.updates}?after=0`)).body
     expect([idsOf(added), latest]).toEqual([ids.slice(0, 200), expect.any(String)])
     const { runs } = (await browser.get(`${CONSOLE_PATHS.runs}?before=${next}`)).body
@@ -147,18 +148,21 @@ describe('runs', () => {
     })
     const found = async (query: string) =>
       idsOf((await browser.get(`${CONSOLE_PATHS.runs}?${query}`)).body.runs)
-    expect(await found('')).toEqual([video, image])
-    expect(await found('status=&kind=&model=&key=&search=&before=&limit=')).toEqual([video, image])
-    expect(await found('kind=image')).toEqual([image])
-    expect(await found('model=rushes/preview-video')).toEqual([video])
-    expect(await found('key=console')).toEqual([video])
-    expect(await found('key=1')).toEqual([image])
-    expect(await found('key=99')).toEqual([])
-    expect(await found('status=succeeded&kind=image')).toEqual([image])
-    expect(await found(`search=${encodeURIComponent('boot')}`)).toEqual([video])
-    expect(await found(`search=${encodeURIComponent('100%')}`)).toEqual([video])
-    expect(await found('search=_')).toEqual([])
-    expect(await found('search=fox&kind=video')).toEqual([])
+    for (const [query, ids] of [
+      ['', [video, image]],
+      ['status=&kind=&model=&key=&search=&before=&limit=', [video, image]],
+      ['kind=image', [image]],
+      ['model=rushes/preview-video', [video]],
+      ['key=console', [video]],
+      ['key=1', [image]],
+      ['key=99', []],
+      ['status=succeeded&kind=image', [image]],
+      ['search=boot', [video]],
+      ['search=100%25', [video]],
+      ['search=_', []],
+      ['search=fox&kind=video', []],
+    ] as const)
+      expect([query, await found(query)]).toEqual([query, ids])
   })
 
   test('a prompt is cut to 500 characters, and not within one', async () => {
@@ -168,6 +172,13 @@ describe('runs', () => {
     const { id } = await createInConsole(browser, { ...FOX, input: { prompt } })
     const details = (await browser.get(pathOf(CONSOLE_PATHS.run, id))).body
     expect([details.prompt, details.input.prompt]).toEqual([`${'x'.repeat(499)}🦊`, prompt])
+  })
+})
+
+describe('a query', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await signInByLink(await createConsoleService())
   })
 
   test.each([
@@ -192,8 +203,6 @@ describe('runs', () => {
     [CONSOLE_PATHS.spend, 'days=0', /days/],
     [CONSOLE_PATHS.spend, 'days=367', /days/],
   ])('%s?%s is refused', async (path, query, says) => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
     const { status, body } = await browser.get(`${path}?${query}`)
     expect([status, body.error.code]).toEqual([400, 'invalid_input'])
     expect(body.error.message).toMatch(says)

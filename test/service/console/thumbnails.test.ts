@@ -15,7 +15,7 @@ import {
   type Browser,
   createConsoleService,
   createInConsole,
-  FOX,
+  pathOf,
   signInByLink,
 } from '../../support/console.js'
 import {
@@ -55,10 +55,17 @@ async function createService(
   return { service, browser: await signInByLink(service) }
 }
 
-async function createRun(service: TestService, browser: Browser, body: object = FOX) {
-  const { id } = await createInConsole(browser, body)
+async function createRun(service: TestService, browser: Browser) {
+  const { id } = await createInConsole(browser)
   await ended(service, id)
-  return (await browser.get(CONSOLE_PATHS.run.replace(':id', id))).body
+  return (await browser.get(pathOf(CONSOLE_PATHS.run, id))).body
+}
+
+/** A service with a run that has ended. */
+async function createThumbnail(...parameters: Parameters<typeof createService>) {
+  const { service, browser } = await createService(...parameters)
+  const run = await createRun(service, browser)
+  return { service, browser, run, thumbnail: run.thumbnail as string }
 }
 
 /** With its bytes. */
@@ -78,14 +85,16 @@ async function read(
   return { status: response.status, header: response.header, bytes: Buffer.concat(chunks) }
 }
 
+const thumbnailOf = (id: string) => pathOf(CONSOLE_PATHS.thumbnail, id).slice(1)
+const NONE = [404, 'not_found', 'no-store']
+
 const refused = async (browser: Browser, path: string) => {
   const { status, body, header } = await browser.get(`/${path}`)
   return [status, body.error?.code, header('cache-control')]
 }
 
 test('a small WebP that the browser keeps, and that is known by its ETag', async () => {
-  const { service, browser } = await createService()
-  const run = await createRun(service, browser)
+  const { service, browser, run } = await createThumbnail()
   expect(run.thumbnail).toBe(`api/console/runs/${run.id}/thumbnail`)
   expect((await browser.get(CONSOLE_PATHS.runs)).body.runs[0].thumbnail).toBe(run.thumbnail)
 
@@ -105,32 +114,12 @@ test('a small WebP that the browser keeps, and that is known by its ETag', async
   expect(service.complaints).toEqual([])
 })
 
-test('is made later when there was no room for it', async () => {
-  const engine = createThumbnailEngine()
-  let isFull = true
-  const thumbnailEngine: Engine = {
-    async render(job) {
-      if (isFull) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
-      return await engine.render(job)
-    },
-  }
-  const { service, browser } = await createService({}, { thumbnailEngine })
-  const { thumbnail } = await createRun(service, browser)
-  expect((await read(service, browser, thumbnail)).status).toBe(503)
-  isFull = false
-  expect((await read(service, browser, thumbnail)).status).toBe(200)
-})
-
 test('only for the account of the session', async () => {
-  const { service, browser } = await createService()
-  const { thumbnail } = await createRun(service, browser)
+  const { service, browser, thumbnail } = await createThumbnail()
   const stranger = await signInByLink(service, 'eve@example.com', 'other')
   expect(await refused(stranger, thumbnail)).toEqual([404, 'run_not_found', 'no-store'])
-  expect(await refused(browser, thumbnail.replace(/run_\w+/, 'run_x'))).toEqual([
-    404,
-    'run_not_found',
-    'no-store',
-  ])
+  const unknown = thumbnail.replace(/run_\w+/, 'run_x')
+  expect(await refused(browser, unknown)).toEqual([404, 'run_not_found', 'no-store'])
   browser.cookie = undefined
   expect(await refused(browser, thumbnail)).toEqual([401, 'not_signed_in', 'no-store'])
 })
@@ -139,33 +128,23 @@ test.each([
   ['an SVG', { files: ['a.svg'], contentType: 'image/svg+xml' }],
   ['a video', { files: ['a.mp4'], contentType: 'video/mp4' }],
 ])('%s has none', async (_, output) => {
-  const { service, browser } = await createService(output)
-  const run = await createRun(service, browser)
+  const { browser, run } = await createThumbnail(output)
   expect([run.outputs.length, run.thumbnail]).toEqual([1, null])
-  expect(await refused(browser, CONSOLE_PATHS.thumbnail.slice(1).replace(':id', run.id))).toEqual([
-    404,
-    'not_found',
-    'no-store',
-  ])
+  expect(await refused(browser, thumbnailOf(run.id))).toEqual(NONE)
 })
 
 test('a run that is queued has none, and neither has a service without an engine for them', async () => {
   const { service, browser } = await createService({}, { rendering: false })
   const { id, thumbnail } = await createInConsole(browser)
   expect(thumbnail).toBe(null)
-  expect(await refused(browser, CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id))).toEqual([
-    404,
-    'not_found',
-    'no-store',
-  ])
+  expect(await refused(browser, thumbnailOf(id))).toEqual(NONE)
   const other = await createConsoleService({ rendering: true, engine: createInstantEngine() })
   const run = await createRun(other, await signInByLink(other))
   expect([service.complaints, run.outputs.length, run.thumbnail]).toEqual([[], 1, null])
 })
 
 test('a file that was removed is 410, also for a browser that has the thumbnail', async () => {
-  const { service, browser } = await createService()
-  const { thumbnail } = await createRun(service, browser)
+  const { service, browser, thumbnail } = await createThumbnail()
   const etag = (await read(service, browser, thumbnail)).header('etag') ?? ''
   await rm(join(service.dataFolder, 'outputs'), { recursive: true })
   expect(await refused(browser, thumbnail)).toEqual([410, 'gone', 'no-store'])
@@ -174,10 +153,9 @@ test('a file that was removed is 410, also for a browser that has the thumbnail'
 
 test('what cannot be decoded is refused, and not tried again', async () => {
   const thumbnailEngine = createCountedEngine()
-  const { service, browser } = await createService({ bytes: Buffer.from('<svg/>') }, { thumbnailEngine })
-  const { thumbnail } = await createRun(service, browser)
-  for (let time = 0; time < 3; time++)
-    expect(await refused(browser, thumbnail)).toEqual([404, 'not_found', 'no-store'])
+  const bytes = Buffer.from('<svg/>')
+  const { service, browser, thumbnail } = await createThumbnail({ bytes }, { thumbnailEngine })
+  for (let time = 0; time < 3; time++) expect(await refused(browser, thumbnail)).toEqual(NONE)
   expect(thumbnailEngine.jobs.length).toBe(1)
   expect(service.complaints).toEqual([])
 })
@@ -194,23 +172,21 @@ test.each([
   ['the stop of the service', () => new RendererClosed(), [503, 503, 503], 3],
 ])('after %s it is tried again', async (_, error, statuses, jobs) => {
   const thumbnailEngine = createCountedEngine({ render: () => Promise.reject(error()) })
-  const { service, browser } = await createService({}, { thumbnailEngine })
-  const { thumbnail } = await createRun(service, browser)
+  const { browser, thumbnail } = await createThumbnail({}, { thumbnailEngine })
   const answers = []
   for (const _each of statuses) answers.push((await refused(browser, thumbnail))[0])
   expect([answers, thumbnailEngine.jobs.length]).toEqual([statuses, jobs])
 })
 
-test('a picture that was made is not held to a crash before it', async () => {
+test.each([
+  ['is made when there is room again', Object.assign(new Error('no space left'), { code: 'ENOSPC' })],
+  ['that was made is not held to a crash before it', new RendererCrashed('killed')],
+])('a picture %s', async (_, error) => {
   const engine = createThumbnailEngine()
   const thumbnailEngine = createCountedEngine({
-    render: (job) =>
-      thumbnailEngine.jobs.length % 2 === 1
-        ? Promise.reject(new RendererCrashed('killed'))
-        : engine.render(job),
+    render: (job) => (thumbnailEngine.jobs.length % 2 === 1 ? Promise.reject(error) : engine.render(job)),
   })
-  const { service, browser } = await createService({}, { thumbnailEngine })
-  const { thumbnail } = await createRun(service, browser)
+  const { service, browser, thumbnail } = await createThumbnail({}, { thumbnailEngine })
   const statuses = []
   for (let time = 0; time < 4; time++) statuses.push((await read(service, browser, thumbnail)).status)
   expect(statuses).toEqual([503, 200, 503, 200])
@@ -218,8 +194,7 @@ test('a picture that was made is not held to a crash before it', async () => {
 
 test('a picture that takes too long twice is refused for ten minutes, and the next ones get their turn', async () => {
   const thumbnailEngine = createCountedEngine(endless)
-  const { service, browser } = await createService({}, { thumbnailEngine })
-  const { thumbnail } = await createRun(service, browser)
+  const { service, browser, thumbnail } = await createThumbnail({}, { thumbnailEngine })
   const asked = [1, 2, 3].map(() => refused(browser, thumbnail))
   await expect.poll(() => thumbnailEngine.jobs.length).toBe(2)
   await service.clock.advance(29_999)
@@ -284,8 +259,7 @@ test('who closes the connection while waiting is dropped', async () => {
 })
 
 test('600 in 10 s per user, apart from the other requests', async () => {
-  const { service, browser } = await createService()
-  const { thumbnail } = await createRun(service, browser)
+  const { service, browser, thumbnail } = await createThumbnail()
   await service.clock.advance(10_000)
   const etag = (await read(service, browser, thumbnail)).header('etag') ?? ''
   const statuses = new Set<number>()
@@ -301,8 +275,7 @@ test('600 in 10 s per user, apart from the other requests', async () => {
 })
 
 test('a node that only answers makes them of what another node rendered', async () => {
-  const { service, browser } = await createService()
-  const { thumbnail } = await createRun(service, browser)
+  const { service, thumbnail } = await createThumbnail()
   const { dataFolder, databaseUrl } = service
   const node = await createConsoleService({
     role: 'api',
@@ -316,8 +289,7 @@ test('a node that only answers makes them of what another node rendered', async 
 test('metrics know the route, and faults leave it alone', async () => {
   const clock = createManualClock()
   const metrics = createMetrics(clock)
-  const { service, browser } = await createService({}, { metrics, clock })
-  const { thumbnail } = await createRun(service, browser)
+  const { service, browser, thumbnail } = await createThumbnail({}, { metrics, clock })
   expect((await read(service, browser, thumbnail)).status).toBe(200)
   const labels = { method: 'GET', route: CONSOLE_PATHS.thumbnail, status: '200' }
   expect(sumOf(await metrics.text(), 'rushes_http_requests_total', labels)).toBe(1)

@@ -3,12 +3,13 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../../src/host/clock.js'
+import { type Clock, systemClock } from '../../../src/host/clock.js'
 import { processExists } from '../../../src/host/processes.js'
 import { createCommandEngine } from '../../../src/service/engines/command/index.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
 import { built } from '../../support/built.js'
+import { createManualClock } from '../../support/clock.js'
 import { ONE_PIXEL_PNG } from '../../support/engines.js'
 import { temporaryFolder } from '../../support/service.js'
 import { until } from '../../support/until.js'
@@ -30,8 +31,13 @@ const job = (more: Partial<RenderJob> = {}): RenderJob => ({
   ...more,
 })
 
-const engine = (command: string, env: Record<string, string> = {}) =>
-  createCommandEngine({ command, env: { PATH: process.env.PATH, ...env }, clock: systemClock })
+interface EngineOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly clock?: Pick<Clock, 'alarm' | 'sleep'>
+}
+
+const engine = (command: string, { env = {}, clock = systemClock }: EngineOptions = {}) =>
+  createCommandEngine({ command, env: { PATH: process.env.PATH, ...env }, clock })
 
 const text = (of: RenderJob, name: string) => readFileSync(join(of.folder, name), 'utf8')
 
@@ -69,18 +75,15 @@ test('a reference that could not be had fails the run before anything is started
 
 test('the environment says what the run is, and holds nothing of the service', async () => {
   const of = job()
-  await engine('env > "$RUSHES_OUTPUT_DIR/env"', {
-    RUSHES_API_KEY: 'rk_secret',
-    RUSHES_STATE_DIR: '/state',
-    CUDA_VISIBLE_DEVICES: '1',
-  }).render(of)
-  const env = Object.fromEntries(
+  const env = { RUSHES_API_KEY: 'rk_secret', RUSHES_STATE_DIR: '/state', CUDA_VISIBLE_DEVICES: '1' }
+  await engine('env > "$RUSHES_OUTPUT_DIR/env"', { env }).render(of)
+  const told = Object.fromEntries(
     text(of, 'env')
       .trim()
       .split('\n')
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   )
-  expect(env).toMatchObject({
+  expect(told).toMatchObject({
     RUSHES_OUTPUT_DIR: of.folder,
     RUSHES_RUN_ID: 'run_7',
     RUSHES_MODEL: 'acme/my-model',
@@ -88,7 +91,7 @@ test('the environment says what the run is, and holds nothing of the service', a
     CUDA_VISIBLE_DEVICES: '1',
   })
   expect(
-    Object.keys(env)
+    Object.keys(told)
       .filter((name) => name.startsWith('RUSHES_'))
       .sort(),
   ).toEqual(['RUSHES_INPUT_DIR', 'RUSHES_KIND', 'RUSHES_MODEL', 'RUSHES_OUTPUT_DIR', 'RUSHES_RUN_ID'])
@@ -122,18 +125,13 @@ test.each([
   ['echo "strange" >&2', /^The engine wrote no output file: strange$/],
   ['printf "10%%\\r20%%\\r\\033[31mred\\033[0m\\n\\007" >&2; exit 1', /: red$/],
   ['seq 100000 >&2; exit 1', /: 9\d{4}\n[\s\S]*\n100000$/],
-])('%s', async (command, words) => {
+  ['cp /bin/sh "$RUSHES_OUTPUT_DIR/half.png"; exit 1', /exit code 1\.$/],
+])('%s: fails with the last words, and leaves no file', async (command, words) => {
   const of = job()
   const failed = engine(command).render(of)
   await expect(failed).rejects.toThrow(words)
   await expect(failed).rejects.not.toBeInstanceOf(RendererCrashed)
   await failed.catch((error: Error) => expect(error.message.length).toBeLessThan(2_100))
-  expect(readdirSync(of.folder)).toEqual([])
-})
-
-test('a failing command leaves nothing behind, whatever it had made by then', async () => {
-  const of = job()
-  await expect(engine('cp /bin/sh "$RUSHES_OUTPUT_DIR/half.png"; exit 1').render(of)).rejects.toThrow()
   expect(readdirSync(of.folder)).toEqual([])
 })
 
@@ -168,13 +166,14 @@ test('it is ended with all that it started, and its output with it', async () =>
 test('what does not heed SIGTERM gets SIGKILL', async () => {
   const of = job()
   const stop = new AbortController()
-  const rendering = engine(
-    `trap '' TERM; echo $$ > "$RUSHES_OUTPUT_DIR/pid"; while :; do sleep 1; done`,
-  ).render({ ...of, signal: stop.signal })
+  const clock = createManualClock()
+  const rendering = engine(`trap '' TERM; echo $$ > "$RUSHES_OUTPUT_DIR/pid"; while :; do sleep 1; done`, {
+    clock,
+  }).render({ ...of, signal: stop.signal })
   await until('its pid', () => existsSync(join(of.folder, 'pid')) && text(of, 'pid').endsWith('\n'))
   const pid = Number(text(of, 'pid'))
   stop.abort(new Error('enough'))
-  await expect(rendering).rejects.toThrow('enough')
+  await expect(clock.runUntil(rendering)).rejects.toThrow('enough')
   await until(`the end of ${pid}`, () => !processExists(pid))
 })
 

@@ -1,9 +1,7 @@
 /** A renderer for tests, built as the real one is: what it does is written in the prompt. */
 import { spawn } from 'node:child_process'
-import { randomFill } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { hostEngine } from '../../../src/service/engines/host.js'
 
@@ -23,10 +21,9 @@ const deeds: Readonly<Record<string, (job: RenderJob) => Promise<void> | void>> 
     process.stderr.write('out of canvas\n')
     process.abort()
   },
-  leave: () => process.exit(7),
-  orphan: (job) => {
+  orphan: () => {
     spawn(process.execPath, ['-e', 'setTimeout(() => {}, 3000)'], { stdio: ['ignore', 'ignore', 'inherit'] })
-    return deeds.leave?.(job)
+    process.exit(7)
   },
   progress: async (job) => {
     for (const fraction of [0.25, 0.5, 1]) job.onProgress?.(fraction)
@@ -37,15 +34,11 @@ const deeds: Readonly<Record<string, (job: RenderJob) => Promise<void> | void>> 
     job.onProgress?.(0)
     await new Promise((resolve) => setTimeout(resolve, 60_000))
   },
-  // In the threads of libuv, as a decoder does.
+  // Block by block, with turns between them in which its memory is measured.
   memory: async (job) => {
     await deeds.pid?.(job)
-    const fill = promisify<Buffer, void>(randomFill)
-    for (const held: Buffer[] = []; ; ) {
-      const block = Buffer.allocUnsafe(16 * MEBIBYTE)
-      await fill(block)
-      held.push(block)
-    }
+    for (const held: Buffer[] = []; ; await new Promise(setImmediate))
+      held.push(Buffer.alloc(16 * MEBIBYTE, 1))
   },
   // More than a process may keep, and less than it may have.
   large: async (job) => {

@@ -5,7 +5,7 @@ import { LOCAL_MODELS } from '../../../src/service/local-models.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { createFaultyProxy } from '../../support/faults.js'
 import { bodyOf, dial, isWhole } from '../../support/line.js'
-import { ask, createTestService, ended, type TestService } from '../../support/service.js'
+import { createListeningService, finished, type TestService } from '../../support/service.js'
 import { until } from '../../support/until.js'
 
 const RUNS = '/api/v1/runs'
@@ -27,24 +27,20 @@ const engineOf = () => createInstantEngine({ bytes: BYTES })
 const inTheService: Place = async (faults) => {
   const engine = engineOf()
   const struck: string[] = []
-  const service = await createTestService({
+  const service = await createListeningService({
     engine,
-    publicUrl: undefined,
     faults: faults.map(parseFault),
     onFault: (words) => struck.push(words),
   })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  return { ...service, baseUrl: url, url, struck, accepted: () => engine.jobs.length }
+  return { ...service, url: service.baseUrl, struck, accepted: () => engine.jobs.length }
 }
 
 /** The proxy, before a service in which nothing goes wrong. */
 const inTheProxy: Place = async (faults) => {
   const engine = engineOf()
-  const service = await createTestService({ engine, publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  const proxy = await createFaultyProxy(url, faults, service.clock)
-  const { strikes } = proxy
-  return { ...service, baseUrl: url, url: proxy.url, struck: strikes, accepted: () => engine.jobs.length }
+  const service = await createListeningService({ engine })
+  const { url, strikes } = await createFaultyProxy(service.baseUrl, faults, service.clock)
+  return { ...service, url, struck: strikes, accepted: () => engine.jobs.length }
 }
 
 const post = ({ apiKey }: Bench, prompt = 'a fox'): string => {
@@ -56,8 +52,7 @@ const get = ({ apiKey }: Bench, path: string): string =>
 
 /** Its id, and the path of its output; made beside the faults, which strike over the wire alone. */
 async function finishedRun(bench: Bench): Promise<{ id: string; output: string }> {
-  const { body } = await ask(bench, 'POST', RUNS, { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })
-  const run = await ended(bench, body.id)
+  const run = await finished(bench, { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })
   return { id: run.id, output: new URL(run.output.urls[0]).pathname }
 }
 
@@ -100,25 +95,6 @@ describe.each([
     expect(bench.accepted()).toBe(1)
   })
 
-  test.each([103, 204, 304])('%d has no body', async (status) => {
-    const bench = await create([`status:${status}::1`])
-    const line = dial(bench.url)
-    line.say(get(bench, `${RUNS}/x`))
-    line.say(get(bench, `${RUNS}/x`))
-    await bench.clock.runUntil(line.until((heard) => heard.includes('run_not_found')))
-    expect(line.heard.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`, 'HTTP/1.1 404'])
-    expect(line.heard).toMatch(/^HTTP[^{]*\r\n\r\nHTTP/)
-  })
-
-  test('after an answer that is made up the connection is good for more', async () => {
-    const bench = await create(['create:500::1'])
-    const line = dial(bench.url)
-    line.say(post(bench, 'x'.repeat(200_000)))
-    line.say(post(bench))
-    await bench.clock.runUntil(line.until((heard) => heard.includes('201 Created')))
-    expect(line.heard.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 500', 'HTTP/1.1 201'])
-  })
-
   test.each([
     ['create:reset', 0],
     ['create:reset:upload=10', 0],
@@ -141,13 +117,6 @@ describe.each([
     line.say('x')
     expect(await bench.clock.runUntil(line.hungUp())).toBe('reset')
     expect(line.heard).toBe('')
-  })
-
-  test.each([1, 12, 40])('a reset after %d bytes of the head', async (bytes) => {
-    const bench = await create([`create:reset:head=${bytes}`])
-    const line = await hear(bench, post(bench))
-    expect([line.heard.length, await line.hungUp()]).toEqual([bytes, 'reset'])
-    expect('HTTP/1.1 201 Created\r\n'.startsWith(line.heard.slice(0, 22))).toBe(true)
   })
 
   test.each([0, 1, 1_234, 4_999])('a reset after %d bytes of the body', async (bytes) => {
@@ -188,8 +157,51 @@ describe.each([
     expect(bench.accepted()).toBe(1)
   })
 
+  test('a used connection is closed when the next request comes; a new one is not', async () => {
+    const bench = await create(['create:close::1'])
+    const line = dial(bench.url)
+    line.say(post(bench))
+    await bench.clock.runUntil(line.until(isWhole))
+    const heard = line.heard
+    expect(statusLine(heard)).toBe('HTTP/1.1 201 Created')
+    line.say(post(bench))
+    expect(await bench.clock.runUntil(line.hungUp())).toBe('closed')
+    expect(line.heard).toBe(heard)
+    await rendered(bench)
+    expect(bench.accepted()).toBe(1)
+  })
+})
+
+// The rest is the same code in the proxy.
+describe('the service alone', () => {
+  test.each([103, 204, 304])('%d has no body', async (status) => {
+    const bench = await inTheService([`status:${status}::1`])
+    const line = dial(bench.url)
+    line.say(get(bench, `${RUNS}/x`))
+    line.say(get(bench, `${RUNS}/x`))
+    await bench.clock.runUntil(line.until((heard) => heard.includes('run_not_found')))
+    expect(line.heard.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`, 'HTTP/1.1 404'])
+    expect(line.heard).toMatch(/^HTTP[^{]*\r\n\r\nHTTP/)
+  })
+
+  test('after an answer that is made up the connection is good for more', async () => {
+    const bench = await inTheService(['create:500::1'])
+    const line = dial(bench.url)
+    line.say(post(bench, 'x'.repeat(200_000)))
+    line.say(post(bench))
+    await bench.clock.runUntil(line.until((heard) => heard.includes('201 Created')))
+    expect(line.heard.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 500', 'HTTP/1.1 201'])
+  })
+
+  test.each([1, 12, 40])('a reset after %d bytes of the head', async (bytes) => {
+    const bench = await inTheService([`create:reset:head=${bytes}`])
+    const line = await hear(bench, post(bench))
+    expect([line.heard.length, await line.hungUp()]).toEqual([bytes, 'reset'])
+    expect('HTTP/1.1 201 Created\r\n'.startsWith(line.heard.slice(0, 22))).toBe(true)
+  })
+
   test('a body of the same length in which every bit from some byte on is another', async () => {
-    const bench = await create(['output:corrupt:3:1'])
+    const bench = await inTheService(['output:corrupt:3:1'])
     const { output } = await finishedRun(bench)
     const body = bodyOf((await hear(bench, get(bench, output))).heard)
     expect(body.length).toBe(5_000)
@@ -206,7 +218,7 @@ describe.each([
     ['list', /application\/json/, /^\[\]$/],
     ['object', /application\/json/, /^\{"ok":true\}$/],
   ])('nonsense of the kind %s, after the service has acted', async (kind, type, body) => {
-    const bench = await create([`any:nonsense:${kind}`])
+    const bench = await inTheService([`any:nonsense:${kind}`])
     const { heard } = await hear(bench, post(bench))
     expect(statusLine(heard)).toBe('HTTP/1.1 201 Created')
     expect(heard).toMatch(type)
@@ -218,14 +230,14 @@ describe.each([
   })
 
   test('nonsense beyond every limit, and nonsense that is no HTTP', async () => {
-    const bench = await create(['status:nonsense:huge:1', 'status:nonsense:no-http:1'])
+    const bench = await inTheService(['status:nonsense:huge:1', 'status:nonsense:no-http:1'])
     expect((await hear(bench, get(bench, `${RUNS}/x`))).heard.length).toBeGreaterThan(8 * 1_048_576)
     const line = await hear(bench, get(bench, `${RUNS}/x`))
     expect([await line.hungUp(), line.heard]).toEqual(['closed', 'SSH-2.0-OpenSSH_9.6\r\n'])
   })
 
   test('a delay by the clock, along with whatever else strikes', async () => {
-    const bench = await create(['latency:800ms', 'status:503::1'])
+    const bench = await inTheService(['latency:800ms', 'status:503::1'])
     for (const status of [503, 404]) {
       const before = bench.clock.monotonic()
       const { heard } = await hear(bench, get(bench, `${RUNS}/x`))
@@ -240,7 +252,7 @@ describe.each([
   })
 
   test('a body that comes no faster than it may', async () => {
-    const bench = await create(['output:slow:1kB'])
+    const bench = await inTheService(['output:slow:1kB'])
     const { output } = await finishedRun(bench)
     const before = bench.clock.monotonic()
     const { heard } = await hear(bench, get(bench, output))
@@ -249,28 +261,14 @@ describe.each([
   })
 
   test('a redirect that keeps the method', async () => {
-    const bench = await create(['create:redirect:https://elsewhere.example/x:1'])
+    const bench = await inTheService(['create:redirect:https://elsewhere.example/x:1'])
     const { heard } = await hear(bench, post(bench))
     expect(statusLine(heard)).toBe('HTTP/1.1 307 Temporary Redirect')
     expect(heard).toMatch(/^location: https:\/\/elsewhere\.example\/x\r$/im)
   })
 
-  test('a used connection is closed when the next request comes; a new one is not', async () => {
-    const bench = await create(['create:close::1'])
-    const line = dial(bench.url)
-    line.say(post(bench))
-    await bench.clock.runUntil(line.until(isWhole))
-    const heard = line.heard
-    expect(statusLine(heard)).toBe('HTTP/1.1 201 Created')
-    line.say(post(bench))
-    expect(await bench.clock.runUntil(line.hungUp())).toBe('closed')
-    expect(line.heard).toBe(heard)
-    await rendered(bench)
-    expect(bench.accepted()).toBe(1)
-  })
-
   test('a link that has expired stays so, and the run has another one', async () => {
-    const bench = await create(['output:expire:403:1'])
+    const bench = await inTheService(['output:expire:403:1'])
     const { id, output } = await finishedRun(bench)
     const linkNow = async () => {
       const { heard } = await hear(bench, get(bench, `${RUNS}/${id}`))
@@ -287,7 +285,7 @@ describe.each([
   })
 
   test('runs that fail, and runs that never end', async () => {
-    const bench = await create(['run:fail:out of paint:1', 'run:never::1'])
+    const bench = await inTheService(['run:fail:out of paint:1', 'run:never::1'])
     const ids: string[] = []
     for (let run = 0; run < 3; run++) {
       const { heard } = await hear(bench, post(bench))
@@ -308,7 +306,7 @@ describe.each([
   })
 
   test('every other request is left alone', async () => {
-    const bench = await create(['any:lose', 'run:fail', 'latency:1h'])
+    const bench = await inTheService(['any:lose', 'run:fail', 'latency:1h'])
     for (const [path, status] of [
       ['/healthz', 200],
       ['/', 404],

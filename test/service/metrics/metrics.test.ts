@@ -20,6 +20,7 @@ import {
   ask,
   createTestService,
   ended,
+  finished,
   type TestService,
   type TestServiceOptions,
   temporaryFolder,
@@ -256,8 +257,7 @@ test('labels never contain an id, a token, a key, a prompt or a URL, whatever is
 test('every metric has a help text and a name by the conventions, and is in the docs', async () => {
   const service = await createMeasured()
   await addAccount(service, 'acme')
-  const { body } = await ask(service, 'POST', RUNS, FOX)
-  await ended(service, body.id)
+  await finished(service, FOX)
   const families = parseMetrics(await service.metrics.text())
   const docs = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
   const own = [...families].filter(([name]) => name.startsWith('rushes_'))

@@ -10,18 +10,16 @@ const request = (
   }: { scheme?: string; host?: string; fetchSite?: string } = {},
 ) => ({ scheme, host, origin, fetchSite })
 
+const overHttp = (origin: string | undefined, host: string) => request(origin, { scheme: 'http', host })
+
 const PUBLIC = 'https://runs.example/prefix'
 
 describe('the origin of a change', () => {
   test.each<[name: string, ReturnType<typeof request>, isOwn: boolean]>([
     ['the host of the request', request('https://media.example'), true],
     ['that of the public URL', request('https://runs.example'), true],
-    [
-      'loopback with its port',
-      request('http://127.0.0.1:7878', { scheme: 'http', host: '127.0.0.1:7878' }),
-      true,
-    ],
-    ['IPv6', request('http://[::1]:7878', { scheme: 'http', host: '[::1]:7878' }), true],
+    ['loopback with its port', overHttp('http://127.0.0.1:7878', '127.0.0.1:7878'), true],
+    ['IPv6', overHttp('http://[::1]:7878', '[::1]:7878'), true],
     ['the default port, written', request('https://media.example', { host: 'media.example:443' }), true],
     ['another case of the host', request('https://media.example', { host: 'Media.Example' }), true],
     ['none', request(undefined), false],
@@ -33,16 +31,8 @@ describe('the origin of a change', () => {
     ['a name below', request('https://a.media.example'), false],
     ['a name that begins the same', request('https://media.example.evil.example'), false],
     ['two of them', request('https://media.example, https://evil.example'), false],
-    [
-      'another port of loopback',
-      request('http://127.0.0.1:9', { scheme: 'http', host: '127.0.0.1:7878' }),
-      false,
-    ],
-    [
-      'another name of loopback',
-      request('http://localhost:7878', { scheme: 'http', host: '127.0.0.1:7878' }),
-      false,
-    ],
+    ['another port of loopback', overHttp('http://127.0.0.1:9', '127.0.0.1:7878'), false],
+    ['another name of loopback', overHttp('http://localhost:7878', '127.0.0.1:7878'), false],
     ['a host that is not valid', request('https://media.example', { host: 'a b' }), false],
     ['a host and an origin that are not valid', request('null', { host: '' }), false],
     ['a scheme without a host', request('file://', { scheme: 'file', host: '' }), false],
@@ -74,58 +64,22 @@ describe('plain HTTP', () => {
       allowed: boolean,
     ]
   >([
-    [
-      'loopback',
-      request('http://127.0.0.1:1', { scheme: 'http', host: '127.0.0.1:1' }),
-      undefined,
-      true,
-      true,
-    ],
-    [
-      'localhost',
-      request('http://localhost:1', { scheme: 'http', host: 'localhost:1' }),
-      undefined,
-      true,
-      true,
-    ],
-    [
-      'another host',
-      request('http://10.0.0.7:1', { scheme: 'http', host: '10.0.0.7:1' }),
-      undefined,
-      false,
-      false,
-    ],
+    ['loopback', overHttp('http://127.0.0.1:1', '127.0.0.1:1'), undefined, true, true],
+    ['localhost', overHttp('http://localhost:1', 'localhost:1'), undefined, true, true],
+    ['another host', overHttp('http://10.0.0.7:1', '10.0.0.7:1'), undefined, false, false],
     ['HTTPS', request('https://media.example'), undefined, false, true],
     ['HTTPS on loopback', request('https://localhost', { host: 'localhost' }), undefined, false, true],
     [
       'a TLS proxy that puts its own host',
-      request('https://runs.example', { scheme: 'http', host: '127.0.0.1:1' }),
+      overHttp('https://runs.example', '127.0.0.1:1'),
       PUBLIC,
       false,
       true,
     ],
-    [
-      'a read behind it, which has no origin',
-      request(undefined, { scheme: 'http', host: '127.0.0.1:1' }),
-      PUBLIC,
-      false,
-      true,
-    ],
-    [
-      'a read on loopback',
-      request(undefined, { scheme: 'http', host: '127.0.0.1:1' }),
-      undefined,
-      true,
-      true,
-    ],
-    [
-      'a read of another host',
-      request(undefined, { scheme: 'http', host: 'media.example' }),
-      undefined,
-      false,
-      true,
-    ],
-    ['a host that is not valid', request(undefined, { scheme: 'http', host: 'a b' }), undefined, false, true],
+    ['a read behind it, which has no origin', overHttp(undefined, '127.0.0.1:1'), PUBLIC, false, true],
+    ['a read on loopback', overHttp(undefined, '127.0.0.1:1'), undefined, true, true],
+    ['a read of another host', overHttp(undefined, 'media.example'), undefined, false, true],
+    ['a host that is not valid', overHttp(undefined, 'a b'), undefined, false, true],
   ])('%s', (_name, seen, publicUrl, plain, allowed) => {
     expect(isPlainLoopback(seen, publicUrl)).toBe(plain)
     const check = () => checkTransport(seen, publicUrl)

@@ -97,6 +97,26 @@ test('what was made before there were credits was free, and the first account ge
   await store.close()
 })
 
+test('a database from before claims: a process with a lease keeps its run, and that of another is queued', async () => {
+  const path = newPath()
+  const before = openDatabase({ path, migrations: SERVICE_MIGRATIONS.slice(0, 3) })
+  before.run("INSERT INTO accounts (name, created_at) VALUES ('acme', 1)")
+  before.run("INSERT INTO workers VALUES ('alive', 'host', 1, 1, 1)")
+  for (const owner of ['alive', 'gone'])
+    before.run(
+      `INSERT INTO runs (id, account_id, model, kind, input, status, owner, created_at, started_at)
+       VALUES (?1, 1, 'm', 'image', '{}', 'processing', ?1, 4, 5)`,
+      owner,
+    )
+  before.close()
+  const store = openSqliteStore(path)
+  await store.renewLease('me')
+  expect(await store.claimRun('me', [], 6)).toMatchObject({ id: 'gone' })
+  expect(await store.claimRun('me', [], 6)).toBeUndefined()
+  expect(await store.finishRun({ id: 'alive', owner: 'alive', nowMs: 7 }, [])).toBe(true)
+  await store.close()
+})
+
 test('a database from before the console keeps everything', async () => {
   const path = newPath()
   const before = openDatabase({ path, migrations: SERVICE_MIGRATIONS.slice(0, 4) })

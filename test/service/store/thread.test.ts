@@ -1,13 +1,13 @@
+/** What the thread adds. What it passes on: `sqlite.test.ts`, and every test of the service. */
 import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
-import type { NewRun, Store } from '../../../src/service/store/contract.js'
+import type { NewRun } from '../../../src/service/store/contract.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
 import { openStoreThread } from '../../../src/service/store/thread/index.js'
-import { storeContract } from '../../contract/store.js'
 import { temporaryFolder } from '../../support/service.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
@@ -17,12 +17,6 @@ async function openStore(path = newPath()) {
   onTestFinished(() => store.close())
   return store
 }
-
-// The check of a budget is the thread's own.
-storeContract(async () => {
-  const store = await openStore()
-  return { ...store, addRun: (run) => store.addRun(run), addCredits: () => Promise.reject() } satisfies Store
-})
 
 const RUN = { model: 'm', kind: 'image', input: {}, price: 1, createdAtMs: 1 } as const
 
@@ -44,6 +38,15 @@ test('creates that arrive together are charged one by one, and those that cannot
   expect(refused[0]?.reason).toMatchObject({ code: 'insufficient_balance', status: 402 })
   expect(await store.listAccounts()).toMatchObject([{ balance: 0, runs: 30 }])
   expect((await store.verify()).problems).toEqual([])
+})
+
+test('claims that arrive together get different runs, each once', async () => {
+  const { store, newRun } = await openWithKey(30)
+  await store.renewLease('me')
+  const ids = Array.from({ length: 30 }, (_, index) => `run_${index}`)
+  await Promise.all(ids.map((id) => store.addRun(newRun(id))))
+  const claimed = await Promise.all(Array.from({ length: 40 }, () => store.claimRun('me', [], 5)))
+  expect(claimed.flatMap((run) => run?.id ?? []).sort()).toEqual(ids.sort())
 })
 
 test('one that fails among others fails alone', async () => {

@@ -16,6 +16,15 @@ const ENGINE = /renderer\.cjs|rushes-engine/
 /** The renderers and engines of a place. */
 export const enginesOf = (place: Place): readonly number[] => processesOf(place, ENGINE)
 
+/** False when it has ended already. */
+export function killProcess(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL')
+  } catch {
+    return false
+  }
+}
+
 export const noEngineLeft = (place: Place): Promise<unknown> =>
   until('the end of every renderer', () => enginesOf(place).length === 0)
 
@@ -31,6 +40,10 @@ export async function urlOf(service: Running): Promise<string> {
 
 export const isReady = async (url: string): Promise<boolean> =>
   (await ask({ url, apiKey: '' }, '/readyz').catch(() => undefined))?.status === 200
+
+/** Resolves when the run is being rendered. */
+export const rendering = (client: Client, id: string): Promise<unknown> =>
+  until('a render', async () => (await ask(client, `${RUNS}/${id}`)).body.status === 'processing')
 
 export async function startService(place: Place, words: readonly string[]) {
   const service = start(place, words, { stdin: 'ignore' })

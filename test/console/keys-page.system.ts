@@ -1,0 +1,186 @@
+/** API keys on the page, and what the service then makes of them. */
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { describePages } from '../support/browser.js'
+import { setBanned, withStore } from '../support/console.js'
+import { openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
+import { ask } from '../support/service.js'
+
+/** The status of a request with this key: 404 for a run that does not exist, when the key works. */
+const statusWith = async (service: ServedConsole, key: string): Promise<number> =>
+  (await ask(service, 'GET', '/api/v1/runs/run_none', undefined, { key })).status
+
+const rowOf = (page: Page, name: string) =>
+  page.getByRole('row').filter({ has: page.getByRole('rowheader', { name }) })
+
+async function createKey(page: Page, name: string): Promise<string> {
+  await page.getByRole('button', { name: 'New key' }).first().click()
+  await page.getByLabel('Name').fill(name)
+  await page.getByRole('button', { name: 'Create key' }).click()
+  const secret = page.getByRole('region', { name: 'API key', exact: true })
+  await secret.waitFor()
+  return (await secret.innerText()).trim()
+}
+
+describePages('API keys of the console', (pages) => {
+  it('are created and shown once, with the lines for a terminal', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/keys', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    const secret = await createKey(page, 'laptop')
+    expect(secret).toMatch(/^rk_[\w-]{43}$/)
+    expect(await statusWith(service, secret)).toBe(404)
+    expect(await page.getByRole('region', { name: 'export lines' }).innerText()).toContain(
+      `export RUSHES_BASE_URL=${service.url}\nexport RUSHES_API_KEY=${secret}\nexport RUSHES_IMAGE_MODEL=rushes/preview-image\n`,
+    )
+    await page.getByRole('button', { name: 'Copy API key' }).click()
+    await page.getByRole('button', { name: 'Copied', exact: true }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret)
+
+    // A press beside the dialog does not lose what is shown once.
+    await page.mouse.click(5, 5)
+    await page.getByRole('button', { name: 'I have copied it' }).click()
+    expect(await page.getByText(secret).count()).toBe(0)
+    const row = rowOf(page, 'laptop')
+    expect(await row.innerText()).toContain(`${secret.slice(0, 8)}`)
+    expect(await row.innerText()).toContain('Never')
+    await page.reload()
+    await row.waitFor()
+    expect(await page.getByText(secret).count()).toBe(0)
+  })
+
+  it('have names that are text, and cannot change the order of the text around them', async () => {
+    const service = await serveConsole()
+    const [hostile, name] = ['<img src=x>\u202e\u2066 \u0007"\'</script>', '<img src=x> "\'</script>']
+    await withStore(service, async (store) => {
+      const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
+      await store.addKey({ accountId, name: hostile, hash: 'h', prefix: 'rk_x', nowMs: 0 })
+    })
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    const expectText = async () => {
+      const html = String(await page.evaluate('document.documentElement.outerHTML'))
+      expect(html).not.toMatch(/[\u202e\u2066\u0007]/)
+      expect(await page.locator('img').count()).toBe(0)
+    }
+    await page.getByRole('button', { name: `Change ${name}` }).click()
+    expect(await page.getByLabel('Name').inputValue()).toBe(name)
+    await expectText()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: `Pause ${name}` }).click()
+    await page.getByText(`"${name}" is paused.`).waitFor()
+    await page.getByRole('button', { name: `Rotate ${name}` }).click()
+    await expectText()
+    await page.getByRole('button', { name: 'Rotate key' }).click()
+    await page.getByRole('heading', { name: `"${name}" has a new secret` }).waitFor()
+    await expectText()
+    await page.getByRole('button', { name: 'I have copied it' }).click()
+    await page.getByRole('link', { name: 'Credits' }).first().click()
+    await page.getByRole('option', { name }).waitFor({ state: 'attached' })
+    await expectText()
+  })
+
+  it('are renamed, limited, paused, enabled and rotated', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    const secret = await createKey(page, 'laptop')
+    await page.keyboard.press('Escape')
+
+    await page.getByRole('button', { name: 'Change laptop' }).click()
+    await page.getByLabel('Name').fill('CI')
+    await page.getByLabel('Spend limit').fill('200')
+    await page.getByLabel('Quota').fill('x')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Enter a whole number of runs, 0 or more, or nothing.').waitFor()
+    await page.getByLabel('Quota').fill('50')
+    await page.getByLabel('Allowed IP addresses').fill('127.0.0.1\n300.1.1.1')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('"300.1.1.1" is not an IP address or CIDR range.').waitFor()
+    await page.getByLabel('Allowed IP addresses').fill('127.0.0.1\n::1')
+    await page.getByRole('button', { name: 'Save' }).click()
+    const row = rowOf(page, 'CI')
+    await row.waitFor()
+    for (const text of ['/ 200', '/ 50', 'Only from 127.0.0.1, ::1', 'Active'])
+      expect(await row.innerText()).toContain(text)
+
+    await page.getByRole('button', { name: 'Pause CI' }).click()
+    await row.getByText('Paused').waitFor()
+    expect(await statusWith(service, secret)).toBe(401)
+    await page.getByRole('button', { name: 'Enable CI' }).click()
+    await row.getByText('Active').waitFor()
+
+    await page.getByRole('button', { name: 'Rotate CI' }).click()
+    await page.getByText('The old secret works for 24 hours more').waitFor()
+    await page.getByRole('button', { name: 'Rotate key' }).click()
+    const shown = page.getByRole('region', { name: 'API key', exact: true })
+    await shown.waitFor()
+    const rotated = (await shown.innerText()).trim()
+    await page.getByRole('button', { name: 'I have copied it' }).click()
+    await row.getByText(/Old secret ends/).waitFor()
+    expect(rotated).not.toBe(secret)
+    expect([await statusWith(service, secret), await statusWith(service, rotated)]).toEqual([404, 404])
+    service.clock.jump(24 * 3_600_000)
+    expect([await statusWith(service, secret), await statusWith(service, rotated)]).toEqual([401, 404])
+  })
+
+  it('are not created for a banned account, which sees why', async () => {
+    const service = await serveConsole()
+    await setBanned(service)
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    await page.getByText('The account "default" is banned.').waitFor()
+    expect(await page.getByRole('button', { name: 'New key' }).isDisabled()).toBe(true)
+  })
+
+  it('that the service sends with null or missing fields leave the rest of the page as it is', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/account')
+    let sent: unknown = { keys: [{ id: 1, name: 'bare' }] }
+    await page.route('**/api/console/keys', (route) => route.fulfill({ json: sent }))
+    await page.getByRole('link', { name: 'API keys' }).click()
+    await rowOf(page, 'bare').getByText('Active').waitFor()
+    sent = { keys: null, note: 'as it was sent' }
+    await page.reload()
+    await page.getByText('This could not be shown.').waitFor()
+    expect(await page.getByRole('region', { name: 'JSON' }).innerText()).toContain('"note": "as it was sent"')
+    await page.getByRole('link', { name: 'Account' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
+  })
+})
+
+describePages('the keyboard', (pages) => {
+  it('reaches every page, and dialogs keep the focus and give it back', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/account')
+    const focused = page.locator('button:focus', { hasText: 'New key' })
+    await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('k')
+    await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
+    const shortcuts = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await page.keyboard.press('?')
+    await shortcuts.waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('c')
+    expect(page.url()).toContain('#/keys')
+    await page.keyboard.press('Escape')
+    // Nothing outside an open dialog can have the focus.
+    await shortcuts.waitFor({ state: 'detached' })
+
+    await page.getByRole('button', { name: 'Skip to the content' }).focus()
+    await page.keyboard.press('Enter')
+    await page.locator('main:focus').waitFor()
+    await page.keyboard.press('Tab')
+    await focused.waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'New API key' }).waitFor()
+    for (let press = 0; press < 20; press++) {
+      await page.keyboard.press('Tab')
+      const isInside = await page.evaluate(
+        `document.activeElement === document.body || document.querySelector('dialog').contains(document.activeElement)`,
+      )
+      expect(isInside).toBe(true)
+    }
+    await page.keyboard.press('Escape')
+    await focused.waitFor()
+  })
+})

@@ -1,0 +1,186 @@
+/** The form of a new run in a real browser, on the real service. */
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { CONSOLE_PATHS } from '../../src/protocol/console.js'
+import { describePages } from '../support/browser.js'
+import { FOX, PASSWORD, setBanned, withStore } from '../support/console.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import {
+  afterPolls,
+  createPaintingEngine,
+  EMAIL,
+  giveFiles,
+  PATIENCE,
+  type PageService,
+  servePage,
+  XSS,
+} from './service-with-page.js'
+
+const prompt = (page: Page) => page.getByRole('textbox', { name: 'Prompt' })
+const create = (page: Page) => page.getByRole('button', { name: 'Create run' }).click()
+const names = (page: Page) => page.locator('.reference-name bdi').allTextContents()
+const runsOf = (service: PageService) =>
+  withStore(service, (store) => store.listRuns({ accountId: 1, limit: 100 }))
+
+const addCredits = (service: PageService, amount: number) =>
+  withStore(service, (store) =>
+    store.addCredits({ account: 'default', amount, nowMs: Date.now() }, () => undefined),
+  )
+
+describePages('a new run', (pages) => {
+  it('is created with images that were dropped, pasted, chosen and named', async () => {
+    const engine = createPaintingEngine()
+    const service = await servePage(pages, { engine })
+    const { page } = await service.open('#/new', { hasClock: true })
+    await prompt(page).fill('WAIT for a fox')
+    await giveFiles(page, 'drop', [
+      ['one.jpg', ONE_PIXEL_PNG],
+      ['notes.png', Buffer.from(XSS)],
+    ])
+    await page.getByText('notes.png is not a PNG, JPEG, WebP, GIF or AVIF image.').waitFor()
+    await giveFiles(page, 'paste', [['two.png', ONE_PIXEL_PNG]])
+    await expect.poll(() => names(page)).toEqual(['one.jpg', 'two.png'])
+    await page
+      .getByLabel('Image files')
+      .setInputFiles({ name: 'three.png', mimeType: 'image/png', buffer: ONE_PIXEL_PNG })
+    await page.getByLabel('URL of an image').fill('fox.png')
+    await page.getByRole('button', { name: 'Add URL' }).click()
+    await page.getByText('"fox.png" is not a URL').waitFor()
+    await page.getByLabel('URL of an image').fill('https://e.test/four.png')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => names(page)).toHaveLength(4)
+    await page.getByRole('button', { name: 'Move three.png up' }).click()
+    await page.getByRole('button', { name: 'Remove two.png' }).click()
+    await expect.poll(() => names(page)).toEqual(['one.jpg', 'three.png', 'https://e.test/four.png'])
+
+    await page.getByText('16:9', { exact: true }).click()
+    await page.getByText('high', { exact: true }).click()
+    await page.getByText('2 credits').waitFor()
+    await prompt(page).press('Control+Enter')
+    await page.getByText('Rendering', { exact: true }).waitFor()
+    // The reference images are loaded first.
+    await expect.poll(() => engine.waiting, PATIENCE).toBe(1)
+    engine.finish()
+    await afterPolls(page, () => page.locator('.output img').isVisible()).toBe(true)
+    const [run] = await runsOf(service)
+    expect(run).toMatchObject({ key: undefined, price: 2 })
+    const sent = { content_type: 'image/png', bytes: ONE_PIXEL_PNG.byteLength, sha256: expect.any(String) }
+    expect(run?.input).toEqual({
+      ...{ prompt: 'WAIT for a fox', aspect_ratio: '16:9', quality: 'high' },
+      image_urls: [sent, sent, 'https://e.test/four.png'],
+    })
+    await page.locator('.balance strong', { hasText: '9,998' }).waitFor()
+    // The form is empty again.
+    await page.getByRole('link', { name: 'New run' }).click()
+    await expect.poll(() => prompt(page).inputValue()).toBe('')
+  })
+
+  it('is created once, however often the button is pressed', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new')
+    await create(page)
+    await page.getByText('Write a prompt').waitFor()
+    await prompt(page).fill('a fox')
+    await page.evaluate(`{
+      const button = document.querySelector('button[type="submit"]')
+      for (let at = 0; at < 5; at++) button.click()
+    }`)
+    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    expect(await runsOf(service)).toHaveLength(1)
+  })
+
+  it('keeps what was typed over a reload and a lost session', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new', { ignored: /401/ })
+    await page.locator('.radio', { hasText: 'Video' }).click()
+    await prompt(page).fill('a film of a fox')
+    await page.getByText('1080p').click()
+    await page.reload()
+    await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a film of a fox')
+    await page.getByText('10 credits').waitFor()
+    await giveFiles(page, 'drop', [['one.png', ONE_PIXEL_PNG]])
+    await expect.poll(() => names(page)).toEqual(['one.png'])
+
+    await page.context().clearCookies()
+    await create(page)
+    await page.getByLabel('Email').fill(EMAIL)
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a film of a fox')
+    expect(await names(page)).toEqual(['one.png'])
+    await create(page)
+    await page.getByRole('heading', { name: 'Video run' }).waitFor()
+  })
+
+  it('is filled from a run, with all that can be sent again', async () => {
+    const service = await servePage(pages)
+    const run = await service.create({
+      ...{ prompt: 'a fox\nin two lines', aspect_ratio: '3:2', quality: 'high', seed: 7 },
+      image_urls: ['data:image/png;base64,iVBORw0KGgo=', 'https://e.test/a.png'],
+    })
+    const { page } = await service.open(`#/runs/${run.id}`)
+    await page.getByRole('link', { name: 'Run again with changes' }).click()
+    await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a fox\nin two lines')
+    await page.getByText('1 reference image left out.').waitFor()
+    await page.getByText('seed', { exact: true }).waitFor()
+    expect(await names(page)).toEqual(['https://e.test/a.png'])
+    await prompt(page).fill('a wolf')
+    await page.getByText('basic', { exact: true }).click()
+    await create(page)
+    await page.locator('.run-full-prompt', { hasText: 'a wolf' }).waitFor()
+    expect((await runsOf(service))[0]?.input).toEqual({
+      ...{ prompt: 'a wolf', aspect_ratio: '3:2', quality: 'basic' },
+      image_urls: ['https://e.test/a.png'],
+    })
+  })
+
+  it('shows the messages of the API at their fields, and what to do about the others', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new', { ignored: /status of (4|5)\d\d/ })
+    await prompt(page).fill('x'.repeat(100_001))
+    await create(page)
+    await page.locator('.field-error', { hasText: 'has 100001 characters; the limit is 100000.' }).waitFor()
+    expect(await prompt(page).getAttribute('aria-invalid')).toBe('true')
+
+    await prompt(page).fill('a fox')
+    await addCredits(service, -10_000)
+    await create(page)
+    await page.getByText('Not enough credits.').waitFor()
+    await page.getByText('rushes admin credits add default 100').waitFor()
+    await addCredits(service, 100)
+
+    await setBanned(service)
+    await create(page)
+    await page.getByText('This account is banned.', { exact: true }).waitFor()
+    await setBanned(service, false)
+
+    await page.route(`**${CONSOLE_PATHS.runs}`, (route) =>
+      route.fulfill({ status: 503, json: { error: { code: 'overloaded', message: XSS } } }),
+    )
+    await create(page)
+    await page.getByText('The service is busy.').waitFor()
+    await page.unroute(`**${CONSOLE_PATHS.runs}`)
+    expect(await prompt(page).inputValue()).toBe('a fox')
+    expect(await runsOf(service)).toEqual([])
+
+    await page.evaluate(`Promise.all(Array.from({ length: 20 }, () =>
+      fetch('api/console/runs', { method: 'POST', body: '${JSON.stringify(FOX)}' })))`)
+    await create(page)
+    await page.getByText('Too many runs at once.').waitFor()
+  })
+
+  it('says that the run may exist when the connection ended, and where to look', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new', { ignored: /ERR_FAILED|ERR_CONNECTION/ })
+    await prompt(page).fill('lost on the way')
+    await page.route(`**${CONSOLE_PATHS.runs}`, async (route) => {
+      if (route.request().method() !== 'POST') return await route.continue()
+      await route.fetch()
+      await route.abort('connectionreset')
+    })
+    await create(page)
+    await page.getByText('The run may exist.').waitFor()
+    await page.getByRole('link', { name: 'Show the runs that were created here' }).click()
+    await page.getByRole('row').filter({ hasText: 'lost on the way' }).waitFor()
+  })
+})

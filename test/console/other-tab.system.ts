@@ -1,0 +1,150 @@
+/** Two tabs of one browser: they share a session, and one of them signs in as somebody else, or out. */
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
+import { describePages } from '../support/browser.js'
+import { type Browser, createBrowser, createUser, FOX, PASSWORD } from '../support/console.js'
+import {
+  EMAIL,
+  expectAccessible,
+  openSignedIn,
+  type ServedConsole,
+  serveConsole,
+} from '../support/console-page.js'
+
+const OTHER = 'eve@example.com'
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name })
+const promptOf = (page: Page) => page.getByRole('textbox', { name: 'Prompt' })
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).first().click()
+const isNoticed = (page: Page, email: string) =>
+  page.getByText(`You are now signed in as ${email}.`).waitFor()
+
+/** What an account has, by its own user. */
+async function dataOf(browser: Browser) {
+  const { keys } = (await browser.get(CONSOLE_PATHS.keys)).body
+  const { runs } = (await browser.get(CONSOLE_PATHS.runs)).body
+  return { keys: keys.map(({ name }: { name: string }) => name), runs: runs.length }
+}
+
+const kept = async (page: Page) => String(await page.evaluate('JSON.stringify(sessionStorage)'))
+
+async function signIn(page: Page, email: string): Promise<void> {
+  await page.getByLabel('Email').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await press(page, 'Sign in')
+}
+
+/** Signs this browser in as somebody else, without a page that could tell the others. */
+async function replaceSession(page: Page, service: ServedConsole, email: string): Promise<void> {
+  const browser = createBrowser(service)
+  await browser.post(AUTH_PATHS.signIn, { email, password: PASSWORD })
+  const { hostname } = new URL(service.url)
+  await page.context().addCookies([
+    {
+      ...{ name: 'rushes_session', value: browser.cookie ?? '', domain: hostname, path: '/' },
+      ...{ httpOnly: true, sameSite: 'Strict' },
+    },
+  ])
+}
+
+describePages('a tab whose browser has signed in as somebody else', (pages) => {
+  it('does nothing in the other account, and starts over with what belongs to it', async () => {
+    const service = await serveConsole()
+    const [ada, eve] = [await createUser(service, EMAIL), await createUser(service, OTHER, 'acme')]
+    const [before, others] = [await dataOf(ada), await dataOf(eve)]
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    await press(page, 'New key')
+    await page.getByLabel('Name').fill('of ada')
+
+    await replaceSession(page, service, OTHER)
+    await press(page, 'Create key')
+    await isNoticed(page, OTHER)
+    await page.getByText(`This page showed ${EMAIL} before`).waitFor()
+    await page.getByText('No API keys yet').waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    expect(await page.getByRole('link', { name: OTHER }).count()).toBe(1)
+    await expectAccessible(page)
+    expect([await dataOf(ada), await dataOf(eve)]).toEqual([before, others])
+
+    await press(page, 'OK')
+    expect(await page.getByText('You are now signed in').count()).toBe(0)
+    await press(page, 'New key')
+    await page.getByLabel('Name').fill('of eve')
+    await press(page, 'Create key')
+    await press(page, 'I have copied it')
+    expect((await dataOf(eve)).keys).toEqual(['of eve'])
+    expect(await dataOf(ada)).toEqual(before)
+  })
+
+  it('creates no run, and keeps the drafts of both apart', async () => {
+    const service = await serveConsole()
+    const eve = await createUser(service, OTHER, 'acme')
+    const { page } = await openSignedIn(pages, service, '#/new')
+    const prompt = promptOf(page)
+    await prompt.fill('a secret of ada')
+    await replaceSession(page, service, OTHER)
+    await press(page, 'Create run')
+    await isNoticed(page, OTHER)
+    await expect.poll(() => prompt.inputValue()).toBe('')
+    expect((await dataOf(eve)).runs).toBe(0)
+    await prompt.fill('a fox of eve')
+
+    await replaceSession(page, service, EMAIL)
+    await press(page, 'Create run')
+    await isNoticed(page, EMAIL)
+    await expect.poll(() => prompt.inputValue()).toBe('a secret of ada')
+    expect((await dataOf(eve)).runs).toBe(0)
+  })
+
+  it('shows neither a run nor a list of the other one', async () => {
+    const service = await serveConsole()
+    const ada = await createUser(service, EMAIL)
+    await createUser(service, OTHER, 'acme')
+    const run = { ...FOX, input: { prompt: 'a secret of ada' } }
+    const { id } = (await ada.post(CONSOLE_PATHS.runs, run)).body
+    const { page } = await openSignedIn(pages, service, '#/runs?search=secret')
+    await page.getByRole('link', { name: /a secret of ada/ }).click()
+    await heading(page, 'Image').or(page.getByText(id).first()).first().waitFor()
+    await replaceSession(page, service, OTHER)
+    await page.getByRole('link', { name: 'API keys' }).click()
+    await isNoticed(page, OTHER)
+    await page.getByRole('link', { name: 'Runs', exact: true }).click()
+    await page.getByText('No runs yet.').waitFor()
+    expect(await page.getByText('a secret of ada').count()).toBe(0)
+  })
+
+  it('goes on when the other tab signed in as the same user', async () => {
+    const service = await serveConsole()
+    const ada = await createUser(service, EMAIL)
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    await press(page, 'New key')
+    await page.getByLabel('Name').fill('of ada')
+    await replaceSession(page, service, EMAIL)
+    await press(page, 'Create key')
+    await press(page, 'I have copied it')
+    expect((await dataOf(ada)).keys).toContain('of ada')
+    expect(await page.getByText('You are now signed in').count()).toBe(0)
+  })
+})
+
+describePages('signing out in one tab', (pages) => {
+  it('signs out the others, and leaves nothing of what was typed', async () => {
+    const service = await serveConsole()
+    await createUser(service, OTHER, 'acme')
+    const { page } = await openSignedIn(pages, service, '#/new')
+    const tab = await page.context().newPage()
+    for (const each of [page, tab]) {
+      await each.goto(`${service.url}/#/new`)
+      await promptOf(each).fill('a secret of ada')
+      await expect.poll(() => kept(each)).toContain('a secret of ada')
+    }
+    await press(tab, 'Sign out')
+    for (const each of [page, tab]) {
+      await heading(each, 'Sign in').waitFor()
+      expect(await kept(each)).toBe('{}')
+    }
+    await signIn(tab, EMAIL)
+    await expect.poll(() => promptOf(tab).inputValue()).toBe('')
+  })
+})

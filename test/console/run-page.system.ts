@@ -1,0 +1,120 @@
+/** The page of one run in a real browser, on the real service. */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { becomesTrue, describePages } from '../support/browser.js'
+import { afterPolls, createPaintingEngine, PATIENCE, servePage, XSS } from './service-with-page.js'
+
+const linkOf = ({ id }: { readonly id: string }) => `#/runs/${id}`
+const ONE_URL = ['https://e.test/a?b=1&c=<d>']
+const DATA = 'data:image/png;base64,iVBORw0KGgo='
+
+describePages('one run', (pages) => {
+  it('is live until it has finished', async () => {
+    const engine = createPaintingEngine()
+    const service = await servePage(pages, { engine, concurrency: 1 })
+    const first = await service.create({ prompt: 'WAIT one' })
+    const run = await service.create({ prompt: 'WAIT two', quality: 'high', seed: 7 })
+    const { page, requests } = await service.open(linkOf(run), { hasClock: true })
+    await page.getByText('Waiting in the queue').waitFor()
+    engine.finish()
+    await afterPolls(page, () => page.getByText('Rendering', { exact: true }).isVisible()).toBe(true)
+    await expect.poll(() => engine.waiting, PATIENCE).toBe(1)
+    engine.finish()
+    await afterPolls(page, () => page.locator('.output img').isVisible()).toBe(true)
+    await becomesTrue(page, 'document.querySelector(".output img")?.naturalWidth === 1')
+    await page.getByText('1 × 1 · image/png').waitFor()
+    expect(await page.getByRole('link', { name: 'Download' }).getAttribute('download')).toBe('picture.png')
+    expect(await page.locator('.timeline-label').allTextContents()).toEqual([
+      'Queued',
+      'Started',
+      'Succeeded',
+    ])
+    const fields = await page.locator('.run-fields > div').allTextContents()
+    expect(fields.slice(0, 6)).toEqual([
+      'Modelrushes/preview-image',
+      'Qualityhigh',
+      'Seed7',
+      'Aspect ratio1:1 default',
+      'Price2 credits',
+      'API keyfirst',
+    ])
+    // Nothing is asked for any more.
+    const asked = requests.filter((each) => each.endsWith(run.id)).length
+    await page.getByRole('link', { name: 'Older run (j)' }).click()
+    await page.locator('.run-full-prompt', { hasText: 'one' }).waitFor()
+    expect(page.url()).toContain(first.id)
+    expect(requests.filter((each) => each.endsWith(run.id)).length).toBe(asked)
+  })
+
+  it('plays its video, and seeks in it', async () => {
+    const service = await servePage(pages)
+    const run = await service.create({ prompt: 'a film', duration: '10' }, 'video')
+    const { page } = await service.open(linkOf(run))
+    await becomesTrue(page, 'document.querySelector(".output video")?.readyState >= 2')
+    await page.getByText('64 × 32 · video/mp4').waitFor()
+    await page.evaluate(
+      'const video = document.querySelector(".output video"); video.muted = true; video.play()',
+    )
+    await becomesTrue(page, 'document.querySelector(".output video").currentTime > 0.1')
+    await page.evaluate('document.querySelector(".output video").currentTime = 3')
+    await becomesTrue(
+      page,
+      '!document.querySelector(".output video").seeking && document.querySelector(".output video").currentTime >= 3',
+    )
+    expect(await page.locator('.output video').getAttribute('controls')).not.toBeNull()
+  })
+
+  it('says that a file was removed', async () => {
+    const service = await servePage(pages)
+    const run = await service.create({ prompt: 'a fox' })
+    rmSync(join(service.dataFolder, 'outputs'), { recursive: true })
+    const { page } = await service.open(linkOf(run), { ignored: /410/ })
+    await page.getByText('This file was removed.').waitFor()
+    expect(await page.getByRole('link', { name: 'Download' }).count()).toBe(0)
+  })
+
+  it('shows the commands that create it again, and its JSON, to copy', async () => {
+    const service = await servePage(pages)
+    const run = await service.create({ prompt: "it's a fox", image_urls: [DATA, ...ONE_URL] })
+    const { page } = await service.open(linkOf(run), { permissions: ['clipboard-read', 'clipboard-write'] })
+    const code = page.getByRole('tabpanel').locator('code')
+    await expect.poll(() => code.textContent(), PATIENCE).toContain(`rushes run image 'it'\\''s a fox'`)
+    expect(await code.textContent()).toContain(`--base-url ${service.url}`)
+    await page.getByRole('button', { name: 'Copy rushes command' }).click()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await code.textContent())
+    await page.getByRole('tab', { name: 'rushes' }).press('ArrowRight')
+    await expect.poll(() => code.textContent()).toContain('base64 < image-1.png')
+    await page.getByRole('tab', { name: 'Node.js' }).click()
+    await expect.poll(() => code.textContent()).toContain("readFile } from 'node:fs/promises'")
+    await page.getByRole('tab', { name: 'JSON' }).click()
+    const json = JSON.parse((await code.textContent()) ?? '')
+    expect(json).toMatchObject({ id: run.id, input: { prompt: "it's a fox" } })
+    expect(await page.locator('.run-sources li').allTextContents()).toEqual([
+      'Sent with the run: image/png, 8 B',
+      ...ONE_URL,
+    ])
+  })
+
+  it('shows why it failed, and whatever others wrote as text', async () => {
+    const service = await servePage(pages)
+    const run = await service.create({ prompt: `FAIL ${XSS} \u202egnp.exe`, [`x${XSS}`]: XSS })
+    const { page } = await service.open(linkOf(run), { ignored: /404/ })
+    const notice = page.getByRole('alert')
+    await notice.getByText('This run failed. Its price was refunded.').waitFor()
+    expect(await notice.textContent()).toContain(XSS)
+    expect(await notice.textContent()).toContain('render_failed')
+    expect(await page.locator('.run-full-prompt').textContent()).toBe(`FAIL ${XSS} gnp.exe`)
+    expect(await page.locator('.run-fields').textContent()).toContain(XSS)
+    for (const name of ['curl', 'Node.js', 'JSON']) {
+      await page.getByRole('tab', { name }).click()
+      await expect.poll(() => page.getByRole('tabpanel').textContent()).toContain('onerror=alert(1)')
+      expect(await page.getByRole('tabpanel').textContent()).not.toContain('\u202e')
+    }
+    expect(await page.locator('img').count()).toBe(0)
+
+    await page.goto(`${service.url}/#/runs/${encodeURIComponent(XSS)}`)
+    await page.getByText('No such run').waitFor()
+    expect(await page.locator('main').textContent()).toContain(XSS)
+  })
+})

@@ -1,0 +1,252 @@
+/** The list of runs in a real browser, on the real service. */
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { openDatabase } from '../../src/host/database.js'
+import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
+import { becomesTrue, describePages } from '../support/browser.js'
+import { withStore } from '../support/console.js'
+import {
+  afterPolls,
+  createPaintingEngine,
+  PATIENCE,
+  type PageService,
+  servePage,
+  XSS,
+} from './service-with-page.js'
+
+const rowOf = (page: Page, prompt: string) => page.getByRole('row').filter({ hasText: prompt })
+const prompts = (page: Page) => page.locator('.run-prompt a').allTextContents()
+const top = (page: Page, prompt: string) =>
+  rowOf(page, prompt).evaluate(
+    (row) => (row as never as { getBoundingClientRect(): { top: number } }).getBoundingClientRect().top,
+  )
+
+/** Finished runs as one transaction, since creating them one by one takes a minute. */
+function fill({ dataFolder }: PageService, count: number): void {
+  const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: SERVICE_MIGRATIONS })
+  database.run(
+    `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+     INSERT INTO runs (id, account_id, model, kind, input, status, owner, created_at, started_at, finished_at)
+     SELECT 'run_' || n, 1, 'rushes/preview-image', 'image', '{"prompt":"fox ' || n || '"}', 'failed', '', 1760000000000 + n * 1000, 1760000000000 + n * 1000, 1760000000500 + n * 1000
+     FROM numbers`,
+    count,
+  )
+  database.close()
+}
+
+describePages('the list of runs', (pages) => {
+  it('shows a command before the first run, and then each run of another program, live', async () => {
+    const engine = createPaintingEngine()
+    const service = await servePage(pages, { engine })
+    const { page } = await service.open('#/runs', { hasClock: true })
+    const shown = (prompt: string, status: string) =>
+      afterPolls(page, () => rowOf(page, prompt).getByText(status).isVisible()).toBe(true)
+    await page.getByText('No runs yet.').waitFor()
+    expect(await page.locator('.code-block code').textContent()).toBe('rushes run image "a fox"')
+
+    await service.create({ prompt: 'WAIT for the fox' })
+    await shown('WAIT for the fox', 'processing')
+    expect(await page.locator('.run-thumb img').count()).toBe(0)
+    engine.finish()
+    await shown('WAIT for the fox', 'succeeded')
+    await becomesTrue(page, 'document.querySelector(".run-thumb img")?.naturalWidth === 1')
+
+    await service.create({ prompt: 'FAIL' })
+    await shown('cannot draw FAIL', 'failed')
+    expect(await prompts(page)).toEqual(['FAIL', 'WAIT for the fox'])
+    expect(await page.getByRole('table', { name: 'Runs' }).getAttribute('aria-rowcount')).toBe('3')
+  })
+
+  it('keeps its filters in the address, for reload and back', async () => {
+    const service = await servePage(pages)
+    await service.create({ prompt: 'a red fox' })
+    await service.create({ prompt: 'a blue whale' }, 'video')
+    await service.create({ prompt: 'FAIL fox' })
+    const { page } = await service.open('#/runs')
+    await expect.poll(() => prompts(page), PATIENCE).toEqual(['FAIL fox', 'a blue whale', 'a red fox'])
+
+    await page.getByLabel('Model').selectOption('image')
+    await expect.poll(() => prompts(page), PATIENCE).toEqual(['FAIL fox', 'a red fox'])
+    await page.getByLabel('Status').selectOption('succeeded')
+    await expect.poll(() => prompts(page), PATIENCE).toEqual(['a red fox'])
+    expect(new URL(page.url()).hash).toBe('#/runs?kind=image&status=succeeded')
+
+    await page.reload()
+    await expect.poll(() => prompts(page), PATIENCE).toEqual(['a red fox'])
+    expect(await page.getByLabel('Model').inputValue()).toBe('image')
+    await page.goBack()
+    await expect.poll(() => prompts(page), PATIENCE).toEqual(['FAIL fox', 'a red fox'])
+    expect(await page.getByLabel('Status').inputValue()).toBe('')
+
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByRole('searchbox').fill('BLUE')
+    await expect.poll(() => prompts(page), PATIENCE).toEqual(['a blue whale'])
+    expect(new URL(page.url()).hash).toBe('#/runs?search=BLUE')
+    await page.getByRole('searchbox').fill('unicorn')
+    await page.getByText('No runs match these filters.').waitFor()
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await expect.poll(() => prompts(page), PATIENCE).toHaveLength(3)
+    expect(await page.getByRole('searchbox').inputValue()).toBe('')
+
+    await page.getByLabel('Key', { exact: true }).selectOption('console')
+    await page.getByText('No runs match these filters.').waitFor()
+    await page.getByLabel('Key', { exact: true }).selectOption({ label: 'first' })
+    await expect.poll(() => prompts(page), PATIENCE).toHaveLength(3)
+  })
+
+  it('follows runs into and out of a filter', async () => {
+    const engine = createPaintingEngine()
+    const service = await servePage(pages, { engine })
+    await service.create({ prompt: 'WAIT one' })
+    const { page } = await service.open('#/runs?status=processing', { hasClock: true })
+    const { page: other } = await service.open('#/runs?status=succeeded&search=one', { hasClock: true })
+    await afterPolls(page, () => prompts(page)).toEqual(['WAIT one'])
+    await other.getByText('No runs match these filters.').waitFor()
+    engine.finish()
+    await afterPolls(page, () => page.getByText('No runs match these filters.').isVisible()).toBe(true)
+    await afterPolls(other, () => prompts(other)).toEqual(['WAIT one'])
+    await service.create({ prompt: 'another' })
+    await service.create({ prompt: 'number one' })
+    await afterPolls(other, () => prompts(other)).toEqual(['number one', 'WAIT one'])
+  })
+
+  it('is used with the keyboard, and is where it was on the way back', async () => {
+    const service = await servePage(pages)
+    for (const prompt of ['one', 'two', 'three']) await service.create({ prompt })
+    const { page } = await service.open('#/runs')
+    await expect.poll(() => prompts(page), PATIENCE).toEqual(['three', 'two', 'one'])
+    const focused = () => page.evaluate('document.activeElement?.textContent')
+    for (const [key, prompt] of [
+      ['j', 'three'],
+      ['j', 'two'],
+      ['ArrowDown', 'one'],
+      ['ArrowDown', 'one'],
+      ['k', 'two'],
+      ['ArrowUp', 'three'],
+      ['j', 'two'],
+    ] as const) {
+      await page.keyboard.press(key)
+      await expect.poll(focused, PATIENCE).toBe(prompt)
+    }
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    await page.locator('.run-full-prompt', { hasText: 'two' }).waitFor()
+    await page.keyboard.press('j')
+    await page.locator('.run-full-prompt', { hasText: 'one' }).waitFor()
+    await page.getByRole('link', { name: 'Newer run (k)' }).click()
+    await page.locator('.run-full-prompt', { hasText: 'two' }).waitFor()
+    await page.getByRole('link', { name: 'All runs' }).click()
+    await expect.poll(() => prompts(page), PATIENCE).toEqual(['three', 'two', 'one'])
+  })
+
+  it('shows the first frame of a video, and plays it under the pointer alone', async () => {
+    const service = await servePage(pages)
+    await service.create({ prompt: 'a film' }, 'video')
+    const paused = 'document.querySelector(".run-thumb video")?.paused'
+    const { page } = await service.open('#/runs')
+    await becomesTrue(page, 'document.querySelector(".run-thumb video")?.readyState >= 2')
+    expect(await page.evaluate(`[${paused}, document.querySelector("video").muted]`)).toEqual([true, true])
+    await rowOf(page, 'a film').hover()
+    await becomesTrue(page, `${paused} === false`)
+    await page.getByRole('heading', { name: 'Runs' }).hover()
+    await becomesTrue(page, `${paused} === true`)
+    await page.keyboard.press('j')
+    await becomesTrue(page, `${paused} === false`)
+
+    const still = await service.open('#/runs', { reducedMotion: 'reduce' })
+    await becomesTrue(still.page, 'document.querySelector(".run-thumb video")?.readyState >= 2')
+    await rowOf(still.page, 'a film').hover()
+    await still.page.keyboard.press('j')
+    await expect.poll(() => still.page.evaluate('document.activeElement?.textContent')).toBe('a film')
+    expect(await still.page.evaluate(paused)).toBe(true)
+  })
+
+  it('leaves what one looks at in its place when runs arrive', async () => {
+    const service = await servePage(pages)
+    fill(service, 150)
+    const { page } = await service.open('#/runs', { hasClock: true })
+    await rowOf(page, 'fox 150').waitFor()
+    await page.evaluate('scrollTo(0, 3000)')
+    await rowOf(page, 'fox 105').waitFor()
+    const before = await top(page, 'fox 105')
+    for (const prompt of ['first', 'second', 'third']) await service.create({ prompt })
+    const button = page.getByRole('button', { name: '3 new runs' })
+    await afterPolls(page, () => button.isVisible()).toBe(true)
+    expect(await top(page, 'fox 105')).toBe(before)
+    await button.click()
+    await rowOf(page, 'third').waitFor()
+    await button.waitFor({ state: 'detached' })
+
+    await page.evaluate('scrollTo(0, 4000)')
+    await rowOf(page, 'fox 90').waitFor()
+    const place = await page.evaluate('scrollY')
+    await page.getByRole('link', { name: 'fox 90', exact: true }).click()
+    await page.locator('.run-full-prompt').waitFor()
+    expect(await page.evaluate('scrollY')).toBe(0)
+    await page.goBack()
+    await rowOf(page, 'fox 90').waitFor()
+    expect(await page.evaluate('scrollY')).toBe(place)
+  })
+
+  it('scrolls through 1,000 runs, of which few are in the document', async () => {
+    const service = await servePage(pages)
+    fill(service, 1_000)
+    const { page } = await service.open('#/runs')
+    await rowOf(page, 'fox 1000').waitFor()
+    const seen = (await page.evaluate(`new Promise((resolve) => {
+      const seen = { most: 0, frames: [] }
+      let last = performance.now()
+      const step = (now) => {
+        seen.frames.push(now - last)
+        last = now
+        const rows = document.querySelectorAll('.runs-body .run-row')
+        seen.most = Math.max(seen.most, rows.length)
+        if ([...rows].some((row) => row.dataset.run === 'run_1')) resolve(seen)
+        else {
+          scrollBy({ top: 2100, behavior: 'instant' })
+          requestAnimationFrame(step)
+        }
+      }
+      requestAnimationFrame(step)
+    })`)) as { readonly most: number; readonly frames: readonly number[] }
+    expect(seen.most).toBeLessThan(50)
+    const frames = seen.frames.toSorted((one, other) => one - other)
+    // Most of the machines that run the tests draw without a graphics card, and beside other tests.
+    expect(frames[frames.length >> 1]).toBeLessThan(100)
+    expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('1001')
+    expect(await rowOf(page, 'fox 1').last().getAttribute('aria-rowindex')).toBe('1001')
+  })
+
+  it('shows hostile prompts, keys, models and errors as text', async () => {
+    const service = await servePage(pages, { models: { image: `acme/${XSS.replace(' ', '-')}` } })
+    await withStore(service, async (store) => {
+      const keys = await store.listAccountKeys(1)
+      await store.changeKey(keys[0]?.id ?? 0, { name: `key ${XSS}` })
+    })
+    await service.create({ prompt: `${XSS} \u202egnp.exe\u2066` })
+    await service.create({ prompt: `FAIL ${XSS}` })
+    const { page } = await service.open('#/runs')
+    const row = rowOf(page, 'gnp.exe')
+    await row.getByText('succeeded').waitFor()
+    await rowOf(page, 'FAIL').getByText('failed').waitFor()
+    expect(await prompts(page)).toEqual([`FAIL ${XSS}`, `${XSS} gnp.exe`])
+    expect(await row.locator('.run-key').textContent()).toBe(`key ${XSS}`)
+    expect(await row.locator('.run-model').textContent()).toContain('<img-src')
+    expect(await page.getByLabel('Key', { exact: true }).textContent()).toContain(XSS)
+    expect(await rowOf(page, 'FAIL').locator('.run-error').textContent()).toContain(XSS)
+  })
+
+  it('says that the service does not answer, and goes on by itself', async () => {
+    const service = await servePage(pages)
+    await service.create({ prompt: 'a fox' })
+    const { page } = await service.open('#/runs', { hasClock: true, ignored: /ERR_INTERNET_DISCONNECTED/ })
+    await rowOf(page, 'a fox').waitFor()
+    await page.context().setOffline(true)
+    await afterPolls(page, () => page.getByText('The service does not answer.').isVisible()).toBe(true)
+    await rowOf(page, 'a fox').waitFor()
+    await service.create({ prompt: 'meanwhile' })
+    await page.context().setOffline(false)
+    await rowOf(page, 'meanwhile').waitFor()
+    await page.getByText('The service does not answer.').waitFor({ state: 'detached' })
+  })
+})

@@ -1,0 +1,271 @@
+/** Signing in and out on the page: passwords, links, `rushes login --web` and sessions. */
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import { expect, it, onTestFinished } from 'vitest'
+import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
+import { describePages } from '../support/browser.js'
+import { addUser, createBrowser, createUser, PASSWORD } from '../support/console.js'
+import { EMAIL, openConsole, openSignedIn, serveConsole } from '../support/console-page.js'
+
+async function signIn(page: Page, password = PASSWORD): Promise<void> {
+  await page.getByLabel('Email').fill(EMAIL)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+const useLink = (page: Page) => page.getByRole('button', { name: 'Sign in with this link' }).click()
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name })
+
+describePages('signing in to the console', (pages) => {
+  it('asks for email and password, and shows the page that was asked for', async () => {
+    const service = await serveConsole()
+    await createUser(service, EMAIL)
+    const { page } = await openConsole(pages, service, '#/credits?kind=charge')
+    await heading(page, 'Sign in').waitFor()
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('Enter your email address.').waitFor()
+    const email = page.getByLabel('Email')
+    await page.locator('input[type=email]:focus').waitFor()
+    const described = await email.getAttribute('aria-describedby')
+    expect(await page.locator(`[id="${described}"]`).textContent()).toContain('Enter your email address.')
+
+    await signIn(page, 'not the password')
+    await page.getByText('Wrong email or password.').waitFor()
+    await signIn(page)
+    await heading(page, 'Credits').waitFor()
+    expect(page.url()).toBe(`${service.url}/#/credits?kind=charge`)
+    await page.reload()
+    await heading(page, 'Credits').waitFor()
+  })
+
+  it('shows the page of a fragment that changes before the first one is painted', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service)
+    await page.addInitScript(`
+      const onDrawn = new MutationObserver(() => {
+        if (document.querySelector('.toasts') === null) return
+        onDrawn.disconnect()
+        location.hash = '#/keys'
+      })
+      onDrawn.observe(document, { childList: true, subtree: true })
+    `)
+    await page.reload()
+    await heading(page, 'API keys').waitFor()
+  })
+
+  it('says when to try again after too many attempts', async () => {
+    const service = await serveConsole()
+    const { page } = await openConsole(pages, service)
+    const browser = createBrowser(service, { address: '127.0.0.1' })
+    for (let attempt = 0; attempt < 5; attempt++)
+      await browser.post(AUTH_PATHS.signIn, { email: EMAIL, password: `wrong ${attempt}` })
+    await signIn(page)
+    await page.getByText('Too many requests. Wait 60 seconds, then try again.').waitFor()
+  })
+
+  it('explains that passwords and links need https', async () => {
+    const service = await serveConsole()
+    const { page } = await openConsole(pages, service)
+    for (const path of [AUTH_PATHS.signIn, AUTH_PATHS.link])
+      await page.route(`**${path}`, (route) =>
+        route.fulfill({ status: 403, json: { error: { code: 'https_required', message: 'https' } } }),
+      )
+    await signIn(page)
+    await page.getByText('A password is not accepted over plain http from another machine.').waitFor()
+    await page.goto(`${service.url}/#/link/${await addUser(service, EMAIL)}`)
+    await useLink(page)
+    await page.getByText('The link was not used. Open it again with https://').waitFor()
+    expect(await page.getByText('A link works once').count()).toBe(0)
+    expect(await page.getByRole('button').count()).toBe(0)
+  })
+
+  it('by a link, which asks for a password and works once', async () => {
+    const service = await serveConsole()
+    const token = await addUser(service, EMAIL)
+    const { page, requests } = await openConsole(pages, service, `#/link/${token}`)
+    await page.getByRole('button', { name: 'Sign in with this link' }).waitFor()
+    expect(requests.filter((each) => each.includes('/api/'))).toEqual([`${service.url}${AUTH_PATHS.session}`])
+    // It has the focus.
+    await page.keyboard.press('Enter')
+    await heading(page, 'Set a password').waitFor()
+    // The token stays neither in the address nor in the history.
+    expect(page.url()).toBe(`${service.url}/#/link`)
+    await page.reload()
+    const field = page.getByLabel('New password')
+    await field.fill('too short')
+    await page.getByRole('button', { name: 'Set password' }).click()
+    await page.getByText('Enter at least 12 characters. This has 9.').waitFor()
+    // One character, which is 18 in the form that the service stores.
+    await field.fill('\ufdfa')
+    await page.getByText('Enter at least 12 characters. This has 1.').waitFor()
+    await field.fill(`${PASSWORD}\u0007`)
+    await page.getByText('Use no control characters').waitFor()
+    await page.getByRole('button', { name: 'Show the password' }).click()
+    expect(await field.getAttribute('type')).toBe('text')
+    await page.getByRole('button', { name: 'Hide the password' }).click()
+    expect(await field.getAttribute('type')).toBe('password')
+    await field.fill(PASSWORD)
+    await page.getByRole('button', { name: 'Set password' }).click()
+    await heading(page, 'Runs').waitFor()
+
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signIn(page)
+    await heading(page, 'Runs').waitFor()
+
+    const other = await openConsole(pages, service, `#/link/${token}`)
+    await useLink(other.page)
+    await other.page.getByText('A link works once').waitFor()
+    await other.page.getByRole('link', { name: 'Sign in with a password' }).click()
+    await heading(other.page, 'Sign in').waitFor()
+  })
+
+  it('by a link that somebody else sent, only after a question', async () => {
+    const service = await serveConsole()
+    const token = await addUser(service, 'eve@example.com', 'acme')
+    const { page, requests } = await openSignedIn(pages, service, `#/link/${token}`)
+    const question = page.getByText(`You are signed in as ${EMAIL}. Sign in with the link instead?`)
+    await question.waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await heading(page, 'Runs').waitFor()
+    await page.getByRole('link', { name: EMAIL }).waitFor()
+    expect(requests.filter((each) => each.endsWith(AUTH_PATHS.link))).toEqual([])
+
+    await page.goto(`${service.url}/#/link/${token}`)
+    await question.waitFor()
+    await useLink(page)
+    await page.getByText('You are signed in as eve@example.com.').waitFor()
+    await page.getByRole('button', { name: 'Skip' }).click()
+    await page.getByRole('link', { name: 'eve@example.com' }).waitFor()
+    // It was wanted, so nothing is said about it.
+    expect(await page.getByText('You are now signed in').count()).toBe(0)
+    await page.getByRole('link', { name: 'Account' }).click()
+    await page.getByText('You have no password yet.').waitFor()
+    expect(await page.getByLabel('Current password').count()).toBe(0)
+  })
+
+  it('tries again by itself when the service comes back', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/keys', { ignored: /Failed to load resource/ })
+    await page.getByRole('button', { name: 'Rotate first' }).waitFor()
+    await page.route('**/api/**', (route) => route.abort())
+    await page.getByRole('link', { name: 'Credits' }).first().click()
+    await page.getByText('The service does not answer.', { exact: true }).waitFor()
+    await page.unroute('**/api/**')
+    await page.getByRole('table', { name: 'Ledger' }).waitFor()
+    expect(await page.getByText('The service does not answer.', { exact: true }).count()).toBe(0)
+  })
+})
+
+describePages('signing out of the console', (pages) => {
+  it('leaves nothing to see, also for the back button', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    await page.getByRole('button', { name: 'Rotate first' }).waitFor()
+    await page.getByRole('link', { name: 'Account' }).click()
+    await heading(page, 'Account').waitFor()
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await heading(page, 'Sign in').waitFor()
+    await page.goBack()
+    await heading(page, 'Sign in').waitFor()
+    expect(await page.getByRole('table').count()).toBe(0)
+    await page.goto('about:blank')
+    await page.goBack()
+    await heading(page, 'Sign in').waitFor()
+    expect(await page.getByText(EMAIL).count()).toBe(0)
+  })
+
+  it('ends one session or all of them, and a page notices', async () => {
+    const service = await serveConsole()
+    const one = await openSignedIn(pages, service, '#/account')
+    const other = await openSignedIn(pages, service, '#/keys')
+    const rows = one.page.getByRole('table', { name: 'Sessions' }).locator('tbody tr')
+    await one.page.reload()
+    await rows.nth(1).waitFor()
+    expect(await rows.filter({ hasText: 'This one' }).count()).toBe(1)
+    await one.page.getByRole('button', { name: 'End', exact: true }).click()
+    await one.page.getByText('The session has ended.').waitFor()
+    expect(await rows.count()).toBe(1)
+    await other.page.getByRole('link', { name: 'Account' }).click()
+    await heading(other.page, 'Sign in').waitFor()
+
+    await one.page.getByRole('button', { name: 'Sign out everywhere' }).click()
+    await one.page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click()
+    await heading(one.page, 'Sign in').waitFor()
+  })
+
+  it('a changed password needs the current one', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/account')
+    await page.getByLabel('Current password').fill('something else')
+    await page.getByLabel('New password').fill('another long password')
+    await page.getByRole('button', { name: 'Change password' }).click()
+    await page.getByText('This is not your current password.').waitFor()
+    await page.getByLabel('Current password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Change password' }).click()
+    await page.getByText('Your password is set.').waitFor()
+    const browser = createBrowser(service)
+    const signedIn = await browser.post(AUTH_PATHS.signIn, {
+      email: EMAIL,
+      password: 'another long password',
+    })
+    expect(signedIn.status).toBe(200)
+  })
+})
+
+describePages('rushes login --web', (pages) => {
+  const verifier = randomBytes(32).toString('base64url')
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  const state = randomBytes(16).toString('base64url')
+  const fragment = (port: string | number, name = 'ada-laptop') =>
+    `#/login?${new URLSearchParams({ port: String(port), challenge, state, name })}`
+
+  /** A command that waits for its code. */
+  async function listen(): Promise<{ readonly port: number; readonly queries: string[] }> {
+    const queries: string[] = []
+    const server = createServer((request, response) => {
+      if (request.url?.startsWith('/?')) queries.push(request.url.slice(2))
+      response.end('You can close this page.')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    return { port: (server.address() as AddressInfo).port, queries }
+  }
+
+  it('creates a key after it was confirmed, for a name that is only text', async () => {
+    const service = await serveConsole()
+    const { port, queries } = await listen()
+    const name = '<img src=x onerror=alert(1)>'
+    const { page } = await openSignedIn(pages, service, fragment(port, name), {
+      elsewhere: `http://127.0.0.1:${port}`,
+    })
+    await page.getByText(name, { exact: true }).waitFor()
+    const browser = await createUser(service, 'ben@example.com')
+    const keys = async () => (await browser.get(CONSOLE_PATHS.keys)).body.keys.length
+    const before = await keys()
+    await page.getByRole('button', { name: 'Create the key' }).click()
+    await page.getByText('You can close this page.').waitFor()
+    const query = new URLSearchParams(queries[0])
+    expect(query.get('state')).toBe(state)
+    expect(await keys()).toBe(before)
+    const answer = await createBrowser(service).post(AUTH_PATHS.login, { code: query.get('code'), verifier })
+    expect(answer).toMatchObject({ status: 200, body: { key: { name } } })
+    expect(await keys()).toBe(before + 1)
+  })
+
+  it('creates nothing when it is cancelled, or when the address is not complete', async () => {
+    const service = await serveConsole()
+    const { port, queries } = await listen()
+    const { page, requests } = await openSignedIn(pages, service, fragment('80/../evil'), {
+      elsewhere: `http://127.0.0.1:${port}`,
+    })
+    await page.getByText('This address is not complete, so nothing was created.').waitFor()
+    await page.goto(`${service.url}/${fragment(port)}`)
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('You can close this page.').waitFor()
+    expect(queries).toEqual([`error=access_denied&state=${state}`])
+    expect(requests.filter((each) => each.endsWith(CONSOLE_PATHS.logins))).toEqual([])
+  })
+})

@@ -1,0 +1,60 @@
+/** Runs the recipes of docs/faults.md as they are written. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { bash, createPlace, type Place } from './support/binary.js'
+
+const recipes = new Map(
+  readFileSync('docs/faults.md', 'utf8')
+    .split(/^### /m)
+    .slice(1)
+    .map((section) => {
+      const [, script = ''] = /^```sh\n([\s\S]*?)^```$/m.exec(section) ?? []
+      return [section.slice(0, section.indexOf(':')), script] as const
+    }),
+)
+const recipe = (exit: string) => recipes.get(`Exit ${exit}`) ?? ''
+
+describe.concurrent('the recipes of docs/faults.md', () => {
+  it('are three, for bash', () => {
+    expect([...recipes.keys()]).toEqual(['Exit 13', 'Exit 7', 'Exit 12'])
+    for (const script of recipes.values())
+      expect(script).toMatch(/^#!\/usr\/bin\/env bash\nset -euo pipefail\n/)
+  })
+
+  const filesOf = (place: Place) => readdirSync(place.folder).sort()
+
+  // Each start needs a key, so data of its own; PostgreSQL keeps those of the first.
+  it('13: leaves a note, sends nothing again, and continues when somebody has looked', async () => {
+    const place = createPlace()
+    const first = await bash(place, recipe('13'))
+    expect({ code: first.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
+    expect(first.stderr).toContain('fault: create lost its response after the service acted')
+
+    const second = await bash(place, recipe('13'))
+    expect({ code: second.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
+    expect(second.stderr).toContain('Check the account')
+    expect(second.stderr).not.toContain('fault:')
+
+    const looked = recipe('13').replace(' --fault create:lose::1', '')
+    const third = await bash(place, `rm fox.unknown\n${looked}`)
+    expect({ code: third.code, files: filesOf(place) }).toEqual({ code: 0, files: ['fox.png'] })
+  })
+
+  it('7: waits, tries again, and has one run', async () => {
+    const place = createPlace()
+    const { code, stdout, stderr } = await bash(place, recipe('7'))
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
+    expect(stderr).toContain('The key is in use elsewhere; trying again in 1 s.')
+    expect(stderr.match(/^fault: create answered 429 RATE_LIMITED$/gm)).toHaveLength(4)
+    expect(filesOf(place)).toEqual(['fox.png'])
+  })
+
+  it('12: fetches again and pays once', async () => {
+    const place = createPlace()
+    const { code, stdout, stderr } = await bash(place, recipe('12'))
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
+    expect(stderr).toContain('Attempt 2 failed')
+    expect(stderr.match(/^fault: output answered 410$/gm)).toHaveLength(2)
+    expect(filesOf(place)).toEqual(['fox.id', 'fox.png'])
+  })
+})

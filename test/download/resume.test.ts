@@ -1,0 +1,122 @@
+/** Within one command, a download whose connection breaks resumes from the bytes that arrived. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { HttpFailure } from '../../src/host/http.js'
+import { host, LONG_AGO, OTHER, type Turn, WHOLE } from './breaking-host.js'
+import { answer, contents, download, fetchOf, newFolder, once, PNG, sha256 } from './download-setup.js'
+
+const breaking = (bytes: Buffer) =>
+  async function* () {
+    yield bytes
+    throw new HttpFailure('other side closed', { sent: true })
+  }
+
+/** Another file, which only its ETag tells apart. */
+const SAME_LENGTH = Buffer.concat([PNG, Buffer.alloc(WHOLE.length - PNG.length, 'another')])
+
+const BREAKS: Turn = { breakAfter: 100_000 }
+const DATED: Turn = { etag: '', date: LONG_AGO }
+const REST = 'bytes=100000-'
+
+describe('after a broken connection', () => {
+  it.each<[string, readonly Turn[], readonly (string | undefined)[], Buffer]>([
+    [
+      'the rest is requested, as often as it breaks',
+      [BREAKS, { breakAfter: 50_000 }, {}],
+      [undefined, REST, 'bytes=150000-'],
+      WHOLE,
+    ],
+    [
+      'the rest is requested later when the host is busy',
+      [BREAKS, { status: 503 }, {}],
+      [undefined, REST, REST],
+      WHOLE,
+    ],
+    ['a date identifies the file', [{ ...BREAKS, ...DATED }, DATED], [undefined, REST], WHOLE],
+    ['a changed file is downloaded whole', [BREAKS, { file: OTHER }], [undefined, REST], OTHER],
+    [
+      'another file is downloaded whole where the host ignores If-Range',
+      [BREAKS, { file: SAME_LENGTH, ranges: 'blind' }],
+      [undefined, REST, undefined],
+      SAME_LENGTH,
+    ],
+    [
+      'an encoded file is downloaded again',
+      [{ ...BREAKS, encodes: true }, {}],
+      [undefined, undefined],
+      WHOLE,
+    ],
+    [
+      'a file of unknown length is resumed',
+      [{ ...BREAKS, isChunked: true }, { breakAfter: 50_000, isChunked: true }, { isChunked: true }],
+      [undefined, REST, 'bytes=150000-'],
+      WHOLE,
+    ],
+    [
+      'a file of unknown length that broke after its last byte is complete',
+      [{ breakAfter: WHOLE.length, isChunked: true }, {}],
+      [undefined, `bytes=${WHOLE.length}-`],
+      WHOLE,
+    ],
+  ])('%s', async (_, turns, ranges, file) => {
+    const folder = newFolder()
+    const requested = await host(...turns)
+    expect(await download({ url: requested.url, folder })).toMatchObject({
+      ok: true,
+      file: { bytes: file.length, sha256: sha256(file) },
+    })
+    expect(requested.ranges()).toEqual(ranges)
+    expect(sha256(readFileSync(join(folder, 'run-1.png')))).toBe(sha256(file))
+    expect(contents(folder)).toEqual(['run-1.png'])
+  })
+
+  it('the length is taken from the rest where the beginning did not declare it', async () => {
+    const [etag, halves] = ['"a"', [WHOLE.subarray(0, 100_000), WHOLE.subarray(100_000)] as const]
+    const rest = (from: number) => ({
+      etag,
+      'content-range': `bytes ${from}-${WHOLE.length - 1}/${WHOLE.length}`,
+    })
+    const { fetch, requests } = fetchOf(
+      () => answer(breaking(halves[0]), { etag }),
+      // Declares no length and ends too early, as if that were all.
+      () => answer(() => once(halves[1].subarray(0, 50_000)), rest(100_000), 206),
+      () => answer(() => once(halves[1].subarray(50_000)), rest(150_000), 206),
+    )
+    expect(await download({ fetch })).toMatchObject({ ok: true, file: { sha256: sha256(WHOLE) } })
+    expect(requests.map(({ headers }) => headers.range)).toEqual([undefined, REST, 'bytes=150000-'])
+  })
+})
+
+it('the number of tries starts again with each mebibyte, and ends at a hundred', async () => {
+  const mebibyte = Buffer.alloc(1_048_576, 'rushes')
+  const { fetch, requests } = fetchOf(({ headers }) => {
+    const from = Number(/\d+/.exec(headers.range ?? '0')?.[0])
+    const range = { 'content-range': `bytes ${from}-${2 ** 40 - 1}/${2 ** 40}` }
+    return answer(breaking(mebibyte), { etag: '"a"', ...(from > 0 && range) }, from > 0 ? 206 : 200)
+  })
+  const { error, waits } = await download({ fetch })
+  expect(error?.message).toMatch(/\(tried 100 times\)\.$/)
+  expect(requests).toHaveLength(100)
+  expect(waits).toEqual(Array(99).fill(1_000))
+})
+
+describe('a fresh link', () => {
+  it('of the same file resumes, also on another host', async () => {
+    const [old, fresh] = [await host(BREAKS, { status: 403 }), await host({})]
+    const freshUrl = async () => `${fresh.url}/elsewhere?signature=2`
+    expect(await download({ url: old.url, freshUrl })).toMatchObject({ file: { sha256: sha256(WHOLE) } })
+    expect(fresh.ranges()).toEqual([REST])
+  })
+
+  it('that brought a mebibyte may expire too', async () => {
+    const file = Buffer.concat([PNG, Buffer.alloc(1_500_000, 'rushes')])
+    const { url } = await host({ status: 403 }, { file, breakAfter: 1_200_000 }, { status: 403 }, { file })
+    let asked = 0
+    const freshUrl = async () => `${url}/${++asked}`
+    expect(await download({ url, freshUrl })).toMatchObject({
+      ok: true,
+      file: { sha256: sha256(file), url: `${url}/2` },
+    })
+  })
+})

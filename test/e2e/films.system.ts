@@ -1,0 +1,43 @@
+/** `--local`: real films at full length. Pictures: local.test.ts. */
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+import { boxesIn } from '../preview/support/boxes.js'
+import { createPlace, filesBelow, processesOf, RENDERER, rushes, start } from '../support/binary.js'
+import { until } from '../support/until.js'
+
+const hasFfprobe = (process.env.PATH ?? '').split(delimiter).some((each) => existsSync(join(each, 'ffprobe')))
+
+it.concurrent('makes five seconds of MP4 that plays before it is whole, and --json says what was made', async () => {
+  const place = createPlace()
+  const words = ['run', 'video', '--local', '--json', '--duration', '5', '-o', 'films/', 'a boat']
+  const { code, stdout, stderr } = await rushes(place, words)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const { id, kind, status, files, error } = JSON.parse(stdout)
+  expect({ kind, status, error }).toEqual({ kind: 'video', status: 'succeeded', error: null })
+  expect(files).toMatchObject([{ path: join('films', `${id}.mp4`), content_type: 'video/mp4' }])
+  const path = join(place.folder, 'films', `${id}.mp4`)
+  const bytes = readFileSync(path)
+  expect(bytes.length).toBe(files[0].bytes)
+  expect(boxesIn(bytes).map(({ name }) => name)).toEqual(['ftyp', 'moov', 'mdat'])
+  if (!hasFfprobe) return
+  const asked = ['-v', 'error', '-show_entries', 'stream=codec_name,width,height:format=duration']
+  const probe = await promisify(execFile)('ffprobe', [...asked, '-of', 'json', path])
+  const { streams, format } = JSON.parse(probe.stdout)
+  expect(streams).toEqual([{ codec_name: 'h264', width: 1280, height: 720 }])
+  expect(Number(format.duration)).toBeCloseTo(5, 1)
+})
+
+it.concurrent('is killed in the middle, and a wait finishes the run', async () => {
+  const place = createPlace()
+  const killed = start(place, ['run', 'video', '--local', 'a fox'])
+  const [, id = ''] = await killed.says('stderr', /(run_\w+): processing/)
+  await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)
+  killed.kill('SIGKILL')
+  expect(await killed.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' })
+  expect(filesBelow(place.folder)).toEqual([])
+  expect(await rushes(place, ['wait', '--local', id])).toMatchObject({ code: 0, stdout: `${id}.mp4\n` })
+  await until('the end of all processes', () => processesOf(place, /./).length === 0 || undefined)
+})

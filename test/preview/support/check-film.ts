@@ -1,0 +1,53 @@
+import { expect } from 'vitest'
+import { boxAt, boxesIn } from './boxes.js'
+
+export interface WantedFilm {
+  readonly width: number
+  readonly height: number
+  readonly frames: number
+  /** Counted from 1. */
+  readonly keyFrames: readonly number[]
+  /** Of H.264: 66 is Baseline, 100 is High. */
+  readonly profile: number
+}
+
+/** Expects H.264 at 24 frames a second in an MP4 that plays while it is downloaded. */
+export function checkFilm(bytes: Buffer, { width, height, frames, keyFrames, profile }: WantedFilm): void {
+  expect(boxesIn(bytes).map(({ name }) => name)).toEqual(['ftyp', 'moov', 'mdat'])
+  for (const [path, duration] of [
+    ['moov/mvhd', 16],
+    ['moov/trak/mdia/mdhd', 16],
+  ] as const) {
+    const header = boxAt(bytes, path)
+    expect(header.readUInt32BE(duration) / header.readUInt32BE(12)).toBe(frames / 24)
+    expect(header.readUInt32BE(4)).toBe(0) // no clock: the same input gives the same bytes
+  }
+
+  const table = boxAt(bytes, 'moov/trak/mdia/minf/stbl')
+  const times = boxAt(table, 'stts')
+  const unitsASecond = boxAt(bytes, 'moov/trak/mdia/mdhd').readUInt32BE(12)
+  expect([4, 8, 12].map((at) => times.readUInt32BE(at))).toEqual([1, frames, unitsASecond / 24])
+  const [entry] = boxesIn(boxAt(table, 'stsd').subarray(8))
+  expect(entry?.name).toBe('avc1')
+  expect([entry?.content.readUInt16BE(24), entry?.content.readUInt16BE(26)]).toEqual([width, height])
+  // Baseline knows no other sampling than 4:2:0 at 8 bits; High says so in its description.
+  const description = boxAt(entry?.content.subarray(78) ?? Buffer.alloc(0), 'avcC')
+  expect(description[1]).toBe(profile)
+  if (profile === 100) expect([...description.subarray(-4)]).toEqual([0xfd, 0xf8, 0xf8, 0])
+
+  // Every frame is where the tables say, and the key frames are those that are listed.
+  const sizes = boxAt(table, 'stsz')
+  expect(sizes.readUInt32BE(8)).toBe(frames)
+  const keys = boxAt(table, 'stss')
+  const listed = Array.from({ length: keys.readUInt32BE(4) }, (_, index) => keys.readUInt32BE(8 + index * 4))
+  expect(listed).toEqual(keyFrames)
+  let at = boxAt(table, 'stco').readUInt32BE(8)
+  expect(at).toBe((boxesIn(bytes)[2]?.offset ?? 0) + 8)
+  for (let frame = 1; frame <= frames; frame++) {
+    const size = sizes.readUInt32BE(8 + frame * 4)
+    expect(bytes.readUInt32BE(at)).toBeLessThanOrEqual(size - 4)
+    expect((bytes[at + 4] ?? 0) & 0x1f).toBe(keyFrames.includes(frame) ? 5 : 1)
+    at += size
+  }
+  expect(at).toBe(bytes.length)
+}

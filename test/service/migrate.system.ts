@@ -1,0 +1,363 @@
+import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { expect, it } from 'vitest'
+import type { Row } from '../../src/host/database.js'
+import { openAdministration } from '../../src/service/administration.js'
+import { openS3Storage } from '../../src/service/files/s3-storage.js'
+import { migrateData } from '../../src/service/migrate/index.js'
+import { hashOfKey } from '../../src/service/secrets.js'
+import { openPostgresStore } from '../../src/service/store/postgres/index.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
+import { filesBelow } from '../support/binary.js'
+import { createInstantEngine } from '../support/engines.js'
+import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
+import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
+import {
+  addAccount,
+  ask,
+  createTestService,
+  ended,
+  type TestService,
+  temporaryFolder,
+} from '../support/service.js'
+import { runSql, type TestData } from '../support/test-database.js'
+import { until } from '../support/until.js'
+
+const PNG =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
+
+/** The data of a stopped service with runs of every status. */
+async function createGrown() {
+  const dataFolder = temporaryFolder()
+  const engine = createInstantEngine()
+  const service = await createTestService({
+    dataFolder,
+    engine: {
+      render: async (job) => {
+        if (String(job.input.prompt).includes('fails')) throw new Error('it does not work')
+        return await engine.render(job)
+      },
+    },
+  })
+  const key = await addAccount(service, 'studio', {
+    quota: 100,
+    spendLimit: 500,
+    allowedIps: ['127.0.0.0/8', '::1'],
+    expiresAtMs: service.clock.now() + 86_400_000_000,
+    rate: { requests: 200, windowMs: 10_000 },
+  })
+  const create = async (input: object, key = service.apiKey, on = service) => {
+    const asked = { model: 'rushes/preview-image', input }
+    const { status, body } = await ask(on, 'POST', '/api/v1/runs', asked, { key })
+    expect({ status, body }).toMatchObject({ status: 201 })
+    return body.id as string
+  }
+  const ours = await create({ prompt: 'a fox \u0000 and \ud800 half', quality: 'high' })
+  const theirs = await create(
+    { prompt: 'with an image', image_urls: [PNG, 'https://example.com/a.png'] },
+    key,
+  )
+  const failed = await create({ prompt: 'it fails' })
+  await ended(service, ours)
+  await ended(service, theirs, { key })
+  await ended(service, failed)
+  const admin = await openAdministration({ dataFolder, clock: service.clock, make: false })
+  await admin.createAccount('banned', 7)
+  await admin.setBanned('banned', true)
+  await admin.addCredits('studio', -3)
+  await admin.close()
+  await service.clock.runUntil(service.service.close())
+  // A service that renders nothing, of which a worker has died in a render.
+  const quiet = await createTestService({ dataFolder, rendering: false, clock: service.clock })
+  const queued = await create({ prompt: 'later' }, service.apiKey, quiet)
+  const rendering = await create({ prompt: 'now' }, key, quiet)
+  await quiet.clock.runUntil(quiet.service.close())
+  const store = openSqliteStore(join(dataFolder, 'service.db'), {
+    host: 'gone',
+    pid: 1,
+    bornAtMs: 1,
+    processExists: () => false,
+  })
+  await store.renewLease('dead')
+  expect((await store.claimRun('dead', [rendering], 5, 'requested'))?.id).toBe(rendering)
+  // Another worker had lost it before.
+  await store.releaseWorker('dead', 6)
+  await store.renewLease('dead')
+  await store.claimRun('dead', [rendering], 7, 'requested')
+  const userId = (await store.addUser({ email: 'ann@example.com', accountId: 2, nowMs: 3 })) ?? 0
+  await store.addUser({ email: 'bob@example.com', accountId: 1, nowMs: 4 })
+  const session = { hash: 's', userId, fromLink: true, address: undefined, userAgent: undefined }
+  await store.addSession({ ...session, nowMs: 5, expiresAtMs: 4e12 })
+  await store.setPassword(userId, 'scrypt', 's')
+  await store.addLink({ hash: 'l', userId, nowMs: 5, expiresAtMs: 4e12 })
+  await store.recordKeyUse(2, 60_000)
+  await store.rotateKey(1, { hash: hashOfKey(service.apiKey), prefix: 'rk_first', oldUntilMs: 4e12 })
+  await store.close()
+  return { service, dataFolder, key, theirs, failed, queued, rendering }
+}
+
+/** The dead worker's lease is 30 s old by the clock of the database. */
+const endLease = async (dataFolder: string) => {
+  const { openServiceDatabase } = await import('../../src/service/store/sqlite/index.js')
+  const database = openServiceDatabase(join(dataFolder, 'service.db'))
+  database.run('UPDATE workers SET heartbeat_at = heartbeat_at - 31000')
+  database.close()
+}
+
+const move = (dataFolder: string, databaseUrl: string, signal?: AbortSignal) =>
+  migrateData({ dataFolder, databaseUrl, storage: undefined, signal })
+
+const restart = (service: TestService, dataFolder: string, databaseUrl: string) =>
+  createTestService({ dataFolder, databaseUrl, clock: service.clock })
+
+/** People sign in again, and each database has workers, rates and a version of its own. */
+const NOT_MOVED = ['sessions', 'links', 'logins', 'workers', 'rates', 'format', 'sqlite_sequence']
+
+type Tables = Readonly<Record<string, readonly Row[]>>
+
+/** The rows of every other table, in the order of its first column. */
+async function readTables(data: TestData): Promise<Tables> {
+  const isSqlite = data.databaseUrl === undefined
+  const names = isSqlite
+    ? "SELECT name FROM sqlite_schema WHERE type = 'table'"
+    : "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'rushes'"
+  const tables: Record<string, readonly Row[]> = {}
+  for (const { name } of await runSql(data, names)) {
+    if (NOT_MOVED.includes(String(name))) continue
+    const rows = `SELECT * FROM ${name} ORDER BY 1`
+    tables[String(name)] = isSqlite
+      ? await runSql(data, rows)
+      : (await runSql(data, `SELECT to_jsonb(t) AS row FROM (${rows}) AS t`)).map(({ row }) => row as Row)
+  }
+  return tables
+}
+
+/** The columns of SQLite that have their default, or null, in every row. */
+async function unfilledColumns(data: TestData, tables: Tables): Promise<string[]> {
+  const unfilled: string[] = []
+  for (const [table, rows] of Object.entries(tables))
+    for (const { name, dflt_value } of await runSql(data, `PRAGMA table_info(${table})`)) {
+      const values = rows.map((row) => row[String(name)])
+      if (values.every((value) => value === null || String(value) === dflt_value))
+        unfilled.push(`${table}.${name}`)
+    }
+  return unfilled
+}
+
+/** With numbers that a new database would not give, and columns that `createGrown` does not fill. */
+const DISTANT_ROWS = [
+  "INSERT INTO accounts (id, name, balance, created_at) VALUES (10, 'far', 5, 1)",
+  "INSERT INTO keys (id, account_id, name, hash, disabled, created_at) VALUES (20, 10, 'far', 'x', 1, 1)",
+  "INSERT INTO users (id, email, account_id, created_at) VALUES (30, 'far@example.com', 10, 1)",
+  `INSERT INTO runs (sequence, id, account_id, model, kind, input, status, owner, attempts, created_at)
+   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 'succeeded', '', 2, 1)`,
+  "INSERT INTO lost_attempts VALUES (50, 'run_far', 1, 2, 'crashed')",
+  "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
+]
+
+describePostgres('admin migrate', () => {
+  it('moves every column of every table, and every sequence', async () => {
+    const { dataFolder } = await createGrown()
+    await endLease(dataFolder)
+    const sqlite = { dataFolder, databaseUrl: undefined }
+    const postgres = { dataFolder, databaseUrl: await temporaryDatabase() }
+    await runSql(sqlite, ...DISTANT_ROWS)
+    const before = await readTables(sqlite)
+    expect(await unfilledColumns(sqlite, before)).toEqual([])
+    await move(dataFolder, postgres.databaseUrl)
+
+    const { accounts = [], keys = [], runs = [], ...same } = before
+    const prompts = ['a fox  and  half', 'with an image', 'it fails', 'later', 'now', 'far']
+    expect(await readTables(postgres)).toEqual({
+      ...same,
+      accounts: accounts.map(({ served, ...row }) => ({ ...row, banned: row.banned === 1 })),
+      turns: [
+        { account_id: 1, served: accounts[0]?.served, queued_since: 4 },
+        { account_id: 2, served: accounts[1]?.served, queued_since: 5 },
+      ],
+      keys: keys.map((row) => ({
+        ...row,
+        disabled: row.disabled === 1,
+        allowed_ips: JSON.parse(String(row.allowed_ips)),
+      })),
+      runs: runs.map(({ error_code: code, error_message: message, ...row }, at) => ({
+        ...row,
+        ...(row.status === 'processing' && { status: 'queued', started_at: null }),
+        owner: '',
+        claim: '',
+        failure: code === null ? null : JSON.stringify({ code, message }),
+        prompt: prompts[at],
+        images: at === 1 ? [JSON.parse(String(row.input)).image_urls[0].sha256] : null,
+      })),
+    })
+    const [sequences] = await runSql(
+      postgres,
+      "SELECT jsonb_object_agg(sequencename, last_value) AS last FROM pg_sequences WHERE schemaname = 'rushes'",
+    )
+    expect(sequences?.last).toEqual({
+      accounts_id_seq: 10,
+      keys_id_seq: 20,
+      users_id_seq: 30,
+      runs_sequence_seq: 40,
+      lost_attempts_id_seq: 50,
+      credits_sequence_seq: 60,
+      turns_served: Math.max(...accounts.map(({ served }) => Number(served))),
+      sessions_id_seq: null,
+      workers_slot_seq: null,
+    })
+  })
+
+  it('moves everything, and the service goes on with PostgreSQL as if nothing had happened', async () => {
+    const { service, dataFolder, key, theirs, failed, queued, rendering } = await createGrown()
+    await endLease(dataFolder)
+    const url = await temporaryDatabase()
+    expect(await move(dataFolder, url)).toMatchObject({
+      accounts: 3,
+      runs: 5,
+      outputs: 2,
+      problems: [],
+      files: undefined,
+    })
+    const moved = await restart(service, dataFolder, url)
+    expect(moved.apiKey).toBe('')
+    expect(await ended(moved, queued, { key: service.apiKey })).toMatchObject({ status: 'succeeded' })
+    expect(await ended(moved, rendering, { key })).toMatchObject({ status: 'succeeded' })
+    expect(await ended(moved, failed, { key: service.apiKey })).toMatchObject({ status: 'failed', error: {} })
+    const { output } = (await ask(moved, 'GET', `/api/v1/runs/${theirs}`, undefined, { key })).body
+    expect((await ask(moved, 'GET', new URL(output.urls[0]).pathname)).status).toBe(200)
+    const { status } = await ask(
+      moved,
+      'POST',
+      '/api/v1/runs',
+      { model: 'rushes/preview-image', input: { prompt: 'new' } },
+      { key },
+    )
+    expect(status).toBe(201)
+    const admin = await openAdministration({
+      dataFolder,
+      databaseUrl: url,
+      clock: service.clock,
+      make: false,
+    })
+    // People sign in again.
+    expect(await admin.users()).toMatchObject([
+      { email: 'ann@example.com', account: 'studio', password: 'scrypt', sessions: 0, lastSeenAtMs: 5 },
+      { email: 'bob@example.com', account: 'default', password: undefined, sessions: 0 },
+    ])
+    expect((await admin.addUser('eve@example.com', 'studio')).user.id).toBe(3)
+    expect((await admin.createAccount('fourth', 1)).id).toBe(4)
+    expect((await admin.createKey('fourth', {})).key.id).toBe(3)
+    expect((await admin.verify()).problems).toEqual([])
+    await admin.close()
+  })
+
+  it('refuses a database that has data, data in use, wrong sums and a folder without data', async () => {
+    const { service, dataFolder } = await createGrown()
+    const url = await temporaryDatabase()
+    await expect(move(temporaryFolder(), url)).rejects.toThrow(/contains no data of a local service/)
+    await expect(move(dataFolder, url)).rejects.toThrow(/A service works on this data/)
+    await endLease(dataFolder)
+    await move(dataFolder, url)
+    await expect(move(dataFolder, url)).rejects.toThrow(/already has the data of a service/)
+
+    const { openServiceDatabase } = await import('../../src/service/store/sqlite/index.js')
+    const database = openServiceDatabase(join(dataFolder, 'service.db'))
+    database.run("UPDATE accounts SET balance = balance + 1 WHERE name = 'studio'")
+    database.close()
+    await expect(move(dataFolder, await temporaryDatabase())).rejects.toThrow(/The data has problems.*studio/)
+    expect(service.complaints.filter((line) => !/does not work/.test(String(line)))).toEqual([])
+  })
+
+  it('changes nothing when it is interrupted, or when the data changes meanwhile', async () => {
+    const { dataFolder } = await createGrown()
+    await endLease(dataFolder)
+    const url = await temporaryDatabase()
+    await expect(move(dataFolder, url, AbortSignal.abort(new Error('Ctrl-C')))).rejects.toThrow('Ctrl-C')
+    const server = await sharedPostgres()
+    await (await openPostgresStore(url)).close()
+    // The import waits for this lock, while somebody adds credits.
+    const other = new pg.Client(url)
+    await other.connect()
+    await other.query('BEGIN; LOCK TABLE rushes.accounts')
+    const moving = move(dataFolder, url)
+    moving.catch(() => {})
+    await until('the import', async () => {
+      const [row] = await server.query('SELECT count(*) AS waiting FROM pg_locks WHERE NOT granted', url)
+      return Number(row?.waiting) > 0
+    })
+    const admin = await openAdministration({ dataFolder, clock: { now: () => 1 }, make: false })
+    await admin.addCredits('studio', 5)
+    await admin.close()
+    await other.end()
+    await expect(moving).rejects.toThrow(/was used while its data was copied/)
+    const [row] = await server.query('SELECT count(*) AS accounts FROM rushes.accounts', url)
+    expect(Number(row?.accounts)).toBe(0)
+    expect((await move(dataFolder, url)).accounts).toBe(3)
+  })
+
+  it.skipIf(!hasS3rver)(
+    'copies the files to a storage, once, and refuses bytes that have changed',
+    async () => {
+      const { service, dataFolder, theirs, key } = await createGrown()
+      await endLease(dataFolder)
+      const store = await startS3Store()
+      inEnvironment(store.env)
+      const open = () =>
+        openS3Storage({
+          url: `s3://${store.bucket}/moved`,
+          proxy: false,
+          env: store.env,
+          clock: service.clock,
+          warn: (message) => expect.fail(message),
+        })
+      const storage = await open()
+      const url = await temporaryDatabase()
+      const moveFiles = () => migrateData({ dataFolder, databaseUrl: url, storage })
+      const [output = ''] = filesBelow(join(dataFolder, 'outputs'))
+      const path = join(dataFolder, 'outputs', output)
+      const bytes = readFileSync(path)
+      writeFileSync(path, 'other bytes')
+      await expect(moveFiles()).rejects.toThrow(/has other bytes than were recorded/)
+      rmSync(path)
+      await expect(moveFiles()).rejects.toMatchObject({
+        message: expect.stringContaining(`Outputs without a file: 1, for example ${path}`),
+        hint: expect.stringContaining('--allow-missing'),
+      })
+      mkdirSync(path)
+      await expect(moveFiles()).rejects.toThrow(/Cannot read .*\.png.*nothing was moved/)
+      rmdirSync(path)
+      const filled = await temporaryDatabase()
+      const other = await openPostgresStore(filled)
+      await other.ensureAccount({ name: 'other', credits: 1, nowMs: 1 })
+      await other.close()
+      const before = store.keys()
+      await expect(migrateData({ dataFolder, databaseUrl: filled, storage })).rejects.toThrow(
+        /already has the data/,
+      )
+      expect(store.keys()).toEqual(before)
+      writeFileSync(path, bytes)
+      writeFileSync(join(dataFolder, 'inputs', 'half.tmp'), 'of a process that was killed')
+      const { files } = await moveFiles()
+      // The other output and the image were copied before, or beside, the wrong one.
+      expect((files?.copied ?? 0) + (files?.present ?? 0)).toBe(3)
+      expect(files?.missing).toBe(0)
+      expect(store.keys()).toHaveLength(3)
+      storage.close?.()
+
+      rmSync(join(dataFolder, 'outputs'), { recursive: true })
+      const moved = await createTestService({
+        dataFolder,
+        databaseUrl: url,
+        clock: service.clock,
+        storage: await open(),
+        rendering: false,
+      })
+      const { output: found } = (await ask(moved, 'GET', `/api/v1/runs/${theirs}`, undefined, { key })).body
+      const redirected = await ask(moved, 'GET', new URL(found.urls[0]).pathname)
+      expect(redirected.status).toBe(302)
+      const signed = await fetch(redirected.header('location') ?? '')
+      expect([signed.status, signed.headers.get('content-type')]).toEqual([200, 'image/png'])
+    },
+  )
+})

@@ -1,0 +1,363 @@
+/** Connections that are lost, in the middle of each operation, and servers that are restarted under load. */
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/host/clock.js'
+import type { NewRun, Store } from '../../../src/service/store/contract.js'
+import { openPostgresStore, type PostgresOptions } from '../../../src/service/store/postgres/index.js'
+import { withBudgetCheck } from '../../../src/service/store/service-store.js'
+import { DatabaseUnavailable } from '../../../src/service/store/unavailable.js'
+import {
+  canRestartPostgres,
+  describePostgres,
+  hasPostgres,
+  sharedPostgres,
+  startPostgres,
+  temporaryDatabase,
+} from '../../support/postgres.js'
+import { createPostgresProxy } from '../../support/postgres-proxy.js'
+
+const GIVEN_UP = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
+const FAILURE = { code: 'render_failed', message: 'no' }
+const output = (token: string) => ({
+  token,
+  name: 'a.png',
+  contentType: 'image/png',
+  bytes: 3,
+  sha256: 'abc',
+})
+
+async function openWithKey(url: string, credits: number) {
+  const store = await openPostgresStore(url)
+  onTestFinished(() => store.close())
+  const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
+  const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
+  await store.renewLease('me')
+  const newRun = (id: string): NewRun => ({
+    id,
+    accountId,
+    keyId,
+    model: 'm',
+    kind: 'image',
+    input: {},
+    price: 1,
+    createdAtMs: 1,
+  })
+  const add = (id: string) => withBudgetCheck(store).addRun(newRun(id))
+  const status = async (id: string) => (await store.findRun(id, accountId))?.status
+  return { store, accountId, newRun, add, status }
+}
+
+test.skipIf(!hasPostgres)('a login that is refused for a while is waited for, as a restart is', async () => {
+  const url = await temporaryDatabase()
+  const server = await sharedPostgres()
+  const name = `rushes_test_${process.pid}_rotated`
+  await server.query(`DROP ROLE IF EXISTS ${name}; CREATE ROLE ${name} LOGIN`)
+  await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO ${name}`)
+  const { store, add, status } = await openWithKey(Object.assign(new URL(url), { username: name }).href, 5)
+  await add('run_1')
+  await store.claimRun('me', [], 1)
+  await server.query(`ALTER ROLE ${name} NOLOGIN`)
+  await server.killBackends(url)
+  await Promise.all([
+    expect(store.finishRun({ id: 'run_1', owner: 'me', nowMs: 2 }, [output('t')])).rejects.toBeInstanceOf(
+      DatabaseUnavailable,
+    ),
+    expect(add('run_2')).rejects.toBeInstanceOf(DatabaseUnavailable),
+  ])
+  await server.query(`ALTER ROLE ${name} LOGIN`)
+  await store.renewLease('me')
+  await add('run_2')
+  expect(await store.finishRun({ id: 'run_1', owner: 'me', nowMs: 2 }, [output('t')])).toBe(true)
+  expect(await status('run_1')).toBe('succeeded')
+  await store.close()
+  await server.dropDatabase(url)
+  await server.query(`DROP ROLE ${name}`)
+})
+
+/** A store behind a proxy, and one beside it that sees what became of things. */
+async function openBehindProxy(credits = 5) {
+  const url = await temporaryDatabase()
+  const beside = await openWithKey(url, credits)
+  const proxy = await createPostgresProxy(url)
+  onTestFinished(() => proxy.close())
+  const behind = await openWithKeyless(proxy.url)
+  return { ...beside, behind, beside: beside.store, proxy }
+}
+
+async function openWithKeyless(url: string, options?: PostgresOptions): Promise<Store> {
+  const store = await openPostgresStore(url, options)
+  onTestFinished(() => store.close())
+  return store
+}
+
+describePostgres('on PostgreSQL', () => {
+  test.each([
+    ['the answer to the commit', 'COMMIT', true],
+    ['the commit', 'COMMIT', false],
+    ['the first statement', 'BEGIN', false],
+  ])('a create is made once when %s is lost', async (_name, at, reachesServer) => {
+    // With the last credit: what was committed must not be refused for want of it.
+    const { behind, beside, proxy, newRun, status } = await openBehindProxy(1)
+    proxy.breakAt(at, reachesServer)
+    await withBudgetCheck(behind).addRun(newRun('one'))
+    expect(proxy.broken).toBe(1)
+    expect(await status('one')).toBe('queued')
+    expect(await beside.listAccounts()).toMatchObject([{ balance: 0, runs: 1 }])
+    await expect(withBudgetCheck(behind).addRun(newRun('two'))).rejects.toMatchObject({
+      code: 'insufficient_balance',
+    })
+    expect((await beside.verify()).problems).toEqual([])
+  })
+
+  test.each([true, false])(
+    'a free create is made once (it reaches the server: %s)',
+    async (reachesServer) => {
+      const { behind, proxy, newRun, status } = await openBehindProxy(0)
+      proxy.breakAt('COMMIT', reachesServer)
+      await behind.addRun({ ...newRun('one'), keyId: undefined, price: 0 }, () => {})
+      expect(await status('one')).toBe('queued')
+    },
+  )
+
+  test('an id that exists is still refused', async () => {
+    const { store, add, newRun } = await openBehindProxy()
+    await add('one')
+    await expect(store.addRun(newRun('one'), () => {})).rejects.toMatchObject({ code: '23505' })
+    expect((await store.verify()).problems).toEqual([])
+  })
+
+  test.each([true, false])('a run is claimed once (it reaches the server: %s)', async (reachesServer) => {
+    const { behind, beside, proxy, add, status } = await openBehindProxy()
+    for (const id of ['one', 'two']) await add(id)
+    proxy.breakAt('COMMIT', reachesServer)
+    expect(await behind.claimRun('me', [], 5)).toMatchObject({ id: 'one' })
+    expect(await behind.claimRun('me', [], 5)).toMatchObject({ id: 'two' })
+    expect(await behind.claimRun('me', [], 5)).toBeUndefined()
+    expect(proxy.broken).toBe(1)
+    expect(await behind.finishRun({ id: 'one', owner: 'me', nowMs: 6 }, [output('t')])).toBe(true)
+    expect([await status('one'), await status('two')]).toEqual(['succeeded', 'processing'])
+    expect((await beside.verify()).problems).toEqual([])
+  })
+
+  test.each([true, false])('a result is written once (it reaches the server: %s)', async (reachesServer) => {
+    const { behind, proxy, store, accountId, add } = await openBehindProxy()
+    await add('one')
+    await store.claimRun('me', [], 5)
+    const held = { id: 'one', owner: 'me', nowMs: 6 }
+    proxy.breakAt('COMMIT', reachesServer)
+    expect(await behind.finishRun(held, [output('t')])).toBe(true)
+    expect(await behind.finishRun(held, [output('t')])).toBe(false)
+    expect((await store.findRun('one', accountId))?.outputs).toEqual([output('t')])
+  })
+
+  test('a result that was given up after 5 s is not lost when it had been written', async () => {
+    const { proxy, store, add, status } = await openBehindProxy()
+    // The 5 s pass when the answer is lost.
+    const clock = { ...systemClock, monotonic: () => proxy.broken * 5_000 }
+    const behind = await openWithKeyless(proxy.url, { clock })
+    await add('one')
+    await store.claimRun('me', [], 5)
+    const finish = () => behind.finishRun({ id: 'one', owner: 'me', nowMs: 6 }, [output('t')])
+    proxy.breakAt('COMMIT', true)
+    await expect(finish()).rejects.toBeInstanceOf(DatabaseUnavailable)
+    expect(await status('one')).toBe('succeeded')
+    expect([await finish(), await finish()]).toEqual([true, false])
+  })
+
+  test('keys, accounts and workers survive a lost answer, and credits are not added twice', async () => {
+    const { behind, beside, proxy, accountId } = await openBehindProxy()
+    const key = { accountId, hash: 'other', prefix: 'rk_other', name: 'other', nowMs: 0 }
+    proxy.breakAt('COMMIT', true)
+    const keyId = await behind.addKey(key)
+    expect((await beside.findKey('other', 0))?.id).toBe(keyId)
+    proxy.breakAt('COMMIT', true)
+    const added = await behind.ensureAccount({ name: 'more', credits: 7, nowMs: 0 })
+    expect((await beside.listAccounts()).find(({ id }) => id === added)).toMatchObject({ balance: 7 })
+    await behind.renewLease('other')
+    proxy.breakAt('COMMIT', true)
+    await behind.releaseWorker('other', 7)
+    expect((await beside.listWorkers()).map(({ id }) => id)).toEqual(['me'])
+    proxy.breakAt('COMMIT', true)
+    await expect(behind.addCredits({ account: 'more', amount: 5, nowMs: 1 }, () => {})).rejects.toMatchObject(
+      { code: 'DATABASE_UNAVAILABLE', message: expect.stringContaining('may have been made') },
+    )
+    expect((await beside.listAccounts()).find(({ id }) => id === added)).toMatchObject({ balance: 12 })
+    expect((await beside.verify()).problems).toEqual([])
+  })
+
+  test.each([true, false])(
+    'users, sessions, links and codes outlive a lost answer (it reaches the server: %s)',
+    async (reachesServer) => {
+      const { behind, beside, proxy, accountId } = await openBehindProxy()
+      const lose = (at = 'COMMIT') => proxy.breakAt(at, reachesServer)
+      lose()
+      const userId = (await behind.addUser({ email: 'ann@example.com', accountId, nowMs: 1 })) ?? 0
+      expect(await beside.findUser('ann@example.com')).toMatchObject({ id: userId })
+      lose()
+      expect(await behind.addUser({ email: 'ann@example.com', accountId, nowMs: 1 })).toBeUndefined()
+      const times = { nowMs: 1, expiresAtMs: 9 }
+      const session = { userId, fromLink: true, address: undefined, userAgent: undefined, ...times }
+      lose('INSERT INTO sessions')
+      for (const hash of ['kept', 'ended', 'removed']) await behind.addSession({ ...session, hash })
+      expect(await beside.listSessions(userId, 2)).toHaveLength(3)
+      const id = (await beside.findSession('removed', 2))?.id ?? 0
+      lose()
+      expect(await behind.endSessionById(userId, id)).toBe(true)
+      lose()
+      expect(await behind.endSessionById(userId, id)).toBe(false)
+      lose('INSERT INTO links')
+      await behind.addLink({ hash: 'l', userId, ...times })
+      lose('UPDATE links')
+      expect(await behind.useLink('l', 2)).toMatchObject({ id: userId })
+      expect(await behind.useLink('l', 2)).toBeUndefined()
+      lose('INSERT INTO logins')
+      await behind.addLogin({ hash: 'c', userId, challenge: 'sha', name: 'laptop', ...times })
+      lose('UPDATE logins')
+      expect(await behind.useLogin('c', 2)).toMatchObject({ userId, challenge: 'sha' })
+      expect(await beside.useLogin('c', 2)).toBeUndefined()
+      lose('UPDATE users SET password')
+      await behind.setPassword(userId, 'scrypt', 'kept')
+      expect(await beside.listSessions(userId, 2)).toMatchObject([{ hash: 'kept', fromLink: false }])
+      lose()
+      expect(await behind.removeUser('ann@example.com')).toBe(true)
+      lose()
+      expect(await behind.removeUser('ann@example.com')).toBe(false)
+      expect(proxy.broken).toBe(12)
+    },
+  )
+
+  test('a key is rotated once when the answer is lost: the old secret still works', async () => {
+    const { behind, beside, proxy, accountId } = await openBehindProxy()
+    const id = await behind.addKey({ accountId, hash: 'first', prefix: 'rk_1', name: 'key', nowMs: 0 })
+    proxy.breakAt('UPDATE keys SET hash', true)
+    expect(await behind.rotateKey(id, { hash: 'second', prefix: 'rk_2', oldUntilMs: 9 })).toBe(true)
+    expect(proxy.broken).toBe(1)
+    for (const hash of ['first', 'second']) expect(await beside.findKey(hash, 5)).toMatchObject({ id, hash })
+  })
+
+  test('a lost attempt is recorded once when the answer is lost', async () => {
+    const { behind, beside, proxy, add } = await openBehindProxy()
+    await add('one')
+    await behind.claimRun('me', [], 5)
+    proxy.breakAt('COMMIT', true)
+    await behind.releaseWorker('me', 7)
+    expect(await beside.listLostAttempts('one')).toEqual([
+      { startedAtMs: 5, endedAtMs: 7, result: 'returned' },
+    ])
+  })
+
+  const OPERATIONS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
+    ['a status', (store, id) => store.findRun(id, 1)],
+    ['a claim', (store) => store.claimRun('me', [], 5)],
+    ['a result', (store, id) => store.finishRun({ id, owner: 'me', nowMs: 6 }, [output(id)])],
+    ['a failure', (store, id) => store.failRun({ id, owner: 'me', nowMs: 6 }, FAILURE)],
+    ['a crash', (store, id) => store.recordCrash({ id, owner: 'me', nowMs: 6 }, GIVEN_UP)],
+    ['a heartbeat', (store) => store.extendLease('me')],
+    ['the workers', (store) => store.listWorkers()],
+    ['a check', (store) => store.checkWritable()],
+    ['the ledger', (store) => store.verify()],
+  ]
+  test.each(OPERATIONS)('%s outlives connections that the server ends', async (_name, operation) => {
+    const url = await temporaryDatabase()
+    const { store, add } = await openWithKey(url, 1_000)
+    const server = await sharedPostgres()
+    for (let n = 0; n < 20; n++) await add(`run_${n}`)
+    for (let n = 0; n < 10; n++) await store.claimRun('me', [], 5)
+    const killing = (async () => {
+      for (let times = 0; times < 5; times++) await server.killBackends(url)
+    })()
+    for (let n = 0; n < 20; n++) await operation(store, `run_${n}`)
+    await killing
+    expect((await store.verify()).problems).toEqual([])
+  })
+
+  test.skipIf(!canRestartPostgres)(
+    'a server that is restarted under load loses nothing that was accepted, and charges nothing twice',
+    async () => {
+      const server = await startPostgres()
+      onTestFinished(() => server.stop())
+      const { store, add, status } = await openWithKey(await server.createDatabase(), 100_000)
+      const accepted: string[] = []
+      let isOver = false
+      let created = 0
+      const creators = Array.from({ length: 8 }, async () => {
+        while (!isOver) {
+          const id = `run_${++created}`
+          await add(id)
+          accepted.push(id)
+        }
+      })
+      const finished: string[] = []
+      const worker = (async () => {
+        while (!isOver) {
+          const run = await store.claimRun('me', [], 5)
+          if (run === undefined) continue
+          if (await store.finishRun({ id: run.id, owner: 'me', nowMs: 6 }, [output(run.id)]))
+            finished.push(run.id)
+        }
+      })()
+      for (const times of [1, 2, 3]) {
+        await expect.poll(() => finished.length, { timeout: 60_000 }).toBeGreaterThan(times * 10)
+        await server.restart()
+      }
+      const before = accepted.length
+      await expect.poll(() => accepted.length, { timeout: 60_000 }).toBeGreaterThan(before + 10)
+      isOver = true
+      await Promise.all([...creators, worker])
+      for (const id of accepted) expect(await status(id)).toBeDefined()
+      for (const id of finished) expect(await status(id)).toBe('succeeded')
+      const { runs, problems } = await store.verify()
+      expect([runs, problems]).toEqual([accepted.length, []])
+      // Every run that is not finished is queued: none is lost between.
+      await store.releaseWorker('me', 7)
+      expect((await store.queueLengths()).image).toBe(accepted.length - finished.length)
+    },
+  )
+
+  test.skipIf(!canRestartPostgres)(
+    'a server that stays away is an error of one kind, after 5 s',
+    async () => {
+      const server = await startPostgres()
+      onTestFinished(() => server.stop())
+      const { store, add, status } = await openWithKey(await server.createDatabase(), 10)
+      await server.halt()
+      const startedAt = performance.now()
+      const failed = await Promise.all(
+        [
+          () => add('one'),
+          () => status('one'),
+          () => store.extendLease('me'),
+          () => store.claimRun('me', [], 5),
+        ].map((operation) =>
+          operation().then(
+            () => {},
+            (error: unknown) => error,
+          ),
+        ),
+      )
+      for (const error of failed) expect(error).toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
+      const elapsedMs = performance.now() - startedAt
+      expect(elapsedMs).toBeGreaterThan(4_000)
+      expect(elapsedMs).toBeLessThan(12_000)
+      await expect(store.checkWritable()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
+      await server.resume()
+      await add('one')
+      expect(await status('one')).toBe('queued')
+      await store.checkWritable()
+    },
+  )
+
+  test('a connection that hangs is given up', async () => {
+    const { behind, proxy, add, accountId } = await openBehindProxy()
+    await add('one')
+    await behind.renewLease('other')
+    await behind.findRun('one', accountId)
+    proxy.freeze()
+    expect(await behind.extendLease('other')).toBe(true)
+    expect(
+      await behind.findRun('one', accountId).catch(() => behind.findRun('one', accountId)),
+    ).toMatchObject({
+      id: 'one',
+    })
+    await behind.checkWritable()
+  })
+})

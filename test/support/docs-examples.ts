@@ -1,0 +1,212 @@
+/**
+ * The shell examples of README.md and docs/, and what each needs. The examples below one heading share a folder and a home, and run in
+ * order. Where each line is a plain command of `rushes`, `docs-examples.test.ts` runs them in process; `docs-examples.system.ts`
+ * runs the others with bash.
+ */
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ONE_PIXEL_PNG } from './engines.js'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Blocks that do not run here, by their first lines, with the reason. */
+const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
+  { begins: 'npm ci && npx', why: 'installs; e2e/local.test.ts runs the command' },
+  { begins: 'export AWS_REGION=', why: 'needs a bucket; e2e/storage.system.ts' },
+  { begins: 'rushes serve --storage', why: 'needs a bucket; e2e/storage.system.ts' },
+  { begins: 'rushes admin migrate --from', why: 'needs PostgreSQL; service/migrate.system.ts' },
+  { begins: 'export RUSHES_LIMITS_URL=', why: 'needs a Redis server; limiter/redis-ledger.system.ts' },
+  { begins: 'aws s3 sync', why: 'needs a bucket and the tool of AWS' },
+  { begins: 'npm cit', why: 'installs, and runs this very test' },
+  { begins: 'npm install rushes', why: 'library-package.system.ts installs the packed tarball' },
+  { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nmake_fox', why: 'docs-faults.system.ts: ends in 13' },
+  { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncreate_patiently', why: 'docs-faults.system.ts' },
+  { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nfetch', why: 'docs-faults.system.ts' },
+  { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncode=0\nrushes batch', why: 'docs-batch.test.ts' },
+  {
+    begins: 'rushes batch shots.yaml --watch',
+    why: 'e2e/batch.test.ts: waits until it is interrupted',
+  },
+  { begins: 'data=./service backup=./backup', why: 'docs-backup.system.ts: on the data of a service' },
+  { begins: 'backup=./backup restored=./restored', why: 'docs-backup.system.ts' },
+  { begins: 'mkdir -m 700 ./moved', why: 'docs-backup.system.ts' },
+  { begins: 'rushes batch examples/', why: 'examples.system.ts: on a copy of the examples' },
+  { begins: '#!/bin/sh\n# still.sh', why: 'a file for the service: service/engines/examples.system.ts' },
+  { begins: '#!/bin/sh\n# comfy.sh', why: 'a file for the service: service/engines/examples.system.ts' },
+]
+
+/** The set-up of the examples below a heading, or below all headings of a page. */
+export interface Given {
+  readonly files?: Readonly<Record<string, string | Uint8Array>>
+  /** No settings: the example logs in with the key, which is typed. */
+  readonly isNewUser?: boolean
+  /** Runs before the first block. An id that it prints replaces the id in the examples. */
+  readonly before?: string
+  /** A script that uses the service that the block starts. */
+  readonly asks?: string
+  /** Standard output of the last block. */
+  readonly says?: RegExp
+}
+
+const SHOTS = 'runs:\n  - { name: fox, kind: image, prompt: a fox, output: assets/fox.png }\n'
+
+const ONE_RUN = 'rushes run image "a fox" --no-wait'
+
+const AN_ACCOUNT =
+  'rushes admin account create acme --balance 100\nrushes admin key create --account acme --name ci'
+
+const GIVEN: Readonly<Record<string, Given>> = {
+  'README.md: One minute': {
+    isNewUser: true,
+    says: /exit 2\nexit 11\nlate\.png\n(run_\S+\tsucceeded\t.*\n){4}$/,
+  },
+  'README.md: Use a service': { isNewUser: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
+  'docs/agents.md': { files: { 'prompt.txt': 'a fox\n' } },
+  'docs/batch.md: Batches': { files: { 'shots.yaml': SHOTS } },
+  'docs/batch.md: Matrix': {
+    files: {
+      'icons.yaml':
+        'runs: [{ name: "icon-{animal}-{size}", kind: image, prompt: "{animal}", matrix: { animal: [fox], size: [1] } }]\n',
+    },
+  },
+  'docs/batch.md: Rows that use other rows': {
+    files: {
+      'fox.yaml':
+        'runs: [{ name: sheet, kind: image, prompt: a fox }, { name: run, kind: image, prompt: it runs, image_urls: [row:sheet] }]\n',
+    },
+  },
+  'docs/engines.md: Your own model': {
+    files: { 'sketch.png': ONE_PIXEL_PNG },
+    asks: 'rushes run image "a fox" -i sketch.png -o made.png && cmp sketch.png made.png',
+  },
+  'docs/commands.md: rushes run model': { files: { 'input.json': '{"prompt":"a fox"}' } },
+  'docs/commands.md: rushes status': { before: ONE_RUN },
+  'docs/commands.md: rushes wait': { before: ONE_RUN },
+  'docs/commands.md: rushes download': {
+    before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1`,
+  },
+  'docs/commands.md: rushes batch': { files: { 'shots.yaml': SHOTS } },
+  'docs/commands.md: rushes login': { isNewUser: true, files: { 'key.txt': 'rk_a-key\n' } },
+  'docs/commands.md: rushes logout': { before: 'echo rk_a-key | rushes login --profile staging --no-verify' },
+  'docs/commands.md: rushes config list': { before: 'rushes config set timeout 45m' },
+  'docs/commands.md: rushes config get': {
+    before: 'rushes config set timeout 45m\nrushes config set models.image acme/still-1',
+  },
+  'docs/commands.md: rushes config path': { before: 'rushes config set timeout 45m' },
+  'docs/commands.md: rushes show': { before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1` },
+  'docs/commands.md: rushes gallery': { before: 'rushes run image "a fox" -d' },
+  'docs/gallery.md': { before: 'rushes run image "a fox" -d' },
+  'docs/commands.md: rushes forget': { before: 'rushes run image --local "a fox"' },
+  ...Object.fromEntries(
+    [
+      'account list',
+      'account ban',
+      'account unban',
+      'key create',
+      'key list',
+      'key disable',
+      'key enable',
+      'key set',
+      'key rotate',
+    ]
+      .concat('credits add', 'credits list', 'backup', 'verify', 'user add')
+      .map((name) => [`docs/commands.md: rushes admin ${name}`, { before: AN_ACCOUNT }]),
+  ),
+  ...Object.fromEntries(
+    ['list', 'remove', 'link'].map((name) => [
+      `docs/commands.md: rushes admin user ${name}`,
+      {
+        before: ['ann', 'bob'].reduce(
+          (script, name) => `${script}\nrushes admin user add ${name}@example.com --account acme`,
+          AN_ACCOUNT,
+        ),
+      },
+    ]),
+  ),
+  'docs/accounts.md: Rotating a key': { before: AN_ACCOUNT },
+  'docs/accounts.md: Users': { before: AN_ACCOUNT },
+  'docs/scripting.md: Create now, wait later': { files: { 'prompts.txt': 'dusk\ndawn\n' } },
+}
+
+interface Section {
+  readonly title: string
+  readonly scripts: readonly string[]
+}
+
+const PAGES = [
+  'README.md',
+  'docs/skill/SKILL.md',
+  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+].filter((path) => path.endsWith('.md'))
+const SECTIONS = PAGES.flatMap(sectionsOf)
+const hasJq = spawnSync('jq', ['--version']).status === 0
+const isHere = (script: string): boolean =>
+  !NOT_HERE.some(({ begins }) => script.startsWith(begins)) && (hasJq || !/\bjq\b/.test(script))
+
+const pageOf = (title: string): string => title.split(':')[0] ?? ''
+
+/** A block that runs, with what it needs. */
+export interface Example extends Given {
+  readonly title: string
+  readonly scripts: readonly string[]
+}
+
+export const EXAMPLES: readonly Example[] = SECTIONS.map(({ title, scripts }) => ({
+  ...(GIVEN[title] ?? GIVEN[pageOf(title)]),
+  title,
+  scripts: scripts.filter(isHere),
+})).filter(({ scripts }) => scripts.length > 0)
+
+/** The words of each line, where every line is a command of `rushes` without anything that only a shell understands. */
+export function plainLines(script: string): readonly (readonly string[])[] | undefined {
+  const lines: string[][] = []
+  for (const line of script.replaceAll('\\\n', ' ').split('\n')) {
+    if (/^\s*(#|$)/.test(line)) continue
+    const matched = /^rushes((?: +(?:'[^']*'|"[^"$`\\]*"|[\w.,:/@%+=-])+)*) *(?: #.*)?$/.exec(line)
+    if (matched === null) return undefined
+    const words = matched[1]?.match(/(?:'[^']*'|"[^"]*"|[^ '"])+/g) ?? []
+    lines.push(words.map((word) => word.replace(/'([^']*)'|"([^"]*)"/g, '$1$2')))
+  }
+  // Neither a service of its own nor the renderer of the build is there in process.
+  return lines.some((words) => words[0] === 'serve' || words.includes('--local')) ? undefined : lines
+}
+
+export const isPlain = ({ scripts, before = '', isNewUser = false, says }: Example): boolean =>
+  !isNewUser && says === undefined && [...scripts, before].every((script) => plainLines(script) !== undefined)
+
+/** Entries of the lists above that stand for no example. */
+export function uselessEntries(): readonly string[] {
+  const scripts = SECTIONS.flatMap((section) => section.scripts)
+  const titles = new Set(SECTIONS.flatMap(({ title }) => [title, pageOf(title)]))
+  return [
+    ...NOT_HERE.map(({ begins }) => begins).filter(
+      (begins) => !scripts.some((script) => script.startsWith(begins)),
+    ),
+    ...Object.keys(GIVEN).filter((title) => !titles.has(title)),
+  ]
+}
+
+/** The id of the run in all examples. */
+export const EXAMPLE_ID = 'run_7k2m9x'
+
+/** The script with the id of a run that exists, where the text that was printed before has one. */
+export function withId(script: string, printed: string): string {
+  const [id = EXAMPLE_ID] = /^run_\w+$/m.exec(printed) ?? []
+  return script.replaceAll(EXAMPLE_ID, id)
+}
+
+/** The `sh` and `bash` blocks by heading. */
+function sectionsOf(page: string): readonly Section[] {
+  const sections = new Map<string, string[]>()
+  let title = page
+  for (const [, heading, language, script = ''] of readFileSync(join(ROOT, page), 'utf8').matchAll(
+    /^#+ (.*)$|^```(\w*)\n([\s\S]*?)^```$/gm,
+  )) {
+    if (heading !== undefined) title = `${page}: ${heading}`
+    else if (language === 'sh' || language === 'bash')
+      sections.set(title, [...(sections.get(title) ?? []), script])
+  }
+  return [...sections].map(([each, scripts]) => ({ title: each, scripts }))
+}

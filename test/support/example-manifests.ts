@@ -1,0 +1,20 @@
+/** The manifests of examples/, and docs/examples.md. */
+import { cpSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+export const PAGE = readFileSync(join(ROOT, 'docs', 'examples.md'), 'utf8')
+
+/** The command blocks of the page, by the manifest that they name. */
+export const blocksOf = (manifest: string): readonly string[] =>
+  [...PAGE.matchAll(/^```bash\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
+    block.includes(manifest) ? [block] : [],
+  )
+
+/** A copy of the examples, without what was created in them. */
+export function copyTo(folder: string): string {
+  const isSource = (path: string) => basename(path) !== 'assets' && !path.endsWith('.lock.json')
+  cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true, filter: isSource })
+  return folder
+}

@@ -1,0 +1,45 @@
+/**
+ * Temporary files of tests in memory, where the system has room for them: SQLite and the journal wait for the disk at each commit, and
+ * most of a test's time would be that.
+ */
+import { spawnSync } from 'node:child_process'
+import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Containers often have 64 MiB, which a test of large files would fill. */
+const MIN_FREE_BYTES = 2 * 1_024 ** 3
+const FOLDER = '/dev/shm'
+
+/** A folder for temporary files: in memory, or that of the system. */
+export function memoryFolder(): string {
+  try {
+    accessSync(FOLDER, constants.W_OK)
+    const { bavail, bsize } = statfsSync(FOLDER)
+    return bavail * bsize >= MIN_FREE_BYTES && runsPrograms(FOLDER) ? FOLDER : tmpdir()
+  } catch {
+    return tmpdir()
+  }
+}
+
+/** Containers may mount it `noexec`, and tests write scripts. */
+function runsPrograms(parent: string): boolean {
+  const folder = mkdtempSync(join(parent, 'rushes-tests-'))
+  try {
+    const script = join(folder, 'script')
+    writeFileSync(script, '#!/bin/sh\n', { mode: 0o700 })
+    return spawnSync(script).status === 0
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** For `globalSetup`: all processes of the tests have their temporary files in a new folder of `memoryFolder`, unless TMPDIR is set. */
+export default function setup(): (() => void) | undefined {
+  if (process.env.TMPDIR) return undefined
+  const folder = mkdtempSync(join(memoryFolder(), 'rushes-tests-'))
+  // Some tests run programs as another user.
+  chmodSync(folder, 0o1777)
+  process.env.TMPDIR = folder
+  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+}

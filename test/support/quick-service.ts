@@ -1,0 +1,30 @@
+/** `rushes serve` for tests of the real binary in which the outputs do not matter: one service for many tests, which renders nothing. */
+import { createPlace, type Place, type Service, serve } from './binary.js'
+import { createManualClock } from './clock.js'
+import { ONE_PIXEL_PNG } from './engines.js'
+import { addAccount } from './service.js'
+
+const onePixel = `echo ${ONE_PIXEL_PNG.toString('base64')} | base64 -d > "$RUSHES_OUTPUT_DIR/a.png"`
+
+/** For `serve`: images of one pixel, ready after some seconds, and videos that never are. */
+export const quickEngines = (imageAfterS = 0): readonly string[] => [
+  ...['--engine', `image=sleep ${imageAfterS}; ${onePixel}`, '--engine', 'video=sleep 600'],
+  // Images need not wait for videos.
+  ...['--concurrency', '64'],
+]
+
+export const serveQuickly = (words: readonly string[] = quickEngines()): Promise<Service> =>
+  serve(createPlace(), words)
+
+/** A person with a home, a folder and a key of their own: each key has a rate limit. */
+export async function personAt(service: Service): Promise<Place> {
+  const place = createPlace()
+  const data = { dataFolder: service.data, databaseUrl: undefined, clock: createManualClock() }
+  const { RUSHES_BASE_URL, RUSHES_IMAGE_MODEL, RUSHES_VIDEO_MODEL } = service.env
+  return place.with({
+    RUSHES_BASE_URL,
+    RUSHES_IMAGE_MODEL,
+    RUSHES_VIDEO_MODEL,
+    RUSHES_API_KEY: await addAccount(data, place.home),
+  })
+}

@@ -1,6 +1,6 @@
 /** action.yml: what it promises, and its steps, carried out with bash against this tree's program. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../src/cli/commands/index.js'
 import { BINARY, createPlace, type Environment, filesBelow, serve } from './support/binary.js'
@@ -62,7 +62,10 @@ const TWO = `${ONE}  - { name: hen, prompt: a hen, output: assets/hen.png }\n`
 function createRepository(files: Readonly<Record<string, string>> = { 'rushes.yaml': ONE }) {
   const npm = fakeNpm(createPlace(), BINARY)
   const { folder } = npm.place
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
   const runner = createRunner(npm.place)
   return {
     ...runner,
@@ -73,20 +76,20 @@ function createRepository(files: Readonly<Record<string, string>> = { 'rushes.ya
     has: (path: string) => existsSync(join(folder, path)),
     /** The checkout as it is without what the batch has written. */
     discard() {
-      for (const name of readdirSync(folder))
-        if (!(name in files)) rmSync(join(folder, name), { recursive: true })
+      for (const name of filesBelow(folder)) if (!(name in files)) rmSync(join(folder, name))
     },
   }
 }
 
 const IMAGE_ENGINE = 'image=node make.cjs'
-/** Fails for a prompt with "bad", and waits for the file `go` when there is a file `slow`. */
+/** Two outputs for "two". Fails for a prompt with "bad", and waits for the file `go` when there is a file `slow`. */
 const ENGINE = `
 const { existsSync, readFileSync, writeFileSync } = require('node:fs')
 const text = readFileSync(0, 'utf8')
 if (text.includes('bad')) process.exit(3)
 const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
-const end = () => writeFileSync(process.env.RUSHES_OUTPUT_DIR + '/out.png', png)
+const names = text.includes('two') ? ['1', '2'] : ['1']
+const end = () => names.map((name) => writeFileSync(process.env.RUSHES_OUTPUT_DIR + '/' + name + '.png', Buffer.concat([png, Buffer.from(name)])))
 const wait = () => (existsSync('slow') && !existsSync('go') ? setTimeout(wait, 20) : end())
 wait()
 `
@@ -95,10 +98,11 @@ wait()
 async function startService() {
   const place = createPlace()
   writeFileSync(join(place.folder, 'make.cjs'), ENGINE)
-  const { url, apiKey, folder } = await serve(place, ['--engine', IMAGE_ENGINE])
+  const { url, apiKey, folder, data } = await serve(place, ['--engine', IMAGE_ENGINE])
   return {
     apiKey,
     folder,
+    data,
     inputs: { key: apiKey, 'base-url': url, models: 'image=rushes/preview-image', gallery: '' },
   }
 }
@@ -251,6 +255,37 @@ describe.concurrent('with a service', () => {
     expect((await repository.job({ ...service.inputs, key: '' })).outputs['up-to-date']).toBe('1')
     // Committed: the next job begins from the lock file of the repository.
     expect((await repository.job({ ...service.inputs, key: '' })).log).not.toContain('::notice')
+  })
+
+  it('every output is kept between jobs, wherever it lies; a file that the checkout has changed stays', async () => {
+    const service = await startService()
+    const manifest = `defaults: { kind: image }
+runs:
+  - { name: two, prompt: two, output: assets/two.png }
+  - { name: hen, prompt: a hen, output: assets/hen.png }
+  - { name: out, prompt: outside, output: ../outside.png }
+`
+    const repository = createRepository({ 'project/rushes.yaml': manifest })
+    const inputs = { ...service.inputs, manifest: 'project/rushes.yaml', args: '--allow-outside' }
+    expect((await repository.job(inputs)).outputs).toMatchObject({ created: '3', 'exit-code': '0' })
+    const files = [
+      'project/assets/two.png',
+      'project/assets/two-2.png',
+      'project/assets/hen.png',
+      'outside.png',
+    ]
+    const bytes = files.map((file) => readFileSync(join(repository.folder, file)))
+    repository.discard()
+    // The outputs have expired.
+    for (const path of filesBelow(service.data).filter((name) => name.endsWith('.png')))
+      rmSync(join(service.data, path))
+    writeFileSync(join(repository.folder, 'project/assets/hen.png'), 'by hand')
+    const job = await repository.job(inputs)
+    expect(job.log).toMatch(/^::warning title=rushes::assets\/hen.png was changed since an earlier job/m)
+    expect(job.outputs['exit-code']).toBe('2')
+    expect(readFileSync(join(repository.folder, 'project/assets/hen.png'), 'utf8')).toBe('by hand')
+    for (const [at, file] of files.entries())
+      if (!file.endsWith('hen.png')) expect(readFileSync(join(repository.folder, file))).toEqual(bytes[at])
   })
 
   it('a job that is cancelled ends the batch, and the next one continues its run', async () => {

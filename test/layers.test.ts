@@ -37,8 +37,9 @@ const BUILDERS: readonly string[] = [
 const PURE_FACTORIES: readonly string[] = [
   'src/cli/runs/session.ts: createNamer',
   'src/cli/batch/service.ts: createNamer',
+  'src/cli/commands/status.ts: createSemaphore',
   // Given the function that writes.
-  'src/cli/batch/run-batch.ts: createLockKeeper',
+  'src/cli/batch/open-lock.ts: createLockKeeper',
   // Given the tools and the streams.
   'src/cli/mcp/serve.ts: createMcpServer',
 ]

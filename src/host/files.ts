@@ -3,7 +3,18 @@
  * renamed when it is complete. Throws the system's errors.
  */
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, link, mkdtemp, open, readFile, rename, unlink } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import {
+  copyFile,
+  type FileHandle,
+  link,
+  lstat,
+  mkdtemp,
+  open,
+  realpath,
+  rename,
+  unlink,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { makeFolders } from './directories.js'
@@ -43,13 +54,27 @@ export async function removeFile(path: string): Promise<void> {
   }
 }
 
-/** Writes all of `bytes`, at `position` or at the current one: a single `write` may write less. */
-export async function writeFully(handle: FileHandle, bytes: Uint8Array, position?: number): Promise<void> {
-  for (let offset = 0; offset < bytes.byteLength; ) {
-    const at = position === undefined ? null : position + offset
-    const { bytesWritten } = await handle.write(bytes, offset, bytes.byteLength - offset, at)
-    offset += bytesWritten
+/** Writes all of `bytes`, at `position` or at the current one: a single `writev` may write less. */
+export async function writeFully(
+  handle: FileHandle,
+  bytes: Uint8Array | readonly Uint8Array[],
+  position?: number,
+): Promise<void> {
+  let at = position
+  for (let rest = bytes instanceof Uint8Array ? [bytes] : bytes; rest.length > 0; ) {
+    const { bytesWritten } = await handle.writev(rest, at)
+    if (at !== undefined) at += bytesWritten
+    rest = withoutFirst(bytesWritten, rest)
   }
+}
+
+function withoutFirst(bytes: number, chunks: readonly Uint8Array[]): readonly Uint8Array[] {
+  let left = bytes
+  for (const [at, chunk] of chunks.entries()) {
+    if (left < chunk.byteLength) return [chunk.subarray(left), ...chunks.slice(at + 1)]
+    left -= chunk.byteLength
+  }
+  return []
 }
 
 /** fsync; does nothing on file systems that do not support it. */
@@ -86,14 +111,49 @@ export async function writeAtomically(
   }
 }
 
-/** Copies a file in one step, and creates the folders of `to`. */
-export async function copyAtomically(from: string, to: string): Promise<void> {
-  makeFolders(dirname(to))
-  await writeAtomically(to, await readFile(from))
-}
-
 /** Errors of file systems without hard links (FAT, some network and container mounts). */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV', 'EINVAL'])
+
+/**
+ * Moves a file in one step, replaces `to`, and creates its folders. A link, and a file of another file system, are copied:
+ * the copy has the content, and the link stays, since it may lead nowhere from another folder.
+ */
+export async function moveOver(from: string, to: string): Promise<void> {
+  makeFolders(dirname(to))
+  const isLink = (await lstat(from)).isSymbolicLink()
+  try {
+    if (!isLink) return await rename(from, to)
+  } catch (error) {
+    if (errorCode(error) !== 'EXDEV') throw error
+  }
+  await copyAtomically(from, to)
+  if (!isLink) await removeFile(from)
+}
+
+/** Gives a file a second name, and creates the folders of `to`. Copies it where the file system has no hard links. */
+export async function copyOrLink(from: string, to: string): Promise<void> {
+  makeFolders(dirname(to))
+  try {
+    await link(await realpath(from), to)
+  } catch (error) {
+    if (!NO_LINKS.has(errorCode(error) ?? '')) throw error
+    await copyAtomically(from, to)
+  }
+}
+
+/** A reader sees the old content or the new one. */
+async function copyAtomically(from: string, to: string): Promise<void> {
+  const temporary = temporaryBeside(to)
+  try {
+    await copyFile(from, temporary, constants.COPYFILE_EXCL)
+    const handle = await open(temporary, 'r')
+    await flush(handle).finally(() => handle.close())
+    await rename(temporary, to)
+  } catch (error) {
+    await removeFile(temporary).catch(() => {})
+    throw error
+  }
+}
 
 /**
  * Renames a file, and fails with EEXIST if `to` exists, without a race: a plain rename would replace it. `linkFile` is for

@@ -46,17 +46,23 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
   const created: string[] = []
   const results = new Map<string, RowResult>()
   let saved = lock
-  const keeper = createLockKeeper(plan.lock, async (next) => {
-    saved = next
+  const keeper = createLockKeeper({
+    base: lock,
+    lock: plan.lock,
+    read: () => undefined,
+    async write(next) {
+      saved = next
+    },
+    onChanged() {},
   })
   const service: BatchService = {
     address: 'https://api.example',
-    async submit({ entry, hash }, beforeSend) {
+    async submit({ entry, hash }, token, beforeSend) {
       await beforeSend()
       for (const each of entry.references)
         if (each.from === 'row' && keeper.entry(each.source)?.made === undefined)
           throw new Error(`${entry.name} was created before ${each.source}`)
-      expect(keeper.entry(entry.name)?.pending).toMatchObject({ state: 'unconfirmed', hash })
+      expect(keeper.entry(entry.name)?.pending).toMatchObject({ state: 'unconfirmed', hash, token })
       created.push(entry.name)
       const nowMs = clock.monotonic()
       return { is: 'created', id: `run_${entry.name}`, sentAtMs: nowMs, answeredAtMs: nowMs }
@@ -99,7 +105,9 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       timeoutMs: undefined,
       durationsOf: () => [],
       signal: new AbortController().signal,
+      mayCreate: () => true,
       stopsCreating: () => false,
+      onSending() {},
       onStatus() {},
       onResult(result) {
         expect(results.has(result.step.entry.name)).toBe(false)

@@ -3,7 +3,7 @@ import { statSync, symlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isWritten, readLock, writeLock } from '../../src/batch/lock/file.js'
+import { isWritten, lockFileAt, readLock } from '../../src/batch/lock/file.js'
 import {
   type Lock,
   type LockEntry,
@@ -40,6 +40,7 @@ const pending: Pending = {
   kind: 'image',
   service: undefined,
   key: '~3f2a',
+  token: 'd9428888-122b-11e1-b85c-61cd3cbb3210',
   sent_at: '2026-11-21T08:00:00.000Z',
 }
 const entry = (more: Partial<LockEntry> = {}): LockEntry => ({
@@ -75,6 +76,7 @@ const anyPending: fc.Arbitrary<Pending> = fc.oneof(
   fc.record({
     state: fc.constant('unconfirmed' as const),
     key: fc.option(fc.string(), { nil: undefined }),
+    token: fc.option(fc.string(), { nil: undefined }),
     ...common,
   }),
 )
@@ -117,6 +119,7 @@ describe('the text of a lock file', () => {
               "model": "acme/still-1",
               "state": "unconfirmed",
               "key": "~3f2a",
+              "token": "d9428888-122b-11e1-b85c-61cd3cbb3210",
               "sent_at": "2026-11-21T08:00:00.000Z"
             }
           },
@@ -223,7 +226,7 @@ describe('the lock file', () => {
     const folder = folderWith()
     const path = join(folder, 'shots.lock.json')
     expect(readLock(path, join(folder, 'shots.yaml'))).toEqual(NO_LOCK)
-    await writeLock(path, join(folder, 'shots.yaml'), lock({ a: entry() }))
+    await lockFileAt(path, join(folder, 'shots.yaml')).write(lock({ a: entry() }))
     expect(readLock(path, join(folder, 'shots.yaml')).entries.get('a')).toEqual(entry())
     expect(isWritten(path, join(folder, 'shots.yaml'), lock({ a: entry() }))).toBe(true)
     expect(isWritten(path, join(folder, 'shots.yaml'), lock({}))).toBe(false)
@@ -234,31 +237,82 @@ describe('the lock file', () => {
   it('of another manifest that is still there is refused; one of a renamed manifest is taken over', async () => {
     const folder = folderWith({ 'shots.yaml': '' })
     const path = join(folder, 'shots.lock.json')
-    await writeLock(path, join(folder, 'shots.yaml'), lock({}))
+    await lockFileAt(path, join(folder, 'shots.yaml')).write(lock({}))
     expect(() => readLock(path, join(folder, 'shots.json'))).toThrow(
       /belongs to another manifest: shots.yaml/,
     )
-    await writeLock(path, join(folder, 'gone.yaml'), lock({}))
+    await lockFileAt(path, join(folder, 'gone.yaml')).write(lock({}))
     expect(readLock(path, join(folder, 'shots.json')).manifest).toBe('gone.yaml')
   })
 })
 
 describe('an entry of the lock file', () => {
-  it('goes to one renamed row, and that of another row with the same input to the next one', async () => {
-    const entries = await entriesOf('[{ name: c, kind: image, prompt: x, count: 2 }]')
-    const [a, b] = [entry(), entry({ made: { ...made, run: 'run_2' } })]
+  interface Pairs {
+    readonly rows: string
+    readonly entries: Readonly<Record<string, LockEntry>>
+    readonly only?: readonly string[]
+  }
+  const oldEntry = (prompt: string, more: Partial<Made> = {}) =>
+    entry({ made: { ...made, run: `run_${prompt}`, hash: prompt, ...more } })
+
+  /** The run that each row of the manifest gets. */
+  async function pairs({ rows, entries, only }: Pairs) {
+    const found = await entriesOf(rows)
     const { pair, renamed, leftover } = createPairing({
-      entries,
-      lock: lock({ a, b }),
+      entries: found,
+      lock: lock(entries),
       models: { image: made.model },
-      identity: () => HASH,
+      identity: (_, input) => String((input as { prompt: string }).prompt),
+      isSelected: ({ name }) => only?.includes(name) ?? true,
     })
-    expect(entries.map((each) => pair(each, each.meaning).locked)).toEqual([a, b])
-    expect(renamed).toEqual([
+    const runs = pair(found.map((each) => ({ entry: each, meaning: each.meaning }))).map(
+      ({ entry, locked }) => [entry.name, locked?.made?.run],
+    )
+    return { runs: Object.fromEntries(runs), renamed, leftover: [...leftover().keys()] }
+  }
+
+  it('goes to one renamed row, and that of another row with the same input to the next one', async () => {
+    const [a, b] = [oldEntry('x'), oldEntry('x', { run: 'run_2' })]
+    const found = await pairs({
+      rows: '[{ name: c, kind: image, prompt: x, count: 2 }]',
+      entries: { a, b },
+    })
+    expect(found.runs).toEqual({ c: 'run_x', 'c-2': 'run_2' })
+    expect(found.renamed).toEqual([
       { from: 'a', to: 'c' },
       { from: 'b', to: 'c-2' },
     ])
-    expect(leftover.size).toBe(0)
+    expect(found.leftover).toEqual([])
+  })
+
+  const [A, B, C] = ['A', 'B', 'C'].map((prompt) => oldEntry(prompt)) as [LockEntry, LockEntry, LockEntry]
+  const rowsOf = (...prompts: readonly string[]) =>
+    `[${prompts.map((prompt, at) => `{ name: n${at}, kind: image, prompt: ${prompt} }`).join(', ')}]`
+
+  it.each<[string, Pairs, Readonly<Record<string, string | undefined>>]>([
+    ['swap', { rows: rowsOf('B', 'A'), entries: { n0: A, n1: B } }, { n0: 'run_B', n1: 'run_A' }],
+    [
+      'shift, before a new row',
+      { rows: rowsOf('new', 'A', 'B', 'C'), entries: { n0: A, n1: B, n2: C } },
+      { n0: undefined, n1: 'run_A', n2: 'run_B', n3: 'run_C' },
+    ],
+    [
+      'get the input of a row that keeps it',
+      { rows: rowsOf('B', 'B'), entries: { n0: A, n1: B } },
+      { n0: 'run_A', n1: 'run_B' },
+    ],
+    [
+      'swap with a row that --only leaves out',
+      { rows: rowsOf('B', 'A'), entries: { n0: A, n1: B }, only: ['n0'] },
+      { n0: 'run_A', n1: 'run_B' },
+    ],
+    [
+      'swap with a row whose run is under way',
+      { rows: rowsOf('B', 'A'), entries: { n0: A, n1: { ...B, pending: { ...pending, hash: 'B' } } } },
+      { n0: 'run_A', n1: 'run_B' },
+    ],
+  ])('of rows that %s', async (_, given, runs) => {
+    expect((await pairs(given)).runs).toEqual(runs)
   })
 
   it('names a file to copy only inside the folder of the manifest', async () => {
@@ -270,7 +324,8 @@ describe('an entry of the lock file', () => {
     const sha256 = createHash('sha256').update('a fox').digest('hex')
     const copied = async (file: string) => {
       const locked = entry({ made: { ...made, file, sha256, bytes: 5 } })
-      const [output] = await diskOf(folder, [row]).lookAt(row, locked)
+      const disk = diskOf({ folder, entries: [row], lock: NO_LOCK, keepsFiles: () => false })
+      const [output] = await disk.lookAt(row, locked)
       return output?.fact
     }
     const from = join(folder, 'former', 'fox.png')

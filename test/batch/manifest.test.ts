@@ -164,7 +164,7 @@ describe('JSON and CSV', () => {
     ['a.json', '["a', '1:2 invalid JSON: this string is not closed'],
     ['a.json', '[01]', '1:2 invalid JSON: expected a value, found "0"'],
     ['a.json', '{"runs": [], "runs": []}', '1:14 the field "runs" occurs twice'],
-    ['a.json', '['.repeat(100_000), '1:62 the manifest is nested more than 60 levels deep'],
+    ['a.json', '['.repeat(100_000), '1:62 nested more than 60 levels deep'],
     ['a.json', '[1, // c\n2]', '1:5 invalid JSON: JSON has no comments'],
     ['a.json', '[1 2]', '1:4 invalid JSON: expected "," or "]", found "2"'],
     ['a.json', '{"a": 1 "b": 2}', '1:9 invalid JSON: expected "," or "}", found ""b""'],
@@ -217,6 +217,86 @@ describe('JSON and CSV', () => {
   it('a cell may hold the input of another model', async () => {
     const [entry] = await entriesOf('name,model,input\na,acme/x,"{""a"": [1]}"', { name: 'a.csv' })
     expect(entry).toMatchObject({ kind: undefined, model: 'acme/x', input: { a: [1] } })
+  })
+})
+
+describe('a number', () => {
+  const other = (value: string) => `- {name: a, model: acme/x, input: {seed: ${value}}}`
+  const loss = (text: string, sent: string) =>
+    `${text} would be sent as ${sent}: write that, or put it in quotes to send a text`
+  const lost = loss('9007199254740993', '9007199254740992')
+
+  it.each<[string, string, string]>([
+    ['a.yaml', other('9007199254740993'), `1:42 ${lost}`],
+    [
+      'a.yaml',
+      other('[1, {deep: -9007199254740993}]'),
+      '1:53 -9007199254740993 would be sent as -9007199254740992',
+    ],
+    ['a.yaml', other('0.1000000000000000055'), `1:42 ${loss('0.1000000000000000055', '0.1')}`],
+    ['a.yaml', other('0x20000000000001'), `1:42 ${loss('0x20000000000001', '9007199254740992')}`],
+    ['a.yaml', other('.inf'), '1:42 .inf cannot be sent as a number: put it in quotes to send a text'],
+    ['a.yaml', other('-.INF'), '1:42 -.INF cannot be sent as a number'],
+    ['a.yaml', other('.nan'), '1:42 .nan cannot be sent as a number'],
+    ['a.yaml', other('1e400'), '1:42 1e400 cannot be sent as a number'],
+    ['a.yaml', other('1e-400'), `1:42 ${loss('1e-400', '0')}`],
+    ['a.yaml', other('!!int 9007199254740993'), `1:48 ${lost}`],
+    [
+      'a.yaml',
+      'defaults: {model: acme/x, input: {seed: 9007199254740993}}\nruns: [{name: a}]',
+      `1:41 ${lost}`,
+    ],
+    [
+      'a.yaml',
+      '- {name: "{i}", model: acme/x, matrix: {i: [1, 9007199254740993]}, input: {seed: "{i}"}}',
+      `1:82 ${lost}`,
+    ],
+    [
+      'a.yaml',
+      '- {name: "{n}", model: acme/x, matrix: {n: [1], input: [{s: 9007199254740992}, {s: 9007199254740993}]}}',
+      `1:84 ${lost}`,
+    ],
+    [
+      'a.yaml',
+      '- {name: a, kind: video, prompt: x, duration: 5.00000000000000001}',
+      '1:47 5.00000000000000001 would be sent as 5',
+    ],
+    ['a.json', '[{"name": "a", "model": "acme/x", "input": {"seed": 9007199254740993}}]', `1:53 ${lost}`],
+    [
+      'a.json',
+      '[{"name": "a", "model": "acme/x", "input": {"seed": -1e400}}]',
+      '1:53 -1e400 cannot be sent as a number',
+    ],
+    ['a.jsonl', '{"name": "a", "model": "acme/x", "input": {"seed": 9007199254740993}}', `1:52 ${lost}`],
+    ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 9007199254740993}"', `2:10 ${lost}`],
+  ])('that would be sent as another one is an error: %s %s', async (name, text, problem) => {
+    const problems = await problemsOf(text, { name })
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toContain(problem)
+  })
+
+  it.each<[string, unknown]>([
+    ['9007199254740992', 9007199254740992],
+    ['1.50', 1.5],
+    ['-0', 0],
+    ['1e3', 1000],
+    ['0x1F', 31],
+    ['0o17', 15],
+    ['"9007199254740993"', '9007199254740993'],
+    ['1_000', '1_000'],
+    ['0b1', '0b1'],
+  ])('%s is sent as %j', async (written, value) => {
+    const [entry] = await entriesOf(other(written))
+    expect(JSON.stringify(entry?.input)).toBe(JSON.stringify({ seed: value }))
+  })
+
+  it('has all its digits where it is a text, also from a matrix', async () => {
+    const text =
+      '- {name: "{i}", kind: image, prompt: "{i}", matrix: {i: [9007199254740993, 9007199254740992, .inf, 1e400]}}'
+    const entries = await entriesOf(text)
+    expect(entries.map(({ name, input }) => [name, input.prompt])).toEqual(
+      ['9007199254740993', '9007199254740992', '.inf', '1e400'].map((each) => [each, each]),
+    )
   })
 })
 

@@ -283,17 +283,10 @@ describe('the loop', () => {
         task('link', 1, () => delayed(5_000, task('end', 0))),
       ),
     )
-    await clock.runUntil(
-      schedule(clock, [task('single', 0), task('other', 0), chain], {
-        later: delayed(
-          1,
-          task('copied', 3, async () => []),
-        ),
-      }),
-    )
+    await clock.runUntil(schedule(clock, [task('single', 0), task('other', 0), chain]))
     expect(seen[0]).toBe('chain')
     expect(seen.slice(-2)).toEqual(['link', 'end'])
-    expect([...seen].sort()).toEqual(['chain', 'copied', 'end', 'link', 'other', 'single'])
+    expect([...seen].sort()).toEqual(['chain', 'end', 'link', 'other', 'single'])
   })
 
   it('ends without the tasks that its signal kept back, and fails when they cannot be known', async () => {
@@ -301,9 +294,13 @@ describe('the loop', () => {
     const stop = new AbortController()
     const isBegun = { poll: 0 }
     const late: Task = { group: 'one', poll: async () => ({ is: 'over', durationMs: isBegun.poll++ }) }
+    const ending = (next: Promise<readonly Task[]>): Task => ({
+      group: 'one',
+      poll: async () => ({ is: 'over', next }),
+    })
     const later = clock.sleep(2_000).then(() => [late])
     const ended = expect(
-      schedule(clock, [], { later, timeoutMs: 5_000, signal: stop.signal }),
+      schedule(clock, [ending(later)], { timeoutMs: 5_000, signal: stop.signal }),
     ).rejects.toThrow('enough')
     await clock.advance(1_000)
     stop.abort(new Error('enough'))
@@ -311,7 +308,7 @@ describe('the loop', () => {
     await ended
     expect(isBegun.poll).toBe(0)
     const broken = Promise.reject(new Error('broken'))
-    await expect(schedule(clock, [], { later: broken, timeoutMs: 5_000 })).rejects.toThrow('broken')
+    await expect(schedule(clock, [ending(broken)], { timeoutMs: 5_000 })).rejects.toThrow('broken')
   })
 
   it('ends by its signal, and creates nothing that it may not', async () => {
@@ -349,6 +346,34 @@ describe('the loop', () => {
     await clock.advance(10_000)
     await work
     expect(ended).toEqual(['expired at 5500', 'answered at 5500', 'expired at 6200', 'answered at 6200'])
+  })
+
+  it('lets ten thousand runs expire together, and then asks once what is next', async () => {
+    const clock = createManualClock()
+    const many = 10_000
+    let expired = 0
+    let asked = 0
+    const task: Task = {
+      group: 'one',
+      async poll({ signal }) {
+        await clock.sleep(2_000, signal)
+        return { is: 'running', next: NEXT }
+      },
+      expire: () => expired++,
+    }
+    const load = () => {
+      asked++
+      return 1
+    }
+    const work = schedule(clock, Array<Task>(many).fill(task), { timeoutMs: 5_000, load })
+    await clock.advance(4_999)
+    expect(clock.alarms).toHaveLength(1)
+    asked = 0
+    await clock.advance(1)
+    await work
+    expect(expired).toBe(many)
+    expect(asked).toBeLessThan(5)
+    expect(clock.alarms).toEqual([])
   })
 
   it('waits for the creates that are under way when it is ended', async () => {

@@ -80,9 +80,14 @@ describe('--check', () => {
     const fox = { name: 'fox', action: 'up_to_date', reason: null, file: 'fox.png', line: 4 }
     const hen = { name: 'hen', action: 'create', reason: 'missing', file: 'icons/hen.png', line: 6 }
     const none = { download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0, not_waited_for: [] }
+    const known = {
+      file: 'fox.png',
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      bytes: expect.any(Number),
+    }
     expect(objects(stdout)).toEqual([
-      expect.objectContaining(fox),
-      expect.objectContaining(hen),
+      expect.objectContaining({ ...fox, outputs: [{ ...known, state: 'in_place' }] }),
+      expect.objectContaining({ ...hen, outputs: [] }),
       {
         summary: {
           ...none,
@@ -96,6 +101,22 @@ describe('--check', () => {
         },
       },
     ])
+  })
+
+  it('says what exists at the path of each output that the lock file knows', async () => {
+    const { run, bare, path } = await createPlan()
+    await run('--only', 'fox')
+    const state = async () => objects((await bare('--check', '--json')).stdout)[0].outputs[0].state
+    writeFileSync(path('fox.png'), 'by hand')
+    expect(await state()).toBe('different')
+    rmSync(path('fox.png'))
+    expect(await state()).toBe('missing')
+  })
+
+  it('is exit 2 for a manifest without an end', async () => {
+    const { code, stderr } = await runCli(['batch', '/dev/zero', '--check'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('/dev/zero is too large; the limit is 64 MiB')
   })
 
   it('is exit 2 for a manifest with mistakes, each with its place', async () => {
@@ -233,6 +254,16 @@ describe('--dry-run', () => {
     expect((await bare('--dry-run')).stderr).toContain('1 up to date, 1 unconfirmed')
     const { stderr } = await bare('--dry-run', '--resubmit-unconfirmed')
     expect(stderr).toContain('1 up to date, 1 to create')
+  })
+})
+
+describe('the plan after a prompt that looks like a data: URL has changed', () => {
+  it('creates the row again, and names what has changed', async () => {
+    const { run, write } = await createFamily([{ ...SHEET, prompt: 'Data: a red fox' }])
+    await run()
+    write([{ ...SHEET, prompt: 'Data: a blue whale' }])
+    const { stdout } = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
+    expect(stdout).toBe('create  sheet  sheet.png  prompt changed\n')
   })
 })
 

@@ -247,13 +247,17 @@ describe('a batch that stopped', () => {
   })
 
   it('between the answer and the lock file finds the run in the journal, and creates what needs it', async () => {
-    const { run, created, lock, editLock, path } = await createFamily([SHEET])
-    await run()
-    const { hash, model, kind, run: id } = lock().sheet
+    const { run, created, lock, editLock, path, service } = await createFamily([SHEET])
+    let sent: Record<string, unknown> = {}
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST') sent = lock().sheet
+      return service.counting(request)
+    }
+    await run([], { fetch })
+    const { run: id } = lock().sheet
     rmSync(path('sheet.png'))
     editLock((runs) => {
-      const pending = { hash, model, kind, state: 'unconfirmed', sent_at: '2026-01-01T00:00:00Z' }
-      runs.sheet = { pending: { ...pending, service: 'http://127.0.0.1:1' } }
+      runs.sheet = sent
     })
     created()
     writeFileSync(path('shots.json'), JSON.stringify({ defaults: { kind: 'image' }, runs: FAMILY }))
@@ -419,16 +423,13 @@ describe('the names of further outputs', () => {
     expect(created()).toEqual([])
   })
 
-  it('stay what they are when a new row would claim one, which is an error before anything is paid', async () => {
+  it('are others when a new row claims one: the file moves, and only the new row is paid for', async () => {
     const { run, write, created, path } = await createFamily([SHEET], { outputs: 2 })
     await run()
     created()
     const second = sha256(path('sheet-2.png'))
     write([{ ...SHEET, count: 2 }])
-    const { code, stderr } = await run()
-    expect([code, created()]).toEqual([2, []])
-    expect(stderr).toContain('sheet-2.png (sheet-2, line 1): output 2 of "sheet"')
-    expect((await run(['--overwrite'])).code).toBe(0)
+    expect((await run()).code).toBe(0)
     expect(created()).toHaveLength(1)
     expect(sha256(path('sheet-1-2.png'))).toBe(second)
     expect((await run(['--check'])).code).toBe(0)
@@ -436,6 +437,21 @@ describe('the names of further outputs', () => {
 })
 
 describe('a further output', () => {
+  it('as the local image of another row is an error that names it: its row may create it again', async () => {
+    const { run, write, created, folder } = await createFamily([SHEET], { outputs: 2 })
+    await run()
+    created()
+    const pose = (...image_urls: readonly string[]) => write([SHEET, { ...RUN, image_urls }])
+    for (const path of ['sheet-2.png', `${folder}/./sheet-2.png`]) {
+      pose(path)
+      const { code, stderr } = await run()
+      expect({ code, created: created() }).toEqual({ code: 2, created: [] })
+      expect(stderr).toContain(`"${path}" is an output of another row: write row:sheet#2`)
+    }
+    pose('row:sheet#2')
+    expect((await run()).code).toBe(0)
+  })
+
   it('that is missing is planned and downloaded, and the others are not', async () => {
     const { run, created, path, service } = await createFamily([SHEET], { outputs: 2 })
     await run()

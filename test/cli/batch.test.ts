@@ -1,5 +1,15 @@
 /** `rushes batch`, carried out against the service: what is created, what is remembered, what is printed. */
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Active } from '../../src/batch/carry-out/index.js'
 import { batchCommandLine } from '../../src/cli/batch/command-line.js'
@@ -8,11 +18,14 @@ import type { Connection, Context } from '../../src/cli/context/context.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { createRecorder } from '../../src/cli/runs/record.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
+import { openJournal } from '../../src/journal/index.js'
 import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
-import { scripted } from '../support/cli.js'
+import { LOOPBACK_URL, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
+import { withJournal } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
 const HEN = { name: 'hen', prompt: 'a hen' }
@@ -44,6 +57,12 @@ describe('a batch', () => {
     expect(await batch.run()).toMatchObject({ code: 0, stdout: '' })
     expect(batch.created()).toEqual([])
     expect(await batch.run(['--check'])).toMatchObject({ code: 0 })
+  })
+
+  it('shows the status of the service from the create on', async () => {
+    const batch = await createFamily([FOX])
+    const { stderr } = await batch.run()
+    expect(stderr).toMatch(/^fox \(run_\w+\): queued \(0 s\)\nfox \(run_\w+\): succeeded \(\d s\)$/m)
   })
 
   it('sends local images, whose content counts', async () => {
@@ -228,10 +247,7 @@ describe('a create whose outcome is unknown', () => {
     expect(batch.created()).toEqual([FOX.prompt])
   })
 
-  it.each([
-    ['with a journal', false],
-    ['where no journal can be written', true],
-  ])('because of a signal leaves the row unconfirmed, %s', async (_, isWithoutJournal) => {
+  it('because of a signal leaves the row unconfirmed', async () => {
     const batch = await createFamily([FOX])
     const interrupts = createInterrupts()
     const fetch: Fetch = (request) => {
@@ -239,13 +255,237 @@ describe('a create whose outcome is unknown', () => {
       interrupts.interrupt('SIGINT')
       return Promise.reject(request.signal?.reason)
     }
-    const file = batch.path('no-folder')
-    writeFileSync(file, '')
-    const env: Record<string, string> = isWithoutJournal ? { RUSHES_STATE_DIR: file } : {}
-    const { code, stderr } = await batch.run([], { fetch, interrupts, env })
+    const { code, stderr } = await batch.run([], { fetch, interrupts })
     expect(code).toBe(130)
     expect(stderr).toContain('a run may exist and cost money')
     expect(batch.lock().fox.pending.state).toBe('unconfirmed')
+  })
+
+  it.each<[string, (number: number) => 'lost' | 'refused' | 'accepted']>([
+    ['answered with 500', (number) => (number === 2 ? 'refused' : 'accepted')],
+    ['lost after it was accepted', (number) => (number === 2 ? 'lost' : 'accepted')],
+  ])('stays so beside a run of the same input: %s', async (_, fateOf) => {
+    const batch = await createFamily([{ name: 'two', prompt: 'two', count: 2 }])
+    let creates = 0
+    const fetch: Fetch = async (request) => {
+      if (request.method !== 'POST') return batch.service.counting(request)
+      const fate = fateOf(++creates)
+      if (fate === 'refused') return refusal(500, 'internal_error')(request)
+      const response = await batch.service.counting(request)
+      if (fate === 'accepted') return response
+      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
+    }
+    expect((await batch.run([], { fetch })).code).toBe(13)
+    batch.created()
+    const before = batch.lock()
+    for (let again = 0; again < 2; again++) {
+      const { code, stderr } = await batch.run()
+      expect({ code, created: batch.created() }).toEqual({ code: 13, created: [] })
+      expect(stderr).toContain(`two-2 (line 1, ${before['two-2'].pending.key}): The outcome`)
+    }
+    // Nothing of it is forgotten, its local key neither.
+    expect(batch.lock()).toEqual(before)
+    expect(batch.pictures()).toEqual(['two.png'])
+    expect((await batch.run(['--resubmit-unconfirmed'])).code).toBe(0)
+    expect(batch.lock()['two-2'].run).not.toBe(before.two.run)
+  })
+
+  it('does not take over what somebody else creates from the same input', async () => {
+    const batch = await createFamily([FOX])
+    expect((await batch.run([], { fetch: refusal(500, 'internal_error') })).code).toBe(13)
+    expect((await batch.service.run(['run', 'image', FOX.prompt, '-d'])).code).toBe(0)
+    batch.created()
+    expect((await batch.run()).code).toBe(13)
+    expect({ created: batch.created(), pictures: batch.pictures() }).toEqual({ created: [], pictures: [] })
+  })
+
+  it('is taken over by the token of this very create, where the journal knows its run', async () => {
+    const batch = await createFamily([{ name: 'two', prompt: 'two', count: 2 }])
+    let unanswered: Record<string, unknown> = {}
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST') unanswered = batch.lock()
+      return batch.service.counting(request)
+    }
+    await batch.run([], { fetch })
+    const made = batch.lock()
+    // As a batch leaves it that is killed before it has written the id of the second run.
+    expect(unanswered['two-2']).toMatchObject({ pending: { state: 'unconfirmed' } })
+    batch.editLock((runs) => {
+      runs['two-2'] = unanswered['two-2'] as Record<string, unknown>
+    })
+    rmSync(batch.path('two-2.png'))
+    batch.created()
+    expect((await batch.run()).code).toBe(0)
+    expect(batch.created()).toEqual([])
+    expect(batch.lock()['two-2'].run).toBe(made['two-2'].run)
+  })
+
+  it('is simply created where the journal knows that nothing was sent', async () => {
+    const batch = await createFamily([FOX, HEN])
+    expect((await batch.run()).code).toBe(0)
+    const { run: _, ...fox } = batch.lock().fox
+    const token = 'd9428888-122b-11e1-b85c-61cd3cbb3210'
+    batch.editLock((runs) => {
+      runs.fox = { pending: { hash: fox.hash, model: fox.model, state: 'unconfirmed', token } }
+    })
+    rmSync(batch.path(FOX.output))
+    batch.created()
+    // Another machine cannot know.
+    expect((await batch.run()).code).toBe(13)
+    withJournal(batch.service.home, (journal) => journal.prepare(LOOPBACK_URL, [token]))
+    const { code, stderr } = await batch.run()
+    expect({ code, created: batch.created() }).toEqual({ code: 0, created: [FOX.prompt] })
+    expect(stderr).not.toMatch(/unconfirmed|unknown/)
+  })
+
+  it('is named although the file of an earlier run is in place', async () => {
+    const batch = await createFamily([FOX])
+    await batch.run()
+    const forced = ['--force', '--only', 'fox']
+    expect((await batch.run(forced, { fetch: refusal(500, 'internal_error') })).code).toBe(13)
+    batch.created()
+    const { code, stderr } = await batch.run()
+    expect({ code, created: batch.created() }).toEqual({ code: 13, created: [] })
+    expect(stderr).toContain('fox (line 1, ~')
+    expect((await batch.run(['--check'])).code).toBe(10)
+  })
+
+  it('does not come about where the journal cannot be written: nothing is sent', async () => {
+    const batch = await createFamily([FOX, HEN])
+    const file = batch.path('no-folder')
+    writeFileSync(file, '')
+    const { code, stderr } = await batch.run([], { env: { RUSHES_STATE_DIR: file } })
+    expect({ code, created: batch.created() }).toEqual({ code: 2, created: [] })
+    expect(stderr).toMatch(/error: fox.*journal.*Nothing was sent/s)
+    expect(stderr).toContain('2 runs: 1 failed, 1 not started')
+    expect(batch.lock()).toEqual({})
+  })
+})
+
+describe('a mistake that shows only while a batch runs', () => {
+  const POSE = { name: 'pose', prompt: 'a pose', image_urls: ['row:fox#2'] }
+
+  it('fails its row, and is never exit 2 after something was sent', async () => {
+    const batch = await createFamily([FOX, POSE])
+    const { code, stderr } = await batch.run()
+    expect(code).toBe(10)
+    expect(stderr).toContain('row:fox#2: the run of "fox" has one output')
+    batch.created()
+    // Now it shows before.
+    expect((await batch.run()).code).toBe(2)
+    expect(batch.created()).toEqual([])
+  })
+
+  it('does not hide that a create is unconfirmed', async () => {
+    const batch = await createFamily([FOX, HEN, POSE])
+    const fetch: Fetch = (request) =>
+      creates(request, HEN.prompt) ? refusal(500, 'internal_error')(request) : batch.service.counting(request)
+    expect((await batch.run([], { fetch })).code).toBe(13)
+  })
+
+  it.each<[string, (path: string) => void, RegExp]>([
+    [
+      'changed',
+      (path) => writeFileSync(path, ONE_PIXEL_PNG.subarray(0, -1)),
+      /changed while the batch was running/,
+    ],
+    ['vanished', rmSync, /Cannot read the image of hen again/],
+  ])('such as an image that has %s', async (_, act, says) => {
+    const batch = await createFamily([FOX, { ...HEN, image_urls: ['ref.png'] }])
+    writeFileSync(batch.path('ref.png'), ONE_PIXEL_PNG)
+    const fetch: Fetch = (request) => {
+      if (creates(request, FOX.prompt)) act(batch.path('ref.png'))
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
+    expect({ code, created: batch.created() }).toEqual({ code: 10, created: [FOX.prompt] })
+    expect(stderr).toMatch(says)
+  })
+})
+
+describe('a lock file that is a link', () => {
+  it.each([
+    ['to a file', true],
+    ['to a file that does not exist yet', false],
+  ])('%s is written through it, and claimed there', async (_, exists) => {
+    const batch = await createFamily([FOX])
+    const target = join(batch.folder, 'state', 'shots.lock.json')
+    mkdirSync(dirname(target))
+    if (exists) writeFileSync(target, '{"version": 1, "runs": {}}')
+    symlinkSync('state/shots.lock.json', batch.lockPath)
+    const claims: string[] = []
+    const fetch: Fetch = (request) => {
+      claims.push(...readdirSync(dirname(target)).filter((name) => name.endsWith('.claim')))
+      return batch.service.counting(request)
+    }
+    expect((await batch.run([], { fetch })).code).toBe(0)
+    expect(claims).toContain('.shots.lock.json.claim')
+    expect(lstatSync(batch.lockPath).isSymbolicLink()).toBe(true)
+    expect(JSON.parse(readFileSync(target, 'utf8')).runs).toHaveProperty('fox')
+    expect(readdirSync(dirname(target))).toEqual(['shots.lock.json'])
+  })
+})
+
+describe('a lock file that git changes while a batch runs', () => {
+  const other = { run: 'run_other', file: 'other.png', model: 'acme/still-1', bytes: 1 }
+  const entryOf = (digit: string) => ({ ...other, hash: digit.repeat(64), sha256: digit.repeat(64) })
+
+  it('keeps what came: entries of rows that this batch does not work on', async () => {
+    const batch = await createFamily([FOX, HEN])
+    await batch.run(['--only', 'fox'])
+    const fetch: Fetch = (request) => {
+      if (creates(request, HEN.prompt))
+        batch.editLock((runs) => {
+          runs.owl = entryOf('a')
+          runs.fox = { ...runs.fox, made_at: 'by somebody else' }
+        })
+      return batch.service.counting(request)
+    }
+    expect((await batch.run([], { fetch })).code).toBe(0)
+    expect(batch.lock()).toMatchObject({
+      owl: { run: 'run_other' },
+      fox: { made_at: 'by somebody else' },
+      hen: { run: expect.any(String) },
+    })
+  })
+
+  it('stops the batch before its next create, where a row of it was changed', async () => {
+    const batch = await createFamily([FOX, HEN, OWL])
+    const fetch: Fetch = (request) => {
+      if (creates(request, FOX.prompt))
+        batch.editLock((runs) => {
+          runs.owl = entryOf('a')
+        })
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
+    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt] })
+    expect(stderr).toMatch(
+      /shots.lock.json was changed while this batch was running \(owl\). This batch stopped/,
+    )
+    expect(stderr).toContain('3 runs: 1 created, 2 not started')
+    expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) }, owl: { run: 'run_other' } })
+    expect(batch.lock().hen).toBeUndefined()
+  })
+
+  it('is not overwritten while it has conflict markers; the run that is paid for is there in the next batch', async () => {
+    const batch = await createFamily([FOX, HEN])
+    let whole = ''
+    const fetch: Fetch = (request) => {
+      if (creates(request, FOX.prompt)) {
+        whole = readFileSync(batch.lockPath, 'utf8')
+        writeFileSync(batch.lockPath, `<<<<<<< HEAD\n${whole}`)
+      }
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
+    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt] })
+    expect(stderr).toContain('merge conflict markers. It was changed while this batch was running')
+    expect(readFileSync(batch.lockPath, 'utf8')).toMatch(/^<<<<<<</)
+    writeFileSync(batch.lockPath, whole)
+    expect((await batch.run()).code).toBe(0)
+    expect(batch.created()).toEqual([HEN.prompt])
+    expect(batch.pictures()).toEqual(['hen.png', 'icons/fox.png'])
   })
 })
 
@@ -372,7 +612,18 @@ describe('a batch whose claim is lost', () => {
   it('after the lock file was told of a create does not send the create', async () => {
     const did: string[] = []
     const lost = new AbortController()
-    const recorder = createRecorder({ journal: undefined, address: '', profile: '', warn() {} })
+    const journal = openJournal({
+      path: join(temporaryFolder(), 'journal.db'),
+      now: () => 0,
+      onQuarantine() {},
+    })
+    const recorder = createRecorder({
+      journal: () => journal,
+      address: '',
+      profile: '',
+      warn() {},
+      note() {},
+    })
     const ctx: Partial<Context> = {
       clock: createManualClock(),
       interrupts: createInterrupts(),
@@ -401,10 +652,14 @@ describe('a batch whose claim is lost', () => {
         async release() {},
       },
       signal: lost.signal,
+      onJournalTrouble() {},
       onGrace() {},
     })
-    const step = { entry: { name: 'fox', input: {}, meaning: {}, references: [] } } as unknown as Active
-    const submitted = await service.submit(step, async () => void did.push('written'))
+    const step = {
+      entry: { name: 'fox', input: {}, meaning: {}, references: [] },
+      model: 'acme/still-1',
+    } as unknown as Active
+    const submitted = await service.submit(step, 'token', async () => void did.push('written'))
     expect(submitted).toEqual({ is: 'unsent' })
     expect(did).toEqual(['written', 'checked'])
   })

@@ -16,9 +16,13 @@ describe('the exit code of several errors', () => {
     expect(exitCodeOf(errors(first, second))).toBe(first)
   })
 
-  it('is that of a bug or a signal before all of them, and 0 without errors', () => {
-    expect(exitCodeOf(errors(...ORDER, 1))).toBe(1)
+  it('is that of a signal before all of them, of a bug before all but a create that may have been paid for', () => {
+    expect(exitCodeOf(errors(...ORDER, 1))).toBe(13)
+    expect(exitCodeOf(errors(...ORDER.slice(1), 1))).toBe(1)
     expect(exitCodeOf(errors(13, 130))).toBe(130)
+    // Something was sent, or is in doubt.
+    expect(exitCodeOf(errors(2, 12))).toBe(12)
+    expect(exitCodeOf(errors(2))).toBe(2)
     expect(exitCodeOf([])).toBe(0)
   })
 })
@@ -168,6 +172,25 @@ describe('a signal', () => {
     })
     expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
     expect(stderr).not.toMatch(/Waiting up to|may exist/)
+  })
+
+  it('ends the waiting when the answer that it waited for is a refusal that would be waited out', async () => {
+    const clock = createManualClock()
+    const interrupts = createInterrupts()
+    const { fetch, requests } = scripted({ status: 429, headers: { 'retry-after': '30' } })
+    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
+      env: SET,
+      clock,
+      interrupts,
+      fetch: async (request) => {
+        interrupts.interrupt('SIGINT')
+        await clock.sleep(2_000, request.signal)
+        return fetch(request)
+      },
+    })
+    expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
+    expect(stderr).toContain('1 of 1 runs were not created.')
+    expect(stderr).not.toContain('may exist')
   })
 
   it('that comes while the create is prepared sends nothing and notes nothing', async () => {

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { FOUR_PICTURES, sweepBatches } from '../support/batch-sweep.js'
+import { sweepBatches } from '../support/batch-sweep.js'
 import {
   BINARY,
   bash,
@@ -48,7 +48,7 @@ describe('a batch', () => {
     const user = createUser()
     writeFileSync(hold, '')
     const first = start(user, ['batch', 'shots.yaml'], { stdin: 'ignore' })
-    await first.says('stderr', /created/)
+    await first.says('stderr', /queued/)
     const elsewhere = user.with({ RUSHES_STATE_DIR: join(user.home, 'state-2') })
     const second = await rushes(elsewhere, ['batch', 'shots.yaml'])
     expect(second).toMatchObject({ code: 2, stdout: '' })
@@ -63,8 +63,9 @@ describe('a batch', () => {
   })
 
   it('is killed, and loses nothing', async () => {
-    const { wrong } = await sweepBatches([700], FOUR_PICTURES, 2)
-    expect(wrong).toEqual([])
+    const { wrong } = await sweepBatches([700], { outputs: 2 })
+    const { wrong: mixedUp } = await sweepBatches([400, 600], { isOneInput: true })
+    expect([...wrong, ...mixedUp]).toEqual([])
   })
 })
 

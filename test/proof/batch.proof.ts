@@ -1,21 +1,21 @@
 /** `kill -9` at 50 instants of a batch, each followed by a second batch; two services at a time. */
 import { expect, it } from 'vitest'
-import { type Family, FOUR_PICTURES, sweepBatches, THREE_LEVELS } from '../support/batch-sweep.js'
+import { type SweepOptions, sweepBatches, THREE_LEVELS } from '../support/batch-sweep.js'
 
 const KILLS = 50
 
-it.each<[string, Family, number, 1 | 2]>([
-  ['four pictures', FOUR_PICTURES, 50, 1],
-  ['pictures that use each other in three levels', THREE_LEVELS, 160, 1],
-  ['runs with two outputs', FOUR_PICTURES, 50, 2],
-])(`loses nothing and pays nothing twice in ${KILLS} kills of %s`, async (name, family, stepMs, outputs) => {
+it.each<[string, number, SweepOptions]>([
+  ['four pictures', 50, {}],
+  ['four pictures of one input', 50, { isOneInput: true }],
+  ['pictures that use each other in three levels', 160, { family: THREE_LEVELS }],
+  ['runs with two outputs', 50, { outputs: 2 }],
+])(`loses nothing and pays nothing twice in ${KILLS} kills of %s`, async (name, stepMs, options) => {
   const instants = Array.from({ length: KILLS }, (_, at) => 100 + at * stepMs)
   const halves = await Promise.all(
     [0, 1].map((half) =>
       sweepBatches(
         instants.filter((_, at) => at % 2 === half),
-        family,
-        outputs,
+        options,
       ),
     ),
   )

@@ -9,6 +9,14 @@ import { runSql } from './test-database.js'
 /** For each row the row that it uses. */
 export type Family = readonly (number | undefined)[]
 
+export interface SweepOptions {
+  readonly family?: Family
+  /** Of each run, which then have names without an extension in the manifest. */
+  readonly outputs?: 1 | 2
+  /** Whether all rows have one input, so that only the tokens of their creates tell them apart. */
+  readonly isOneInput?: boolean
+}
+
 export const FOUR_PICTURES: Family = [undefined, undefined, undefined, undefined]
 /** A picture, two made from it, and one from each of those. */
 export const THREE_LEVELS: Family = [undefined, 0, 0, 1, 2]
@@ -31,34 +39,30 @@ export interface BatchTally {
 /** Writes two pictures, and takes a moment for it. */
 const TWO_OUTPUTS = `sleep 0.1; for n in 1 2; do echo "${ONE_PIXEL_PNG.toString('base64')}" | base64 -d > "$RUSHES_OUTPUT_DIR/$n.png"; done`
 
-/** `outputs`: of each run, which then have names without an extension in the manifest. */
 export async function sweepBatches(
   instantsMs: readonly number[],
-  family: Family = FOUR_PICTURES,
-  outputs: 1 | 2 = 1,
+  { family = FOUR_PICTURES, outputs = 1, isOneInput = false }: SweepOptions = {},
 ): Promise<BatchTally> {
   const tally: BatchTally = { kills: 0, whole: 0, unconfirmed: 0, blocked: 0, late: 0, wrong: [] }
   const service = await serve(createPlace(), outputs === 1 ? [] : ['--engine', `image=${TWO_OUTPUTS}`])
-  for (const instantMs of instantsMs) await killOne(service, { instantMs, family, outputs }, tally)
+  for (const instantMs of instantsMs)
+    await killOne(service, { instantMs, family, outputs, isOneInput }, tally)
   return tally
 }
 
 async function killOne(
   service: Service,
-  {
-    instantMs,
-    family,
-    outputs,
-  }: { readonly instantMs: number; readonly family: Family; readonly outputs: number },
+  { instantMs, family, outputs, isOneInput }: Required<SweepOptions> & { readonly instantMs: number },
   tally: BatchTally,
 ): Promise<void> {
   const at = `killed after ${instantMs} ms`
   const name = `kill-${instantMs}`
+  const promptOf = (row: number) => (isOneInput ? name : `${name} ${row}`)
   const folder = join(service.folder, name)
   mkdirSync(folder)
   const runs = family.map((source, row) => ({
     name: `row-${row}`,
-    prompt: `${name} ${row}`,
+    prompt: promptOf(row),
     output: `out/${row}.${outputs === 1 ? 'png' : '{ext}'}`,
     ...(source !== undefined && { image_urls: [`row:row-${source}`] }),
   }))
@@ -81,8 +85,8 @@ async function killOne(
   for (const [row, source] of family.entries()) {
     const entry = lock[`row-${row}`] ?? {}
     const path = join(folder, 'out', `${row}.png`)
-    const paid = await acceptedFor(service, `${name} ${row}`)
-    if (paid > 1) tally.wrong.push(`${at}: row ${row} was paid ${paid} times`)
+    const paid = await acceptedFor(service, promptOf(row))
+    if (paid > 1 && !isOneInput) tally.wrong.push(`${at}: row ${row} was paid ${paid} times`)
     if (entry.pending?.state === 'unconfirmed') {
       tally.unconfirmed++
       if (!new RegExp(`row-${row}\\b`).test(second.stderr))
@@ -101,13 +105,30 @@ async function killOne(
         `${at}: row ${row} is neither there nor unconfirmed: exit ${second.code}: ${second.stderr}`,
       )
   }
-  const expected = Object.values(lock).some((entry) => (entry as { pending?: unknown }).pending !== undefined)
-    ? 13
-    : 0
+  const entries = Object.values(lock as Readonly<Record<string, Entry>>)
+  const unconfirmed = entries.filter(({ pending }) => pending !== undefined).length
+  const known = entries.flatMap(({ run }) => run ?? [])
+  if (new Set(known).size < known.length) tally.wrong.push(`${at}: two rows have one run`)
+  if (isOneInput) {
+    const paid = await acceptedFor(service, name)
+    if (paid < known.length || paid > known.length + unconfirmed)
+      tally.wrong.push(
+        `${at}: ${paid} runs paid for, ${known.length} in the lock file, ${unconfirmed} unconfirmed`,
+      )
+  }
+  const expected = unconfirmed > 0 ? 13 : 0
   if (second.code !== expected)
     tally.wrong.push(`${at}: the second batch is exit ${second.code} in place of ${expected}`)
+  const third = await rushes(place, ['batch', 'shots.json'])
+  if (third.code !== expected)
+    tally.wrong.push(`${at}: the third batch is exit ${third.code} in place of ${expected}`)
   const debris = filesBelow(folder).filter((file) => /(^|\/)\./.test(file))
   if (debris.length > 0) tally.wrong.push(`${at}: left behind ${debris.join(', ')}`)
+}
+
+interface Entry {
+  readonly run?: string
+  readonly pending?: unknown
 }
 
 const isWhole = (path: string): boolean => {

@@ -5,10 +5,10 @@
  */
 import { type RushesError, usageError } from '../../errors.js'
 import type { LockKeeper } from '../lock/keeper.js'
+import type { Made } from '../lock/lock.js'
 import { decideAgain, type Plan, type PlanOptions, type Step } from '../plan/index.js'
 import { inputHashes } from '../plan/inputs.js'
 import { runSchedule, type ScheduleOptions, type Task } from '../schedule/index.js'
-import { copyRow } from './copy.js'
 import { createRow, type RowParts, type RowTask } from './row.js'
 import { type Active, type BatchService, LEFT_ALONE, type RowResult } from './row-result.js'
 import { createWaitingRows } from './waiting-rows.js'
@@ -26,8 +26,11 @@ export interface CarryOutOptions
   readonly service: BatchService | undefined
   readonly clock: RowParts['clock'] & ScheduleOptions['clock']
   readonly identity: PlanOptions['identity']
+  /** Whether further runs are created; asked before each is sent. */
+  mayCreate(): boolean
   /** Whether no further runs are created after this error. */
   stopsCreating(error: RushesError): boolean
+  onSending: RowParts['onSending']
   onStatus: RowParts['onStatus']
   /** A row has ended, as soon as it has. */
   onResult(result: RowResult): void
@@ -35,7 +38,7 @@ export interface CarryOutOptions
 
 /** Resolves when every row has ended or will not be begun. Rejects with the signal's reason, when all work has ended. */
 export async function carryOut(options: CarryOutOptions): Promise<void> {
-  const { keeper, folder, service, signal, identity } = options
+  const { keeper, service, signal, identity } = options
   const lockOf = keeper.entry
   const steps = activeSteps(options.plan)
   const waiting = createWaitingRows(steps)
@@ -43,13 +46,14 @@ export async function carryOut(options: CarryOutOptions): Promise<void> {
   const ended = createQueue(settle)
   let isStopped = false
   let ready: Task[] = []
-  let copies: Promise<void>[] = []
 
+  const mayCreate = () => !isStopped && options.mayCreate()
   const parts = {
     ...options,
     disk: options.plan.disk,
     inputsOf: ({ entry, meaning = entry.meaning }: Active) =>
       inputHashes({ ...entry, meaning }, (name) => lockOf(name)?.made, identity),
+    mayCreate,
     behind: ({ entry }: Active) => waiting.behind(entry.name),
     arrivals,
     onLockTrouble() {
@@ -58,7 +62,7 @@ export async function carryOut(options: CarryOutOptions): Promise<void> {
   }
 
   function begin(step: Active): void {
-    if (!needsService(step)) copies.push(copyRow({ keeper, folder }, step).then(ended))
+    if (!needsService(step)) ended(movedResult(step, lockOf(step.entry.name)?.made))
     else if (service !== undefined) {
       const row = createRow({ ...parts, service }, step, ended)
       rows.push(row)
@@ -82,26 +86,17 @@ export async function carryOut(options: CarryOutOptions): Promise<void> {
     else ended(resultOf(step))
   }
 
-  /** Those that can begin by now, when the files that are being copied are in place too. */
-  async function arrivals(): Promise<readonly Task[]> {
+  /** Those that can begin by now. */
+  function arrivals(): readonly Task[] {
     const tasks = ready
-    const copying = copies
     ready = []
-    copies = []
-    if (copying.length === 0) return tasks
-    await Promise.all(copying)
-    return [...tasks, ...(await arrivals())]
+    return tasks
   }
 
   waiting.free.forEach(begin)
-  const tasks = ready
-  ready = []
-  const copied = arrivals()
   try {
-    if (service !== undefined)
-      await runSchedule({ ...options, tasks, later: copied, mayCreate: () => !isStopped })
+    if (service !== undefined) await runSchedule({ ...options, tasks: arrivals(), mayCreate })
   } finally {
-    await copied
     await Promise.all(rows.map(({ settled }) => settled()))
   }
   // A signal that came during the last downloads.
@@ -123,6 +118,14 @@ function createQueue<Item>(work: (item: Item) => void): (item: Item) => void {
     }
   }
 }
+
+/** Of a row whose files have been moved. */
+const movedResult = (step: Active, made: Made | undefined): RowResult => ({
+  step,
+  result: 'downloaded',
+  made,
+  run: made?.run,
+})
 
 /** Of a row for which there is nothing to be done after all. */
 function resultOf(step: Step): RowResult {
@@ -149,4 +152,11 @@ const isActive = (step: Step): step is Active => step.action.do === 'create' || 
 /** All but those whose files lie on this machine already. */
 export const needsService = ({ action }: Active): boolean => action.do === 'create' || action.why !== 'moved'
 
-export { type Active, type BatchService, LEFT_ALONE, type Place, type RowResult } from './row-result.js'
+export { moveFiles } from './move-files.js'
+export {
+  type Active,
+  type BatchService,
+  LEFT_ALONE,
+  type Place,
+  type RowResult,
+} from './row-result.js'

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { type Output, outputsOf, type Placing, placingsOf } from '../lock/lock.js'
-import { type Disk, isInPlace, type PlannedOutput } from '../plan/index.js'
+import { type Disk, isInPlace, isReplaceable, type PlannedOutput } from '../plan/index.js'
 import type { Active, OutputFile, Place } from './row-result.js'
 
 export interface PlacesOptions {
@@ -34,7 +34,7 @@ export async function placesFor(
         inPlace: { url: urls[at] ?? '', ...output, path },
       }
     // What was there when the plan was made has been checked.
-    const isChecked = at < planned.length && fact.is === 'file'
+    const isChecked = fact.is === 'file' && (at < planned.length || isReplaceable(fact))
     return { path, mayReplace: isChecked || flags.overwrite, inPlace: undefined }
   })
 }
@@ -54,7 +54,7 @@ function placedOutput({ action, locked }: Active, at: number): Placing | undefin
 }
 
 function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean): void {
-  if (fact.is === 'missing' || (fact.is === 'file' && overwrites)) return
+  if (fact.is === 'missing' || (fact.is === 'file' && (overwrites || isReplaceable(fact)))) return
   throw new RushesError('download_failed', `${file} already exists, and is not of this row.`, {
     hint: 'Move it away, or replace it with --overwrite. The run is paid for: the same command downloads it then.',
   })

@@ -33,8 +33,11 @@ export const LEFT_ALONE = new RushesError(
 export interface BatchService {
   /** The address, as the lock file names it. */
   readonly address: string
-  /** Creates the run of a row. `beforeSend` comes before each sending, and may stop it. Never rejects. */
-  submit(step: Active, beforeSend: () => Promise<void>): Promise<Submitted>
+  /**
+   * Creates the run of a row. `token` is that of this create, for the journal. `beforeSend` comes before each sending,
+   * after the journal has the token, and may stop it. Never rejects.
+   */
+  submit(step: Active, token: string, beforeSend: () => Promise<void>): Promise<Submitted>
   /** `created`: what `submit` has given; undefined for a run that exists already. */
   follow(step: Active, id: string, created: CreatedRun | undefined): Followed
   /** Puts the outputs of a succeeded run in place. `at` is the index of the output. Never rejects. */
@@ -56,9 +59,11 @@ export interface Place {
   readonly inPlace: OutputFile | undefined
 }
 
-/** Monotonic instants, in milliseconds. */
 export interface CreatedRun {
   readonly id: string
+  /** The service's own word, if the response to the create has one. */
+  readonly status?: string | undefined
+  /** Monotonic instants, in milliseconds. */
   readonly sentAtMs: number
   readonly answeredAtMs: number
 }

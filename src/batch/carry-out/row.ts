@@ -2,6 +2,7 @@
  * One row of a batch on its way: created, followed, delivered; and what the lock file knows of it at each moment. A batch
  * that is killed at any of them continues from there, and nothing is paid twice.
  */
+import { randomUUID } from 'node:crypto'
 import { relative } from 'node:path'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
@@ -20,7 +21,7 @@ import {
   publicUrl,
 } from '../lock/lock.js'
 import type { Disk } from '../plan/index.js'
-import type { Arrivals, Polled, PollOptions, Task } from '../schedule/index.js'
+import type { Polled, PollOptions, Task } from '../schedule/index.js'
 import { placesFor, refuseOtherBytes } from './places.js'
 import type {
   Active,
@@ -42,10 +43,14 @@ export interface RowParts {
   inputsOf(step: Active): InputHashes
   /** Length of the longest chain of rows that waits for this one. */
   behind(step: Active): number
+  /** Whether creates are still to be sent. */
+  mayCreate(): boolean
   /** The rows that can begin now that others have ended. */
-  arrivals(): Arrivals
+  arrivals(): readonly Task[]
   /** Stops the batch. */
   readonly signal: AbortSignal
+  /** A create is about to be sent. */
+  onSending(): void
   onStatus(step: Active, run: string, status: string): void
   /** The lock file could not be written. What it lacks the journal knows. */
   onLockTrouble(error: unknown): void
@@ -82,12 +87,19 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
     }
 
   async function create(): Promise<number | undefined> {
-    let isSent = false
-    const submitted = await service.submit(step, async () => {
-      isSent = true
-      await lock.sending()
+    const token = randomUUID()
+    let isNoted = false
+    let isStopped = false
+    const answer = await service.submit(step, token, async () => {
+      isNoted = true
+      await lock.sending(token)
+      // Writing shows what others have changed in the lock file.
+      isStopped = !parts.mayCreate()
+      if (isStopped) throw new Error('the batch was stopped')
+      parts.onSending()
     })
-    await lock.submitted(submitted, isSent)
+    const submitted: Submitted = isStopped ? { is: 'unsent' } : answer
+    await lock.submitted(submitted, token, isNoted)
     if (submitted.is === 'unsent') return undefined
     if (submitted.is !== 'created') {
       end({ result: submitted.is === 'unconfirmed' ? 'unconfirmed' : 'failed', error: submitted.error })
@@ -95,7 +107,7 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
     }
     const { id, answeredAtMs } = submitted
     journey = { id, followed: service.follow(step, id, submitted), status: undefined }
-    onStatus(step, id, 'created')
+    onStatus(step, id, submitted.status ?? 'accepted')
     return answeredAtMs
   }
 
@@ -218,18 +230,19 @@ function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowP
 
   return {
     /** A create that the lock file cannot be told of is not sent. */
-    async sending(): Promise<void> {
+    async sending(token: string): Promise<void> {
       const sent_at = new Date(clock.now()).toISOString()
-      await keep({ ...pendingCreate(), sent_at, state: 'unconfirmed', key: undefined }).catch((error) => {
+      const sending: Pending = { ...pendingCreate(), sent_at, state: 'unconfirmed', key: undefined, token }
+      await keep(sending).catch((error) => {
         onLockTrouble(error)
         throw error
       })
     },
-    async submitted(submitted: Submitted, isSent: boolean): Promise<void> {
+    async submitted(submitted: Submitted, token: string, isSent: boolean): Promise<void> {
       if (submitted.is === 'created')
         await keepSafely({ ...pendingCreate(), state: 'accepted', run: submitted.id })
       else if (submitted.is === 'unconfirmed')
-        await keepSafely({ ...pendingCreate(), state: 'unconfirmed', key: submitted.key })
+        await keepSafely({ ...pendingCreate(), state: 'unconfirmed', key: submitted.key, token })
       else if (isSent) await keeper.set(entry.name, before).catch(onLockTrouble)
     },
     /**

@@ -1,7 +1,6 @@
 /** What a claim file says of its holder. */
-import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { ownMark } from '../../host/processes.js'
+import { machineId, ownMark } from '../../host/processes.js'
 import { isObject } from '../../protocol/parse.js'
 
 export interface Holder {
@@ -60,26 +59,6 @@ export function holderOf(text: string): Holder | undefined {
 
 export const isOnThisMachine = ({ host, machine }: Holder): boolean =>
   host === hostname() && machine === machineId()
-
-let machineKnown: string | undefined
-
-/** A process id means something only within one boot and one namespace of process ids. Empty where there is no /proc. */
-function machineId(): string {
-  machineKnown ??= [
-    () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
-    () => readlinkSync('/proc/self/ns/pid'),
-  ]
-    .map((read) => {
-      try {
-        return read()
-      } catch {
-        return ''
-      }
-    })
-    .join(' ')
-    .trim()
-  return machineKnown
-}
 
 /** ` (process 12 on host, since …)`, or nothing. */
 export const describeHolder = (holder: Holder | undefined): string =>

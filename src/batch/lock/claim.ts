@@ -126,7 +126,8 @@ async function isStale(path: string, found: string, options: ClaimOptions): Prom
   const { clock, signal, onObserve } = options
   const holder = holderOf(found)
   if (holder !== undefined && isOnThisMachine(holder)) {
-    if (!isAlive(holder)) return true
+    const { pid, startedAt } = holder
+    if (!isAlive({ pid, startedAt }, 0)) return true
     const ageMs = clock.now() - Date.parse(holder.heartbeat)
     if (ageMs >= 0 && ageMs < FRESH_MS) throw heldError(path, holder)
   }

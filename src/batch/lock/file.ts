@@ -1,23 +1,41 @@
 /** The lock file on the disk. */
 
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
-import { type Lock, NO_LOCK } from './lock.js'
+import { type Lock, lockPathOf, NO_LOCK } from './lock.js'
 import { lockText, parseLock } from './lock-text.js'
+
+/** As deep as Linux follows links. */
+const MAX_LINKS = 40
+
+/** The file of a manifest's lock. A link is followed, so that what it points to is written and claimed, and the link stays. */
+export function lockFileOf(manifest: string): string {
+  let path = lockPathOf(manifest)
+  for (let links = 0; links < MAX_LINKS; links++) {
+    const target = targetOf(path)
+    if (target === undefined) return path
+    path = isAbsolute(target) ? target : join(dirname(path), target)
+  }
+  throw usageError(`Cannot read the lock file ${path}: its links lead in a circle.`)
+}
+
+/** Undefined for what is no link. */
+function targetOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
 
 /** An empty lock when there is no file. Throws `usage`, also when the lock belongs to another manifest that exists. */
 export function readLock(path: string, manifest: string): Lock {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return NO_LOCK
-    throw usageError(`Cannot read the lock file ${describeError(error, path)}.`)
-  }
+  const text = readText(path)
+  if (text === undefined) return NO_LOCK
   const lock = parseLock(text, path)
   const other = lock.manifest
   if (other !== undefined && other !== basename(manifest) && existsSync(join(dirname(path), basename(other))))
@@ -26,6 +44,38 @@ export function readLock(path: string, manifest: string): Lock {
       'Manifests whose names differ only in the extension would share one lock file. Rename one of them.',
     )
   return lock
+}
+
+/** Undefined when there is no file. Throws `usage`. */
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw usageError(`Cannot read the lock file ${describeError(error, path)}.`)
+  }
+}
+
+export interface LockFile {
+  /** Undefined where it has the text of the last write, or is gone. Throws `usage`. */
+  read(): Lock | undefined
+  /** Atomic: a batch that is killed leaves the old file or the new one. Throws the system's error. */
+  write(lock: Lock): Promise<void>
+}
+
+export function lockFileAt(path: string, manifest: string): LockFile {
+  let written: string | undefined
+  return {
+    read() {
+      const text = readText(path)
+      return text === undefined || text === written ? undefined : parseLock(text, path)
+    },
+    async write(lock) {
+      const text = textFor(manifest, lock)
+      await writeAtomically(path, text)
+      written = text
+    },
+  }
 }
 
 /** Removes temporary files of a batch that was killed while writing. Only the holder of the claim may call it. */
@@ -46,8 +96,3 @@ export function isWritten(path: string, manifest: string, lock: Lock): boolean {
 }
 
 const textFor = (manifest: string, lock: Lock): string => lockText({ ...lock, manifest: basename(manifest) })
-
-/** Atomic: a batch that is killed leaves the old file or the new one. Throws the system's error. */
-export async function writeLock(path: string, manifest: string, lock: Lock): Promise<void> {
-  await writeAtomically(path, textFor(manifest, lock))
-}

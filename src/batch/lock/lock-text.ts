@@ -29,6 +29,9 @@ const indented = (text: string): string => text.replace(/^/gm, '  ')
 const sorted = (further: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(further).sort(byName))
 
+/** Equal for equal entries. */
+export const entryText = (entry: LockEntry): string => JSON.stringify(entryJson(entry))
+
 const entryJson = ({ made, pending, further }: LockEntry) => ({
   ...(made && defined(made)),
   ...sorted(further),
@@ -59,7 +62,7 @@ const MADE = [
   'inputs',
   'outputs',
 ] as const
-const PENDING = ['state', 'key', 'sent_at', 'placing'] as const
+const PENDING = ['state', 'key', 'token', 'sent_at', 'placing'] as const
 
 const HINT =
   'Restore it from git. Without a lock file every run is created and paid for again, and existing files need --overwrite.'
@@ -191,7 +194,8 @@ function pendingOf(value: unknown): Pending | undefined {
     inputs: inputsOf(value.inputs),
     placing: placingOf(value.placing),
   }
-  if (value.state === 'unconfirmed') return { ...common, state: 'unconfirmed', key: optional(value.key) }
+  if (value.state === 'unconfirmed')
+    return { ...common, state: 'unconfirmed', key: optional(value.key), token: optional(value.token) }
   if (value.state !== 'accepted' || typeof value.run !== 'string' || value.run === '') return undefined
   return { ...common, state: 'accepted', run: value.run }
 }

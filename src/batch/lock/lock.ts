@@ -69,8 +69,14 @@ export interface Placing {
 export type Pending =
   /** The run exists, and its outputs are not all here yet. */
   | (PendingCreate & { readonly state: 'accepted'; readonly run: string })
-  /** A create was sent, and its outcome is unknown; `key` is that of the journal's row. */
-  | (PendingCreate & { readonly state: 'unconfirmed'; readonly key: string | undefined })
+  /** A create was sent or was about to be, and its outcome is unknown. */
+  | (PendingCreate & {
+      readonly state: 'unconfirmed'
+      /** Of the journal's row, where that is known. */
+      readonly key: string | undefined
+      /** Of this very create: the journal has it too. Undefined in lock files of older versions. */
+      readonly token: string | undefined
+    })
 
 export interface LockEntry {
   readonly made: Made | undefined
@@ -108,6 +114,14 @@ export function outputsOf(made: Made | undefined): readonly Output[] {
   if (made === undefined) return []
   return [made, ...(made.outputs ?? []).filter(({ run }) => run === made.run)]
 }
+
+/** The outputs after the first one, of every row. */
+export const furtherOutputsOf = ({ entries }: Lock) =>
+  [...entries].flatMap(([name, { made }]) =>
+    outputsOf(made)
+      .slice(1)
+      .map(({ file }, at) => ({ name, number: at + 2, file })),
+  )
 
 /** The files of a run that may have got their names, while `made` does not know them. */
 export const placingsOf = (locked: LockEntry | undefined): readonly Placing[] =>

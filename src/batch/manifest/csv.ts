@@ -5,7 +5,7 @@
 import { CsvError, parse } from 'csv-parse/sync'
 import { nearest } from '../../protocol/nearest.js'
 import { kindsWith, parametersOf, valueOfText } from '../../protocol/parameters.js'
-import { parseJsonManifest } from './json.js'
+import { parseJsonAt } from './json.js'
 import { type Field, type List, type Node, scalar } from './nodes.js'
 import { type Position, positionsIn, type ReportProblem } from './position.js'
 import { CSV_FIELDS, LIST_FIELDS } from './row-fields.js'
@@ -127,15 +127,7 @@ function cellValue(name: string, cell: string, at: Position, report: ReportProbl
       items: cell.split(/\s+/).flatMap((each) => (each === '' ? [] : [scalar(each, at)])),
       at,
     }
-  // Errors in the JSON are reported at the cell.
-  if (name === 'input')
-    return (
-      parseJsonManifest(cell, (_, message) => report(at, message)) ?? {
-        type: 'fields',
-        fields: new Map(),
-        at,
-      }
-    )
+  if (name === 'input') return parseJsonAt(at, cell, report) ?? { type: 'fields', fields: new Map(), at }
   return scalar(typedCell(name, cell), at, cell)
 }
 

@@ -1,7 +1,7 @@
 /** The bytes of a manifest to nodes; the format is known by the file's extension, else by the content. */
 import { extname } from 'node:path'
 import { parseCsv } from './csv.js'
-import { parseJsonLines, parseJsonManifest } from './json.js'
+import { parseJsonLines, parseJsonText } from './json.js'
 import type { Node } from './nodes.js'
 import { type ReportProblem, START } from './position.js'
 import { ROW_FIELDS } from './row-fields.js'
@@ -48,7 +48,7 @@ function isJson(text: string): boolean {
 
 const PARSERS: Readonly<Record<Format, (text: string, report: ReportProblem) => Node | undefined>> = {
   yaml: parseYaml,
-  json: parseJsonManifest,
+  json: parseJsonText,
   'json-lines': parseJsonLines,
   csv: parseCsv,
 }

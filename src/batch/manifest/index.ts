@@ -39,6 +39,18 @@ export interface ManifestOptions extends ImageRules {
   readonly maxRuns?: number | undefined
   /** Files that no output may replace, with a description of each: the lock file. */
   readonly reserved?: ReadonlyMap<string, string>
+  /** Those that the lock file knows: a local image that is one of them is written as `row:name#2`. */
+  readonly furtherOutputs?: readonly FurtherOutputFile[]
+}
+
+/** An output of a row after its first one. */
+export interface FurtherOutputFile {
+  /** Of the row. */
+  readonly name: string
+  /** 2 or more. */
+  readonly number: number
+  /** Relative to the manifest. */
+  readonly file: string
 }
 
 export type ManifestResult =
@@ -103,7 +115,7 @@ async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly Man
   })
   const claims = named.flatMap(({ row, outputs }) => outputs.map((each) => claimOf(row, each, folder)))
   findCollisions(claims, reservedBy(work), problems.report)
-  const files = createOutputFiles(claims, folder)
+  const files = createOutputFiles([...claims, ...furtherClaims(claims, work)], folder)
   const uses: RowUse[] = []
   for (const { row, outputs, names } of named) {
     const references = await images.referencesOf(row, row.report, (path, shown) =>
@@ -119,6 +131,14 @@ async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly Man
     isCsv: formatOf(options.path, Buffer.from(options.bytes).toString()) === 'csv',
     isLacking: isLackingIn(work.lacking, new Set(named.flatMap(({ names }) => names))),
   })
+}
+
+/** How many outputs a run has shows only when it has ended: those that the lock file knows. */
+function furtherClaims(claims: readonly OutputClaim[], { options, folder }: Work) {
+  const kinds = new Map(claims.map(({ name, kind }) => [name, kind]))
+  return (options.furtherOutputs ?? []).flatMap(({ name, number, file }) =>
+    kinds.has(name) ? [{ name, number, kind: kinds.get(name), realPath: folder.realPathOf(file) }] : [],
+  )
 }
 
 const claimOf = (row: Row, named: NamedOutput, { realPathOf }: ManifestFolder): OutputClaim => ({
@@ -179,7 +199,7 @@ const entryOf = (
 })
 
 export { type ImageRules, inputToSend } from './local-images.js'
-export type { ImageReference, ImageSummary, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
+export type { ImageReference, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
 export type { Naming } from './output-paths.js'
 export type { ManifestProblem, Position } from './position.js'
 export type { Models } from './sections.js'

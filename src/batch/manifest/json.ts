@@ -3,12 +3,16 @@
 import { printParseErrorCode, visit } from 'jsonc-parser/lib/esm/main.js'
 import { shortened } from '../../protocol/text.js'
 import { type Field, MAX_DEPTH, type Node, scalar } from './nodes.js'
-import { type PositionAt, positionsIn, type ReportProblem } from './position.js'
+import { type Position, type PositionAt, positionsIn, type ReportProblem } from './position.js'
 
-/** Undefined when the text is not valid JSON; the error has been reported. */
-export function parseJsonManifest(text: string, report: ReportProblem): Node | undefined {
-  return readJson(text, positionsIn(text), report)
+/** Undefined when the text is not valid JSON; the error has been reported. A field that occurs twice is a problem too. */
+export function parseJsonText(text: string, report: ReportProblem, maxDepth = MAX_DEPTH): Node | undefined {
+  return readJson(text, positionsIn(text), report, maxDepth)
 }
+
+/** JSON inside another format: all its values and problems are where it begins. */
+export const parseJsonAt = (at: Position, text: string, report: ReportProblem): Node | undefined =>
+  readJson(text, () => at, report, MAX_DEPTH)
 
 /** A list with one value from each line. */
 export function parseJsonLines(text: string, report: ReportProblem): Node {
@@ -19,7 +23,7 @@ export function parseJsonLines(text: string, report: ReportProblem): Node {
     const lineStart = start
     start += line.length + 1
     if (line.trim() === '') continue
-    const item = readJson(line, (offset) => positionAt(lineStart + offset), report)
+    const item = readJson(line, (offset) => positionAt(lineStart + offset), report, MAX_DEPTH)
     if (item !== undefined) items.push(item)
   }
   return { type: 'list', items, at: positionAt(0) }
@@ -57,13 +61,17 @@ type Open =
       field: { readonly name: string; readonly offset: number }
     }
 
-function readJson(text: string, positionAt: PositionAt, report: ReportProblem): Node | undefined {
+function readJson(
+  text: string,
+  positionAt: PositionAt,
+  report: ReportProblem,
+  maxDepth: number,
+): Node | undefined {
   const open: Open[] = []
   let root: Node | undefined
 
   function add(node: Node, offset: number): void {
-    if (open.length > MAX_DEPTH)
-      throw new InvalidJson(offset, `the manifest is nested more than ${MAX_DEPTH} levels deep`)
+    if (open.length > maxDepth) throw new InvalidJson(offset, `nested more than ${maxDepth} levels deep`)
     const parent = open.at(-1)
     if (parent === undefined) root = node
     else if (parent.type === 'list') parent.items.push(node)

@@ -5,10 +5,11 @@ import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { describeError } from '../../host/system-error.js'
+import { MediaSummary } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
-import type { ImageReference, ImageSummary, ManifestEntry, RowReference } from './manifest-entry.js'
+import type { ImageReference, ManifestEntry, RowReference } from './manifest-entry.js'
 import type { ManifestRow } from './manifest-row.js'
 import type { ReportProblem } from './position.js'
 import { isRowReference, unresolvedRow } from './row-references.js'
@@ -22,7 +23,7 @@ export interface ImageRules {
 }
 
 type ReadImage =
-  | { readonly ok: true; readonly summary: ImageSummary }
+  | { readonly ok: true; readonly summary: MediaSummary }
   | { readonly ok: false; readonly message: string }
 
 /** Reads each file once, even if many rows name it. */
@@ -103,11 +104,8 @@ async function readImage(path: string, { imageTypeOf, maxBodyBytes }: ImageRules
   }
 }
 
-const summaryOf = (bytes: Uint8Array, type: string): ImageSummary => ({
-  sha256: createHash('sha256').update(bytes).digest('hex'),
-  bytes: bytes.byteLength,
-  content_type: type,
-})
+const summaryOf = (bytes: Uint8Array, type: string): MediaSummary =>
+  new MediaSummary(createHash('sha256').update(bytes).digest('hex'), bytes.byteLength, type)
 
 export const tooLargeMessage = (what: string, mostBytes: number): string =>
   `${what}, and a request may have at most ${mostBytes / 1024 / 1024} MiB`
@@ -124,7 +122,7 @@ export const meaningOf = (input: ModelInput, references: readonly ImageReference
 /** The same for an entry that uses other rows, with the outputs that it uses. */
 export const meaningWith = (
   { input, references }: Pick<ManifestEntry, 'input' | 'references'>,
-  summaryOf: (reference: RowReference) => ImageSummary,
+  summaryOf: (reference: RowReference) => MediaSummary,
 ): ModelInput => ({
   ...input,
   image_urls: references.map((each) => {

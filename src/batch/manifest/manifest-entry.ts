@@ -1,4 +1,5 @@
 /** The result of reading a manifest: one entry for each run, with its own output file. */
+import type { MediaSummary } from '../../protocol/media.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import type { Position } from './position.js'
 import type { Models } from './sections.js'
@@ -9,7 +10,7 @@ export type ImageReference =
   | { readonly from: 'url'; readonly text: string }
   /** `run:<id>`, looked up when the run is created. */
   | { readonly from: 'run'; readonly text: string }
-  | { readonly from: 'file'; readonly path: string; readonly summary: ImageSummary }
+  | { readonly from: 'file'; readonly path: string; readonly summary: MediaSummary }
   | RowReference
 
 /** `row:<name>` or `row:<name>#<n>`: an output of another run of the manifest. */
@@ -21,14 +22,6 @@ export interface RowReference {
   readonly source: string
   /** Counted from 1. */
   readonly output: number
-}
-
-/** Identifies the content of an image, in the shape that the journal stores. */
-export interface ImageSummary {
-  /** 64 hexadecimal digits. */
-  readonly sha256: string
-  readonly bytes: number
-  readonly content_type: string
 }
 
 export interface ManifestEntry {

@@ -4,7 +4,7 @@ import { kindsWith, listedValues, PARAMETER_NAMES, parametersOf } from '../../pr
 import { shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
 import { NO_INCLUDE } from './matrix-values.js'
-import { type Field, type Fields, isNull, type Node, plainValue } from './nodes.js'
+import { type Field, type Fields, isNull, lostDigitsIn, type Node, plainValue } from './nodes.js'
 import type { Position, ReportProblem } from './position.js'
 import { MAX_RUNS, ROW_FIELDS } from './row-fields.js'
 import { modelOfRow, type RowModel } from './row-model.js'
@@ -44,7 +44,7 @@ export function readRow(node: Fields, sections: Sections, report: ReportProblem)
     isOutputShared: output !== undefined && output !== own.get('output'),
     count: countOf(count, report),
     hasOwnInput: subject.input !== undefined,
-    input: subject.input ?? inputOf(fields, subject.kind),
+    input: subject.input ?? inputOf(fields, subject.kind, report),
     positionOf(name, item) {
       const value = (name === 'output' ? output : (fields.get(name) ?? own.get(name)))?.value
       const found = item !== undefined && value?.type === 'list' ? value.items[item] : value
@@ -76,22 +76,31 @@ function withDefaults(
   return fields
 }
 
-function inputOf(fields: ReadonlyMap<string, Field>, kind: Kind | undefined): ModelInput {
+function inputOf(
+  fields: ReadonlyMap<string, Field>,
+  kind: Kind | undefined,
+  report: ReportProblem,
+): ModelInput {
   if (kind === undefined) return {}
   const given = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
     const value = fields.get(name)?.value
-    return value === undefined ? [] : [[name, parameterValue(schema, value)] as const]
+    if (value === undefined) return []
+    if (!isText(schema)) for (const problem of lostDigitsIn(value)) report(problem, problem.message)
+    return [[name, parameterValue(schema, value)] as const]
   })
   return Object.fromEntries(given)
 }
 
+/** Its numbers keep their digits. */
+const isText = (schema: ParameterSchema): boolean =>
+  schema.type === 'string' && listedValues(schema) === undefined
+
 /** A text may be written without quotes where the format reads a number or a boolean: `duration: 5`, `prompt: 2024`. */
 function parameterValue(schema: ParameterSchema, value: Node): unknown {
   if (value.type !== 'scalar') return plainValue(value)
-  if (schema.type !== 'string') return value.value
-  if (listedValues(schema) !== undefined) return String(value.value)
   // A block of YAML ends with a line end that is not meant; the last one of a prompt file is dropped too.
-  return value.text.replace(/\r?\n$/, '')
+  if (isText(schema)) return value.text.replace(/\r?\n$/, '')
+  return schema.type === 'string' ? String(value.value) : value.value
 }
 
 function checkInput(

@@ -1,6 +1,6 @@
 /** The keys of a matrix with their values, checked. Pure. */
 import { shortened } from '../../protocol/text.js'
-import { isNull, type Node, plainValue, type Scalar } from './nodes.js'
+import { isNull, lostDigitsIn, type Node, plainValue, type Scalar } from './nodes.js'
 import type { ManifestProblem, ReportProblem } from './position.js'
 import { LIST_FIELDS, ROW_FIELDS } from './row-fields.js'
 
@@ -92,7 +92,9 @@ function valueProblem(key: string, value: Node): ManifestProblem | undefined {
       : problem(`each value of ${key} must be a list, such as [[a.png], [b.png]]`)
   if (value.type === 'list') return problem(`a value of ${key} cannot be a list`)
   if (key === 'input')
-    return value.type === 'fields' ? undefined : problem('each value of input must be a map')
+    return value.type === 'fields'
+      ? lostDigitsIn(value).next().value
+      : problem('each value of input must be a map')
   if (value.type !== 'fields') return undefined
   if (setsField(key))
     return problem(

@@ -1,5 +1,7 @@
 /** What every format of a manifest is parsed into: values with their positions. */
-import type { Position } from './position.js'
+import { describeLoss, isExact } from '../../protocol/exact-number.js'
+import { shortened } from '../../protocol/text.js'
+import type { ManifestProblem, Position } from './position.js'
 
 export interface Scalar {
   readonly type: 'scalar'
@@ -44,6 +46,17 @@ export function plainValue(node: Node): unknown {
   if (node.type === 'scalar') return node.value
   if (node.type === 'list') return node.items.map(plainValue)
   return Object.fromEntries([...node.fields].map(([name, { value }]) => [name, plainValue(value)]))
+}
+
+/** A problem for each number that JSON cannot keep. `plainValue` loses its digits; as a text it has them all. */
+export function* lostDigitsIn(node: Node): Generator<ManifestProblem> {
+  if (node.type === 'list') for (const item of node.items) yield* lostDigitsIn(item)
+  else if (node.type === 'fields') for (const { value } of node.fields.values()) yield* lostDigitsIn(value)
+  else if (typeof node.value === 'number' && !isExact(node.text, node.value)) {
+    const loss = describeLoss(shortened(node.text, 60), node.value)
+    const other = Number.isFinite(node.value) ? 'write that, or ' : ''
+    yield { ...node.at, message: `${loss}: ${other}put it in quotes to send a text` }
+  }
 }
 
 /** `null` means the same as an absent field, so that a row can undo a default. */

@@ -3,7 +3,10 @@ import { followLinks } from '../../host/directories.js'
 import { areOneFile, type OutputClaim, stemKey } from './collisions.js'
 import type { ManifestFolder } from './manifest-folder.js'
 
-type Claim = Pick<OutputClaim, 'name' | 'realPath' | 'kind'>
+type Claim = Pick<OutputClaim, 'name' | 'realPath' | 'kind'> & {
+  /** Of a further output: 2 or more. */
+  readonly number?: number
+}
 
 export interface OutputFiles {
   /** What is wrong with an image at this absolute path, in a row with these names; undefined for other files. */
@@ -37,9 +40,11 @@ export function createOutputFiles(
       const claim = seen.has(path) ? seen.get(path) : find(path)
       seen.set(path, claim)
       if (claim === undefined) return undefined
-      return names.includes(claim.name)
-        ? `"${shown}" is the output of this row itself: give the row another output`
-        : `"${shown}" is the output of another row: write row:${claim.name}`
+      const { name, number } = claim
+      const [article, suffix] = number === undefined ? ['the', ''] : ['an', `#${number}`]
+      return names.includes(name)
+        ? `"${shown}" is ${article} output of this row itself: give the row another ${number === undefined ? 'output' : 'image'}`
+        : `"${shown}" is ${article} output of another row: write row:${name}${suffix}`
     },
   }
 }

@@ -2,7 +2,7 @@
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { isKind } from '../../protocol/validate.js'
-import { type Field, isNull, plainValue } from './nodes.js'
+import { type Field, isNull, lostDigitsIn, plainValue } from './nodes.js'
 import type { Position, ReportProblem } from './position.js'
 import { invalidModelMessage, type Sections, unknownMessage } from './sections.js'
 
@@ -79,6 +79,7 @@ function otherModel({ own, sections, model, at, report }: OtherModelRow): RowMod
 }
 
 function objectOf({ value }: Field, report: ReportProblem): ModelInput {
+  for (const problem of lostDigitsIn(value)) report(problem, problem.message)
   if (value.type === 'fields') return plainValue(value) as ModelInput
   if (!isNull(value)) report(value.at, 'input must be a map')
   return {}

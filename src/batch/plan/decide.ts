@@ -6,15 +6,24 @@ import { type LockEntry, outputsOf, placingsOf } from '../lock/lock.js'
 
 /** What exists at the path of an output. */
 export type FileFact =
-  | {
-      readonly is: 'missing'
-      /** Absolute path of the file that the lock file knows, where it lies at another place: the output was renamed. */
-      readonly elsewhere?: string | undefined
-    }
-  /** `sha256` is undefined where it cannot be the one that the lock file knows. */
-  | { readonly is: 'file'; readonly sha256: string | undefined }
+  | ({ readonly is: 'missing' } & Elsewhere)
+  /** `sha256` is undefined where it cannot be one that the lock file knows. */
+  | ({
+      readonly is: 'file'
+      readonly sha256: string | undefined
+      /**
+       * The lock file knows it as another output: it may be replaced, since it moves with its row or is left behind. `of` is
+       * the row that keeps it, because `--only` leaves that row out.
+       */
+      readonly known?: { readonly of: string | undefined } | undefined
+    } & Elsewhere)
   /** Never replaced: a folder, a device. */
   | { readonly is: 'other'; readonly what: string }
+
+interface Elsewhere {
+  /** Absolute path of the output that the lock file knows, where it lies at another place: the output was renamed. */
+  readonly elsewhere?: string | undefined
+}
 
 export interface Flags {
   readonly force: boolean
@@ -54,7 +63,7 @@ export interface BlockedAction {
 /** The run exists: it is followed if it has not ended, and its outputs are downloaded. Costs nothing. */
 export interface DownloadAction {
   readonly do: 'download'
-  /** `moved`: every file that is not in place lies at another path here, and is copied without a request. */
+  /** `moved`: every file that is not in place lies at another path here, and is moved without a request. */
   readonly why: 'unfinished' | 'missing' | 'changed' | 'moved'
   readonly run: string
   /** Index of the first output that is not in place. */
@@ -91,9 +100,10 @@ export function decide({ hash, locked, facts, flags }: RowSituation): Action {
     if (flags.forcePending) return { do: 'create', why: 'forced' }
     return { do: 'download', why: 'unfinished', run: pending.run, at: 0 }
   }
-  if (isAsMade && at === -1 && !flags.force) return { do: 'up_to_date' }
-  if (isPending && !flags.resubmitUnconfirmed)
-    return { do: 'unconfirmed', key: pending.state === 'unconfirmed' ? pending.key : undefined }
+  // Also where the file is in place: a create of --force may have been paid for.
+  if (isPending && pending.state === 'unconfirmed' && !flags.resubmitUnconfirmed)
+    return { do: 'unconfirmed', key: pending.key }
+  if (isAsMade && at === -1 && !flags.force && !isPending) return { do: 'up_to_date' }
   if (inTheWay !== undefined) return inTheWay
   if (isPending) return { do: 'create', why: 'unconfirmed' }
   if (made === undefined) return { do: 'create', why: 'missing' }
@@ -105,13 +115,19 @@ export function decide({ hash, locked, facts, flags }: RowSituation): Action {
 export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
   fact?.is === 'file' && sha256 !== undefined && fact.sha256 === sha256
 
+/** A file of the lock file that moves, or is left behind. */
+export const isReplaceable = (fact: FileFact): boolean =>
+  fact.is === 'file' && fact.known !== undefined && fact.known.of === undefined
+
 function whyDownload(
   facts: readonly FileFact[],
   known: readonly { readonly sha256: string }[],
   at: number,
 ): DownloadAction['why'] {
   const absent = known.flatMap(({ sha256 }, index) => (isInPlace(facts[index], sha256) ? [] : facts[index]))
-  if (absent.every((fact) => fact?.is === 'missing' && fact.elsewhere !== undefined)) return 'moved'
+  const isElsewhere = (fact: FileFact | undefined) =>
+    fact !== undefined && fact.is !== 'other' && fact.elsewhere !== undefined
+  if (absent.every(isElsewhere)) return 'moved'
   return facts[at]?.is === 'missing' ? 'missing' : 'changed'
 }
 
@@ -134,7 +150,10 @@ function conflictIn(
     if (fact.is === 'missing' || flags.overwrite) continue
     const own = [known[at], ...placings.filter(({ output }) => output === at + 1)]
     if (own.some((each) => isInPlace(fact, each?.sha256))) continue
-    const isChanged = isAsMade && known[at] !== undefined
+    if (isReplaceable(fact)) continue
+    if (fact.known !== undefined)
+      return { do: 'conflict', why: `the file of "${fact.known.of}", which --only leaves out`, at }
+    const isChanged = isAsMade && known[at] !== undefined && fact.elsewhere === undefined
     return {
       do: 'conflict',
       why: isChanged ? 'changed since it was downloaded' : 'not created by this batch',

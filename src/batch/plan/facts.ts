@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
 import { sha256OfFile } from '../../host/file-content.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
-import { type LockEntry, type Made, type Output, outputsOf, placingsOf } from '../lock/lock.js'
+import { type Lock, type LockEntry, type Made, type Output, outputsOf, placingsOf } from '../lock/lock.js'
 import { mayBecome } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createManifestFolder } from '../manifest/manifest-folder.js'
@@ -35,13 +35,23 @@ export interface Disk {
 
 const OPEN = '.{ext}'
 
+export interface DiskOptions {
+  /** Absolute: the manifest's. */
+  readonly folder: string
+  readonly entries: readonly ManifestEntry[]
+  readonly lock: Lock
+  /** Whether the files of the row with this name stay where they are: `--only` leaves it out. */
+  keepsFiles(name: string): boolean
+}
+
 /** Each folder is listed once. */
 export function diskOf(
-  folder: string,
-  entries: readonly ManifestEntry[],
-  grounds = createManifestFolder(folder),
-  names = createOutputNames(entries, grounds),
+  options: DiskOptions,
+  grounds = createManifestFolder(options.folder),
+  names = createOutputNames(options.entries, grounds),
 ): Disk {
+  const { folder } = options
+  const known = knownFilesOf(options)
   const listings = new Map<string, Promise<readonly string[]>>()
   const list = (path: string): Promise<readonly string[]> => {
     const known = listings.get(path) ?? readdir(path).catch(() => [])
@@ -50,10 +60,10 @@ export function diskOf(
   }
 
   /** The file that an output with an open extension has, or might have. */
-  async function fileAt(name: string, { kind }: ManifestEntry, known: Output | undefined): Promise<string> {
+  async function fileAt(name: string, { kind }: ManifestEntry, own: Output | undefined): Promise<string> {
     if (!name.endsWith(OPEN)) return name
     const stem = name.slice(0, -OPEN.length)
-    if (known !== undefined && `${stem}${posix.extname(known.file)}` === known.file) return known.file
+    if (own !== undefined && withExtensionOf(name, own) === own.file) return own.file
     const found = [...(await list(resolve(folder, dirname(name))))]
       .sort()
       .find(
@@ -66,49 +76,57 @@ export function diskOf(
   }
 
   /** The known file at its former path. A lock file must not make us read outside the manifest's folder. */
-  async function elsewhere(file: string, known: Output): Promise<string | undefined> {
-    if (known.file === file || !grounds.isInside(known.file)) return undefined
-    const path = resolve(folder, known.file)
-    const fact = await factOf(path, [known.bytes])
-    return fact.is === 'file' && fact.sha256 === known.sha256 ? path : undefined
+  async function elsewhere(own: Output): Promise<string | undefined> {
+    if (!grounds.isInside(own.file)) return undefined
+    const path = resolve(folder, own.file)
+    const fact = await factOf(path, (bytes) => bytes === own.bytes)
+    return fact.is === 'file' && fact.sha256 === own.sha256 ? path : undefined
   }
 
   interface Sought {
     readonly entry: ManifestEntry
     readonly name: string
-    readonly known: Output | undefined
-    /** Of the files that were about to get the name. */
+    /** As the lock file knows it. */
+    readonly own: Output | undefined
+    /** Lengths of the files that were about to get the name. */
     readonly placing: readonly number[]
   }
 
-  async function lookAtOne({ entry, name, known, placing }: Sought): Promise<PlannedOutput> {
-    const file = await fileAt(name, entry, known)
-    const fact: FileFact = file.endsWith(OPEN)
-      ? { is: 'missing' }
-      : await factOf(resolve(folder, file), [known?.bytes, ...placing])
-    if (known === undefined) return { file, name, fact }
-    if (fact.is !== 'missing') return { file, name: file, fact }
-    const from = await elsewhere(file, known)
-    // The extension is that of the file which is copied.
-    const target =
-      from !== undefined && file.endsWith(OPEN)
-        ? `${file.slice(0, -OPEN.length)}${posix.extname(known.file)}`
-        : file
-    return { file: target, name: target, fact: { is: 'missing', elsewhere: from } }
+  async function factAt(file: string, { own, placing }: Sought): Promise<FileFact> {
+    if (file.endsWith(OPEN)) return { is: 'missing' }
+    const isCandidate = (bytes: number) =>
+      bytes === own?.bytes || placing.includes(bytes) || known.hasBytes(bytes)
+    const fact = await factOf(resolve(folder, file), isCandidate)
+    if (fact.is !== 'file' || fact.sha256 === undefined || fact.sha256 === own?.sha256) return fact
+    return { ...fact, known: known.find(file, fact.sha256) }
+  }
+
+  async function lookAtOne(sought: Sought): Promise<PlannedOutput> {
+    const { entry, name, own } = sought
+    const file = await fileAt(name, entry, own)
+    const fact = await factAt(file, sought)
+    if (own === undefined) return { file, name, fact }
+    const isThere = fact.is === 'other' || (fact.is === 'file' && fact.sha256 === own.sha256)
+    const from = isThere || own.file === file ? undefined : await elsewhere(own)
+    if (from === undefined) return { file, name: file, fact }
+    // The extension is that of the file which is moved.
+    const target = name.endsWith(OPEN) ? withExtensionOf(name, own) : file
+    const found = target === file ? fact : await factAt(target, sought)
+    return { file: target, name: target, fact: found.is === 'other' ? found : { ...found, elsewhere: from } }
   }
 
   return {
     async lookAt(entry, locked, count = 1) {
-      const known = outputsOf(locked?.made)
+      const owned = outputsOf(locked?.made)
       const placings = placingsOf(locked)
-      const length = Math.max(count, known.length, ...placings.map(({ output }) => output))
+      const length = Math.max(count, owned.length, ...placings.map(({ output }) => output))
       const found: PlannedOutput[] = []
       for (let number = 1; number <= length; number++) {
-        const output = known[number - 1]
-        const isKept = number > 1 && output !== undefined && names.isNameOf(output.file, entry, number)
-        const name = isKept ? output.file : names.nameOf(entry, number)
+        const own = owned[number - 1]
+        const isKept = number > 1 && own !== undefined && names.isNameOf(own.file, entry, number)
+        const name = isKept ? own.file : names.nameOf(entry, number)
         const placing = placings.flatMap((each) => (each.output === number ? each.bytes : []))
-        found.push(await lookAtOne({ entry, name, known: output, placing }))
+        found.push(await lookAtOne({ entry, name, own, placing }))
       }
       return found
     },
@@ -119,12 +137,34 @@ export function diskOf(
       })
       return found.includes(true)
     },
-    again: () => diskOf(folder, entries, grounds, names),
+    again: () => diskOf(options, grounds, names),
+  }
+}
+
+/** The name with the extension of an output. */
+const withExtensionOf = (name: string, { file }: Output): string =>
+  `${name.slice(0, -OPEN.length)}${posix.extname(file)}`
+
+/** The files that the lock file knows, of every row. */
+function knownFilesOf({ lock, keepsFiles }: DiskOptions) {
+  const outputs = [...lock.entries].flatMap(([name, { made }]) =>
+    outputsOf(made).map((output) => ({ name, output })),
+  )
+  const lengths = new Set(outputs.map(({ output }) => output.bytes))
+  const byFile = new Map(outputs.map((each) => [each.output.file, each]))
+  return {
+    hasBytes: (bytes: number) => lengths.has(bytes),
+    /** Undefined for a file that no row has. */
+    find(file: string, sha256: string): { readonly of: string | undefined } | undefined {
+      const holder = byFile.get(file)
+      if (holder?.output.sha256 !== sha256) return undefined
+      return { of: keepsFiles(holder.name) ? holder.name : undefined }
+    },
   }
 }
 
 /** Follows a link to read it: assets that are links (git-annex, DVC) count as their content. */
-async function factOf(path: string, lengths: readonly (number | undefined)[]): Promise<FileFact> {
+async function factOf(path: string, isCandidate: (bytes: number) => boolean): Promise<FileFact> {
   try {
     const found = statOf(path)
     // A dangling link is in the way too, and can be replaced.
@@ -132,7 +172,7 @@ async function factOf(path: string, lengths: readonly (number | undefined)[]): P
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
     // Another length means another file: it need not be read.
-    return { is: 'file', sha256: lengths.includes(found.size) ? await sha256OfFile(path) : undefined }
+    return { is: 'file', sha256: isCandidate(found.size) ? await sha256OfFile(path) : undefined }
   } catch (error) {
     return { is: 'other', what: describeReason(error) }
   }

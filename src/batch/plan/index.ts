@@ -4,7 +4,7 @@ import { type Lock, type LockEntry, outputsOf } from '../lock/lock.js'
 import type { Manifest, ManifestEntry } from '../manifest/manifest-entry.js'
 import { sourcesOf } from '../manifest/row-references.js'
 import type { Models } from '../manifest/sections.js'
-import { type Action, type BlockedAction, type ConflictAction, decide, type Flags } from './decide.js'
+import { type Action, type BlockedAction, decide, type Flags } from './decide.js'
 import { type Disk, diskOf, type PlannedOutput } from './facts.js'
 import { changedInputs, inputHashes, meaningOfEntry } from './inputs.js'
 import { type LeftRun, leftRunsOf } from './left-runs.js'
@@ -72,7 +72,8 @@ export interface PlanOptions {
   readonly flags: Flags
   /** Models of the settings, for kinds that the manifest names none for. */
   readonly models: Models
-  identity(model: string, input: unknown): string
+  /** Equal for the same model and input; with `parameter`, for the same value of that parameter. */
+  identity(model: string, input: unknown, parameter?: string): string
   /** Whether `--only` selects the run. */
   selects(entry: ManifestEntry): boolean
 }
@@ -84,23 +85,29 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   const { manifest, lock, selects } = options
   const rows = manifest.entries.map((entry): Row => ({ entry, name: entry.name, sources: sourcesOf(entry) }))
   const matched = new Set(rows.filter(({ entry }) => selects(entry)).map(({ name }) => name))
+  const selected = withSources(rows, matched)
+  const left = new Set(rows.filter(({ name }) => !selected.has(name)).map(({ name }) => name))
   const work: Work = {
     options,
-    disk: diskOf(manifest.folder, manifest.entries),
-    pairing: createPairing({ ...options, entries: manifest.entries }),
+    disk: diskOf({ ...manifest, lock, keepsFiles: (name) => left.has(name) }),
+    pairing: createPairing({
+      ...options,
+      entries: manifest.entries,
+      isSelected: ({ name }) => selected.has(name),
+    }),
     matched,
-    selected: withSources(rows, matched),
+    selected,
     steps: new Map(),
   }
   // The hash of a row is known once the rows that it uses have been decided.
   for (const level of levelsOf(rows)) {
-    const paired = level.map((row) => pairRow(row, work))
+    const paired = work.pairing.pair(level.map((row) => meaningOfRow(row, work)))
     for (const step of await mapInOrder(paired, (each) => stepFor(each, work)))
       work.steps.set(step.entry.name, step)
   }
   const steps = rows.map(({ name }) => work.steps.get(name) as Step)
-  const { leftover, renamed } = work.pairing
-  const kept = await stillThere(leftover, work.disk)
+  const { renamed } = work.pairing
+  const kept = await stillThere(work.pairing.leftover(), steps, work.disk)
   const entries = new Map([
     ...steps.flatMap(({ entry, locked }) => (locked === undefined ? [] : [[entry.name, locked] as const])),
     ...kept,
@@ -132,11 +139,11 @@ interface Work {
   readonly steps: Map<string, Step>
 }
 
-interface PairedRow extends Paired, Pick<Step, 'sources' | 'waitsFor' | 'meaning'> {
+interface RowMeaning extends Pick<Step, 'entry' | 'sources' | 'waitsFor' | 'meaning'> {
   readonly blocked: BlockedAction | undefined
 }
 
-function pairRow({ entry, sources }: Row, { pairing, steps }: Work): PairedRow {
+function meaningOfRow({ entry, sources }: Row, { steps }: Work): RowMeaning {
   const sourceSteps = sources.flatMap((name) => steps.get(name) ?? [])
   const blocking = sourceSteps.find(({ action }) => BLOCKING[action.do] !== undefined)
   const changing = sourceSteps.filter(isChanging)
@@ -152,7 +159,7 @@ function pairRow({ entry, sources }: Row, { pairing, steps }: Work): PairedRow {
     blocked = { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by }
   } else if (found?.ok === false && waitsFor.length === 0)
     blocked = { do: 'blocked', why: found.why, by: undefined }
-  return { ...pairing.pair(entry, meaning), sources, waitsFor, meaning, blocked }
+  return { entry, sources, waitsFor, meaning, blocked }
 }
 
 /** Why the output of a row will not be there. */
@@ -166,6 +173,8 @@ const BLOCKING: Readonly<Partial<Record<Action['do'], string>>> = {
 const isChanging = ({ action }: Step): boolean =>
   action.do === 'create' || (action.do === 'download' && action.why === 'unfinished')
 
+type PairedRow = RowMeaning & Paired
+
 async function stepFor(paired: PairedRow, work: Work): Promise<Step> {
   const { options, disk, matched, selected } = work
   const { blocked, ...row } = paired
@@ -175,22 +184,8 @@ async function stepFor(paired: PairedRow, work: Work): Promise<Step> {
   const flags = { ...others, force: force && isMatched, forcePending: forcePending && isMatched }
   const isSelected = selected.has(entry.name)
   const outputs = isSelected ? await disk.lookAt(entry, locked) : [unseen(entry)]
-  const decided = isSelected ? (blocked ?? decide({ hash, locked, facts: factsOf(outputs), flags })) : SKIP
-  const action = decided.do === 'conflict' ? withOwner(decided, { entry, outputs }, work) : decided
+  const action = isSelected ? (blocked ?? decide({ hash, locked, facts: factsOf(outputs), flags })) : SKIP
   return { ...row, outputs, flags, ...actionOn(outputs, withChanges(action, paired, work)) }
-}
-
-/** A further output of a run may have a name that a new row claims. */
-function withOwner(
-  conflict: ConflictAction,
-  { entry, outputs }: Pick<Step, 'entry' | 'outputs'>,
-  { options }: Work,
-): Action {
-  for (const [name, { made }] of options.lock.entries) {
-    const at = outputsOf(made).findIndex(({ file }) => file === outputs[conflict.at]?.file)
-    if (at > 0 && name !== entry.name) return { ...conflict, why: `output ${at + 1} of "${name}"` }
-  }
-  return conflict
 }
 
 const unseen = ({ output }: ManifestEntry): PlannedOutput => ({
@@ -239,10 +234,13 @@ function withChanges(
 /** A create under way is kept in any case: there may be a run that was paid for. */
 async function stillThere(
   leftover: ReadonlyMap<string, LockEntry>,
+  steps: readonly Step[],
   disk: Disk,
 ): Promise<ReadonlyMap<string, LockEntry>> {
+  const files = new Set(steps.flatMap(({ locked }) => outputsOf(locked?.made).map(({ file }) => file)))
   const kept = await mapInOrder([...leftover], async ([name, entry]) =>
-    entry.pending !== undefined || (entry.made !== undefined && (await disk.has(entry.made)))
+    entry.pending !== undefined ||
+    (entry.made !== undefined && !files.has(entry.made.file) && (await disk.has(entry.made)))
       ? ([name, entry] as const)
       : undefined,
   )
@@ -285,6 +283,7 @@ export {
   type FileFact,
   type Flags,
   isInPlace,
+  isReplaceable,
 } from './decide.js'
 export type { Disk, PlannedOutput } from './facts.js'
 export type { LeftRun } from './left-runs.js'

@@ -1,8 +1,9 @@
 /** What a run is created from: its input with the outputs that it uses, and which parts of it have changed. Pure. */
+import { MediaSummary } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { type InputHashes, type Made, outputsOf } from '../lock/lock.js'
 import { meaningWith } from '../manifest/local-images.js'
-import type { ImageSummary, ManifestEntry, RowReference } from '../manifest/manifest-entry.js'
+import type { ManifestEntry, RowReference } from '../manifest/manifest-entry.js'
 
 type Entry = Pick<ManifestEntry, 'input' | 'meaning' | 'references'>
 
@@ -15,7 +16,7 @@ export type Meaning =
 export function meaningOfEntry(entry: Entry, madeOf: (name: string) => Made | undefined): Meaning {
   const { references } = entry
   if (!usesRows(entry)) return { ok: true, meaning: entry.meaning }
-  const summaries = new Map<RowReference, ImageSummary>()
+  const summaries = new Map<RowReference, MediaSummary>()
   for (const reference of references) {
     if (reference.from !== 'row') continue
     const output = outputsOf(madeOf(reference.source))[reference.output - 1]
@@ -23,9 +24,9 @@ export function meaningOfEntry(entry: Entry, madeOf: (name: string) => Made | un
     const { sha256, bytes, content_type } = output
     if (!content_type.startsWith('image/'))
       return { ok: false, why: `${reference.text} is not an image (${content_type || 'unknown type'})` }
-    summaries.set(reference, { sha256, bytes, content_type })
+    summaries.set(reference, new MediaSummary(sha256, bytes, content_type))
   }
-  return { ok: true, meaning: meaningWith(entry, (each) => summaries.get(each) as ImageSummary) }
+  return { ok: true, meaning: meaningWith(entry, (each) => summaries.get(each) as MediaSummary) }
 }
 
 const missingOutput = ({ text, source, output }: RowReference, made: Made | undefined): string =>
@@ -41,7 +42,7 @@ const usesRows = ({ references }: Pick<Entry, 'references'>): boolean =>
 const nameOf = ({ source, output }: RowReference): string =>
   `row:${source}${output === 1 ? '' : `#${output}`}`
 
-type Identity = (model: string, input: unknown) => string
+type Identity = (model: string, input: unknown, parameter?: string) => string
 
 const HASH_DIGITS = 8
 
@@ -51,7 +52,7 @@ export function inputHashes(
   madeOf: (name: string) => Made | undefined,
   identity: Identity,
 ): InputHashes {
-  const hash = (value: unknown) => identity('', value).slice(0, HASH_DIGITS)
+  const hash = (value: unknown, name: string) => identity('', value, name).slice(0, HASH_DIGITS)
   const { image_urls, ...others } = meaning
   const rows = references.flatMap((each) => {
     const sha256 = each.from === 'row' ? outputsOf(madeOf(each.source))[each.output - 1]?.sha256 : undefined
@@ -64,10 +65,10 @@ export function inputHashes(
     return each.from === 'file' ? each.summary : each.text
   })
   const hashes = [
-    ...Object.entries(others).map(([name, value]) => [name, hash(value)] as const),
+    ...Object.entries(others).map(([name, value]) => [name, hash(value, name)] as const),
     ...(input.image_urls === undefined
       ? []
-      : [['image_urls', hash(references.length === 0 ? image_urls : images)] as const]),
+      : [['image_urls', hash(references.length === 0 ? image_urls : images, 'image_urls')] as const]),
     ...rows,
   ]
   return Object.fromEntries(hashes.sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -14,11 +14,17 @@ export interface Paired {
   readonly hash: string | undefined
 }
 
+export interface Unpaired {
+  readonly entry: ManifestEntry
+  /** Undefined where it is not known yet. */
+  readonly meaning: ModelInput | undefined
+}
+
 export interface Pairing {
-  /** In the order of the rows that use each other. `meaning`: undefined where it is not known yet. */
-  pair(entry: ManifestEntry, meaning: ModelInput | undefined): Paired
+  /** Of the rows of one level, after those that they use. */
+  pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[]
   /** Entries that no run of the manifest has any more. */
-  readonly leftover: ReadonlyMap<string, LockEntry>
+  leftover(): ReadonlyMap<string, LockEntry>
   readonly renamed: readonly { readonly from: string; readonly to: string }[]
 }
 
@@ -29,15 +35,19 @@ export interface PairOptions {
   readonly models: Models
   /** Equal for the same model and input. */
   identity(model: string, input: unknown): string
+  /** The entries of other runs stay with them. */
+  isSelected(entry: ManifestEntry): boolean
 }
 
 /**
- * By name. A run without an entry takes the one of a run of the same model and input that has left the manifest: it was
- * renamed, and is not paid for again. (A run without a name is named by its output, so moving a file renames it.)
+ * By name. A run whose entry is of another input, or that has none, takes an entry of the same model and input that no run
+ * has: it was renamed, or rows have swapped their names, and it is not paid for again. (A run without a name is named by its
+ * output, so moving a file renames it.)
  */
-export function createPairing({ entries, lock, models, identity }: PairOptions): Pairing {
+export function createPairing({ entries, lock, models, identity, isSelected }: PairOptions): Pairing {
   const names = new Set(entries.map(({ name }) => name))
-  const leftover = new Map([...lock.entries].filter(([name]) => !names.has(name)))
+  /** Entries that a run may take. */
+  const free = new Map([...lock.entries].filter(([name]) => !names.has(name)))
   const recorded = recordedModels(lock)
   const renamed: { from: string; to: string }[] = []
   const hashes = new Map<unknown, string>()
@@ -48,24 +58,60 @@ export function createPairing({ entries, lock, models, identity }: PairOptions):
     return known
   }
   const byHash = new Map<string, string[]>()
-  for (const [name, { made, pending }] of leftover)
+  for (const [name, { made, pending }] of lock.entries)
     for (const hash of new Set([made?.hash, pending?.hash]))
       if (hash !== undefined) byHash.set(hash, [...(byHash.get(hash) ?? []), name])
 
-  function pair(entry: ManifestEntry, meaning: ModelInput | undefined): Paired {
+  function read<Row extends Unpaired>(row: Row): Row & Paired {
+    const { entry, meaning } = row
     const own = lock.entries.get(entry.name)
     const model = entry.model ?? modelFor(entry.kind, { models, own, recorded })
     const hash = model === undefined || meaning === undefined ? undefined : hashOf(model, meaning)
-    if (own !== undefined || hash === undefined) return { entry, locked: own, model, hash }
-    const from = byHash.get(hash)?.find((name) => leftover.has(name))
-    const locked = from === undefined ? undefined : leftover.get(from)
-    if (from !== undefined) {
-      leftover.delete(from)
-      renamed.push({ from, to: entry.name })
-    }
-    return { entry, locked, model, hash }
+    return { ...row, locked: own, model, hash }
   }
-  return { pair, leftover, renamed }
+
+  /** A run that is under way, or may be, stays with its row. */
+  function mayTake({ entry, locked, hash }: Paired): boolean {
+    if (hash === undefined) return false
+    if (locked === undefined) return true
+    return locked.pending === undefined && locked.made?.hash !== hash && isSelected(entry)
+  }
+
+  function findFree({ entry, hash = '' }: Paired): string | undefined {
+    const isFree = (name: string) => free.has(name) && (isSelected(entry) || !names.has(name))
+    return byHash.get(hash)?.find(isFree)
+  }
+
+  function take(name: string): LockEntry | undefined {
+    const entry = free.get(name)
+    free.delete(name)
+    return entry
+  }
+
+  /** Of an entry whose run has taken another one: its file is known until it is replaced. */
+  function unusedName(name: string): string {
+    let unused = name
+    while (names.has(unused) || (unused !== name && lock.entries.has(unused))) unused = `${unused} (former)`
+    return unused
+  }
+
+  return {
+    pair(rows) {
+      const readRows = rows.map(read)
+      const loose = new Set(readRows.filter(mayTake))
+      for (const { entry, locked } of loose) if (locked !== undefined) free.set(entry.name, locked)
+      const found = readRows.map((row) => {
+        const from = loose.has(row) ? findFree(row) : undefined
+        if (from === undefined) return row
+        loose.delete(row)
+        renamed.push({ from, to: row.entry.name })
+        return { ...row, locked: take(from) }
+      })
+      return found.map((row) => (loose.has(row) ? { ...row, locked: take(row.entry.name) } : row))
+    },
+    leftover: () => new Map([...free].map(([name, entry]) => [unusedName(name), entry])),
+    renamed,
+  }
 }
 
 interface Sources {

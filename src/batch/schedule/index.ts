@@ -63,14 +63,16 @@ export interface ScheduleOptions {
   readonly signal: AbortSignal
 }
 
-interface Run {
+interface Run extends InFlight {
   readonly task: Task
-  readonly createdAtMs: number
+  readonly durationsMs: number[]
+  /** Infinity: never. */
+  readonly expiresAtMs: number
   polledAtMs: number | undefined
   dueAtMs: number
   isPolled: boolean
-  /** Aborted when nobody waits for the run any more. */
-  readonly ending: AbortController
+  /** Ends its status request that is under way. */
+  request: AbortController | undefined
 }
 
 /** The duration of older runs says less. */
@@ -84,7 +86,9 @@ const LONG_AGO_MS = 3_600_000
 export async function runSchedule(options: ScheduleOptions): Promise<void> {
   const { clock, budget, signal, timeoutMs } = options
   const toCreate: Task[] = []
-  const runs: Run[] = []
+  let runs: Run[] = []
+  let disarm = () => {}
+  let alarmAtMs = Number.POSITIVE_INFINITY
   let expected = 0
   let isOver = false
   const underWay = new Set<Promise<void>>()
@@ -115,24 +119,46 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
 
   /** `sinceMs`: since when it is waited for. */
   function begin(task: Task, createdAtMs: number, dueAtMs: number, sinceMs: number): void {
-    const ending = new AbortController()
-    const run: Run = { task, createdAtMs, polledAtMs: undefined, dueAtMs, isPolled: false, ending }
-    runs.push(run)
-    if (timeoutMs === undefined) return
-    const disarm = clock.alarm(Math.max(0, sinceMs + timeoutMs - clock.monotonic()), () => {
-      end(run)
-      task.expire?.()
-      wake()
+    if (isOver) return
+    const expiresAtMs = sinceMs + (timeoutMs ?? Number.POSITIVE_INFINITY)
+    runs.push({
+      task,
+      createdAtMs,
+      durationsMs: durationsOf(task.group),
+      behind: behind(task),
+      expiresAtMs,
+      polledAtMs: undefined,
+      dueAtMs,
+      isPolled: false,
+      request: undefined,
     })
-    onAbort(ending.signal, disarm)
+    if (expiresAtMs < alarmAtMs) expireAt(expiresAtMs)
+  }
+
+  /** One alarm for all runs: with one for each, thousands would go off in turn, and `nextOf` look at the rest after each. */
+  function expireAt(atMs: number): void {
+    disarm()
+    alarmAtMs = atMs
+    if (atMs !== Number.POSITIVE_INFINITY)
+      disarm = clock.alarm(Math.max(0, atMs - clock.monotonic()), expireDue)
+  }
+
+  function expireDue(): void {
+    const nowMs = clock.monotonic()
+    const due = runs.filter(({ expiresAtMs }) => expiresAtMs <= nowMs)
+    runs = runs.filter(({ expiresAtMs }) => expiresAtMs > nowMs)
+    expireAt(runs.reduce((first, { expiresAtMs }) => Math.min(first, expiresAtMs), Number.POSITIVE_INFINITY))
+    for (const { request, task } of due) {
+      request?.abort()
+      task.expire?.()
+    }
+    wake()
   }
 
   /** For a run that has expired meanwhile, it does nothing. */
   function end(run: Run): void {
     const at = runs.indexOf(run)
-    if (at === -1) return
-    runs.splice(at, 1)
-    run.ending.abort()
+    if (at !== -1) runs.splice(at, 1)
   }
 
   /** Creates wait in the order of the chains behind them; of equal ones, the first goes first. */
@@ -169,13 +195,15 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
   }
 
   async function poll(run: Run, isUrgent: boolean): Promise<void> {
+    const request = new AbortController()
+    run.request = request
     run.isPolled = true
     lastPollAtMs = clock.monotonic()
     createsSincePoll = 0
-    const stop = new AbortController()
-    const forget = [signal, run.ending.signal].map((each) => onAbort(each, () => stop.abort(each.reason)))
-    const polled = await run.task.poll({ signal: stop.signal, isUrgent }).catch(() => undefined)
-    for (const each of forget) each()
+    const forget = onAbort(signal, () => request.abort(signal.reason))
+    const polled = await run.task.poll({ signal: request.signal, isUrgent }).catch(() => undefined)
+    forget()
+    run.request = undefined
     run.isPolled = false
     if (polled === undefined) return
     const nowMs = clock.monotonic()
@@ -186,21 +214,21 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
       end(run)
       expect(polled.next)
       if (polled.durationMs === undefined) return
-      const durations = durationsOf(run.task.group)
-      durations.push(polled.durationMs)
-      if (durations.length > MAX_DURATIONS) durations.shift()
+      const { durationsMs } = run
+      durationsMs.push(polled.durationMs)
+      if (durationsMs.length > MAX_DURATIONS) durationsMs.shift()
     }
   }
 
   /** Within the range where that finds the end of the run sooner, else anywhere in it, so that clients do not move in step. */
   function dueAfter(
-    { task, createdAtMs }: Run,
+    { durationsMs, createdAtMs }: Run,
     next: { soonestMs: number; latestMs: number },
     nowMs: number,
   ) {
     const seenMs = nowMs - createdAtMs
     const ages = { seenMs, soonestMs: seenMs + next.soonestMs, stepMs: STEP_MS }
-    const best = bestAgeMs(durationsOf(task.group), ages)
+    const best = bestAgeMs(durationsMs, ages)
     if (best !== undefined) return createdAtMs + best
     return nowMs + jittered({ min: next.soonestMs, max: next.latestMs }, options.random())
   }
@@ -221,13 +249,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
           isExpecting: expected > 0,
           unanswered,
           isAnswered,
-          inFlight: runs.map(
-            (run): InFlight => ({
-              ...run,
-              durationsMs: durationsOf(run.task.group),
-              behind: behind(run.task),
-            }),
-          ),
+          inFlight: runs,
           concurrency: options.concurrency,
           lastPollAtMs,
           createsSincePoll,
@@ -243,8 +265,8 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     }
   } finally {
     isOver = true
-    // The alarms of runs that nobody waits for any more.
-    for (const { ending } of runs) ending.abort()
+    disarm()
+    for (const { request } of runs) request?.abort()
     await Promise.all(underWay)
   }
 }

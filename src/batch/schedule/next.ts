@@ -95,7 +95,10 @@ function pollBetweenCreates(situation: ScheduleState, { requests, windowMs }: Bu
   if (likeliest === undefined || likeliest.odds < LIKELY) return undefined
   const isChained = likeliest.behind > situation.behindNext
   if (!isChained) {
-    const lastTakesMs = Math.max(...inFlight.map(({ durationsMs }) => longDurationMs(durationsMs)))
+    // Runs of a model share their durations.
+    const lastTakesMs = Math.max(
+      ...[...new Set(inFlight.map(({ durationsMs }) => durationsMs))].map(longDurationMs),
+    )
     if (inFlight.length * windowMs <= 2 * lastTakesMs * requests) return undefined
   }
   return { do: 'poll', at: likeliest.at, isUrgent: true }

@@ -1,48 +1,53 @@
 /**
- * The journal may know the id of a create that is unconfirmed in the lock file: a batch that was killed between the two
- * has written it there first. Then its output is downloaded, and the user need not look into the account.
+ * The journal may know what became of a create that is unconfirmed in the lock file, because a batch was killed between
+ * the two. It is asked by the token of that very create: an equal input proves nothing, since two rows may have it.
  */
-import { type Lock, withEntry } from '../../batch/lock/lock.js'
+import { type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'
 import type { Plan } from '../../batch/plan/index.js'
 import type { Context } from '../context/context.js'
 import { asRushesError } from '../process/exit.js'
 import type { Recorder } from '../runs/record.js'
 import { type Prepared, refuseImpossible } from './prepare.js'
 
-/** The lock file may come from another machine, whose clock differs. */
-const SLACK_MS = 1_000
+type Creates = Pick<Recorder, 'createOf'>
 
-/** The lock of the plan with the runs that the journal knows; undefined when it knows none. */
-function adoptedLock({ steps, lock }: Plan, recorder: Pick<Recorder, 'lastOf'>): Lock | undefined {
-  let adopted: Lock | undefined
-  for (const { entry, action, hash, locked } of steps) {
-    const pending = locked?.pending
-    if (action.do !== 'unconfirmed' || pending?.state !== 'unconfirmed' || hash === undefined) continue
-    const sentAtMs = Date.parse(pending.sent_at)
-    const run = recorder.lastOf(hash, Number.isNaN(sentAtMs) ? 0 : sentAtMs - SLACK_MS)?.id
-    if (run === undefined) continue
-    const { key: _, ...create } = pending
-    adopted = withEntry(adopted ?? lock, entry.name, {
-      made: locked?.made,
-      further: locked?.further ?? {},
-      pending: { ...create, state: 'accepted', run },
-    })
+/** The lock with what the journal knows; the same one when it knows nothing new. */
+function adoptedLock(lock: Lock, creates: Creates): Lock {
+  let adopted = lock
+  for (const [name, entry] of lock.entries) {
+    const known = adoptedEntry(entry, creates)
+    if (known !== entry) adopted = withEntry(adopted, name, known)
   }
   return adopted
 }
 
+/** Undefined where nothing was sent and nothing made. */
+function adoptedEntry(locked: LockEntry, creates: Creates): LockEntry | undefined {
+  const { made, pending } = locked
+  if (pending?.state !== 'unconfirmed' || pending.token === undefined) return locked
+  const { key, token, ...create } = pending
+  const known = creates.createOf(token)
+  // Such as on another machine.
+  if (known === undefined) return locked
+  if (known.state === 'unsent') return made === undefined ? undefined : { ...locked, pending: undefined }
+  const { run } = known
+  if (run.id !== undefined) return { ...locked, pending: { ...create, state: 'accepted', run: run.id } }
+  return run.key === undefined || run.key === key
+    ? locked
+    : { ...locked, pending: { ...pending, key: run.key } }
+}
+
 /** Without an address the journal cannot be searched, and unconfirmed rows stay so. */
 export async function adoptedPlan(ctx: Context, { plan, planWith, options }: Prepared): Promise<Plan> {
-  if (plan.counts.unconfirmed === 0) return plan
+  const { lock } = plan
+  // The journal is opened only where there is something to ask.
+  if (![...lock.entries.values()].some(({ pending }) => pending?.state === 'unconfirmed')) return plan
   const recorder = await ctx.recorder().catch((error: unknown) => {
     if (asRushesError(error).code !== 'no_base_url') throw error
   })
-  let current = plan
-  for (;;) {
-    const lock = recorder && adoptedLock(current, recorder)
-    if (lock === undefined) return current
-    // Rows that were blocked by an unconfirmed one may be created now.
-    current = await planWith(lock)
-    refuseImpossible({ plan: current, options })
-  }
+  const adopted = recorder === undefined ? lock : adoptedLock(lock, recorder)
+  if (adopted === lock) return plan
+  const current = await planWith(adopted)
+  refuseImpossible({ plan: current, options })
+  return current
 }

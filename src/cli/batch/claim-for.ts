@@ -2,7 +2,7 @@
 import type { Claim } from '../../batch/lock/claim.js'
 import { isSystemError } from '../../host/system-error.js'
 import type { Context } from '../context/context.js'
-import { neverWritable } from './run-batch.js'
+import { neverWritable } from './open-lock.js'
 
 /** Where the folder cannot be written, every check fails: a batch with nothing to do needs none. */
 export async function claimFor(

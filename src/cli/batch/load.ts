@@ -1,9 +1,11 @@
 /** Reads the manifest from its file or standard input, and reports all its problems in one error. */
 
-import { readFileSync, statSync } from 'node:fs'
-import { claimPathOf, lockPathOf } from '../../batch/lock/lock.js'
+import { statSync } from 'node:fs'
+import { lockFileOf, readLock } from '../../batch/lock/file.js'
+import { claimPathOf, furtherOutputsOf } from '../../batch/lock/lock.js'
 import { MAX_BYTES } from '../../batch/manifest/format.js'
 import {
+  type FurtherOutputFile,
   type ImageRules,
   type Manifest,
   type ManifestProblem,
@@ -13,12 +15,12 @@ import { checkPlaceholders, fill } from '../../download/placeholders.js'
 import { safePart, unreserved } from '../../download/safe-name.js'
 import { RushesError, usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
+import { formatBytes } from '../../protocol/byte-size.js'
 import { imageTypeOf } from '../../protocol/image-signatures.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import type { Context } from '../context/context.js'
-import { readStdin } from '../process/stdin.js'
+import { readPath, readStdin } from '../process/stdin.js'
 import { plural } from '../terminal/plural.js'
-import { formatBytes } from '../terminal/progress-lines.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './annotations.js'
 import type { BatchOptions } from './options.js'
 
@@ -47,8 +49,10 @@ export async function checkManifest(
 ): Promise<Loaded | RushesError> {
   const path = word === '-' ? STDIN_NAME : word
   const bytes =
-    word === '-' ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first) : readFile(word)
-  const lockPath = lockPathOf(path)
+    word === '-'
+      ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first)
+      : await readFile(ctx, word)
+  const lockPath = lockFileOf(path)
   const read = await readManifest({
     path,
     bytes,
@@ -62,6 +66,7 @@ export async function checkManifest(
       [lockPath, 'the lock file'],
       [claimPathOf(lockPath), 'the claim file'],
     ]),
+    furtherOutputs: furtherOutputsIn(lockPath, path),
   })
   if (!read.ok) {
     for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
@@ -71,7 +76,16 @@ export async function checkManifest(
   return { manifest: read.manifest, lockPath }
 }
 
-function readFile(path: string): Uint8Array {
+/** A lock file that cannot be read is reported when the plan is made. */
+function furtherOutputsIn(lockPath: string, manifest: string): readonly FurtherOutputFile[] {
+  try {
+    return furtherOutputsOf(readLock(lockPath, manifest))
+  } catch {
+    return []
+  }
+}
+
+async function readFile({ interrupts }: Context, path: string): Promise<Uint8Array> {
   try {
     const found = statSync(path)
     if (found.isDirectory())
@@ -80,7 +94,7 @@ function readFile(path: string): Uint8Array {
       throw usageError(
         `${path} is too large (${formatBytes(found.size)}). A manifest may have at most ${MAX_BYTES / 1024 / 1024} MiB.`,
       )
-    return readFileSync(path)
+    return await readPath(path, interrupts.first)
   } catch (error) {
     if (!isSystemError(error)) throw error
     throw usageError(

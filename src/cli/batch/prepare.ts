@@ -20,6 +20,8 @@ import type { BatchOptions } from './options.js'
 export interface Prepared extends BatchWords {
   readonly manifest: Manifest
   readonly lockPath: string
+  /** As it was read. */
+  readonly lock: Lock
   readonly plan: Plan
   /** The plan with another lock. */
   planWith(lock: Lock): Promise<Plan>
@@ -43,8 +45,9 @@ export async function prepare(
     selects: await selectorFor(options.only, manifest.entries),
   }
   const planWith = (lock: Lock) => makePlan({ ...common, lock })
-  const plan = await planWith(readLock(lockPath, manifest.path))
-  return { ...words, manifest, lockPath, plan, planWith, options, missing: missingFor(plan.steps) }
+  const lock = readLock(lockPath, manifest.path)
+  const plan = await planWith(lock)
+  return { ...words, manifest, lockPath, lock, plan, planWith, options, missing: missingFor(plan.steps) }
 }
 
 /** Throws `usage` for files in the way, and for more runs than `--max-runs` allows. */

@@ -9,6 +9,7 @@ import type { Connection, Context } from '../context/context.js'
 import { asRushesError } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
 import { createRunFollower } from '../runs/follow-run.js'
+import { statusIn } from '../runs/record.js'
 import { encodeRequest } from '../runs/request.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
 import { mayExist, submit } from '../runs/submit.js'
@@ -31,6 +32,8 @@ export interface BatchServiceOptions {
   readonly claim: Claim
   /** Stops the downloads. */
   readonly signal: AbortSignal
+  /** The journal cannot be written: no create is sent without it. */
+  onJournalTrouble(): void
   /** A signal came while a create is unanswered. */
   onGrace(): void
 }
@@ -38,7 +41,7 @@ export interface BatchServiceOptions {
 export async function createBatchService(
   ctx: Context,
   { client, fetch }: Connection,
-  { words, folder, madeOf, claim, signal, onGrace }: BatchServiceOptions,
+  { words, folder, madeOf, claim, signal, onJournalTrouble, onGrace }: BatchServiceOptions,
 ): Promise<BatchService> {
   const { clock, interrupts } = ctx
   const recorder = await ctx.recorder()
@@ -66,13 +69,24 @@ export async function createBatchService(
     })
   }
 
+  function prepare(token: string): void {
+    try {
+      recorder.prepare([token])
+    } catch (error) {
+      onJournalTrouble()
+      throw error
+    }
+  }
+
   async function submitRow(
-    { entry, model = '', meaning = entry.meaning }: Active,
+    step: Active,
+    token: string,
     beforeSend: () => Promise<void>,
     onUnconfirmed: (key: string | undefined) => void,
   ) {
+    const { entry, model = '', meaning = entry.meaning } = step
     const input = await withRunOutputs(ctx, client, await inputToSend(entry, sources.urlOf))
-    const kept = recorder.note({ kind: entry.kind, model, input, meaning })
+    const kept = recorder.note({ kind: entry.kind, model, input, meaning, requestId: token }, 'required')
     const unknown: typeof kept.unknown = (error) => {
       const key = kept.unknown(error)
       onUnconfirmed(key)
@@ -86,6 +100,8 @@ export async function createBatchService(
       interrupts,
       note,
       async beforeSend() {
+        // Before the lock file: a batch that is killed between the two knows then that nothing was sent.
+        prepare(token)
         await beforeSend()
         // After the lock file knows of the create: see claim.ts.
         await claim.check()
@@ -96,13 +112,14 @@ export async function createBatchService(
 
   return {
     address,
-    async submit(step, beforeSend) {
+    async submit(step, token, beforeSend) {
       let key: string | undefined
       const onUnconfirmed = (kept: string | undefined) => {
         key = kept
       }
       try {
-        return { is: 'created', ...(await submitRow(step, beforeSend, onUnconfirmed)) }
+        const run = await submitRow(step, token, beforeSend, onUnconfirmed)
+        return { is: 'created', ...run, status: statusIn(run.body) }
       } catch (thrown) {
         if (thrown instanceof Interruption || thrown === claim.lost.reason) return { is: 'unsent' }
         if (mayExist(thrown)) return { is: 'unconfirmed', key, error: thrown }

@@ -1,10 +1,19 @@
 /** A plan as lines and as JSON, pure. */
 
+import { type Output, outputsOf } from '../../batch/lock/lock.js'
 import type { Expectation } from '../../batch/plan/expected.js'
-import type { Action, CreateAction, Plan, Step } from '../../batch/plan/index.js'
+import {
+  type Action,
+  type CreateAction,
+  isInPlace,
+  type Plan,
+  type PlannedOutput,
+  type Step,
+} from '../../batch/plan/index.js'
 import { printable } from '../../protocol/text.js'
 import { formatDuration } from '../flags/duration.js'
 import { plural } from '../terminal/plural.js'
+import { formatEstimate } from '../terminal/progress-lines.js'
 
 export const reasonOf = (action: Action): string | undefined => {
   if (action.do === 'up_to_date' || action.do === 'skip') return undefined
@@ -36,7 +45,7 @@ function sayReason(action: Action): string {
 }
 
 /** Every key always there, unknown ones null. */
-export const stepJson = ({ entry, model, hash, file, action, sources }: Step) => ({
+export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: Step) => ({
   name: entry.name,
   action: action.do,
   reason: reasonOf(action) ?? null,
@@ -46,8 +55,16 @@ export const stepJson = ({ entry, model, hash, file, action, sources }: Step) =>
   file,
   run: action.do === 'download' ? action.run : null,
   uses: sources,
+  outputs: outputsOf(locked?.made).map((output, at) => outputJson(output, outputs[at])),
   line: entry.at.line,
 })
+
+/** An output that the lock file knows. */
+function outputJson({ file, sha256, bytes }: Output, planned: PlannedOutput | undefined) {
+  const fact = planned?.fact ?? { is: 'missing' }
+  const there = isInPlace(fact, sha256) ? 'in_place' : 'different'
+  return { file: planned?.file ?? file, sha256, bytes, state: fact.is === 'missing' ? 'missing' : there }
+}
 
 const WORDS: readonly (readonly [Action['do'], string])[] = [
   ['up_to_date', 'up to date'],
@@ -85,7 +102,7 @@ export function modelsNote(plan: Plan): string | undefined {
 
 /** Empty when nothing is known and the limit takes no time. */
 function timeOf({ leastMs, expectedMs }: Expectation): string {
-  if (expectedMs !== undefined) return `, about ${formatDuration(expectedMs)}`
+  if (expectedMs !== undefined) return `, about ${formatEstimate(expectedMs)}`
   return leastMs === 0 ? '' : `, at least ${formatDuration(leastMs)} because of the rate limit`
 }
 

@@ -7,6 +7,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Made, outputsOf } from '../../batch/lock/lock.js'
 import type { RowReference } from '../../batch/manifest/index.js'
+import { tooLarge } from '../../client/create.js'
 import type { Client } from '../../client/index.js'
 import { isServed } from '../../download/output-request.js'
 import { parseOutputUrl } from '../../download/output-url.js'
@@ -17,7 +18,6 @@ import type { Fetch } from '../../host/http.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import type { RunState } from '../../protocol/run-state.js'
-import { tooLarge } from '../runs/references.js'
 
 export interface SourceUrls {
   /** The URLs of a run that this batch has followed. */

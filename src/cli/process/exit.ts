@@ -2,9 +2,10 @@
 import { EXIT, messageOf, RushesError } from '../../errors.js'
 import { Interruption } from './interrupts.js'
 
-/** Of several errors, the first code in this list is the exit code. */
+/** Of several errors, the first code in this list is the exit code. A usage error says that nothing was sent, so it is the last. */
 const PRECEDENCE: readonly number[] = [
   EXIT.outcomeUnknown,
+  EXIT.bug,
   EXIT.account,
   EXIT.key,
   EXIT.refused,
@@ -15,6 +16,7 @@ const PRECEDENCE: readonly number[] = [
   EXIT.runFailed,
   EXIT.waitTimeout,
   EXIT.downloadFailed,
+  EXIT.usage,
 ]
 
 /** Stop further creates of the command: they would fail the same way, or might be paid twice. */
@@ -22,7 +24,7 @@ const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.
 
 export const stopsCreating = (error: RushesError): boolean => STOPPING.includes(error.exitCode)
 
-/** 0 without errors. A code outside the list (a bug, a usage error) comes first. */
+/** 0 without errors. A code outside the list (a signal, closed standard output) comes first. */
 export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): number {
   const codes = errors.map(({ exitCode }) => exitCode)
   const other = codes.find((code) => !PRECEDENCE.includes(code))
@@ -40,5 +42,10 @@ export function asRushesError(thrown: unknown): RushesError {
   })
 }
 
-export const interrupted = (reason: Interruption, message = 'Interrupted.', hint?: string): RushesError =>
-  new RushesError('interrupted', message, { exitCode: reason.exitCode, hint, cause: reason })
+export const interrupted = (
+  reason: Interruption,
+  message = 'Interrupted.',
+  hint?: string,
+  runId?: string,
+): RushesError =>
+  new RushesError('interrupted', message, { exitCode: reason.exitCode, hint, cause: reason, runId })

@@ -29,6 +29,18 @@ export const BATCH_PLAN_SCHEMA = record(
     file: text('Path relative to the folder of the manifest'),
     run: orNull(text('Run whose output would be downloaded')),
     uses: { description: 'Names of the rows whose outputs it uses', type: 'array', items: NAME },
+    outputs: {
+      description: 'The outputs that the lock file knows, the first one first',
+      type: 'array',
+      items: record('Output', {
+        file: text('Path relative to the folder of the manifest'),
+        sha256: sha256('of the output'),
+        bytes: bytes('Length'),
+        state: text('What exists at the path: this output, nothing, or something else', {
+          enum: ['in_place', 'missing', 'different'],
+        }),
+      }),
+    },
     line: LINE,
   },
 )
@@ -140,6 +152,7 @@ const PENDING = fields('A create whose file does not exist yet', ['hash', 'model
     enum: ['accepted', 'unconfirmed'],
   }),
   key: text('Key of the row in the journal of the machine that sent it, for example ~3f2a'),
+  token: text('Token of this create, by which the journal knows it too'),
   sent_at: time('Time of the create'),
   inputs: INPUTS,
   placing: {

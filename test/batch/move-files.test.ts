@@ -1,0 +1,223 @@
+/** Rows whose outputs are renamed, swapped and shifted: their files move, nothing is paid again, and a kill loses none. */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { moveFiles } from '../../src/batch/carry-out/index.js'
+import { createLockKeeper } from '../../src/batch/lock/keeper.js'
+import { type Lock, type LockEntry, NO_LOCK, type Output, outputsOf } from '../../src/batch/lock/lock.js'
+import { makePlan } from '../../src/batch/plan/index.js'
+import { identityOf } from '../../src/journal/identity.js'
+import { folderWith, read } from './folder.js'
+
+interface Row {
+  readonly name: string
+  readonly prompt: string
+  readonly output: string
+}
+
+interface Place {
+  readonly folder: string
+  lock: Lock
+}
+
+const MODEL = 'acme/still-1'
+const FLAGS = { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false }
+/** Each prompt has two outputs, with bytes of their own. */
+const bytesOf = (prompt: string, number: number) => Buffer.from(`${prompt} ${number}`.padEnd(20))
+const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+/** What is done for each row. Killed while files move, before lock write `killedAt`, counted from 0. */
+async function batch(
+  place: Place,
+  rows: readonly Row[],
+  { killedAt = Number.POSITIVE_INFINITY, only }: { killedAt?: number; only?: string } = {},
+) {
+  const { folder } = place
+  const text = rows.map((row) => JSON.stringify({ kind: 'image', ...row })).join('\n')
+  const result = await read(text, { name: 'shots.jsonl', folder })
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  const plan = await makePlan({
+    manifest: result.manifest,
+    lock: place.lock,
+    flags: FLAGS,
+    models: { image: MODEL },
+    identity: identityOf,
+    selects: ({ name }) => only === undefined || name === only,
+  })
+  let writes = 0
+  const keeper = createLockKeeper({
+    base: place.lock,
+    lock: plan.lock,
+    read: () => undefined,
+    async write(lock) {
+      if (writes++ >= killedAt) throw new Error('killed')
+      place.lock = lock
+    },
+    onChanged() {},
+  })
+  const actions = Object.fromEntries(plan.steps.map(({ entry, action }) => [entry.name, action]))
+  const parts = { keeper, folder, signal: new AbortController().signal }
+  const steps = await moveFiles(plan.steps, parts).catch((error: Error) => {
+    if (error.message !== 'killed') throw error
+    return undefined
+  })
+  if (steps === undefined) return { actions, isKilled: true }
+  writes = Number.NEGATIVE_INFINITY
+  // What is created gets its files in place.
+  for (const { entry, action, outputs, hash = '' } of steps) {
+    if (action.do !== 'create') continue
+    const made: Output[] = []
+    for (const number of [1, 2]) {
+      const planned = outputs[number - 1] ?? (await plan.disk.again().lookAt(entry, undefined, 2))[number - 1]
+      const path = join(folder, (planned?.file ?? '').replace('{ext}', 'png'))
+      const bytes = bytesOf(String(entry.input.prompt), number)
+      writeFileSync(path, bytes)
+      made.push({
+        ...{ url: 'https://cdn.example/x', content_type: 'image/png', bytes: bytes.length },
+        ...{ file: relative(folder, path), sha256: sum(bytes) },
+      })
+    }
+    const [first, ...others] = made as [Output, ...Output[]]
+    const run = `run_${entry.input.prompt}`
+    const about = { hash, model: MODEL, kind: 'image', run, service: undefined, made_at: '' } as const
+    const outputsMade = others.map((each) => ({ ...each, run }))
+    await keeper.set(entry.name, {
+      made: { ...about, ...first, inputs: {}, outputs: outputsMade },
+      pending: undefined,
+      further: {},
+    } satisfies LockEntry)
+  }
+  await keeper.write()
+  return { actions, isKilled: false }
+}
+
+/** Every output of every row has the bytes that it should. */
+function expectInPlace({ folder, lock }: Place, rows: readonly Row[]): void {
+  for (const { name, prompt, output } of rows) {
+    const outputs = outputsOf(lock.entries.get(name)?.made)
+    expect(outputs).toHaveLength(2)
+    expect(outputs[0]?.file.replace(/\.png$/, '')).toBe(output.replace(/\.(png|\{ext\})$/, ''))
+    for (const [at, { file }] of outputs.entries())
+      expect(readFileSync(join(folder, file))).toEqual(bytesOf(prompt, at + 1))
+  }
+}
+
+const place = (): Place => ({ folder: folderWith(), lock: NO_LOCK })
+const row = (name: string, prompt: string, output = `${name}.png`): Row => ({ name, prompt, output })
+const moved = expect.objectContaining({ do: 'download', why: 'moved' })
+const upToDate = { do: 'up_to_date' }
+const created = expect.objectContaining({ do: 'create' })
+
+describe('files of rows', () => {
+  it.each<[string, readonly Row[], readonly Row[], Readonly<Record<string, unknown>>]>([
+    [
+      'with other outputs move',
+      [row('a', 'A'), row('b', 'B')],
+      [row('a', 'A', 'other.png'), row('b', 'B')],
+      { a: moved, b: upToDate },
+    ],
+    [
+      'that swap their outputs',
+      [row('a', 'A'), row('b', 'B')],
+      [row('a', 'A', 'b.png'), row('b', 'B', 'a.png')],
+      { a: moved, b: moved },
+    ],
+    [
+      'that swap open outputs',
+      [row('a', 'A', 'a.{ext}'), row('b', 'B', 'b.{ext}')],
+      [row('a', 'A', 'b.{ext}'), row('b', 'B', 'a.{ext}')],
+      { a: moved, b: moved },
+    ],
+    [
+      'that swap their prompts',
+      [row('a', 'A'), row('b', 'B')],
+      [row('a', 'B'), row('b', 'A')],
+      { a: moved, b: moved },
+    ],
+    [
+      'in a circle of three',
+      [row('a', 'A'), row('b', 'B'), row('c', 'C')],
+      [row('a', 'C'), row('b', 'A'), row('c', 'B')],
+      { a: moved, b: moved, c: moved },
+    ],
+    [
+      'that shift, since a new row is before them',
+      [row('1', 'A'), row('2', 'B')],
+      [row('1', 'new'), row('2', 'A'), row('3', 'B')],
+      { 1: created, 2: moved, 3: moved },
+    ],
+    [
+      'whose further output has the name of a new row',
+      [row('a', 'A')],
+      [row('a', 'A'), row('a-2', 'B')],
+      { a: moved, 'a-2': created },
+    ],
+    [
+      'of which one is created again, and its output goes to another',
+      [row('a', 'A'), row('b', 'B')],
+      [row('a', 'edited', 'c.png'), row('b', 'B', 'a.png')],
+      { a: created, b: moved },
+    ],
+    [
+      'that take the output of a row that has left the manifest',
+      [row('a', 'A'), row('b', 'B')],
+      [row('c', 'C', 'a.png'), row('b', 'B')],
+      { c: created, b: upToDate },
+    ],
+  ])('%s', async (_, before, after, actions) => {
+    const here = place()
+    await batch(here, before)
+    expect((await batch(here, after)).actions).toEqual(actions)
+    expectInPlace(here, after)
+    const again = await batch(here, after)
+    expect(Object.values(again.actions).every((action) => action.do === 'up_to_date')).toBe(true)
+  })
+
+  it('that --only leaves out stay: another row cannot have their place', async () => {
+    const here = place()
+    await batch(here, [row('a', 'A'), row('b', 'B')])
+    const after = [row('a', 'A', 'b.png'), row('b', 'B', 'a.png')]
+    const { actions } = await batch(here, after, { only: 'a' })
+    expect(actions.a).toEqual({ do: 'conflict', why: 'the file of "b", which --only leaves out', at: 0 })
+    expectInPlace(here, [row('a', 'A'), row('b', 'B')])
+  })
+
+  it('of nobody are in the way, also where the file could be moved', async () => {
+    const here = place()
+    await batch(here, [row('a', 'A')])
+    writeFileSync(join(here.folder, 'b.png'), bytesOf('foreign', 1))
+    const { actions } = await batch(here, [row('a', 'A', 'b.png')])
+    expect(actions.a).toEqual({ do: 'conflict', why: 'not created by this batch', at: 0 })
+  })
+
+  it('are in place after any kills, and nothing is created twice', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const order = fc.shuffledSubarray(names, { minLength: 3 })
+    const kills = fc.array(fc.nat(6), { maxLength: 3 })
+    await fc.assert(
+      fc.asyncProperty(order, order, order, kills, async (first, outputs, prompts, kills) => {
+        const here = place()
+        await batch(
+          here,
+          first.map((name) => row(name, name.toUpperCase())),
+        )
+        const rows = first.slice(0, Math.min(outputs.length, prompts.length))
+        const after = rows.map((name, at) =>
+          row(name, prompts[at]?.toUpperCase() ?? '', `${outputs[at]}.png`),
+        )
+        let paid = 0
+        for (const killedAt of [...kills, undefined]) {
+          const { actions, isKilled } = await batch(here, after, killedAt === undefined ? {} : { killedAt })
+          if (!isKilled) paid += Object.values(actions).filter((action) => action.do === 'create').length
+        }
+        expectInPlace(here, after)
+        const known = new Set(first.map((name) => name.toUpperCase()))
+        expect(paid).toBe(after.filter(({ prompt }) => !known.has(prompt)).length)
+        expect(readdirSync(here.folder).filter((name) => name.includes('.part'))).toEqual([])
+      }),
+      { numRuns: 60 },
+    )
+  })
+})

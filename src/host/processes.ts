@@ -1,14 +1,21 @@
-/** Whether a process of this machine that is recorded somewhere still runs. */
-import { readdirSync, readFileSync } from 'node:fs'
+/** Whether a process that is recorded somewhere still runs. */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** Distinguishes a process from a later one with the same id. */
+/** Distinguishes a process from a later one with the same id, and from one of another container with the same id. */
 export interface ProcessMark {
   readonly pid: number
   /** Start time in ticks since boot; undefined where the system does not tell it. */
   readonly startedAt: string | undefined
+  /** Of `machineHash`; undefined where there is none, and in records of earlier versions: it ran on this machine. */
+  readonly machine?: string | undefined
 }
 
-export const markOf = (pid: number): ProcessMark => ({ pid, startedAt: statOf(pid)?.startedAt })
+export const markOf = (pid: number): ProcessMark => ({
+  pid,
+  startedAt: statOf(pid)?.startedAt,
+  machine: machineHash(),
+})
 
 let own: ProcessMark | undefined
 
@@ -18,11 +25,57 @@ export function ownMark(): ProcessMark {
   return own
 }
 
-/** Whether the process still runs. Without a known start time, whether any process has its id. */
-export function isAlive({ pid, startedAt }: ProcessMark): boolean {
+/** Start time and machine in one text, without spaces: `4711@1f0e9a3c`. Undefined when both are unknown. */
+export const startText = ({ startedAt, machine }: ProcessMark): string | undefined =>
+  machine === undefined ? startedAt : `${startedAt ?? ''}@${machine}`
+
+/** The mark of a process id and what `startText` returned. */
+export function markFrom(pid: number, start: string | undefined): ProcessMark {
+  const [startedAt, machine] = start?.split('@') ?? []
+  return { pid, startedAt: startedAt || undefined, machine }
+}
+
+/** A process that cannot be seen from here is taken to run until it has shown no sign of life for this long. */
+const UNSEEN_MS = 300_000
+
+/**
+ * Whether the process still runs. Without a known start time, whether any process has its id. Where the id belongs to another
+ * container, or to another boot, `silentMs` decides: the time since the process was last known to run.
+ */
+export function isAlive({ pid, startedAt, machine }: ProcessMark, silentMs: number): boolean {
+  if (machine !== undefined && machine !== machineHash()) return silentMs < UNSEEN_MS
   if (!processExists(pid)) return false
   const now = statOf(pid)?.startedAt
   return startedAt === undefined || now === undefined || startedAt === now
+}
+
+let machineKnown: string | undefined
+
+/**
+ * The boot, and the namespace of process ids: an id means something only within both. Containers that share a volume have
+ * different namespaces. Empty where there is no /proc. Cached.
+ */
+export function machineId(): string {
+  machineKnown ??= [
+    () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
+    () => readlinkSync('/proc/self/ns/pid'),
+  ]
+    .map((read) => {
+      try {
+        return read()
+      } catch {
+        return ''
+      }
+    })
+    .join(' ')
+    .trim()
+  return machineKnown
+}
+
+/** Short, for records. */
+function machineHash(): string | undefined {
+  const id = machineId()
+  return id === '' ? undefined : createHash('sha256').update(id).digest('hex').slice(0, 8)
 }
 
 /** Signal 0 only checks; EPERM means that another user's process exists. */

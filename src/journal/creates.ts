@@ -1,10 +1,16 @@
 /** A create in the journal, from the intent to its outcome. */
 import { randomBytes } from 'node:crypto'
-import { RushesError } from '../errors.js'
 import type { OpenDatabase } from '../host/database.js'
-import { isAlive, ownMark } from '../host/processes.js'
+import { isAlive, markFrom, ownMark, startText } from '../host/processes.js'
 import { identityOf, withoutData } from './identity.js'
 import { type JournalRun, runOfRow } from './journal-run.js'
+import {
+  findByRequest,
+  type NamedCreate,
+  prepareCreates,
+  RepeatedRequest,
+  unprepareCreate,
+} from './named-creates.js'
 
 export interface Intent {
   readonly address: string
@@ -16,34 +22,6 @@ export interface Intent {
   readonly meaning?: unknown
   /** The client's own name for this create. No second row at the address can have it. */
   readonly requestId?: string | undefined
-}
-
-/** A row with a request id, and the hash of the request that it was sent for. */
-export interface NamedRequest {
-  readonly run: JournalRun
-  readonly identity: string
-}
-
-/** The journal has a row with this request id already: sending it again would pay twice. */
-export class RepeatedRequest extends RushesError {
-  constructor(requestId: string) {
-    super('usage', `A create with the request id "${requestId}" was sent before. Nothing was sent.`, {
-      hint: 'Repeat the call with the same request id to get its run.',
-    })
-  }
-}
-
-export function findByRequest(
-  db: OpenDatabase,
-  address: string,
-  requestId: string,
-): NamedRequest | undefined {
-  const row = db.get(
-    'SELECT * FROM runs WHERE address = ? AND request_id = ? ORDER BY row DESC LIMIT 1',
-    address,
-    requestId,
-  )
-  return row === undefined ? undefined : { run: runOfRow(row), identity: String(row.identity) }
 }
 
 /** Why it is not known what became of a run. */
@@ -60,6 +38,8 @@ export interface IntentRow {
   readonly row: number
   /** The name of a row without an id, such as ~3f2a. */
   readonly key: string
+  /** What `retract` records as unsent again: the create was prepared. */
+  readonly prepared?: NamedCreate | undefined
 }
 
 const MAX_ANSWER_CHARACTERS = 65_536
@@ -67,10 +47,11 @@ const MAX_ANSWER_CHARACTERS = 65_536
 /** Throws `RepeatedRequest`. */
 export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): IntentRow {
   const { address, profile, kind, model, input, meaning = input, requestId } = intent
-  const { pid, startedAt } = ownMark()
+  const mark = ownMark()
   return db.transaction(() => {
     if (requestId !== undefined && findByRequest(db, address, requestId) !== undefined)
       throw new RepeatedRequest(requestId)
+    const wasPrepared = requestId !== undefined && unprepareCreate(db, address, requestId)
     const key = freeKey(db)
     const row = db.get(
       `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at,
@@ -83,12 +64,12 @@ export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): I
       model,
       JSON.stringify(withoutData(input)),
       identityOf(model, meaning),
-      pid,
-      startedAt ?? null,
+      mark.pid,
+      startText(mark) ?? null,
       nowMs,
       requestId ?? null,
     )?.row
-    return { row: Number(row), key }
+    return { row: Number(row), key, prepared: wasPrepared ? { address, requestId } : undefined }
   })
 }
 
@@ -100,9 +81,12 @@ export function freeKey(db: OpenDatabase): string {
   }
 }
 
-export function retract(db: OpenDatabase, { row, key }: IntentRow): void {
-  db.run(`DELETE FROM runs WHERE row = ? AND key = ? AND phase = 'sending'`, row, key)
-}
+/** Also an unconfirmed row: another process may have taken this one for dead. */
+export const retract = (db: OpenDatabase, { row, key, prepared }: IntentRow, nowMs: number): void =>
+  db.transaction(() => {
+    db.run(`DELETE FROM runs WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`, row, key)
+    if (prepared !== undefined) prepareCreates(db, prepared.address, [prepared.requestId], nowMs)
+  })
 
 /** Also for an unconfirmed row: another process may have taken this one for dead. Whether the row exists. */
 export function accept(db: OpenDatabase, { row, key }: IntentRow, id: string, status: string): boolean {
@@ -138,12 +122,12 @@ export function markUnconfirmed(
 }
 
 /** A create whose process has ended will not learn its outcome. */
-export function markOrphansUnconfirmed(db: OpenDatabase): void {
-  for (const { row, pid, started_at } of db.all(
-    `SELECT row, pid, started_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`,
+export function markOrphansUnconfirmed(db: OpenDatabase, nowMs: number): void {
+  for (const { row, pid, started_at, created_at } of db.all(
+    `SELECT row, pid, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`,
   )) {
-    const mark = { pid: Number(pid), startedAt: typeof started_at === 'string' ? started_at : undefined }
-    if (isAlive(mark)) continue
+    const mark = markFrom(Number(pid), typeof started_at === 'string' ? started_at : undefined)
+    if (isAlive(mark, nowMs - Number(created_at))) continue
     db.run(
       `UPDATE runs SET phase = 'unconfirmed', status = 'unconfirmed', pid = NULL, started_at = NULL,
          error_code = 'submission_unknown', error_message = 'the command ended before the service answered'
@@ -153,12 +137,32 @@ export function markOrphansUnconfirmed(db: OpenDatabase): void {
   }
 }
 
-/** Removes rows, except those that have moved on to another phase meanwhile; how many were removed. */
-export const removeRuns = (db: OpenDatabase, runs: readonly Pick<JournalRun, 'row' | 'phase'>[]): number =>
-  db.transaction(() =>
-    runs.reduce(
-      (removed, { row, phase }) =>
-        removed + db.run('DELETE FROM runs WHERE row = ? AND phase = ?', row, phase).changes,
-      0,
-    ),
-  )
+export interface Removal {
+  readonly removed: readonly JournalRun[]
+  /** As they are now. Rows that another process has removed are in neither list. */
+  readonly changed: readonly { readonly before: JournalRun; readonly now: JournalRun }[]
+}
+
+/** Removes rows, except those that have changed since they were read. */
+export const removeRuns = (db: OpenDatabase, runs: readonly JournalRun[]): Removal =>
+  db.transaction(() => {
+    const removed: JournalRun[] = []
+    const changed: { before: JournalRun; now: JournalRun }[] = []
+    for (const run of runs) {
+      const { changes } = db.run(
+        'DELETE FROM runs WHERE row = ? AND address = ? AND phase = ? AND id IS ? AND key IS ? AND error_code IS ?',
+        run.row,
+        run.address,
+        run.phase,
+        run.id ?? null,
+        run.key ?? null,
+        run.error?.code ?? null,
+      )
+      if (changes > 0) removed.push(run)
+      else {
+        const row = db.get('SELECT * FROM runs WHERE row = ? AND created_at = ?', run.row, run.createdAtMs)
+        if (row !== undefined) changed.push({ before: run, now: runOfRow(row) })
+      }
+    }
+    return { removed, changed }
+  })

@@ -1,52 +1,109 @@
 /** What is stored of a request, and when two requests are the same. Pure. */
 import { createHash } from 'node:crypto'
+import { MEDIA_PARAMETERS, MediaSummary } from '../protocol/media.js'
+import { isObject } from '../protocol/parse.js'
+import { isSentImage } from '../protocol/run-words.js'
 
-export interface DataSummary {
-  /** 64 hexadecimal digits, of the decoded bytes. */
-  readonly sha256: string
-  readonly bytes: number
-  readonly content_type: string
+/** Identifies the content of a data: URL (RFC 2397); undefined for any other text, and for one that cannot be decoded. */
+export function summaryOf(text: string): MediaSummary | undefined {
+  const comma = /^data:/i.test(text) ? text.indexOf(',') : -1
+  if (comma < 0 || !text.isWellFormed()) return undefined
+  // No expression for the parameters: it would exhaust the stack with a million of them.
+  const head = text.slice('data:'.length, comma)
+  const [written = ''] = head.split(';', 1)
+  // Lower case joins characters that are not ASCII: two types would become one.
+  if (/[^\x20-\x7e\s]/.test(written)) return undefined
+  const isBase64 = /^;\s*base64\s*$/i.test(head.slice(Math.max(written.length, head.lastIndexOf(';'))))
+  const payload = text.slice(comma + 1)
+  const bytes = isBase64 ? fromBase64(payload) : fromPercent(payload)
+  if (bytes === undefined) return undefined
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return new MediaSummary(sha256, bytes.byteLength, written.trim().toLowerCase() || 'text/plain')
 }
 
-const DATA_URL = /^data:([^,;]*)((?:;[^,;]*)*),(.*)$/is
+/** Both alphabets, with or without padding. Undefined for other characters, which Node would skip. */
+function fromBase64(payload: string): Buffer | undefined {
+  const plain = payload.includes('%') ? fromPercent(payload).toString('latin1') : payload
+  const digits = plain.replace(/\s+/g, '').replace(/={1,2}$/, '')
+  return /[^A-Za-z0-9+/_-]/.test(digits) || digits.length % 4 === 1
+    ? undefined
+    : Buffer.from(digits, 'base64')
+}
 
-/** Identifies the content of a data: URL; undefined for any other text. */
-export function summaryOf(text: string): DataSummary | undefined {
-  if (!/^data:/i.test(text)) return undefined
-  const [, type = '', parameters = '', payload = ''] = DATA_URL.exec(text) ?? []
-  const bytes = /;\s*base64\s*$/i.test(parameters)
-    ? Buffer.from(payload, 'base64')
-    : Buffer.from(unescaped(payload), 'utf8')
-  return {
-    sha256: createHash('sha256').update(bytes).digest('hex'),
-    bytes: bytes.byteLength,
-    content_type: type.trim().toLowerCase() || 'text/plain',
+const PERCENT = 0x25
+
+/** As URLs are decoded: a percent sign without two hexadecimal digits stays. */
+function fromPercent(payload: string): Buffer {
+  const bytes = Buffer.from(payload, 'utf8')
+  let length = 0
+  for (let at = 0; at < bytes.length; at++, length++) {
+    const byte = bytes[at] ?? 0
+    const [high, low] = byte === PERCENT ? [digitOf(bytes[at + 1]), digitOf(bytes[at + 2])] : []
+    const isEscape = high !== undefined && low !== undefined
+    bytes[length] = isEscape ? high * 16 + low : byte
+    if (isEscape) at += 2
   }
+  return bytes.subarray(0, length)
 }
 
-const unescaped = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+function digitOf(byte = 0): number | undefined {
+  const digit = '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase())
+  return digit < 0 ? undefined : digit
 }
 
-/** Replaces every data: URL by its summary, since images are too large for the journal. */
-export function withoutData(value: unknown): unknown {
-  if (typeof value === 'string') return summaryOf(value) ?? value
-  if (Array.isArray(value)) return value.map(withoutData)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutData(each)]))
+/**
+ * The input with a summary for each data: URL in a media parameter, since images are too large for the journal. Everything
+ * else stays whole, whatever it looks like.
+ */
+export const withoutData = (input: unknown): unknown => mapMedia(input, contentOf)
+
+function mapMedia(input: unknown, change: (media: unknown) => unknown): unknown {
+  if (!isObject(input)) return input
+  return Object.fromEntries(
+    Object.entries(input).map(([name, value]) => [name, mapParameter(name, value, change)]),
+  )
 }
 
-/** Equal for the same model and input; the order of fields does not matter. */
-export const identityOf = (model: string, input: unknown): string =>
+function mapParameter(name: string, value: unknown, change: (media: unknown) => unknown): unknown {
+  if (!MEDIA_PARAMETERS.includes(name)) return value
+  return Array.isArray(value) ? value.map(change) : change(value)
+}
+
+const contentOf = (media: unknown): unknown =>
+  typeof media === 'string' ? (summaryOf(media) ?? media) : media
+
+/**
+ * Equal for the same model and input, and never for two that differ in more than the order of fields or the encoding of a
+ * data: URL. With `parameter`, of one value of an input instead of a whole one.
+ */
+export const identityOf = (model: string, input: unknown, parameter?: string): string =>
   createHash('sha256')
-    .update(canonical({ model, input: withoutData(input) }))
+    .update(
+      canonical({
+        model,
+        input:
+          parameter === undefined ? mapMedia(input, identified) : mapParameter(parameter, input, identified),
+      }),
+    )
     .digest('hex')
 
+/** An object of the input that looks like a summary. */
+class LikeSummary {
+  readonly value: object
+
+  constructor(value: object) {
+    this.value = value
+  }
+}
+
+function identified(media: unknown): unknown {
+  const content = contentOf(media)
+  return isSentImage(content) && !MediaSummary.is(content) ? new LikeSummary(content) : content
+}
+
 function canonical(value: unknown): string {
+  // No JSON text begins with this.
+  if (value instanceof LikeSummary) return `!${canonical(value.value)}`
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   const fields = Object.entries(value)

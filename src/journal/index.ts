@@ -10,13 +10,12 @@ import { type OnQuarantine, openOrQuarantine, quarantine, wasRemoved } from '../
 import type { OpenDatabase, Row } from '../host/database.js'
 import {
   accept,
-  findByRequest,
   type Intent,
   type IntentRow,
   insertIntent,
   markOrphansUnconfirmed,
   markUnconfirmed,
-  type NamedRequest,
+  type Removal,
   removeRuns,
   retract,
   type UnknownOutcome,
@@ -26,14 +25,31 @@ import { identityOf } from './identity.js'
 import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
 import { type ListFilter, listRuns } from './list-runs.js'
 import { JOURNAL_MIGRATIONS } from './migrations.js'
-import { restoreRows, type SavedRow, savedRow } from './saved-rows.js'
-import { recordFiles, recordNotFound, recordStatus, type StatusUpdate } from './status-updates.js'
+import {
+  findByRequest,
+  findCreate,
+  type KnownCreate,
+  type NamedRequest,
+  prepareCreates,
+} from './named-creates.js'
+import { createOwnRows, restoreRows, type SavedRows } from './saved-rows.js'
+import {
+  recordFiles,
+  recordNotFound,
+  recordQueued,
+  recordStatus,
+  type StatusUpdate,
+} from './status-updates.js'
 import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from './typical-duration.js'
 
 export interface Journal {
+  /** Records that creates with these request ids were not sent, before the request ids are written elsewhere. */
+  prepare(address: string, requestIds: readonly string[]): void
+  /** Undefined when nothing is known of a create with this request id: another machine may have sent it. */
+  createOf(address: string, requestId: string): KnownCreate | undefined
   /** To be called directly before the bytes are sent. Throws `RepeatedRequest`. */
   intend(intent: Intent): IntentRow
-  /** Removes the row of a create that was certainly not accepted. */
+  /** Removes the row of a create that was certainly not accepted; one that was prepared is so again. */
   retract(place: IntentRow): void
   /** The service accepted the run. False when the row is missing. */
   accept(place: IntentRow, id: string, status?: string): boolean
@@ -42,6 +58,8 @@ export interface Journal {
   recordStatus(address: string, update: StatusUpdate): void
   /** A status request got a 404. It may be the wrong key, so the row stays. */
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
+  /** These local runs are rendered by nobody; those that have ended stay as they are. */
+  recordQueued(address: string, ids: readonly string[]): void
   recordFiles(address: string, id: string, files: readonly JournalFile[]): void
   find(address: string, id: string): JournalRun | undefined
   findByKey(key: string): JournalRun | undefined
@@ -60,16 +78,14 @@ export interface Journal {
   list(filter: ListFilter): readonly JournalRun[]
   /** Succeeded runs of the same request, newest first. */
   reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
-  /** The newest run of the same request that has an id, created at that instant or later. */
-  lastOf(address: string, identity: string, sinceMs: number): JournalRun | undefined
   /** The newest run with this id of each address, the newest first. */
   findAtEveryAddress(id: string): readonly JournalRun[]
   /** The newest run at the address one of whose output links contains the text. */
   findByOutput(address: string, text: string): JournalRun | undefined
   /** Where files with this content were downloaded to, the newest first. */
   pathsWithContent(sha256: string): readonly string[]
-  /** Removes rows, except those whose phase has changed meanwhile; how many were removed. Files stay. */
-  remove(runs: readonly Pick<JournalRun, 'row' | 'phase'>[]): number
+  /** Removes rows, except those that have changed since they were read. Files stay. */
+  remove(runs: readonly JournalRun[]): Removal
   typicalDuration(address: string, model: string): TypicalDuration | undefined
   /** The measured durations of the latest runs of a model, in milliseconds. */
   durations(address: string, model: string): readonly number[]
@@ -79,63 +95,79 @@ export interface Journal {
   isCurrent(): boolean
   /** Whether its file was removed, not quarantined. */
   wasRemoved(): boolean
+  /** How long a call waits for the lock of another process. It blocks this process meanwhile. */
+  setLockTimeout(ms: number): void
   /** Closes the journal and replaces its file by a new one, unless another process has done so. */
   quarantine(): void
-  /** The rows that were written or looked up by id here, as they were last seen; they need no file. */
-  ownRows(): readonly SavedRow[]
+  /** The latest rows that were written or looked up by id here, as they were last seen; they need no file. */
+  ownRows(): SavedRows
   /** Writes rows of a lost file that are not in this one. */
-  restore(rows: readonly SavedRow[]): void
+  restore(rows: SavedRows): void
   close(): void
 }
 
 export interface JournalOptions {
   readonly path: string
+  /** Default: `LOCK_TIMEOUT_MS`. */
+  readonly lockTimeoutMs?: number
   /** Wall clock, milliseconds. */
   now(): number
   /** The file was corrupt and a new one was created, or a log was found that does not belong to it. */
   readonly onQuarantine: OnQuarantine
 }
 
-const BUSY_MS = 10_000
+export const LOCK_TIMEOUT_MS = 10_000
 
 /** Throws `NewerFormat`, or the database's error; every call throws the database's errors. */
-export function openJournal({ path, now, onQuarantine }: JournalOptions): Journal {
+export function openJournal({
+  path,
+  lockTimeoutMs = LOCK_TIMEOUT_MS,
+  now,
+  onQuarantine,
+}: JournalOptions): Journal {
   const file = {
     path,
     migrations: JOURNAL_MIGRATIONS,
-    busyTimeoutMs: BUSY_MS,
+    busyTimeoutMs: lockTimeoutMs,
     journalMode: 'TRUNCATE',
   } as const
   const db = openOrQuarantine(file, onQuarantine)
   const one = (row: Row | undefined) => (row === undefined ? undefined : runOfRow(row))
-  const own = new Map<number, SavedRow>()
+  const own = createOwnRows(db)
 
-  function remember(row: number): void {
-    const saved = savedRow(db, row)
-    if (saved === undefined) own.delete(row)
-    else own.set(row, saved)
-  }
   /** Does `work` on the row of an intent. */
   function onRow<Result>({ row }: IntentRow, work: () => Result): Result {
     const result = work()
-    remember(row)
+    own.remember(row)
     return result
   }
   /** Does `work` on the row of a run. */
   function onRun(address: string, id: string, work: () => void): JournalRun | undefined {
     work()
     const run = one(db.get(FIND, address, id))
-    if (run !== undefined) remember(run.row)
+    if (run !== undefined) own.remember(run.row)
     return run
   }
 
   return {
+    prepare(address, requestIds) {
+      prepareCreates(db, address, requestIds, now())
+      for (const requestId of requestIds) own.addPrepared({ address, requestId })
+    },
+    createOf(address, requestId) {
+      markOrphansUnconfirmed(db, now())
+      return findCreate(db, address, requestId)
+    },
     intend(intent) {
       const place = insertIntent(db, intent, now())
-      remember(place.row)
+      if (place.prepared !== undefined) own.removePrepared(place.prepared)
+      own.remember(place.row)
       return place
     },
-    retract: (place) => onRow(place, () => retract(db, place)),
+    retract(place) {
+      onRow(place, () => retract(db, place, now()))
+      if (place.prepared !== undefined) own.addPrepared(place.prepared)
+    },
     accept: (place, id, status = 'accepted') => onRow(place, () => accept(db, place, id, status)),
     markUnconfirmed: (place, doubted) => onRow(place, () => markUnconfirmed(db, place, doubted)),
     recordStatus: (address, update) =>
@@ -143,23 +175,24 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
         // One commit for status and links.
         db.transaction(() => recordStatus(db, address, update, now())),
       ),
+    recordQueued: (address, ids) => recordQueued(db, address, ids),
     recordNotFound: (address, id, doubted) =>
       void onRun(address, id, () => recordNotFound(db, address, id, doubted)),
     recordFiles: (address, id, files) =>
       void onRun(address, id, () => recordFiles(db, address, id, files, now())),
     find: (address, id) => onRun(address, id, () => {}),
     findByKey(key) {
-      markOrphansUnconfirmed(db)
+      markOrphansUnconfirmed(db, now())
       return one(db.get('SELECT * FROM runs WHERE key = ?', key))
     },
     findByRequest(address, requestId) {
-      markOrphansUnconfirmed(db)
+      markOrphansUnconfirmed(db, now())
       return findByRequest(db, address, requestId)
     },
     filesOf: ({ row }) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', row).map(fileOfRow),
     everyFile: () => everyFile(db),
     last(address) {
-      markOrphansUnconfirmed(db)
+      markOrphansUnconfirmed(db, now())
       return one(db.get('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address))
     },
     unfinished: (address) =>
@@ -171,14 +204,14 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
         )
         .map(runOfRow),
     unconfirmed(address) {
-      markOrphansUnconfirmed(db)
+      markOrphansUnconfirmed(db, now())
       const all = db
         .all(`SELECT * FROM runs INDEXED BY runs_unconfirmed WHERE phase = 'unconfirmed' ORDER BY row`)
         .map(runOfRow)
       return address === undefined ? all : all.filter((run) => run.address === address)
     },
     list(filter) {
-      markOrphansUnconfirmed(db)
+      markOrphansUnconfirmed(db, now())
       return listRuns(db, filter)
     },
     reusable: (address, model, meaning, most) =>
@@ -195,16 +228,6 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
     findByOutput: (address, text) => findByOutput(db, address, text),
     pathsWithContent: (sha256) => pathsWithContent(db, sha256),
     remove: (runs) => removeRuns(db, runs),
-    lastOf: (address, identity, sinceMs) =>
-      one(
-        db.get(
-          `SELECT * FROM runs INDEXED BY runs_by_identity
-           WHERE identity = ? AND address = ? AND id IS NOT NULL AND created_at >= ? ORDER BY row DESC LIMIT 1`,
-          identity,
-          address,
-          sinceMs,
-        ),
-      ),
     typicalDuration: (address, model) => typicalDurationOf(durationsOf(db, address, model)),
     durations: (address, model) => durationsOf(db, address, model),
     integrity: () =>
@@ -214,13 +237,15 @@ export function openJournal({ path, now, onQuarantine }: JournalOptions): Journa
         .join('; '),
     isCurrent: () => db.isCurrent(),
     wasRemoved: () => wasRemoved(path, db.inode),
+    setLockTimeout: (ms) => void db.get(`PRAGMA busy_timeout = ${ms}`),
     quarantine() {
       db.close()
       quarantine(file, db.inode, onQuarantine)
     },
-    ownRows: () => [...own.values()],
+    ownRows: own.saved,
     restore(rows) {
-      for (const row of restoreRows(db, rows)) remember(row)
+      for (const row of restoreRows(db, rows, now())) own.remember(row)
+      for (const create of rows.prepared) own.addPrepared(create)
     },
     close: () => db.close(),
   }
@@ -236,9 +261,10 @@ const durationsOf = (db: OpenDatabase, address: string, model: string): readonly
     )
     .map(({ took_ms }) => Number(took_ms))
 
-export type { Intent, IntentRow, NamedRequest, UnknownOutcome } from './creates.js'
+export type { Intent, IntentRow, Removal, UnknownOutcome } from './creates.js'
 export type { JournalFile, JournalRun } from './journal-run.js'
 export type { ListFilter } from './list-runs.js'
-export type { SavedRow } from './saved-rows.js'
+export { type KnownCreate, type NamedRequest, RepeatedRequest } from './named-creates.js'
+export type { SavedRows } from './saved-rows.js'
 export type { StatusUpdate } from './status-updates.js'
 export type { TypicalDuration } from './typical-duration.js'

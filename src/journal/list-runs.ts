@@ -7,7 +7,7 @@ import { type JournalRun, runOfRow } from './journal-run.js'
 
 export interface ListFilter {
   readonly address?: string | undefined
-  /** As it is shown; case matters. */
+  /** As it is shown, in any case. */
   readonly status?: string | undefined
   readonly kind?: string | undefined
   readonly model?: string | undefined
@@ -20,7 +20,7 @@ export interface ListFilter {
 
 const CONDITIONS = {
   address: 'address = ?',
-  status: 'status = ?',
+  status: 'status = ? COLLATE NOCASE',
   kind: 'kind = ?',
   model: 'model = ?',
   sinceMs: 'created_at >= ?',

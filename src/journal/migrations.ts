@@ -81,4 +81,14 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   ALTER TABLE runs ADD COLUMN request_id TEXT;
   CREATE INDEX runs_by_request ON runs (address, request_id) WHERE request_id IS NOT NULL;
   `,
+  `
+  -- Creates that have a request id and were certainly not sent. One that was sent has a row in runs instead.
+  CREATE TABLE prepared (
+    address TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    prepared_at INTEGER NOT NULL,
+    PRIMARY KEY (address, request_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX prepared_by_time ON prepared (prepared_at);
+  `,
 ]

@@ -2,20 +2,62 @@
 import type { OpenDatabase, Row, Value } from '../host/database.js'
 import { freeKey } from './creates.js'
 import { FIND } from './journal-run.js'
+import { type NamedCreate, prepareCreates } from './named-creates.js'
 
 export interface SavedRow {
   readonly run: Row
   readonly files: readonly Row[]
 }
 
-export function savedRow(db: OpenDatabase, row: number): SavedRow | undefined {
-  const [run] = db.all('SELECT * FROM runs WHERE row = ?', row)
-  return run && { run, files: db.all('SELECT * FROM files WHERE row = ?', row) }
+export interface SavedRows {
+  readonly runs: readonly SavedRow[]
+  /** Creates that were not sent. */
+  readonly prepared: readonly NamedCreate[]
+}
+
+/** Enough for the runs of one command that still change. A session that lasts for weeks has more. */
+const MAX_SAVED = 1_000
+
+/** What one command keeps of its own rows. */
+export function createOwnRows(db: OpenDatabase) {
+  const changing = new Map<number, SavedRow>()
+  const ended = new Map<number, SavedRow>()
+  const prepared = new Map<string, NamedCreate>()
+  const nameOf = ({ address, requestId }: NamedCreate) => `${address} ${requestId}`
+
+  return {
+    remember(row: number): void {
+      changing.delete(row)
+      ended.delete(row)
+      const [run] = db.all('SELECT * FROM runs WHERE row = ?', row)
+      if (run === undefined) return
+      const rows = run.phase === 'succeeded' || run.phase === 'failed' ? ended : changing
+      rows.set(row, { run, files: db.all('SELECT * FROM files WHERE row = ?', row) })
+      if (changing.size + ended.size > MAX_SAVED) deleteOldest(ended.size > 0 ? ended : changing)
+    },
+    addPrepared: (create: NamedCreate): void => void prepared.set(nameOf(create), create),
+    removePrepared: (create: NamedCreate): void => void prepared.delete(nameOf(create)),
+    saved: (): SavedRows => ({
+      runs: [...changing.values(), ...ended.values()],
+      prepared: [...prepared.values()],
+    }),
+  }
+}
+
+function deleteOldest(rows: Map<number, SavedRow>): void {
+  for (const row of rows.keys()) {
+    rows.delete(row)
+    return
+  }
 }
 
 /** Adds the rows that are missing, with their old numbers where these are free. Returns the numbers. */
-export const restoreRows = (db: OpenDatabase, saved: readonly SavedRow[]): readonly number[] =>
-  db.transaction(() => saved.flatMap((each) => restoreRow(db, each) ?? []))
+export const restoreRows = (db: OpenDatabase, saved: SavedRows, nowMs: number): readonly number[] =>
+  db.transaction(() => {
+    const rows = saved.runs.flatMap((each) => restoreRow(db, each) ?? [])
+    for (const { address, requestId } of saved.prepared) prepareCreates(db, address, [requestId], nowMs)
+    return rows
+  })
 
 function restoreRow(db: OpenDatabase, { run, files }: SavedRow): number | undefined {
   const { key, id, address, phase } = run

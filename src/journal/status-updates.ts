@@ -56,6 +56,18 @@ export function recordStatus(
     )
 }
 
+/** In one transaction, however many runs there are. */
+export const recordQueued = (db: OpenDatabase, address: string, ids: readonly string[]): void =>
+  db.transaction(() => {
+    for (const id of ids)
+      db.run(
+        `UPDATE runs SET status = 'queued', error_code = NULL, error_message = NULL
+         WHERE address = ? AND id = ? AND phase = 'going' AND status <> 'queued'`,
+        address,
+        id,
+      )
+  })
+
 export function recordNotFound(
   db: OpenDatabase,
   address: string,

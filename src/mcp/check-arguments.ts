@@ -1,6 +1,7 @@
 /** Checks the arguments of a call against the schema of its tool; errors name the parameter and the nearest right one. */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { usageError } from '../errors.js'
+import { findInexact } from '../protocol/exact-number.js'
 import { nearest } from '../protocol/nearest.js'
 import { shortened } from '../protocol/text.js'
 import { problemsOfAjv } from '../protocol/validate.js'
@@ -15,6 +16,12 @@ export function checkArguments({ name, inputSchema }: ToolDefinition, args: Argu
   if (deep !== undefined)
     throw usageError(
       `${shortened(deep, 60)} is nested more than ${MAX_LEVELS} levels deep. Nothing was sent.`,
+    )
+  const inexact = findInexact(args)
+  if (inexact !== undefined)
+    throw usageError(
+      `${shortened(inexact.join('.'), 100)} is a number whose digits cannot be kept: it is beyond ${Number.MAX_SAFE_INTEGER}. Nothing was sent.`,
+      'Use a smaller number, or a string if the model accepts one.',
     )
   const validate = compiled.get(inputSchema) ?? ajv.compile(inputSchema)
   compiled.set(inputSchema, validate)

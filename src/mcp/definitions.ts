@@ -210,7 +210,7 @@ export function definitionsFor(
       name: 'plan_batch',
       title: 'Plan a batch',
       description:
-        'Show which runs a manifest (YAML, JSON, JSON Lines or CSV) would create, and why, with the number of runs that would be paid. Free, sends nothing. Always call it before run_batch.',
+        'Show which runs a manifest (YAML, JSON, JSON Lines or CSV) would create, and why, with the number of runs that would be paid. Free, sends nothing. Always call it before run_batch. Waits up to 45 s.',
       inputSchema: object(BATCH, ['manifest']),
       outputSchema: PLAN_OUTPUT,
       annotations: READS,

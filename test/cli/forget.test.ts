@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
-import { addRow, finishedState, rowsOf } from '../support/journal.js'
+import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const TERMINAL = { stdin: true, stderr: true }
@@ -60,6 +60,45 @@ describe('a row that may cost money', () => {
     expect({ code, stdout, stays: rowsOf(home).length > 0 }).toEqual({ code: exit, stdout: '', stays })
     expect(stderr).toContain(`${key} is unconfirmed`)
     expect(stderr).toContain('Remove it? [y/N] ')
+  })
+
+  it('that gets its id while the question is open stays, and the command says so', async () => {
+    const { home, key } = await withUnconfirmed()
+    let hasAnswered = false
+    const { code, stderr } = await runCli(['forget', key], {
+      ...{ home, stdin: 'y\n', tty: TERMINAL },
+      onStderr(text) {
+        if (hasAnswered || !text.includes('Remove it? [y/N] ')) return
+        hasAnswered = true
+        withJournal(home, (journal) =>
+          journal.accept({ row: journal.list({})[0]?.row ?? 0, key }, 'run_late'),
+        )
+      },
+    })
+    expect(code).toBe(2)
+    expect(stderr).toContain(`error: ${key} was not removed: it has changed meanwhile (run_late, accepted).`)
+    expect(stderr).not.toContain('Removed')
+    expect(namesIn(home)).toEqual(['run_late'])
+  })
+
+  it('that ends while the question is open stays; the other rows are removed', async () => {
+    const home = withRows()
+    let hasAnswered = false
+    const { code, stdout, stderr } = await runCli(['forget', 'going_a', 'done_a'], {
+      ...{ home, stdin: 'y\n', tty: TERMINAL },
+      onStderr(text) {
+        if (hasAnswered || !text.includes('[y/N] ')) return
+        hasAnswered = true
+        withJournal(home, (journal) =>
+          journal.recordStatus('https://a.example', { state: finishedState('going_a', []) }),
+        )
+      },
+    })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('going_a was not removed: it has changed meanwhile (succeeded).')
+    expect(stderr).toContain('Removed done_a from the journal.')
+    expect(namesIn(home)).toContain('going_a')
+    expect(namesIn(home)).not.toContain('done_a')
   })
 
   it('is not asked for under --json', async () => {

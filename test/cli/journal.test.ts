@@ -159,6 +159,21 @@ describe('a create whose outcome is unknown', () => {
     expect(rows).toMatchObject([{ answer: { status: 201, text: JSON.stringify(body) } }])
   })
 
+  it('keeps the response whose run id contains the API key: the id is not written anywhere, and the run is not lost', async () => {
+    const home = temporaryFolder()
+    const secret = 'rk_very_secret_key'
+    for (const id of [secret, `run-${secret}-1`]) {
+      const { fetch, requests } = scripted({ status: 201, body: { id, status: 'queued' } })
+      const env = { ...SET, RUSHES_API_KEY: secret }
+      const { code, stdout, stderr } = await runCli(RUN, { fetch, home, env })
+      expect({ code, stdout, requests: requests.length }).toEqual({ code: 13, stdout: '', requests: 1 })
+      expect(stderr).toContain(`"id":"${id.replace(secret, '[API key]')}"`)
+      expect(stderr).not.toContain(secret)
+    }
+    expect(rowsOf(home)).toMatchObject([{ phase: 'unconfirmed' }, { phase: 'unconfirmed' }])
+    expect(stateBytes(home).includes(secret)).toBe(false)
+  })
+
   it('takes a key that the service shows back out of what it keeps and says', async () => {
     const home = temporaryFolder()
     const secret = 'rk_very_secret_key'

@@ -1,13 +1,15 @@
 /** `rushes mcp` in process: the SDK's client, the real service and the journal, on a manual clock. */
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { type CliService, createCliService, LOOPBACK_URL } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { rowsOf } from '../support/journal.js'
 import { type McpOptions, type McpProcess, openMcp } from '../support/mcp.js'
 import { PATIENCE_MS } from '../support/patience.js'
 import { temporaryFolder } from '../support/service.js'
@@ -258,14 +260,86 @@ describe('a create', () => {
 })
 
 describe('without a journal', () => {
-  it('nothing is created, because a repeated create could not be recognized', async () => {
+  it('nothing is created, because a repeated create could not be recognized; once it can be opened, it is', async () => {
     const service = await createCliService()
     writeFileSync(join(service.home, 'file'), '')
     const mcp = await openMcp(service, { env: { RUSHES_STATE_DIR: join(service.home, 'file', 'state') } })
     const { structured } = await mcp.call('create_image', { prompt: 'a fox' })
     expect(structured.error.message).toMatch(/^Cannot use the journal/)
     expect(service.requests).toEqual([])
+    rmSync(join(service.home, 'file'))
+    const later = await mcp.call('create_image', { prompt: 'a fox' })
+    expect(later.structured.runs).toMatchObject([{ state: 'succeeded' }])
+    expect((await mcp.call('list_runs')).structured.runs).toHaveLength(1)
   })
+})
+
+/** Every way makes the journal unusable at once, and gives back what makes it usable again. */
+const FAULTS: Readonly<Record<string, (path: string) => () => void>> = {
+  'cannot be written, as on a full disk': (path) => {
+    const run = (sql: string) => {
+      const database = new Database(path)
+      database.exec(sql)
+      database.close()
+    }
+    for (const change of ['INSERT', 'UPDATE', 'DELETE'])
+      run(
+        `CREATE TRIGGER full_${change} BEFORE ${change} ON runs BEGIN SELECT RAISE(ABORT, 'disk is full'); END`,
+      )
+    return () => {
+      for (const change of ['INSERT', 'UPDATE', 'DELETE']) run(`DROP TRIGGER full_${change}`)
+    }
+  },
+  'was removed with its folder, which is a file now': (path) => {
+    rmSync(dirname(path), { recursive: true })
+    writeFileSync(dirname(path), '')
+    return () => rmSync(dirname(path))
+  },
+}
+
+describe('a long session', () => {
+  it.each(Object.entries(FAULTS))(
+    'whose journal %s for a while creates nothing meanwhile, then continues to write it, and pays once for each request_id',
+    async (_, breakJournal) => {
+      const { engine, service, mcp } = await openCommanded()
+      const create = (request_id: string) =>
+        mcp.call('create_image', { prompt: request_id, request_id, wait: false })
+      const idOf = ({ structured }: Awaited<ReturnType<typeof create>>) => structured.runs[0].id
+      const before = idOf(await create('before'))
+      const repair = breakJournal(join(service.home, 'state', 'journal.db'))
+      // Its end cannot be written now.
+      engine.finish()
+      await mcp.call('wait_run', { ids: [before] })
+      for (const _again of [1, 2]) {
+        const { structured, isError } = await create('during')
+        expect(isError).toBe(true)
+        expect(structured.error).toMatchObject({ code: 'usage', exit_code: 2 })
+        expect(structured.error.message).toMatch(/^Cannot use the journal/)
+      }
+      expect(creates(service.requests)).toBe(1)
+      repair()
+      const during = idOf(await create('during'))
+      expect(idOf(await create('during'))).toBe(during)
+      engine.finish()
+      await mcp.call('wait_run', { ids: [during] })
+      const after = idOf(await create('after'))
+      engine.finish()
+      await mcp.call('wait_run', { ids: [after] })
+      expect(idOf(await create('before'))).toBe(before)
+      expect(creates(service.requests)).toBe(3)
+      expect(
+        rowsOf(service.home)
+          .map(({ id, phase, requestId }) => [id, phase, requestId])
+          .reverse(),
+      ).toEqual([
+        [before, 'succeeded', 'before'],
+        [during, 'succeeded', 'during'],
+        [after, 'succeeded', 'after'],
+      ])
+      expect(mcp.stderr().match(/will not be remembered/g)).toHaveLength(1)
+      expect(mcp.stderr().match(/The journal can be written again/g)).toHaveLength(1)
+    },
+  )
 })
 
 describe('a service that does not answer', () => {
@@ -332,6 +406,39 @@ describe('the limit of 45 s', () => {
     expect(text).toContain(join(mcp.folder, 'fox.png'))
   })
 
+  it('holds for a slow plan: the next call gets that plan, and starts no other', async () => {
+    const service = await createCliService()
+    // Files are read in real time, and take longer than 45 s of this clock.
+    let isSlow = false
+    const clock = {
+      ...service.clock,
+      alarm(ms: number, ring: () => void) {
+        if (!isSlow || ms !== 45_000) return service.clock.alarm(ms, ring)
+        isSlow = false
+        queueMicrotask(ring)
+        return () => {}
+      },
+    }
+    const mcp = await openMcp({ ...service, clock })
+    write(mcp, 'shots.yaml', MANIFEST)
+    write(mcp, 'other.yaml', MANIFEST)
+    // Loads what a plan needs.
+    await mcp.call('plan_batch', { manifest: 'other.yaml' })
+    isSlow = true
+    const late = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    expect(late.structured.error).toMatchObject({
+      code: 'wait_timeout',
+      message: 'The plan is not ready after 45 s. Nothing was sent.',
+      hint: 'Call plan_batch again with the same arguments to continue waiting.',
+    })
+    // Had the plan begun now, it would have none.
+    rmSync(join(mcp.folder, 'shots.yaml'))
+    const { structured } = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    expect(structured).toMatchObject({ create: 2, rows: [{ name: 'a' }, { name: 'b' }] })
+    const next = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    expect(next.structured.error.message).toContain('shots.yaml')
+  })
+
   it('waits for several runs, into a folder', async () => {
     const { mcp } = await open()
     const ids: string[] = []
@@ -396,6 +503,20 @@ describe('one request_id', () => {
       code: 'usage',
       message: 'The request_id "one" was used for a create with another model or input. Nothing was sent.',
     })
+    expect(creates(service.requests)).toBe(1)
+  })
+
+  it('does not stand for another prompt that looks like a data: URL, in this session or a later one', async () => {
+    const service = await createCliService()
+    const first = await openMcp(service)
+    await first.call('create_image', { prompt: 'Data: a fox', request_id: 'one' })
+    const same = await first.call('create_image', { prompt: 'Data: a bear', request_id: 'one' })
+    await first.end()
+    const later = await (await openMcp(service)).call('create_image', {
+      prompt: 'Data: a bear',
+      request_id: 'one',
+    })
+    expect([same, later].map(({ structured }) => structured.error?.code)).toEqual(['usage', 'usage'])
     expect(creates(service.requests)).toBe(1)
   })
 

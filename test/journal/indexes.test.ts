@@ -21,12 +21,15 @@ function callEverything(): string {
     journal.recordStatus(ADDRESS, { state: { ...state, ...more, id, status, phase }, tookMs: 5 })
   const outcome = { code: 'submission_unknown', message: 'lost' }
   const calls = {
+    prepare: () => journal.prepare(ADDRESS, ['request', 'other']),
+    createOf: () => journal.createOf(ADDRESS, 'request'),
     intend: () => journal.intend(intent),
     retract: () => journal.retract(journal.intend(intent)),
     accept: () => journal.accept(journal.intend(intent), 'a'),
     markUnconfirmed: () => journal.markUnconfirmed(journal.intend(intent), outcome),
     recordStatus: () => [update('a', 'processing', 'going'), update('a', 'succeeded', 'succeeded')],
     recordNotFound: () => journal.recordNotFound(ADDRESS, 'a', outcome),
+    recordQueued: () => journal.recordQueued(ADDRESS, ['a']),
     recordFiles: () =>
       journal.recordFiles(ADDRESS, 'a', [{ path: '/a', bytes: 1, sha256: '', url: '', content_type: '' }]),
     find: () => journal.find(ADDRESS, 'a'),
@@ -43,7 +46,6 @@ function callEverything(): string {
       journal.list({ sinceMs: 1 }),
     ],
     reusable: () => journal.reusable(ADDRESS, 'acme/still-1', {}, 5),
-    lastOf: () => journal.lastOf(ADDRESS, 'identity', 0),
     findAtEveryAddress: () => journal.findAtEveryAddress('a'),
     findByOutput: () => journal.findByOutput(ADDRESS, '/1.png'),
     pathsWithContent: () => journal.pathsWithContent('a'),
@@ -54,10 +56,14 @@ function callEverything(): string {
     isCurrent: () => journal.isCurrent(),
     wasRemoved: undefined,
     ownRows: () => journal.ownRows(),
-    restore: () =>
-      journal.restore(
-        journal.ownRows().map(({ run, files }) => ({ run: { ...run, id: `${run.id}2` }, files })),
-      ),
+    restore: () => {
+      const { runs, prepared } = journal.ownRows()
+      journal.restore({
+        runs: runs.map(({ run, files }) => ({ run: { ...run, id: `${run.id}2` }, files })),
+        prepared,
+      })
+    },
+    setLockTimeout: undefined,
     quarantine: undefined,
     close: undefined,
   } satisfies Record<keyof typeof journal, (() => unknown) | undefined>
@@ -110,31 +116,33 @@ describe('the indexes of the journal', () => {
       found.map(({ sql, plan }) => `${indexesIn(plan).join(', ')} ← ${sql.slice(0, 110)}`).sort(),
     ).toMatchInlineSnapshot(`
       [
+        "prepared_by_time ← DELETE FROM prepared WHERE prepared_at < ?",
         "runs_by_address ← SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1",
         "runs_by_address, runs_by_address ← WITH RECURSIVE places (address) AS ( SELECT min(address) FROM runs UNION ALL SELECT (SELECT min(address) FROM ",
         "runs_by_id ← SELECT * FROM runs WHERE address = ? AND id = ? ORDER BY row DESC LIMIT 1",
         "runs_by_id ← UPDATE runs SET error_code = ?, error_message = ?, answer_status = ? WHERE address = ? AND id = ? AND phase = ",
         "runs_by_id ← UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at), took_ms = ?,",
+        "runs_by_id ← UPDATE runs SET status = 'queued', error_code = NULL, error_message = NULL WHERE address = ? AND id = ? AND ph",
         "runs_by_id ← UPDATE runs SET status = ?, error_code = NULL, error_message = NULL WHERE address = ? AND id = ? AND phase = '",
         "runs_by_id ← UPDATE runs SET urls = ?1 WHERE address = ?2 AND id = ?3 AND urls IS NOT ?1",
-        "runs_by_identity ← SELECT * FROM runs INDEXED BY runs_by_identity WHERE identity = ? AND address = ? AND id IS NOT NULL AND creat",
         "runs_by_identity ← SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ? ORDER BY row DESC LIMIT ?",
         "runs_by_key ← SELECT * FROM runs WHERE key = ?",
         "runs_by_key ← SELECT 1 FROM runs WHERE key = ?",
+        "runs_by_request ← INSERT OR IGNORE INTO prepared (address, request_id, prepared_at) SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1",
         "runs_by_request ← SELECT * FROM runs WHERE address = ? AND request_id = ? ORDER BY row DESC LIMIT 1",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time ORDER BY created_at DESC, row DESC LIMIT ?",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND instr(urls, ?) > 0 ORDER BY created_at DESC L",
-        "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND status = ? ORDER BY created_at DESC, row DESC",
+        "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND status = ? COLLATE NOCASE ORDER BY created_at",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE created_at >= ? ORDER BY created_at DESC, row DESC LIMIT ?",
         "runs_by_time ← SELECT coalesce(id, key) AS name, id IS NOT NULL AS confirmed, address, phase, status, kind, model, substr(jso",
         "runs_by_time, sqlite_autoindex_files_1 ← SELECT files.path FROM runs INDEXED BY runs_by_time CROSS JOIN files ON files.row = runs.row WHERE files.sha25",
         "runs_going ← SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = coalesce(?, address) ORDER BY row",
-        "runs_sending ← SELECT row, pid, started_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'",
+        "runs_sending ← SELECT row, pid, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'",
         "runs_took ← SELECT model, took_ms FROM ( SELECT model, took_ms, row_number() OVER (PARTITION BY model ORDER BY row DESC) A",
         "runs_took ← SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?",
         "runs_unconfirmed ← SELECT * FROM runs INDEXED BY runs_unconfirmed WHERE phase = 'unconfirmed' ORDER BY row",
-        "sqlite_autoindex_files_1 ← DELETE FROM runs WHERE row = ? AND key = ? AND phase = 'sending'",
-        "sqlite_autoindex_files_1 ← DELETE FROM runs WHERE row = ? AND phase = ?",
+        "sqlite_autoindex_files_1 ← DELETE FROM runs WHERE row = ? AND address = ? AND phase = ? AND id IS ? AND key IS ? AND error_code IS ?",
+        "sqlite_autoindex_files_1 ← DELETE FROM runs WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')",
         "sqlite_autoindex_files_1 ← INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created",
         "sqlite_autoindex_files_1 ← INSERT INTO runs (row, key, id, address, profile, kind, model, input, identity, phase, status, pid, started_at",
         "sqlite_autoindex_files_1 ← SELECT * FROM files WHERE row = ?",

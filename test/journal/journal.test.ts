@@ -13,10 +13,10 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { RepeatedRequest } from '../../src/journal/creates.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { type Intent, type IntentRow, type Journal, openJournal } from '../../src/journal/index.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
+import { RepeatedRequest } from '../../src/journal/named-creates.js'
 import { readRecentRuns } from '../../src/journal/readonly-queries.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
@@ -75,6 +75,106 @@ function accepted(journal: Journal, id: string, more: Partial<Intent> = {}): Int
   journal.accept(place, id)
   return place
 }
+
+it('keeps the rows of a long session for a new file up to a thousand, those that still change longest', () => {
+  const { journal } = createTestJournal()
+  accepted(journal, 'going')
+  for (let number = 0; number < 1_010; number++) {
+    accepted(journal, `r${number}`)
+    see(journal, `r${number}`, 'succeeded')
+  }
+  const ids = journal.ownRows().runs.map(({ run }) => run.id)
+  expect(ids).toHaveLength(1_000)
+  expect(ids).toEqual(['going', ...Array.from({ length: 999 }, (_, at) => `r${at + 11}`)])
+})
+
+describe('a create that another container sends', () => {
+  it('is taken for lost after five minutes without an answer, not before', () => {
+    const { journal, path, advance } = createTestJournal()
+    const place = journal.intend(INTENT)
+    const database = new Database(path)
+    // The id is free here.
+    database.prepare("UPDATE runs SET pid = 4194305, started_at = '1@0badf00d'").run()
+    database.close()
+    advance(299_000)
+    expect(journal.list({})).toMatchObject([{ phase: 'sending' }])
+    advance(1_000)
+    expect(journal.list({})).toMatchObject([{ phase: 'unconfirmed' }])
+    // Its answer came after all.
+    journal.accept(place, 'r1')
+    expect(journal.list({})).toMatchObject([{ id: 'r1', phase: 'going' }])
+    const refused = journal.intend({ ...INTENT, model: 'acme/refused' })
+    journal.markUnconfirmed(refused, LOST)
+    journal.retract(refused)
+    expect(idsIn(journal)).toEqual(['r1'])
+  })
+})
+
+describe('a create with a request id', () => {
+  const named = { ...INTENT, requestId: 'token' }
+  const createOf = (journal: Journal, token = 'token') => journal.createOf(ADDRESS, token)
+
+  it('is unsent from the moment at which it is prepared until its intent is written', () => {
+    const { journal } = createTestJournal()
+    expect(createOf(journal)).toBeUndefined()
+    journal.prepare(ADDRESS, ['token', 'other'])
+    expect(createOf(journal)).toEqual({ state: 'unsent' })
+    const place = journal.intend(named)
+    expect(createOf(journal)).toMatchObject({ state: 'sent', run: { phase: 'sending', key: place.key } })
+    journal.accept(place, 'r1')
+    expect(createOf(journal)).toMatchObject({ state: 'sent', run: { id: 'r1' } })
+    expect(createOf(journal, 'other')).toEqual({ state: 'unsent' })
+    expect(journal.createOf('local', 'other')).toBeUndefined()
+  })
+
+  it('that was prepared is unsent again when it was certainly not accepted, as often as that happens', () => {
+    const { journal } = createTestJournal()
+    journal.prepare(ADDRESS, ['token'])
+    for (const _ of [1, 2]) {
+      journal.retract(journal.intend(named))
+      expect(createOf(journal)).toEqual({ state: 'unsent' })
+    }
+    journal.retract(journal.intend({ ...INTENT, requestId: 'never prepared' }))
+    expect(createOf(journal, 'never prepared')).toBeUndefined()
+  })
+
+  it('is unknown a year after it was prepared', () => {
+    const { journal, advance } = createTestJournal()
+    journal.prepare(ADDRESS, ['other'])
+    advance(366 * 24 * 3_600_000)
+    expect(createOf(journal, 'other')).toEqual({ state: 'unsent' })
+    journal.prepare(ADDRESS, [])
+    expect(createOf(journal, 'other')).toBeUndefined()
+  })
+
+  it('that was sent is not unsent when it is prepared once more, nor when its row was forgotten', () => {
+    const { journal } = createTestJournal()
+    journal.prepare(ADDRESS, ['token'])
+    journal.accept(journal.intend(named), 'r1')
+    journal.prepare(ADDRESS, ['token'])
+    expect(createOf(journal)).toMatchObject({ state: 'sent', run: { id: 'r1' } })
+    journal.remove(journal.list({}))
+    expect(createOf(journal)).toBeUndefined()
+  })
+
+  it('is known to every process, also to one that comes after a crash between the two writes', () => {
+    const { journal, path } = createTestJournal()
+    journal.prepare(ADDRESS, ['token'])
+    expect(createOf(createTestJournal(path).journal)).toEqual({ state: 'unsent' })
+    journal.intend(named)
+    expect(createOf(createTestJournal(path).journal)?.state).toBe('sent')
+  })
+
+  it('is written again when the file was removed, sent or not', () => {
+    const { journal } = createTestJournal()
+    journal.prepare(ADDRESS, ['token', 'other'])
+    journal.accept(journal.intend(named), 'r1')
+    const { journal: next } = createTestJournal()
+    next.restore(journal.ownRows())
+    expect(createOf(next)).toMatchObject({ state: 'sent', run: { id: 'r1' } })
+    expect(createOf(next, 'other')).toEqual({ state: 'unsent' })
+  })
+})
 
 describe('the life of a row', () => {
   it('goes from the intent to the end', () => {
@@ -178,7 +278,7 @@ describe('the life of a row', () => {
     ])
   })
 
-  it('is removed with its files, unless its phase has changed meanwhile', () => {
+  it('is removed with its files, unless it has changed since it was read', () => {
     const { journal } = createTestJournal()
     const place = journal.intend(INTENT)
     journal.markUnconfirmed(place, LOST)
@@ -186,8 +286,16 @@ describe('the life of a row', () => {
     if (unconfirmed === undefined) throw new Error('no row')
     journal.accept(place, 'r1')
     const going = journal.find(ADDRESS, 'r1')
-    expect(journal.remove([unconfirmed])).toBe(0)
-    expect(going && journal.remove([going])).toBe(1)
+    expect(journal.remove([unconfirmed])).toEqual({
+      removed: [],
+      changed: [{ before: unconfirmed, now: going }],
+    })
+    if (going === undefined) throw new Error('no row')
+    journal.recordNotFound(ADDRESS, 'r1', LOST)
+    expect(journal.remove([going])).toMatchObject({ removed: [], changed: [{ before: going }] })
+    const now = journal.list({})
+    expect(journal.remove(now)).toEqual({ removed: now, changed: [] })
+    expect(journal.remove(now)).toEqual({ removed: [], changed: [] })
     expect(journal.list({})).toEqual([])
   })
 

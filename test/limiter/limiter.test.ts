@@ -171,3 +171,33 @@ describe.each(KINDS)('a limiter on a ledger %s', (_, createLedger) => {
     })
   })
 })
+
+describe('an abort while another machine is asked for the slot', () => {
+  function createAsked() {
+    const clock = createManualClock()
+    const limiter = createLimiter(RUNS_LIMIT, clock, { ledger: createRemoteLedger(clock) })
+    const stop = new AbortController()
+    const aborted = expect(limiter.acquire('status', stop.signal)).rejects.toBe('stop')
+    // Asked, and not answered.
+    stop.abort('stop')
+    return { clock, limiter, aborted }
+  }
+
+  it('gives the slot back when nobody else waits', async () => {
+    const { clock, limiter, aborted } = createAsked()
+    await aborted
+    await clock.advance(0)
+    expect(limiter.load()).toBe(0)
+    for (let taken = 0; taken < LIMIT; taken++) await limiter.acquire('create')
+    expect(clock.monotonic()).toBe(0)
+  })
+
+  it('gives the slot to the next one who waits, whatever it is for', async () => {
+    const { clock, limiter, aborted } = createAsked()
+    const next = limiter.acquire('create')
+    await aborted
+    await next
+    expect(limiter.load()).toBe(1 / LIMIT)
+    expect(clock.sleepers).toBe(0)
+  })
+})

@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { createLimiter } from '../../src/limiter/index.js'
 import type { TakenSlot } from '../../src/limiter/limit-ledger.js'
 import { openRedisLedger, type RedisLedger, redisKeyOf } from '../../src/limiter/redis/redis-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
@@ -85,6 +86,24 @@ describeRedis('slots of dead and living processes', () => {
     expect(await other.take('create')).toHaveProperty('retryInMs')
     await bench.advance(1_500)
     await take(other, LIMIT)
+  })
+
+  it('a request that is aborted while the server is asked leaves no slot there', async () => {
+    const bench = createRedisBench((await startRedis()).url)
+    const ledger = bench.open()
+    const limiter = createLimiter(RUNS_LIMIT, createManualClock(), { ledger })
+    await limiter.acquire('status')
+    const stop = new AbortController()
+    const aborted = expect(limiter.acquire('create', stop.signal)).rejects.toBe('stop')
+    stop.abort('stop')
+    await aborted
+    // Asked after it, and answered after it.
+    await until('the slot of the aborted request', async () => {
+      await bench.advance(0)
+      return ledger.held() === 1 && slotsIn(await bench.stored()) === 1
+    })
+    for (let taken = 1; taken < LIMIT; taken++) await limiter.acquire('create')
+    expect(slotsIn(await bench.stored())).toBe(LIMIT)
   })
 
   it('closing sends the answers that came before it', async () => {

@@ -1,6 +1,6 @@
 /** What several processes on one file show, beyond the contract of all ledgers. Here they are neighbours on one manual clock. */
 import { spawn, spawnSync } from 'node:child_process'
-import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Database from 'libsql'
@@ -59,6 +59,17 @@ it('identifies a key by its service and its secret', () => {
   ]
   expect(new Set(budgets).size).toBe(3)
   for (const budget of budgets) expect(budget).toMatch(/^[0-9a-f]{32}$/)
+})
+
+it('counts a service on loopback once, whatever it is called; another port or address is another service', () => {
+  const budget = (origin: string) => budgetOf(origin, 'key')
+  for (const name of ['127.0.0.1', '[::1]']) {
+    expect(budget(`http://${name}:8787`)).toBe(budget('http://localhost:8787'))
+    expect(budget(`http://${name}`)).toBe(budget('http://localhost'))
+    expect(budget(`http://${name}:8788`)).not.toBe(budget('http://localhost:8787'))
+  }
+  expect(budget('http://127.0.0.1.example.com')).not.toBe(budget('http://localhost.example.com'))
+  expect(budget('http://127.0.0.2:8787')).not.toBe(budget('http://localhost:8787'))
 })
 
 describe('the order between processes', () => {
@@ -156,13 +167,27 @@ describe('real processes', () => {
   })
 })
 
+it('counts the requests in flight of another container, whose processes cannot be seen, for five minutes', async () => {
+  const { clock, path, limiters } = createNeighbours(1)
+  for (let taken = 0; taken < LIMIT; taken++) await limiters[0].acquire('status')
+  const database = new Database(path)
+  // Half of them with the id of this process.
+  database.exec(
+    `UPDATE places SET pid = CASE place % 2 WHEN 0 THEN 4194305 ELSE ${process.pid} END, started_at = '1@0badf00d'`,
+  )
+  database.close()
+  const other = createLimiter(RUNS_LIMIT, clock, { ledger: createTestLedger(clock, path) })
+  const grantedAtMs = other.acquire('status').then(() => clock.monotonic())
+  expect(await clock.runUntil(grantedAtMs)).toBe(300_000 + WINDOW_MS)
+})
+
 describe('a ledger that stops working', () => {
   it('is left for the limit within the process, once and with a pause for what was granted', async () => {
     const clock = createManualClock()
     const path = join(temporaryFolder(), 'limits.db')
     const lost: unknown[] = []
     const limiter = createLimiter(RUNS_LIMIT, clock, {
-      ledger: withFallback(createTestLedger(clock, path), {
+      ledger: withFallback(() => createTestLedger(clock, path), {
         limit: RUNS_LIMIT,
         clock,
         onLost: (error) => lost.push(error),
@@ -178,6 +203,107 @@ describe('a ledger that stops working', () => {
     await clock.runUntil(limiter.acquire('create'))
     expect(clock.monotonic()).toBe(2 * WINDOW_MS)
     expect(lost).toHaveLength(1)
+  })
+})
+
+/** Makes the file unusable, and returns what makes it usable again. */
+const FAULTS: readonly (readonly [string, (path: string) => () => void])[] = [
+  [
+    'cannot be written, as on a full disk',
+    (path) => {
+      const run = (sql: string) => {
+        const database = new Database(path)
+        database.exec(sql)
+        database.close()
+      }
+      const changes = ['places', 'waiters', 'budgets'].flatMap((table) =>
+        ['INSERT', 'UPDATE', 'DELETE'].map((change) => [`full_${table}_${change}`, change, table] as const),
+      )
+      for (const [name, change, table] of changes)
+        run(`CREATE TRIGGER ${name} BEFORE ${change} ON ${table} BEGIN SELECT RAISE(ABORT, 'full'); END`)
+      return () => {
+        for (const [name] of changes) run(`DROP TRIGGER ${name}`)
+      }
+    },
+  ],
+  [
+    'is replaced by a folder',
+    (path) => {
+      rmSync(path)
+      mkdirSync(path)
+      return () => rmdirSync(path)
+    },
+  ],
+]
+
+describe.each(FAULTS)('a ledger whose file %s for a while', (_, breakFile) => {
+  function createSession() {
+    const clock = createManualClock()
+    const path = join(temporaryFolder(), 'limits.db')
+    const lost: unknown[] = []
+    const options = { limit: RUNS_LIMIT, clock, onLost: (error: unknown) => void lost.push(error) }
+    const ledger = withFallback(() => createTestLedger(clock, path), options)
+    return { clock, path, lost, ledger, limiter: createLimiter(RUNS_LIMIT, clock, { ledger }) }
+  }
+
+  it('keeps the limit before, meanwhile and afterwards, and warns at each loss once', async () => {
+    const { clock, path, lost, limiter } = createSession()
+    const countedAtMs: number[] = []
+    const send = async (number: number) => {
+      await clock.sleep(number * 150)
+      const grant = await limiter.acquire('status')
+      countedAtMs.push(clock.monotonic())
+      await clock.sleep((number % 7) * 300)
+      countedAtMs[countedAtMs.length - 1] = clock.monotonic()
+      grant.settle()
+    }
+    const sent = Promise.all(Array.from({ length: 300 }, (_each, number) => send(number)))
+    for (const atMs of [15_000, 70_000]) {
+      await clock.advance(atMs - clock.monotonic())
+      const repair = breakFile(path)
+      await clock.advance(25_000)
+      repair()
+    }
+    await clock.runUntil(sent)
+    const instants = countedAtMs.toSorted((a, b) => a - b)
+    for (const [index, instant] of instants.slice(LIMIT).entries())
+      expect(instant - (instants[index] ?? 0)).toBeGreaterThanOrEqual(WINDOW_MS)
+    expect(lost).toHaveLength(2)
+  })
+
+  it('is used again within one window, and then shows other processes what was granted meanwhile', async () => {
+    const { clock, path, limiter } = createSession()
+    const before = await limiter.acquire('create')
+    const repair = breakFile(path)
+    before.settle()
+    const inFlight = await clock.runUntil(limiter.acquire('create'))
+    repair()
+    await clock.advance(WINDOW_MS)
+    for (const _each of [1, 2]) (await clock.runUntil(limiter.acquire('status'))).settle()
+    const other = createTestLedger(clock, path)
+    // One in flight, two just answered, and the one whose answer could not be written, from the return on.
+    expect(other.held()).toBeGreaterThanOrEqual(3)
+    await clock.advance(WINDOW_MS)
+    expect(other.held()).toBe(1)
+    inFlight.settle()
+    await clock.advance(WINDOW_MS)
+    expect(other.held()).toBe(0)
+  })
+
+  it('learns of a 429 that came meanwhile', async () => {
+    const { clock, path, limiter } = createSession()
+    ;(await limiter.acquire('create')).settle()
+    const repair = breakFile(path)
+    const granted = limiter.acquire('create')
+    await clock.advance(WINDOW_MS - 1)
+    limiter.holdBack(30_000)
+    repair()
+    await clock.advance(15_000)
+    const atMs = createLimiter(RUNS_LIMIT, clock, { ledger: createTestLedger(clock, path) })
+      .acquire('status')
+      .then(() => clock.monotonic())
+    await clock.runUntil(Promise.all([granted, atMs]))
+    expect(await atMs).toBe(WINDOW_MS - 1 + 30_000)
   })
 })
 

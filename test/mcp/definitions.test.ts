@@ -53,6 +53,11 @@ describe('arguments', () => {
     ['create_model_run', { model: 'a/b', input: 'x' }, 'input must be a JSON object.'],
     ['create_image', { prompt: 'x', image_urls: 'a.png' }, 'image_urls must be a list of strings.'],
     ['create_image', { prompt: 'x', wait: 'yes' }, 'wait must be true or false, not "yes".'],
+    [
+      'create_model_run',
+      { request_id: 'x', model: 'a/b', input: { seed: JSON.parse('9007199254740993') } },
+      'input.seed is a number whose digits cannot be kept: it is beyond 9007199254740991. Nothing was sent.',
+    ],
   ])('%s %j', (name, args, message) => {
     const check = () => checkArguments(tool(name), args)
     if (message === undefined) expect(check).not.toThrow()

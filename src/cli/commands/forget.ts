@@ -50,13 +50,15 @@ export async function forgetCommand(ctx: Context, options: ForgetOptions): Promi
   for (const error of errors) out.error(error)
   const isAllowed = options.yes || (await isConfirmed(ctx, rows))
   if (!isAllowed) return EXIT.usage
-  journal.remove(rows)
-  if (out.mode.json) for (const row of rows) out.json({ forgotten: nameOfRun(row) })
-  const [only] = rows
-  if (rows.length === 1 && only !== undefined) out.note(`Removed ${nameOfRun(only)} from the journal.`)
-  else if (rows.length > 0 || errors.length === 0)
-    out.note(`Removed ${plural(rows.length, 'run')} from the journal.`)
-  return exitCodeOf(errors)
+  const { removed, changed } = journal.remove(rows)
+  const stayed = changed.map(({ before, now }) => hasChanged(before, now))
+  for (const error of stayed) out.error(error)
+  if (out.mode.json) for (const row of removed) out.json({ forgotten: nameOfRun(row) })
+  const [only] = removed
+  if (removed.length === 1 && only !== undefined) out.note(`Removed ${nameOfRun(only)} from the journal.`)
+  else if (removed.length > 0 || errors.length + stayed.length === 0)
+    out.note(`Removed ${plural(removed.length, 'run')} from the journal.`)
+  return exitCodeOf([...errors, ...stayed])
 }
 
 async function chosenRows(
@@ -98,6 +100,13 @@ const isBeingSent = (run: JournalRun): RushesError =>
   usageError(
     `${nameOfRun(run)} is being sent by another process.`,
     'When that process ends, the row has an id or is unconfirmed.',
+  )
+
+/** Another process has written its id, its end, or that it was found. */
+const hasChanged = (before: JournalRun, now: JournalRun): RushesError =>
+  usageError(
+    `${nameOfRun(before)} was not removed: it has changed meanwhile (${before.id === now.id ? '' : `${nameOfRun(now)}, `}${now.status}).`,
+    `To remove it anyway, use \`rushes forget ${nameOfRun(now)}\`.`,
   )
 
 /** Its row is the only trace of a run that may still cost money, or bring a result that was paid for. */

@@ -1,4 +1,5 @@
 /** The settings of one command: each is looked up when it is needed, so that `--help` reads no file. */
+import type { Clock } from '../../host/clock.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 import { addressHint } from '../settings/address-hint.js'
@@ -17,6 +18,8 @@ export interface CommandSettings {
   findBaseUrl(): Promise<string | undefined>
   /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
   baseUrl(): Promise<string>
+  /** Undefined where none is set. Throws `no_api_key` or the signal's reason. */
+  findApiKey(origin: string): Promise<string | undefined>
   isLocal(): Promise<boolean>
   /** Without an address the key cannot be chosen; this says whether there is any. */
   lacksAnyKey(): Promise<readonly Missing[]>
@@ -25,17 +28,24 @@ export interface CommandSettings {
 export interface CommandSettingsOptions {
   readonly globals: Globals
   readonly env: Env
-  readonly out: Pick<Output, 'warn'>
-  readonly config: Pick<ConfigFile, 'read' | 'profiles'>
+  readonly out: Pick<Output, 'warn' | 'mode'>
+  readonly clock: Pick<Clock, 'alarm'>
+  readonly signal: AbortSignal
+  readonly config: Pick<ConfigFile, 'path' | 'read' | 'profiles' | 'unreadKey'>
   readonly profileName: string
   readonly createsProfile: boolean
   readonly reportsAddress: boolean
 }
 
 export function createCommandSettings(options: CommandSettingsOptions): CommandSettings {
-  const { globals, env, out, config, profileName, createsProfile, reportsAddress } = options
+  const { globals, env, out, clock, signal, config, profileName, createsProfile, reportsAddress } = options
   const profile = once(async () => {
     if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
+    const unreadKey = await config.unreadKey(profileName)
+    if (unreadKey !== undefined)
+      out.warn(
+        `${config.path}: "${unreadKey}" is not read, and the key in it is not protected. Remove it, and store the key with \`rushes login\`.`,
+      )
     return config.read(profileName)
   })
   const setting: CommandSettings['setting'] = async (name, flag) =>
@@ -64,11 +74,27 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
       () => ({}),
     )
 
+  const keyCommandOf = (raw: RawProfile) => settingsOf(raw, ['apiKeyCommand']).apiKeyCommand
+
+  async function findApiKey(origin: string): Promise<string | undefined> {
+    const { findKey } = await import('../settings/key.js')
+    const raw = await profile()
+    return findKey({
+      env,
+      fileCommand: keyCommandOf(raw),
+      stored: storedKeyOf(raw),
+      origin,
+      signal,
+      clock,
+      showsStderr: !out.mode.json,
+      warn: out.warn,
+    })
+  }
+
   async function lacksAnyKey(): Promise<readonly Missing[]> {
     const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
     const raw = await profile()
-    const kept =
-      storedKeyOf(raw) !== undefined || settingsOf(raw, ['apiKeyCommand']).apiKeyCommand !== undefined
+    const kept = storedKeyOf(raw) !== undefined || keyCommandOf(raw) !== undefined
     return given || kept ? [] : [noKey()]
   }
 
@@ -77,6 +103,7 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     setting,
     findBaseUrl,
     baseUrl,
+    findApiKey,
     isLocal: () => isLocal({ globals, env, file: fileOrNone }),
     lacksAnyKey,
   }

@@ -18,7 +18,7 @@ import type { Recorder } from '../runs/record.js'
 import { type ConfigFile, createConfigFile } from '../settings/config-file.js'
 import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
 import { type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
-import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js'
+import type { RawProfile } from '../settings/profile.js'
 import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 import { createCommandSettings } from './command-settings.js'
@@ -101,8 +101,11 @@ export interface CommandNeeds {
 /** What two contexts of one command have in common. */
 interface Shared {
   readonly closers: (() => Promise<void>)[]
-  readonly journal: () => Promise<Journal>
+  readonly openJournal: () => Promise<OpenJournal>
 }
+
+/** Opens the journal, or returns the open one. After a failure the next call tries again. */
+type OpenJournal = (lockTimeoutMs?: number) => Journal
 
 export interface ContextOptions extends Io, CommandNeeds {
   readonly globals: Globals
@@ -132,9 +135,9 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     throw usageError('--local and --base-url cannot be used together.', 'Use only one of them.')
 
   const settings = createCommandSettings({
-    globals,
-    env,
-    out,
+    ...options,
+    clock,
+    signal: interrupts.first,
     config,
     profileName,
     createsProfile,
@@ -157,24 +160,29 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     if (opened !== undefined) closers.push(async () => opened.close())
     return opened
   }
-  const journal =
-    shared?.journal ??
-    once(async () => {
+  const openJournal =
+    shared?.openJournal ??
+    once(async (): Promise<OpenJournal> => {
       const { openStateJournal } = await import('./state.js')
-      return closing(openStateJournal(state))
+      let opened: Journal | undefined
+      return (lockTimeoutMs) => {
+        opened ??= closing(openStateJournal({ ...state, lockTimeoutMs }))
+        return opened
+      }
     })
+  const journal = async () => (await openJournal())()
   const recorder = once(async () => {
     const { createRecorder } = await import('../runs/record.js')
-    const common = { address: await ctx.address(), profile: profileName, warn: out.warn }
+    const { warn, note } = out
+    const open = await openJournal()
+    const common = { address: await ctx.address(), profile: profileName, journal: open, warn, note }
     try {
-      return createRecorder({ ...common, journal: await journal() })
-    } catch (error) {
-      const { isNewerState, reasonOf } = await import('./state.js')
-      if (isNewerState(error)) throw error
-      out.warn(
-        `${reasonOf(error)} The runs of this command will not be remembered. Keep the ids that are printed.`,
-      )
-      return createRecorder({ ...common, journal: undefined })
+      open()
+      return createRecorder(common)
+    } catch (failure) {
+      const { isNewerState } = await import('./state.js')
+      if (isNewerState(failure)) throw failure
+      return createRecorder({ ...common, failure })
     }
   })
 
@@ -185,10 +193,10 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     const { openStateLedger } = await import('./state.js')
     const url = await setting('limitsUrl')
     const budget = { ...state, origin: new URL(address).origin, apiKey }
-    const { ledger: machine } = closing(openStateLedger(budget))
+    const machine = closing(openStateLedger(budget))
     const openShared = url && (await import('./machines-ledger.js')).openMachinesLedger
     const ledger = openShared ? openShared({ ...budget, url, machine, closers }) : machine
-    return notingHoldBack(createLimiter(RUNS_LIMIT, clock, ledger && { ledger }))
+    return notingHoldBack(createLimiter(RUNS_LIMIT, clock, { ledger }))
   }
 
   let heldBackUntilMs = 0
@@ -220,15 +228,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     const address = await findBaseUrl()
     if (address === undefined)
       throw missingError([NO_BASE_URL, ...missing, ...(await settings.lacksAnyKey())])
-    const { findKey } = await import('../settings/key.js')
-    const apiKey = await findKey({
-      env,
-      fileCommand: settingsOf(await profile(), ['apiKeyCommand']).apiKeyCommand,
-      stored: storedKeyOf(await profile()),
-      origin: new URL(address).origin,
-      signal: interrupts.first,
-      warn: out.warn,
-    })
+    const apiKey = await settings.findApiKey(new URL(address).origin)
     if (apiKey === undefined) throw missingError([...missing, noKey(address)])
     if (missing.length > 0) throw missingError(missing)
     return { client: await clientFor(address, apiKey), fetch: await fetch() }
@@ -273,7 +273,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     isLocal,
     withLocal: once(() => {
       const { baseUrl: _, ...others } = globals
-      return createContext({ ...options, globals: { ...others, local: true } }, { closers, journal })
+      return createContext({ ...options, globals: { ...others, local: true } }, { closers, openJournal })
     }),
     separate: () => createContext(options),
     async downloader(fetchOutput) {
@@ -289,7 +289,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     async openResult(target) {
       if (parts.openResult !== undefined) return parts.openResult(target)
       const { openFile } = await import('./open-file.js')
-      await openFile(target)
+      await openFile(target, { clock, signal: ctx.interrupts.first })
     },
     async close() {
       // Last opened first: a service before the network it is reached by.

@@ -11,8 +11,8 @@ export interface MachinesLedgerOptions {
   readonly url: string
   readonly origin: string
   readonly apiKey: string
-  /** The limit of this machine; undefined for that of this process. */
-  readonly machine: Ledger | undefined
+  /** The limit of this machine. */
+  readonly machine: Ledger
   readonly clock: Clock
   readonly closers: (() => Promise<void>)[]
   warn(message: string): void

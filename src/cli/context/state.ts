@@ -5,7 +5,7 @@ import type { Clock } from '../../host/clock.js'
 import { isCorruption } from '../../host/corruption.js'
 import { NewerFormat } from '../../host/database.js'
 import { describeError } from '../../host/system-error.js'
-import { type Journal, openJournal } from '../../journal/index.js'
+import { type Journal, openJournal, type SavedRows } from '../../journal/index.js'
 import { withFallback } from '../../limiter/fallback-ledger.js'
 import type { Ledger } from '../../limiter/index.js'
 import { budgetOf, openSharedLedger } from '../../limiter/shared-ledger.js'
@@ -17,6 +17,8 @@ export const LEDGER_FILE = 'limits.db'
 export interface StateOptions {
   readonly folder: string
   readonly clock: Clock
+  /** How long opening the journal waits for the lock of another process. */
+  readonly lockTimeoutMs?: number | undefined
   warn(message: string): void
 }
 
@@ -39,12 +41,15 @@ const quarantineWarning = (path: string, to: string, from: string): string =>
     ? `The journal ${path} is damaged. It was renamed to ${to}. A new journal was created; earlier runs are not in it.`
     : `${from} does not belong to the journal. It was renamed to ${to}.`
 
+const hasRows = ({ runs, prepared }: SavedRows): boolean => runs.length > 0 || prepared.length > 0
+
 /** Throws `usage` for a newer format, else the system's error. A corrupt file is quarantined, with a warning. */
-function open({ folder, clock, warn }: StateOptions): Journal {
+function open({ folder, clock, warn, lockTimeoutMs }: StateOptions): Journal {
   const path = join(folder, JOURNAL_FILE)
   try {
     return openJournal({
       path,
+      ...(lockTimeoutMs !== undefined && { lockTimeoutMs }),
       now: () => clock.now(),
       onQuarantine: (to, from) => warn(quarantineWarning(path, to, from)),
     })
@@ -73,28 +78,44 @@ function orUsage<Result>(path: string, work: () => Result): Result {
 export function openStateJournal(options: StateOptions): Journal {
   const path = join(options.folder, JOURNAL_FILE)
   let journal = orUsage(path, () => open(options))
+  let isCorrupt = false
 
+  /** When it fails, the next call tries again. */
   function replace(): void {
-    const rows = journal.ownRows()
     journal.close()
     // Whoever quarantined it has warned.
-    if (journal.wasRemoved())
+    const removed = journal.wasRemoved()
+    const next = open({ ...options, lockTimeoutMs: undefined })
+    try {
+      next.restore(journal.ownRows())
+    } catch (error) {
+      next.close()
+      throw error
+    }
+    if (removed)
       options.warn(
         `The journal ${path} was removed while this command was running. The new journal contains only the runs created since, and those of this command.`,
       )
-    journal = open(options)
-    journal.restore(rows)
+    journal = next
+    isCorrupt = false
+  }
+
+  function quarantineAndReplace(): void {
+    isCorrupt = true
+    journal.quarantine()
+    replace()
   }
 
   function call(name: keyof Journal, args: readonly unknown[]): unknown {
     const method = () => (journal[name] as (...args: readonly unknown[]) => unknown)(...args)
-    if (!journal.isCurrent()) replace()
+    if (isCorrupt) quarantineAndReplace()
+    else if (!journal.isCurrent()) replace()
     try {
       return method()
     } catch (error) {
-      if (isCorruption(error)) journal.quarantine()
+      if (isCorruption(error)) quarantineAndReplace()
       else if (journal.isCurrent()) throw error
-      replace()
+      else replace()
       return method()
     }
   }
@@ -102,7 +123,7 @@ export function openStateJournal(options: StateOptions): Journal {
   /** What this command wrote is written again if the file was removed after its last call. */
   function close(): void {
     try {
-      if (!journal.isCurrent() && journal.ownRows().length > 0) replace()
+      if (!journal.isCurrent() && hasRows(journal.ownRows())) replace()
     } catch (error) {
       options.warn(`Cannot write the journal ${describeError(error, path)}. Keep the ids that were printed.`)
     }
@@ -121,31 +142,27 @@ export interface StateLedgerOptions extends StateOptions {
   readonly apiKey: string
 }
 
-/** The limit that all processes share; without a usable file, a warning and no ledger. Throws `usage` for a newer format. */
-export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLedgerOptions): {
-  /** Undefined: use one of this process. */
-  readonly ledger: Ledger | undefined
+/**
+ * The limit that all processes share. While its file cannot be used, that of this process, with a warning. Throws `usage` for a
+ * newer format.
+ */
+export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLedgerOptions): Ledger & {
   close(): void
 } {
   const path = join(folder, LEDGER_FILE)
-  const warnOnce = (error: unknown) =>
+  let isOpening = true
+  const onLost = (error: unknown) => {
+    if (isOpening && error instanceof NewerFormat) throw newerState(folder, error)
     warn(
-      `The rate limit applies to this process alone, not to all rushes processes. ${error instanceof RushesError ? error.message : `Cannot use ${describeError(error, path)}.`}`,
+      `The rate limit applies to this process alone, not to all rushes processes, until its file can be used. ${error instanceof RushesError ? error.message : `Cannot use ${describeError(error, path)}.`}`,
     )
-  try {
-    const shared = openSharedLedger({
-      path,
-      budget: budgetOf(origin, apiKey),
-      limit: RUNS_LIMIT,
-      clock,
-    })
-    return {
-      ledger: withFallback(shared, { limit: RUNS_LIMIT, clock, onLost: warnOnce }),
-      close: () => shared.close(),
-    }
-  } catch (error) {
-    if (error instanceof NewerFormat) throw newerState(folder, error)
-    warnOnce(error)
-    return { ledger: undefined, close() {} }
   }
+  const budget = budgetOf(origin, apiKey)
+  const ledger = withFallback(() => openSharedLedger({ path, budget, limit: RUNS_LIMIT, clock }), {
+    limit: RUNS_LIMIT,
+    clock,
+    onLost,
+  })
+  isOpening = false
+  return ledger
 }

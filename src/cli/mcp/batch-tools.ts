@@ -9,7 +9,7 @@ import { batchCommand } from '../commands/batch.js'
 import { plural } from '../terminal/plural.js'
 import type { Collected } from './collect.js'
 import type { Outcome } from './job.js'
-import { errorAnswer, errorResult } from './run-answers.js'
+import { errorAnswer, errorResult, notReady } from './run-answers.js'
 import type { JobKey, Session, Task } from './session.js'
 
 /** More rows would fill an agent's context. */
@@ -36,17 +36,18 @@ const onImageIn =
   (path: string): void =>
     void paths.file(path, 'image_urls')
 
-export async function planBatch(session: Session, call: Call): Promise<Answer> {
+export async function planBatch(session: Session, finished: Finished, call: Call): Promise<Answer> {
+  const sinceMs = session.base.clock.monotonic()
   const { path, flags } = manifestOf(session, call)
-  const { job } = session.start({}, (ctx) =>
-    batchCommand(ctx, { manifest: path, flags: { ...flags, dryRun: true }, onImage: onImageIn(session) }),
-  )
-  await session.wait(job.done, {
-    call,
-    sinceMs: session.base.clock.monotonic(),
-    jobs: [job],
-    describe: () => 'reading the manifest',
-  })
+  const key = { name: `plan ${path} ${JSON.stringify(flags)}`, arguments: '' }
+  const known = finished.get(key.name)?.task
+  const task = known === undefined || known.job.isStopped ? startPlan() : known
+  const { job } = task
+  finished.set(key.name, { arguments: key.arguments, task })
+  const describe = () => 'reading the manifest'
+  const waited = await session.wait(job.done, { call, sinceMs, jobs: [job], describe })
+  if (waited !== 'done') throw notReady('The plan', 'plan_batch')
+  forget(finished, key, task)
   const { errors, warnings, objects } = await job.done
   const { rows, summary } = partsOf(objects)
   const [error] = errors
@@ -74,6 +75,12 @@ export async function planBatch(session: Session, call: Call): Promise<Answer> {
       ...(error === undefined ? {} : { error: errorResult(error) }),
     },
     isError: error !== undefined,
+  }
+
+  function startPlan(): Task {
+    return session.start({ key }, (ctx) =>
+      batchCommand(ctx, { manifest: path, flags: { ...flags, dryRun: true }, onImage: onImageIn(session) }),
+    )
   }
 }
 

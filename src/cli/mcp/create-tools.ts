@@ -32,10 +32,7 @@ export async function createRun(session: Session, kind: Kind | undefined, call: 
   const key = {
     name: `create ${requestId}`,
     // As the journal compares them: the order of the parameters, or whether the model is named, does not matter.
-    arguments: identityOf((await modelOf(session.base, kind, given.model)) ?? '', {
-      kind,
-      input: given.input,
-    }),
+    arguments: `${kind} ${identityOf((await modelOf(session.base, kind, given.model)) ?? '', given.input)}`,
   }
   const task = joined(session, key, requestId) ?? startCreate(session, kind, given, key)
   const { job } = task
@@ -133,7 +130,7 @@ async function create(ctx: Context, wanted: Wanted): Promise<void> {
     if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)
     const id = idOf(earlier, requestId)
     wanted.found(id)
-    await revisit(ctx, [id], options)
+    await revisit(ctx, [id], options, { many: 'same command' })
     return
   }
   const checked = await deliveryOf(ctx, options, { runs: 1 })

@@ -114,7 +114,9 @@ export function startJob(options: JobOptions, work: Work): Job {
         options.onState?.(update.state)
         state.onChange?.()
       },
-      note: (intent) => observedNote(recorder.note({ ...intent, requestId: options.requestId }), base),
+      // A session repeats creates by their name: one without an intent could be paid twice.
+      note: ({ requestId = options.requestId, ...intent }) =>
+        observedNote(recorder.note({ ...intent, requestId }, 'required'), base),
     }
   }
 

@@ -1,12 +1,12 @@
 /** The answers of the tools that are about runs. Pure. */
-import type { RushesError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
 import { MAX_WAIT_MS } from '../../mcp/definitions.js'
 import { shownPath } from '../../mcp/result.js'
 import type { Answer, ResultFile } from '../../mcp/tool.js'
+import { formatBytes } from '../../protocol/byte-size.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import { errorJson } from '../terminal/error-lines.js'
-import { formatBytes } from '../terminal/progress-lines.js'
 import type { Job, Outcome } from './job.js'
 import { inToolWords } from './tool-words.js'
 
@@ -35,6 +35,12 @@ export const errorResult = (error: RushesError): ErrorResult =>
 
 /** Errors of a run that continues: the call has ended, and nothing is wrong. */
 const CONTINUES: readonly string[] = ['wait_timeout', 'interrupted']
+
+/** Work that ends soon, and continues without the call. */
+export const notReady = (what: string, tool: string): RushesError =>
+  new RushesError('wait_timeout', `${what} is not ready after ${MAX_WAIT_MS / 1_000} s. Nothing was sent.`, {
+    hint: `Call ${tool} again with the same arguments to continue waiting.`,
+  })
 
 export interface About {
   readonly requestId?: string | undefined

@@ -1,5 +1,6 @@
 /** The tools for runs that exist: wait, status, download, and what the journal knows. */
 import { RushesError, usageError } from '../../errors.js'
+import { MAX_WAIT_MS } from '../../mcp/definitions.js'
 import { shownPath } from '../../mcp/result.js'
 import type { Answer, Call } from '../../mcp/tool.js'
 import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
@@ -78,7 +79,7 @@ function taskFor(session: Session, id: string, wanted: Wanted, isDownload: boole
   return session.start({ id, delivery }, async (ctx) => {
     if (active !== undefined && !isDownload) await active.job.done
     const at = await contextOfAll(ctx, [id])
-    await revisit(at, [id], { ...delivery, download: true }, { isDownload })
+    await revisit(at, [id], { ...delivery, download: true }, { isDownload, many: 'same command' })
   })
 }
 
@@ -117,13 +118,17 @@ async function local(
   work: (ctx: Context) => Promise<unknown>,
 ): Promise<Outcome> {
   const { job } = session.start({}, work)
-  await session.wait(job.done, {
+  const waited = await session.wait(job.done, {
     call,
     sinceMs: session.base.clock.monotonic(),
     jobs: [job],
     describe: () => 'working',
   })
-  return job.done
+  if (waited === 'done') return job.done
+  job.abandon()
+  throw new RushesError('wait_timeout', `Not ready after ${MAX_WAIT_MS / 1_000} s.`, {
+    hint: 'Call again, with a smaller limit where the tool has one.',
+  })
 }
 
 export async function listRuns(session: Session, call: Call): Promise<Answer> {

@@ -74,6 +74,8 @@ export interface Waiting {
 }
 
 const TICK_MS = 5_000
+/** A run that was created before these goes to the folder of the session, unless the call names another output. */
+const MAX_DELIVERIES = 1_000
 
 export function openSession(base: Context, options: SessionOptions): Session {
   const { clock, out, interrupts } = base
@@ -94,6 +96,12 @@ export function openSession(base: Context, options: SessionOptions): Session {
     return known
   }
 
+  function keepDelivery(id: string, delivery: SavedDelivery): void {
+    deliveries.set(id, delivery)
+    const [oldest] = deliveries.keys()
+    if (deliveries.size > MAX_DELIVERIES && oldest !== undefined) deliveries.delete(oldest)
+  }
+
   function start(given: NewTask, work: Work): Task {
     const { key, delivery, ...about } = given
     const job = startJob(
@@ -104,7 +112,7 @@ export function openSession(base: Context, options: SessionOptions): Session {
         connect,
         onAccepted(id, at) {
           open.set(id, at)
-          if (delivery !== undefined) deliveries.set(id, delivery)
+          if (delivery !== undefined) keepDelivery(id, delivery)
         },
         onState({ id, phase }) {
           if (phase !== 'going') open.delete(id)

@@ -18,7 +18,7 @@ export function toolsOf(session: Session): Tools {
     list_runs: (call) => listRuns(session, call),
     show_run: (call) => showRun(session, call),
     download_run: (call) => followRuns(session, call, { isDownload: true }),
-    plan_batch: (call) => planBatch(session, call),
+    plan_batch: (call) => planBatch(session, finished, call),
     run_batch: (call) => runBatch(session, finished, call),
   }
   const facts = { maxRuns: session.maxRuns, isLocal: session.base.globals.local }

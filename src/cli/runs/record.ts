@@ -1,27 +1,32 @@
 /**
- * The journal, for commands that create runs: no failure of it throws. When it cannot be written, one warning says what that
- * means, and the command continues: a paid run is worth more than its row.
+ * The journal, for commands that create runs. When it cannot be written, one warning says what that means, and the command
+ * continues: a paid run is worth more than its row. Where a create is repeated by its name, in a session or a batch, its
+ * intent is required instead: nothing is sent without it.
  */
 
 import { resolve } from 'node:path'
 import type { CreateOutcome } from '../../client/index.js'
 import type { DownloadedFile } from '../../download/index.js'
-import { messageOf, type RushesError } from '../../errors.js'
-import { RepeatedRequest } from '../../journal/creates.js'
+import type { RushesError } from '../../errors.js'
 import type {
   Intent,
   IntentRow,
   Journal,
   JournalFile,
   JournalRun,
+  KnownCreate,
   StatusUpdate,
   TypicalDuration,
   UnknownOutcome,
 } from '../../journal/index.js'
+import { createJournalWrites, type JournalWrites, type JournalWritesOptions } from './journal-writes.js'
 
 /** What the journal keeps of one create. */
 export interface CreateNote {
-  /** Directly before the bytes are sent; again before every further sending. Throws `RepeatedRequest`. */
+  /**
+   * Directly before the bytes are sent; again before every further sending. Throws `RepeatedRequest`, and where the intent is
+   * required another `RushesError`.
+   */
   sending(): void
   /** It was certainly not accepted. */
   unsent(): void
@@ -32,10 +37,15 @@ export interface CreateNote {
 }
 
 export interface Recorder {
-  note(intent: Omit<Intent, 'address' | 'profile'>): CreateNote
+  /** `need`: whether the create may be sent when the journal cannot be written. */
+  note(intent: Omit<Intent, 'address' | 'profile'>, need?: 'required' | 'best effort'): CreateNote
+  /** Records that the creates with these tokens (request ids) were not sent. Throws when the journal cannot be written. */
+  prepare(tokens: readonly string[]): void
+  /** Undefined when nothing is known of it: it may have been sent from another machine. */
+  createOf(token: string): KnownCreate | undefined
   recordStatus(update: StatusUpdate): void
-  /** Nobody renders this local run any longer: the journal shows it as what it is, unless it has ended. */
-  recordQueued(id: string): void
+  /** Nobody renders these local runs any longer: the journal shows them as what they are, unless they have ended. */
+  recordQueued(...ids: readonly string[]): void
   /** The service says that it has no such run. */
   recordNotFound(error: RushesError, id: string): void
   recordFiles(id: string, files: readonly DownloadedFile[]): void
@@ -44,49 +54,27 @@ export interface Recorder {
   find(id: string): JournalRun | undefined
   typicalDuration(model: string): TypicalDuration | undefined
   durations(model: string): readonly number[]
-  /** The newest run with an id that was created for the same request at that instant or later. */
-  lastOf(identity: string, sinceMs: number): JournalRun | undefined
 }
 
-export interface RecorderOptions {
-  /** Undefined where there is none. */
-  readonly journal: Journal | undefined
+export interface RecorderOptions extends JournalWritesOptions {
   readonly address: string
   readonly profile: string
-  warn(message: string): void
 }
 
-export function createRecorder({ journal, address, profile, warn }: RecorderOptions): Recorder {
-  let isLost = journal === undefined
-
-  function attempt<Result>(work: (journal: Journal) => Result): Result | undefined {
-    if (isLost || journal === undefined) return undefined
-    try {
-      return work(journal)
-    } catch (error) {
-      // Not the journal's failure: the create must not be sent.
-      if (error instanceof RepeatedRequest) throw error
-      isLost = true
-      warn(
-        `${messageOf(error)} From now on, the runs of this command will not be remembered. Keep the ids that are printed.`,
-      )
-      return undefined
-    }
-  }
-
+export function createRecorder({ address, profile, ...options }: RecorderOptions): Recorder {
+  const writes = createJournalWrites(options)
+  const { read, bestEffort, repeated, required } = writes
   return {
-    note: (intent) => createNote(attempt, { ...intent, address, profile }),
-    recordStatus: (update) => attempt((open) => open.recordStatus(address, update)),
-    recordQueued: (id) =>
-      attempt((open) => {
-        if (open.find(address, id)?.phase !== 'going') return
-        const state = { id, phase: 'going', status: 'queued', urls: [], service: null } as const
-        const unknown = { failure: undefined, createdAt: undefined, finishedAt: undefined }
-        open.recordStatus(address, { state: { ...state, ...unknown } })
-      }),
-    recordNotFound: (error, id) => attempt((open) => open.recordNotFound(address, id, doubtOf(error))),
+    note: (intent, need = 'best effort') =>
+      createNote(writes, { ...intent, address, profile }, need === 'required'),
+    prepare: (tokens) => required((open) => open.prepare(address, tokens)),
+    createOf: (token) => read((open) => open.createOf(address, token)),
+    recordStatus: (update) =>
+      (update.state.phase === 'going' ? bestEffort : repeated)((open) => open.recordStatus(address, update)),
+    recordQueued: (...ids) => bestEffort((open) => open.recordQueued(address, ids)),
+    recordNotFound: (error, id) => repeated((open) => open.recordNotFound(address, id, doubtOf(error))),
     recordFiles: (id, files) =>
-      attempt((open) =>
+      repeated((open) =>
         open.recordFiles(
           address,
           id,
@@ -95,52 +83,52 @@ export function createRecorder({ journal, address, profile, warn }: RecorderOpti
         ),
       ),
     filesOf: (id) =>
-      attempt((open) => {
+      read((open) => {
         const run = open.find(address, id)
         return run === undefined ? [] : open.filesOf(run)
       }) ?? [],
-    find: (id) => attempt((open) => open.find(address, id)),
-    durations: (model) => attempt((open) => open.durations(address, model)) ?? [],
-    lastOf: (identity, sinceMs) => attempt((open) => open.lastOf(address, identity, sinceMs)),
-    typicalDuration: (model) => attempt((open) => open.typicalDuration(address, model)),
+    find: (id) => read((open) => open.find(address, id)),
+    durations: (model) => read((open) => open.durations(address, model)) ?? [],
+    typicalDuration: (model) => read((open) => open.typicalDuration(address, model)),
   }
 }
 
-type Attempt = <Result>(work: (journal: Journal) => Result) => Result | undefined
-
-function createNote(attempt: Attempt, intent: Intent): CreateNote {
+function createNote(
+  { bestEffort, repeated, required }: JournalWrites,
+  intent: Intent,
+  isRequired: boolean,
+): CreateNote {
   let place: IntentRow | undefined
   let last: CreateOutcome | undefined
-  const there = <Result>(work: (journal: Journal, place: IntentRow) => Result): Result | undefined => {
-    const at = place
-    return at === undefined ? undefined : attempt((journal) => work(journal, at))
-  }
-  /** A journal that was quarantined meanwhile has lost the intent: it is written again, and the new row is returned. */
-  const keep = (journal: Journal, at: IntentRow, write: (place: IntentRow) => boolean): IntentRow => {
-    if (write(at)) return at
-    const again = journal.intend(intent)
-    write(again)
-    return again
+  /**
+   * Writes the outcome to the row of the intent, and returns that row. Where there is none, the intent is written again: it
+   * could not be written, or the journal was quarantined meanwhile.
+   */
+  const keep = (journal: Journal, write: (place: IntentRow) => boolean): IntentRow => {
+    if (place !== undefined && write(place)) return place
+    place = journal.intend(intent)
+    write(place)
+    return place
   }
   return {
     sending() {
-      place ??= attempt((journal) => journal.intend(intent))
+      place ??= (isRequired ? required : bestEffort)((journal) => journal.intend(intent))
     },
     unsent() {
-      there((journal, at) => journal.retract(at))
+      const at = place
       place = undefined
+      if (at !== undefined) repeated((journal) => journal.retract(at))
     },
     answered(outcome) {
       last = outcome
     },
     accepted: (id, body) => {
-      there((journal, at) => keep(journal, at, (to) => journal.accept(to, id, statusIn(body))))
+      repeated((journal) => keep(journal, (to) => journal.accept(to, id, statusIn(body))))
     },
-    unknown: (error) =>
-      there((journal, at) => {
-        const doubt = { ...doubtOf(error), ...answerOf(last) }
-        return keep(journal, at, (to) => journal.markUnconfirmed(to, doubt)).key
-      }),
+    unknown: (error) => {
+      const doubt = { ...doubtOf(error), ...answerOf(last) }
+      return repeated((journal) => keep(journal, (to) => journal.markUnconfirmed(to, doubt)))?.key
+    },
   }
 }
 
@@ -153,7 +141,8 @@ const doubtOf = ({ code, message, httpStatus }: RushesError): UnknownOutcome => 
 const answerOf = (outcome: CreateOutcome | undefined): Partial<UnknownOutcome> =>
   outcome?.kind === 'nameless' || outcome?.kind === 'unknown' ? { answer: outcome.text } : {}
 
-const statusIn = (body: unknown): string | undefined => {
+/** The status that the response to a create names. */
+export const statusIn = (body: unknown): string | undefined => {
   const status =
     typeof body === 'object' && body !== null ? (body as Record<string, unknown>).status : undefined
   return typeof status === 'string' && status !== '' ? status : undefined

@@ -54,6 +54,8 @@ export async function submit(submission: Submission): Promise<AcceptedRun> {
       onRetry() {
         note.unsent()
         ending.isUnanswered = false
+        // A signal waited for this answer, and not for the next one.
+        if (interrupts.first.aborted) ending.stop()
       },
     })
     note.accepted(id, answer)
@@ -91,15 +93,16 @@ function endOf({ clock, interrupts, onGrace }: Submission) {
   const ending = {
     signal: controller.signal,
     isUnanswered: false,
+    stop: () => controller.abort(first.reason),
     close() {
       disarm()
       for (const each of forget) each()
     },
   }
   function atFirst() {
-    if (!ending.isUnanswered) return controller.abort(first.reason)
+    if (!ending.isUnanswered) return ending.stop()
     if (!(first.reason instanceof Interruption && first.reason.isSilent)) onGrace()
-    disarm = clock.alarm(ANSWER_GRACE_MS, () => controller.abort(first.reason))
+    disarm = clock.alarm(ANSWER_GRACE_MS, ending.stop)
   }
   forget = [onAbort(first, atFirst), onAbort(second, () => controller.abort(second.reason))]
   return ending

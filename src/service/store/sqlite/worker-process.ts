@@ -1,8 +1,9 @@
 /** Which process a worker is. On one machine a lease ends with its process, and need not run to its end. */
 import { hostname } from 'node:os'
-import { processExists } from '../../../host/processes.js'
+import { machineId, processExists } from '../../../host/processes.js'
 
 export interface WorkerProcess {
+  /** Host name, boot and namespace of process ids: two containers may have one host name. */
   readonly host: string
   readonly pid: number
   /** Start of the process, in milliseconds since the epoch: a process id alone may be reused. */
@@ -15,7 +16,7 @@ export interface ThisProcess extends WorkerProcess {
 }
 
 export const thisProcess = (): ThisProcess => ({
-  host: hostname(),
+  host: `${hostname()} ${machineId()}`.trim(),
   pid: process.pid,
   bornAtMs: Math.round(performance.timeOrigin),
   processExists,

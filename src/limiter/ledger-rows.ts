@@ -1,0 +1,154 @@
+/** The rows of a shared ledger: each function is one statement, or a few of one transaction. Times are monotonic milliseconds. */
+
+import type { OpenDatabase } from '../host/database.js'
+import { isAlive, markFrom, ownMark, type ProcessMark, startText } from '../host/processes.js'
+import type { Purpose } from './limit-ledger.js'
+import type { Limit } from './window.js'
+
+const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
+/** A waiter that is later than this is skipped. */
+const LATE_MS = 1_000
+/** A waiter that is later than this is removed. */
+const GONE_MS = 60_000
+/** No request takes longer: its slot is freed even if the process seems to be alive. */
+const MAX_REQUEST_MS = 3_600_000
+/** The longest `holdBack`; a later end is from a previous boot. */
+export const MAX_HOLD_MS = 61_000
+/** The rows of `budgets` with this name apply to every budget. */
+export const EVERY_BUDGET = ''
+
+export const isReplacement = (db: OpenDatabase): boolean =>
+  db.get('SELECT 1 FROM budgets WHERE budget = ?', EVERY_BUDGET) !== undefined
+
+export const holdBack = (db: OpenDatabase, budget: string, ms: number, nowMs: number) =>
+  db.run(
+    `INSERT INTO budgets (budget, held_back_until) VALUES (?, ?)
+     ON CONFLICT (budget) DO UPDATE SET held_back_until = max(
+       excluded.held_back_until,
+       CASE WHEN held_back_until > ? THEN 0 ELSE held_back_until END)`,
+    budget,
+    nowMs + ms,
+    nowMs + MAX_HOLD_MS,
+  )
+
+export const settle = (db: OpenDatabase, slot: number, nowMs: number) =>
+  db.run('UPDATE places SET settled_at = ? WHERE place = ? AND settled_at IS NULL', nowMs, slot)
+
+/** Removes what no longer counts, and moves times of a previous boot to now. */
+export function removeExpired(db: OpenDatabase, budget: string, { windowMs }: Limit, nowMs: number): void {
+  db.run(
+    `UPDATE places SET granted_at = min(granted_at, ?1), settled_at = min(settled_at, ?1)
+     WHERE budget = ?2 AND (granted_at > ?1 OR settled_at > ?1)`,
+    nowMs,
+    budget,
+  )
+  db.run(
+    'DELETE FROM places WHERE budget = ? AND (settled_at <= ? OR granted_at <= ?)',
+    budget,
+    nowMs - windowMs,
+    nowMs - MAX_REQUEST_MS,
+  )
+  db.run(
+    'DELETE FROM waiters WHERE budget = ? AND (due_at < ? OR due_at > ?)',
+    budget,
+    nowMs - GONE_MS,
+    nowMs + windowMs + LATE_MS,
+  )
+}
+
+/** Tables and columns keep the name `place` of earlier versions. */
+interface SlotRow {
+  readonly slot: number
+  readonly holder: ProcessMark
+  readonly grantedAtMs: number
+  settledAtMs: number | undefined
+}
+
+export const slotsOf = (db: OpenDatabase, budget: string): readonly SlotRow[] =>
+  db
+    .all('SELECT place, pid, started_at, granted_at, settled_at FROM places WHERE budget = ?', budget)
+    .map(({ place, pid, started_at, granted_at, settled_at }) => ({
+      slot: Number(place),
+      holder: markFrom(Number(pid), typeof started_at === 'string' ? started_at : undefined),
+      grantedAtMs: Number(granted_at),
+      settledAtMs: typeof settled_at === 'number' ? settled_at : undefined,
+    }))
+
+export const countHeld = (db: OpenDatabase, budget: string, settledAfterMs: number): number =>
+  Number(
+    db.get(
+      'SELECT count(*) AS held FROM places WHERE budget = ? AND (settled_at IS NULL OR settled_at > ?)',
+      budget,
+      settledAfterMs,
+    )?.held,
+  )
+
+export const heldBackUntil = (db: OpenDatabase, budget: string): number =>
+  Number(
+    db.get('SELECT max(held_back_until) AS until FROM budgets WHERE budget IN (?, ?)', budget, EVERY_BUDGET)
+      ?.until ?? 0,
+  )
+
+interface WaiterKey {
+  readonly budget: string
+  readonly owner: string
+  readonly purpose: Purpose
+}
+
+/** The waiters of other processes whose turn is before ours. */
+export const countAhead = (
+  db: OpenDatabase,
+  { budget, owner, purpose, nowMs }: WaiterKey & { readonly nowMs: number },
+): number =>
+  Number(
+    db.get(
+      `SELECT count(*) AS ahead FROM waiters
+       WHERE budget = ?1 AND owner <> ?2 AND due_at >= ?4 AND (rank < ?3 OR (rank = ?3 AND ticket < coalesce(
+         (SELECT ticket FROM waiters WHERE budget = ?1 AND owner = ?2 AND rank = ?3), 9223372036854775807)))`,
+      budget,
+      owner,
+      RANK[purpose],
+      nowMs - LATE_MS,
+    )?.ahead,
+  )
+
+export function saveWaiter(
+  db: OpenDatabase,
+  { budget, owner, purpose, dueAtMs }: WaiterKey & { readonly dueAtMs: number },
+): void {
+  db.run(
+    `INSERT INTO waiters (budget, owner, rank, due_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (budget, owner, rank) DO UPDATE SET due_at = excluded.due_at`,
+    budget,
+    owner,
+    RANK[purpose],
+    dueAtMs,
+  )
+}
+
+export function removeWaiter(db: OpenDatabase, { budget, owner, purpose }: WaiterKey): void {
+  db.run('DELETE FROM waiters WHERE budget = ? AND owner = ? AND rank = ?', budget, owner, RANK[purpose])
+}
+
+export const grant = (db: OpenDatabase, budget: string, holder: ProcessMark, nowMs: number): number =>
+  Number(
+    db.get(
+      'INSERT INTO places (budget, pid, started_at, granted_at) VALUES (?, ?, ?, ?) RETURNING place',
+      budget,
+      holder.pid,
+      startText(holder) ?? null,
+      nowMs,
+    )?.place,
+  )
+
+/**
+ * A dead process cannot settle its slots. Its requests may have been sent, so they count for one window from now. A process of
+ * another container may have the id of this one.
+ */
+export function settleForDeadProcesses(db: OpenDatabase, slots: readonly SlotRow[], nowMs: number): void {
+  for (const { slot, holder, grantedAtMs, settledAtMs } of slots)
+    if (settledAtMs === undefined && !isOwn(holder) && !isAlive(holder, nowMs - grantedAtMs))
+      settle(db, slot, nowMs)
+}
+
+const isOwn = ({ pid, machine }: ProcessMark): boolean => pid === process.pid && machine === ownMark().machine

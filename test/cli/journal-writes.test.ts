@@ -1,0 +1,159 @@
+/** A journal that cannot be used for a while, with short timeouts: how a command goes on, and what it writes afterwards. */
+import { join } from 'node:path'
+import Database from 'libsql'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createRecorder, type Recorder } from '../../src/cli/runs/record.js'
+import { RushesError, usageError } from '../../src/errors.js'
+import { openJournal } from '../../src/journal/index.js'
+import { finishedState } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const ADDRESS = 'https://api.example.com'
+const INTENT = { kind: 'image', model: 'acme/still-1', input: { prompt: 'a fox' } }
+
+/** `lock` is what another process does to the file; every call waits 20 ms for it. */
+function createLockable() {
+  const path = join(temporaryFolder(), 'journal.db')
+  const journal = openJournal({
+    path,
+    lockTimeoutMs: 20,
+    now: () => 1,
+    onQuarantine: () => expect.unreachable(),
+  })
+  const asked: number[] = []
+  const impatient = {
+    ...journal,
+    setLockTimeout(ms: number) {
+      asked.push(ms)
+    },
+    intend(intent: Parameters<typeof journal.intend>[0]) {
+      try {
+        return journal.intend(intent)
+      } catch (error) {
+        // As the journal of a command does.
+        throw error instanceof RushesError ? error : usageError('Cannot use the journal.')
+      }
+    },
+  }
+  const other = new Database(path)
+  onTestFinished(() => {
+    other.close()
+    journal.close()
+  })
+  const warnings: string[] = []
+  const notes: string[] = []
+  const recorder = createRecorder({
+    journal: () => impatient,
+    address: ADDRESS,
+    profile: 'default',
+    warn: (message) => warnings.push(message),
+    note: (message) => notes.push(message),
+  })
+  const rows = () =>
+    journal
+      .list({})
+      .map(({ id, phase, requestId }) => [id ?? requestId ?? 'unnamed', phase])
+      .reverse()
+  return {
+    ...{ recorder, warnings, notes, asked, rows },
+    lock: () => void other.exec('BEGIN IMMEDIATE'),
+    unlock: () => void other.exec('ROLLBACK'),
+  }
+}
+
+/** Changes no row. */
+const nextWrite = (recorder: Recorder) => recorder.recordQueued('unknown')
+
+describe('a journal that is locked for a while', () => {
+  it('gets the whole row of a run that was created and ended meanwhile, with the next write', () => {
+    const { recorder, lock, unlock, rows, warnings, notes } = createLockable()
+    lock()
+    const note = recorder.note(INTENT)
+    note.sending()
+    note.accepted('r1', {})
+    recorder.recordStatus({ state: finishedState('r1', ['https://x.example/1']), elapsedMs: 5 })
+    recorder.recordFiles('r1', [
+      { path: '/a.png', bytes: 1, sha256: 'a', url: '', content_type: 'image/png' },
+    ])
+    unlock()
+    // Reading proves nothing.
+    expect(recorder.find('r1')).toBeUndefined()
+    expect({ rows: rows(), warnings: warnings.length, notes }).toEqual({ rows: [], warnings: 1, notes: [] })
+    nextWrite(recorder)
+    expect(recorder.filesOf('r1')).toMatchObject([{ path: '/a.png' }])
+    expect(rows()).toEqual([['r1', 'succeeded']])
+    expect(warnings).toHaveLength(1)
+    expect(notes).toHaveLength(1)
+  })
+
+  it('gets the id and the doubt of creates whose intent it has, once', () => {
+    const { recorder, lock, unlock, rows } = createLockable()
+    const [accepted, doubted, refused] = ['accepted', 'doubted', 'refused'].map((requestId) => {
+      const note = recorder.note({ ...INTENT, requestId }, 'required')
+      note.sending()
+      return note
+    })
+    lock()
+    accepted?.accepted('r1', {})
+    expect(doubted?.unknown(new RushesError('submission_unknown', 'lost'))).toBeUndefined()
+    refused?.unsent()
+    unlock()
+    nextWrite(recorder)
+    nextWrite(recorder)
+    expect(rows()).toEqual([
+      ['r1', 'going'],
+      ['doubted', 'unconfirmed'],
+    ])
+  })
+
+  it('refuses a required intent each time, and takes it once it is free', () => {
+    const { recorder, lock, unlock, rows, warnings } = createLockable()
+    recorder.prepare(['token'])
+    const note = recorder.note({ ...INTENT, requestId: 'token' }, 'required')
+    lock()
+    for (const _ of [1, 2])
+      expect(() => note.sending()).toThrow(/^Cannot use the journal\. Nothing was sent\.$/)
+    note.unsent()
+    unlock()
+    expect(recorder.createOf('token')).toEqual({ state: 'unsent' })
+    note.sending()
+    note.unsent()
+    expect(recorder.createOf('token')).toEqual({ state: 'unsent' })
+    note.sending()
+    note.accepted('r1', {})
+    expect(rows()).toEqual([['r1', 'going']])
+    // The error that was thrown says it.
+    expect(warnings).toEqual([])
+  })
+
+  it('is read meanwhile', () => {
+    const { recorder, lock, unlock, warnings } = createLockable()
+    const note = recorder.note(INTENT)
+    note.sending()
+    note.accepted('r1', {})
+    lock()
+    recorder.recordNotFound(new RushesError('network', 'lost'), 'r1')
+    expect(recorder.find('r1')).toMatchObject({ id: 'r1' })
+    expect(warnings).toHaveLength(1)
+    unlock()
+  })
+
+  it('warns at each loss once, and blocks the command shortly while it is lost', () => {
+    const { recorder, lock, unlock, warnings, notes, asked } = createLockable()
+    const create = (id: string) => {
+      const note = recorder.note(INTENT)
+      note.sending()
+      note.accepted(id, {})
+    }
+    for (const id of ['r1', 'r2']) {
+      lock()
+      create(id)
+      expect(asked.pop()).toBe(100)
+      unlock()
+      create(`${id}-later`)
+      expect(asked.pop()).toBe(10_000)
+    }
+    expect(warnings).toHaveLength(2)
+    expect(notes).toHaveLength(2)
+  })
+})

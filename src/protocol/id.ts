@@ -1,8 +1,10 @@
 /**
  * Run identifiers. The body of a created run is not published, so the id is looked for where services put it.
  */
+import { usageError } from '../errors.js'
 import { isObject } from './parse.js'
 import { RUNS_PATH } from './routes.js'
+import { printable, shortened } from './text.js'
 
 /** Fields of the 201 that may hold the id, in this order; the `Location` header comes last. */
 const ID_FIELDS = ['id', 'run_id', 'runId'] as const
@@ -18,6 +20,15 @@ export const isRunId = (text: string): boolean =>
   text !== '..' &&
   text.isWellFormed() &&
   !/[\u0000-\u001f\u007f-\u009f]/.test(text)
+
+/** Throws `usage` for what cannot be the id of a run, whatever its type. */
+export function checkRunId(id: unknown): string {
+  if (typeof id === 'string' && isRunId(id)) return id
+  throw usageError(
+    `"${typeof id === 'string' ? shortened(printable(id)) : typeof id}" is not a valid run id.`,
+    'An id has 1 to 256 characters and no control characters.',
+  )
+}
 
 const asId = (value: unknown): string | undefined => {
   const text = Number.isSafeInteger(value) ? String(value) : value

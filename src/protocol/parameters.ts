@@ -3,6 +3,7 @@
  * values of their types. Nothing else branches on the types but the flags, so a new parameter is one property in
  * `models.ts`.
  */
+import { isExact } from './exact-number.js'
 import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema, type ParameterSchema } from './models.js'
 
 export const parametersOf = (kind: Kind): Readonly<Record<string, ParameterSchema>> =>
@@ -66,21 +67,21 @@ function describeBounds({ minimum, maximum }: Bounds): string {
 }
 
 const WHOLE_NUMBER = /^-?\d+$/
-const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
+/** As `valueOfText` reads it. */
+export const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
 
 /**
- * A flag's value or a CSV cell as a value of the schema's type. An invalid text is returned unchanged: validation then
- * reports it with the same message as an invalid value of `--input`.
+ * A flag's value or a CSV cell as a value of the schema's type. An invalid text, or a number that would lose digits, is
+ * returned unchanged: validation then reports it with the same message as an invalid value of `--input`.
  */
 export function valueOfText({ type }: ParameterSchema, text: string): string | number | boolean {
   switch (type) {
     case 'boolean':
       return /^true$/i.test(text) ? true : /^false$/i.test(text) ? false : text
     case 'integer':
-      // Beyond 2^53 a number would lose digits.
-      return WHOLE_NUMBER.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : text
+      return WHOLE_NUMBER.test(text) && isExact(text, Number(text)) ? Number(text) : text
     case 'number':
-      return NUMBER.test(text) && Number.isFinite(Number(text)) ? Number(text) : text
+      return NUMBER.test(text) && isExact(text, Number(text)) ? Number(text) : text
     default:
       return text
   }

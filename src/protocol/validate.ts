@@ -1,8 +1,9 @@
 /** Checks inputs against the model schemas; errors name the allowed values and the nearest one. */
 import type { ErrorObject } from 'ajv'
+import { describeLoss, isExact } from './exact-number.js'
 import { KINDS, type Kind, type ModelInput, type ParameterSchema } from './models.js'
 import { nearest } from './nearest.js'
-import { describeType, listedValues, parametersOf } from './parameters.js'
+import { describeType, listedValues, NUMBER, parametersOf } from './parameters.js'
 import { shortened } from './text.js'
 import { VALIDATORS } from './validators.js'
 
@@ -22,6 +23,14 @@ function notListed(allowed: readonly string[], data: unknown, { type }: Paramete
   const meant = type === 'string' ? `"${near}"` : near
   return `must be one of ${form}${allowed.join(', ')}, not ${given}${near === undefined ? '' : ` (did you mean ${meant}?)`}`
 }
+
+/** A flag or a CSV cell that is a number, but was left a text since it would lose digits. */
+const isLossy = ({ type }: ParameterSchema, data: unknown): data is string =>
+  (type === 'integer' || type === 'number') &&
+  typeof data === 'string' &&
+  NUMBER.test(data) &&
+  Number.isFinite(Number(data)) &&
+  !isExact(data, Number(data))
 
 function problemOfAjv({
   instancePath,
@@ -52,6 +61,7 @@ function problemOfAjv({
         )
       if (schema.type === 'string') return problem('must be of type string')
       if (schema.type === 'array') return problem('must be a list of strings')
+      if (isLossy(schema, data)) return problem(`must have fewer digits: ${describeLoss(data, Number(data))}`)
       return problem(`must be ${describeType(schema)}, not ${shownValue(data)}`)
     default:
       return problem(message ?? 'is not valid')

@@ -2,6 +2,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createInterrupts } from '../../src/cli/process/interrupts.js'
+import type { Fetch } from '../../src/host/http.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -10,6 +12,17 @@ import { temporaryFolder } from '../support/service.js'
 
 const RUN = ['run', 'image', 'a fox']
 const posts = ({ requests }: CliService) => requests.filter(({ method }) => method === 'POST').length
+
+/** The host of an output. */
+const png: Fetch = async () => ({
+  status: 200,
+  header: (name) =>
+    ({ 'content-type': 'image/png', 'content-length': String(ONE_PIXEL_PNG.byteLength) })[name],
+  body: (async function* () {
+    yield ONE_PIXEL_PNG
+  })(),
+  discard() {},
+})
 
 /** Creates runs without waiting; their ids. */
 async function created(service: CliService, ...words: string[]): Promise<readonly string[]> {
@@ -89,6 +102,45 @@ describe('wait --last and --all', () => {
   })
 })
 
+describe('--last of status, download and show', () => {
+  it('is the newest run of the current service', async () => {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    const [, id] = await created(service, '-n', '2')
+    addRow(service.home, { address: 'local', id: 'run_local' })
+    await service.run(['wait', '--last'])
+    expect((await service.run(['status', '--last'])).stdout).toMatch(new RegExp(`^${id}\tsucceeded\t`))
+    expect((await service.run(['download', '--last', '-o', `${folder}/`])).stdout).toBe(
+      `${folder}/${id}.png\n`,
+    )
+    expect(JSON.parse((await service.run(['show', '--last', '--json'])).stdout)).toMatchObject({ id })
+    expect((await service.run(['show', '--last', '--again'])).stdout).toMatch(/^rushes run image 'a fox'/)
+    expect(JSON.parse((await service.run(['show', '--last', '--local', '--json'])).stdout).id).toBe(
+      'run_local',
+    )
+  })
+
+  it('that is unconfirmed is shown, and is exit 13 where the service would be asked', async () => {
+    const home = temporaryFolder()
+    await runCli(RUN, { fetch: scripted({ status: 500 }).fetch, home, env: SET })
+    for (const command of ['status', 'download'])
+      expect((await runCli([command, '--last'], { home, env: SET })).code).toBe(13)
+    const shown = await runCli(['show', '--last', '--json'], { home, env: SET })
+    expect(JSON.parse(shown.stdout)).toMatchObject({ id: null, status: 'unconfirmed' })
+  })
+
+  it.each([
+    [['status'], 'Missing run ids.'],
+    [['download', 'run_1', '--last'], 'Run ids and --last cannot be used together.'],
+    [['show'], 'Missing run ids.'],
+    [['show', '~3f2a', '--last'], 'Run ids and --last cannot be used together.'],
+    [['show', '--last'], 'No runs were created on this machine at http://127.0.0.1:1.'],
+  ])('%j is exit 2', async (words, says) => {
+    const { code, stderr } = await runCli(words, { env: SET })
+    expect({ code, stderr: stderr.split('\n')[0] }).toEqual({ code: 2, stderr: `error: ${says}` })
+  })
+})
+
 describe('download', () => {
   it('fetches the outputs of a finished run, again and elsewhere', async () => {
     const service = await createCliService()
@@ -162,6 +214,40 @@ describe('download', () => {
   })
 })
 
+describe('a download of several outputs that a signal ends', () => {
+  it('knows again the file that has its name already', async () => {
+    const home = temporaryFolder()
+    const folder = temporaryFolder()
+    const interrupts = createInterrupts()
+    addRow(home, { id: 'run_1' })
+    const urls = ['https://cdn.test/1', 'https://cdn.test/2']
+    const run = scripted({ status: 200, body: { status: 'succeeded', output: { urls } } })
+    const host: Fetch = async (request) =>
+      request.url.host === 'cdn.test' ? png(request) : run.fetch(request)
+    const { stdout, stderr, code } = await runCli(['download', 'run_1', '-o', `${folder}/`], {
+      ...{ home, interrupts, env: SET },
+      fetch: async (request) => {
+        if (request.url.pathname !== '/2') return host(request)
+        while (!existsSync(`${folder}/run_1-1.png`)) await new Promise((resolve) => setImmediate(resolve))
+        interrupts.interrupt('SIGINT')
+        throw request.signal?.reason
+      },
+    })
+    expect({ code, stdout }).toEqual({ code: 130, stdout: `${folder}/run_1-1.png\n` })
+    const [, command = ''] = /with `rushes (.*)`\.$/m.exec(stderr) ?? []
+    const hosted: string[] = []
+    const again = await runCli(command.split(' '), {
+      ...{ home, env: SET },
+      fetch: (request) => {
+        if (request.url.host === 'cdn.test') hosted.push(request.url.pathname)
+        return host(request)
+      },
+    })
+    expect(again).toMatchObject({ code: 0, stdout: `${folder}/run_1-1.png\n${folder}/run_1-2.png\n` })
+    expect(hosted).toEqual(['/2'])
+  })
+})
+
 describe('--reuse', () => {
   it('pays nothing for what was made before', async () => {
     const service = await createCliService()
@@ -189,6 +275,19 @@ describe('--reuse', () => {
     const { stdout } = await service.run([...RUN, '--reuse', '-n', '3'])
     expect(new Set(stdout.trim().split('\n')).size).toBe(3)
     expect(posts(service)).toBe(4)
+  })
+
+  it('does not take the run of another prompt that looks like a data: URL', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', 'Data: a red fox'])
+    await service.run(['run', 'image', 'Data: a blue whale', '--reuse'])
+    expect(posts(service)).toBe(2)
+    expect(rowsOf(service.home).map(({ input }) => input)).toEqual([
+      { prompt: 'Data: a blue whale' },
+      { prompt: 'Data: a red fox' },
+    ])
+    const { stdout } = await service.run(['list', '--json', '--limit', '1'])
+    expect(JSON.parse(stdout).input).toEqual({ prompt: 'Data: a blue whale' })
   })
 
   it('passes over a run that the service has no more, and one that failed', async () => {

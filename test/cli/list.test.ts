@@ -1,11 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { formatAgo } from '../../src/cli/terminal/list-table.js'
 import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
-import { createCliService, runCli, SET, scripted } from '../support/cli.js'
-import { addRow, rowsOf } from '../support/journal.js'
+import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { addRow, rowsOf, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const RUN = ['run', 'image', 'a fox', '--no-wait']
+
+/** Of a machine with one run, of this status. */
+function homeWithRun(status: string): string {
+  const home = temporaryFolder()
+  const row = { address: LOOPBACK_URL, profile: 'default', kind: 'image', model: 'acme/still-1', input: {} }
+  withJournal(home, (journal) => journal.accept(journal.intend(row), 'run_1', status))
+  return home
+}
 
 describe('list', () => {
   it('prints the newest first, tab-separated in a pipe', async () => {
@@ -48,7 +56,7 @@ describe('list', () => {
       service: null,
       answer: { status: 500 },
     })
-    expect((await runCli(['list', '--status', 'going'], { home })).stdout).toBe('')
+    expect((await runCli(['list', '--status', 'UNCONFIRMED'], { home })).stdout).toMatch(/^~/)
   })
 
   it('prints a table that fits a terminal', async () => {
@@ -133,6 +141,33 @@ describe('list', () => {
       const { code, stdout } = await service.run(['list', ...words.split(' ').filter(Boolean)])
       expect([words, code, stdout.split('\n').filter(Boolean).length]).toEqual([words, 0, count])
     }
+  })
+
+  it('refuses a status that no run can have, and lists the statuses', async () => {
+    const home = homeWithRun('painting')
+    const list = (status: string, env = {}) => runCli(['list', '--status', status], { home, env })
+    const use = 'Use queued, processing, succeeded, failed, painting or unconfirmed.\n'
+    for (const [status, meant] of [
+      ['done', ''],
+      ['succeded', ' Did you mean "succeeded"?'],
+      ['paintng', ' Did you mean "painting"?'],
+      ['runing', ''],
+    ] as const)
+      expect(await list(status)).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: `error: Unknown status "${status}".${meant}\n  ${use}`,
+      })
+  })
+
+  it('takes a status that a run has, and one that a run can have at some service', async () => {
+    const home = homeWithRun('Painting')
+    const list = (status: string, env = {}) => runCli(['list', '--status', status], { home, env })
+    for (const status of ['painting', 'Painting']) expect((await list(status)).stdout).toMatch(/^run_1\t/)
+    for (const status of ['processing', 'accepted', 'IN_PROGRESS', 'canceled'])
+      expect([status, await list(status)]).toMatchObject([status, { code: 0, stdout: '', stderr: '' }])
+    expect((await list('spoiled')).code).toBe(2)
+    expect((await list('spoiled', { RUSHES_FAILURE_STATUSES: 'burnt, spoiled' })).code).toBe(0)
   })
 
   it.each([[['--limit', 'x']], [['--limit', '-1']], [['--since', 'yesterday']], [['--kin', 'x']]])(

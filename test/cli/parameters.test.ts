@@ -58,6 +58,8 @@ describe('a text', () => {
     ['integer', '7 ', '7 '],
     ['integer', '0x7', '0x7'],
     ['integer', '9007199254740993', '9007199254740993'],
+    ['integer', '9007199254740992', 9007199254740992],
+    ['number', '0.10000000000000001', '0.10000000000000001'],
     ['number', '5e2', 500],
     ['number', '1', 1],
     ['number', '1e999', '1e999'],
@@ -97,6 +99,16 @@ describe('a flag', () => {
     [['--seed', '4294967296'], '--seed must be a whole number from 0 to 4294967295, not 4294967296.'],
     [['--guidance', '0.4'], '--guidance must be a number from 0.5, not 0.4.'],
     [['--strength', '2'], '--strength must be a number up to 1, not 2.'],
+    [
+      ['--strength', '0.10000000000000001'],
+      '--strength must have fewer digits: 0.10000000000000001 would be sent as 0.1.',
+    ],
+    [
+      ['--seed', '9007199254740993'],
+      '--seed must have fewer digits: 9007199254740993 would be sent as 9007199254740992.',
+    ],
+    [['--strength', '1e-400'], '--strength must have fewer digits: 1e-400 would be sent as 0.'],
+    [['--strength=-1e400'], '--strength must be a number up to 1, not "-1e400".'],
     [['--steps', '9'], '--steps must be one of 4, 8, not 9 (did you mean 4?).'],
     [['--steps', 'four'], '--steps must be one of the numbers 4, 8, not "four".'],
   ])('%j is refused: %s', async (flags, message) => {
@@ -195,6 +207,16 @@ describe('a manifest', () => {
       'a.jsonl',
       `\n${JSON.stringify({ ...row, transparent: 1 })}`,
       'a.jsonl:2:86: transparent of an image must be true or false, not 1',
+    ],
+    [
+      'a.yaml',
+      '- {name: fox, kind: image, prompt: a fox, guidance: 0.10000000000000001}',
+      'a.yaml:1:53: 0.10000000000000001 would be sent as 0.1: write that, or put it in quotes to send a text',
+    ],
+    [
+      'a.csv',
+      csv(['fox', 'image', 'a fox', '7', '0.10000000000000001', 'true', '4', '']),
+      'a.csv:2:19: guidance of an image must have fewer digits: 0.10000000000000001 would be sent as 0.1',
     ],
     [
       'a.csv',

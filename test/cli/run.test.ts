@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
@@ -141,8 +142,18 @@ describe('--open', () => {
     const path = `${temporaryFolder()}/fox.png`
     const openResult = async () => Promise.reject(new Error('xdg-open is not installed'))
     const ran = await run(['run', 'image', 'fox', '-q', '-o', path, '--open'], { openResult })
-    const stderr = `warning: Could not open ${path}: xdg-open is not installed.\n`
+    const stderr = `warning: Could not open ${path}: xdg-open is not installed. The file is ${path}.\n`
     expect(ran).toMatchObject({ code: 0, stdout: `${path}\n`, stderr })
+  })
+
+  it('that fails names the URL when nothing is downloaded', async () => {
+    const { run } = await createCliService()
+    const openResult = async () => Promise.reject(new Error('xdg-open is not installed'))
+    const { code, stdout, stderr } = await run(['run', 'image', 'fox', '-q', '--open'], { openResult })
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: `warning: Could not open ${stdout.trim()}: xdg-open is not installed. Open the URL in a browser.\n`,
+    })
   })
 })
 
@@ -238,6 +249,29 @@ describe('what is wrong is said before anything is sent', () => {
     ['a prompt file that is not there', ['--prompt-file', 'no.txt'], /no\.txt: no such file/],
     ['an input that is not there', ['--input', '@no.json'], /no\.json: no such file/],
     ['an input that is no object', ['--input', '[1]'], /not a JSON object/],
+    [
+      'an input that is no JSON',
+      ['--input', '{"prompt": "a fox",}'],
+      /--input: invalid JSON: expected a name in double quotes, found "}" \(line 1, column 20\)\./,
+    ],
+    [
+      'a field twice in an input',
+      ['--input', '{"prompt": "a fox",\n"x": {"seed": 1, "seed": 2}}'],
+      /--input: the field "seed" occurs twice \(line 2, column 18\)\./,
+    ],
+    [
+      'numbers in an input that would be sent as others',
+      ['--input', '{"prompt": "a fox", "seed": 9007199254740993, "scale": 1e400}'],
+      /--input: 9007199254740993 would be sent as 9007199254740992: .* \(line 1, column 29\); 1e400 cannot be sent/,
+    ],
+    [
+      'a device as a prompt file',
+      ['--prompt-file', '/dev/zero'],
+      /\/dev\/zero is too large; the limit is 64 MiB/,
+    ],
+    ['a device as an image', ['fox', '-i', '/dev/zero'], /\/dev\/zero is too large; the limit is 64 MiB/],
+    ['a device as an input', ['--input', '@/dev/zero'], /\/dev\/zero is too large; the limit is 64 MiB/],
+    ['a deep input', ['--input', '['.repeat(10_000)], /nested more than 500 levels deep/],
     ['a count that is none', ['fox', '-n', '0'], /--count: "0"/],
     ['an unknown placeholder', ['fox', '-o', 'x-{nam}.mp4'], /name/],
     ['a wait limit without a unit', ['fox', '--timeout', '90'], /not a valid duration/],
@@ -304,7 +338,53 @@ describe('the prompt stays text', () => {
   })
 })
 
+describe('an endless standard input', () => {
+  function* endless() {
+    const chunk = Buffer.alloc(1024 * 1024, 'y\n')
+    for (;;) yield chunk
+  }
+
+  it.each([
+    [['run', 'image', '-']],
+    [['run', 'image', '--input', '-']],
+    [['run', 'image', 'a fox', '-i', '-']],
+    [['wait', '-']],
+    [['batch', '-']],
+  ])('of %j is a usage error, and is read no further', async (argv) => {
+    const stdin = Readable.from(endless())
+    const { code, stdout, stderr } = await runCli(argv, { env: SET, stdin })
+    expect({ code, stdout, isClosed: stdin.destroyed }).toEqual({ code: 2, stdout: '', isClosed: true })
+    expect(stderr).toContain('Standard input is too large; the limit is 64 MiB. Nothing was sent.')
+  })
+
+  it('of small pieces leaves room for a signal', async () => {
+    const interrupts = createInterrupts()
+    let pieces = 0
+    const stdin = new Readable({
+      read() {
+        pieces += 1
+        if (pieces === 100) interrupts.interrupt('SIGINT')
+        setImmediate(() => this.push('y\n'))
+      },
+    })
+    const { code } = await runCli(['run', 'image', '-'], { env: SET, stdin, interrupts })
+    expect(code).toBe(130)
+    stdin.destroy()
+    expect(pieces).toBeLessThan(10_000)
+  })
+})
+
 describe('the input', () => {
+  it('may begin with a byte order mark, and must be UTF-8', async () => {
+    const path = join(temporaryFolder(), 'input.json')
+    const run = () => runCli(['run', 'image', '--dry-run', '--input', `@${path}`], { env: SET })
+    writeFileSync(path, '\ufeff{"prompt": "a fox"}')
+    expect(JSON.parse((await run()).stdout).input).toEqual({ prompt: 'a fox' })
+    writeFileSync(path, Buffer.from('{"prompt": "caf\xe9"}', 'latin1'))
+    expect(await run()).toMatchObject({ code: 2, stdout: '' })
+    expect((await run()).stderr).toContain(`error: ${path} is not UTF-8 text.`)
+  })
+
   it('takes --input, over which flags win', async () => {
     const { stdout } = await runCli(
       ['run', 'video', '--dry-run', '--input', '{"prompt":"a","duration":"5","seed":1}', '--duration', '10'],

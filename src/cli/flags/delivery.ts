@@ -77,7 +77,7 @@ export async function deliveryOf(
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : await timeoutOf(ctx, options.timeout),
     open: options.open === true,
-    again: flagsAgain(options, runs),
+    again: flagsAgain(isDownload ? { ...options, download: true } : options, runs),
   }
 }
 

@@ -1,11 +1,13 @@
 /** The flags that select runs of the journal, shared by `list` and `gallery`. */
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
-import type { Journal, ListFilter } from '../../journal/index.js'
+import type { ListFilter } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
-import { nearest } from '../../protocol/nearest.js'
+import { FAILURE_STATUSES, LOCAL_STATUSES } from '../../protocol/run-state.js'
+import { printable, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { choiceOption } from './choice.js'
+import { didYouMean } from '../help/find-command.js'
+import { choiceOption, orList } from './choice.js'
 import { parseDuration } from './duration.js'
 
 export interface FilterOptions {
@@ -40,7 +42,8 @@ function limitOf(text: string): number | undefined {
 export async function filterOf(ctx: Context, options: FilterOptions): Promise<ListFilter> {
   const { clock, globals } = ctx
   const ago = (text: string | undefined, flag: string): number | undefined =>
-    text === undefined ? undefined : clock.now() - parseDuration(text, flag)
+    text === undefined ? undefined : clock.now() - parseDuration(text, flag, 'Examples: 2d, 12h, 30m.')
+  if (options.status !== undefined) await checkStatus(ctx, options.status)
   const isHere = options.here || globals.local || globals.baseUrl !== undefined
   return {
     limit: limitOf(options.limit),
@@ -53,10 +56,24 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
   }
 }
 
-/** A note for a status that no run has. Statuses are the service's own words, so an unknown one is not an error. */
-export function noteNearestStatus({ out }: Context, status: string | undefined, journal: Journal): void {
-  if (status === undefined) return
-  const known = new Set(journal.list({ limit: 1_000 }).map((run) => run.status))
-  const near = known.has(status) ? undefined : nearest(status, [...known])
-  if (near !== undefined) out.note(`No runs have the status "${status}". Did you mean "${near}"?`)
+/** Those of the journal and of the local service. */
+const OWN_STATUSES = ['sending', 'accepted', 'unconfirmed', ...LOCAL_STATUSES] as const
+
+/** Words of other services for a run that is not finished: a filter on one is valid while no run has it. */
+const RUNNING_STATUSES = ['pending', 'starting', 'running', 'in_progress', 'in_queue'] as const
+
+/** Statuses are the service's own words, so each one that a run of the journal has is valid too. Throws `usage`. */
+async function checkStatus(ctx: Context, status: string): Promise<void> {
+  const added = (await ctx.setting('failureStatuses'))?.split(',') ?? []
+  const named: readonly string[] = [...OWN_STATUSES, ...FAILURE_STATUSES, ...added]
+  if ([...named, ...RUNNING_STATUSES].some((each) => each.trim().toLowerCase() === status.toLowerCase()))
+    return
+  const journal = await ctx.journal()
+  if (journal.list({ status, limit: 1 }).length > 0) return
+  const met = new Set(journal.list({ limit: 1_000 }).map((run) => run.status))
+  const listed = [...LOCAL_STATUSES, ...met].map((each) => shortened(printable(each), 40))
+  throw usageError(
+    `Unknown status "${shortened(status, 40)}".${didYouMean(status, [...listed, ...named])}`,
+    `Use ${orList([...new Set([...listed, 'unconfirmed'])])}.`,
+  )
 }

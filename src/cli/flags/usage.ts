@@ -69,12 +69,12 @@ function unknownFlag(typed: string, command: Command): RushesError {
   )
 }
 
-/** A flag that has the word as one of its parts, as --aspect-ratio has ratio; else the nearest one. */
+/** -V for -v; a flag that has the word as one of its parts, as --aspect-ratio has ratio; else the nearest one. */
 function flagMeant(flag: string, command: Command): string | undefined {
-  const flags = command
-    .createHelp()
-    .visibleOptions(command)
-    .flatMap(({ long }) => (long ? [long] : []))
+  const options = command.createHelp().visibleOptions(command)
+  const inOtherCase = options.find(({ short }) => short?.toLowerCase() === flag.toLowerCase())
+  if (inOtherCase !== undefined) return inOtherCase.short
+  const flags = options.flatMap(({ long }) => (long ? [long] : []))
   const parts = (text: string) => text.replace(/^--/, '').split('-')
   const [word = '', ...more] = parts(flag)
   const whole =

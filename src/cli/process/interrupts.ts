@@ -55,3 +55,16 @@ export function createInterrupts(): InterruptSource {
     },
   }
 }
+
+const ITEMS_PER_TURN = 250
+
+/** The items in order. Of thousands, each of which asks the journal, signals are heeded in between: rejects with the reason. */
+export async function* inTurns<Item>(items: readonly Item[], signal: AbortSignal): AsyncGenerator<Item> {
+  for (const [index, item] of items.entries()) {
+    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) {
+      await new Promise((resolve) => setImmediate(resolve))
+      signal.throwIfAborted()
+    }
+    yield item
+  }
+}

@@ -1,5 +1,7 @@
 /** What `main` is given of the process that it runs in. */
 import type { Readable, Writable } from 'node:stream'
+import { usageError } from '../../errors.js'
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -25,8 +27,21 @@ export interface Io {
   readonly stderr: OutputStream
 }
 
-export async function readAll(stream: Readable): Promise<Buffer> {
+/**
+ * Nothing that is larger than a request can be sent. Throws `usage` for an endless stream (`yes |`) before it fills the memory;
+ * `name` is what the message calls it.
+ */
+export async function readAll(stream: Readable, name: string): Promise<Buffer> {
   const chunks: Buffer[] = []
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk as Uint8Array))
+  let bytes = 0
+  for await (const chunk of stream) {
+    chunks.push(Buffer.from(chunk as Uint8Array))
+    bytes += chunks.at(-1)?.byteLength ?? 0
+    if (bytes > MAX_BODY_BYTES)
+      throw usageError(
+        `${name} is too large; the limit is ${MAX_BODY_BYTES / 1024 / 1024} MiB. Nothing was sent.`,
+        'Check where it comes from: it may never end.',
+      )
+  }
   return Buffer.concat(chunks)
 }

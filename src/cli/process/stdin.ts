@@ -1,7 +1,9 @@
 /** Standard input has one reader per command. If it is empty, the left side of the pipe probably failed. */
-import { usageError } from '../../errors.js'
+import { createReadStream } from 'node:fs'
+import { type RushesError, usageError } from '../../errors.js'
 import { raceAbort } from '../../host/abort.js'
-import { isRunId } from '../../protocol/id.js'
+import { openReadable } from '../../host/first-line.js'
+import { checkRunId } from '../../protocol/id.js'
 import { readAll, type Stdin } from './io.js'
 
 /** Throws `usage` when two arguments of a command read standard input. */
@@ -17,13 +19,30 @@ export function checkStdinUsers(users: readonly (string | undefined)[]): void {
 /** All of standard input. Throws `usage` when it is empty; `what` names its purpose. */
 export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal): Promise<Buffer> {
   // Reading cannot be stopped; waiting for it can.
-  const bytes = await raceAbort(readAll(stdin()), signal)
-  if (bytes.toString('latin1').trim() === '')
-    throw usageError(
-      `Standard input is empty; expected ${what}. Nothing was sent.`,
-      'Did the command on the left side of the pipe fail?',
-    )
+  const bytes = await raceAbort(readAll(stdin(), 'Standard input'), signal)
+  if (bytes.toString('latin1').trim() === '') throw emptyStdin(what)
   return bytes
+}
+
+export const emptyStdin = (what: string): RushesError =>
+  usageError(
+    `Standard input is empty; expected ${what}. Nothing was sent.`,
+    'Did the command on the left side of the pipe fail?',
+  )
+
+/** All of a file, which can be a pipe (`<(…)`) or a device. Throws `usage` when it is too large, and the system's errors. */
+export async function readPath(path: string, signal: AbortSignal): Promise<Buffer> {
+  const stream = (await openReadable(path)) ?? createReadStream(path)
+  return raceAbort(readAll(stream, path), signal)
+}
+
+/** Without a byte order mark. Undefined for bytes that are not UTF-8, which would be sent as other characters. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
 }
 
 export const linesOf = (text: string): readonly string[] =>
@@ -45,12 +64,4 @@ export async function readIds(
 }
 
 /** Throws `usage` for an invalid id, before any request. */
-export function checkIds(ids: readonly string[]): readonly string[] {
-  const wrong = ids.find((id) => !isRunId(id))
-  if (wrong !== undefined)
-    throw usageError(
-      `"${wrong}" is not a valid run id.`,
-      'An id has 1 to 256 characters and no control characters.',
-    )
-  return ids
-}
+export const checkIds = (ids: readonly string[]): readonly string[] => ids.map(checkRunId)

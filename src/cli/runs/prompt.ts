@@ -1,10 +1,9 @@
 /** The prompt, from one of its sources. It stays text, whatever it looks like. */
 
-import { readFileSync } from 'node:fs'
 import { usageError } from '../../errors.js'
-import { describeError } from '../../host/system-error.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import type { Stdin } from '../process/io.js'
-import { readStdin } from '../process/stdin.js'
+import { decodeUtf8, readPath, readStdin } from '../process/stdin.js'
 
 export interface PromptOptions {
   readonly words: readonly string[]
@@ -55,23 +54,19 @@ export async function readPrompt(
 }
 
 async function readSource({ kind, value }: Source, stdin: Stdin, signal: AbortSignal): Promise<string> {
-  if (value === '-')
-    return withoutFinalLineEnd(decode(await readStdin(stdin, 'the prompt', signal), 'standard input'))
-  return kind === 'text' ? value : withoutFinalLineEnd(decode(readFile(value), value))
+  if (value !== '-' && kind === 'text') return value
+  const bytes = value === '-' ? await readStdin(stdin, 'the prompt', signal) : await readFile(value, signal)
+  const text = decodeUtf8(bytes)
+  if (text === undefined)
+    throw usageError(`${value === '-' ? 'standard input' : value}: the prompt is not UTF-8 text.`)
+  return withoutFinalLineEnd(text)
 }
 
-function readFile(path: string): Buffer {
+async function readFile(path: string, signal: AbortSignal): Promise<Buffer> {
   try {
-    return readFileSync(path)
+    return await readPath(path, signal)
   } catch (error) {
+    if (!isSystemError(error)) throw error
     throw usageError(`${describeError(error, path)}.`, 'Give the path of a text file: --prompt-file <path>.')
-  }
-}
-
-function decode(bytes: Buffer, from: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw usageError(`${from}: the prompt is not UTF-8 text.`)
   }
 }

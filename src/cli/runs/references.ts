@@ -1,13 +1,14 @@
 /** Reference images: what `-i` accepts, and what is sent for it. */
 
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { tooLarge } from '../../client/create.js'
 import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { imageTypeOf } from '../../protocol/image-signatures.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import type { Stdin } from '../process/io.js'
-import { linesOf, readStdin } from '../process/stdin.js'
+import { linesOf, readPath, readStdin } from '../process/stdin.js'
 import { isRunOutput } from './run-outputs.js'
 
 export const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
@@ -22,7 +23,7 @@ export async function resolveReferences(
   const resolved: string[] = []
   for (const source of sources) {
     if (source === '-') resolved.push(...(await readReferences(stdin, signal)))
-    else resolved.push(resolveReference(source))
+    else resolved.push(await resolveReference(source, signal))
   }
   return resolved
 }
@@ -33,10 +34,12 @@ async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readon
   const type = imageTypeOf(bytes)
   if (type !== undefined) return [dataUrl(bytes, type)]
   if (bytes.includes(0)) throw notAnImage('Standard input')
-  return linesOf(bytes.toString('utf8')).map(resolveReference)
+  const resolved: string[] = []
+  for (const line of linesOf(bytes.toString('utf8'))) resolved.push(await resolveReference(line, signal))
+  return resolved
 }
 
-function resolveReference(source: string): string {
+async function resolveReference(source: string, signal: AbortSignal): Promise<string> {
   if (/^https?:/i.test(source)) {
     if (isHttpUrl(source)) return source
     throw usageError(`"${source}" is not a valid image URL.`)
@@ -44,17 +47,17 @@ function resolveReference(source: string): string {
   if (/^data:/i.test(source)) return source
   // Resolved later, when the service is known: see `run-outputs.ts`.
   if (isRunOutput(source)) return source
-  const bytes = readImage(source)
+  const bytes = await readImage(source, signal)
   const type = imageTypeOf(bytes)
   if (type === undefined) throw notAnImage(source)
   return dataUrl(bytes, type)
 }
 
-function readImage(path: string): Buffer {
+async function readImage(path: string, signal: AbortSignal): Promise<Buffer> {
   try {
     const { size } = statSync(path)
     if (size > MAX_BODY_BYTES) throw tooLarge(`${path} has ${size} bytes`)
-    return readFileSync(path)
+    return await readPath(path, signal)
   } catch (error) {
     if (!isSystemError(error)) throw error
     throw usageError(
@@ -70,10 +73,4 @@ const notAnImage = (what: string) =>
   usageError(
     `${what} is not a PNG, JPEG, WebP, GIF or AVIF image.`,
     'The content of the file decides, not its name.',
-  )
-
-export const tooLarge = (what: string) =>
-  usageError(
-    `${what}; the limit for a request body is ${MAX_BODY_BYTES / 1024 / 1024} MiB.`,
-    'Use smaller reference images, or http(s) URLs.',
   )

@@ -1,22 +1,20 @@
 /** The request of a run: flags and `--input` merged, checked against the schema, and encoded once. */
 
-import { readFileSync } from 'node:fs'
 import { encodeCreate } from '../../client/create.js'
 import { usageError } from '../../errors.js'
-import { describeError } from '../../host/system-error.js'
-import { MAX_BODY_BYTES } from '../../protocol/limits.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { flagOf } from '../../protocol/parameters.js'
-import { isObject, parseJson } from '../../protocol/parse.js'
+import { isObject } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/local-models.js'
 import type { Context } from '../context/context.js'
 import type { ParameterValue } from '../flags/model-flags.js'
-import { checkStdinUsers, readStdin } from '../process/stdin.js'
+import { checkStdinUsers, decodeUtf8, readPath, readStdin } from '../process/stdin.js'
 import type { Missing } from '../settings/missing.js'
 import { missingModel, modelFor } from '../settings/model-settings.js'
 import { type PromptOptions, promptReadsStdin, readPrompt } from './prompt.js'
-import { referencesReadStdin, resolveReferences, tooLarge } from './references.js'
+import { referencesReadStdin, resolveReferences } from './references.js'
 
 export interface RequestOptions {
   /** Undefined for any other published model. */
@@ -67,11 +65,7 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
 }
 
 /** The bytes of the create. Throws `usage` when they are too many. */
-export function encodeRequest(model: string, input: ModelInput): Uint8Array {
-  const body = encodeCreate({ model, input })
-  if (body.byteLength > MAX_BODY_BYTES) throw tooLarge(`The request body has ${body.byteLength} bytes`)
-  return body
-}
+export const encodeRequest = (model: string, input: ModelInput): Uint8Array => encodeCreate({ model, input })
 
 async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise<string | undefined> {
   if (model !== undefined && !isModelName(model))
@@ -96,29 +90,52 @@ const missingModelOf = (kind: Kind): Missing =>
       `Set the model with --model <provider/name>, ${environment} or \`rushes config set ${key} <provider/name>\`. A local service (\`rushes serve\`) has ${LOCAL_MODELS[kind]}.`,
   )
 
-async function readInput(text: string | undefined, { stdin, interrupts }: Context): Promise<ModelInput> {
+/** Deeper values would exhaust the stack of the functions that read them. */
+const MAX_INPUT_DEPTH = 500
+
+/** Throws `usage` for JSON that cannot be sent as it is written, with every problem and its position. */
+async function readInput(text: string | undefined, ctx: Context): Promise<ModelInput> {
   if (text === undefined) return {}
-  const json = await inputText(text, () => readStdin(stdin, '--input', interrupts.first))
-  // Editors on Windows begin a file with a byte order mark.
-  const parsed = parseJson(json.replace(/^\ufeff/, ''))
-  if (!parsed.ok || !isObject(parsed.value))
-    throw usageError(
-      '--input is not a JSON object.',
-      `Use --input '{"prompt": "a red fox"}', --input @file.json or --input -.`,
-    )
-  return parsed.value
+  const json = await inputText(text, ctx)
+  const { parseJsonText } = await import('../../batch/manifest/json.js')
+  const { lostDigitsIn, plainValue } = await import('../../batch/manifest/nodes.js')
+  const problems: string[] = []
+  const node = parseJsonText(
+    // Editors on Windows begin a text with a byte order mark.
+    json.replace(/^\ufeff/, ''),
+    ({ line, column }, message) => problems.push(`${message} (line ${line}, column ${column})`),
+    MAX_INPUT_DEPTH,
+  )
+  for (const { line, column, message } of node === undefined ? [] : lostDigitsIn(node))
+    problems.push(`${message} (line ${line}, column ${column})`)
+  if (problems.length > 0) throw usageError(`${nameOfInput(text)}: ${problems.join('; ')}.`, INPUT_HINT)
+  const value = node === undefined ? undefined : plainValue(node)
+  if (!isObject(value)) throw usageError('--input is not a JSON object.', INPUT_HINT)
+  return value
 }
 
-async function inputText(text: string, fromStdin: () => Promise<Buffer>): Promise<string> {
-  if (text === '-') return (await fromStdin()).toString('utf8')
-  if (!text.startsWith('@')) return text
+const INPUT_HINT = `Use --input '{"prompt": "a red fox"}', --input @file.json or --input -.`
+
+/** As messages call it: the file, else the flag. */
+const nameOfInput = (text: string): string => (text.startsWith('@') ? text.slice(1) : '--input')
+
+async function inputText(text: string, { stdin, interrupts }: Context): Promise<string> {
+  if (text !== '-' && !text.startsWith('@')) return text
+  const bytes =
+    text === '-'
+      ? await readStdin(stdin, '--input', interrupts.first)
+      : await readInputFile(text.slice(1), interrupts.first)
+  const json = decodeUtf8(bytes)
+  if (json === undefined) throw usageError(`${nameOfInput(text)} is not UTF-8 text.`, INPUT_HINT)
+  return json
+}
+
+async function readInputFile(path: string, signal: AbortSignal): Promise<Buffer> {
   try {
-    return readFileSync(text.slice(1), 'utf8')
+    return await readPath(path, signal)
   } catch (error) {
-    throw usageError(
-      `${describeError(error, text.slice(1))}.`,
-      'Give the path of a JSON file: --input @file.json.',
-    )
+    if (!isSystemError(error)) throw error
+    throw usageError(`${describeError(error, path)}.`, 'Give the path of a JSON file: --input @file.json.')
   }
 }
 

@@ -1,0 +1,23 @@
+/** Durations as people write them: `90s`, `15m`, `1h30m`, `0`. */
+import { usageError } from '../errors.js'
+import { shortened } from './text.js'
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
+
+/** A hundred years: from any date of today the end is one that a calendar, a database and RFC 3339 can write. */
+const MAX_DAYS = 36_500
+
+const EXAMPLES = 'Examples: 90s, 15m, 1h30m, 0 for no limit.'
+
+/** Milliseconds, at most 36,500 days. Throws `usage` that names `what`. A number other than 0 needs a unit. */
+export function parseDuration(text: string, what: string, examples = EXAMPLES): number {
+  if (/^0+$/.test(text.trim())) return 0
+  const parts = [...text.trim().matchAll(PART)]
+  const whole = parts.map(([part]) => part).join('')
+  if (parts.length === 0 || whole !== text.trim())
+    throw usageError(`${what}: "${shortened(text)}" is not a valid duration.`, examples)
+  const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_MS[unit ?? ''] ?? 0), 0)
+  if (ms <= MAX_DAYS * 86_400_000) return ms
+  throw usageError(`${what}: ${shortened(text)} is too long; the maximum is ${MAX_DAYS}d.`, examples)
+}

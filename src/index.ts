@@ -13,10 +13,11 @@
  * This file is the whole public interface. docs/api.md lists it, and a test compares.
  */
 import { parseBaseUrl } from './client/address.js'
+import { parseApiKey } from './client/api-key.js'
 import { type Accepted, type CreateBody, createApiClient } from './client/index.js'
-import { createDownloader, type DownloadedFile } from './download/index.js'
-import type { RushesError } from './errors.js'
-import { systemClock } from './host/clock.js'
+import { createDownloader, type DownloadedFile, folderTarget } from './download/index.js'
+import { messageOf, RushesError, usageError } from './errors.js'
+import { type Clock, systemClock } from './host/clock.js'
 import type { Fetch } from './host/http.js'
 import { createNetwork } from './host/undici.js'
 import { createLimiter } from './limiter/index.js'
@@ -48,7 +49,10 @@ export interface CreateOptions {
 }
 
 export interface WaitOptions {
-  /** Counted from the response to the create in the first wait after it, else from the call. Default: no limit. */
+  /**
+   * Counted from the response to the create in the first wait after it (of the latest 1,000 creates), else from the call.
+   * Default: no limit.
+   */
   readonly timeoutMs?: number
   /** Ends the wait. The run continues. */
   readonly signal?: AbortSignal
@@ -61,6 +65,8 @@ export interface DownloadTo {
   readonly folder?: string
   /** Replace files that exist. Default false. */
   readonly overwrite?: boolean
+  /** Called for each file as soon as it has its name, also where another output fails or an abort follows. */
+  onFile?(file: DownloadedFile): void
   /** An abort keeps the downloaded part, and a later download resumes it. */
   readonly signal?: AbortSignal
 }
@@ -83,7 +89,10 @@ export interface Client {
   wait(id: string, options?: WaitOptions): Promise<RunState>
   /** The state after each status request, every one to two seconds, up to the final one. Throws as `wait` does. */
   states(id: string, options?: WaitOptions): AsyncGenerator<RunState>
-  /** Downloads the outputs of a succeeded run. Each file is complete or absent. Throws the first error. */
+  /**
+   * Downloads the outputs of a succeeded run. Each file is complete or absent. When some fail, the others are downloaded,
+   * and the first error is thrown: `onFile` tells which files there are.
+   */
   download(run: RunState, to?: DownloadTo): Promise<readonly DownloadedFile[]>
   /** Closes idle connections, so that the process can end at once. */
   close(): Promise<void>
@@ -91,7 +100,7 @@ export interface Client {
 
 /**
  * One client has one key and one limit of 20 requests in 10 s: create one client per key. Nothing is
- * written to a journal. Throws `usage` for an invalid URL, `insecure_url` for plain http.
+ * written to a journal. Throws `usage` for an invalid URL, `insecure_url` for plain http, `no_api_key` for an invalid key.
  */
 export function createClient(options: CreateClientOptions): Client {
   const clock = systemClock
@@ -101,7 +110,7 @@ export function createClient(options: CreateClientOptions): Client {
       : { fetch: options.fetch, close: async () => {} }
   const api = createApiClient({
     baseUrl: parseBaseUrl(options.baseUrl, { allowHttp: options.allowHttp ?? false }),
-    apiKey: options.apiKey,
+    apiKey: parseApiKey(options.apiKey, 'the option apiKey'),
     fetch: network.fetch,
     limiter: createLimiter(RUNS_LIMIT, clock),
     clock,
@@ -110,42 +119,93 @@ export function createClient(options: CreateClientOptions): Client {
     runIdField: options.runIdField,
   })
   const downloader = createDownloader({ fetch: network.fetch, clock, random: Math.random })
-  /** When each create was answered, kept until the first wait: a replica of the service may not know the run yet. */
-  const createdAtMs = new Map<string, number>()
-  const sinceCreate = (id: string, waitOptions: WaitOptions = {}) => {
-    const options = { ...waitOptions, createdAtMs: createdAtMs.get(id) }
-    createdAtMs.delete(id)
-    return options
-  }
+  const creates = createCreateTimes(clock)
   return {
     baseUrl: api.baseUrl,
-    async create(body, createOptions = {}) {
-      const accepted = await api.create(body, createOptions)
-      createdAtMs.set(accepted.id, clock.monotonic())
-      return accepted
+    create: (body, createOptions = {}) =>
+      rejectingAsPromised(createOptions.signal, async () => {
+        const accepted = await api.create(body, createOptions)
+        creates.add(accepted.id)
+        return accepted
+      }),
+    get: (id, signal) => rejectingAsPromised(signal, () => api.get(id, signal)),
+    wait: (id, waitOptions = {}) =>
+      rejectingAsPromised(waitOptions.signal, () => api.wait(id, { ...waitOptions, ...creates.timesOf(id) })),
+    async *states(id, waitOptions = {}) {
+      try {
+        yield* api.states(id, { ...waitOptions, ...creates.timesOf(id) })
+      } catch (thrown) {
+        throw promised(thrown, waitOptions.signal)
+      }
     },
-    get: api.get,
-    wait: (id, waitOptions) => api.wait(id, sinceCreate(id, waitOptions)),
-    states: (id, waitOptions) => api.states(id, sinceCreate(id, waitOptions)),
-    async download(run, { folder = '.', overwrite, signal } = {}) {
-      const outputs = run.urls.map((url, at) => ({
-        url,
-        runId: run.id,
-        freshUrl: async () => (await api.get(run.id, signal)).urls[at],
-      }))
-      const results = await downloader.download(outputs, {
-        target: { kind: 'folder', folder },
-        overwrite,
-        signal,
-      })
-      return results.map((result) => {
-        if (!result.ok) throw result.error
-        return result.file
-      })
-    },
+    download: (run, { folder = '.', overwrite, onFile, signal } = {}) =>
+      rejectingAsPromised(signal, async () => {
+        if (!Array.isArray(run?.urls))
+          throw usageError('A download needs the state of a run, as `wait` returns it.')
+        const outputs = run.urls.map((url, at) => ({
+          url,
+          runId: run.id,
+          freshUrl: async () => (await api.get(run.id, signal)).urls[at],
+        }))
+        const results = await downloader.download(outputs, {
+          target: folderTarget(folder),
+          overwrite,
+          signal,
+          onSettled: (result) => {
+            if (result.ok) onFile?.(result.file)
+          },
+        })
+        return results.map((result) => {
+          if (!result.ok) throw result.error
+          return result.file
+        })
+      }),
     close: network.close,
   }
 }
+
+/** Of a process that creates runs for weeks. */
+const MAX_CREATES = 1_000
+
+/** When creates were answered: a replica of the service may not know such a run yet. */
+function createCreateTimes(clock: Pick<Clock, 'monotonic'>) {
+  const creates = new Map<string, { readonly createdAtMs: number; isWaitedFor: boolean }>()
+  return {
+    add(id: string): void {
+      creates.delete(id)
+      creates.set(id, { createdAtMs: clock.monotonic(), isWaitedFor: false })
+      for (const oldest of creates.keys()) {
+        if (creates.size <= MAX_CREATES) return
+        creates.delete(oldest)
+      }
+    },
+    /** For a wait that begins now. */
+    timesOf(id: string) {
+      const create = creates.get(id)
+      if (create === undefined) return {}
+      const { createdAtMs, isWaitedFor } = create
+      create.isWaitedFor = true
+      return { createdAtMs, countedFromMs: isWaitedFor ? clock.monotonic() : createdAtMs }
+    },
+  }
+}
+
+async function rejectingAsPromised<Result>(
+  signal: AbortSignal | undefined,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work()
+  } catch (thrown) {
+    throw promised(thrown, signal)
+  }
+}
+
+/** A `RushesError`, or the reason of the signal. Others come from a callback, or are a bug. */
+const promised = (thrown: unknown, signal: AbortSignal | undefined): unknown =>
+  thrown instanceof RushesError || (signal?.aborted && thrown === signal.reason)
+    ? thrown
+    : new RushesError('internal', `Unexpected error: ${messageOf(thrown)}`, { cause: thrown })
 
 export type { Accepted, CreateBody } from './client/index.js'
 export type { DownloadedFile } from './download/index.js'

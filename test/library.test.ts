@@ -1,6 +1,11 @@
-/** The public interface as a list. To write docs/api.md anew after a change on purpose: npm run docs. */
+/** The public interface: what a client does with what it cannot use, and the list of names. To write docs/api.md anew after a change on purpose: npm run docs. */
+import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { type CreateBody, createClient, type Fetch, type RunState, RushesError } from '../src/index.js'
+import { scripted } from './support/cli.js'
+import { ONE_PIXEL_PNG } from './support/engines.js'
 import { namesUsed, publicApi } from './support/public-api.js'
+import { temporaryFolder } from './support/service.js'
 
 const api = publicApi()
 
@@ -58,4 +63,111 @@ ${api.map((each) => each.text).join('\n\n')}
       api.filter(({ text }) => /declare (function|class)/.test(text) && !text.startsWith('/**')),
     ).toEqual([])
   })
+})
+
+const BASE = { baseUrl: 'https://api.example.com', apiKey: 'key' }
+const BODY: CreateBody = { model: 'acme/still-1', input: { prompt: 'a fox' } }
+const CIRCLE: Record<string, unknown> = {}
+CIRCLE.again = CIRCLE
+
+const stateOf = (...urls: readonly string[]): RunState => ({
+  ...{ id: 'run_1', status: 'succeeded', phase: 'succeeded', urls, service: {} },
+  ...{ failure: undefined, createdAt: undefined, finishedAt: undefined },
+})
+
+/** The error that a call rejects with. A call that throws at once fails the test. */
+const errorOf = (call: Promise<unknown>) =>
+  call.then(
+    () => expect.fail('it did not reject'),
+    (error) => error,
+  )
+
+describe('a client rejects with a RushesError, before anything is sent,', () => {
+  type Call = (client: ReturnType<typeof createClient>) => Promise<unknown>
+  const drained: Call = async (client) => {
+    for await (const state of client.states('..')) expect.fail(state.status)
+  }
+
+  it.each<[string, Call]>([
+    ['a create without a body', (client) => client.create(undefined as never)],
+    ['a create without an input', (client) => client.create({ model: 'acme/still-1' } as never)],
+    ['a model without a provider', (client) => client.create({ ...BODY, model: 'still-1' })],
+    ['a BigInt', (client) => client.create({ ...BODY, input: { seed: 1n } })],
+    ['a circle', (client) => client.create({ ...BODY, input: CIRCLE })],
+    ['an id that is another path', (client) => client.get('..')],
+    ['an empty id', (client) => client.wait('')],
+    ['no id', (client) => client.wait(undefined as never)],
+    ['the same when states are listed', drained],
+    ['a limit that is no number', (client) => client.wait('run_1', { timeoutMs: Number.NaN })],
+    ['an empty folder', (client) => client.download(stateOf('https://cdn.test/1'), { folder: '' })],
+    ['an answer that is no run', (client) => client.download({} as never)],
+  ])('%s', async (_, call) => {
+    const { fetch, requests } = scripted({ status: 500 })
+    const error = await errorOf(call(createClient({ ...BASE, fetch })))
+    expect(error).toBeInstanceOf(RushesError)
+    expect({ code: error.code, requests }).toEqual({ code: 'usage', requests: [] })
+    expect(existsSync('/run_1.png')).toBe(false)
+  })
+
+  it.each([undefined, '', 'two\nlines', 'ümlaut'])('the key %j, when it is made', (apiKey) => {
+    expect(() => createClient({ ...BASE, apiKey: apiKey as string })).toThrow(
+      expect.objectContaining({ name: 'RushesError', code: 'no_api_key' }),
+    )
+  })
+
+  it('takes the line end of a file from a key', async () => {
+    const { fetch, requests } = scripted({ status: 201, body: { id: 'run_1' } })
+    await createClient({ ...BASE, apiKey: 'key\n', fetch }).create(BODY)
+    expect(requests[0]?.headers.authorization).toBe('Bearer key')
+  })
+})
+
+describe('errors of others', () => {
+  it('thrown by a callback are the cause of a RushesError', async () => {
+    const cause = new TypeError('of the callback')
+    const client = createClient({ ...BASE, fetch: scripted({ status: 429 }).fetch })
+    const onRetry = () => {
+      throw cause
+    }
+    expect(await errorOf(client.create(BODY, { onRetry }))).toMatchObject({ code: 'internal', cause })
+  })
+
+  it('thrown by a fetch leave the outcome of a create open', async () => {
+    const client = createClient({
+      ...BASE,
+      fetch: async () => {
+        throw new TypeError('fetch failed')
+      },
+    })
+    expect(await errorOf(client.create(BODY))).toMatchObject({ code: 'submission_unknown', exitCode: 13 })
+  })
+
+  it('are the reason of the signal where there is one', async () => {
+    const stop = AbortSignal.abort(new Error('enough'))
+    const client = createClient({ ...BASE, fetch: scripted({ status: 500 }).fetch })
+    expect(await errorOf(client.get('run_1', stop))).toBe(stop.reason)
+  })
+})
+
+it('a download that fails in part tells which files there are', async () => {
+  const folder = temporaryFolder()
+  const told: string[] = []
+  const fetch: Fetch = async ({ url }) => ({
+    status: url.pathname === '/2' ? 400 : 200,
+    header: () => undefined,
+    body: (async function* () {
+      yield ONE_PIXEL_PNG
+    })(),
+    discard() {},
+  })
+  const urls = ['https://cdn.test/1', 'https://cdn.test/2', 'https://cdn.test/3']
+  const error = await errorOf(
+    createClient({ ...BASE, fetch }).download(stateOf(...urls), {
+      folder,
+      onFile: ({ path }) => told.push(path),
+    }),
+  )
+  expect(error).toMatchObject({ code: 'download_failed', runId: 'run_1' })
+  expect(told.sort()).toEqual([`${folder}/run_1-1.png`, `${folder}/run_1-3.png`])
+  expect(readdirSync(folder).sort()).toEqual(['run_1-1.png', 'run_1-3.png'])
 })

@@ -11,6 +11,7 @@ import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseErrorBody, parseJson } from '../protocol/parse.js'
 import { printable, shortened } from '../protocol/text.js'
 import { type Answer, badResponse, errorOfAnswer, isRateLimited, networkError } from './answers.js'
+import { REDACTED } from './redact.js'
 
 /** Two more tries when no connection was made. */
 const UNCONNECTED_WAITS_MS = [1_000, 2_000] as const
@@ -52,7 +53,8 @@ export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: Answe
   if (status === 201) {
     const parsed = parseJson(text)
     const id = findRunId({ body: parsed.ok ? parsed.value : tornBody, location, runIdField })
-    return id === undefined
+    // With a part taken out it names no run: the user must look for it.
+    return id === undefined || id.includes(REDACTED)
       ? { kind: 'nameless', text, failure }
       : { kind: 'accepted', id, body: parsed.ok ? parsed.value : null }
   }

@@ -1,10 +1,13 @@
 /** Creates a run: sends the create, and again where `decideCreate` says so. */
+import { messageOf, type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { BodyTooLarge, type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { retry } from '../host/retry.js'
-import type { ModelInput } from '../protocol/models.js'
-import { parseJson } from '../protocol/parse.js'
+import { MAX_BODY_BYTES } from '../protocol/limits.js'
+import { isModelName, type ModelInput } from '../protocol/models.js'
+import { isObject, parseJson } from '../protocol/parse.js'
 import { createRunUrl } from '../protocol/routes.js'
+import { printable, shortened } from '../protocol/text.js'
 import { receiveAnswer } from './answers.js'
 import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
 import type { RateLimiter } from './send.js'
@@ -28,9 +31,38 @@ export interface CreateEngine {
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
 }
 
-/** The bytes of a create. They are made once, so that the bytes whose size is checked are those that are sent. */
-export const encodeCreate = (body: CreateBody): Uint8Array =>
-  Buffer.from(JSON.stringify({ model: body.model, input: body.input }))
+/**
+ * The bytes of a create. They are made once, so that the bytes whose size is checked are those that are sent. Throws `usage`
+ * for what cannot be sent.
+ */
+export function encodeCreate(body: CreateBody): Uint8Array {
+  const { model, input } = (isObject(body) ? body : {}) as Partial<CreateBody>
+  if (typeof model !== 'string' || !isModelName(model))
+    throw usageError(
+      `"${typeof model === 'string' ? shortened(printable(model)) : typeof model}" is not a valid model identifier.`,
+      'Use the form <provider>/<name>, as published by the service.',
+    )
+  if (!isObject(input)) throw usageError('The input of the run is not an object. Nothing was sent.')
+  const bytes = Buffer.from(jsonOf({ model, input }))
+  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge(`The request body has ${bytes.byteLength} bytes`)
+  return bytes
+}
+
+function jsonOf(body: CreateBody): string {
+  try {
+    return JSON.stringify(body)
+  } catch (error) {
+    // JSON has no BigInt and no circles.
+    const why = shortened(printable(messageOf(error)))
+    throw usageError(`The input of the run cannot be written as JSON: ${why}. Nothing was sent.`)
+  }
+}
+
+export const tooLarge = (what: string): RushesError =>
+  usageError(
+    `${what}; the limit for a request body is ${MAX_BODY_BYTES / 1024 / 1024} MiB.`,
+    'Use smaller reference images, or http(s) URLs.',
+  )
 
 /** Resolves with the accepted run. Rejects with a `RushesError`, or with the signal's reason. */
 export function createRun(engine: CreateEngine, body: Uint8Array, signal?: AbortSignal): Promise<Accepted> {
@@ -83,7 +115,8 @@ async function sendOnce(
     failure,
   })
   // An abort ends the create with its own reason, unless the run is known by now.
-  if (failure === undefined || outcome.kind === 'accepted' || isBroken(failure)) return outcome
+  if (failure === undefined || outcome.kind === 'accepted' || isBroken(failure) || !signal?.aborted)
+    return outcome
   throw failure
 }
 

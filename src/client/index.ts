@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
+import { checkRunId } from '../protocol/id.js'
 import type { RunState } from '../protocol/run-state.js'
 import { originOf } from './address.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
@@ -11,7 +12,15 @@ import type { Accepted, CreateOutcome } from './create-outcome.js'
 import { fetchStatusWithRetry } from './fetch-status.js'
 import type { FollowStep } from './follow.js'
 import { createRedact } from './redact.js'
-import { pipe, type RateLimiter, type Trace, withKey, withLimit, withTrace } from './send.js'
+import {
+  pipe,
+  type RateLimiter,
+  type Trace,
+  withHttpFailures,
+  withKey,
+  withLimit,
+  withTrace,
+} from './send.js'
 import {
   createFollower,
   type Follower,
@@ -68,6 +77,7 @@ export function createApiClient(options: ClientOptions): Client {
   const { baseUrl, limiter, clock, runIdField, failureStatuses = [] } = options
   const keyed = pipe(
     options.fetch,
+    withHttpFailures,
     withKey(options.apiKey, originOf(baseUrl)),
     withTrace(options.trace, clock),
   )
@@ -84,14 +94,14 @@ export function createApiClient(options: ClientOptions): Client {
   }
   return {
     baseUrl,
-    create(body, { signal, beforeSend, ...told } = {}) {
+    async create(body, { signal, beforeSend, ...told } = {}) {
       const send = pipe(keyed, withLimit(limiter, 'create', beforeSend))
       const bytes = body instanceof Uint8Array ? body : encodeCreate(body)
       return createRun({ baseUrl, send, limiter, clock, runIdField, redact, ...told }, bytes, signal)
     },
     follow: (id, createdAtMs) => createFollower(engine, id, createdAtMs),
     load: limiter.load,
-    get: (id, signal) => fetchStatusWithRetry(engine, id, signal),
+    get: async (id, signal) => fetchStatusWithRetry(engine, checkRunId(id), signal),
     wait: (id, waitOptions) => wait(engine, id, waitOptions),
     states: (id, waitOptions) => states(engine, id, waitOptions),
   }

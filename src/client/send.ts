@@ -1,7 +1,7 @@
 /** Wrappers of one function type that every API request passes through. */
-import { messageOf } from '../errors.js'
+import { messageOf, RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import type { Fetch, HttpRequest } from '../host/http.js'
+import { type Fetch, HttpFailure, type HttpRequest } from '../host/http.js'
 
 /** What the client needs of a limiter. */
 export interface RateLimiter {
@@ -17,6 +17,16 @@ type Wrapper = (send: Fetch) => Fetch
 /** The last wrapper is the outermost and runs first. */
 export const pipe = (fetch: Fetch, ...wrappers: readonly Wrapper[]): Fetch =>
   wrappers.reduce((send, wrap) => wrap(send), fetch)
+
+/** What a `Fetch` of others throws beside its `HttpFailure`: something may have been sent. */
+export const withHttpFailures: Wrapper = (send) => async (request) => {
+  try {
+    return await send(request)
+  } catch (error) {
+    if (request.signal?.aborted || error instanceof HttpFailure || error instanceof RushesError) throw error
+    throw new HttpFailure(messageOf(error), { sent: true, cause: error })
+  }
+}
 
 /** The key goes to the API's own origin alone. */
 export const withKey =

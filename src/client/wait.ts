@@ -1,15 +1,18 @@
 /** Waiting for one run: status requests at a pace, with patience, up to a limit. */
-import { RushesError } from '../errors.js'
+import { RushesError, usageError } from '../errors.js'
 import { withTimeout } from '../host/abort.js'
 import { jittered } from '../host/backoff.js'
+import type { Clock, Disarm } from '../host/clock.js'
+import { checkRunId } from '../protocol/id.js'
 import type { RunState } from '../protocol/run-state.js'
 import { fetchStatus, type StatusEngine } from './fetch-status.js'
 import { beginFollow, errorAtLimit, type Follow, type FollowStep, follow } from './follow.js'
 import { FIRST_POLL_MS } from './pace.js'
 
 export interface WaitOptions {
-  /** Counted from `createdAtMs`, else from the start of the wait. Undefined: no limit. */
+  /** Counted from `countedFromMs`, else from `createdAtMs`, else from the start of the wait. Undefined: no limit. */
   readonly timeoutMs?: number | undefined
+  readonly countedFromMs?: number | undefined
   /** Monotonic instant of the 201, when this process created the run. */
   readonly createdAtMs?: number | undefined
   readonly signal?: AbortSignal | undefined
@@ -42,29 +45,51 @@ export interface Follower {
 export function createFollower(engine: FollowEngine, id: string, createdAtMs: number | undefined): Follower {
   const { clock, limiter } = engine
   let known: Follow = beginFollow(createdAtMs, clock.monotonic())
-  let sentAtMs: number | undefined
-  const onSend = () => {
-    sentAtMs = clock.monotonic()
-  }
-  const isUnanswered = () => sentAtMs !== undefined && clock.monotonic() - sentAtMs >= MIN_UNANSWERED_MS
+  let silence: Silence | undefined
   return {
     async poll(signal, { isUrgent = false } = {}) {
+      const onSend = () => {
+        silence?.end()
+        silence = listen(clock)
+      }
       const send = engine.sendAs?.(isUrgent ? 'create' : 'status', onSend) ?? engine.send
-      const outcome = await fetchStatus({ ...engine, send }, id, signal)
-      sentAtMs = undefined
+      const outcome = await fetchStatus({ ...engine, send }, id, signal).finally(() => silence?.end())
+      silence = undefined
       const { after, step } = follow(known, outcome, { nowMs: clock.monotonic(), load: limiter.load() })
       known = after
       return step
     },
     errorAtLimit(limit) {
-      const trouble = known.trouble ?? (isUnanswered() ? noAnswer(engine, id) : undefined)
+      const trouble = known.trouble ?? (silence?.isLong() ? noAnswer(engine, id) : undefined)
       return errorAtLimit({ ...known, trouble }, limit)
     },
   }
 }
 
-/** At the limit, a request that was sent a moment ago says nothing about the service. */
-const MIN_UNANSWERED_MS = 1_000
+interface Silence {
+  /** Whether the request has been unanswered for at least a second in which this process could have read the answer. */
+  isLong(): boolean
+  end(): void
+}
+
+const SILENCE_STEP_MS = 250
+const MIN_SILENT_STEPS = 4
+
+/**
+ * At the limit, a request that was sent a moment ago says nothing about the service, nor does one that was sent long ago
+ * while this process was busy or suspended: however long that was, it counts as one step.
+ */
+function listen(clock: Pick<Clock, 'alarm'>): Silence {
+  let steps = 0
+  let disarm: Disarm
+  const step = () => {
+    disarm = clock.alarm(SILENCE_STEP_MS, () => {
+      if (++steps < MIN_SILENT_STEPS) step()
+    })
+  }
+  step()
+  return { isLong: () => steps >= MIN_SILENT_STEPS, end: () => disarm() }
+}
 
 const noAnswer = ({ baseUrl }: FollowEngine, id: string): RushesError =>
   new RushesError('network', `${new URL(baseUrl).host} did not answer within the timeout.`, {
@@ -82,17 +107,17 @@ export async function* states(
   options: WaitOptions = {},
 ): AsyncGenerator<RunState> {
   const { clock, random } = engine
-  const { createdAtMs } = options
-  const startedAtMs = createdAtMs ?? clock.monotonic()
+  const { createdAtMs, timeoutMs = Number.POSITIVE_INFINITY } = options
+  checkRunId(id)
+  // NaN would be no limit.
+  if (!(timeoutMs >= 0)) throw usageError('timeoutMs must be a number of milliseconds, 0 or more.')
+  const startedAtMs = options.countedFromMs ?? createdAtMs ?? clock.monotonic()
   const follower = createFollower(engine, id, createdAtMs)
   /** The limit covers sleeps and requests: a request that hangs does not extend it. */
   const withinLimit = <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
     withTimeout(work, {
-      timeoutMs:
-        options.timeoutMs === undefined
-          ? undefined
-          : Math.max(0, options.timeoutMs - (clock.monotonic() - startedAtMs)),
-      reason: () => follower.errorAtLimit(limitPassed(id, options.timeoutMs ?? 0)),
+      timeoutMs: Math.max(0, timeoutMs - (clock.monotonic() - startedAtMs)),
+      reason: () => follower.errorAtLimit(limitPassed(id, timeoutMs)),
       clock,
       signal: options.signal,
     })

@@ -25,8 +25,17 @@ function listenTo(signal: AbortSignal): Set<() => void> {
   signal.addEventListener(
     'abort',
     () => {
-      for (const callback of registered) callback()
+      let failure: { readonly error: unknown } | undefined
+      for (const callback of registered) {
+        try {
+          callback()
+        } catch (error) {
+          failure ??= { error }
+        }
+      }
       registered.clear()
+      // As the error of any listener, it is uncaught; but the others were told first.
+      if (failure !== undefined) throw failure.error
     },
     { once: true },
   )

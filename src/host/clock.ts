@@ -23,7 +23,17 @@ export type Disarm = () => void
 /** Node's timers hold at most 2^31-1 ms; a longer one would fire at once. */
 const MAX_TIMER_MS = 2_147_483_647
 
-const timerMs = (ms: number): number => Math.min(Math.max(0, ms), MAX_TIMER_MS)
+/** A time of any length, which may need several of Node's timers. `isAwaited`: keeps the process alive. */
+function startTimer(ms: number, isAwaited: boolean, ring: () => void): Disarm {
+  let timer: NodeJS.Timeout
+  function start(leftMs: number): void {
+    const stepMs = Math.min(Math.max(0, leftMs), MAX_TIMER_MS)
+    timer = setTimeout(() => (leftMs > stepMs ? start(leftMs - stepMs) : ring()), stepMs)
+    if (!isAwaited) timer.unref()
+  }
+  start(ms)
+  return () => clearTimeout(timer)
+}
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -31,23 +41,23 @@ export const systemClock: Clock = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
-      const timer = setTimeout(() => {
+      const disarm = startTimer(ms, true, () => {
         forget()
         resolve()
-      }, timerMs(ms))
+      })
       const forget = onAbort(signal, () => {
-        clearTimeout(timer)
+        disarm()
         reject(signal?.reason)
       })
     }),
   alarm: (ms, onTimeout) => {
     let afterReading: NodeJS.Immediate | undefined
     // Timers run before sockets are read, immediates after.
-    const timer = setTimeout(() => {
+    const disarm = startTimer(ms, false, () => {
       afterReading = setImmediate(onTimeout)
-    }, timerMs(ms)).unref()
+    })
     return () => {
-      clearTimeout(timer)
+      disarm()
       clearImmediate(afterReading)
     }
   },

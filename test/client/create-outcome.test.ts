@@ -190,7 +190,10 @@ describe('edge 3: a 201 that is cut off', () => {
     const reason = new RushesError('interrupted', 'a signal', { exitCode: EXIT.sigterm })
     const ends: unknown[] = []
     for (const body of ['{"id":"r9","sta', '{"sta']) {
-      const created = sending([{ status: 201, body, cut: reason }]).result
+      const stop = new AbortController()
+      // With the head of the answer.
+      const trace = (line: string) => line.startsWith('<') && stop.abort(reason)
+      const created = sending([{ status: 201, body, cut: reason }], { trace }, stop.signal).result
       ends.push(await created.catch((error: unknown) => error))
     }
     expect(ends).toEqual([{ id: 'r9', body: null }, reason])

@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import { FIRST_POLL_MS, nextTryMs, pollWindow } from '../../src/client/pace.js'
 import { afterFailure, FULL_PATIENCE, isExhausted, type Patience } from '../../src/client/patience.js'
-import { wait } from '../../src/client/wait.js'
+import { createFollower, wait } from '../../src/client/wait.js'
 import { EXIT, RushesError } from '../../src/errors.js'
+import type { Clock } from '../../src/host/clock.js'
 import { createManualClock } from '../support/clock.js'
 import { createBench, createWire, lost, problem, rejection, type Scripted, type Step } from './wire.js'
 
@@ -226,6 +227,44 @@ describe('the wait limit', () => {
     const waited = rejection(client.wait('r1', { timeoutMs: 1_900, createdAtMs: 0 }))
     await clock.advance(1_900)
     expect(await waited).toMatchObject(limit)
+  })
+
+  it('says nothing about the service while this process was too busy to read an answer', async () => {
+    // The limit, of 5 s, is noticed after 10 s, in which the process has turned to its timers once.
+    const alarms = new Set<() => void>()
+    let nowMs = 0
+    const clock: Clock = {
+      ...createManualClock(),
+      monotonic: () => nowMs,
+      alarm(_, ring) {
+        const own = () => ring()
+        alarms.add(own)
+        return () => alarms.delete(own)
+      },
+    }
+    const turn = () => {
+      const due = [...alarms]
+      alarms.clear()
+      for (const ring of due) ring()
+    }
+    const { fetch: send } = createWire(clock, ['hang'])
+    const engine = { baseUrl: 'https://api.test', send, clock, failureStatuses: [] }
+    const limiter = { holdBack() {}, load: () => 0 }
+    const sendAs = (_: string, onSend: () => void): typeof send => {
+      return (request) => {
+        onSend()
+        return send(request)
+      }
+    }
+    const follower = createFollower({ ...engine, limiter, sendAs }, 'r1', undefined)
+    void follower.poll()
+    await new Promise((resolve) => setImmediate(resolve))
+    nowMs = 10_000
+    turn()
+    const passed = new RushesError('wait_timeout', 'still running')
+    expect(follower.errorAtLimit(passed)).toBe(passed)
+    for (let turns = 0; turns < 4; turns++) turn()
+    expect(follower.errorAtLimit(passed)).toMatchObject({ code: 'network' })
   })
 
   it('ends a wait for a place under the limit', async () => {

@@ -47,8 +47,9 @@ it.concurrent('forgives a service that does not know a new run yet, and one that
   const { code, stdout, stderr } = await script(
     createPlace(),
     `import { createClient } from ${JSON.stringify(LIBRARY)}
-    const answers = [[201, { id: 'a' }], [404, { error: { code: 'run_not_found' } }], [200, { id: 'a', status: 'failed' }]]
     const gone = [404, { error: { code: 'run_not_found' } }]
+    const failed = [200, { id: 'a', status: 'failed' }]
+    const answers = [[201, { id: 'a' }], gone, failed, gone, failed]
     const looks = []
     const client = createClient({
       baseUrl: 'https://api.example.com',
@@ -62,14 +63,16 @@ it.concurrent('forgives a service that does not know a new run yet, and one that
     })
     const { id } = await client.create({ model: 'acme/still-1', input: {} })
     const { phase } = await client.wait(id, { timeoutMs: 10_000 })
-    // The limit of a later wait counts from its call, and nothing is forgiven any more.
-    const error = await client.wait(id, { timeoutMs: 10_000 }).catch((error) => error)
-    console.log(JSON.stringify({ phase, code: error.code, looks }))`,
+    // The limit of a later wait counts from its call; a new run is forgiven all the same.
+    const again = await client.wait(id, { timeoutMs: 1_500 })
+    const error = await client.wait('b', { timeoutMs: 10_000 }).catch((error) => error)
+    console.log(JSON.stringify({ phase, again: again.phase, code: error.code, looks }))`,
   )
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(JSON.parse(stdout)).toEqual({
     phase: 'failed',
+    again: 'failed',
     code: 'run_not_found',
-    looks: ['POST runs', 'GET a', 'GET a', 'GET a'],
+    looks: ['POST runs', 'GET a', 'GET a', 'GET a', 'GET a', 'GET b'],
   })
 })

@@ -1,5 +1,5 @@
 /** Many wait for one signal, and it has one listener. */
-import { getEventListeners } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { onAbort, raceAbort, untilAborted, withTimeout } from '../../src/host/abort.js'
 import { systemClock } from '../../src/host/clock.js'
@@ -52,6 +52,22 @@ describe('onAbort', () => {
     onAbort(controller.signal, () => calls++)
     onAbort(AbortSignal.abort(), () => calls++)
     expect(calls).toBe(3)
+  })
+
+  it('calls everybody though one of them fails, which is an uncaught error', async () => {
+    const controller = new AbortController()
+    const called: number[] = []
+    onAbort(controller.signal, () => {
+      throw REASON
+    })
+    onAbort(controller.signal, () => called.push(1))
+    const others = process.rawListeners('uncaughtException')
+    process.removeAllListeners('uncaughtException')
+    const uncaught = once(process, 'uncaughtException')
+    controller.abort()
+    expect(called).toEqual([1])
+    expect((await uncaught)[0]).toBe(REASON)
+    for (const each of others) process.on('uncaughtException', each as NodeJS.UncaughtExceptionListener)
   })
 
   it('is called by nobody without a signal', () => onAbort(undefined, () => expect.unreachable())())

@@ -1,7 +1,7 @@
 /** The clock of the machine, in real milliseconds. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 
 const ALARM_MS = 20
@@ -47,4 +47,19 @@ it('an alarm that was disarmed in time never rings', async () => {
   systemClock.alarm(ALARM_MS, () => rings++)()
   await new Promise<void>((resolve) => void systemClock.alarm(ALARM_MS * 2, resolve))
   expect(rings).toBe(0)
+})
+
+it('waits for longer than a timer of Node can', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const days = (count: number) => count * 86_400_000
+  const events: string[] = []
+  const slept = systemClock.sleep(days(60)).then(() => events.push('slept'))
+  systemClock.alarm(days(60), () => events.push('alarm'))
+  systemClock.alarm(days(60), () => events.push('disarmed'))()
+  await vi.advanceTimersByTimeAsync(days(60) - 1)
+  expect(events).toEqual([])
+  await vi.advanceTimersByTimeAsync(2)
+  await slept
+  expect(events.sort()).toEqual(['alarm', 'slept'])
 })

@@ -2,28 +2,30 @@
 import type { Command } from 'commander'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
-import { checkIds, readIds } from '../process/stdin.js'
+import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-ids.js'
+import { manyRunsOf } from '../runs/unfinished-runs.js'
 import { contextOfAll } from '../runs/where.js'
 import type { CommandEnvironment } from './command-environment.js'
 
-export interface DownloadCommandOptions {
-  readonly ids: readonly string[]
+export interface DownloadCommandOptions extends RunChoice {
   readonly delivery: DeliveryOptions
 }
 
 export function register(command: Command, { run }: CommandEnvironment, download = downloadCommand): void {
-  command.argument('<id...>', 'Run ids; - reads them from standard input, one per line')
+  addRunIds(command)
   addDeliveryOptions(
     command,
     'How long to wait for a run that is not finished: 90s, 15m, 0 for no limit (default: no waiting)',
   )
-  command.action((ids: string[], flags: DeliveryOptions) =>
-    run(command, (ctx) => download(ctx, { ids, delivery: flags })),
+  command.action((ids: string[], flags: DeliveryOptions & { last?: boolean }) =>
+    run(command, (ctx) => download(ctx, { ids, last: flags.last, delivery: flags })),
   )
 }
 
 export async function downloadCommand(ctx: Context, options: DownloadCommandOptions): Promise<number> {
-  const ids = checkIds(await readIds(options.ids, ctx.stdin, ctx.interrupts.first))
+  const ids = await runIdsOf(ctx, options)
   const { revisit } = await import('../runs/revisit.js')
-  return revisit(await contextOfAll(ctx, ids), ids, options.delivery, { isDownload: true })
+  // That of --last is a run of the current address.
+  const context = options.last === true ? ctx : await contextOfAll(ctx, ids)
+  return revisit(context, ids, options.delivery, { isDownload: true, many: manyRunsOf(options) })
 }

@@ -5,7 +5,7 @@ import { EXIT, usageError } from '../../errors.js'
 import { galleryHtml } from '../../gallery/index.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { addFilterOptions, type FilterOptions, filterOf, noteNearestStatus } from '../flags/list-filters.js'
+import { addFilterOptions, type FilterOptions, filterOf } from '../flags/list-filters.js'
 import { type Collected, collectGallery } from '../gallery/collect.js'
 import { checkPagePath, PAGE_NAME, writePage } from '../gallery/page-target.js'
 import { openOrWarn } from '../runs/print-run.js'
@@ -48,7 +48,6 @@ export async function galleryCommand(ctx: Context, options: GalleryOptions): Pro
     dataFolder: join(ctx.stateFolder, LOCAL_FOLDER),
   })
   const { runs, files, leftOut } = collected
-  if (runs.length === 0) noteNearestStatus(ctx, options.status, journal)
   const notes = notesOf(collected)
   const html = galleryHtml({
     runs,

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import type { Context } from '../context/context.js'
-import { addFilterOptions, type FilterOptions, filterOf, noteNearestStatus } from '../flags/list-filters.js'
+import { addFilterOptions, type FilterOptions, filterOf } from '../flags/list-filters.js'
 import { tabRow } from '../terminal/cell-rows.js'
 import { signsFor } from '../terminal/charset.js'
 import { listCells, listJson } from '../terminal/list-lines.js'
@@ -21,7 +21,6 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
   const filter = await filterOf(ctx, options)
   const journal = await ctx.journal()
   const runs = journal.list(filter)
-  if (runs.length === 0) noteNearestStatus(ctx, options.status, journal)
   if (out.mode.json) for (const run of runs) out.json(listJson(run, journal.filesOf(run)))
   else if (!out.stdoutIsTerminal) for (const run of runs) out.line(tabRow(listCells(run)))
   else if (runs.length === 0) out.note('No runs found.')

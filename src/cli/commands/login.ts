@@ -1,11 +1,16 @@
 /** `rushes login`: gets the key from a hidden prompt, standard input or the service's console, checks it and stores it. */
 import { randomBytes } from 'node:crypto'
 import { type Command, Option } from 'commander'
+import { parseApiKey } from '../../client/api-key.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
+import { KINDS } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
-import { linesOf, readStdin } from '../process/stdin.js'
-import { parseApiKey } from '../settings/key.js'
-import { withValue } from '../settings/profile.js'
+import type { Models, WebLogin } from '../login/web-login.js'
+import { emptyStdin } from '../process/stdin.js'
+import { MAX_LINE_BYTES } from '../settings/key.js'
+import { MODEL_SETTINGS } from '../settings/model-settings.js'
+import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/profile.js'
+import { SETTINGS } from '../settings/table.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export interface LoginOptions {
@@ -29,30 +34,56 @@ export async function loginCommand(ctx: Context, { verify, web = false }: LoginO
   if (ctx.globals.local) throw usageError('--local needs no API key.')
   const baseUrl = await ctx.baseUrl()
   const { origin } = new URL(baseUrl)
-  const apiKey = await (web ? webKey(ctx, baseUrl) : typedKey(ctx, origin))
+  const { apiKey, models } = await (web ? webKey(ctx, baseUrl) : typedKey(ctx, origin))
   if (verify) await checkKey(ctx, baseUrl, apiKey)
+  let added: readonly ModelSetting[] = []
   await ctx.config.update(ctx.profileName, (profile) => {
+    added = newModels(profile, models, origin)
     const kept = withValue(profile, 'apiKey', { value: apiKey, origin })
-    return ctx.globals.baseUrl === undefined ? kept : withValue(kept, 'baseUrl', baseUrl)
+    const addressed = ctx.globals.baseUrl === undefined ? kept : withValue(kept, 'baseUrl', baseUrl)
+    return added.reduce((all, [key, model]) => withValue(all, key, model), addressed)
   })
   ctx.out.note(
     `${verify ? 'The service accepted the API key.' : 'The API key was not checked.'} Stored for ${origin} in ${ctx.config.path}.`,
   )
+  if (added.length > 0)
+    ctx.out.note(`Set the service's models: ${added.map(([key, model]) => `${key}=${model}`).join(', ')}.`)
   return EXIT.ok
 }
 
-async function webKey(ctx: Context, baseUrl: string): Promise<string> {
-  const { logInOnWeb } = await import('../login/web-login.js')
-  return parseApiKey(await logInOnWeb(ctx, baseUrl), 'the service')
+type ModelSetting = readonly [key: string, model: string]
+
+/** A model that the user has set stays, unless it belongs to the service that this login replaces. */
+function newModels(profile: RawProfile, models: Models, origin: string): readonly ModelSetting[] {
+  const before = storedKeyOf(profile)
+  const isReplaced = before !== undefined && before.origin !== origin
+  return KINDS.flatMap((kind): readonly ModelSetting[] => {
+    const { key } = SETTINGS[MODEL_SETTINGS[kind]]
+    const model = models[kind]
+    const set = settingsOf(profile, [key])[key]
+    return model === undefined || model === set || (set !== undefined && !isReplaced) ? [] : [[key, model]]
+  })
 }
 
-const typedKey = async (ctx: Context, origin: string): Promise<string> =>
-  parseApiKey(await readKey(ctx, origin), 'standard input')
+async function webKey(ctx: Context, baseUrl: string): Promise<WebLogin> {
+  const { logInOnWeb } = await import('../login/web-login.js')
+  const { apiKey, models } = await logInOnWeb(ctx, baseUrl)
+  return { apiKey: parseApiKey(apiKey, 'the service'), models }
+}
+
+const typedKey = async (ctx: Context, origin: string): Promise<WebLogin> => ({
+  apiKey: parseApiKey(await readKey(ctx, origin), 'standard input'),
+  models: {},
+})
 
 async function readKey({ stdin: open, stderr, interrupts }: Context, origin: string): Promise<string> {
   const stdin = open()
-  if (stdin.isTTY !== true)
-    return linesOf((await readStdin(open, 'the API key', interrupts.first)).toString('utf8'))[0] ?? ''
+  if (stdin.isTTY !== true) {
+    const { readFirstLine } = await import('../../host/first-line.js')
+    const line = await readFirstLine(stdin, MAX_LINE_BYTES, interrupts.first)
+    if (line.trim() === '') throw emptyStdin('the API key')
+    return line
+  }
   const { default: password } = await import('@inquirer/password')
   try {
     return await password(

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Context } from '../context/context.js'
 import { storedKeyOf, withValue } from '../settings/profile.js'
+import { KEY_VARIABLES, variable } from '../settings/table.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, logOut = logoutCommand): void {
@@ -15,6 +16,10 @@ export async function logoutCommand(ctx: Context): Promise<number> {
     return 0
   }
   await ctx.config.update(ctx.profileName, (profile) => withValue(profile, 'apiKey', undefined))
-  ctx.out.note(`Removed the API key for ${stored.origin}.`)
+  ctx.out.note(
+    `Removed the API key for ${stored.origin} from this machine. It still works at the service: to revoke it, disable it in the account's settings (API keys).`,
+  )
+  const variables = KEY_VARIABLES.filter((name) => variable(ctx.env, name) !== undefined)
+  if (variables.length > 0) ctx.out.note(`Commands still use the key of ${variables[0]}, which is set.`)
   return 0
 }

@@ -22,7 +22,7 @@ export async function modelsCommand({ out }: Context, name: string | undefined):
     out.json(name === undefined ? schemas : schemas[kinds[0] ?? ''], out.stdoutIsTerminal ? 2 : undefined)
     return 0
   }
-  printTable(out, HEADER, kinds.flatMap(rowsOf))
+  printTable(out, HEADER, kinds.flatMap(rowsOf), ['REQUIRED'])
   return 0
 }
 

@@ -2,6 +2,8 @@
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { Context } from '../context/context.js'
+import { checkOneWay, lastOption } from '../flags/run-ids.js'
+import { lastRow } from '../runs/earlier.js'
 import { nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { alignedRow, tabRow } from '../terminal/cell-rows.js'
 import { listJson } from '../terminal/list-lines.js'
@@ -9,23 +11,33 @@ import { showRows } from '../terminal/show-rows.js'
 import type { CommandEnvironment } from './command-environment.js'
 
 export interface ShowOptions {
-  readonly name: string
+  /** Undefined: the newest run of the current service. */
+  readonly name: string | undefined
   readonly again: boolean
+}
+
+interface Flags {
+  readonly last?: boolean
+  readonly again?: boolean
 }
 
 export function register(command: Command, { run }: CommandEnvironment, show = showCommand): void {
   command
-    .argument('<id>', 'Run id, or the key of an unconfirmed row such as ~3f2a')
+    .argument('[id]', 'Run id, or the key of an unconfirmed row such as ~3f2a')
+    .addOption(lastOption())
     .addOption(new Option('--again', 'Print only the command that repeats the run'))
-    .action((name: string, flags: { again?: boolean }) =>
-      run(command, (ctx) => show(ctx, { name, again: flags.again === true })),
+    .action((name: string | undefined, { last = false, again = false }: Flags) =>
+      run(command, (ctx) => {
+        checkOneWay({ ids: name === undefined ? [] : [name], last })
+        return show(ctx, { name, again })
+      }),
     )
 }
 
 export async function showCommand(ctx: Context, { name, again }: ShowOptions): Promise<number> {
   const { out, clock } = ctx
   const journal = await ctx.journal()
-  const run = await rowOf(ctx, journal, name)
+  const run = name === undefined ? await lastRow(ctx) : await rowOf(ctx, journal, name)
   const files = journal.filesOf(run)
   if (again || out.mode.json) {
     const { againOf } = await import('../runs/again.js')

@@ -1,11 +1,13 @@
 /** `rushes status`: shows the current status of runs. */
 import { type Command, Option } from 'commander'
+import { createSemaphore } from '../../download/semaphore.js'
 import { EXIT, RushesError } from '../../errors.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { Connection, Context } from '../context/context.js'
+import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-ids.js'
 import { asRushesError, exitCodeOf } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
-import { checkIds, readIds } from '../process/stdin.js'
 import { isOnDisk } from '../runs/files-on-disk.js'
 import { knownRun } from '../runs/known-run.js'
 import { inOrder } from '../runs/print-order.js'
@@ -16,22 +18,25 @@ import { type RunRecord, runJson } from '../terminal/run-json.js'
 import { statusCells } from '../terminal/status-cell.js'
 import type { CommandEnvironment } from './command-environment.js'
 
-export interface StatusOptions {
-  readonly ids: readonly string[]
+export interface StatusOptions extends RunChoice {
   readonly exitStatus: boolean
 }
 
 export function register(command: Command, { run }: CommandEnvironment, showStatus = statusCommand): void {
-  command
-    .argument('<id...>', 'Run ids; - reads them from standard input, one per line')
+  addRunIds(command)
     .addOption(new Option('--exit-status', 'Exit with 10 if a run has failed'))
-    .action((ids: string[], flags: { exitStatus?: boolean }) =>
-      run(command, (ctx) => showStatus(ctx, { ids, exitStatus: flags.exitStatus === true })),
+    .action((ids: string[], { last, exitStatus = false }: { last?: boolean; exitStatus?: boolean }) =>
+      run(command, (ctx) => showStatus(ctx, { ids, last, exitStatus })),
     )
 }
 
 interface Service extends Connection {
   readonly recorder: Recorder
+}
+
+interface Target {
+  readonly id: string
+  readonly service: Service
 }
 
 interface Shown {
@@ -42,10 +47,12 @@ interface Shown {
 /** Local runs and runs of the current address may be mixed. */
 export async function statusCommand(ctx: Context, options: StatusOptions): Promise<number> {
   const { out } = ctx
-  const ids = checkIds(await readIds(options.ids, ctx.stdin, ctx.interrupts.first))
-  const targets: { readonly id: string; readonly service: Service }[] = []
+  const ids = await runIdsOf(ctx, options)
+  // That of --last is a run of the current address.
+  const contexts = options.last === true ? ids.map(() => ctx) : await contextsOf(ctx, ids)
+  const targets: Target[] = []
   const services = new Map<Context, Service>()
-  for (const [index, context] of (await contextsOf(ctx, ids)).entries()) {
+  for (const [index, context] of contexts.entries()) {
     const service = services.get(context) ?? (await serviceOf(context))
     services.set(context, service)
     targets.push({ id: ids[index] ?? '', service })
@@ -62,8 +69,10 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
     else out.line(tabRow(item.cells))
   })
   let failed = false
-  await Promise.all(
-    targets.map(async ({ id, service }, index) => {
+  // No more are sent at once, and each that waits for its turn would have to be told of a signal.
+  const inFlight = createSemaphore(RUNS_LIMIT.requests)
+  const show = ({ id, service }: Target, index: number) =>
+    inFlight.use(async () => {
       try {
         const state = await service.client.get(id, ctx.interrupts.first)
         service.recorder.recordStatus({ state })
@@ -75,8 +84,8 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
         if (error.code === 'run_not_found') service.recorder.recordNotFound(error, id)
         turns.settle(index, error)
       }
-    }),
-  )
+    })
+  await Promise.all(targets.map(show))
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(alignedRow(row, widths))
   return exitCodeOf(errors) || (options.exitStatus && failed ? EXIT.runFailed : EXIT.ok)

@@ -1,17 +1,14 @@
 /** `rushes wait`: waits for runs that were created earlier. */
-import { type Command, Option } from 'commander'
-import { EXIT, usageError } from '../../errors.js'
+import type { Command } from 'commander'
+import { EXIT } from '../../errors.js'
 import type { Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
-import { checkIds, readIds } from '../process/stdin.js'
-import { allUnfinished, lastRun } from '../runs/earlier.js'
+import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-ids.js'
+import { manyRunsOf } from '../runs/unfinished-runs.js'
 import { contextOfAll } from '../runs/where.js'
 import type { CommandEnvironment } from './command-environment.js'
 
-export interface WaitCommandOptions {
-  readonly ids: readonly string[]
-  readonly last: boolean
-  readonly all: boolean
+export interface WaitCommandOptions extends RunChoice {
   readonly delivery: DeliveryOptions
 }
 
@@ -21,12 +18,7 @@ interface Flags extends DeliveryOptions {
 }
 
 export function register(command: Command, { run }: CommandEnvironment, waitForRuns = waitCommand): void {
-  command
-    .argument('[id...]', 'Run ids; - reads them from standard input, one per line')
-    .addOption(new Option('--last', 'Newest run of the current service').helpGroup('Selection options:'))
-    .addOption(
-      new Option('--all', 'Every unfinished run of the current service').helpGroup('Selection options:'),
-    )
+  addRunIds(command, { hasAll: true })
   addDeliveryOptions(command)
   command.action((ids: string[], flags: Flags) =>
     run(command, (ctx) =>
@@ -36,22 +28,10 @@ export function register(command: Command, { run }: CommandEnvironment, waitForR
 }
 
 export async function waitCommand(ctx: Context, options: WaitCommandOptions): Promise<number> {
-  const ids = await idsOf(ctx, options)
+  const ids = await runIdsOf(ctx, options)
   if (ids.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/revisit.js')
   // Those of --last and --all are runs of the current address.
   const context = options.ids.length > 0 ? await contextOfAll(ctx, ids) : ctx
-  return revisit(context, ids, options.delivery)
-}
-
-async function idsOf(ctx: Context, { ids, last, all }: WaitCommandOptions): Promise<readonly string[]> {
-  const ways = [ids.length > 0, last, all].filter(Boolean).length
-  if (ways !== 1)
-    throw usageError(
-      ways === 0 ? 'Missing run ids.' : 'Run ids, --last and --all cannot be used together.',
-      'Give run ids, --last or --all. `rushes list` shows the runs of this machine.',
-    )
-  if (last) return [await lastRun(ctx)]
-  if (all) return allUnfinished(ctx)
-  return checkIds(await readIds(ids, ctx.stdin, ctx.interrupts.first))
+  return revisit(context, ids, options.delivery, { many: manyRunsOf(options) })
 }

@@ -10,14 +10,14 @@ import { sidecarOf } from './sidecar.js'
 export interface CheckTargetOptions {
   readonly runs: number
   readonly kind?: string | undefined
-  /** Absolute paths of files that may be there: they are what is asked for. */
-  readonly own?: readonly string[]
+  /** Absolute paths of files that may be there: they are what is asked for. Called when a file is in the way. */
+  own?(): readonly string[]
 }
 
 /** Throws `usage`. */
 export function checkTarget(
   { target, overwrite, sidecar }: Delivery,
-  { runs, kind, own = [] }: CheckTargetOptions,
+  { runs, kind, own = () => [] }: CheckTargetOptions,
 ): void {
   if (target === undefined || target.kind === 'stdout') return
   const folder = target.kind === 'folder' ? target.folder : dirname(target.template)
@@ -28,10 +28,12 @@ export function checkTarget(
       `Cannot write outputs: ${reason}. Nothing was sent.`,
       'Choose another path with -o <path>.',
     )
+  let ownPaths: ReadonlySet<string> | undefined
   const paths = knownPaths(target, { count: runs, kind })
   for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {
-    if (own.includes(resolve(path))) continue
     const obstacle = obstacleAt(path, overwrite)
-    if (obstacle !== undefined) throw usageError(`${obstacle.message}.`, obstacle.hint)
+    if (obstacle === undefined) continue
+    ownPaths ??= new Set(own())
+    if (!ownPaths.has(resolve(path))) throw usageError(`${obstacle.message}.`, obstacle.hint)
   }
 }

@@ -34,7 +34,14 @@ export async function createAll(ctx: Context, options: CreateAll): Promise<numbe
     : []
   const input = await withRunOutputs(ctx, client, options.input)
   const body = encodeRequest(model, input)
-  const session = await openSession({ ctx, connection, delivery, runs: count, isFollowed: wait })
+  const session = await openSession({
+    ctx,
+    connection,
+    delivery,
+    runs: count,
+    isFollowed: wait,
+    many: 'wait --all',
+  })
 
   let hasSaidGrace = false
   const onGrace = () => {

@@ -1,5 +1,6 @@
 /** Downloads the outputs of a run that has succeeded. What goes wrong becomes part of its record. */
 
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from '../../client/index.js'
 import type {
   DownloadedFile,
@@ -38,6 +39,25 @@ export interface DeliverParts {
   onTransfer(id: string, transfer: Transfer): void
 }
 
+/** Each commit waits for the disk several times: 200 small files would take twice as long with one for each. */
+const COMMIT_PAUSE_MS = 50
+
+/** Resolves when the file is recorded: the first at once, later ones together, once in 50 ms. */
+function inSharedCommits(record: (files: readonly DownloadedFile[]) => void) {
+  const waiting: DownloadedFile[] = []
+  let next: Promise<void> | undefined
+  let earliestMs = 0
+  return (file: DownloadedFile): Promise<void> => {
+    waiting.push(file)
+    next ??= pause(Math.max(0, earliestMs - performance.now())).then(() => {
+      next = undefined
+      earliestMs = performance.now() + COMMIT_PAUSE_MS
+      record(waiting.splice(0))
+    })
+    return next
+  }
+}
+
 /** The record of a run that was followed, with its files. Never rejects. */
 export async function deliver(parts: DeliverParts, run: FollowedRun): Promise<RunRecord> {
   const { known, state, error, finishedAt, elapsedMs } = run
@@ -65,34 +85,37 @@ interface Downloaded {
 async function download(parts: DeliverParts, run: FollowedRun, state: RunState): Promise<Downloaded> {
   const { delivery, downloader, namer, interrupts, recorder } = parts
   const { id } = run.known
-  if (delivery.target === undefined || downloader === undefined) return { files: [], error: undefined }
+  const { target } = delivery
+  if (target === undefined || downloader === undefined) return { files: [], error: undefined }
+  const whole: DownloadedFile[] = []
+  const record = inSharedCommits((files) => recorder.recordFiles(id, files))
   try {
     const results = await downloader.download(outputsOf(parts, run.known, state), {
-      target: delivery.target,
+      target,
       namer,
       overwrite: delivery.overwrite,
       earlier: recorder.filesOf(id),
-      stdout: delivery.target.kind === 'stdout' ? parts.stdout() : undefined,
+      stdout: target.kind === 'stdout' ? parts.stdout() : undefined,
+      async beforeMove(file) {
+        // Before it has its name, so that a command that is killed in between knows it again by its bytes.
+        if (target.kind !== 'stdout') await record(file)
+      },
+      onSettled: (result) => void (result.ok && whole.push(result.file)),
       signal: interrupts.first,
       onProgress: (transfer) => parts.onTransfer(id, transfer),
     })
     for (const result of results) if (result.ok) for (const warning of result.warnings) parts.warn(warning)
     const files = results.flatMap((result) => (result.ok ? [result.file] : []))
-    recorder.recordFiles(id, files)
     const errors = results.flatMap((result) => (result.ok ? [] : [result.error]))
     errors.push(...(await sidecarsFailed(parts, run, state, files)))
     return { files, error: firstError(errors, id, parts) }
   } catch (thrown) {
     if (thrown instanceof Interruption) {
       const pickUp = `Download its outputs with \`${parts.resume(id, 'download')}\`.`
-      return {
-        files: [],
-        error: interrupted(thrown, 'The run succeeded, but its download was interrupted.', pickUp).with({
-          runId: id,
-        }),
-      }
+      const what = 'The run succeeded, but its download was interrupted.'
+      return { files: whole, error: interrupted(thrown, what, pickUp, id) }
     }
-    return { files: [], error: asRushesError(thrown).with({ runId: id }) }
+    return { files: whole, error: asRushesError(thrown).with({ runId: id }) }
   }
 }
 

@@ -3,15 +3,20 @@ import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { JournalRun } from '../../journal/index.js'
 import type { Context } from '../context/context.js'
 
-/** The id of the run created last at the current address. Throws `usage`, or `submission_unknown` when it has none. */
-export async function lastRun(ctx: Context): Promise<string> {
+/** The run created last at the current address, with or without an id. Throws `usage` when there is none. */
+export async function lastRow(ctx: Context): Promise<JournalRun> {
   const address = await ctx.address()
   const run = (await ctx.journal()).last(address)
-  if (run === undefined)
-    throw usageError(
-      `No runs were created on this machine at ${nameOf(address)}.`,
-      '`rushes list` shows the runs of all services.',
-    )
+  if (run !== undefined) return run
+  throw usageError(
+    `No runs were created on this machine at ${nameOf(address)}.`,
+    '`rushes list` shows the runs of all services.',
+  )
+}
+
+/** The id of that run. Throws `submission_unknown` when it has none. */
+export async function lastRun(ctx: Context): Promise<string> {
+  const run = await lastRow(ctx)
   if (run.id !== undefined) return run.id
   throw new RushesError('submission_unknown', `The last run has no id: ${describe(run)}`, {
     exitCode: EXIT.outcomeUnknown,

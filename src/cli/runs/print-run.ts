@@ -1,7 +1,8 @@
 /** Prints a run whose following has ended. */
-
+import { resolve } from 'node:path'
 import type { Target } from '../../download/target.js'
 import { describeReason } from '../../host/system-error.js'
+import { isHttpUrl } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
@@ -37,14 +38,15 @@ export const recordOf = ({ id, kind, model, state, service, createdAt, elapsedMs
 
 export async function openResults(ctx: Context, { files, state }: RunRecord): Promise<void> {
   const results = files.length > 0 ? files.map(({ path }) => path) : (state?.urls ?? [])
-  for (const result of results) await openOrWarn(ctx, result)
+  await Promise.all(results.map((result) => openOrWarn(ctx, result)))
 }
 
-/** The file is there, so a missing opener is only a warning. */
+/** The file is there, so a missing opener or browser is only a warning. */
 export async function openOrWarn(ctx: Pick<Context, 'out' | 'openResult'>, target: string): Promise<void> {
   try {
     await ctx.openResult(target)
   } catch (error) {
-    ctx.out.warn(`Could not open ${target}: ${describeReason(error)}.`)
+    const where = isHttpUrl(target) ? 'Open the URL in a browser.' : `The file is ${resolve(target)}.`
+    ctx.out.warn(`Could not open ${target}: ${describeReason(error)}. ${where}`)
   }
 }

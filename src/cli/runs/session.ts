@@ -5,6 +5,8 @@
 import { type Polled, type PollOptions, runSchedule, type Task } from '../../batch/schedule/index.js'
 import { createNamer } from '../../download/file-names.js'
 import type { RushesError } from '../../errors.js'
+import type { TypicalDuration } from '../../journal/index.js'
+import { formatBytes } from '../../protocol/byte-size.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
@@ -12,7 +14,7 @@ import { asRushesError, exitCodeOf, interrupted, stopsCreating } from '../proces
 import { Interruption } from '../process/interrupts.js'
 import { plural } from '../terminal/plural.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
-import { formatBytes, formatSeconds } from '../terminal/progress-lines.js'
+import { formatSeconds } from '../terminal/progress-lines.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { deliver } from './deliver.js'
 import { createDownloadOrder } from './download-order.js'
@@ -22,7 +24,7 @@ import type { KnownRun } from './known-run.js'
 import { inOrder } from './print-order.js'
 import { openResults, printRun, recordOf } from './print-run.js'
 import { resumeCommand } from './resume.js'
-import { limitPassed, notFinished, type Unfinished, wasInterrupted } from './unfinished-runs.js'
+import { createUnfinishedRuns, type ManyRuns, type Unfinished, withWayBack } from './unfinished-runs.js'
 
 export interface Session {
   readonly progress: Progress
@@ -41,6 +43,8 @@ export interface SessionOptions {
   readonly runs: number
   /** Whether runs are waited for; else they are printed as soon as they exist. Default true. */
   readonly isFollowed?: boolean
+  /** How to resume with many of the runs. */
+  readonly many: ManyRuns
 }
 
 interface Turn {
@@ -49,7 +53,7 @@ interface Turn {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { ctx, connection, delivery, runs, isFollowed = true } = options
+  const { ctx, connection, delivery, runs, isFollowed = true, many } = options
   const { out, clock, interrupts } = ctx
   const { client } = connection
   const progress = await createProgress(ctx, runs)
@@ -59,7 +63,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const resume = (id: string, verb: 'wait' | 'download') => resumeCommand(wayBack, verb, [id])
   const unfinished: Unfinished = {
     isLocal: ctx.globals.local,
-    resume: (ids) => resumeCommand(wayBack, 'wait', ids),
+    verb: delivery.patience === 'once' ? 'download' : 'wait',
+    resume: (verb, ids) => resumeCommand(wayBack, verb, ids),
+    many,
+    isRemembered: (id) => recorder.find(id) !== undefined,
   }
   const parts = {
     client,
@@ -76,20 +83,25 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
   const timeoutMs = delivery.patience === 'once' ? undefined : delivery.patience
   const tasks: Task[] = []
+  const typicalDurations = new Map<string, TypicalDuration | undefined>()
   const followers = new Map<number, RunFollower>()
   const finishing: Promise<void>[] = []
   const report = createErrorReport(ctx)
-  /** The runs that are not waited for any longer, by the error that each of them has. */
-  const left = { interrupted: new Map<RushesError, string>(), expired: new Map<RushesError, string>() }
+  /** The runs that are not waited for any longer. */
+  const left = createUnfinishedRuns(unfinished)
+  /** Of a local service, which renders only for those who wait. */
+  const queued: string[] = []
   const startedAtMs = clock.monotonic()
   const succeeded: RunRecord[] = []
   let begun = 0
   let isStopped = false
+  /** Whether the status of any run was received: then a run without an answer says nothing about the service. */
+  let isAnswered = false
 
   const turns = inOrder<Turn>(({ record, error }) => {
     if (record !== undefined) printRun(ctx, record, { target: delivery.target, isFollowed })
     if (error === undefined) return
-    if (left.interrupted.has(error) || left.expired.has(error)) report.addSilently(error)
+    if (left.has(error)) report.addSilently(error)
     else report.add(error)
   })
   const inTurn = createDownloadOrder(runs)
@@ -97,19 +109,22 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   function begin(index: number, known: KnownRun): RunFollower {
     const follower = createRunFollower({ client, clock, recorder }, known)
     followers.set(index, follower)
-    progress.runBegan(
-      known.model,
-      known.model === undefined ? undefined : recorder.typicalDuration(known.model),
-    )
+    progress.runBegan(known.model, typicalDurationOf(known.model))
     if (known.state !== undefined) progress.status(known.id, known.state.status)
     return follower
+  }
+
+  function typicalDurationOf(model: string | undefined): TypicalDuration | undefined {
+    if (model === undefined) return undefined
+    if (!typicalDurations.has(model)) typicalDurations.set(model, recorder.typicalDuration(model))
+    return typicalDurations.get(model)
   }
 
   /** The run is not followed any more: its outputs are downloaded, and it has its turn. */
   function finish(index: number, run: FollowedRun): void {
     followers.delete(index)
     const { id } = run.known
-    const error = run.error && withWayBack(run.error, run, resume)
+    const error = run.error && withWayBack(run.error, run, unfinished.resume)
     const work = async () => {
       const deliverRun = () => deliver(parts, { ...run, error })
       // Names count over the outputs of all runs, so with a template the downloads begin in the order of the runs.
@@ -153,6 +168,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     const follower = followers.get(index)
     if (follower === undefined) return { is: 'over' }
     const step = await follower.poll(pollOptions)
+    isAnswered ||= step.is === 'running' || (step.is === 'over' && step.run.state !== undefined)
     if (step.is === 'over') {
       if (step.run.state !== undefined) progress.status(step.run.known.id, step.run.state.status)
       finish(index, step.run)
@@ -171,10 +187,9 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     const follower = followers.get(index)
     if (follower === undefined) return
     const { id } = follower.known
-    const limit = limitPassed(timeoutMs ?? 0, [id], unfinished)
-    const error = follower.errorAtLimit(limit)
-    if (error === limit) left.expired.set(limit, id)
-    if (unfinished.isLocal) recorder.recordQueued(id)
+    const errorAtLimit = isAnswered ? (limit: RushesError) => limit : follower.errorAtLimit
+    const error = left.limitPassed(id, timeoutMs ?? 0, errorAtLimit)
+    queued.push(id)
     finish(index, follower.stopped(error))
   }
 
@@ -185,14 +200,21 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
 
   /** `download` without a wait limit: one status request, which must show a finished run. */
-  async function finishNow(index: number, follower: RunFollower): Promise<void> {
+  const onceOf = (index: number, group: string, follower: RunFollower): Task => ({
+    group,
+    async poll({ signal }) {
+      await finishNow(index, follower, signal)
+      return { is: 'over' }
+    },
+  })
+
+  async function finishNow(index: number, follower: RunFollower, signal: AbortSignal): Promise<void> {
     const { id } = follower.known
     try {
-      const state = follower.known.state ?? (await client.get(id, interrupts.first))
+      const state = follower.known.state ?? (await client.get(id, signal))
       progress.status(id, state.status)
-      if (state.phase === 'going')
-        finish(index, { ...follower.stopped(notFinished(state, unfinished.resume)), state })
-      else finish(index, follower.ended(state))
+      if (state.phase !== 'going') return finish(index, follower.ended(state))
+      finish(index, { ...follower.stopped(left.notFinished(state)), state })
     } catch (thrown) {
       const error = thrown instanceof Interruption ? interruptedAt(id, thrown) : asRushesError(thrown)
       if (error.code === 'run_not_found') recorder.recordNotFound(error, id)
@@ -201,10 +223,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 
   function interruptedAt(id: string, reason: Interruption): RushesError {
-    if (unfinished.isLocal) recorder.recordQueued(id)
-    const error = wasInterrupted(reason, [id], unfinished)
-    left.interrupted.set(error, id)
-    return error
+    queued.push(id)
+    return left.interrupted(id, reason)
   }
 
   function sayHowItEnded(): void {
@@ -222,9 +242,9 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     follow(index, known) {
       if (!isFollowed) return turns.settle(index, { record: recordOf(known), error: undefined })
       const follower = begin(index, known)
-      if (delivery.patience === 'once' || known.state !== undefined)
-        finishing.push(finishNow(index, follower))
-      else tasks.push(taskOf(index, known.model ?? ''))
+      const group = known.model ?? ''
+      if (known.state !== undefined) finishing.push(finishNow(index, follower, interrupts.first))
+      else tasks.push(delivery.patience === 'once' ? onceOf(index, group, follower) : taskOf(index, group))
     },
     create: (index, group, create) =>
       tasks.push({ ...taskOf(index, group), create: () => createRun(index, create) }),
@@ -250,13 +270,9 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       }
       await allSettled(finishing)
       progress.end()
+      if (unfinished.isLocal && queued.length > 0) recorder.recordQueued(...queued)
       report.end()
-      const expired = [...left.expired.values()]
-      const cut = [...left.interrupted.values()]
-      if (expired.length > 0) report.print(limitPassed(timeoutMs ?? 0, expired, unfinished))
-      const [reason] = [...left.interrupted.keys()]
-      if (cut.length > 0 && reason?.cause instanceof Interruption)
-        report.print(wasInterrupted(reason.cause, cut, unfinished))
+      for (const error of left.report()) report.print(error)
       const isReported = report.errors.some(({ code }) => code === 'interrupted')
       if (interruption === undefined) sayHowItEnded()
       else if (!isReported) report.add(interrupted(interruption))
@@ -268,19 +284,4 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 /** Waits for a list that may grow meanwhile. */
 async function allSettled(work: readonly Promise<void>[]): Promise<void> {
   for (let at = 0; at < work.length; at++) await work[at]
-}
-
-/** Of a run that continues every message says how to resume. */
-function withWayBack(
-  error: RushesError,
-  { known: { id }, state }: FollowedRun,
-  resume: (id: string, verb: 'wait') => string,
-): RushesError {
-  const saysSo = error.code === 'wait_timeout' || error.code === 'interrupted'
-  if (saysSo) return error
-  const isOver = error.httpStatus === 404 || state?.phase === 'failed'
-  const hint = [error.hint, ...(isOver ? [] : [`Resume with \`${resume(id, 'wait')}\`.`])]
-    .filter((each) => each !== undefined)
-    .join(' ')
-  return error.with({ hint: hint === '' ? undefined : hint, runId: id })
 }

@@ -3,6 +3,7 @@ import { type RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { quoteWord } from '../../protocol/shell-word.js'
 import type { Context } from '../context/context.js'
+import { inTurns } from '../process/interrupts.js'
 import { settingsOf } from '../settings/profile.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 
@@ -39,7 +40,8 @@ export async function contextsOf(ctx: Context, ids: readonly string[]): Promise<
   if (journal === undefined) return ids.map(() => ctx)
   const here = await addressOr(ctx)
   const contexts: Context[] = []
-  for (const id of ids) contexts.push(await contextOf(ctx, journal, id, here))
+  for await (const id of inTurns(ids, ctx.interrupts.first))
+    contexts.push(await contextOf(ctx, journal, id, here))
   return contexts
 }
 

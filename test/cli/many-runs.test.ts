@@ -1,0 +1,161 @@
+/** Ten thousand runs: whatever their number, a time limit or a signal ends a command at once. */
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createInterrupts } from '../../src/cli/process/interrupts.js'
+import { openDatabase } from '../../src/host/database.js'
+import type { Fetch } from '../../src/host/http.js'
+import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
+import { type Ran, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+import { withJournal } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const MANY = 10_000
+/** The promise is a second. It takes a quarter of one; slow machines have more. */
+const MOST_WORK_MS = 2_000
+
+const LINES = Array.from({ length: MANY }, (_, at) => `run_${String(at).padStart(6, '0')}\n`).join('')
+
+let home = ''
+beforeAll(() => {
+  home = temporaryFolder()
+  withJournal(home, () => {})
+  const db = openDatabase({ path: join(home, 'state', 'journal.db'), migrations: JOURNAL_MIGRATIONS })
+  db.run(
+    `WITH RECURSIVE numbers(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM numbers WHERE at < ? - 1)
+     INSERT INTO runs (address, id, profile, kind, model, input, identity, phase, status, created_at)
+     SELECT 'http://127.0.0.1:1', printf('run_%06d', at), 'default', 'image', 'acme/still-1', '{"prompt":"a fox"}',
+       at, 'going', 'accepted', 1767000000000 FROM numbers`,
+    MANY,
+  )
+  db.close()
+})
+
+const running = scripted({ status: 200, body: { status: 'processing' } })
+
+interface Ended extends Ran {
+  /** Processor time from the limit or the signal to the end. */
+  readonly workMs: number
+  readonly requests: number
+}
+
+/** Runs a command that is ended by its limit of 5 s, or by a signal at the twentieth request. */
+async function ended(words: readonly string[], options: RunOptions & { signal: boolean }): Promise<Ended> {
+  const manual = createManualClock()
+  const interrupts = createInterrupts()
+  let before = process.cpuUsage()
+  let requests = 0
+  const fetch: Fetch = async (request) => {
+    requests++
+    if (options.signal && requests === 20) {
+      before = process.cpuUsage()
+      interrupts.interrupt('SIGINT')
+    }
+    return running.fetch(request)
+  }
+  const clock = {
+    ...manual,
+    alarm: (ms: number, ring: () => void) =>
+      manual.alarm(ms, () => {
+        if (ms === 5_000) before = process.cpuUsage()
+        ring()
+      }),
+  }
+  const env = { ...SET, ...options.env }
+  const ran = await runCli(words, { ...options, env, home, clock, interrupts, fetch })
+  const { user, system } = process.cpuUsage(before)
+  return { ...ran, requests, workMs: (user + system) / 1_000 }
+}
+
+describe('of a dozen runs', () => {
+  const ids = Array.from({ length: 12 }, (_, at) => `run_${at}`)
+
+  it('named one by one, the same command resumes', async () => {
+    const { code, stderr } = await runCli(['wait', ...ids, '--timeout', '5s', '--quiet'], {
+      ...{ env: SET, fetch: running.fetch },
+    })
+    expect({ code, stderr }).toEqual({
+      code: 11,
+      stderr: 'error: 12 runs are still running after 5 s.\n  Resume with the same command.\n',
+    })
+  })
+
+  it('that are not finished, `download` says so once', async () => {
+    const { code, stderr } = await runCli(['download', ...ids, '--quiet'], {
+      ...{ env: SET, fetch: running.fetch },
+    })
+    expect({ code, stderr }).toEqual({
+      code: 11,
+      stderr: 'error: 12 runs are not finished and were not downloaded.\n  Resume with the same command.\n',
+    })
+  })
+
+  it('that no journal remembers, `run` names every one', async () => {
+    let created = 0
+    const { code, stderr } = await runCli(
+      ['run', 'image', 'a fox', '-n', '12', '--timeout', '20s', '--quiet'],
+      {
+        // The state folder would be below a file.
+        env: { ...SET, RUSHES_STATE_DIR: '/dev/null/state' },
+        fetch: (request) =>
+          request.method === 'POST'
+            ? scripted({ status: 201, body: { id: `run_${created++}` } }).fetch(request)
+            : running.fetch(request),
+      },
+    )
+    expect(code).toBe(11)
+    expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
+  })
+
+  it.each([
+    ['one of which was answered, silence about another is no silence of the service', 1, 11],
+    ['none of which was ever answered, it is', 0, 9],
+  ])('%s', async (_, answered, exit) => {
+    const clock = createManualClock()
+    const { code } = await runCli(['wait', ...ids, '--timeout', '8s', '--quiet'], {
+      ...{ env: SET, clock },
+      fetch: async (request) => {
+        if (Number(request.url.pathname.split('_').at(-1)) < answered) return running.fetch(request)
+        for (;;) await clock.sleep(1_000, request.signal)
+      },
+    })
+    expect(code).toBe(exit)
+  })
+})
+
+describe('of ten thousand runs', () => {
+  it('a time limit is exit 11, also for those that were never asked about', async () => {
+    const { code, stderr, workMs } = await ended(['wait', '--all', '--timeout', '5s', '--quiet'], {
+      signal: false,
+    })
+    expect({ code, stderr }).toEqual({
+      code: 11,
+      stderr:
+        'error: 10000 runs are still running after 5 s.\n  Resume with `rushes wait --all`. `rushes list` shows their ids.\n',
+    })
+    expect(workMs).toBeLessThan(MOST_WORK_MS)
+  })
+
+  it.each([
+    [
+      'wait --all',
+      '10000 runs are still running.\n  Resume with `rushes wait --all`. `rushes list` shows their ids.',
+    ],
+    // The journal may not know them, and `wait --all` does not find those that have ended.
+    [
+      'download -',
+      '9980 runs were not downloaded.\n  Resume with the same command, and the same ids on standard input.',
+    ],
+    ['status -', ''],
+  ])('a signal ends `%s`, which says how to resume', async (words, says) => {
+    const stdin = words.endsWith('-') ? LINES : undefined
+    const { code, stderr, requests, workMs } = await ended([...words.split(' '), '--quiet'], {
+      signal: true,
+      ...(stdin === undefined ? {} : { stdin }),
+    })
+    expect(code).toBe(130)
+    expect(stderr).toContain(`error: Interrupted.${says === '' ? '' : ` ${says}`}\n`)
+    expect(requests).toBeLessThan(25)
+    expect(workMs).toBeLessThan(MOST_WORK_MS)
+  })
+})

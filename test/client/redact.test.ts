@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createRedact } from '../../src/client/redact.js'
+
+const KEY = 'rk_live/"4f%9+secret'
+const redact = createRedact(KEY)
+
+const hex = (character: string) => character.charCodeAt(0).toString(16).padStart(2, '0')
+const url = (character: string) => `%${hex(character).toUpperCase()}`
+const json = (character: string) => `\\u00${hex(character)}`
+const each = (key: string, write: (character: string) => string) => [...key].map(write).join('')
+
+describe('a key in what a service said', () => {
+  it.each([
+    ['as it is', KEY],
+    ['as JSON', JSON.stringify(KEY).slice(1, -1)],
+    ['as JSON, with escaped slashes', JSON.stringify(KEY).slice(1, -1).replace('/', '\\/')],
+    ['as JSON, with every character escaped', each(KEY, json)],
+    ['as JSON, in capitals', each(KEY, (character) => json(character).toUpperCase().replace('U', 'u'))],
+    ['in a URL', encodeURIComponent(KEY)],
+    ['in a URL, with every character encoded', each(KEY, url)],
+  ])('is redacted %s', (_, written) => {
+    expect(redact(`Bearer ${written}, and ${written}.`)).toBe('Bearer [API key], and [API key].')
+  })
+
+  it('is redacted in any mixture of spellings', () => {
+    const character = fc.constantFrom(...'ab/".-_09'.split(''))
+    const spelling = fc.constantFrom((text: string) => text, json, url)
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(character, spelling), { minLength: 8, maxLength: 40 }),
+        fc.constantFrom('', 'x', 'x\\', '%', 'x%2', '\\u00', '%20', '\\u0020', '\\n'),
+        (spelt, before) => {
+          const key = spelt.map(([plain]) => plain).join('')
+          const written = spelt.map(([plain, write]) => write(plain)).join('')
+          expect(createRedact(key)(`${before} ${written} x`)).toBe(`${before} [API key] x`)
+        },
+      ),
+    )
+  })
+
+  it('is redacted from its eighth character on where the text ends within it', () => {
+    expect(redact(`Bearer ${KEY.slice(0, 8)}`)).toBe('Bearer [API key]')
+    expect(redact(`Bearer ${encodeURIComponent(KEY.slice(0, 12))}`)).toBe('Bearer [API key]')
+    expect(redact(`Bearer ${KEY.slice(0, 7)}`)).toBe(`Bearer ${KEY.slice(0, 7)}`)
+    expect(redact(`Bearer ${KEY.slice(0, 12)} `)).toBe(`Bearer ${KEY.slice(0, 12)} `)
+  })
+
+  it('is found where its beginning repeats', () => {
+    expect(createRedact('abababac')('x abababababac abababa')).toBe('x abab[API key] abababa')
+    expect(createRedact('abababacx')('x abababababac')).toBe('x abab[API key]')
+  })
+
+  it('leaves other text as it is', () => {
+    const text = `{"url":"https:\\/\\/files.test\\/a%20b?token=${KEY.slice(0, -1)}x"}`
+    expect(redact(text)).toBe(text)
+    expect(createRedact('short')('short')).toBe('short')
+  })
+
+  it('is redacted in time that grows with the text alone, however long the key is', () => {
+    const long = `eyJ${'aB3-_'.repeat(3_200)}`
+    expect(createRedact(long)(`Bearer ${long} and ${each(long, url)}.`)).toBe(
+      'Bearer [API key] and [API key].',
+    )
+    // Compared at each character, this would take 10^11 steps.
+    const almost = `${'a'.repeat(16_000)}b`.repeat(500)
+    expect(createRedact(`${'a'.repeat(16_000)}c`)(almost)).toBe(almost)
+  })
+})

@@ -12,6 +12,7 @@ import { DATABASE_NAME } from './data-folders.js'
 import { openData } from './open-data.js'
 import { parseNetwork } from './rules/networks.js'
 import { isPlainName, MAX_NAME_LENGTH } from './rules/plain-name.js'
+import { MAX_TIME_MS } from './rules/times.js'
 import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type {
   AccountRecord,
@@ -242,8 +243,9 @@ function checkName(name: string, what: string): void {
     )
 }
 
-function checkTerms({ name, allowedIps = [] }: Partial<KeyTerms>): void {
+function checkTerms({ name, expiresAtMs = 0, allowedIps = [] }: Partial<KeyTerms>): void {
   if (name !== undefined) checkName(name, 'a key')
+  if (!(expiresAtMs <= MAX_TIME_MS)) throw usageError('A key must expire before the year 10000, or never.')
   for (const text of allowedIps)
     if (parseNetwork(text) === undefined)
       throw usageError(

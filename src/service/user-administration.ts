@@ -1,5 +1,5 @@
 /** The users of the console, as an administrator manages them. Nobody can register alone. */
-import { usageError } from '../errors.js'
+import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { quoteWord } from '../protocol/shell-word.js'
 import { addLink } from './console/first-user.js'
@@ -72,11 +72,17 @@ export function createUserAdministration({
   }
 }
 
+/** Undefined for a valid one. */
+export const problemOfEmail = (written: string): RushesError | undefined =>
+  isEmail(storedEmail(written))
+    ? undefined
+    : usageError(
+        `"${written}" is not a valid email.`,
+        'Example: ann@example.com. An email has one @, no spaces, and at most 254 characters.',
+      )
+
 function checkedEmail(written: string): string {
-  const email = storedEmail(written)
-  if (isEmail(email)) return email
-  throw usageError(
-    `"${written}" is not a valid email.`,
-    'Example: ann@example.com. An email has one @, no spaces, and at most 254 characters.',
-  )
+  const problem = problemOfEmail(written)
+  if (problem !== undefined) throw problem
+  return storedEmail(written)
 }

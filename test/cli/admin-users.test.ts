@@ -102,7 +102,11 @@ describe('admin user, wrongly used', () => {
 
   const LONG = `${'a'.repeat(250)}@b.de`
   it.each<[readonly string[], RegExp]>([
-    [['add', 'x@example.com'], /Missing --account\.[\s\S]*rushes admin account list/],
+    [['add', 'x@example.com'], /Missing --account\.\n.*rushes admin account list`\.\n$/],
+    [
+      ['add', 'ann'],
+      /Missing --account\. "ann" is not a valid email\.\n.*account list`\. Example: ann@example\.com/,
+    ],
     [
       ['add', 'x@example.com', '--account', 'nobody'],
       /Account nobody does not exist\.[\s\S]*Accounts: default\./,

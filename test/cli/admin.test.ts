@@ -46,8 +46,11 @@ describe('admin, beside a running service', () => {
       return code === 0 ? 'created' : JSON.parse(stderr).error.code
     }
     expect(await outcome()).toBe('api_key_spend_limit_exceeded')
+    const state = async () => (await admin('key', 'list', '--account', 'acme')).stdout.split('\t')[3]
+    expect(await state()).toBe('spend limit reached')
     await admin('key', 'set', 'ci', '--spend-limit', 'none')
     expect(await outcome()).toBe('USAGE_EXCEEDED')
+    expect(await state()).toBe('quota used up')
     const networks = ['--allow-ip', '192.0.2.0/24', '--allow-ip', '2001:db8::/32']
     await admin('key', 'set', '2', '--quota', 'none', ...networks)
     expect(await outcome()).toBe('ip_not_allowed')
@@ -87,6 +90,23 @@ describe('admin, beside a running service', () => {
     expect((await image(ci)).code).toBe(0)
   })
 
+  it.each([1e9 * 86_400_000, 9_007_199_254_740_991])(
+    'lists and rotates a key that an earlier version let expire at %d',
+    async (expiresAtMs) => {
+      const { service, admin, key, image } = await createAdmin()
+      const ci = await key('--account', 'default', '--expires', '30d')
+      await runSql(service, `UPDATE keys SET expires_at = ${expiresAtMs} WHERE id = 2`)
+      const last = '9999-12-31T23:59:59.999Z'
+      expect((await admin('key', 'list')).stdout).toContain(`\t${last}\t`)
+      expect(JSON.parse((await admin('key', 'disable', '2', '--json')).stdout)).toMatchObject({
+        expires_at: last,
+      })
+      await admin('key', 'enable', '2')
+      expect((await image(ci)).code).toBe(0)
+      expect((await admin('key', 'rotate', '2')).code).toBe(0)
+    },
+  )
+
   it('lists as rows for a pipe, as a table for a terminal, as JSON', async () => {
     const { service, admin, key, image } = await createAdmin()
     await admin('account', 'create', 'acme', '--balance', '5')
@@ -108,6 +128,18 @@ describe('admin, beside a running service', () => {
       tty: { stdout: true, stderr: true },
     })
     expect(table.stdout.split('\n')[0]).toMatch(/^ID +ACCOUNT +BALANCE +STATE +KEYS +RUNS +CREATED$/)
+    const keyTable = async (columns: number) => {
+      const tty = { stdout: true, stderr: true }
+      return (await service.run(['admin', 'key', 'list', ...dataWords(service)], { tty, columns })).stdout
+    }
+    const head = 'ID  ACCOUNT  KEY    STATE   SPENT  RUNS'
+    const wide = await keyTable(110)
+    expect(wide).toContain(`${head}  ALLOWED IPS  EXPIRES  CREATED     RATE    PREFIX     LAST USED\n`)
+    expect(wide).toMatch(
+      /\n2 {3}acme .* 127\.0\.0\.1 {4}never {4}2026-01-01 {2}20\/10s {2}rk_\S{6} {2}now\n$/,
+    )
+    expect(await keyTable(95)).toContain(`${head}  ALLOWED IPS  EXPIRES  RATE    PREFIX     LAST USED\n`)
+    expect(await keyTable(60)).toContain(`${head}  EXPIRES  LAST USED\n`)
     const [account] = (await admin('account', 'list', '--json')).stdout
       .split('\n')
       .map((line) => JSON.parse(line || '{}'))
@@ -254,6 +286,11 @@ describe('admin, wrongly used', () => {
       /--expires: "soon" is not a valid duration/,
     ],
     [['key', 'create', '--account', 'default', '--expires', '0'], /would expire immediately/],
+    [
+      ['key', 'create', '--account', 'default', '--expires', '100000000d'],
+      /--expires: 100000000d is too long; the maximum is 36500d\./,
+    ],
+    [['key', 'set', 'first', '--expires', `${'9'.repeat(400)}d`], /is too long; the maximum is 36500d\./],
     [['key', 'disable', '7'], /Key 7 does not exist/],
     [['key', 'set', 'first'], /Nothing to change/],
     [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /none cannot be used/],

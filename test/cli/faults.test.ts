@@ -303,7 +303,7 @@ describe('serve --fault', () => {
       ['--fault', 'create:lose', '--fault', 'sttus:500'],
       /--fault sttus:500: Unknown place "sttus".*Did you mean "status"/,
     ],
-    [['--fault', 'latency:800'], /--fault latency:800: "800" is not a valid duration.*800ms/s],
+    [['--fault', 'latency:800'], /--fault latency:800: delay: "800" is not a valid duration.*800ms/s],
   ])('%j: 2, and nothing is begun', async (flags, words) => {
     const home = temporaryFolder()
     const { code, stdout, stderr } = await runCli(['serve', '--port', '0', ...flags], { home })

@@ -1,5 +1,5 @@
 /** `rushes login --web` against the real service; a browser's part is played with its session and a real request to the port. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
@@ -59,6 +59,9 @@ test('a key is created by the user on the console, and stored', async () => {
   })
   expect(ran).toMatchObject({ code: 0, stdout: '' })
   expect(ran.stderr).toContain('The service accepted the API key.')
+  expect(ran.stderr).toContain(
+    "Set the service's models: models.video=rushes/preview-video, models.image=rushes/preview-image.",
+  )
   await expect.poll(() => seen).toMatchObject({ status: 200, text: expect.stringContaining('logged in') })
 
   const { body } = await browser.get(CONSOLE_PATHS.keys)
@@ -67,7 +70,34 @@ test('a key is created by the user on the console, and stored', async () => {
   expect(secret?.startsWith(body.keys[0].prefix)).toBe(true)
   // The key is in no output, in no address of a page, and works.
   expect(ran.stderr + ran.opened.join()).not.toContain(secret)
-  expect((await service.run(['run', 'image', 'a fox', '--no-wait'], { env: NO_KEY })).code).toBe(0)
+  const env = { ...NO_KEY, RUSHES_BASE_URL: '', RUSHES_IMAGE_MODEL: '' }
+  expect((await service.run(['run', 'image', 'a fox', '--no-wait'], { env })).code).toBe(0)
+})
+
+test.each([
+  ['keeps the models that the user has set', undefined, 'acme/still-1'],
+  ['replaces those of another service', 'https://other.example', 'rushes/preview-image'],
+])('a login %s', async (_, origin, expected) => {
+  const service = await createService()
+  const browser = await createUser(service)
+  const apiKey = origin && { value: 'rk_other', origin }
+  mkdirSync(join(service.home, 'config'))
+  writeFileSync(
+    join(service.home, 'config', 'config.json'),
+    JSON.stringify({ profiles: { default: { apiKey, models: { image: 'acme/still-1' } } } }),
+  )
+  const ran = await service.run(['login', '--web'], {
+    env: NO_KEY,
+    openResult: async (target) => {
+      const asked = readPage(target)
+      void returnTo(asked, { code: await grant(browser, asked) })
+    },
+  })
+  expect(ran.code).toBe(0)
+  expect(JSON.parse(configOf(service)).profiles.default.models).toEqual({
+    video: 'rushes/preview-video',
+    image: expected,
+  })
 })
 
 test('declined: nothing is created, nothing is stored', async () => {

@@ -1,7 +1,13 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { createInterrupts } from '../../src/cli/process/interrupts.js'
+import { processExists } from '../../src/host/processes.js'
+import { createPlace, rushes } from '../support/binary.js'
+import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/service.js'
 
 const NO_KEY = { ...SET, RUSHES_API_KEY: '' }
@@ -23,7 +29,9 @@ describe('login', () => {
     expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(0)
     const listed = await service.run(['config', 'list'], { env })
     expect(listed.stdout).toBe(`baseUrl=${LOOPBACK_URL}\n`)
-    expect((await service.run(['logout'], { env })).code).toBe(0)
+    const loggedOut = await service.run(['logout'], { env })
+    expect(loggedOut).toMatchObject({ code: 0, stdout: '' })
+    expect(loggedOut.stderr).toMatch(/It still works at the service: to revoke it, disable it/)
     expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(4)
   })
 
@@ -33,6 +41,27 @@ describe('login', () => {
     expect((await service.run(['login'], { env, stdin: 'rk_wrong' })).code).toBe(4)
     expect((await service.run(['status', 'x'], { env })).code).toBe(4)
     expect((await service.run(['login', '--no-verify'], { env, stdin: 'rk_wrong' })).code).toBe(0)
+  })
+
+  it('reads one line of standard input, however much there is', async () => {
+    const home = temporaryFolder()
+    const endless = Readable.from(
+      (function* () {
+        for (;;) yield Buffer.alloc(65_536, 'x')
+      })(),
+    )
+    const refused = await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: endless })
+    expect(refused).toMatchObject({ code: 4, stderr: expect.stringContaining('more than 16384 characters') })
+    const empty = await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: '\n' })
+    expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining('Standard input is empty') })
+  })
+
+  it('is undone by logout, which names a key that is still in use', async () => {
+    const home = temporaryFolder()
+    await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_mine\r\n' })
+    const { stderr } = await runCli(['logout'], { home, env: SET })
+    expect(stderr).toContain('Commands still use the key of RUSHES_API_KEY, which is set.')
+    expect((await runCli(['logout'], { home, env: NO_KEY })).stderr).toContain('has no stored API key')
   })
 
   it('sends a stored key to its own origin alone, and names both', async () => {
@@ -172,12 +201,112 @@ describe('the key', () => {
 
   it.each([
     [{ RUSHES_API_KEY_FILE: '/no/such/file' }],
-    [{ RUSHES_API_KEY_COMMAND: 'echo no >&2; exit 3' }],
+    [{ RUSHES_API_KEY_COMMAND: 'exit 3' }],
     [{ RUSHES_API_KEY_COMMAND: 'true' }],
+    [{ RUSHES_API_KEY_COMMAND: 'read line && echo rk_typed' }],
     [{ RUSHES_API_KEY: 'two words' }],
+    [{ RUSHES_API_KEY_COMMAND: 'yes x | tr -d "\\n" | head -c 9000000' }],
+    [{ RUSHES_API_KEY_FILE: '/dev/zero' }],
+    [{ RUSHES_API_KEY_FILE: '/' }],
     [{}],
   ])('that cannot be had is exit 4: %j', async (env) => {
     expect(await authorization(env as Record<string, string>)).toMatchObject({ code: 4, sent: undefined })
+  })
+})
+
+it('a key of 16,384 characters is sent, and taken out of what the service says', async () => {
+  const key = `eyJ${'aB3-_'.repeat(4_000)}`.slice(0, 16_384)
+  const { fetch, requests } = scripted({ status: 400, body: { error: { message: `what is ${key}?` } } })
+  const { code, stderr } = await runCli(['run', 'image', 'a fox'], {
+    env: { ...SET, RUSHES_API_KEY: key },
+    fetch,
+  })
+  expect(requests[0]?.headers.authorization).toBe(`Bearer ${key}`)
+  expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('what is [API key]?') })
+})
+
+it('a key that no HTTP header can carry is exit 4', async () => {
+  const { stderr, code } = await runCli(['status', 'x'], {
+    env: { ...SET, RUSHES_API_KEY: 'x'.repeat(16_385) },
+  })
+  expect(code).toBe(4)
+  expect(stderr).toMatch(/^error: The API key from RUSHES_API_KEY has more than 16384 characters/)
+})
+
+describe('a key that takes its time', () => {
+  /** Of a file that the command has written its process id to. */
+  const isRunning = (pidFile: string) => processExists(Number(readFileSync(pidFile, 'utf8')))
+  const began = (pidFile: string) =>
+    expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8')).toMatch(/^\d+\n$/)
+  const good = { status: 200, body: { status: 'going' } }
+  const ask = (env: Record<string, string>, options: RunOptions = {}) => {
+    const { fetch, requests } = scripted(good)
+    const running = runCli(['status', 'x'], { ...options, env: { ...NO_KEY, ...env }, fetch })
+    return running.then((ran) => ({ ...ran, sent: requests[0]?.headers.authorization }))
+  }
+  const makePipe = () => {
+    const pipe = join(temporaryFolder(), 'key')
+    spawnSync('mkfifo', ['-m', '600', pipe])
+    return pipe
+  }
+
+  it('comes through a pipe, which may stay open after its line', async () => {
+    const pipe = makePipe()
+    const asked = ask({ RUSHES_API_KEY_FILE: pipe })
+    const writer = spawn('sh', [
+      '-c',
+      'exec 1> "$0"; printf rk_; sleep 0.05; echo pipe; exec sleep 300',
+      pipe,
+    ])
+    expect(await asked).toMatchObject({ code: 0, sent: 'Bearer rk_pipe', stderr: '' })
+    writer.kill()
+  })
+
+  it('is given up at a signal, from a pipe that nobody writes to', async () => {
+    const interrupts = createInterrupts()
+    const asked = ask({ RUSHES_API_KEY_FILE: makePipe() }, { interrupts })
+    setImmediate(() => interrupts.interrupt('SIGINT'))
+    expect(await asked).toMatchObject({ code: 130, sent: undefined })
+  })
+
+  it('is given up after two minutes, from a pipe that nobody writes to', async () => {
+    const clock = createManualClock()
+    const asked = ask({ RUSHES_API_KEY_FILE: makePipe() }, { clock })
+    await expect.poll(() => clock.alarms).toContain(120_000)
+    await clock.advance(120_000)
+    expect(await asked).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/nothing was written to .*key within 2/),
+    })
+  })
+
+  it('comes from a command that leaves a process behind, which is ended', async () => {
+    const pid = join(temporaryFolder(), 'pid')
+    const command = `sleep 300 & echo $! > '${pid}'; echo rk_left; echo more`
+    expect(await ask({ RUSHES_API_KEY_COMMAND: command })).toMatchObject({ sent: 'Bearer rk_left' })
+    await expect.poll(() => isRunning(pid)).toBe(false)
+  })
+
+  it.each([
+    ['a signal', 130, /Interrupted/],
+    ['two minutes', 4, /did not end within 2 minutes\.\n {2}If it waits for input/],
+  ])('from a command ends with all its processes after %s', async (cause, code, says) => {
+    const pid = join(temporaryFolder(), 'pid')
+    const [clock, interrupts] = [createManualClock(), createInterrupts()]
+    const command = `sleep 300 & echo $! > '${pid}'; wait`
+    const asked = ask({ RUSHES_API_KEY_COMMAND: command }, { clock, interrupts })
+    await began(pid)
+    if (cause === 'a signal') interrupts.interrupt('SIGINT')
+    else await clock.advance(120_000)
+    expect(await asked).toMatchObject({ code, sent: undefined, stderr: expect.stringMatching(says) })
+    await expect.poll(() => isRunning(pid)).toBe(false)
+  })
+
+  it('says with --json why the command failed, and nothing but JSON', async () => {
+    const env = { ...NO_KEY, RUSHES_API_KEY_COMMAND: 'echo locked >&2; echo more >&2; exit 3' }
+    const { code, stderr } = await runCli(['status', 'x', '--json'], { env })
+    expect(code).toBe(4)
+    expect(JSON.parse(stderr).error.message).toMatch(/^The command .* failed with exit code 3: locked$/)
   })
 })
 
@@ -207,18 +336,71 @@ describe('config', () => {
     expect(stderr).toMatch(message)
   })
 
-  it('does not touch a file that it cannot read', async () => {
+  it('keeps what several processes change at once', async () => {
+    const place = createPlace()
+    const profiles = Array.from({ length: 8 }, (_, n) => `p${n}`)
+    const set = (profile: string) => rushes(place, ['config', 'set', 'timeout', '5m', '--profile', profile])
+    for (const ended of await Promise.all(profiles.map(set)))
+      expect(ended).toMatchObject({ code: 0, stderr: '' })
+    const { stdout } = await rushes(place, ['config', 'path'])
+    expect(Object.keys(JSON.parse(readFileSync(stdout.trim(), 'utf8')).profiles).sort()).toEqual(profiles)
+  })
+
+  const homeWith = (text: string) => {
     const home = temporaryFolder()
-    await runCli(['config', 'set', 'timeout', '5m'], { home })
-    const file = join(home, 'config', 'config.json')
-    writeFileSync(file, '{ broken')
-    expect((await runCli(['config', 'set', 'timeout', '6m'], { home })).code).toBe(2)
-    expect((await runCli(['status', 'x'], { home, env: NO_KEY })).code).toBe(2)
-    expect(readFileSync(file, 'utf8')).toBe('{ broken')
+    mkdirSync(join(home, 'config'))
+    writeFileSync(join(home, 'config', 'config.json'), text)
+    return { home, file: join(home, 'config', 'config.json') }
+  }
+
+  it.each(['{ broken', '[{"timeout":"5m"}]', '"text"', 'null'])(
+    'does not touch a file that it cannot read: %s',
+    async (text) => {
+      const { home, file } = homeWith(text)
+      const set = await runCli(['config', 'set', 'timeout', '6m'], { home })
+      expect(set).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`Cannot read the config file ${file}`),
+      })
+      expect((await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_x' })).code).toBe(2)
+      expect((await runCli(['status', 'x'], { home, env: NO_KEY })).code).toBe(2)
+      expect(readFileSync(file, 'utf8')).toBe(text)
+    },
+  )
+
+  it('reads a file with a byte order mark', async () => {
+    const { home } = homeWith('\uFEFF{"profiles":{"default":{"timeout":"7m"}}}')
+    expect(await runCli(['config', 'get', 'timeout'], { home })).toMatchObject({ code: 0, stdout: '7m\n' })
+    expect((await runCli(['config', 'set', 'timeout', '8m'], { home })).code).toBe(0)
+    expect((await runCli(['config', 'get', 'timeout'], { home })).stdout).toBe('8m\n')
+  })
+
+  it.each([
+    ['apiKey', { apiKey: 'rk_by_hand' }],
+    ['profiles.default.apiKey', { profiles: { default: { apiKey: 'rk_by_hand' } } }],
+    ['profiles.default.api_key', { profiles: { default: { api_key: 'rk_by_hand' } } }],
+  ])('says that a key written by hand as %s is not read, and does not show it', async (where, file) => {
+    const { home, file: path } = homeWith(JSON.stringify(file))
+    const { code, stderr } = await runCli(['status', 'x'], { home, env: NO_KEY })
+    expect(code).toBe(4)
+    expect(stderr).toContain(`warning: ${path}: "${where}" is not read`)
+    expect(stderr).not.toContain('rk_by_hand')
+    expect((await runCli(['config', 'list'], { home })).stderr).toContain(`"${where}" is not read`)
   })
 })
 
 describe('models', () => {
+  it.each([80, 90, 104])('prints an aligned table on a terminal of %i columns', async (columns) => {
+    const { stdout } = await runCli(['models'], { tty: { stdout: true }, columns })
+    const lines = stdout.trimEnd().split('\n')
+    const at = lines[0]?.indexOf('DESCRIPTION') ?? 0
+    for (const line of lines) {
+      expect(line.length).toBeLessThanOrEqual(columns)
+      expect(line.slice(at - 2, at + 1)).toMatch(/^ {2}\S/)
+    }
+    expect(stdout.replace(/\s+/g, ' ')).toContain('Reference image to edit or to follow')
+  })
+
   it('prints a header on a terminal, and rows in a pipe', async () => {
     const { stdout } = await runCli(['models', 'image'], { tty: { stdout: true }, columns: 120 })
     const [header = '', first = ''] = stdout.split('\n')

@@ -1,8 +1,9 @@
 /** The form of an API key: what is typed to what is sent. */
 import { describe, expect, it } from 'vitest'
-import { exportLines, type KeyState, stateOf } from '../../src/console/keys/key-state.js'
+import { exportLines, stateOf } from '../../src/console/keys/key-state.js'
 import { checkFields, fieldsOf, type KeyFields, NO_TERMS, termsOf } from '../../src/console/keys/key-terms.js'
 import type { ConsoleKey } from '../../src/protocol/console.js'
+import type { KeyState } from '../../src/protocol/key-state.js'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')
 
@@ -77,11 +78,11 @@ describe('the fields of a key', () => {
 it.each<[Partial<ConsoleKey>, KeyState]>([
   [{}, 'active'],
   [{ expires_at: '2026-11-22T12:00:01Z', spend_limit: 5, spent: 4, quota: 2, used: 1 }, 'active'],
-  [{ disabled: true, expires_at: '2020-01-01T00:00:00Z' }, 'paused'],
+  [{ disabled: true, expires_at: '2020-01-01T00:00:00Z' }, 'disabled'],
   [{ expires_at: '2026-11-22T12:00:00Z' }, 'expired'],
-  [{ spend_limit: 5, spent: 5, quota: 1, used: 1 }, 'spent'],
-  [{ spend_limit: 0 }, 'spent'],
-  [{ quota: 1, used: 1 }, 'used-up'],
+  [{ spend_limit: 5, spent: 5, quota: 1, used: 1 }, 'spend limit reached'],
+  [{ spend_limit: 0 }, 'spend limit reached'],
+  [{ quota: 1, used: 1 }, 'quota used up'],
 ])('a key with %j', (more, state) => expect(stateOf(key(more), NOW)).toBe(state))
 
 it('the export lines are safe in a shell', () =>

@@ -67,8 +67,8 @@ describePages('API keys of the console', (pages) => {
     expect(await page.getByLabel('Name').inputValue()).toBe(name)
     await expectText()
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: `Pause ${name}` }).click()
-    await page.getByText(`"${name}" is paused.`).waitFor()
+    await page.getByRole('button', { name: `Disable ${name}` }).click()
+    await page.getByText(`"${name}" is disabled.`).waitFor()
     await page.getByRole('button', { name: `Rotate ${name}` }).click()
     await expectText()
     await page.getByRole('button', { name: 'Rotate key' }).click()
@@ -80,7 +80,7 @@ describePages('API keys of the console', (pages) => {
     await expectText()
   })
 
-  it('are renamed, limited, paused, enabled and rotated', async () => {
+  it('are renamed, limited, disabled, enabled and rotated', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys')
     const secret = await createKey(page, 'laptop')
@@ -103,8 +103,8 @@ describePages('API keys of the console', (pages) => {
     for (const text of ['/ 200', '/ 50', 'Only from 127.0.0.1, ::1', 'Active'])
       expect(await row.innerText()).toContain(text)
 
-    await page.getByRole('button', { name: 'Pause CI' }).click()
-    await row.getByText('Paused').waitFor()
+    await page.getByRole('button', { name: 'Disable CI' }).click()
+    await row.getByText('Disabled').waitFor()
     expect(await statusWith(service, secret)).toBe(401)
     await page.getByRole('button', { name: 'Enable CI' }).click()
     await row.getByText('Active').waitFor()

@@ -162,6 +162,20 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(statSync(`${place.home}/.config/rushes`).mode & 0o777).toBe(0o700)
   })
 
+  it('lets the command for the key ask', async () => {
+    const command = 'printf "PIN? " > /dev/tty; read -r key; echo "$key"'
+    const place = (await personAt(service)).with({
+      RUSHES_API_KEY: undefined,
+      RUSHES_API_KEY_COMMAND: command,
+    })
+    const running = onTerminal(place, 'status run_none')
+    await running.says('stdout', /PIN\? /)
+    running.stdin.write(`${service.apiKey}\r`)
+    const { code, stdout } = await running.ended
+    // The key was accepted: the service says that the run does not exist.
+    expect({ code, stdout }).toEqual({ code: 6, stdout: expect.stringContaining('run_none') })
+  })
+
   it('stores nothing when the prompt is left by Ctrl-C', async () => {
     const place = createPlace()
     const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')

@@ -1,8 +1,10 @@
 /** Accounts, keys and ledger entries as table rows and as JSON. */
+import { keyStateOf } from '../../protocol/key-state.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { printable } from '../../protocol/text.js'
 import type { AccountRecord, KeyDetails, LedgerEntry, UserDetails } from '../../service/administration.js'
 import { formatRate } from '../flags/rate.js'
+import { formatAgo } from '../terminal/list-table.js'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms))
@@ -57,7 +59,7 @@ export const KEY_HEADER = [
   'STATE',
   'SPENT',
   'RUNS',
-  'FROM',
+  'ALLOWED IPS',
   'EXPIRES',
   'CREATED',
   'RATE',
@@ -65,11 +67,15 @@ export const KEY_HEADER = [
   'LAST USED',
 ]
 
+/** What a narrow terminal leaves out, least important first. */
+export const KEY_EXPENDABLE = ['CREATED', 'RATE', 'PREFIX', 'ALLOWED IPS', 'LAST USED']
+
+/** For a pipe. */
 export const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
   String(key.id),
   printable(key.account),
   printable(key.name),
-  stateOf(key, nowMs),
+  keyStateOf(key, nowMs),
   of(key.spent, key.spendLimit),
   of(key.used, key.quota),
   key.allowedIps?.join(' ') ?? 'any',
@@ -81,13 +87,13 @@ export const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
   isoOrNull(key.usedAtMs) ?? NONE,
 ]
 
-export function stateOf(
-  { disabled, expiresAtMs }: KeyDetails,
-  nowMs: number,
-): 'active' | 'disabled' | 'expired' {
-  if (disabled) return 'disabled'
-  return expiresAtMs !== undefined && nowMs >= expiresAtMs ? 'expired' : 'active'
+/** Times are shorter on a terminal, so that the columns fit. */
+export const keyTableCells = (key: KeyDetails, nowMs: number): readonly string[] => {
+  const lastUsed = key.usedAtMs === undefined ? NONE : formatAgo(nowMs - key.usedAtMs)
+  return [...keyCells(key, nowMs).slice(0, -1).map(dayOf), lastUsed]
 }
+
+const dayOf = (cell: string): string => cell.replace(/^(\d{4}-\d\d-\d\d)T\S+Z$/, '$1')
 
 export const userJson = (user: UserDetails) => ({
   id: user.id,

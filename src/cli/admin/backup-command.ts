@@ -1,7 +1,8 @@
 /** `rushes admin backup`: a copy of the database beside a running service. */
+
+import { formatBytes } from '../../protocol/byte-size.js'
 import { printable } from '../../protocol/text.js'
 import { plural } from '../terminal/plural.js'
-import { formatBytes } from '../terminal/progress-lines.js'
 import type { AdminCommand, Work } from './admin-command.js'
 
 export const backupCommand: AdminCommand = {

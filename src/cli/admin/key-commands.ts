@@ -1,6 +1,7 @@
 /** `rushes admin key`. A key is given by its number, or by its name when only one key has it. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
+import { type KeyState, keyStateOf } from '../../protocol/key-state.js'
 import type { KeyTerms, Rotation } from '../../service/administration.js'
 import { MAX_CREDITS } from '../../service/store/account-store.js'
 import type { Context } from '../context/context.js'
@@ -10,7 +11,7 @@ import { repeated } from '../flags/repeated.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import { printList } from '../terminal/table.js'
 import type { AdminCommand, AdminFlags, Work } from './admin-command.js'
-import { KEY_HEADER, keyCells, keyJson, stateOf } from './admin-rows.js'
+import { KEY_EXPENDABLE, KEY_HEADER, keyCells, keyJson, keyTableCells } from './admin-rows.js'
 
 const MAX_QUOTA = 1_000_000_000_000
 const NONE = 'none'
@@ -56,7 +57,8 @@ export const keyCommands: readonly AdminCommand[] = [
       const nowMs = clock.now()
       printList(out, await admin.keys(flags.account), {
         header: KEY_HEADER,
-        cells: (key) => keyCells(key, nowMs),
+        cells: (key) => (out.stdoutIsTerminal ? keyTableCells : keyCells)(key, nowMs),
+        expendable: KEY_EXPENDABLE,
         json: (key) => keyJson(key, nowMs),
       })
     },
@@ -104,14 +106,14 @@ export const keyCommands: readonly AdminCommand[] = [
 function oldSecretWords({ key, endedUntilMs }: Rotation, isEnded: boolean, nowMs: number): readonly string[] {
   const { expiresAtMs = Number.POSITIVE_INFINITY, rotatesUntilMs = 0 } = key
   const iso = (ms: number) => new Date(ms).toISOString()
-  const words: Record<ReturnType<typeof stateOf>, string> = {
-    active: `The old one works until ${iso(Math.min(rotatesUntilMs, expiresAtMs))}.`,
+  const works = `The old one works until ${iso(Math.min(rotatesUntilMs, expiresAtMs))}.`
+  const words: Partial<Record<KeyState, string>> = {
     disabled: `The key is disabled, so neither this secret nor the old one works before \`rushes admin key enable ${key.id}\`.`,
     expired: 'The key has expired, so neither this secret nor the old one works.',
   }
-  const state = stateOf(key, nowMs)
+  const state = keyStateOf(key, nowMs)
   return [
-    isEnded ? 'The old one no longer works.' : words[state],
+    isEnded ? 'The old one no longer works.' : (words[state] ?? works),
     ...(endedUntilMs === undefined || state === 'expired'
       ? []
       : [`The secret before it, which was to work until ${iso(endedUntilMs)}, no longer works.`]),

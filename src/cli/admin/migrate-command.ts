@@ -1,12 +1,12 @@
 /** `rushes admin migrate`: from the data folder of one machine to the engines of several. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import { formatBytes } from '../../protocol/byte-size.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
 import { databaseUrlOf } from '../flags/database.js'
 import { openStorage } from '../serve/storage.js'
 import { plural } from '../terminal/plural.js'
-import { formatBytes } from '../terminal/progress-lines.js'
 
 const PROGRESS_EVERY = 1_000
 

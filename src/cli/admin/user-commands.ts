@@ -1,6 +1,6 @@
 /** `rushes admin user`: who may sign in to the console. */
 import { Option } from 'commander'
-import { usageError } from '../../errors.js'
+import { type RushesError, usageError } from '../../errors.js'
 import type { UserWithLink } from '../../service/administration.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf } from '../serve/values.js'
 import { printList } from '../terminal/table.js'
@@ -19,8 +19,7 @@ export const userCommands: readonly AdminCommand[] = [
     options: () => [new Option('--account <account>', 'Account of the user (required)'), urlOption()],
     async work(work, email = '') {
       const { account } = work.flags
-      if (account === undefined)
-        throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
+      if (account === undefined) throw await missingAccount(email)
       const base = baseOf(work)
       const added = await work.admin.addUser(email, account)
       printLink(work, base, added)
@@ -61,6 +60,16 @@ export const userCommands: readonly AdminCommand[] = [
     },
   },
 ]
+
+/** Both problems at once. */
+async function missingAccount(email: string): Promise<RushesError> {
+  const { problemOfEmail } = await import('../../service/user-administration.js')
+  const emailProblem = problemOfEmail(email)
+  return usageError(
+    ['Missing --account.', emailProblem?.message].filter(Boolean).join(' '),
+    ['List the accounts with `rushes admin account list`.', emailProblem?.hint].filter(Boolean).join(' '),
+  )
+}
 
 const baseOf = ({ flags: { publicUrl = DEFAULT_PUBLIC_URL } }: Work): string => publicUrlOf(publicUrl)
 

@@ -11,7 +11,9 @@ import { raceAbort, withTimeout } from '../../host/abort.js'
 import { BodyTooLarge, HttpFailure, type HttpRequest } from '../../host/http.js'
 import { type Callback, listenForCallback } from '../../host/loopback-callback.js'
 import { AUTH_PATHS, type LoginCode } from '../../protocol/console.js'
-import { OPENAPI_PATH } from '../../protocol/routes.js'
+import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
+import { createSchemaName, OPENAPI_PATH } from '../../protocol/routes.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 
@@ -23,10 +25,18 @@ const NO_WEB_HINT =
 
 const randomText = (bytes: number): string => randomBytes(bytes).toString('base64url')
 
-/** The key. Throws `usage` when the service has no console, `no_api_key` when the user declines or does not come. */
-export async function logInOnWeb(ctx: Context, baseUrl: string): Promise<string> {
+export interface WebLogin {
+  readonly apiKey: string
+  /** The service's models, as its document of the interface names them. */
+  readonly models: Models
+}
+
+export type Models = Readonly<Partial<Record<Kind, string>>>
+
+/** Throws `usage` when the service has no console, `no_api_key` when the user declines or does not come. */
+export async function logInOnWeb(ctx: Context, baseUrl: string): Promise<WebLogin> {
   const { origin } = new URL(baseUrl)
-  await checkConsole(ctx, baseUrl)
+  const models = await checkConsole(ctx, baseUrl)
   const verifier = randomText(32)
   const state = randomText(16)
   const server = await listenForCallback((params) => params.get('state') === state)
@@ -39,23 +49,33 @@ export async function logInOnWeb(ctx: Context, baseUrl: string): Promise<string>
     })
     await showPage(ctx, origin, `${baseUrl.replace(/\/+$/, '')}/#/login?${query}`)
     const callback = await untilCalled(ctx, server.received)
-    return await exchangeCode(ctx, baseUrl, { callback, verifier })
+    return { apiKey: await exchangeCode(ctx, baseUrl, { callback, verifier }), models }
   } finally {
     server.close()
   }
 }
 
-/** Only the document of the interface says whether a service has a console. */
-async function checkConsole(ctx: Context, baseUrl: string): Promise<void> {
+/** Only the document of the interface says whether a service has a console. Returns the models that it names. */
+async function checkConsole(ctx: Context, baseUrl: string): Promise<Models> {
   const { status, text } = await send(ctx, baseUrl, { method: 'GET', path: OPENAPI_PATH })
-  if (status === 200 && hasLogin(text)) return
+  const document = parseJson(text)
+  if (status === 200 && valueAt(document, 'paths', AUTH_PATHS.login) !== undefined) return modelsIn(document)
   throw usageError(`${new URL(baseUrl).origin} does not support \`rushes login --web\`.`, NO_WEB_HINT)
 }
 
-function hasLogin(text: string): boolean {
-  const document = parseJson(text) as { paths?: Record<string, unknown> } | null | undefined
-  return document?.paths?.[AUTH_PATHS.login] !== undefined
+function modelsIn(document: unknown): Models {
+  const names = KINDS.map((kind) => {
+    const schema = ['components', 'schemas', createSchemaName(kind), 'properties', 'model', 'const']
+    return [kind, valueAt(document, ...schema)] as const
+  })
+  return Object.fromEntries(names.filter(([, name]) => typeof name === 'string' && isModelName(name)))
 }
+
+const valueAt = (document: unknown, ...path: readonly string[]): unknown =>
+  path.reduce<unknown>(
+    (holder, part) => (isObject(holder) && Object.hasOwn(holder, part) ? holder[part] : undefined),
+    document,
+  )
 
 function parseJson(text: string): unknown {
   try {

@@ -5,9 +5,10 @@
 
 import { existsSync } from 'node:fs'
 import { usageError } from '../../errors.js'
-import { describeError, isSystemError } from '../../host/system-error.js'
+import { describeError, isBusy, isSystemError } from '../../host/system-error.js'
+import { isObject } from '../../protocol/parse.js'
 import { configPath } from './folders.js'
-import { profileIn, profilesIn, type RawProfile } from './profile.js'
+import { profileIn, profilesIn, type RawProfile, unreadKeyIn } from './profile.js'
 
 export interface ConfigFile {
   readonly path: string
@@ -15,6 +16,9 @@ export interface ConfigFile {
   read(profile: string): Promise<RawProfile>
   /** The names of the profiles. Throws `usage` when the file cannot be read. */
   profiles(): Promise<readonly string[]>
+  /** Where the file has an API key that nobody reads, as somebody wrote it by hand; undefined where it has none. */
+  unreadKey(profile: string): Promise<string | undefined>
+  /** Changes of several processes wait for each other. Throws `usage`. */
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
 }
 
@@ -28,21 +32,42 @@ export function createConfigFile(folder: string): ConfigFile {
     async profiles() {
       return existsSync(path) ? Object.keys(profilesIn((await open(folder, path)).store)) : []
     },
+    async unreadKey(profile) {
+      return existsSync(path) ? unreadKeyIn((await open(folder, path)).store, profile) : undefined
+    },
     async update(profile, change) {
       try {
         // `conf` would create the folder with the default mode, readable by others.
         const { makeFolders } = await import('../../host/directories.js')
         makeFolders(folder, 0o700)
         const conf = await open(folder, path)
-        conf.set('profiles', { ...profilesIn(conf.store), [profile]: change(profileIn(conf.store, profile)) })
+        await whileLocked(`${path}.lock`, () => {
+          const file = conf.store
+          conf.set('profiles', { ...profilesIn(file), [profile]: change(profileIn(file, profile)) })
+        })
       } catch (error) {
-        if (!isSystemError(error)) throw error
+        if (!isSystemError(error) && !isBusy(error)) throw error
         throw usageError(
           `Cannot write the config file ${describeError(error, path)}.`,
           'To use another folder, set RUSHES_CONFIG_DIR.',
         )
       }
     },
+  }
+}
+
+/** Without a lock where none can be had: no SQLite package for this system, or a file system without locks. */
+async function whileLocked(path: string, work: () => void): Promise<void> {
+  const { BUSY_TIMEOUT_MS, exclusively } = await import('../../host/database-file.js')
+  let isLocked = false
+  try {
+    exclusively(path, BUSY_TIMEOUT_MS, () => {
+      isLocked = true
+      work()
+    })
+  } catch (error) {
+    if (isLocked || isBusy(error)) throw error
+    work()
   }
 }
 
@@ -56,6 +81,7 @@ async function open(folder: string, path: string) {
       clearInvalidConfig: false,
       accessPropertiesByDotNotation: false,
       projectName: 'rushes',
+      deserialize: parseConfig,
     })
   } catch (error) {
     throw usageError(
@@ -63,4 +89,11 @@ async function open(folder: string, path: string) {
       'Fix the file, or move it away and run `rushes login` and `rushes config set` again.',
     )
   }
+}
+
+/** Editors on Windows put a byte order mark at the beginning. */
+function parseConfig(text: string): Record<string, unknown> {
+  const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
+  if (!isObject(value)) throw new Error('it must be a JSON object ({…})')
+  return { ...value }
 }

@@ -1,7 +1,10 @@
 /** Finds the API key. There is no flag for it, which would show in `ps` and in the shell history. */
 
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { MAX_KEY_LENGTH, parseApiKey } from '../../client/api-key.js'
 import { RushesError } from '../../errors.js'
+import { withTimeout } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
 import type { Env } from '../process/io.js'
 import type { StoredKey } from './profile.js'
@@ -15,6 +18,9 @@ export interface KeySources {
   /** The origin that the key is for. */
   readonly origin: string
   readonly signal: AbortSignal
+  readonly clock: Pick<Clock, 'alarm'>
+  /** Whether a command for the key may write to standard error. */
+  readonly showsStderr: boolean
   warn(message: string): void
 }
 
@@ -24,10 +30,16 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
   const given = variable(env, 'RUSHES_API_KEY')
   if (given !== undefined) return parseApiKey(given, 'RUSHES_API_KEY')
   const file = variable(env, 'RUSHES_API_KEY_FILE')
-  if (file !== undefined) return parseApiKey(readKeyFile(file, sources.warn), `the file ${file}`)
+  if (file !== undefined) return parseApiKey(await readKeyFile(file, sources), `the file ${file}`)
   const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? sources.fileCommand
-  if (command !== undefined)
-    return parseApiKey(await runKeyCommand(command, sources), `the command "${command}"`)
+  if (command !== undefined) {
+    const { runKeyCommand } = await import('./key-command.js')
+    const what = `The command for the API key (${command})`
+    const line = await inTime(sources, `${what} did not end`, (signal) =>
+      runKeyCommand(command, { ...sources, what, signal, maxBytes: MAX_LINE_BYTES }),
+    )
+    return parseApiKey(line, `the command "${command}"`)
+  }
   if (stored === undefined) return undefined
   if (stored.origin === origin) return parseApiKey(stored.value, 'the stored key')
   throw new RushesError(
@@ -39,45 +51,43 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
   )
 }
 
-const firstLine = (text: string): string => text.split(/\r?\n/, 1)[0]?.trim() ?? ''
+/** Enough to unlock a password manager by hand. */
+const MAX_MINUTES = 2
 
-/** The key without surrounding space. Throws `no_api_key` for characters that an HTTP header cannot carry. */
-export function parseApiKey(text: string, from: string): string {
-  const key = text.trim()
-  if (key === '') throw new RushesError('no_api_key', `The API key from ${from} is empty.`)
-  if (!/^[\x21-\x7e]+$/.test(key))
-    throw new RushesError(
-      'no_api_key',
-      `The API key from ${from} contains invalid characters (a newline, a space or a quote?).`,
-    )
-  return key
-}
+const inTime = (
+  { clock, signal }: KeySources,
+  what: string,
+  work: (signal: AbortSignal) => Promise<string>,
+): Promise<string> =>
+  withTimeout(work, {
+    timeoutMs: MAX_MINUTES * 60_000,
+    reason: () =>
+      new RushesError('no_api_key', `${what} within ${MAX_MINUTES} minutes.`, {
+        hint: 'If it waits for input: in a job without a terminal, set RUSHES_API_KEY instead.',
+      }),
+    clock,
+    signal,
+  })
 
-function readKeyFile(path: string, warn: KeySources['warn']): string {
+/** With room for spaces around a key, and for one that is too long. */
+export const MAX_LINE_BYTES = 2 * MAX_KEY_LENGTH
+
+async function readKeyFile(path: string, sources: KeySources): Promise<string> {
+  const failed = (how: string) => new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${how}.`)
+  const late = `RUSHES_API_KEY_FILE: nothing was written to ${path}`
+  // Loaded only here: most keys do not come from a file.
+  const { openReadable, readFirstLine } = await import('../../host/first-line.js')
   try {
-    const { mode } = statSync(path)
-    if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-      warn(`Other users can read the key file ${path}. Run \`chmod 600 ${path}\`.`)
-    return firstLine(readFileSync(path, 'utf8'))
+    const stats = statSync(path)
+    if (process.platform !== 'win32' && stats.isFile() && (stats.mode & 0o077) !== 0)
+      sources.warn(`Other users can read the key file ${path}. Run \`chmod 600 ${path}\`.`)
+    const stream = await openReadable(path)
+    if (stream !== undefined)
+      return await inTime(sources, late, (signal) => readFirstLine(stream, MAX_LINE_BYTES, signal))
   } catch (error) {
-    throw new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${describeError(error, path)}.`)
+    sources.signal.throwIfAborted()
+    if (error instanceof RushesError) throw error
+    throw failed(describeError(error, path))
   }
-}
-
-/** Run by the shell; it may prompt the user on the terminal. */
-async function runKeyCommand(command: string, { signal, env }: KeySources): Promise<string> {
-  // Loaded only here: most keys do not come from a command.
-  const [{ execFile }, { promisify }] = await Promise.all([import('node:child_process'), import('node:util')])
-  const [shell, flag] = process.platform === 'win32' ? ['cmd.exe', '/c'] : ['/bin/sh', '-c']
-  try {
-    const { stdout } = await promisify(execFile)(shell, [flag, command], { signal, env: { ...env } })
-    return firstLine(stdout)
-  } catch (error) {
-    signal.throwIfAborted()
-    const { stderr, message } = error as { stderr?: string; message: string }
-    throw new RushesError(
-      'no_api_key',
-      `The command for the API key (${command}) failed: ${(stderr?.trim() || message).split('\n')[0]}`,
-    )
-  }
+  throw failed(`${path} is not a file or a pipe`)
 }

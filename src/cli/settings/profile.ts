@@ -46,6 +46,17 @@ export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
     : undefined
 }
 
+/** The path of an API key in a config file that is not the one that `rushes login` stores; undefined where there is none. */
+export function unreadKeyIn(file: unknown, profile: string): string | undefined {
+  const raw = profileIn(file, profile)
+  const [atRoot, inProfile] = [file, raw].map((holder) =>
+    Object.keys(isObject(holder) ? holder : {}).find((key) => /^api[-_]?key$/i.test(key)),
+  )
+  if (inProfile !== undefined && (inProfile !== 'apiKey' || storedKeyOf(raw) === undefined))
+    return `profiles.${profile}.${inProfile}`
+  return atRoot
+}
+
 /** The profile with a value set, or removed when undefined. A group that becomes empty is removed too. */
 export function withValue(profile: RawProfile, key: string, value: unknown): RawProfile {
   const [first = '', ...rest] = key.split('.')

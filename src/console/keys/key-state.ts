@@ -1,26 +1,29 @@
 /** Whether a key works, and if not, why. Pure. */
 import type { ConsoleKey } from '../../protocol/console.js'
-
-export type KeyState = 'active' | 'paused' | 'expired' | 'spent' | 'used-up'
+import { type KeyState, keyStateOf } from '../../protocol/key-state.js'
 
 export const KEY_STATES: Readonly<
   Record<KeyState, { readonly label: string; readonly tone: 'good' | 'neutral' | 'warn' | 'bad' }>
 > = {
   active: { label: 'Active', tone: 'good' },
-  paused: { label: 'Paused', tone: 'neutral' },
+  disabled: { label: 'Disabled', tone: 'neutral' },
   expired: { label: 'Expired', tone: 'bad' },
-  spent: { label: 'Spend limit reached', tone: 'warn' },
-  'used-up': { label: 'Quota used up', tone: 'warn' },
+  'spend limit reached': { label: 'Spend limit reached', tone: 'warn' },
+  'quota used up': { label: 'Quota used up', tone: 'warn' },
 }
 
-/** In the order in which the service checks. */
-export function stateOf(key: ConsoleKey, now: number): KeyState {
-  if (key.disabled) return 'paused'
-  if (key.expires_at != null && Date.parse(key.expires_at) <= now) return 'expired'
-  if (key.spend_limit != null && key.spent >= key.spend_limit) return 'spent'
-  if (key.quota != null && key.used >= key.quota) return 'used-up'
-  return 'active'
-}
+export const stateOf = (key: ConsoleKey, now: number): KeyState =>
+  keyStateOf(
+    {
+      disabled: key.disabled,
+      expiresAtMs: key.expires_at === null ? undefined : Date.parse(key.expires_at),
+      spent: key.spent,
+      spendLimit: key.spend_limit ?? undefined,
+      used: key.used,
+      quota: key.quota ?? undefined,
+    },
+    now,
+  )
 
 const SHELL_SAFE = /^[\w@%+=:,./-]+$/
 const quoted = (text: string) => (SHELL_SAFE.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)

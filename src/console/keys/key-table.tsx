@@ -49,7 +49,7 @@ export function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
             kind="ghost"
             size="small"
             icon={key.disabled ? 'play' : 'pause'}
-            label={`${key.disabled ? 'Enable' : 'Pause'} ${printable(key.name)}`}
+            label={`${key.disabled ? 'Enable' : 'Disable'} ${printable(key.name)}`}
             onClick={() => onToggle(key)}
           />
           <Button

@@ -42,7 +42,7 @@ export function KeysPage() {
     change(
       key,
       { disabled: !key.disabled },
-      key.disabled ? `"${printable(key.name)}" works again.` : `"${printable(key.name)}" is paused.`,
+      key.disabled ? `"${printable(key.name)}" works again.` : `"${printable(key.name)}" is disabled.`,
     ).catch((thrown: unknown) => showToast(messageOf(thrown), 'bad'))
 
   const newKey = (
@@ -137,7 +137,7 @@ function RotateDialog({ of: key, onClose, onRotated }: RotateDialogProps) {
         <p>This key was rotated less than 24 hours ago. The secret before that stops working now.</p>
       )}
       <p class="muted">
-        If someone else knows the old secret, pause this key and create another one instead.
+        If someone else knows the old secret, disable this key and create another one instead.
       </p>
     </ConfirmDialog>
   )

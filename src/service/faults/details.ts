@@ -9,7 +9,6 @@ const SIZE_UNITS: Readonly<Record<string, number>> = {
   kib: 1024,
   mib: 1024 ** 2,
 }
-const TIME_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
 /** `1000`, `64kB`, `1MiB`. */
 export function parseByteCount(text: string): number {
@@ -21,14 +20,6 @@ export function parseByteCount(text: string): number {
 
 export const parseOptionalByteCount = <Default>(whenEmpty: Default, text: string): number | Default =>
   text === '' ? whenEmpty : parseByteCount(text)
-
-/** Milliseconds of `800ms`, `2s`, `1.5m`. */
-export function parseDelay(text: string): number {
-  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
-  const factor = TIME_UNITS[unit]
-  if (factor !== undefined) return Number(amount) * factor
-  throw usageError(`"${text}" is not a valid duration.`, 'Examples: 800ms, 2s, 1m.')
-}
 
 export function parseHttpStatus(text: string): number {
   const status = /^\d{3}$/.test(text) ? Number(text) : Number.NaN

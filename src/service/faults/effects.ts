@@ -1,6 +1,7 @@
 /** The effects that a fault can have, as one table: the grammar uses it, and a test compares the docs with it. */
 import { usageError } from '../../errors.js'
-import { parseByteCount, parseDelay, parseHeaders, parseOptionalByteCount } from './details.js'
+import { parseDuration } from '../../protocol/duration.js'
+import { parseByteCount, parseHeaders, parseOptionalByteCount } from './details.js'
 import { type Effect, type FaultTarget, NONSENSE, type Nonsense } from './fault.js'
 
 export interface EffectRow {
@@ -51,7 +52,7 @@ export const EFFECTS: readonly EffectRow[] = [
     name: 'delay',
     detail: '<duration>',
     at: REQUESTS,
-    parse: (detail) => ({ what: 'delay', ms: parseDelay(detail) }),
+    parse: (detail) => ({ what: 'delay', ms: parseDuration(detail, 'delay', 'Examples: 800ms, 2s, 1m.') }),
   },
   {
     name: 'slow',

@@ -1,6 +1,7 @@
 /** The JSON Schemas of the document. The inputs come from the model schemas, with the bounds of `rules/`. */
 import { LOCAL_DEFAULTS } from '../../protocol/local-prices.js'
 import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema } from '../../protocol/models.js'
+import { createSchemaName } from '../../protocol/routes.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { MAX_DEPTH, MAX_VALUES } from '../rules/body-structure.js'
 import {
@@ -16,7 +17,6 @@ export type Json = Readonly<Record<string, unknown>>
 export const refTo = (name: string): Json => ({ $ref: `#/components/schemas/${name}` })
 
 const capitalized = (kind: Kind): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`
-export const createNameOf = (kind: Kind): string => `Create${capitalized(kind)}Run`
 const inputNameOf = (kind: Kind): string => `${capitalized(kind)}Input`
 const storedInputNameOf = (kind: Kind): string => `${capitalized(kind)}RunInput`
 
@@ -114,11 +114,11 @@ export const errorWith = (codes: readonly RefusalCode[]): Json =>
 export function createSchema(models: Readonly<Record<Kind, string>>): Json {
   return {
     description: `The model, and its input. Fields beside them are ignored. The whole body has at most ${count(MAX_DEPTH)} levels of nesting and ${count(MAX_VALUES)} values; beyond that it is \`invalid_input\`.`,
-    oneOf: KINDS.map((kind) => refTo(createNameOf(kind))),
+    oneOf: KINDS.map((kind) => refTo(createSchemaName(kind))),
     discriminator: {
       propertyName: 'model',
       mapping: Object.fromEntries(
-        KINDS.map((kind) => [models[kind], `#/components/schemas/${createNameOf(kind)}`]),
+        KINDS.map((kind) => [models[kind], `#/components/schemas/${createSchemaName(kind)}`]),
       ),
     },
   }
@@ -126,7 +126,7 @@ export function createSchema(models: Readonly<Record<Kind, string>>): Json {
 
 export function schemas(models: Readonly<Record<Kind, string>>): Json {
   const ofKind = (kind: Kind): Json => ({
-    [createNameOf(kind)]: record(MODEL_INPUTS[kind].description, {
+    [createSchemaName(kind)]: record(MODEL_INPUTS[kind].description, {
       model: { type: 'string', const: models[kind], description: 'The model' },
       input: refTo(inputNameOf(kind)),
     }),

@@ -5,7 +5,7 @@ import type { KeyTerms } from '../store/account-store.js'
 import { parseNetwork } from './networks.js'
 import { isPlainName, MAX_NAME_LENGTH } from './plain-name.js'
 import { refusalSaying } from './refusal.js'
-import { parseDay } from './times.js'
+import { MAX_TIME_MS, parseDay } from './times.js'
 
 const refuse = (sentence: string) => refusalSaying('invalid_input', sentence)
 
@@ -46,7 +46,7 @@ const TIME =
 function expiryOf(text: string, nowMs: number): number {
   const [, day = ''] = TIME.exec(text) ?? []
   const ms = parseDay(day) === undefined ? Number.NaN : Date.parse(text)
-  if (Number.isNaN(ms))
+  if (!(ms <= MAX_TIME_MS))
     throw refuse(`expires_at: "${shortened(text)}" is not a time, such as 2026-01-31T12:00:00Z.`)
   if (ms > nowMs) return ms
   throw refuse(`expires_at: ${text} is in the past. To stop a key, disable it.`)

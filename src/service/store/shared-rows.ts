@@ -1,6 +1,7 @@
 /** Rows to the values of the contract, where SQLite and PostgreSQL give the same. */
 import type { AccountState } from '../rules/budget.js'
 import type { KeyRecord } from '../rules/caller.js'
+import { MAX_TIME_MS } from '../rules/times.js'
 import type { StoredOutput } from '../stored-run.js'
 import type {
   AccountRecord,
@@ -24,9 +25,13 @@ export const numberOr = (value: unknown): number | undefined => (value === null 
 const listOr = (value: unknown): readonly string[] | undefined =>
   ((typeof value === 'string' ? JSON.parse(value) : value) as readonly string[] | null) ?? undefined
 
+/** Earlier versions accepted lifetimes beyond any date. */
+const timeOr = (value: unknown): number | undefined =>
+  value === null ? undefined : Math.min(Number(value), MAX_TIME_MS)
+
 const limitsOf = (row: Row) => ({
   disabled: isSet(row.disabled),
-  expiresAtMs: numberOr(row.expires_at),
+  expiresAtMs: timeOr(row.expires_at),
   allowedIps: listOr(row.allowed_ips),
   rate:
     row.rate_requests === null

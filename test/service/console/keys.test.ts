@@ -110,6 +110,7 @@ describe('a key with', () => {
     ['the minute 60', { name: 'x', expires_at: '2026-02-01T12:60Z' }, /is not a time/],
     ['an offset of 24 hours', { name: 'x', expires_at: '2026-02-01T12:00+24:00' }, /is not a time/],
     ['a time in the past', { name: 'x', expires_at: '2025-12-31T23:59:59Z' }, /is in the past/],
+    ['a time after the year 9999', { name: 'x', expires_at: '9999-12-31T23:59:59-01:00' }, /is not a time/],
     ['this moment', { name: 'x', expires_at: '2026-01-01T01:00+01:00' }, /is in the past.* disable it/],
     ['a flag as text', { name: 'x', disabled: 'no' }, /disabled must be boolean/],
   ])('%s is refused', async (_name, body, says) => {

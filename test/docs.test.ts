@@ -261,6 +261,14 @@ describe('README.md', () => {
     expect(shown).not.toMatch(/\brk_\w/)
   })
 
+  test('installs the package of this version, and nothing from npm before it is there', () => {
+    const { version } = JSON.parse(read('package.json'))
+    const pages = ['README.md', ...pathsBelow('docs', /\.md$/)].map(read).join('\n')
+    const named = [...pages.matchAll(/rushes-[\w.]+\.tgz/g)].map(([name]) => name)
+    expect(new Set(named)).toEqual(new Set([`rushes-${version}.tgz`]))
+    expect(pages.match(/^npm (i|install) (-g )?rushes\b.*$/gm)).toBeNull()
+  })
+
   test('links to the index of the docs', () => {
     expect(readme).toContain('](docs/README.md)')
   })

@@ -1,4 +1,5 @@
 /** Numbers, times and sizes as people read them. Pure; a value that is null or not valid is a dash. */
+import { formatBytes as formatByteSize } from '../protocol/byte-size.js'
 
 const DASH = '–'
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
@@ -20,15 +21,9 @@ export function formatAmount(value: number | null | undefined): string {
   return value < 0 ? `−${whole.format(-value)}` : `+${whole.format(value)}`
 }
 
-const SIZES = ['B', 'KB', 'MB', 'GB', 'TB'] as const
-
-/** `1.5 MB`, in steps of 1000 */
-export function formatBytes(bytes: number | null | undefined): string {
-  if (typeof bytes !== 'number' || !Number.isFinite(bytes) || bytes < 0) return DASH
-  const step = bytes < 1000 ? 0 : Math.min(SIZES.length - 1, Math.floor(Math.log10(bytes) / 3))
-  const value = bytes / 1000 ** step
-  return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${SIZES[step]}`
-}
+/** `1.4 MiB` */
+export const formatBytes = (bytes: number | null | undefined): string =>
+  typeof bytes !== 'number' || !Number.isFinite(bytes) || bytes < 0 ? DASH : formatByteSize(bytes)
 
 /** `0.4 s`, `12 s`, `2 min 5 s`, `1 h 10 min` */
 export function formatDuration(milliseconds: number | null | undefined): string {

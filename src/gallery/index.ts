@@ -24,7 +24,8 @@ export interface GalleryFile {
   /** The same as a URL. */
   readonly href: string
   readonly media: Media
-  readonly bytes: number
+  /** As it is shown: `1.5 MiB`. */
+  readonly size: string
   /** In pixels, where they are known. */
   readonly width?: number | undefined
   readonly height?: number | undefined

@@ -16,13 +16,6 @@ const SHORT_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 export const beginningOf = (text, characters) =>
   text.length <= characters ? text : `${text.slice(0, characters)}…`
 
-export function sizeText(bytes) {
-  if (bytes < 1000) return `${bytes} B`
-  const [value, unit] =
-    bytes < 1e6 ? [bytes / 1e3, 'kB'] : bytes < 1e9 ? [bytes / 1e6, 'MB'] : [bytes / 1e9, 'GB']
-  return `${value.toFixed(value < 10 ? 1 : 0)} ${unit}`
-}
-
 /** `0:05`, `1:02:03`. */
 function lengthText(seconds) {
   const whole = Math.round(seconds)

@@ -1,5 +1,5 @@
 /** The large view: one result, with everything known of it. */
-import { beginningOf, copyText, element, FULL_TIME, MEDIA_WORDS, mediaOf, sizeText } from './tiles.js'
+import { beginningOf, copyText, element, FULL_TIME, MEDIA_WORDS, mediaOf } from './tiles.js'
 
 export function createViewer(dialog, { itemAt, count, onClose }) {
   const find = (name) => dialog.querySelector(`[data-part="${name}"]`)
@@ -7,7 +7,7 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
   const [previous, next, close] = ['previous', 'next', 'close'].map(find)
   let current = 0
 
-  function factRows({ run, name, href, isOpened, width, height, bytes, part, parts }) {
+  function factRows({ run, name, href, isOpened, width, height, size, part, parts }) {
     const pixels = width === undefined ? '' : `${width} × ${height}, `
     return [
       ['Model', run.model],
@@ -21,7 +21,7 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
       ['Output', parts > 1 ? `${part} of ${parts}` : ''],
       // A page or a drawing could contain scripts.
       ['File', isOpened ? element('a', { href, target: '_blank', rel: 'noopener' }, name) : name],
-      ['Size', `${pixels}${sizeText(bytes)}`],
+      ['Size', `${pixels}${size}`],
     ].filter(([, value]) => value !== '')
   }
 

@@ -81,7 +81,7 @@ describe('gallery', () => {
     expect(fox?.files).toEqual([
       {
         ...{ name: '../fox.png', href: '../fox.png', media: 'image', isOpened: true },
-        ...{ bytes: ONE_PIXEL_PNG.length, width: 1, height: 1, ratio: 1 },
+        ...{ size: `${ONE_PIXEL_PNG.length} B`, width: 1, height: 1, ratio: 1 },
       },
     ])
     expect(fox?.again).toBe(`rushes run image 'a fox' --model rushes/preview-image`)
@@ -197,7 +197,7 @@ describe('gallery', () => {
 
   it('without a result writes a page that says so', async () => {
     const desk = createDesk()
-    const { code, stdout, stderr } = await desk.gallery('--status', 'suceeded')
+    const { code, stdout, stderr } = await desk.gallery('--status', 'canceled')
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${desk.page}\n` })
     expect(stderr).toBe('The page is empty: no run with a file on this machine was found.\n')
     expect(desk.shown()).toEqual([])

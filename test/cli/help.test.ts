@@ -14,7 +14,6 @@ import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
-import { withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const help = async (...words: string[]): Promise<string> => {
@@ -234,6 +233,8 @@ describe('help of commands', () => {
 describe('a word that is nearly right', () => {
   it.each<readonly [readonly string[], RegExp]>([
     [['rnu'], /Unknown command "rnu"\. Did you mean "run"\?/],
+    [['-v'], /Unknown flag -v\. Did you mean -V\?/],
+    [['help', 'foo'], / Topics: exit-codes, environment, scripting, agents\. See/],
     [['run', 'vidoe'], /Unknown command "rushes run vidoe"\. Did you mean "video"\?/],
     [['help', 'exit-code'], /Unknown command or topic "exit-code"\. Did you mean "exit-codes"\?/],
     [['help', 'lst'], /Did you mean "list"\?/],
@@ -259,8 +260,8 @@ describe('a word that is nearly right', () => {
     expect(stderr).toMatch(said)
   })
 
-  it('names nothing where nothing is near', async () => {
-    const { code, stderr } = await runCli(['help', 'xylophone'])
+  it.each([['help', 'xylophone'], ['logs']])('names nothing where nothing is near: %s', async (...words) => {
+    const { code, stderr } = await runCli(words)
     expect(code).toBe(2)
     expect(stderr).not.toContain('Did you mean')
   })
@@ -307,7 +308,7 @@ describe('a line that does not parse', () => {
       '`rushes config` needs a subcommand: list, get, set, unset or path.\n  See `rushes config --help`.',
     ],
     [['run'], '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
-    [['status'], 'Missing argument <id>.\n  Usage: `rushes status <id...>`. See `rushes status --help`.'],
+    [['status'], 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],
     [['completion', 'powershell'], 'Unknown shell "powershell". Use bash, zsh or fish.'],
   ])('%j', async (words, said) => {
     expect(await runCli(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${said}\n` })
@@ -347,27 +348,6 @@ describe('a profile that is not in the config file', () => {
       expect(byVariable).toMatchObject({ code: 2, stderr })
     },
   )
-})
-
-it('a status that no run has is no error, and the nearest is named', async () => {
-  const home = temporaryFolder()
-  const input = { prompt: 'a fox' }
-  const row = {
-    address: 'https://api.example.com',
-    profile: 'default',
-    kind: 'image',
-    model: 'acme/still-1',
-    input,
-  }
-  withJournal(home, (journal) => journal.accept(journal.intend(row), 'run_1', 'queued'))
-  const list = async (status: string) => runCli(['list', '--status', status], { home })
-  expect(await list('queud')).toMatchObject({
-    code: 0,
-    stdout: '',
-    stderr: 'No runs have the status "queud". Did you mean "queued"?\n',
-  })
-  expect(await list('processing')).toMatchObject({ code: 0, stdout: '', stderr: '' })
-  expect((await list('queued')).stderr).toBe('')
 })
 
 it('--only that means no run names the nearest', async () => {

@@ -35,6 +35,8 @@ describe('what is usual', () => {
     [12_000, undefined, '12 s'],
     [12_000, 100_000, '12 s of about 1 min 40 s'],
     [100_000, 100_000, '1 min 40 s'],
+    [0, 400, '0 s of about 1 s'],
+    [5_400, 5_900, '5 s of about 6 s'],
   ])('%i ms of %s is %s', (elapsedMs, expectedMs, said) => {
     expect(formatElapsed(elapsedMs, expectedMs)).toBe(said)
   })

@@ -36,10 +36,10 @@ it.each([
 it.each([
   [0, '0 B'],
   [999, '999 B'],
-  [1_500, '1.5 KB'],
-  [250_000, '250 KB'],
-  [1_500_000, '1.5 MB'],
-  [2e15, '2000 TB'],
+  [1_500, '1.5 KiB'],
+  [250_000, '244.1 KiB'],
+  [1_500_000, '1.4 MiB'],
+  [2e15, '1819.0 TiB'],
 ])('%s bytes', (value, text) => expect(format.formatBytes(value)).toBe(text))
 
 it.each([

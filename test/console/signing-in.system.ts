@@ -90,7 +90,7 @@ describePages('signing in to the console', (pages) => {
     expect(requests.filter((each) => each.includes('/api/'))).toEqual([`${service.url}${AUTH_PATHS.session}`])
     // It has the focus.
     await page.keyboard.press('Enter')
-    await heading(page, 'Set a password').waitFor()
+    await page.locator('h1:focus', { hasText: 'Set a password' }).waitFor()
     // The token stays neither in the address nor in the history.
     expect(page.url()).toBe(`${service.url}/#/link`)
     await page.reload()
@@ -109,7 +109,7 @@ describePages('signing in to the console', (pages) => {
     expect(await field.getAttribute('type')).toBe('password')
     await field.fill(PASSWORD)
     await page.getByRole('button', { name: 'Set password' }).click()
-    await heading(page, 'Runs').waitFor()
+    await page.locator('h1:focus', { hasText: 'Runs' }).waitFor()
 
     await page.getByRole('button', { name: 'Sign out' }).click()
     await signIn(page)
@@ -118,8 +118,33 @@ describePages('signing in to the console', (pages) => {
     const other = await openConsole(pages, service, `#/link/${token}`)
     await useLink(other.page)
     await other.page.getByText('A link works once').waitFor()
+    // Its button has gone.
+    await other.page.locator('h1:focus', { hasText: 'Sign in by link' }).waitFor()
     await other.page.getByRole('link', { name: 'Sign in with a password' }).click()
     await heading(other.page, 'Sign in').waitFor()
+  })
+
+  it('a message goes with its page, lies over no button of the next one, and leaves the focus', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/account')
+    await page.setViewportSize({ width: 360, height: 640 })
+    const message = page.getByText('Your password is set.')
+    const change = async () => {
+      await page.getByLabel('Current password').fill(PASSWORD)
+      await page.getByLabel('New password').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Change password' }).click()
+      await message.waitFor()
+    }
+    await change()
+    await page.getByRole('button', { name: 'Dismiss' }).click()
+    await page.locator('h1:focus', { hasText: 'Account' }).waitFor()
+    await change()
+    await page.getByRole('link', { name: 'New run' }).click()
+    await heading(page, 'New run').waitFor()
+    expect(await message.count()).toBe(0)
+    await page.getByLabel('Prompt').fill('a fox')
+    await page.getByRole('button', { name: 'Create run' }).click({ timeout: 1_000 })
+    await page.waitForURL(/#\/runs\/run_/)
   })
 
   it('by a link that somebody else sent, only after a question', async () => {

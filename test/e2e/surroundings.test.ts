@@ -131,8 +131,22 @@ describe.skipIf(process.platform !== 'linux').concurrent('--open', () => {
     const place = await personAt(service)
     const { code, stdout, stderr } = await rushes(place.with({ PATH: place.folder }), fox)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
-    expect(stderr).toBe('warning: Could not open fox.png: xdg-open is not installed.\n')
+    expect(stderr).toBe(
+      `warning: Could not open fox.png: xdg-open is not installed. The file is ${place.folder}/fox.png.\n`,
+    )
     expect(filesBelow(place.folder)).toEqual(['fox.png'])
+  })
+
+  it('on a machine without a browser: a warning with the path, and the exit code of the work', async () => {
+    const place = await personAt(service)
+    // As the real one ends without a display.
+    writeFileSync(join(place.folder, 'xdg-open'), '#!/bin/sh\nexit 3\n', { mode: 0o755 })
+    const path = `${place.folder}${delimiter}${place.env.PATH}`
+    const { code, stdout, stderr } = await rushes(place.with({ PATH: path }), fox)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
+    expect(stderr).toBe(
+      `warning: Could not open fox.png: xdg-open found no browser or other program for it. The file is ${place.folder}/fox.png.\n`,
+    )
   })
 
   it('gives the file to the opener on PATH', async () => {
@@ -140,10 +154,9 @@ describe.skipIf(process.platform !== 'linux').concurrent('--open', () => {
     const opener = join(place.folder, 'xdg-open')
     writeFileSync(opener, '#!/bin/sh\necho "$1" > opened.tmp && mv opened.tmp opened\n', { mode: 0o755 })
     const path = `${place.folder}${delimiter}${place.env.PATH}`
-    // rushes does not wait for the opener.
     const { code, stdout, stderr } = await bash(
       place.with({ PATH: path }),
-      `rushes ${fox.join(' ')} && until [ -f opened ]; do sleep 0.05; done; cat opened`,
+      `rushes ${fox.join(' ')} && cat opened`,
     )
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'fox.png\nfox.png\n', stderr: '' })
   })

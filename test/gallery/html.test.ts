@@ -9,7 +9,7 @@ import { canBeOpened, mediaOf, ratioOf } from '../../src/gallery/media.js'
 import { printable } from '../../src/protocol/text.js'
 import { anyCharacter } from '../support/any-character.js'
 
-const FILE = { name: 'a.png', href: 'a.png', media: 'image', bytes: 1, ratio: 1, isOpened: true } as const
+const FILE = { name: 'a.png', href: 'a.png', media: 'image', size: '1 B', ratio: 1, isOpened: true } as const
 
 const RUN: GalleryRun = {
   ...{ id: 'run_1', prompt: 'a fox', model: 'acme/still-1', where: 'local', time: 0 },

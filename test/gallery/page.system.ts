@@ -33,7 +33,7 @@ function writePage(place: string, given: readonly Given[], notes: readonly strin
   const runs = given.map(({ paths = ['a.png'], ratio = 1, ...more }, at): GalleryRun => {
     const files = paths.map((path): GalleryFile => {
       const media = mediaOf(path)
-      return { ...linkTo(place, join(place, path), posix), media, bytes: 1_500, ratio, isOpened: true }
+      return { ...linkTo(place, join(place, path), posix), media, size: '1.5 KiB', ratio, isOpened: true }
     })
     const usual = {
       id: `run_${at}`,

@@ -5,11 +5,11 @@ import { EXIT } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { inspectDatabase, sizeOfDatabase } from '../../host/readonly-database.js'
 import { JOURNAL_MIGRATIONS } from '../../journal/migrations.js'
+import { formatBytes } from '../../protocol/byte-size.js'
 import type { Context } from '../context/context.js'
 import { reasonOf } from '../context/state.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 import { plural } from '../terminal/plural.js'
-import { formatBytes } from '../terminal/progress-lines.js'
 import { type Finding, failed, ok, skipped, warning } from './finding.js'
 
 const LITTLE_BYTES = 1024 ** 3

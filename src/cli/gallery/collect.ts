@@ -4,6 +4,7 @@ import type { GalleryFile, GalleryRun } from '../../gallery/index.js'
 import { linkTo } from '../../gallery/links.js'
 import { canBeOpened, mediaOf, ratioOf } from '../../gallery/media.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
+import { formatBytes } from '../../protocol/byte-size.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { quoteWord } from '../../protocol/shell-word.js'
 import type { Context } from '../context/context.js'
@@ -76,15 +77,15 @@ const USUAL_RATIO = 16 / 9
 function describeFile({ input }: JournalRun, file: FoundFile, folder: string): GalleryFile {
   const { path, bytes, contentType } = file
   const media = mediaOf(path, contentType)
-  const size = media === 'image' ? pictureSizeOf(path) : undefined
+  const pixels = media === 'image' ? pictureSizeOf(path) : undefined
   const asked = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
   const ratio =
-    size === undefined ? (asked ?? (media === 'video' ? USUAL_RATIO : 1)) : size.width / size.height
+    pixels === undefined ? (asked ?? (media === 'video' ? USUAL_RATIO : 1)) : pixels.width / pixels.height
   return {
     ...linkTo(folder, resolve(path), sep === '\\' ? win32 : posix),
-    ...size,
+    ...pixels,
     media,
-    bytes,
+    size: formatBytes(bytes),
     ratio: Math.round(ratio * 1_000) / 1_000,
     isOpened: canBeOpened(path),
   }

@@ -29,12 +29,15 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     [`rushes run model acme/other-1 --input '{"prompt": "a fox"}' -d`],
     ['rushes run model acme/other-1 --input @input.json -o result.png'],
   ],
-  'rushes status': [['rushes status run_1a2b3c'], ['rushes status run_1a2b3c --json']],
+  'rushes status': [['rushes status --last', 'the newest run'], ['rushes status run_1a2b3c --json']],
   'rushes wait': [
     ['rushes wait --last -d', 'the newest run; download its outputs'],
     ['rushes wait run_1a2b3c --timeout 5m -o fox.mp4'],
   ],
-  'rushes download': [['rushes download run_1a2b3c'], ['rushes download run_1a2b3c -o out/ --overwrite']],
+  'rushes download': [
+    ['rushes download --last', 'the newest run'],
+    ['rushes download run_1a2b3c -o out/ --overwrite'],
+  ],
   'rushes list': [
     ['rushes list --status succeeded --kind image'],
     ['rushes list --limit 0 --json', 'everything, for a script'],

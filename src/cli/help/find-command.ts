@@ -51,6 +51,6 @@ function unknownCommand(command: Command, word: string, others: readonly string[
     )
   return usageError(
     `Unknown command${others.length === 0 ? '' : ' or topic'} "${word}".${didYouMean(word, [...names, ...others])}`,
-    `Commands: ${names.join(', ')}. ${seeHelp(command)}`,
+    `Commands: ${names.join(', ')}.${others.length === 0 ? '' : ` Topics: ${others.join(', ')}.`} ${seeHelp(command)}`,
   )
 }

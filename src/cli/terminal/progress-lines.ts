@@ -25,7 +25,11 @@ export interface Board {
 export const formatElapsed = (elapsedMs: number, expectedMs: number | undefined): string =>
   expectedMs === undefined || elapsedMs >= expectedMs
     ? formatDuration(elapsedMs)
-    : `${formatDuration(elapsedMs)} of about ${formatDuration(expectedMs)}`
+    : `${formatDuration(elapsedMs)} of about ${formatEstimate(expectedMs)}`
+
+/** An estimate is rounded up: it is never `0 s`. */
+export const formatEstimate = (ms: number): string =>
+  formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000)
 
 export interface UsualRange {
   /** The middle half of the runs took between these. */
@@ -35,9 +39,7 @@ export interface UsualRange {
 
 /** `usually 40 s`, `usually 2–4 s`, or `usually 35 s to 1 min 10 s`. */
 export function formatTypicalDuration({ fromMs, toMs }: UsualRange): string {
-  // Rounded up, so that it is never 0 s.
-  const text = (ms: number) => formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000)
-  const [from, to] = [text(fromMs), text(toMs)]
+  const [from, to] = [formatEstimate(fromMs), formatEstimate(toMs)]
   return from === to ? `usually ${from}` : `usually ${rangeOf(from, to)}`
 }
 
@@ -68,14 +70,6 @@ export function stillWaitingLine(board: Board, elapsedMs: number): string {
 /** `1.4 s`, `12 s`, `2 min 05 s`. */
 export const formatSeconds = (ms: number): string =>
   ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
-
-const UNITS = ['B', 'KiB', 'MiB', 'GiB'] as const
-
-/** `12.3 MiB`. */
-export function formatBytes(bytes: number): string {
-  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
-  return unit === 0 ? `${bytes} B` : `${(bytes / 1024 ** unit).toFixed(1)} ${UNITS[unit]}`
-}
 
 export interface TransferProgress {
   readonly receivedBytes: number

@@ -1,11 +1,12 @@
 /** A run of the journal as rows of a label and a value. */
 import type { JournalFile, JournalRun } from '../../journal/index.js'
+import { formatBytes } from '../../protocol/byte-size.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import { isOnDisk } from '../runs/files-on-disk.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { formatAgo } from './list-table.js'
-import { formatBytes, formatSeconds } from './progress-lines.js'
+import { formatSeconds } from './progress-lines.js'
 
 export interface ShowOptions {
   readonly nowMs: number

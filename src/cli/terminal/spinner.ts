@@ -1,10 +1,10 @@
 /** The text of the spinner: a line for the command, and above it one for each of several runs. Pure. */
+import { formatBytes } from '../../protocol/byte-size.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatDuration } from '../flags/duration.js'
 import {
   type Board,
   countByStatus,
-  formatBytes,
   formatElapsed,
   formatTypicalDuration,
   type TransferProgress,

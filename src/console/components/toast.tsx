@@ -1,4 +1,8 @@
-/** Short messages that go by themselves, and are read out. */
+/**
+ * Short messages that are read out. They disappear after some seconds, and at once when the user goes to another page, where
+ * they would lie over a button that is needed next.
+ */
+import { useEffect } from 'preact/hooks'
 import { createStore, useStore } from '../store.js'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
@@ -7,6 +11,8 @@ interface Toast {
   readonly id: number
   readonly text: string
   readonly tone: 'good' | 'bad'
+  /** Fragment of the page that showed it. */
+  readonly page: string
 }
 
 const TOAST_MS = { good: 4_000, bad: 8_000 } as const
@@ -16,22 +22,42 @@ let count = 0
 
 export function showToast(text: string, tone: Toast['tone'] = 'good'): void {
   count++
-  const toast = { id: count, text, tone }
+  const toast = { id: count, text, tone, page: location.hash }
   toastStore.set([...toastStore.get().slice(-2), toast])
-  setTimeout(() => remove(toast.id), TOAST_MS[tone])
+  setTimeout(() => keep(({ id }) => id !== toast.id), TOAST_MS[tone])
 }
 
-const remove = (id: number) => toastStore.set(toastStore.get().filter((toast) => toast.id !== id))
+function keep(isKept: (toast: Toast) => boolean): void {
+  const hasFocus = document.activeElement?.closest('.toasts') != null
+  toastStore.set(toastStore.get().filter(isKept))
+  // A button that is removed would take the focus with it.
+  if (hasFocus)
+    setTimeout(() => {
+      if (document.activeElement === document.body)
+        document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
+    })
+}
 
 export function Toasts() {
   const toasts = useStore(toastStore)
+  useEffect(() => {
+    const onChange = () => keep(({ page }) => page === location.hash)
+    window.addEventListener('hashchange', onChange)
+    return () => window.removeEventListener('hashchange', onChange)
+  }, [])
   return (
     <div class="toasts" role="status" aria-live="polite">
       {toasts.map(({ id, text, tone }) => (
         <div key={id} class={`toast toast-${tone}`}>
           <Icon name={tone === 'good' ? 'check' : 'alert'} />
           <span>{text}</span>
-          <Button kind="ghost" size="small" icon="close" label="Dismiss" onClick={() => remove(id)} />
+          <Button
+            kind="ghost"
+            size="small"
+            icon="close"
+            label="Dismiss"
+            onClick={() => keep((toast) => toast.id !== id)}
+          />
         </div>
       ))}
     </div>

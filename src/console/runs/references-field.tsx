@@ -129,7 +129,7 @@ function tooMany(references: readonly Reference[], maxItems: number | undefined)
       : []),
     ...(isTooLarge(references)
       ? [
-          `The images have ${formatBytes(sourceBytes(references))} as they are sent; a request has at most 67 MB (64 MiB). Remove one, or give its URL.`,
+          `The images have ${formatBytes(sourceBytes(references))} as they are sent; a request has at most 64 MiB. Remove one, or give its URL.`,
         ]
       : []),
   ]

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { Brand } from './brand.js'
 
-/** A page without navigation: signing in. */
+/** A page without navigation: signing in. Its title gets the focus when a step removes the element that had it. */
 export function Centered({
   title,
   children,
@@ -10,6 +10,10 @@ export function Centered({
   readonly title?: string
   readonly children?: ComponentChildren
 }) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    if (document.activeElement === null || document.activeElement === document.body) heading.current?.focus()
+  })
   useEffect(() => {
     document.title = title === undefined ? 'rushes' : `${title} · rushes`
   }, [title])
@@ -18,7 +22,11 @@ export function Centered({
       <Brand />
       {children !== undefined && (
         <div class="centered-card">
-          {title !== undefined && <h1>{title}</h1>}
+          {title !== undefined && (
+            <h1 ref={heading} tabIndex={-1}>
+              {title}
+            </h1>
+          )}
           {children}
         </div>
       )}

@@ -99,8 +99,8 @@ export function FirstPasswordPage() {
       <PasswordForm
         submit="Set password"
         onDone={() => {
-          showToast('Your password is set.')
           leave()
+          showToast('Your password is set.')
         }}
       >
         <Button kind="ghost" onClick={leave}>

@@ -288,6 +288,20 @@ runs:
       if (!file.endsWith('hen.png')) expect(readFileSync(join(repository.folder, file))).toEqual(bytes[at])
   })
 
+  it('what two steps of a job made of one manifest is kept, and stays when the next job fails before its batch', async () => {
+    const service = await startService()
+    const repository = createRepository({ 'rushes.yaml': TWO })
+    const env = { RUSHES_STATE_DIR: join(repository.folder, '..', 'kept-state') }
+    expect((await repository.job({ ...service.inputs, only: 'fox' }, env)).outputs.created).toBe('1')
+    expect((await repository.step({ ...service.inputs, only: 'hen' }, env)).outputs.created).toBe('1')
+    repository.discard()
+    const refused = await repository.job({ ...service.inputs, 'max-runs': '0', args: '--force' }, env)
+    expect(refused).toMatchObject({ failed: true, outputs: { planned: '2', 'exit-code': '2' } })
+    repository.discard()
+    const again = await repository.job({ ...service.inputs, key: '' }, env)
+    expect(again.outputs).toMatchObject({ planned: '0', 'up-to-date': '2', 'exit-code': '0' })
+  })
+
   it('a job that is cancelled ends the batch, and the next one continues its run', async () => {
     const service = await startService()
     writeFileSync(join(service.folder, 'slow'), '')

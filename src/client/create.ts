@@ -50,7 +50,12 @@ export function encodeCreate(body: CreateBody): Uint8Array {
 
 function jsonOf(body: CreateBody): string {
   try {
-    return JSON.stringify(body)
+    return JSON.stringify(body, (_, value: unknown) => {
+      // It would be sent as null.
+      if (typeof value === 'number' && !Number.isFinite(value))
+        throw new Error(`${value} is not a number of JSON`)
+      return value
+    })
   } catch (error) {
     // JSON has no BigInt and no circles.
     const why = shortened(printable(messageOf(error)))

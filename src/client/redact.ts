@@ -5,6 +5,8 @@ export const REDACTED = '[API key]'
 
 /** A shorter secret would be found in ordinary words. */
 const MIN_SECRET_LENGTH = 8
+/** Of a secret whose own escapes are replaced. */
+const MIN_PLAIN_LENGTH = 4
 
 /**
  * What stands for another character: nothing, in JSON (`\u0072`, `\/`), in a URL (`%72`), or in both. A secret may contain `%` and `\`
@@ -17,8 +19,19 @@ const ESCAPES: readonly RegExp[] = [
   /\\(?:u00([\da-f]{2})|(["\\/]))|%([\da-f]{2})/iy,
 ]
 
+/** The beginning of an escape, at the end of a text. */
+const TORN_ESCAPE = /(?:%[\da-f]?|\\|\\?u(?:0(?:0[\da-f]?)?)?)$/i
+
 /** Offsets in the text, the end exclusive. */
 type Span = readonly [start: number, end: number]
+
+/** What a text says, character by character, and where each of them is written. */
+interface Reading {
+  readonly codes: Uint16Array
+  readonly starts: Uint32Array
+  readonly ends: Uint32Array
+  readonly length: number
+}
 
 /**
  * The redacting function for one secret, in all its spellings. At the end of the text the start of the secret is redacted too: a
@@ -26,30 +39,25 @@ type Span = readonly [start: number, end: number]
  */
 export function createRedact(secret: string): (text: string) => string {
   if (secret.length < MIN_SECRET_LENGTH) return (text) => text
-  const borders = bordersOf(secret)
+  const literal = createSearch(secret)
+  const { codes, length } = readWholly(secret)
+  const plain =
+    length < MIN_PLAIN_LENGTH ? undefined : createSearch(String.fromCharCode(...codes.subarray(0, length)))
   return (text) => {
-    const ways = /[\\%]/.test(text) ? ESCAPES : ESCAPES.slice(0, 1)
-    return withoutSpans(
-      text,
-      ways.flatMap((escapePattern) => spansOf(text, { secret, borders, escapePattern })),
-    )
+    const isPlain = !/[\\%]/.test(text)
+    const ways = isPlain ? ESCAPES.slice(0, 1) : ESCAPES
+    const spans = ways.flatMap((escapePattern) => spansOf(text, readOnce(text, escapePattern), literal))
+    if (!isPlain && plain !== undefined) spans.push(...spansOf(text, readWholly(text), plain))
+    return withoutSpans(text, spans)
   }
 }
 
-interface Search {
-  readonly secret: string
-  readonly borders: Uint32Array
-  readonly escapePattern: RegExp
-}
-
-/** One pass of Knuth, Morris and Pratt over the characters of the text. */
-function spansOf(text: string, { secret, borders, escapePattern }: Search): readonly Span[] {
-  const spans: Span[] = []
-  const starts = new Uint32Array(text.length)
-  let matched = 0
-  let count = 0
-  for (let at = 0; at < text.length; count++) {
-    starts[count] = at
+/** Each escape is replaced once. */
+function readOnce(text: string, escapePattern: RegExp): Reading {
+  const reading = emptyReading(text.length)
+  let length = 0
+  for (let at = 0; at < text.length; length++) {
+    reading.starts[length] = at
     let code = text.charCodeAt(at++)
     if (code === PERCENT || code === BACKSLASH) {
       escapePattern.lastIndex = at - 1
@@ -60,17 +68,96 @@ function spansOf(text: string, { secret, borders, escapePattern }: Search): read
         at += whole.length - 1
       }
     }
-    matched = extended(matched, code, secret, borders)
-    if (matched < secret.length) continue
-    spans.push([starts[count + 1 - matched] ?? 0, at])
-    matched = 0
+    reading.codes[length] = code
+    reading.ends[length] = at
   }
-  if (matched >= MIN_SECRET_LENGTH) spans.push([starts[count - matched] ?? 0, text.length])
-  return spans
+  return { ...reading, length }
 }
 
-const PERCENT = '%'.charCodeAt(0)
-const BACKSLASH = '\\'.charCodeAt(0)
+/**
+ * Encoders leave some of the escapes that a secret contains itself as they are: `URL` keeps its `%41` and encodes its `"`. So escapes are
+ * replaced, in the text as in the secret, until none is left: `%XX` and `u00XX` by their character, and `\` by nothing. No two
+ * of these overlap; so every spelling of the secret, with whichever escapes and however often encoded, becomes the same.
+ */
+function readWholly(text: string): Reading {
+  const { codes, starts, ends } = emptyReading(text.length)
+  let length = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === BACKSLASH) continue
+    starts[length] = text.charCodeAt(at - 1) === BACKSLASH && ESCAPED.includes(code) ? at - 1 : at
+    ends[length] = at + 1
+    codes[length++] = code
+    for (let size = escapeAtEnd(codes, length); size > 0; size = escapeAtEnd(codes, length)) {
+      const decoded = (digitOf(codes[length - 2]) << 4) + digitOf(codes[length - 1])
+      length -= size
+      if (decoded === BACKSLASH) break
+      codes[length] = decoded
+      ends[length++] = at + 1
+    }
+  }
+  return { codes, starts, ends, length }
+}
+
+/** How many of the characters at the end are an escape; 0 where they are none. */
+function escapeAtEnd(codes: Uint16Array, length: number): number {
+  if (digitOf(codes[length - 1]) < 0 || digitOf(codes[length - 2]) < 0) return 0
+  if (codes[length - 3] === PERCENT) return 3
+  const isUnicode = codes[length - 3] === ZERO && codes[length - 4] === ZERO
+  return isUnicode && ((codes[length - 5] ?? 0) | 32) === LOWER_U ? 5 : 0
+}
+
+/** The value of a hexadecimal digit; -1 for any other character. */
+function digitOf(code = 0): number {
+  if (code >= ZERO && code <= ZERO + 9) return code - ZERO
+  const letter = (code | 32) - LOWER_A
+  return letter >= 0 && letter < 6 ? letter + 10 : -1
+}
+
+const emptyReading = (size: number): Omit<Reading, 'length'> => ({
+  codes: new Uint16Array(size),
+  starts: new Uint32Array(size),
+  ends: new Uint32Array(size),
+})
+
+const codeOf = (character: string): number => character.charCodeAt(0)
+const [PERCENT, BACKSLASH, ZERO, LOWER_A, LOWER_U] = [...'%\\0au'].map(codeOf) as [
+  number,
+  number,
+  number,
+  number,
+  number,
+]
+/** What may follow a `\` that belongs to it. */
+const ESCAPED: readonly number[] = [...'u"/'].map(codeOf)
+
+interface Search {
+  readonly secret: string
+  readonly borders: Uint32Array
+}
+
+const createSearch = (secret: string): Search => ({ secret, borders: bordersOf(secret) })
+
+/** One pass of Knuth, Morris and Pratt. */
+function spansOf(
+  text: string,
+  { codes, starts, ends, length }: Reading,
+  { secret, borders }: Search,
+): Span[] {
+  const spans: Span[] = []
+  const last = String.fromCharCode(...codes.subarray(Math.max(0, length - 5), length))
+  const torn = length - (TORN_ESCAPE.exec(last)?.[0].length ?? 0)
+  let matched = 0
+  for (let at = 0; at <= length; at++) {
+    if (at >= torn && matched >= MIN_SECRET_LENGTH) spans.push([starts[at - matched] ?? 0, text.length])
+    if (at === length) break
+    matched = extended(matched, codes[at] ?? 0, secret, borders)
+    if (matched < secret.length) continue
+    spans.push([starts[at + 1 - matched] ?? 0, ends[at] ?? 0])
+    matched = 0
+  }
+  return spans
+}
 
 /** How many characters of the secret end with `code`, after `matched` of them were found. */
 function extended(matched: number, code: number, secret: string, borders: Uint32Array): number {

@@ -86,6 +86,13 @@ export async function flush(handle: FileHandle): Promise<void> {
   }
 }
 
+export interface AtomicWriteOptions {
+  readonly mode?: number
+  readonly isFlushed?: boolean
+  /** Called when the content is on the disk. Where it throws, `path` stays as it is. */
+  beforeReplace?(): void
+}
+
 /**
  * Replaces or creates `path` in one step: a reader sees the old content or the new one. `mode` is less the umask. Unless
  * flushed, the content may be lost on power failure.
@@ -93,7 +100,7 @@ export async function flush(handle: FileHandle): Promise<void> {
 export async function writeAtomically(
   path: string,
   content: string | Uint8Array,
-  { mode = 0o666, isFlushed = true }: { readonly mode?: number; readonly isFlushed?: boolean } = {},
+  { mode = 0o666, isFlushed = true, beforeReplace }: AtomicWriteOptions = {},
 ): Promise<void> {
   const temporary = temporaryBeside(path)
   try {
@@ -104,6 +111,7 @@ export async function writeAtomically(
     } finally {
       await handle.close()
     }
+    beforeReplace?.()
     await rename(temporary, path)
   } catch (error) {
     await removeFile(temporary).catch(() => {})
@@ -130,9 +138,10 @@ export async function moveOver(from: string, to: string): Promise<void> {
   if (!isLink) await removeFile(from)
 }
 
-/** Gives a file a second name, and creates the folders of `to`. Copies it where the file system has no hard links. */
+/** Gives a file a second name, in place of what has it, and creates the folders of `to`. Copies it where the file system has no hard links. */
 export async function copyOrLink(from: string, to: string): Promise<void> {
   makeFolders(dirname(to))
+  await removeFile(to)
   try {
     await link(await realpath(from), to)
   } catch (error) {

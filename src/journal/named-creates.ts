@@ -26,10 +26,23 @@ export type KnownCreate =
 
 /** The journal has a row with this request id already: sending it again would pay twice. */
 export class RepeatedRequest extends RushesError {
+  constructor(
+    requestId: string,
+    message = `A create with the request id "${requestId}" was sent before. Nothing was sent.`,
+    hint = 'Repeat the call with the same request id to get its run.',
+  ) {
+    super('usage', message, { hint })
+  }
+}
+
+/** Another process has taken the record that the create was not sent, and may have sent it in this one's place. */
+export class NotPrepared extends RepeatedRequest {
   constructor(requestId: string) {
-    super('usage', `A create with the request id "${requestId}" was sent before. Nothing was sent.`, {
-      hint: 'Repeat the call with the same request id to get its run.',
-    })
+    super(
+      requestId,
+      'Another batch has taken over this create. It was not sent here.',
+      'Run the same command again when no other batch is running on this manifest.',
+    )
   }
 }
 

@@ -40,6 +40,7 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
     flags: { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false },
     models: { image: 'acme/still-1' },
     identity: identityOf,
+    allowOutside: false,
     selects: () => true,
   })
   const clock = createManualClock()
@@ -52,6 +53,7 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
     read: () => undefined,
     async write(next) {
       saved = next
+      return true
     },
     onChanged() {},
   })

@@ -25,7 +25,7 @@ const FOREIGN: FileFact = { is: 'file', sha256: undefined }
 const FOLDER: FileFact = { is: 'other', what: 'a folder' }
 const CONTINUED: Action = { do: 'download', why: 'unfinished', run: 'run_1', at: 0 }
 const CREATED: Action = { do: 'create', why: 'forced' }
-const conflict = (why: string): Action => ({ do: 'conflict', why, at: 0 })
+const conflict = (why: string): Action => ({ do: 'conflict', why, at: 0, isForeign: why !== 'a folder' })
 
 it.each<[string, FileFact, Partial<Flags>, Action]>([
   ['no file is continued', MISSING, {}, CONTINUED],

@@ -13,7 +13,7 @@ const keeperOf = (options: Partial<LockKeeperOptions>) =>
     base: NO_LOCK,
     lock: NO_LOCK,
     read: () => undefined,
-    async write() {},
+    write: async () => true,
     onChanged() {},
     ...options,
   })
@@ -27,6 +27,7 @@ it('has a change on the disk before whoever made it continues, and writes those 
         release = resolve
       })
       written.push(lock)
+      return true
     },
   })
   const first = keeper.set('a', entry('a'))
@@ -45,6 +46,7 @@ it('says that it could not be written, and tries again with the next change', as
   const keeper = keeperOf({
     async write() {
       if (isFull) throw new Error('full')
+      return true
     },
   })
   await expect(keeper.set('a', entry('a'))).rejects.toThrow('full')
@@ -71,6 +73,7 @@ describe('a lock file that somebody else changes meanwhile', () => {
       read: () => disk,
       async write(lock) {
         disk = lock
+        return true
       },
       onChanged: (found) => changed.push(...found),
     })
@@ -107,6 +110,21 @@ describe('a lock file that somebody else changes meanwhile', () => {
     expect(written.changed).toEqual(JSON.stringify(base) === JSON.stringify(theirs) ? [] : ['row'])
   })
 
+  it('keeps what this batch has written, also when git has reset the file', async () => {
+    let disk = NO_LOCK
+    const keeper = keeperOf({
+      read: () => disk,
+      async write(lock) {
+        disk = lock
+        return true
+      },
+    })
+    await keeper.set('row', row(undefined, accepted('own')))
+    disk = NO_LOCK
+    await keeper.write()
+    expect(disk.entries.get('row')).toEqual(row(undefined, accepted('own')))
+  })
+
   it('loses no change of either side, in whatever order they are written', async () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd')
     const step = fc.record({ isOwn: fc.boolean(), name, run: fc.uuid() })
@@ -117,6 +135,7 @@ describe('a lock file that somebody else changes meanwhile', () => {
           read: () => disk,
           async write(lock) {
             disk = lock
+            return true
           },
         })
         const last = new Map<string, string>()

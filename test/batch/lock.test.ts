@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { statSync, symlinkSync } from 'node:fs'
+import { readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -42,6 +42,11 @@ const pending: Pending = {
   key: '~3f2a',
   token: 'd9428888-122b-11e1-b85c-61cd3cbb3210',
   sent_at: '2026-11-21T08:00:00.000Z',
+}
+async function writeLock(path: string, manifest: string, given: Lock): Promise<void> {
+  const file = lockFileAt(path, manifest)
+  file.read()
+  expect(await file.write(given)).toBe(true)
 }
 const entry = (more: Partial<LockEntry> = {}): LockEntry => ({
   made,
@@ -226,7 +231,7 @@ describe('the lock file', () => {
     const folder = folderWith()
     const path = join(folder, 'shots.lock.json')
     expect(readLock(path, join(folder, 'shots.yaml'))).toEqual(NO_LOCK)
-    await lockFileAt(path, join(folder, 'shots.yaml')).write(lock({ a: entry() }))
+    await writeLock(path, join(folder, 'shots.yaml'), lock({ a: entry() }))
     expect(readLock(path, join(folder, 'shots.yaml')).entries.get('a')).toEqual(entry())
     expect(isWritten(path, join(folder, 'shots.yaml'), lock({ a: entry() }))).toBe(true)
     expect(isWritten(path, join(folder, 'shots.yaml'), lock({}))).toBe(false)
@@ -234,14 +239,29 @@ describe('the lock file', () => {
     expect(statSync(path).mode & 0o777).toBe(0o666 & ~process.umask())
   })
 
+  it('is not written over a change that comes while it is written', async () => {
+    const folder = folderWith({ 'shots.yaml': '' })
+    const path = join(folder, 'shots.lock.json')
+    const file = lockFileAt(path, join(folder, 'shots.yaml'))
+    expect(file.read()).toBeUndefined()
+    const writing = file.write(lock({ a: entry() }))
+    const theirs = lockText(lock({ b: entry() }))
+    writeFileSync(path, theirs)
+    expect(await writing).toBe(false)
+    expect(readFileSync(path, 'utf8')).toBe(theirs)
+    expect([...(file.read()?.entries.keys() ?? [])]).toEqual(['b'])
+    expect(await file.write(lock({ a: entry(), b: entry() }))).toBe(true)
+    expect(file.read()).toBeUndefined()
+  })
+
   it('of another manifest that is still there is refused; one of a renamed manifest is taken over', async () => {
     const folder = folderWith({ 'shots.yaml': '' })
     const path = join(folder, 'shots.lock.json')
-    await lockFileAt(path, join(folder, 'shots.yaml')).write(lock({}))
+    await writeLock(path, join(folder, 'shots.yaml'), lock({}))
     expect(() => readLock(path, join(folder, 'shots.json'))).toThrow(
       /belongs to another manifest: shots.yaml/,
     )
-    await lockFileAt(path, join(folder, 'gone.yaml')).write(lock({}))
+    await writeLock(path, join(folder, 'gone.yaml'), lock({}))
     expect(readLock(path, join(folder, 'shots.json')).manifest).toBe('gone.yaml')
   })
 })
@@ -307,9 +327,20 @@ describe('an entry of the lock file', () => {
       { n0: 'run_A', n1: 'run_B' },
     ],
     [
-      'swap with a row whose run is under way',
+      'swap, one with a run under way',
       { rows: rowsOf('B', 'A'), entries: { n0: A, n1: { ...B, pending: { ...pending, hash: 'B' } } } },
-      { n0: 'run_A', n1: 'run_B' },
+      { n0: 'run_B', n1: 'run_A' },
+    ],
+    [
+      'are renamed, while another takes the name of an unconfirmed one',
+      {
+        rows: '[{ name: vixen, kind: image, prompt: F }, { name: fox, kind: image, prompt: H }]',
+        entries: {
+          fox: entry({ made: undefined, pending: { ...pending, hash: 'F' } }),
+          hen: oldEntry('H'),
+        },
+      },
+      { vixen: undefined, fox: 'run_H' },
     ],
   ])('of rows that %s', async (_, given, runs) => {
     expect((await pairs(given)).runs).toEqual(runs)
@@ -324,7 +355,10 @@ describe('an entry of the lock file', () => {
     const sha256 = createHash('sha256').update('a fox').digest('hex')
     const copied = async (file: string) => {
       const locked = entry({ made: { ...made, file, sha256, bytes: 5 } })
-      const disk = diskOf({ folder, entries: [row], lock: NO_LOCK, keepsFiles: () => false })
+      const disk = diskOf({
+        ...{ folder, entries: [row], lock: NO_LOCK },
+        ...{ keepsFiles: () => false, allowOutside: false },
+      })
       const [output] = await disk.lookAt(row, locked)
       return output?.fact
     }

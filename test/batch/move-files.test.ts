@@ -1,13 +1,29 @@
 /** Rows whose outputs are renamed, swapped and shifted: their files move, nothing is paid again, and a kill loses none. */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join, relative } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { moveFiles } from '../../src/batch/carry-out/index.js'
 import { createLockKeeper } from '../../src/batch/lock/keeper.js'
-import { type Lock, type LockEntry, NO_LOCK, type Output, outputsOf } from '../../src/batch/lock/lock.js'
+import {
+  type Lock,
+  type LockEntry,
+  NO_LOCK,
+  type Output,
+  outputsOf,
+  withEntry,
+} from '../../src/batch/lock/lock.js'
 import { makePlan } from '../../src/batch/plan/index.js'
+import { meaningOfEntry } from '../../src/batch/plan/inputs.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { folderWith, read } from './folder.js'
 
@@ -15,6 +31,7 @@ interface Row {
   readonly name: string
   readonly prompt: string
   readonly output: string
+  readonly image_urls?: readonly string[]
 }
 
 interface Place {
@@ -32,11 +49,16 @@ const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('he
 async function batch(
   place: Place,
   rows: readonly Row[],
-  { killedAt = Number.POSITIVE_INFINITY, only }: { killedAt?: number; only?: string } = {},
+  {
+    killedAt = Number.POSITIVE_INFINITY,
+    only,
+    allowOutside = false,
+    creates = true,
+  }: { killedAt?: number; only?: string; allowOutside?: boolean; creates?: boolean } = {},
 ) {
   const { folder } = place
   const text = rows.map((row) => JSON.stringify({ kind: 'image', ...row })).join('\n')
-  const result = await read(text, { name: 'shots.jsonl', folder })
+  const result = await read(text, { name: 'shots.jsonl', folder, allowOutside })
   if (!result.ok) throw new Error(JSON.stringify(result.problems))
   const plan = await makePlan({
     manifest: result.manifest,
@@ -44,6 +66,7 @@ async function batch(
     flags: FLAGS,
     models: { image: MODEL },
     identity: identityOf,
+    allowOutside,
     selects: ({ name }) => only === undefined || name === only,
   })
   let writes = 0
@@ -54,11 +77,12 @@ async function batch(
     async write(lock) {
       if (writes++ >= killedAt) throw new Error('killed')
       place.lock = lock
+      return true
     },
     onChanged() {},
   })
   const actions = Object.fromEntries(plan.steps.map(({ entry, action }) => [entry.name, action]))
-  const parts = { keeper, folder, signal: new AbortController().signal }
+  const parts = { disk: plan.disk, keeper, folder, signal: new AbortController().signal }
   const steps = await moveFiles(plan.steps, parts).catch((error: Error) => {
     if (error.message !== 'killed') throw error
     return undefined
@@ -66,8 +90,10 @@ async function batch(
   if (steps === undefined) return { actions, isKilled: true }
   writes = Number.NEGATIVE_INFINITY
   // What is created gets its files in place.
-  for (const { entry, action, outputs, hash = '' } of steps) {
-    if (action.do !== 'create') continue
+  for (const { entry, action, outputs, hash: known } of steps) {
+    if (action.do !== 'create' || !creates) continue
+    const found = meaningOfEntry(entry, (name) => keeper.entry(name)?.made)
+    const hash = known ?? (found.ok ? identityOf(MODEL, found.meaning) : '')
     const made: Output[] = []
     for (const number of [1, 2]) {
       const planned = outputs[number - 1] ?? (await plan.disk.again().lookAt(entry, undefined, 2))[number - 1]
@@ -105,7 +131,10 @@ function expectInPlace({ folder, lock }: Place, rows: readonly Row[]): void {
 }
 
 const place = (): Place => ({ folder: folderWith(), lock: NO_LOCK })
-const row = (name: string, prompt: string, output = `${name}.png`): Row => ({ name, prompt, output })
+const row = (name: string, prompt: string, output = `${name}.png`, source?: string): Row => ({
+  ...{ name, prompt, output },
+  ...(source !== undefined && { image_urls: [`row:${source}`] }),
+})
 const moved = expect.objectContaining({ do: 'download', why: 'moved' })
 const upToDate = { do: 'up_to_date' }
 const created = expect.objectContaining({ do: 'create' })
@@ -161,6 +190,18 @@ describe('files of rows', () => {
       { a: created, b: moved },
     ],
     [
+      'that swap their names, where one of them uses another row',
+      [row('s', 'S'), row('p', 'P'), row('q', 'Q', 'q.png', 's')],
+      [row('s', 'S'), row('q', 'P', 'p.png'), row('p', 'Q', 'q.png', 's')],
+      { s: upToDate, p: upToDate, q: upToDate },
+    ],
+    [
+      'whose further output would have the name of another one',
+      [row('a', 'A'), row('a-2', 'B')],
+      [row('a', 'A'), row('a-2', 'B'), row('a-1', 'C')],
+      { a: moved, 'a-2': upToDate, 'a-1': created },
+    ],
+    [
       'that take the output of a row that has left the manifest',
       [row('a', 'A'), row('b', 'B')],
       [row('c', 'C', 'a.png'), row('b', 'B')],
@@ -180,8 +221,69 @@ describe('files of rows', () => {
     await batch(here, [row('a', 'A'), row('b', 'B')])
     const after = [row('a', 'A', 'b.png'), row('b', 'B', 'a.png')]
     const { actions } = await batch(here, after, { only: 'a' })
-    expect(actions.a).toEqual({ do: 'conflict', why: 'the file of "b", which --only leaves out', at: 0 })
+    expect(actions.a).toEqual({
+      do: 'conflict',
+      why: 'the file of "b", which --only leaves out',
+      at: 0,
+      isForeign: false,
+    })
     expectInPlace(here, [row('a', 'A'), row('b', 'B')])
+  })
+
+  it('that --only leaves out stay, also where their row has another name now', async () => {
+    const here = place()
+    await batch(here, [row('a', 'A')])
+    const after = [row('b', 'A', 'other.png'), row('c', 'C', 'a.png')]
+    const { actions } = await batch(here, after, { only: 'c' })
+    expect(actions.c).toMatchObject({ do: 'conflict', why: 'the file of "a", which --only leaves out' })
+    expect(readFileSync(join(here.folder, 'a.png'))).toEqual(bytesOf('A', 1))
+  })
+
+  it('with the same bytes move each to its own place', async () => {
+    const here = place()
+    await batch(here, [row('a', 'one'), row('b', 'two')])
+    // Two runs may give the same file.
+    const [a, b] = ['a', 'b'].map((name) => here.lock.entries.get(name)?.made)
+    if (a === undefined || b === undefined) throw new Error('both were made')
+    copyFileSync(join(here.folder, a.file), join(here.folder, b.file))
+    const same = { ...b, sha256: a.sha256, bytes: a.bytes }
+    here.lock = withEntry(here.lock, 'b', { made: same, pending: undefined, further: {} })
+    const after = [row('a', 'one', 'b.png'), row('b', 'two', 'c.png')]
+    expect((await batch(here, after)).actions).toEqual({ a: moved, b: moved })
+    for (const name of ['b.png', 'c.png'])
+      expect(readFileSync(join(here.folder, name))).toEqual(bytesOf('one', 1))
+    expect((await batch(here, after)).actions).toEqual({ a: upToDate, b: upToDate })
+  })
+
+  it('swap through a link to their folder', async () => {
+    const here = place()
+    mkdirSync(join(here.folder, 'o'))
+    symlinkSync('o', join(here.folder, 'p'))
+    await batch(here, [row('a', 'A', 'o/a.png'), row('b', 'B', 'o/b.png')])
+    const after = [row('a', 'A', 'p/b.png'), row('b', 'B', 'p/a.png')]
+    expect((await batch(here, after)).actions).toEqual({ a: moved, b: moved })
+    expectInPlace(here, after)
+  })
+
+  it('outside the folder of the manifest move where that is allowed', async () => {
+    const here = place()
+    const outside = { allowOutside: true }
+    const at = (name: string) => `../${basename(here.folder)}-${name}.png`
+    onTestFinished(() => {
+      for (const name of ['a', 'a-2', 'b', 'b-2']) rmSync(join(here.folder, at(name)), { force: true })
+    })
+    await batch(here, [row('a', 'A', at('a')), row('b', 'B', at('b'))], outside)
+    const after = [row('a', 'A', at('b')), row('b', 'B', at('a'))]
+    expect((await batch(here, after, outside)).actions).toEqual({ a: moved, b: moved })
+    expectInPlace(here, after)
+  })
+
+  it('of a row that is created again are kept until it has been', async () => {
+    const here = place()
+    await batch(here, [row('a', 'A'), row('b', 'B')])
+    const after = [row('a', 'edited', 'c.png'), row('b', 'B', 'a.png')]
+    expect((await batch(here, after, { creates: false })).actions).toEqual({ a: created, b: moved })
+    expect(readFileSync(join(here.folder, 'c.png'))).toEqual(bytesOf('A', 1))
   })
 
   it('of nobody are in the way, also where the file could be moved', async () => {
@@ -189,7 +291,12 @@ describe('files of rows', () => {
     await batch(here, [row('a', 'A')])
     writeFileSync(join(here.folder, 'b.png'), bytesOf('foreign', 1))
     const { actions } = await batch(here, [row('a', 'A', 'b.png')])
-    expect(actions.a).toEqual({ do: 'conflict', why: 'not created by this batch', at: 0 })
+    expect(actions.a).toEqual({
+      do: 'conflict',
+      why: 'not created by this batch',
+      at: 0,
+      isForeign: true,
+    })
   })
 
   it('are in place after any kills, and nothing is created twice', async () => {

@@ -238,6 +238,7 @@ describe('a plan', () => {
       flags,
       models: { image: 'acme/still-1' },
       identity: identityOf,
+      allowOutside: false,
       selects: ({ name }) => only?.has(name) ?? true,
     })
 

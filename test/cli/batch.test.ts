@@ -468,6 +468,21 @@ describe('a lock file that git changes while a batch runs', () => {
     expect(batch.lock().hen).toBeUndefined()
   })
 
+  it('keeps the entries of rows whose turn had not come', async () => {
+    const batch = await createFamily(many(30))
+    let sent = 0
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST' && ++sent === 5)
+        batch.editLock((runs) => {
+          for (let at = 10; at < 30; at++) runs[`row-${at}`] = entryOf('a')
+        })
+      return batch.service.counting(request)
+    }
+    expect((await batch.run([], { fetch })).code).toBe(12)
+    expect(sent).toBeLessThan(10)
+    for (let at = 10; at < 30; at++) expect(batch.lock()[`row-${at}`].run).toBe('run_other')
+  })
+
   it('is not overwritten while it has conflict markers; the run that is paid for is there in the next batch', async () => {
     const batch = await createFamily([FOX, HEN])
     let whole = ''

@@ -137,7 +137,7 @@ function resultOf(step: Step): RowResult {
       result: 'failed',
       error: usageError(
         `${file}: ${action.why}.`,
-        '--overwrite replaces files that are not in the lock file.',
+        action.isForeign ? '--overwrite replaces files that are not in the lock file.' : undefined,
       ),
     }
   if (action.do === 'blocked') return { step, result: 'failed', error: usageError(`${action.why}.`) }

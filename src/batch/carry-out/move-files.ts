@@ -3,16 +3,16 @@
  * may swap their outputs, and a new row may take a name. The lock file says after each step where the files are, and the next
  * plan finds those that a killed batch has moved: see `elsewhere` and `known` in `plan/facts.ts`.
  */
-import { randomBytes } from 'node:crypto'
 import { posix, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { copyOrLink, moveOver } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import type { LockKeeper } from '../lock/keeper.js'
 import { type Made, type Output, outputsOf } from '../lock/lock.js'
-import { type FileFact, isInPlace, isReplaceable, type Step } from '../plan/index.js'
+import { type Disk, type FileFact, isInPlace, isReplaceable, type Step } from '../plan/index.js'
 
 export interface MoveParts {
+  readonly disk: Pick<Disk, 'keyOf'>
   readonly keeper: LockKeeper
   /** Absolute: the manifest's. */
   readonly folder: string
@@ -33,14 +33,14 @@ interface Move {
 
 /** The steps with their files in place. Throws `download_failed`, and the signal's reason. */
 export async function moveFiles(steps: readonly Step[], parts: MoveParts): Promise<readonly Step[]> {
-  const { signal } = parts
-  const moves = steps.flatMap(movesOf)
+  const { signal, disk } = parts
+  const moves = steps.flatMap((step) => movesOf(step, parts))
   if (moves.length === 0) return steps
   let open = moves
   while (open.length > 0) {
     signal.throwIfAborted()
-    const taken = new Map(open.map((move) => [move.from, move]))
-    const isFree = (move: Move) => move.isThere || [undefined, move].includes(taken.get(move.to))
+    const taken = new Map(open.map((move) => [disk.keyOf(move.from), move]))
+    const isFree = (move: Move) => move.isThere || [undefined, move].includes(taken.get(disk.keyOf(move.to)))
     const free = open.filter(isFree)
     const [first] = open
     if (free.length > 0) await all(free.map((move) => carryOut(move, parts)))
@@ -48,19 +48,18 @@ export async function moveFiles(steps: readonly Step[], parts: MoveParts): Promi
     else if (first !== undefined) await makeWay(first, parts)
     open = open.filter((move) => !free.includes(move))
   }
-  return steps.map((step) => movedStep(step, parts.keeper))
+  return steps.map((step) => movedStep(step, parts))
 }
 
-/** A row that is certainly created again leaves its files behind. */
-function movesOf(step: Step): readonly Move[] {
-  const { action, waitsFor, outputs, locked, entry, flags } = step
+function movesOf(step: Step, { disk }: MoveParts): readonly Move[] {
+  const { action, outputs, locked, entry, flags } = step
   if (action.do === 'skip' || action.do === 'conflict') return []
-  if (action.do === 'create' && waitsFor.length === 0) return []
   return outputsOf(locked?.made).flatMap((output, at): Move[] => {
     const { file, fact } = outputs[at] ?? { file: output.file, fact: { is: 'missing' } }
-    if (file === output.file || fact.is === 'other') return []
-    const isThere = isInPlace(fact, output.sha256)
-    const mayReplace = fact.is === 'missing' || flags.overwrite || isReplaceable(fact)
+    if (fact.is === 'other' || disk.keyOf(file) === disk.keyOf(output.file)) return []
+    const isThere = fact.elsewhere === undefined && isInPlace(fact, output.sha256)
+    const mayReplace =
+      fact.is === 'missing' || isReplaceable(fact) || (flags.overwrite && fact.known === undefined)
     if (!isThere && (fact.elsewhere === undefined || !mayReplace)) return []
     return [{ name: entry.name, at, from: output.file, to: file, isThere }]
   })
@@ -75,7 +74,8 @@ async function carryOut(move: Move, { keeper, folder }: MoveParts): Promise<void
 /** Its file gets a second name for the meantime, in the folder where it is going; the first one is then free for another. */
 async function makeWay(move: Move, { keeper, folder }: MoveParts): Promise<void> {
   const { dir, name, ext } = posix.parse(move.to)
-  const meanwhile = posix.join(dir, `.${name}.${randomBytes(6).toString('hex')}.moving${ext}`)
+  // Always the same, so that those of killed batches do not pile up.
+  const meanwhile = posix.join(dir, `.${name}.moving${ext}`)
   await copyOrLink(resolve(folder, move.from), resolve(folder, meanwhile)).catch(notMoved(move.to))
   await record(keeper, move, meanwhile)
   move.from = meanwhile
@@ -94,8 +94,9 @@ const withFile = (made: Made, at: number, file: string): Made => {
 }
 
 /** What the files are after all of them have moved. */
-function movedStep(step: Step, keeper: LockKeeper): Step {
-  const moved = new Set(movesOf(step).map(({ at }) => at))
+function movedStep(step: Step, parts: MoveParts): Step {
+  const { keeper } = parts
+  const moved = new Set(movesOf(step, parts).map(({ at }) => at))
   if (moved.size === 0) return step
   const locked = keeper.entry(step.entry.name)
   const known = outputsOf(locked?.made)

@@ -54,7 +54,8 @@ function placedOutput({ action, locked }: Active, at: number): Placing | undefin
 }
 
 function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean): void {
-  if (fact.is === 'missing' || (fact.is === 'file' && (overwrites || isReplaceable(fact)))) return
+  const isForeign = fact.is === 'file' && fact.known === undefined
+  if (fact.is === 'missing' || isReplaceable(fact) || (overwrites && isForeign)) return
   throw new RushesError('download_failed', `${file} already exists, and is not of this row.`, {
     hint: 'Move it away, or replace it with --overwrite. The run is paid for: the same command downloads it then.',
   })

@@ -205,7 +205,6 @@ export function createRow(parts: RowParts, step: Active, onResult: (result: RowR
 function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowParts, step: Active) {
   const { entry, hash = '', model = '' } = step
   const before = keeper.entry(entry.name)
-  const further = before?.further ?? {}
   /** A run before may have been killed while it got its files into place: they are of this row too. */
   let placing = placingsOf(before)
 
@@ -224,7 +223,7 @@ function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowP
     return pending?.hash === hash ? undefined : pending
   }
   const keep = (pending: Pending | undefined): Promise<void> =>
-    keeper.set(entry.name, entryWith(before, pending))
+    keeper.set(entry.name, entryWith(keeper.entry(entry.name), pending))
   /** Where a run exists already, a lock file that cannot be written is no reason to lose it. */
   const keepSafely = (pending: Pending | undefined): Promise<void> => keep(pending).catch(onLockTrouble)
 
@@ -243,7 +242,7 @@ function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowP
         await keepSafely({ ...pendingCreate(), state: 'accepted', run: submitted.id })
       else if (submitted.is === 'unconfirmed')
         await keepSafely({ ...pendingCreate(), state: 'unconfirmed', key: submitted.key, token })
-      else if (isSent) await keeper.set(entry.name, before).catch(onLockTrouble)
+      else if (isSent) await keepSafely(before?.pending)
     },
     /**
      * Killed between the renaming and the next writing of the lock file, a batch must know the file as its own. A file that
@@ -256,14 +255,20 @@ function createRowLock({ keeper, service, clock, inputsOf, onLockTrouble }: RowP
     },
     ended: () => keepSafely(leftPending()),
     made: (made: Made) =>
-      keeper.set(entry.name, { made, pending: leftPending(), further }).catch(onLockTrouble),
+      keeper
+        .set(entry.name, {
+          made,
+          pending: leftPending(),
+          further: keeper.entry(entry.name)?.further ?? {},
+        })
+        .catch(onLockTrouble),
   }
 }
 
 const isSame = (a: Placing, b: Placing): boolean =>
   a.run === b.run && a.output === b.output && a.sha256 === b.sha256
 
-const entryWith = (before: LockEntry | undefined, pending: Pending | undefined): LockEntry | undefined =>
-  before?.made === undefined && pending === undefined
+const entryWith = (entry: LockEntry | undefined, pending: Pending | undefined): LockEntry | undefined =>
+  entry?.made === undefined && pending === undefined
     ? undefined
-    : { made: before?.made, pending, further: before?.further ?? {} }
+    : { made: entry?.made, pending, further: entry?.further ?? {} }

@@ -2,8 +2,9 @@
 
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join } from 'node:path'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { usageError } from '../../errors.js'
+import { followLinks } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
 import { type Lock, lockPathOf, NO_LOCK } from './lock.js'
@@ -18,7 +19,8 @@ export function lockFileOf(manifest: string): string {
   for (let links = 0; links < MAX_LINKS; links++) {
     const target = targetOf(path)
     if (target === undefined) return path
-    path = isAbsolute(target) ? target : join(dirname(path), target)
+    // The folder may be reached through a link: `..` is that of the real one.
+    path = isAbsolute(target) ? target : join(followLinks(resolve(dirname(path))), target)
   }
   throw usageError(`Cannot read the lock file ${path}: its links lead in a circle.`)
 }
@@ -38,7 +40,12 @@ export function readLock(path: string, manifest: string): Lock {
   if (text === undefined) return NO_LOCK
   const lock = parseLock(text, path)
   const other = lock.manifest
-  if (other !== undefined && other !== basename(manifest) && existsSync(join(dirname(path), basename(other))))
+  // Beside the manifest: the lock file may be a link to another folder.
+  if (
+    other !== undefined &&
+    other !== basename(manifest) &&
+    existsSync(join(dirname(manifest), basename(other)))
+  )
     throw usageError(
       `${path} belongs to another manifest: ${other}.`,
       'Manifests whose names differ only in the extension would share one lock file. Rename one of them.',
@@ -59,21 +66,36 @@ function readText(path: string): string | undefined {
 export interface LockFile {
   /** Undefined where it has the text of the last write, or is gone. Throws `usage`. */
   read(): Lock | undefined
-  /** Atomic: a batch that is killed leaves the old file or the new one. Throws the system's error. */
-  write(lock: Lock): Promise<void>
+  /**
+   * Atomic: a batch that is killed leaves the old file or the new one. False where the file has changed since `read`: nothing
+   * was written. Throws the system's error.
+   */
+  write(lock: Lock): Promise<boolean>
 }
 
 export function lockFileAt(path: string, manifest: string): LockFile {
   let written: string | undefined
+  let seen: string | undefined
+  const changed = new Error('the lock file was changed')
   return {
     read() {
-      const text = readText(path)
-      return text === undefined || text === written ? undefined : parseLock(text, path)
+      seen = readText(path)
+      return seen === undefined || seen === written ? undefined : parseLock(seen, path)
     },
     async write(lock) {
       const text = textFor(manifest, lock)
-      await writeAtomically(path, text)
+      // Writing takes a while, and the last moment counts.
+      const beforeReplace = () => {
+        if (readText(path) !== seen) throw changed
+      }
+      try {
+        await writeAtomically(path, text, { beforeReplace })
+      } catch (error) {
+        if (error === changed) return false
+        throw error
+      }
       written = text
+      return true
     },
   }
 }

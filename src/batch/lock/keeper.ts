@@ -20,27 +20,37 @@ export interface LockKeeperOptions {
   readonly lock: Lock
   /** Undefined where the file has not changed since the last write, or is gone. Throws where it cannot be read. */
   read(): Lock | undefined
-  write(lock: Lock): Promise<void>
+  /** False where the file was changed since it was read. */
+  write(lock: Lock): Promise<boolean>
   /** Names of rows whose entries somebody else has changed, before the write that found it resolves. */
   onChanged(names: readonly string[]): void
 }
 
 export function createLockKeeper(options: LockKeeperOptions): LockKeeper {
   let { base, lock } = options
+  /** What was read, with what others have changed since: whatever differs from it is of this batch. */
+  let origin = base
   let writing: Promise<void> | undefined
   let next: Promise<void> | undefined
 
   async function write(): Promise<void> {
+    for (;;) if (await writeMerged()) return
+  }
+
+  async function writeMerged(): Promise<boolean> {
     const found = options.read()
     if (found !== undefined) {
       const changed = changedNames(base, found)
-      lock = merged({ base, lock, found, changed })
+      lock = merged({ base: origin, lock, found, changed })
+      for (const name of changed) origin = withEntry(origin, name, found.entries.get(name))
       if (changed.length > 0) options.onChanged(changed)
     }
     // What is set meanwhile is written next.
     const written = lock
-    await options.write(written)
+    base = found ?? base
+    if (!(await options.write(written))) return false
     base = written
+    return true
   }
 
   /** One write at a time; callers during a write share the next one. */

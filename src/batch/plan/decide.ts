@@ -50,6 +50,8 @@ export interface ConflictAction {
   readonly why: string
   /** Index of the output that it is about. */
   readonly at: number
+  /** No row has it: `--overwrite` replaces it. */
+  readonly isForeign: boolean
 }
 
 /** An output that it uses will not be there. */
@@ -146,18 +148,25 @@ function conflictIn(
   const known = outputsOf(locked?.made)
   const placings = placingsOf(locked)
   for (const [at, fact] of facts.entries()) {
-    if (fact.is === 'other') return { do: 'conflict', why: fact.what, at }
-    if (fact.is === 'missing' || flags.overwrite) continue
+    if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
+    if (fact.is === 'missing') continue
     const own = [known[at], ...placings.filter(({ output }) => output === at + 1)]
     if (own.some((each) => isInPlace(fact, each?.sha256))) continue
     if (isReplaceable(fact)) continue
-    if (fact.known !== undefined)
-      return { do: 'conflict', why: `the file of "${fact.known.of}", which --only leaves out`, at }
+    if (fact.known?.of !== undefined)
+      return {
+        do: 'conflict',
+        why: `the file of "${fact.known.of}", which --only leaves out`,
+        at,
+        isForeign: false,
+      }
+    if (flags.overwrite) continue
     const isChanged = isAsMade && known[at] !== undefined && fact.elsewhere === undefined
     return {
       do: 'conflict',
       why: isChanged ? 'changed since it was downloaded' : 'not created by this batch',
       at,
+      isForeign: true,
     }
   }
   return undefined

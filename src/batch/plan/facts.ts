@@ -6,10 +6,10 @@ import { basename, dirname, extname, posix, resolve } from 'node:path'
 import { sha256OfFile } from '../../host/file-content.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import { type Lock, type LockEntry, type Made, type Output, outputsOf, placingsOf } from '../lock/lock.js'
-import { mayBecome } from '../manifest/collisions.js'
+import { mayBecome, sameFileKey } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createManifestFolder } from '../manifest/manifest-folder.js'
-import type { FileFact } from './decide.js'
+import { type FileFact, isInPlace } from './decide.js'
 import { createOutputNames } from './output-names.js'
 
 export interface PlannedOutput {
@@ -29,6 +29,8 @@ export interface Disk {
   ): Promise<readonly PlannedOutput[]>
   /** Whether a file of an entry is still there as it was made, by its length. */
   has(made: Made): Promise<boolean>
+  /** Equal for names of one file, relative to the manifest: its folder may be reached through a link. */
+  keyOf(file: string): string
   /** The same disk, read anew. */
   again(): Disk
 }
@@ -40,8 +42,9 @@ export interface DiskOptions {
   readonly folder: string
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
-  /** Whether the files of the row with this name stay where they are: `--only` leaves it out. */
+  /** Whether the files of this entry stay where they are: `--only` leaves out the row that may have it. */
   keepsFiles(name: string): boolean
+  readonly allowOutside: boolean
 }
 
 /** Each folder is listed once. */
@@ -51,7 +54,10 @@ export function diskOf(
   names = createOutputNames(options.entries, grounds),
 ): Disk {
   const { folder } = options
-  const known = knownFilesOf(options)
+  /** A lock file must not make us read outside the manifest's folder. */
+  const mayRead = (file: string) => options.allowOutside || grounds.isInside(file)
+  const keyOf = (file: string) => sameFileKey(grounds.realPathOf(file))
+  const known = knownFilesOf(options, keyOf)
   const listings = new Map<string, Promise<readonly string[]>>()
   const list = (path: string): Promise<readonly string[]> => {
     const known = listings.get(path) ?? readdir(path).catch(() => [])
@@ -75,9 +81,9 @@ export function diskOf(
     return found === undefined ? name : `${stem}${extname(found)}`
   }
 
-  /** The known file at its former path. A lock file must not make us read outside the manifest's folder. */
+  /** The known file at its former path. */
   async function elsewhere(own: Output): Promise<string | undefined> {
-    if (!grounds.isInside(own.file)) return undefined
+    if (!mayRead(own.file)) return undefined
     const path = resolve(folder, own.file)
     const fact = await factOf(path, (bytes) => bytes === own.bytes)
     return fact.is === 'file' && fact.sha256 === own.sha256 ? path : undefined
@@ -97,17 +103,24 @@ export function diskOf(
     const isCandidate = (bytes: number) =>
       bytes === own?.bytes || placing.includes(bytes) || known.hasBytes(bytes)
     const fact = await factOf(resolve(folder, file), isCandidate)
-    if (fact.is !== 'file' || fact.sha256 === undefined || fact.sha256 === own?.sha256) return fact
-    return { ...fact, known: known.find(file, fact.sha256) }
+    if (fact.is !== 'file' || fact.sha256 === undefined || isOwn(file, fact, own)) return fact
+    return mayRead(file) ? { ...fact, known: known.find(file, fact.sha256) } : fact
   }
+
+  /** Where a file with the same bytes is that of another entry, it will move away. */
+  const isOwn = (file: string, fact: FileFact, own: Output | undefined): boolean =>
+    own !== undefined && isInPlace(fact, own.sha256) && (isFileOf(own, file) || !known.has(file))
+
+  const isFileOf = (own: Output, file: string): boolean =>
+    own.file === file || keyOf(own.file) === keyOf(file)
 
   async function lookAtOne(sought: Sought): Promise<PlannedOutput> {
     const { entry, name, own } = sought
     const file = await fileAt(name, entry, own)
     const fact = await factAt(file, sought)
     if (own === undefined) return { file, name, fact }
-    const isThere = fact.is === 'other' || (fact.is === 'file' && fact.sha256 === own.sha256)
-    const from = isThere || own.file === file ? undefined : await elsewhere(own)
+    const isThere = fact.is === 'other' || isOwn(file, fact, own) || isFileOf(own, file)
+    const from = isThere ? undefined : await elsewhere(own)
     if (from === undefined) return { file, name: file, fact }
     // The extension is that of the file which is moved.
     const target = name.endsWith(OPEN) ? withExtensionOf(name, own) : file
@@ -137,6 +150,7 @@ export function diskOf(
       })
       return found.includes(true)
     },
+    keyOf,
     again: () => diskOf(options, grounds, names),
   }
 }
@@ -146,17 +160,23 @@ const withExtensionOf = (name: string, { file }: Output): string =>
   `${name.slice(0, -OPEN.length)}${posix.extname(file)}`
 
 /** The files that the lock file knows, of every row. */
-function knownFilesOf({ lock, keepsFiles }: DiskOptions) {
+function knownFilesOf({ lock, keepsFiles }: DiskOptions, keyOf: (file: string) => string) {
   const outputs = [...lock.entries].flatMap(([name, { made }]) =>
     outputsOf(made).map((output) => ({ name, output })),
   )
   const lengths = new Set(outputs.map(({ output }) => output.bytes))
-  const byFile = new Map(outputs.map((each) => [each.output.file, each]))
+  /** Made when it is needed: most batches have no file in the way. */
+  let byFile: Map<string, (typeof outputs)[number]> | undefined
+  const holderOf = (file: string) => {
+    byFile ??= new Map(outputs.map((each) => [keyOf(each.output.file), each]))
+    return byFile.get(keyOf(file))
+  }
   return {
+    has: (file: string) => holderOf(file) !== undefined,
     hasBytes: (bytes: number) => lengths.has(bytes),
     /** Undefined for a file that no row has. */
     find(file: string, sha256: string): { readonly of: string | undefined } | undefined {
-      const holder = byFile.get(file)
+      const holder = holderOf(file)
       if (holder?.output.sha256 !== sha256) return undefined
       return { of: keepsFiles(holder.name) ? holder.name : undefined }
     },

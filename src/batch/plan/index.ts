@@ -76,6 +76,8 @@ export interface PlanOptions {
   identity(model: string, input: unknown, parameter?: string): string
   /** Whether `--only` selects the run. */
   selects(entry: ManifestEntry): boolean
+  /** Whether files outside the folder of the manifest may be moved. */
+  readonly allowOutside: boolean
 }
 
 /** This many files are hashed at once. */
@@ -86,10 +88,10 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   const rows = manifest.entries.map((entry): Row => ({ entry, name: entry.name, sources: sourcesOf(entry) }))
   const matched = new Set(rows.filter(({ entry }) => selects(entry)).map(({ name }) => name))
   const selected = withSources(rows, matched)
-  const left = new Set(rows.filter(({ name }) => !selected.has(name)).map(({ name }) => name))
+  const isPart = selected.size < rows.length
   const work: Work = {
     options,
-    disk: diskOf({ ...manifest, lock, keepsFiles: (name) => left.has(name) }),
+    disk: diskOf({ ...options, ...manifest, keepsFiles: (name) => isPart && !selected.has(name) }),
     pairing: createPairing({
       ...options,
       entries: manifest.entries,

@@ -64,7 +64,13 @@ export function createOutputNames(
       const name = withoutExtension(file)
       const stem = withoutExtension(entry.output)
       const isNumbered = new RegExp(`^(-1)*-${number}$`).test(name.slice(stem.length))
-      return name.startsWith(stem) && isNumbered && !isTaken(file, entry)
+      if (!name.startsWith(stem) || !isNumbered || isTaken(file, entry)) return false
+      // Another row may have come whose output `number` has this name.
+      const extension = posix.extname(file)
+      const base = `${name.slice(0, -`-${number}`.length)}${extension}`
+      const hasExtension =
+        posix.extname(entry.output) === '.{ext}' || posix.extname(entry.output) === extension
+      return hasExtension && (base === `${stem}${extension}` || !isTaken(base, entry))
     },
   }
 }

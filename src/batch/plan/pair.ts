@@ -46,8 +46,11 @@ export interface PairOptions {
  */
 export function createPairing({ entries, lock, models, identity, isSelected }: PairOptions): Pairing {
   const names = new Set(entries.map(({ name }) => name))
-  /** Entries that a run may take. */
-  const free = new Map([...lock.entries].filter(([name]) => !names.has(name)))
+  /** Names of entries that a run may take, and of those that one has taken. */
+  const free = new Set([...lock.entries.keys()].filter((name) => !names.has(name)))
+  const taken = new Set<string>()
+  /** Those whose level has not been paired yet. */
+  const waiting = new Map(entries.map((entry) => [entry.name, entry]))
   const recorded = recordedModels(lock)
   const renamed: { from: string; to: string }[] = []
   const hashes = new Map<unknown, string>()
@@ -58,33 +61,41 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
     return known
   }
   const byHash = new Map<string, string[]>()
-  for (const [name, { made, pending }] of lock.entries)
-    for (const hash of new Set([made?.hash, pending?.hash]))
-      if (hash !== undefined) byHash.set(hash, [...(byHash.get(hash) ?? []), name])
+  for (const [name, entry] of lock.entries)
+    for (const hash of hashesOf(entry)) byHash.set(hash, [...(byHash.get(hash) ?? []), name])
+
+  const own = (name: string) => (taken.has(name) ? undefined : lock.entries.get(name))
 
   function read<Row extends Unpaired>(row: Row): Row & Paired {
     const { entry, meaning } = row
-    const own = lock.entries.get(entry.name)
-    const model = entry.model ?? modelFor(entry.kind, { models, own, recorded })
+    const model = entry.model ?? modelFor(entry.kind, { models, own: lock.entries.get(entry.name), recorded })
     const hash = model === undefined || meaning === undefined ? undefined : hashOf(model, meaning)
-    return { ...row, locked: own, model, hash }
+    return { ...row, locked: own(entry.name), model, hash }
   }
 
-  /** A run that is under way, or may be, stays with its row. */
   function mayTake({ entry, locked, hash }: Paired): boolean {
     if (hash === undefined) return false
-    if (locked === undefined) return true
-    return locked.pending === undefined && locked.made?.hash !== hash && isSelected(entry)
+    return locked === undefined || (isSelected(entry) && !hashesOf(locked).has(hash))
+  }
+
+  /** A row that waits for others cannot be of this input if it differs in anything but its images. */
+  function isOfAnotherInput(name: string, entry: ManifestEntry): boolean {
+    const row = waiting.get(name)
+    return row !== undefined && isSelected(row) && !haveOneText(row, entry)
   }
 
   function findFree({ entry, hash = '' }: Paired): string | undefined {
-    const isFree = (name: string) => free.has(name) && (isSelected(entry) || !names.has(name))
+    const isFree = (name: string) =>
+      isSelected(entry)
+        ? free.has(name) || (!taken.has(name) && isOfAnotherInput(name, entry))
+        : free.has(name) && !names.has(name)
     return byHash.get(hash)?.find(isFree)
   }
 
   function take(name: string): LockEntry | undefined {
-    const entry = free.get(name)
+    const entry = own(name)
     free.delete(name)
+    taken.add(name)
     return entry
   }
 
@@ -97,9 +108,10 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
 
   return {
     pair(rows) {
+      for (const { entry } of rows) waiting.delete(entry.name)
       const readRows = rows.map(read)
       const loose = new Set(readRows.filter(mayTake))
-      for (const { entry, locked } of loose) if (locked !== undefined) free.set(entry.name, locked)
+      for (const { entry, locked } of loose) if (locked !== undefined) free.add(entry.name)
       const found = readRows.map((row) => {
         const from = loose.has(row) ? findFree(row) : undefined
         if (from === undefined) return row
@@ -109,9 +121,25 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
       })
       return found.map((row) => (loose.has(row) ? { ...row, locked: take(row.entry.name) } : row))
     },
-    leftover: () => new Map([...free].map(([name, entry]) => [unusedName(name), entry])),
+    leftover: () =>
+      new Map(
+        [...free].flatMap((name) => {
+          const entry = own(name)
+          return entry === undefined ? [] : [[unusedName(name), entry] as const]
+        }),
+      ),
     renamed,
   }
+}
+
+const hashesOf = ({ made, pending }: LockEntry): ReadonlySet<string> =>
+  new Set([made?.hash, pending?.hash].filter((hash) => hash !== undefined))
+
+/** Whether two rows are equal in everything but their images. */
+function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
+  const textOf = ({ kind, input: { image_urls: _, ...others } }: ManifestEntry) =>
+    JSON.stringify([kind, Object.entries(others).sort(([x], [y]) => (x < y ? -1 : 1))])
+  return textOf(a) === textOf(b)
 }
 
 interface Sources {

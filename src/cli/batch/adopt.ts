@@ -4,6 +4,7 @@
  */
 import { type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'
 import type { Plan } from '../../batch/plan/index.js'
+import { usageError } from '../../errors.js'
 import type { Context } from '../context/context.js'
 import { asRushesError } from '../process/exit.js'
 import type { Recorder } from '../runs/record.js'
@@ -41,7 +42,7 @@ function adoptedEntry(locked: LockEntry, creates: Creates): LockEntry | undefine
 export async function adoptedPlan(ctx: Context, { plan, planWith, options }: Prepared): Promise<Plan> {
   const { lock } = plan
   // The journal is opened only where there is something to ask.
-  if (![...lock.entries.values()].some(({ pending }) => pending?.state === 'unconfirmed')) return plan
+  if (tokensIn(lock).length === 0) return plan
   const recorder = await ctx.recorder().catch((error: unknown) => {
     if (asRushesError(error).code !== 'no_base_url') throw error
   })
@@ -51,3 +52,33 @@ export async function adoptedPlan(ctx: Context, { plan, planWith, options }: Pre
   refuseImpossible({ plan: current, options })
   return current
 }
+
+/**
+ * Takes the records of the creates that the plan counts as not sent, before it is carried out: a batch that was suspended just
+ * before it sent one of them cannot send it any more. Throws `usage` where it was faster.
+ */
+export async function takeUnsent(ctx: Context, { lock }: Prepared, plan: Plan): Promise<void> {
+  const left = tokensIn(plan.lock)
+  const resolved = tokensIn(lock).filter((token) => !left.includes(token))
+  if (resolved.length === 0) return
+  const recorder = await ctx.recorder()
+  const runs = new Set(
+    [...plan.lock.entries.values()].flatMap(({ pending }) =>
+      pending?.state === 'accepted' ? [pending.run] : [],
+    ),
+  )
+  for (const token of resolved) {
+    const known = recorder.createOf(token)
+    const isAdopted = known?.state === 'sent' && known.run.id !== undefined && runs.has(known.run.id)
+    if (isAdopted || recorder.unprepare(token)) continue
+    throw usageError(
+      'Another batch of this manifest has sent a create meanwhile. This one has sent nothing.',
+      'Run the same command again when no other batch is running.',
+    )
+  }
+}
+
+const tokensIn = ({ entries }: Lock): readonly string[] =>
+  [...entries.values()].flatMap(({ pending }) =>
+    pending?.state === 'unconfirmed' && pending.token !== undefined ? [pending.token] : [],
+  )

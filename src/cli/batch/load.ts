@@ -2,7 +2,7 @@
 
 import { statSync } from 'node:fs'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
-import { claimPathOf, furtherOutputsOf } from '../../batch/lock/lock.js'
+import { claimPathOf, furtherOutputsOf, lockPathOf } from '../../batch/lock/lock.js'
 import { MAX_BYTES } from '../../batch/manifest/format.js'
 import {
   type FurtherOutputFile,
@@ -63,6 +63,7 @@ export async function checkManifest(
     maxBodyBytes: MAX_BODY_BYTES,
     ...(onImage && { onImage }),
     reserved: new Map([
+      [lockPathOf(path), 'the lock file'],
       [lockPath, 'the lock file'],
       [claimPathOf(lockPath), 'the claim file'],
     ]),

@@ -36,10 +36,11 @@ export function openLock({ lockPath, manifest, lock }: Prepared, plan: Plan, cla
     },
     async write(next) {
       await claim.check()
-      await file.write(next).catch((error) => {
+      const isWritten = await file.write(next).catch((error) => {
         throw hasWritten ? unwritable(lockPath, error) : neverWritable(lockPath, error)
       })
-      hasWritten = true
+      hasWritten ||= isWritten
+      return isWritten
     },
     onChanged: (names) => {
       for (const name of names) if (rows.has(name)) changed.add(name)

@@ -42,6 +42,7 @@ export async function prepare(
     flags: { ...options, forcePending: options.force && options.only.length > 0 },
     models: await modelsByKind(ctx),
     identity: identityOf,
+    allowOutside: options.allowOutside,
     selects: await selectorFor(options.only, manifest.entries),
   }
   const planWith = (lock: Lock) => makePlan({ ...common, lock })
@@ -58,10 +59,13 @@ export function refuseImpossible({
   const refused = steps.flatMap(({ file, action, entry }) =>
     action.do === 'conflict' ? [`${file} (${entry.name}, line ${entry.at.line}): ${action.why}`] : [],
   )
+  const isForeign = steps.some(({ action }) => action.do === 'conflict' && action.isForeign)
   if (refused.length > 0)
     throw usageError(
       `${plural(refused.length, 'output file exists', 'output files exist')} already; nothing was sent.`,
-      [...refused, '--overwrite replaces files that are not in the lock file.'].join('\n'),
+      [...refused, ...(isForeign ? ['--overwrite replaces files that are not in the lock file.'] : [])].join(
+        '\n',
+      ),
     )
   if (options.maxRuns !== undefined && counts.create > options.maxRuns)
     throw usageError(

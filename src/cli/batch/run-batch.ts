@@ -20,7 +20,7 @@ import { exitCodeOf, interrupted, stopsCreating } from '../process/exit.js'
 import { Interruption } from '../process/interrupts.js'
 import type { Recorder } from '../runs/record.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
-import { adoptedPlan } from './adopt.js'
+import { adoptedPlan, takeUnsent } from './adopt.js'
 import { batchCommandLine } from './command-line.js'
 import { warnOfLeftRuns } from './left-runs.js'
 import { type BatchLock, openLock } from './open-lock.js'
@@ -45,12 +45,11 @@ export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): 
   const connection = active.some(needsService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
+  await takeUnsent(ctx, prepared, adopted)
   await removeLeftovers(lockPath)
   const lock = openLock(prepared, adopted, claim)
   const { keeper } = lock
-  const parts = { keeper, folder: prepared.manifest.folder, signal: ctx.interrupts.first }
-  const steps = active.length === 0 ? adopted.steps : await moveFiles(adopted.steps, parts)
-  const plan = { ...adopted, steps }
+  const plan = { ...adopted, steps: await movedSteps(ctx, prepared, adopted, keeper) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
   // With --watch this has been said with the plan.
@@ -87,6 +86,23 @@ export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): 
   const code = exitCodeOf([...errors, ...failures])
   // 2 says that nothing was sent.
   return code === EXIT.usage && hasSent ? EXIT.runFailed : code
+}
+
+async function movedSteps(
+  { interrupts, out }: Context,
+  { manifest: { folder } }: Prepared,
+  { steps, counts, disk }: Plan,
+  keeper: LockKeeper,
+): Promise<readonly Step[]> {
+  try {
+    return await moveFiles(steps, { disk, keeper, folder, signal: interrupts.first })
+  } catch (thrown) {
+    // The files are where they belong, and only the lock file does not say so.
+    const isDone = counts.create + counts.download === 0
+    if (!isDone || !(thrown instanceof RushesError)) throw thrown
+    out.warn(thrown.message)
+    return steps
+  }
 }
 
 /** Nobody renders the rest of the local runs any longer. */

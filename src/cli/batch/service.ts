@@ -86,7 +86,10 @@ export async function createBatchService(
   ) {
     const { entry, model = '', meaning = entry.meaning } = step
     const input = await withRunOutputs(ctx, client, await inputToSend(entry, sources.urlOf))
-    const kept = recorder.note({ kind: entry.kind, model, input, meaning, requestId: token }, 'required')
+    const kept = recorder.note(
+      { kind: entry.kind, model, input, meaning, requestId: token, isPrepared: true },
+      'required',
+    )
     const unknown: typeof kept.unknown = (error) => {
       const key = kept.unknown(error)
       onUnconfirmed(key)

@@ -3,6 +3,7 @@
  * route that parses and answers JSON, on the same machine in the same run; then creates while a film is rendered.
  * The servers are processes of their own; the load is spoken over raw sockets, since a real client costs more than
  * most answers. Every key has its limit of 20 requests in 10 s, so there are many keys. Prints Markdown tables.
+ * `npm run bench:service -- film` measures the creates beside a film alone.
  * `npm run bench:service -- 16 metrics` measures what `--metrics-port` costs, with a scrape every second.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -37,6 +38,7 @@ const CONNECTIONS = Number(process.argv[2]) || 16
 const WITH_METRICS = process.argv[3] === 'metrics'
 const KEYS = 24_000
 const STEADY_PER_SECOND = 50
+const STEADY_SECONDS = 20
 const FILM_BODY = JSON.stringify({
   model: 'rushes/preview-video',
   input: { prompt: 'a fox runs', resolution: '1080p', duration: '10' },
@@ -97,8 +99,12 @@ async function main(): Promise<void> {
     '1',
   ]
   // Nothing is drawn while the answers alone are measured.
-  const keys = await keysIn(data)
   const idle = ['--engine', 'image=sleep 600', '--engine', 'video=sleep 600']
+  if (process.argv[2] === 'film') {
+    await whileRendering(serve, idle, env)
+    return rmSync(folder, { recursive: true, force: true })
+  }
+  const keys = await keysIn(data)
   const service = await started([...serve, ...idle], env)
   if (WITH_METRICS) {
     await withMetrics(service, keys, [...serve, ...idle, '--metrics-port', '0'], env)
@@ -136,7 +142,7 @@ async function main(): Promise<void> {
   }
   await bare.end()
   await service.end()
-  await whileRendering(serve, env)
+  await whileRendering(serve, idle, env)
   rmSync(folder, { recursive: true, force: true })
 }
 
@@ -205,33 +211,50 @@ async function withMetrics(
   await measured.end()
 }
 
-/** Creates of pictures while one film of 1080p is rendered: the film is the only thing that fits. */
-async function whileRendering(serve: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  // A data folder of its own: in the other the queue is full of pictures, which would be rendered first.
-  const data = join(env.HOME ?? '', 'film')
-  const at = serve.indexOf('--data') + 1
-  const [own = '', ...keys] = await keysIn(data)
-  const service = await started(serve.with(at, data), env)
-  let turn = 0
-  const next = () => createText(keys[turn++ % keys.length] ?? '')
-  const line = await dial(service.port)
-  console.log('\nCreates while a film of 1080p is rendered:\n')
+/**
+ * Creates of pictures while one film of 1080p is rendered: the film is the only thing that fits. Before, the same while
+ * nothing is rendered: a disk or a machine that is busy otherwise delays both.
+ */
+async function whileRendering(
+  serve: readonly string[],
+  idle: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  console.log(`\n${STEADY_PER_SECOND} creates a second:\n`)
   row('', 'a second', 'p50 ms', 'p99 ms', '')
   row('---', '--:', '--:', '--:', '--:')
-  const measure = async (name: string, creates: (going: () => boolean) => Promise<Figures>) => {
-    const { body } = await line.ask(createText(own, FILM_BODY))
-    const { id } = JSON.parse(body)
-    let status = 'queued'
-    const watch = setInterval(async () => {
-      status = JSON.parse((await line.ask(statusText(own, id))).body).status
-    }, 1_000)
-    while (status === 'queued') await new Promise((resolve) => setTimeout(resolve, 50))
-    const figures = await creates(() => status === 'processing')
-    clearInterval(watch)
-    row(name, ...cellsOf(figures), status === 'processing' ? '' : `the film: ${status}`)
+  // A data folder for each: in the other the queue is full of pictures, which would be rendered first.
+  const begin = async (name: string, engines: readonly string[]) => {
+    const data = join(env.HOME ?? '', name)
+    const [own = '', ...keys] = await keysIn(data)
+    const service = await started([...serve.with(serve.indexOf('--data') + 1, data), ...engines], env)
+    let turn = 0
+    const next = () => createText(keys[turn++ % keys.length] ?? '')
+    return { own, service, creates: (going: () => boolean) => steady(service.port, next, going) }
   }
-  await measure(`${STEADY_PER_SECOND} a second`, (going) => steady(service.port, next, going))
-  line.end()
+
+  const still = await begin('still', idle)
+  const endAt = performance.now() + STEADY_SECONDS * 1_000
+  row('while nothing is rendered', ...cellsOf(await still.creates(() => performance.now() < endAt)), '')
+  await still.service.end()
+
+  const { own, service, creates } = await begin('film', [])
+  // Each on a connection of its own: the one before may not be answered yet.
+  const ask = async (text: string) => {
+    const line = await dial(service.port)
+    const { body } = await line.ask(text)
+    line.end()
+    return JSON.parse(body)
+  }
+  const { id } = await ask(createText(own, FILM_BODY))
+  let status = 'queued'
+  const watch = setInterval(async () => {
+    status = (await ask(statusText(own, id))).status ?? status
+  }, 1_000)
+  while (status === 'queued') await new Promise((resolve) => setTimeout(resolve, 50))
+  const figures = await creates(() => status === 'processing')
+  clearInterval(watch)
+  row('while a film of 1080p is rendered', ...cellsOf(figures), `the film: ${status}`)
   await service.end()
 }
 

@@ -4,12 +4,12 @@ import { RushesError } from '../errors.js'
 import { AttemptFailed } from './attempt-failed.js'
 import type { FileMeter } from './download-progress.js'
 import type { DownloadedFile } from './downloaded-file.js'
-import { findUnchanged } from './earlier-files.js'
+import { type EarlierFiles, findUnchanged } from './earlier-files.js'
 import { type DownloaderOptions, fetchOutput, type RetryNotice, type Source } from './fetch-output.js'
 import { misnamed } from './file-kind.js'
 import { awaitsExtension } from './file-names.js'
 import { moveIntoPlace, refuseObstacle } from './move-into-place.js'
-import { claimPart } from './part-claim.js'
+import { claimPart, type PartLister } from './part-claim.js'
 import type { Part } from './part-file.js'
 import { openPartSession } from './part-session.js'
 import { pipeFile, withTemporaryFile } from './stdout.js'
@@ -30,8 +30,10 @@ export interface DeliveryJob {
   /** May contain `{ext}`, which the bytes decide. */
   readonly name: string
   readonly overwrite: boolean
-  /** What earlier commands downloaded, with absolute paths. */
-  readonly earlier: readonly DownloadedFile[]
+  /** One for all jobs of a call. */
+  readonly list: PartLister
+  /** What earlier commands downloaded. */
+  readonly earlier: EarlierFiles
   beforeMove?(file: DownloadedFile): Promise<void> | undefined
   readonly meter: FileMeter
   readonly signal: AbortSignal | undefined
@@ -63,15 +65,15 @@ async function deliver(
   job: DeliveryJob,
   isTemporary: boolean,
 ): Promise<DeliveredOutput> {
-  const { name, overwrite, source, signal } = job
+  const { name, overwrite, list, source, signal } = job
   const key = { path: name, runId: job.runId, position: job.position }
   const unchanged = overwrite ? undefined : await findUnchanged(name, job.earlier, signal)
   if (unchanged !== undefined) {
     // A part may be left over from a download that was killed before another one completed the file.
-    await (await claimPart(key))?.discard()
+    await (await claimPart(key, list))?.discard()
     return { file: unchanged, warnings: [] }
   }
-  const session = await openPartSession({ ...key, overwrite, isTemporary, expectedKind: job.kind })
+  const session = await openPartSession({ ...key, list, overwrite, isTemporary, expectedKind: job.kind })
   try {
     if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(options, source, { ...job, session })

@@ -14,7 +14,7 @@ import { type FetchedPart, transfer } from './transfer.js'
 
 export interface DownloaderOptions {
   readonly fetch: Fetch
-  readonly clock: Pick<Clock, 'sleep' | 'now'>
+  readonly clock: Pick<Clock, 'alarm' | 'sleep' | 'now'>
   /** In [0, 1): spreads retries. */
   readonly random: () => number
   readonly userAgent?: string | undefined
@@ -61,7 +61,7 @@ export async function fetchOutput(
     if (url === undefined)
       return new AttemptFailed('the URL is not an http or https URL', { isRetryable: false })
     try {
-      const request = { fetch, url, userAgent, signal, nowMs: clock.now() }
+      const request = { fetch, url, userAgent, signal, nowMs: clock.now(), alarm: clock.alarm }
       return { ...(await transfer(request, session, meter)), url: address }
     } catch (error) {
       signal?.throwIfAborted()

@@ -31,7 +31,7 @@ const LAST_COMPONENT = { '\\': /[^\\/]*$/, '/': /[^/]*$/ } as const
 
 /** Create one per command: `{index}` counts from 1 over all names. */
 export function createNamer(target: Target, separator: Separator = sep): Namer {
-  const taken = new Set<string>()
+  const taken: Taken = new Map()
   let index = 0
   return {
     name: (outputs) =>
@@ -87,13 +87,18 @@ function nameOne(
  * The second output with the same name gets `-2` before its extension, the third `-3`. Names are compared without case,
  * as some file systems do, and without the extension: `fox.{ext}` gives `fox.png` and `fox-2.jpg`.
  */
-function distinct(path: string, taken: Set<string>, separator: Separator): string {
+function distinct(path: string, taken: Taken, separator: Separator): string {
   const key = (text: string) => text.normalize('NFC').toLowerCase()
   let free = path
-  for (let number = 2; taken.has(key(free)); number++) free = numbered(path, number, separator)
-  taken.add(key(free))
+  let number = taken.get(key(path)) ?? 2
+  while (taken.has(key(free))) free = numbered(path, number++, separator)
+  taken.set(key(path), number)
+  if (free !== path) taken.set(key(free), 2)
   return free
 }
+
+/** Of each name that is taken, the number to try next: of ten thousand with one name, each would try all numbers before. */
+type Taken = Map<string, number>
 
 const numbered = (path: string, number: number, separator: Separator): string =>
   path.replace(LAST_COMPONENT[separator], (file) => {

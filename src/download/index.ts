@@ -15,9 +15,11 @@ import { messageOf, RushesError } from '../errors.js'
 import { type DeliveredOutput, deliverToFile, deliverToStream } from './deliver-output.js'
 import { createProgress, type DownloadProgress } from './download-progress.js'
 import type { DownloadedFile } from './downloaded-file.js'
+import { earlierFilesOf } from './earlier-files.js'
 import type { DownloaderOptions, RetryNotice, Source } from './fetch-output.js'
 import { downloadFailed } from './file-errors.js'
 import { createNamer, type Namer, type OutputToName } from './file-names.js'
+import { createPartLister } from './part-claim.js'
 import { createSemaphore } from './semaphore.js'
 import { StreamFailed } from './stdout.js'
 import type { Target } from './target.js'
@@ -28,7 +30,7 @@ export type { DownloaderOptions, RetryNotice } from './fetch-output.js'
 export { createNamer, type KnownOutputs, knownPaths, type Namer, type OutputToName } from './file-names.js'
 export { type Obstacle, obstacleAt } from './move-into-place.js'
 export { safeName } from './safe-name.js'
-export { parseTarget, type Target } from './target.js'
+export { folderTarget, parseTarget, type Target } from './target.js'
 
 /** Over all calls of one downloader: more would share the same bandwidth and burden the host. */
 const MAX_CONCURRENT_DOWNLOADS = 4
@@ -74,6 +76,8 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
     async download(outputs, options) {
       const { target, namer = createNamer(target), overwrite = false, signal, onSettled, onRetry } = options
       const names = namer.name(outputs)
+      const list = createPartLister()
+      const earlier = earlierFilesOf(options.earlier ?? [])
       const createMeter = createProgress(outputs.length, options.onProgress)
 
       const downloads = outputs.map(async (output, at) => {
@@ -85,17 +89,23 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           position: outputs.slice(0, at).filter(({ runId }) => runId === output.runId).length,
           name: names[at] ?? '',
           overwrite: typeof overwrite === 'function' ? overwrite(output) : overwrite,
-          earlier: options.earlier ?? [],
-          beforeMove: (file: DownloadedFile) => options.beforeMove?.(file, output),
+          list,
+          earlier,
           meter,
           signal,
           onRetry: (notice: RetryNotice) => onRetry?.(notice, output),
         }
-        const deliver = (): Promise<DeliveredOutput> => {
-          if (target.kind !== 'stdout') return deliverToFile(downloaderOptions, job)
-          return deliverToStream(downloaderOptions, job, onlyStream(options, outputs.length))
+        const deliver = (release: () => void): Promise<DeliveredOutput> => {
+          // The next download does not wait for the caller's record of this one.
+          const beforeMove = (file: DownloadedFile) => {
+            release()
+            return options.beforeMove?.(file, output)
+          }
+          const whole = { ...job, beforeMove }
+          if (target.kind !== 'stdout') return deliverToFile(downloaderOptions, whole)
+          return deliverToStream(downloaderOptions, whole, onlyStream(options, outputs.length))
         }
-        const result = await semaphore.use(() => settle(deliver, output, signal))
+        const result = await semaphore.use((release) => settle(() => deliver(release), output, signal))
         meter.end()
         onSettled?.(result, output)
         return result

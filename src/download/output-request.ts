@@ -3,7 +3,7 @@ import { RushesError } from '../errors.js'
 import { retryAfterMs } from '../host/backoff.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { AttemptFailed, failureOfStatus, MAX_RETRY_AFTER_MS } from './attempt-failed.js'
-import { parseOutputUrl, printableUrl } from './output-url.js'
+import { parseOutputUrl } from './output-url.js'
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const MAX_REDIRECTS = 10
@@ -45,12 +45,10 @@ export async function sendRequest(request: OutputRequest): Promise<OutputRespons
       )
     const next = parseOutputUrl(location, url)
     if (next === undefined)
-      throw new AttemptFailed(
-        `the host redirects to ${printableUrl(location)}, which is not an http or https URL`,
-        {
-          isRetryable: false,
-        },
-      )
+      // Without the location: what is not a URL cannot be cut to the parts that hold no secret.
+      throw new AttemptFailed('the host redirects to something that is not an http or https URL', {
+        isRetryable: false,
+      })
     url = next
   }
   throw new AttemptFailed(`the host redirects more than ${MAX_REDIRECTS} times`, { isRetryable: false })

@@ -13,7 +13,7 @@ import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { uptime } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { cutToBytes, MAX_NAME_BYTES } from '../host/files.js'
-import { isAlive, ownMark } from '../host/processes.js'
+import { isAlive, markFrom, ownMark, startText } from '../host/processes.js'
 import { errorCode } from '../host/system-error.js'
 import { bytesPath, createBytes, metadataPath, type Part, partOf } from './part-file.js'
 import { readMetadata } from './part-metadata.js'
@@ -27,8 +27,8 @@ export interface PartKey {
   readonly position: number
 }
 
-/** `.`, the hash, and an owner: `.1f0e9a3c.4194304-999999999999-1000.part` at the longest. */
-const MAX_ENDING_BYTES = 48
+/** `.`, the hash, and an owner: `.1f0e9a3c.4194304-999999999999@1f0e9a3c-1000.part` at the longest. */
+const MAX_ENDING_BYTES = 57
 
 /** The beginning of all names of a part. */
 function stemOf({ path, runId, position }: PartKey): string {
@@ -41,18 +41,46 @@ function stemOf({ path, runId, position }: PartKey): string {
 
 let calls = 0
 
-/** The start time is 0 where the system does not tell it. */
-const ownName = (stem: string): string => `${stem}.${process.pid}-${ownMark().startedAt ?? 0}-${calls++}.part`
+/** The start is 0 where the system does not tell it. */
+const ownName = (stem: string): string =>
+  `${stem}.${process.pid}-${startText(ownMark()) ?? 0}-${calls++}.part`
 
-function isAbandoned(stem: string, name: string): boolean {
+async function isAbandoned(folder: string, stem: string, name: string): Promise<boolean> {
   if (!name.startsWith(stem)) return false
-  const [owned, pid, startedAt] = /^\.(\d+)-(\d+)-\d+\.part$/.exec(name.slice(stem.length)) ?? []
+  const [owned, pid, start] = /^\.(\d+)-(\d*(?:@[0-9a-f]+)?)-\d+\.part$/.exec(name.slice(stem.length)) ?? []
   if (owned === undefined) return false
-  return !isAlive({ pid: Number(pid), startedAt: startedAt === '0' ? undefined : startedAt })
+  const part = join(folder, name)
+  return !isAlive(markFrom(Number(pid), start === '0' ? undefined : start), await silentMs(part))
+}
+
+/** How long ago something was written to the part; 0 when it is gone. */
+async function silentMs(part: string): Promise<number> {
+  const times = await Promise.all(
+    [part, bytesPath(part)].map((path) =>
+      lstat(path).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => undefined,
+      ),
+    ),
+  )
+  const [folderMs, bytesMs] = times
+  return folderMs === undefined ? 0 : Date.now() - Math.max(folderMs, bytesMs ?? 0)
 }
 
 /** The names of parts in a folder; undefined where the folder cannot be listed. */
-export async function listParts(folder: string): Promise<readonly string[] | undefined> {
+export type PartLister = (folder: string) => Promise<readonly string[] | undefined>
+
+/** Lists each folder once: two hundred outputs look there for what earlier commands have left. */
+export function createPartLister(): PartLister {
+  const found = new Map<string, ReturnType<PartLister>>()
+  return (folder) => {
+    const names = found.get(folder) ?? listParts(folder)
+    found.set(folder, names)
+    return names
+  }
+}
+
+async function listParts(folder: string): Promise<readonly string[] | undefined> {
   try {
     return (await readdir(folder)).filter((name) => name.startsWith('.') && name.endsWith('.part'))
   } catch (error) {
@@ -64,12 +92,12 @@ export async function listParts(folder: string): Promise<readonly string[] | und
  * Takes over the part that earlier processes left: the longest one. The others, and those that cannot be resumed, are
  * removed. Undefined when there is none, or when other processes own them all.
  */
-export async function claimPart(key: PartKey, list = listParts): Promise<Part | undefined> {
+export async function claimPart(key: PartKey, list: PartLister): Promise<Part | undefined> {
   const [folder, stem] = [dirname(key.path), stemOf(key)]
   const free = `${stem}.part`
   let longest: Part | undefined
   for (const name of (await list(folder)) ?? [free]) {
-    if (name !== free && !isAbandoned(stem, name)) continue
+    if (name !== free && !(await isAbandoned(folder, stem, name))) continue
     const own = join(folder, ownName(stem))
     try {
       await rename(join(folder, name), own)

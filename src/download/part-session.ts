@@ -5,7 +5,7 @@ import { withWriteErrors } from './file-errors.js'
 import type { FileKind } from './file-kind.js'
 import { awaitsExtension, withExtension } from './file-names.js'
 import { refuseObstacle } from './move-into-place.js'
-import { claimPart, createPart, type PartKey } from './part-claim.js'
+import { claimPart, createPart, type PartKey, type PartLister } from './part-claim.js'
 import type { Part } from './part-file.js'
 
 export interface PartSession {
@@ -20,6 +20,7 @@ export interface PartSession {
 }
 
 export interface PartSessionOptions extends PartKey {
+  readonly list: PartLister
   readonly overwrite: boolean
   readonly expectedKind: string | undefined
   /** The folder is removed after this command, so nothing is kept. */
@@ -28,10 +29,10 @@ export interface PartSessionOptions extends PartKey {
 
 /** Takes over the part that an earlier command left, if there is one. */
 export async function openPartSession(options: PartSessionOptions): Promise<PartSession> {
-  const { overwrite, expectedKind, isTemporary, ...key } = options
+  const { list, overwrite, expectedKind, isTemporary, ...key } = options
   // Where the folder's own name contains {ext}, a later command cannot find the part.
   const isFindable = !awaitsExtension(dirname(key.path))
-  let part = isFindable ? await claimPart(key) : undefined
+  let part = isFindable ? await claimPart(key, list) : undefined
   return {
     expectedKind,
     get part() {

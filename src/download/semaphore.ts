@@ -1,6 +1,7 @@
 /** Limits how much work runs at the same time; the rest waits in order. */
 export interface Semaphore {
-  use<Result>(work: () => Promise<Result>): Promise<Result>
+  /** `release` lets the next begin before `work` has ended. */
+  use<Result>(work: (release: () => void) => Promise<Result>): Promise<Result>
 }
 
 export function createSemaphore(limit: number): Semaphore {
@@ -10,12 +11,18 @@ export function createSemaphore(limit: number): Semaphore {
     async use(work) {
       if (free > 0) free -= 1
       else await new Promise<void>((resolve) => waiting.push(resolve))
-      try {
-        return await work()
-      } finally {
+      let isHeld = true
+      const release = () => {
+        if (!isHeld) return
+        isHeld = false
         const next = waiting.shift()
         if (next) next()
         else free += 1
+      }
+      try {
+        return await work(release)
+      } finally {
+        release()
       }
     },
   }

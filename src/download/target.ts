@@ -29,12 +29,24 @@ export function parseTarget(
   { download, isFolder, separator = sep }: TargetOptions,
 ): Target | undefined {
   if (output === undefined) return download ? { kind: 'folder', folder: '.' } : undefined
-  if (output === '') throw usageError('The output path is empty.', 'Give a file or a folder: -o fox.mp4')
-  if (output.includes('\0')) throw usageError('The output path contains a NUL character.')
+  checkPath(output, 'Give a file or a folder: -o fox.mp4')
   if (output === '-') return { kind: 'stdout' }
   if (isFolder(output)) return { kind: 'folder', folder: output }
   checkPlaceholders(output)
   return namesFolder(output, separator)
     ? { kind: 'folder', folder: output }
     : { kind: 'template', template: output }
+}
+
+/** A folder of the caller, in which files are named as with `-d`. Throws `usage`. */
+export function folderTarget(folder: string): Target {
+  checkPath(folder)
+  return { kind: 'folder', folder }
+}
+
+/** In an empty folder, a name would begin at the root of the file system. */
+function checkPath(path: unknown, hint?: string): void {
+  if (typeof path !== 'string') throw usageError(`The output path is not text, but ${typeof path}.`, hint)
+  if (path === '') throw usageError('The output path is empty.', hint)
+  if (path.includes('\0')) throw usageError('The output path contains a NUL character.')
 }

@@ -1,5 +1,6 @@
 /** One attempt: from the request to a complete, checked part file. What has arrived stays in the part. */
 
+import type { Clock } from '../host/clock.js'
 import type { HttpResponse } from '../host/http.js'
 import { AttemptFailed } from './attempt-failed.js'
 import { type Bytes, checked, declaredLength, decoded, withHead } from './checked-body.js'
@@ -9,6 +10,7 @@ import { type FileKind, HEAD_BYTES, kindOf } from './file-kind.js'
 import { type OutputRequest, type OutputResponse, sendRequest } from './output-request.js'
 import type { Part } from './part-file.js'
 import type { PartSession } from './part-session.js'
+import { inPieces } from './pieces.js'
 import { continuationOf, metadataOf, resumePlan, totalOf } from './resume-plan.js'
 
 export interface FetchedPart {
@@ -19,9 +21,13 @@ export interface FetchedPart {
   readonly sha256: string
 }
 
+export interface TransferRequest extends OutputRequest {
+  readonly alarm: Clock['alarm']
+}
+
 /** Throws `AttemptFailed` for the network, `RushesError` for the disk, and the signal's reason. */
 export async function transfer(
-  request: OutputRequest,
+  request: TransferRequest,
   session: PartSession,
   meter: FileMeter,
 ): Promise<FetchedPart> {
@@ -50,23 +56,24 @@ export async function transfer(
 /** The file from its first byte. */
 async function receiveAll(
   { response, url }: OutputResponse,
-  { signal }: OutputRequest,
+  { signal, alarm }: TransferRequest,
   session: PartSession,
   meter: FileMeter,
 ): Promise<FetchedPart> {
   meter.expect(declaredLength(response))
   let opened: OpenedPart | undefined
   try {
-    for await (const chunk of fileOf(response, meter, signal)) {
+    for await (const chunks of inPieces(fileOf(response, meter, signal), alarm)) {
       if (opened === undefined) {
-        const kind = await kindOf({ contentType: response.header('content-type'), url, head: chunk })
+        const [head = new Uint8Array()] = chunks
+        const kind = await kindOf({ contentType: response.header('content-type'), url, head })
         refuseWebPage(kind, session.expectedKind)
         opened = { ...(await session.open(kind)), kind }
         const { part, path } = opened
         await withWriteErrors(path, () => part.restart(metadataOf(response.header)))
       }
       const { part, path } = opened
-      await withWriteErrors(path, () => part.write(chunk))
+      await withWriteErrors(path, () => part.write(chunks))
     }
     if (opened === undefined) throw new AttemptFailed('the response is empty', { isRetryable: true })
     return await sealed(opened, signal)
@@ -79,7 +86,7 @@ async function receiveAll(
 async function receiveRest(
   { response, url }: OutputResponse,
   part: Part,
-  { signal }: OutputRequest,
+  { signal, alarm }: TransferRequest,
   session: PartSession,
   meter: FileMeter,
 ): Promise<FetchedPart> {
@@ -89,8 +96,8 @@ async function receiveRest(
     meter.receive(part.bytes)
     meter.expect(totalBytes)
     await withWriteErrors(opened.path, () => part.hashExisting(signal))
-    for await (const chunk of checked(response, meter.receive, signal))
-      await withWriteErrors(opened.path, () => part.write(chunk))
+    for await (const chunks of inPieces(checked(response, meter.receive, signal), alarm))
+      await withWriteErrors(opened.path, () => part.write(chunks))
     return await sealed(opened, signal, totalBytes)
   } finally {
     response.discard()

@@ -95,7 +95,7 @@ const PATIENCE_MS = 3_000
 export async function leavePart(folder: string, bytes = 100_000): Promise<void> {
   const part = await createPart({ path: join(folder, 'run-1.{ext}'), runId: 'run-1', position: 0 })
   await part.restart({ etag: etagOf(WHOLE), totalBytes: WHOLE.length })
-  await part.write(WHOLE.subarray(0, bytes))
+  await part.write([WHOLE.subarray(0, bytes)])
   await part.release()
 }
 

@@ -51,7 +51,7 @@ export function createWork(fetch?: Fetch): Work {
   const sleep = async (ms: number): Promise<void> => {
     waits.push(ms)
   }
-  const clock = { now: () => Date.UTC(2026, 0, 1), sleep }
+  const clock = { now: () => Date.UTC(2026, 0, 1), sleep, alarm: systemClock.alarm }
   return { waits, ...createDownloader({ fetch: fetch ?? telling(network.fetch), clock, random: () => 0.5 }) }
 }
 

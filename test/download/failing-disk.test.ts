@@ -2,9 +2,10 @@
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { claimPart, createPart } from '../../src/download/part-claim.js'
+import { claimPart, createPart, createPartLister } from '../../src/download/part-claim.js'
 import { partOf } from '../../src/download/part-file.js'
 import { transfer } from '../../src/download/transfer.js'
+import { systemClock } from '../../src/host/clock.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { newFolder } from './download-setup.js'
 
@@ -14,7 +15,7 @@ const partOnFullDisk = () =>
   partOf({
     own: newFolder(),
     free: join(newFolder(), 'free'),
-    handle: { write: () => Promise.reject(full), close: async () => {} } as unknown as FileHandle,
+    handle: { writev: () => Promise.reject(full), close: async () => {} } as unknown as FileHandle,
     bytes: 0,
     metadata: undefined,
   })
@@ -32,7 +33,7 @@ async function* whole(bytes: number): AsyncGenerator<Uint8Array> {
 
 it('counts no byte of a write that failed', async () => {
   const part = partOnFullDisk()
-  await expect(part.write(new Uint8Array(10))).rejects.toBe(full)
+  await expect(part.write([new Uint8Array(10)])).rejects.toBe(full)
   expect(part.bytes).toBe(0)
 })
 
@@ -46,6 +47,7 @@ it.each([
     userAgent: undefined,
     signal: undefined,
     nowMs: 0,
+    alarm: systemClock.alarm,
     fetch: async () => ({
       status: 200,
       header: (name: string) => ({ 'content-length': '9000', etag: '"1"' })[name],
@@ -68,10 +70,10 @@ it('finds a part in a folder that cannot be listed', async () => {
   const key = { path: join(newFolder(), 'a.bin'), runId: 'run-1', position: 0 }
   const part = await createPart(key)
   await part.restart({ etag: '"1"', lastModified: undefined, contentType: undefined, totalBytes: 1_000_000 })
-  await part.write(new Uint8Array(500_000))
+  await part.write([new Uint8Array(500_000)])
   expect(await part.release()).toBe(true)
   const found = await claimPart(key, async () => undefined)
   expect(found?.bytes).toBe(500_000)
   await found?.release()
-  expect((await claimPart(key))?.bytes).toBe(500_000)
+  expect((await claimPart(key, createPartLister()))?.bytes).toBe(500_000)
 })

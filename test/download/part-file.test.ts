@@ -2,6 +2,7 @@
 import {
   closeSync,
   cpSync,
+  existsSync,
   linkSync,
   mkdirSync,
   openSync,
@@ -19,6 +20,7 @@ import {
 import { uptime } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { until } from '../support/until.js'
 import { etagOf, host, leavePart, OTHER, partIn, WHOLE } from './breaking-host.js'
 import { contents, download, newFolder, sha256, toPath } from './download-setup.js'
 
@@ -104,6 +106,23 @@ describe('a part stays', () => {
     await Promise.all([1, 2, 3].map(() => download({ url, folder })))
     expect(readdirSync(folder)).toHaveLength(1)
   })
+})
+
+it('is described only when it is interrupted, if the file is small', async () => {
+  const folder = newFolder()
+  const stop = new AbortController()
+  const file = WHOLE.subarray(0, 200_000)
+  const { url } = await host({ file, stopAfter: 100_000 })
+  const downloading = download({ url, folder, signal: stop.signal })
+  const own = () => join(folder, partIn(folder))
+  await until('its bytes', () => statSync(join(own(), 'bytes'), { throwIfNoEntry: false })?.size === 100_000)
+  expect(readdirSync(own())).toEqual(['bytes'])
+  stop.abort('SIGINT')
+  await expect(downloading).rejects.toBe('SIGINT')
+  expect(readdirSync(own()).sort()).toEqual(['about.json', 'bytes'])
+  const next = await host({ file })
+  expect(await download({ url: next.url, folder })).toMatchObject({ ok: true })
+  expect(next.ranges()).toEqual(['bytes=100000-'])
 })
 
 describe('no part stays', () => {
@@ -227,17 +246,18 @@ describe('the bytes of one file are never those of another', () => {
 
   it('whenever the process is killed: the old metadata is gone before new bytes come', async () => {
     const { folder } = await withPart()
-    const nameless = await host({ file: OTHER, etag: '', ranges: 'none' })
-    const seen: string[] = []
-    await download({
-      url: nameless.url,
-      folder,
-      onProgress: ({ receivedBytes }) => {
-        const own = partIn(folder)
-        if (receivedBytes > 70_000 && own !== '') seen.push(...readdirSync(join(folder, own)))
-      },
+    const nameless = await host({ file: OTHER, etag: '', ranges: 'none', stopAfter: 100_000 })
+    const stop = new AbortController()
+    const own = () => join(folder, partIn(folder))
+    const downloading = download({ url: nameless.url, folder, signal: stop.signal })
+    const newBytes = await until('new bytes', () => {
+      const files = readdirSync(own())
+      const bytes = files.includes('bytes') ? readFileSync(join(own(), 'bytes')) : Buffer.alloc(0)
+      return bytes.length > 0 && !WHOLE.subarray(0, bytes.length).equals(bytes) && files
     })
-    expect(new Set(seen)).toEqual(new Set(['bytes']))
+    expect(newBytes).toEqual(['bytes'])
+    stop.abort('SIGINT')
+    await expect(downloading).rejects.toBe('SIGINT')
   })
 
   it('while another process still writes to a part that was taken over', async () => {
@@ -272,5 +292,19 @@ describe('parts of processes that are gone', () => {
     renameSync(part, part.replace(/part$/, `${process.pid}-1-0.part`))
     await download({ url: next.url, folder })
     expect(next.ranges()).toEqual(['bytes=100000-'])
+  })
+
+  it.each([
+    ['a minute ago is left to it', 60, false],
+    ['six minutes ago is resumed', 360, true],
+  ])('one of another container that was written to %s', async (_, silentS, isResumed) => {
+    const { folder, part, next } = await withPart()
+    const own = part.replace(/part$/, `${NOBODY}-1@0badf00d-0.part`)
+    renameSync(part, own)
+    const writtenAtS = Date.now() / 1_000 - silentS
+    for (const path of [join(own, 'bytes'), own]) utimesSync(path, writtenAtS, writtenAtS)
+    await download({ url: next.url, folder })
+    expect(next.ranges()).toEqual([isResumed ? 'bytes=100000-' : undefined])
+    expect(existsSync(own)).toBe(!isResumed)
   })
 })

@@ -301,10 +301,10 @@ describe('redirects', () => {
   })
 
   it.each([
-    ['file:///etc/passwd', 1, 'which is not an http or https URL'],
-    ['ftp://host.example/x', 1, 'which is not an http or https URL'],
-    ['data:text/plain,x', 1, 'which is not an http or https URL'],
-    ['http://', 1, 'which is not an http or https URL'],
+    ['file:///etc/passwd', 1, 'redirects to something that is not an http or https URL'],
+    ['ftp://host.example/x', 1, 'redirects to something that is not an http or https URL'],
+    ['data:text/plain,x', 1, 'redirects to something that is not an http or https URL'],
+    ['http://', 1, 'redirects to something that is not an http or https URL'],
     ['/again', 11, 'more than 10 times'],
   ])('to %s are refused', async (location, asked, message) => {
     const { fetch, requests } = fetchOf(() => status(302, { location }))

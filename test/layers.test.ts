@@ -29,6 +29,7 @@ const ENGINES: readonly string[] = RANKS[2] ?? []
 /** Engines are built and joined here; everywhere else they are types, and pure functions. */
 const BUILDERS: readonly string[] = [
   'src/cli/context/context.ts',
+  'src/cli/context/key-limits.ts',
   'src/cli/context/local-service.ts',
   'src/cli/commands/serve.ts',
   'src/index.ts',

@@ -44,10 +44,10 @@ export function createRedact(secret: string): (text: string) => string {
   const plain =
     length < MIN_PLAIN_LENGTH ? undefined : createSearch(String.fromCharCode(...codes.subarray(0, length)))
   return (text) => {
-    const isPlain = !/[\\%]/.test(text)
-    const ways = isPlain ? ESCAPES.slice(0, 1) : ESCAPES
+    const hasEscapes = /[\\%]/.test(text)
+    const ways = hasEscapes ? ESCAPES : ESCAPES.slice(0, 1)
     const spans = ways.flatMap((escapePattern) => spansOf(text, readOnce(text, escapePattern), literal))
-    if (!isPlain && plain !== undefined) spans.push(...spansOf(text, readWholly(text), plain))
+    if (hasEscapes && plain !== undefined) spans.push(...spansOf(text, readWholly(text), plain))
     return withoutSpans(text, spans)
   }
 }

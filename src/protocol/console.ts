@@ -70,7 +70,7 @@ export interface Session {
 export const CONSOLE_PATHS = {
   /** GET with the query `RunsQuery` → `RunsPage`. POST the body of a create → 201 `RunDetails`. */
   runs: '/api/console/runs',
-  /** GET `?ids=a,b&after=<cursor>` → `RunsUpdate`: what became of these runs, and those that came later. */
+  /** GET `?ids=a,b&after=<cursor>` → `RunsUpdate`: the current state of these runs, and those that came later. */
   updates: '/api/console/runs/updates',
   /** GET → `RunDetails`. */
   run: '/api/console/runs/:id',

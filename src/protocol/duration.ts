@@ -10,7 +10,10 @@ const MAX_DAYS = 36_500
 
 const EXAMPLES = 'Examples: 90s, 15m, 1h30m, 0 for no limit.'
 
-/** Milliseconds, at most 36,500 days. Throws `usage` that names `what`. A number other than 0 needs a unit. */
+/**
+ * Whole milliseconds, at most 36,500 days; a shorter time than one is 1, since 0 often means no limit. Throws `usage` that names
+ * `what`. A number other than 0 needs a unit.
+ */
 export function parseDuration(text: string, what: string, examples = EXAMPLES): number {
   if (/^0+$/.test(text.trim())) return 0
   const parts = [...text.trim().matchAll(PART)]
@@ -18,6 +21,6 @@ export function parseDuration(text: string, what: string, examples = EXAMPLES): 
   if (parts.length === 0 || whole !== text.trim())
     throw usageError(`${what}: "${shortened(text)}" is not a valid duration.`, examples)
   const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_MS[unit ?? ''] ?? 0), 0)
-  if (ms <= MAX_DAYS * 86_400_000) return ms
+  if (ms <= MAX_DAYS * 86_400_000) return ms === 0 ? 0 : Math.max(1, Math.round(ms))
   throw usageError(`${what}: ${shortened(text)} is too long; the maximum is ${MAX_DAYS}d.`, examples)
 }

@@ -285,6 +285,10 @@ describe('admin, wrongly used', () => {
       ['key', 'create', '--account', 'default', '--expires', 'soon'],
       /--expires: "soon" is not a valid duration/,
     ],
+    [
+      ['key', 'create', '--account', 'default', '--expires', '90'],
+      /"90" is not a valid duration\.\n {2}Examples: 90d, 12h, 30m\.\n/,
+    ],
     [['key', 'create', '--account', 'default', '--expires', '0'], /would expire immediately/],
     [
       ['key', 'create', '--account', 'default', '--expires', '100000000d'],

@@ -363,6 +363,18 @@ describe('the rounds of --watch', () => {
     expect(said).not.toMatch(/error: Another/)
   })
 
+  it('use the API key that was found for the first one', async () => {
+    const { watch, write, path, posts, service } = await createWatch(rowsOf({ fox: 'a fox' }))
+    const source = path('key')
+    const change = onceWaiting(() => write(rowsOf({ fox: 'a fox', hen: 'a hen' })))
+    // A pipe gives its line once, as the file does that is removed with it.
+    writeFileSync(source, service.apiKey, { mode: 0o600 })
+    const RUSHES_API_KEY_COMMAND = `cat '${source}'; rm '${source}'`
+    const env = { RUSHES_API_KEY: '', RUSHES_API_KEY_COMMAND }
+    expect(await watch(['--yes'], { env }, [change])).toMatchObject({ code: 130 })
+    expect(posts()).toEqual(['a fox', 'a hen'])
+  })
+
   it('end with a refused key, and with a damaged lock file', async () => {
     const { watch, write, path } = await createWatch()
     const refused = await watch(['--yes'], { env: { RUSHES_API_KEY: 'rk_wrong' } }, [])

@@ -56,6 +56,13 @@ describe('login', () => {
     expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining('Standard input is empty') })
   })
 
+  it('takes the first line that is not blank', async () => {
+    const home = temporaryFolder()
+    const stdin = '\n \r\n  rk_second\r\nmore\n'
+    expect(await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin })).toMatchObject({ code: 0 })
+    expect(readFileSync(join(home, 'config', 'config.json'), 'utf8')).toContain('"rk_second"')
+  })
+
   it('is undone by logout, which names a key that is still in use', async () => {
     const home = temporaryFolder()
     await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_mine\r\n' })
@@ -290,17 +297,20 @@ describe('a key that takes its time', () => {
   it.each([
     ['a signal', 130, /Interrupted/],
     ['two minutes', 4, /did not end within 2 minutes\.\n {2}If it waits for input/],
-  ])('from a command ends with all its processes after %s', async (cause, code, says) => {
-    const pid = join(temporaryFolder(), 'pid')
-    const [clock, interrupts] = [createManualClock(), createInterrupts()]
-    const command = `sleep 300 & echo $! > '${pid}'; wait`
-    const asked = ask({ RUSHES_API_KEY_COMMAND: command }, { clock, interrupts })
-    await began(pid)
-    if (cause === 'a signal') interrupts.interrupt('SIGINT')
-    else await clock.advance(120_000)
-    expect(await asked).toMatchObject({ code, sent: undefined, stderr: expect.stringMatching(says) })
-    await expect.poll(() => isRunning(pid)).toBe(false)
-  })
+  ])(
+    'from a command ends with all its processes after %s, also where they ignore SIGTERM',
+    async (cause, code, says) => {
+      const pid = join(temporaryFolder(), 'pid')
+      const [clock, interrupts] = [createManualClock(), createInterrupts()]
+      const command = `trap '' TERM; sleep 300 & echo $! > '${pid}'; wait`
+      const asked = ask({ RUSHES_API_KEY_COMMAND: command }, { clock, interrupts })
+      await began(pid)
+      if (cause === 'a signal') interrupts.interrupt('SIGINT')
+      else await clock.advance(120_000)
+      expect(await asked).toMatchObject({ code, sent: undefined, stderr: expect.stringMatching(says) })
+      await expect.poll(() => isRunning(pid)).toBe(false)
+    },
+  )
 
   it('says with --json why the command failed, and nothing but JSON', async () => {
     const env = { ...NO_KEY, RUSHES_API_KEY_COMMAND: 'echo locked >&2; echo more >&2; exit 3' }
@@ -353,20 +363,24 @@ describe('config', () => {
     return { home, file: join(home, 'config', 'config.json') }
   }
 
-  it.each(['{ broken', '[{"timeout":"5m"}]', '"text"', 'null'])(
-    'does not touch a file that it cannot read: %s',
-    async (text) => {
-      const { home, file } = homeWith(text)
-      const set = await runCli(['config', 'set', 'timeout', '6m'], { home })
-      expect(set).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining(`Cannot read the config file ${file}`),
-      })
-      expect((await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_x' })).code).toBe(2)
-      expect((await runCli(['status', 'x'], { home, env: NO_KEY })).code).toBe(2)
-      expect(readFileSync(file, 'utf8')).toBe(text)
-    },
-  )
+  it.each([
+    '{ broken',
+    '[{"timeout":"5m"}]',
+    '"text"',
+    'null',
+    '{"profiles":[1]}',
+    '{"profiles":{"default":[1]}}',
+  ])('does not touch a file that it cannot read: %s', async (text) => {
+    const { home, file } = homeWith(text)
+    const set = await runCli(['config', 'set', 'timeout', '6m'], { home })
+    expect(set).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`Cannot read the config file ${file}`),
+    })
+    expect((await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_x' })).code).toBe(2)
+    expect((await runCli(['status', 'x'], { home, env: NO_KEY })).code).toBe(2)
+    expect(readFileSync(file, 'utf8')).toBe(text)
+  })
 
   it('reads a file with a byte order mark', async () => {
     const { home } = homeWith('\uFEFF{"profiles":{"default":{"timeout":"7m"}}}')
@@ -386,6 +400,12 @@ describe('config', () => {
     expect(stderr).toContain(`warning: ${path}: "${where}" is not read`)
     expect(stderr).not.toContain('rk_by_hand')
     expect((await runCli(['config', 'list'], { home })).stderr).toContain(`"${where}" is not read`)
+  })
+
+  it('names each of several keys that were written by hand', async () => {
+    const { home } = homeWith('{"apiKey":"rk_a","profiles":{"default":{"api_key":"rk_b"}}}')
+    const { stderr } = await runCli(['status', 'x'], { home, env: NO_KEY })
+    expect(stderr.match(/"[^"]*"(?= is not read)/g)).toEqual(['"apiKey"', '"profiles.default.api_key"'])
   })
 })
 

@@ -10,6 +10,16 @@ const url = (character: string) => `%${hex(character).toUpperCase()}`
 const json = (character: string) => `\\u00${hex(character)}`
 const each = (key: string, write: (character: string) => string) => [...key].map(write).join('')
 
+/** Each character of the key as it is or as an escape of it. Its compilation takes too long for a long key. */
+function beforeNesting(key: string): RegExp {
+  const spelt = (character: string) => {
+    const digits = [...hex(character)].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('')
+    const itself = character.replace(/[^\w]/, '\\$&')
+    return `(?:${/[/"\\]/.test(character) ? '\\\\?' : ''}${itself}|\\\\u00${digits}|%${digits})`
+  }
+  return new RegExp([...key].map(spelt).join(''), 'g')
+}
+
 describe('a key in what a service said', () => {
   it.each([
     ['as it is', KEY],
@@ -51,6 +61,59 @@ describe('a key in what a service said', () => {
     expect(createRedact('abababacx')('x abababababac')).toBe('x abab[API key]')
   })
 
+  it.each([
+    ['acme%41live"9f8e7d6c', (key: string) => new URL(`https://h/api?key=${key}`).href],
+    ['sk-ab%2Fcd{efgh}', (key: string) => new URL(`https://h/${key}`).href],
+    [String.raw`sk-\u0041bc"defgh`, (key: string) => key.replace('"', String.raw`\"`)],
+    ['sk-%2541%25"abcdefgh', (key: string) => key.replace('"', '%22')],
+    ['sk-%2541%25"abcdefgh', (key: string) => encodeURIComponent(encodeURIComponent(key))],
+  ])('is redacted where its own escapes are kept and other characters are encoded: %s', (key, write) => {
+    const written = write(key)
+    const at = /acme|sk-/.exec(written)?.index ?? 0
+    expect(createRedact(key)(`${written} x`)).toBe(`${written.slice(0, at)}[API key] x`)
+  })
+
+  it('is redacted as encoders write it', () => {
+    const character = fc.constantFrom(
+      ...'abcxyz089%\\"/{<&+#|u'.split(''),
+      '%41',
+      '%2F',
+      '%25',
+      '\\u0041',
+      '\\/',
+    )
+    const write = fc.constantFrom(
+      (text: string) => text,
+      encodeURI,
+      encodeURIComponent,
+      (text: string) => new URL(`https://h/?${text}`).href,
+      (text: string) => new URL(`https://h/?${text}`).search,
+      (text: string) => new URL(`https://h/${text.replace(/[\\/#]/g, '-')}`).pathname,
+      JSON.stringify,
+      (text: string) => JSON.stringify(text).replace(/[<>&]/g, json),
+      (text: string) => JSON.stringify(new URL(`https://h/?${text}`).href),
+      (text: string) => JSON.stringify(JSON.stringify(text)),
+    )
+    fc.assert(
+      fc.property(fc.array(character, { minLength: 12, maxLength: 20 }), write, (parts, encode) => {
+        const key = `sk-${parts.join('')}-kept`
+        const written = encode(`(${key})`)
+        // In a URL, what follows a # is not part of the query, and a path ends elsewhere: then it is not the key.
+        fc.pre(beforeNesting(key).test(written))
+        expect(createRedact(key)(written)).not.toMatch(/sk|kept/)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it.each(['%', '%2', '\\', '\\u', '\\u0', '\\u00', '\\u002'])(
+    'is redacted where the text ends within an escape: %s',
+    (torn) => {
+      expect(createRedact('sk-abcdefghij"klmno')(`torn sk-abcdefghij${torn}`)).toBe('torn [API key]')
+      expect(createRedact('sk-%41bcdefghij"{klmno')(`torn sk-%41bcdefghij%22${torn}`)).toBe('torn [API key]')
+    },
+  )
+
   it('leaves other text as it is', () => {
     const text = `{"url":"https:\\/\\/files.test\\/a%20b?token=${KEY.slice(0, -1)}x"}`
     expect(redact(text)).toBe(text)
@@ -63,6 +126,7 @@ describe('a key in what a service said', () => {
       'Bearer [API key] and [API key].',
     )
     // Compared at each character, this would take 10^11 steps.
+    expect(createRedact(`sk-%41${'a'.repeat(16_000)}"`)('sk-%41'.repeat(500_000))).toContain('%41')
     const almost = `${'a'.repeat(16_000)}b`.repeat(500)
     expect(createRedact(`${'a'.repeat(16_000)}c`)(almost)).toBe(almost)
   })

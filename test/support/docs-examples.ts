@@ -20,7 +20,7 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'export RUSHES_LIMITS_URL=', why: 'needs a Redis server; limiter/redis-ledger.system.ts' },
   { begins: 'aws s3 sync', why: 'needs a bucket and the tool of AWS' },
   { begins: 'npm cit', why: 'installs, and runs this very test' },
-  { begins: 'npm install rushes', why: 'library-package.system.ts installs the packed tarball' },
+  { begins: 'npm install ./rushes', why: 'library-package.system.ts installs the packed tarball' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nmake_fox', why: 'docs-faults.system.ts: ends in 13' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncreate_patiently', why: 'docs-faults.system.ts' },
   { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nfetch', why: 'docs-faults.system.ts' },

@@ -1,6 +1,7 @@
 /** The journal of a home, looked at from outside while or after a command works on it. */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'libsql'
 import { type Intent, type Journal, type JournalRun, openJournal } from '../../src/journal/index.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 
@@ -20,6 +21,21 @@ export function withJournal<Result>(home: string, work: (journal: Journal) => Re
   } finally {
     journal.close()
   }
+}
+
+/** Makes every write to the runs of a journal fail, as on a full disk, until the function that it returns is called. */
+export function fillJournal(path: string): () => void {
+  const changes = ['INSERT', 'UPDATE', 'DELETE']
+  const run = (sqlOf: (change: string) => string) => {
+    const database = new Database(path)
+    database.exec(changes.map(sqlOf).join(';'))
+    database.close()
+  }
+  run(
+    (change) =>
+      `CREATE TRIGGER full_${change} BEFORE ${change} ON runs BEGIN SELECT RAISE(ABORT, 'disk is full'); END`,
+  )
+  return () => run((change) => `DROP TRIGGER full_${change}`)
 }
 
 /** Every row, the newest first. */

@@ -157,7 +157,7 @@ function allowedIpsOf(texts: readonly string[]): readonly string[] | undefined {
 }
 
 function lifeOf(text: string): number {
-  const ms = parseDuration(text, '--expires')
+  const ms = parseDuration(text, '--expires', 'Examples: 90d, 12h, 30m.')
   if (ms > 0) return ms
   throw usageError(
     `--expires: ${text} is not a lifetime; the key would expire immediately.`,

@@ -29,20 +29,22 @@ export interface CommandSettingsOptions {
   readonly globals: Globals
   readonly env: Env
   readonly out: Pick<Output, 'warn' | 'mode'>
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Pick<Clock, 'alarm' | 'sleep'>
   readonly signal: AbortSignal
-  readonly config: Pick<ConfigFile, 'path' | 'read' | 'profiles' | 'unreadKey'>
+  readonly config: Pick<ConfigFile, 'path' | 'read' | 'profiles' | 'unreadKeys'>
   readonly profileName: string
   readonly createsProfile: boolean
   readonly reportsAddress: boolean
+  /** The keys that were found, by origin: a pipe can be read only once, and a command may ask the user. */
+  readonly keys: Map<string, string>
 }
 
 export function createCommandSettings(options: CommandSettingsOptions): CommandSettings {
-  const { globals, env, out, clock, signal, config, profileName, createsProfile, reportsAddress } = options
+  const { globals, env, out, clock, signal, config, profileName, createsProfile, reportsAddress, keys } =
+    options
   const profile = once(async () => {
     if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
-    const unreadKey = await config.unreadKey(profileName)
-    if (unreadKey !== undefined)
+    for (const unreadKey of await config.unreadKeys(profileName))
       out.warn(
         `${config.path}: "${unreadKey}" is not read, and the key in it is not protected. Remove it, and store the key with \`rushes login\`.`,
       )
@@ -77,6 +79,12 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
   const keyCommandOf = (raw: RawProfile) => settingsOf(raw, ['apiKeyCommand']).apiKeyCommand
 
   async function findApiKey(origin: string): Promise<string | undefined> {
+    const found = keys.get(origin) ?? (await readApiKey(origin))
+    if (found !== undefined) keys.set(origin, found)
+    return found
+  }
+
+  async function readApiKey(origin: string): Promise<string | undefined> {
     const { findKey } = await import('../settings/key.js')
     const raw = await profile()
     return findKey({

@@ -1,15 +1,14 @@
 /**
  * What a command is given: streams and settings as values, everything that costs or can fail as a function. Engines are
- * built and joined here alone.
+ * built and joined in this folder alone.
  */
 import { join } from 'node:path'
-import type { Client, RateLimiter } from '../../client/index.js'
+import type { Client } from '../../client/index.js'
 import type { DownloadedFile, Downloader } from '../../download/index.js'
 import { usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
-import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { Globals } from '../flags/globals.js'
 import type { Interrupts } from '../process/interrupts.js'
@@ -22,7 +21,11 @@ import type { RawProfile } from '../settings/profile.js'
 import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 import { createCommandSettings } from './command-settings.js'
+import { createKeyLimits } from './key-limits.js'
 import { once } from './once.js'
+
+/** Of a command that works without the journal. */
+const FIRST_LOCK_TIMEOUT_MS = 2_000
 
 /** Parts that a test replaces. */
 export interface Parts {
@@ -74,7 +77,7 @@ export interface Context extends Io {
   isLocal(): Promise<boolean>
   /** This context with `--local`. Its streams, files and closing are shared. */
   withLocal(): Context
-  /** A context of its own for one part of a long command, which closes it. Streams and settings are the same. */
+  /** A context of its own for one part of a long command, which closes it. Streams, settings and API keys are the same. */
   separate(): Context
   /** The network, without a key. */
   fetch(): Promise<Fetch>
@@ -100,6 +103,7 @@ export interface CommandNeeds {
 
 /** What two contexts of one command have in common. */
 interface Shared {
+  readonly keys: Map<string, string>
   readonly closers: (() => Promise<void>)[]
   readonly openJournal: () => Promise<OpenJournal>
 }
@@ -114,7 +118,7 @@ export interface ContextOptions extends Io, CommandNeeds {
   readonly parts?: Parts
 }
 
-export function createContext(options: ContextOptions, shared?: Shared): Context {
+export function createContext(options: ContextOptions, shared: Partial<Shared> = {}): Context {
   const {
     env,
     globals,
@@ -130,7 +134,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
   const config = createConfigFile(folders.config)
   const stateFolder = folders.state
   const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
-  const closers = shared?.closers ?? []
+  const { closers = [], keys = new Map<string, string>() } = shared
   if (globals.local && globals.baseUrl !== undefined)
     throw usageError('--local and --base-url cannot be used together.', 'Use only one of them.')
 
@@ -142,6 +146,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     profileName,
     createsProfile,
     reportsAddress,
+    keys,
   })
   const { profile, setting, findBaseUrl, baseUrl, isLocal } = settings
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
@@ -156,56 +161,40 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
   }
 
   const state = { folder: stateFolder, clock, warn: out.warn }
-  const closing = <Opened extends { close(): void } | undefined>(opened: Opened): Opened => {
-    if (opened !== undefined) closers.push(async () => opened.close())
-    return opened
-  }
+  const limitsUrl = () => setting('limitsUrl')
+  const limits = createKeyLimits({ ...state, isLocal: globals.local, limitsUrl, closers })
   const openJournal =
-    shared?.openJournal ??
+    shared.openJournal ??
     once(async (): Promise<OpenJournal> => {
       const { openStateJournal } = await import('./state.js')
       let opened: Journal | undefined
+      closers.push(async () => opened?.close())
       return (lockTimeoutMs) => {
-        opened ??= closing(openStateJournal({ ...state, lockTimeoutMs }))
+        opened ??= openStateJournal({ ...state, lockTimeoutMs })
         return opened
       }
     })
-  const journal = async () => (await openJournal())()
+  const journal = async (waitMs?: number): Promise<Journal> => {
+    const { whenUnlocked } = await import('./state.js')
+    return whenUnlocked(await openJournal(), interrupts.first, waitMs)
+  }
   const recorder = once(async () => {
     const { createRecorder } = await import('../runs/record.js')
     const { warn, note } = out
     const open = await openJournal()
     const common = { address: await ctx.address(), profile: profileName, journal: open, warn, note }
+    let failure: unknown
     try {
-      open()
-      return createRecorder(common)
-    } catch (failure) {
+      await journal(FIRST_LOCK_TIMEOUT_MS)
+    } catch (error) {
       const { isNewerState } = await import('./state.js')
-      if (isNewerState(failure)) throw failure
-      return createRecorder({ ...common, failure })
+      if (isNewerState(error) || error === interrupts.first.reason) throw error
+      failure = error
     }
-  })
-
-  /** The limit of a key, shared with every other process that has it; the key of `--local` belongs to this process alone. */
-  async function limiterFor(address: string, apiKey: string): Promise<RateLimiter> {
-    const { createLimiter } = await import('../../limiter/index.js')
-    if (globals.local) return createLimiter(RUNS_LIMIT, clock)
-    const { openStateLedger } = await import('./state.js')
-    const url = await setting('limitsUrl')
-    const budget = { ...state, origin: new URL(address).origin, apiKey }
-    const machine = closing(openStateLedger(budget))
-    const openShared = url && (await import('./machines-ledger.js')).openMachinesLedger
-    const ledger = openShared ? openShared({ ...budget, url, machine, closers }) : machine
-    return notingHoldBack(createLimiter(RUNS_LIMIT, clock, { ledger }))
-  }
-
-  let heldBackUntilMs = 0
-  const notingHoldBack = (limiter: RateLimiter): RateLimiter => ({
-    ...limiter,
-    holdBack(ms) {
-      heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
-      limiter.holdBack(ms)
-    },
+    const created = createRecorder({ ...common, failure })
+    // Ends before the journal is closed, whose closer came first.
+    closers.push(async () => created.end())
+    return created
   })
 
   async function clientFor(address: string, apiKey: string): Promise<Client> {
@@ -214,7 +203,7 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
       baseUrl: address,
       apiKey,
       fetch: await fetch(),
-      limiter: await limiterFor(address, apiKey),
+      limiter: await limits.limiterFor(address, apiKey),
       clock,
       random,
       failureStatuses:
@@ -273,14 +262,17 @@ export function createContext(options: ContextOptions, shared?: Shared): Context
     isLocal,
     withLocal: once(() => {
       const { baseUrl: _, ...others } = globals
-      return createContext({ ...options, globals: { ...others, local: true } }, { closers, openJournal })
+      return createContext(
+        { ...options, globals: { ...others, local: true } },
+        { closers, keys, openJournal },
+      )
     }),
-    separate: () => createContext(options),
+    separate: () => createContext(options, { keys }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random })
     },
-    rateLimitedForMs: () => Math.max(0, heldBackUntilMs - clock.monotonic()),
+    rateLimitedForMs: limits.rateLimitedForMs,
     async engine() {
       if (parts.engine !== undefined) return parts.engine
       const { createPreviewProcess } = await import('./local-service.js')

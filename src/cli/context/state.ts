@@ -1,11 +1,11 @@
 /** Opens the files of the state folder: the journal, and the ledger of the rate limit. */
 import { join } from 'node:path'
-import { RushesError, usageError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { isCorruption } from '../../host/corruption.js'
 import { NewerFormat } from '../../host/database.js'
-import { describeError } from '../../host/system-error.js'
-import { type Journal, openJournal, type SavedRows } from '../../journal/index.js'
+import { describeError, isBusy } from '../../host/system-error.js'
+import { type Journal, LOCK_TIMEOUT_MS, openJournal, type SavedRows } from '../../journal/index.js'
 import { withFallback } from '../../limiter/fallback-ledger.js'
 import type { Ledger } from '../../limiter/index.js'
 import { budgetOf, openSharedLedger } from '../../limiter/shared-ledger.js'
@@ -63,10 +63,10 @@ function orUsage<Result>(path: string, work: () => Result): Result {
     return work()
   } catch (error) {
     if (error instanceof RushesError) throw error
-    throw usageError(
-      `Cannot use the journal ${describeError(error, path)}.`,
-      'Check that the folder is writable and that the disk has space. To use another folder, set RUSHES_STATE_DIR.',
-    )
+    throw new RushesError('usage', `Cannot use the journal ${describeError(error, path)}.`, {
+      hint: 'Check that the folder is writable and that the disk has space. To use another folder, set RUSHES_STATE_DIR.',
+      cause: error,
+    })
   }
 }
 
@@ -135,6 +135,28 @@ export function openStateJournal(options: StateOptions): Journal {
     (...args: readonly unknown[]) => orUsage(path, () => call(name, args)),
   ])
   return { ...Object.fromEntries(methods), close }
+}
+
+/** A signal takes effect within this time. */
+const LOCK_SLICE_MS = 500
+
+/** Waits for the lock of another process in slices, since each blocks this one. Rejects with the signal's reason too. */
+export async function whenUnlocked(
+  open: (lockTimeoutMs: number) => Journal,
+  signal: AbortSignal,
+  waitMs = LOCK_TIMEOUT_MS,
+): Promise<Journal> {
+  for (let waitedMs = LOCK_SLICE_MS; ; waitedMs += LOCK_SLICE_MS) {
+    try {
+      const journal = open(LOCK_SLICE_MS)
+      journal.setLockTimeout(LOCK_TIMEOUT_MS)
+      return journal
+    } catch (error) {
+      if (waitedMs >= waitMs || !(error instanceof RushesError && isBusy(error.cause))) throw error
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    signal.throwIfAborted()
+  }
 }
 
 export interface StateLedgerOptions extends StateOptions {

@@ -54,7 +54,7 @@ function publicUrlProblem(text: string): string | undefined {
 
 export function retainedMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  const ms = parseDuration(text, '--retain')
+  const ms = parseDuration(text, '--retain', 'Examples: 30d, 12h.')
   if (ms >= MIN_RETENTION_MS) return ms
   throw usageError(
     `--retain: ${text} is too short; the minimum is 1m.`,

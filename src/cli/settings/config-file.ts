@@ -8,7 +8,7 @@ import { usageError } from '../../errors.js'
 import { describeError, isBusy, isSystemError } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
 import { configPath } from './folders.js'
-import { profileIn, profilesIn, type RawProfile, unreadKeyIn } from './profile.js'
+import { profileIn, profilesIn, type RawProfile, unreadKeysIn } from './profile.js'
 
 export interface ConfigFile {
   readonly path: string
@@ -16,8 +16,8 @@ export interface ConfigFile {
   read(profile: string): Promise<RawProfile>
   /** The names of the profiles. Throws `usage` when the file cannot be read. */
   profiles(): Promise<readonly string[]>
-  /** Where the file has an API key that nobody reads, as somebody wrote it by hand; undefined where it has none. */
-  unreadKey(profile: string): Promise<string | undefined>
+  /** The paths of API keys that were written into the file by hand, and are not used. Throws `usage` when the file cannot be read. */
+  unreadKeys(profile: string): Promise<readonly string[]>
   /** Changes of several processes wait for each other. Throws `usage`. */
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
 }
@@ -32,8 +32,8 @@ export function createConfigFile(folder: string): ConfigFile {
     async profiles() {
       return existsSync(path) ? Object.keys(profilesIn((await open(folder, path)).store)) : []
     },
-    async unreadKey(profile) {
-      return existsSync(path) ? unreadKeyIn((await open(folder, path)).store, profile) : undefined
+    async unreadKeys(profile) {
+      return existsSync(path) ? unreadKeysIn((await open(folder, path)).store, profile) : []
     },
     async update(profile, change) {
       try {
@@ -95,5 +95,10 @@ async function open(folder: string, path: string) {
 function parseConfig(text: string): Record<string, unknown> {
   const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
   if (!isObject(value)) throw new Error('it must be a JSON object ({…})')
+  const { profiles = {} } = value
+  // What is not read here would be replaced by the next change.
+  if (!isObject(profiles)) throw new Error('"profiles" must be a JSON object ({…})')
+  const wrong = Object.keys(profiles).find((name) => !isObject(profiles[name]))
+  if (wrong !== undefined) throw new Error(`"profiles.${wrong}" must be a JSON object ({…})`)
   return { ...value }
 }

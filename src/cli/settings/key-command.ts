@@ -4,7 +4,9 @@ import { once } from 'node:events'
 import { isatty } from 'node:tty'
 import { RushesError } from '../../errors.js'
 import { onAbort, raceAbort } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
 import { createFirstLine } from '../../host/first-line.js'
+import { groupIsAlive } from '../../host/processes.js'
 import { describeReason } from '../../host/system-error.js'
 import type { Env } from '../process/io.js'
 
@@ -13,6 +15,7 @@ export interface KeyCommandOptions {
   readonly what: string
   readonly env: Env
   readonly signal: AbortSignal
+  readonly clock: Pick<Clock, 'sleep'>
   /** Whether the command writes to standard error itself. If not, the first line of it is in the message of a failure. */
   readonly showsStderr: boolean
   /** Of the line that is returned. */
@@ -21,13 +24,17 @@ export interface KeyCommandOptions {
 
 const MAX_REASON_BYTES = 300
 
+/** From SIGTERM to SIGKILL. */
+const KILL_AFTER_MS = 1_000
+const POLL_MS = 20
+
 /**
  * The first line of the command's output. On a terminal the command can ask the user. Elsewhere its standard input is empty, because
  * that of rushes may be ids or a prompt, and everything that it started ends with it. Throws `no_api_key`, or the signal's reason.
  */
 export async function runKeyCommand(
   command: string,
-  { what, env, signal, showsStderr, maxBytes }: KeyCommandOptions,
+  { what, env, signal, clock, showsStderr, maxBytes }: KeyCommandOptions,
 ): Promise<string> {
   const failed = (how: string) => new RushesError('no_api_key', `${what} ${how}`)
   signal.throwIfAborted()
@@ -44,11 +51,14 @@ export async function runKeyCommand(
   child.stderr?.on('data', reason.add)
   const closed = once(child, 'close')
   closed.catch(() => {})
-  const end = () => endProcess(child, isGroup)
-  const forget = onAbort(signal, end)
+  const end = () => endProcess(child, isGroup, clock)
+  let ending: Promise<void> | undefined
+  const forget = onAbort(signal, () => {
+    ending = end()
+  })
   try {
     const [code, killedBy] = await raceAbort(once(child, 'exit'), signal)
-    if (isGroup) end()
+    if (isGroup) await end()
     // What it printed may still be in the pipe.
     if (!line.isWhole) await raceAbort(closed, signal)
     if (code === 0) return line.text
@@ -59,17 +69,27 @@ export async function runKeyCommand(
     throw error instanceof RushesError ? error : failed(`could not be started: ${describeReason(error)}.`)
   } finally {
     forget()
+    await ending
     child.stdout?.destroy()
     child.stderr?.destroy()
     child.unref()
   }
 }
 
-/** With what it left behind, where it has a process group. */
-function endProcess({ pid }: ChildProcess, isGroup: boolean): void {
-  try {
-    if (pid !== undefined) process.kill(isGroup ? -pid : pid, 'SIGTERM')
-  } catch {
-    // Nothing of it is left.
+/** With what it left behind, where it has a process group. Waits until nothing of it is left, or has ended it by SIGKILL. */
+async function endProcess(child: ChildProcess, isGroup: boolean, clock: Pick<Clock, 'sleep'>): Promise<void> {
+  const { pid } = child
+  if (pid === undefined) return
+  const isRunning = () => (isGroup ? groupIsAlive(pid) : child.exitCode === null && child.signalCode === null)
+  const send = (name: NodeJS.Signals) => {
+    try {
+      if (isRunning()) process.kill(isGroup ? -pid : pid, name)
+    } catch {
+      // It ended in the same moment.
+    }
   }
+  send('SIGTERM')
+  for (let waitedMs = 0; waitedMs < KILL_AFTER_MS && isRunning(); waitedMs += POLL_MS)
+    await clock.sleep(POLL_MS)
+  send('SIGKILL')
 }

@@ -18,7 +18,7 @@ export interface KeySources {
   /** The origin that the key is for. */
   readonly origin: string
   readonly signal: AbortSignal
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Pick<Clock, 'alarm' | 'sleep'>
   /** Whether a command for the key may write to standard error. */
   readonly showsStderr: boolean
   warn(message: string): void

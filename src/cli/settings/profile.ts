@@ -46,15 +46,14 @@ export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
     : undefined
 }
 
-/** The path of an API key in a config file that is not the one that `rushes login` stores; undefined where there is none. */
-export function unreadKeyIn(file: unknown, profile: string): string | undefined {
+/** The paths of the API keys in a config file other than the one that `rushes login` stores. */
+export function unreadKeysIn(file: unknown, profile: string): readonly string[] {
   const raw = profileIn(file, profile)
-  const [atRoot, inProfile] = [file, raw].map((holder) =>
-    Object.keys(isObject(holder) ? holder : {}).find((key) => /^api[-_]?key$/i.test(key)),
-  )
-  if (inProfile !== undefined && (inProfile !== 'apiKey' || storedKeyOf(raw) === undefined))
-    return `profiles.${profile}.${inProfile}`
-  return atRoot
+  const keysOf = (holder: unknown) =>
+    Object.keys(isObject(holder) ? holder : {}).filter((key) => /^api[-_]?key$/i.test(key))
+  const isStored = (key: string) => key === 'apiKey' && storedKeyOf(raw) !== undefined
+  const unread = keysOf(raw).filter((key) => !isStored(key))
+  return [...keysOf(file), ...unread.map((key) => `profiles.${profile}.${key}`)]
 }
 
 /** The profile with a value set, or removed when undefined. A group that becomes empty is removed too. */

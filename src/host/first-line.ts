@@ -1,0 +1,73 @@
+/** The first line of a file, a pipe or a process that is not blank, with a bound. */
+import { constants, createReadStream, openSync, statSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { onAbort } from './abort.js'
+
+export interface FirstLine {
+  /** Keeps what belongs to the line. */
+  add(chunk: Uint8Array): void
+  /** Whether its end, or `maxBytes` of it, have been added. */
+  readonly isWhole: boolean
+  /** Without its line end and the space before it; what has been added so far, where the end is missing. */
+  readonly text: string
+}
+
+const SPACE = 0x20
+
+/** What comes after `maxBytes` is cut off; blank lines before the line count. */
+export function createFirstLine(maxBytes: number): FirstLine {
+  let bytes = Buffer.alloc(0)
+  const start = () => bytes.findIndex((byte) => byte > SPACE)
+  const end = () => (start() < 0 ? -1 : bytes.indexOf('\n', start()))
+  const isWhole = () => end() >= 0 || bytes.byteLength >= maxBytes
+  return {
+    add(chunk) {
+      if (!isWhole()) bytes = Buffer.concat([bytes, chunk]).subarray(0, maxBytes)
+    },
+    get isWhole() {
+      return isWhole()
+    },
+    get text() {
+      return bytes
+        .subarray(start() < 0 ? bytes.byteLength : start(), end() < 0 ? undefined : end())
+        .toString('utf8')
+        .replace(/\r$/, '')
+    },
+  }
+}
+
+/** Reads no more than the line, and destroys the stream. Rejects with the signal's reason or the stream's error. */
+export async function readFirstLine(
+  stream: Readable,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const line = createFirstLine(maxBytes)
+  const forget = onAbort(signal, () => stream.destroy())
+  try {
+    for await (const chunk of stream) {
+      line.add(chunk)
+      if (line.isWhole) break
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
+  } finally {
+    forget()
+  }
+  signal.throwIfAborted()
+  return line.text
+}
+
+/**
+ * Opens a file or a pipe. A pipe without a writer does not hold a thread of Node, which would keep the process from ending. Undefined
+ * for a device: it may have no end. Throws the system's errors.
+ */
+export async function openReadable(path: string): Promise<Readable | undefined> {
+  const stats = statSync(path)
+  if (stats.isCharacterDevice() || stats.isBlockDevice()) return undefined
+  const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  if (!stats.isFIFO()) return createReadStream(path, { fd })
+  const { Socket } = await import('node:net')
+  return new Socket({ fd, readable: true, writable: false })
+}

@@ -39,6 +39,7 @@ async function readAndPlan(text: string): Promise<void> {
     flags: { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false },
     models: { image: 'acme/still-1' },
     identity: identityOf,
+    allowOutside: false,
     selects: () => true,
   })
 }

@@ -84,11 +84,13 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
   try {
     // libsql's default is 0.
     database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
+    let isDecided = true
     if (journalMode === 'WAL') enableWal(database, busyTimeoutMs)
-    else disableWal(database)
+    else isDecided = disableWal(database, busyTimeoutMs)
     database.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON`)
     const open = wrap(database, path, inode)
     migrate(open, database, migrations)
+    if (!isDecided) disableWal(database, busyTimeoutMs)
     return open
   } catch (error) {
     database.close()
@@ -115,12 +117,20 @@ function enableWal(database: Connection, timeoutMs: number): void {
   }
 }
 
-/** A file in WAL mode stays so while another process has it open, such as an earlier version of the program. */
-function disableWal(database: Connection): void {
+/**
+ * False for a file that is locked: this does not wait, since the first statement does. A file in WAL mode stays so while another
+ * process has it open, such as an earlier version of the program.
+ */
+function disableWal(database: Connection, busyTimeoutMs: number): boolean {
+  database.exec('PRAGMA busy_timeout = 0')
   try {
     database.exec('PRAGMA journal_mode = TRUNCATE')
+    return true
   } catch (error) {
     if (errorCode(error) !== 'SQLITE_BUSY') throw error
+    return false
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
   }
 }
 

@@ -40,10 +40,11 @@ const UNSEEN_MS = 300_000
 
 /**
  * Whether the process still runs. Without a known start time, whether any process has its id. Where the id belongs to another
- * container, or to another boot, `silentMs` decides: the time since the process was last known to run.
+ * container, or to another boot, `silentMs` decides: the time since the process was last known to run. Where that is far in the
+ * future, the clock was set back, and nothing is known of the process.
  */
 export function isAlive({ pid, startedAt, machine }: ProcessMark, silentMs: number): boolean {
-  if (machine !== undefined && machine !== machineHash()) return silentMs < UNSEEN_MS
+  if (machine !== undefined && machine !== machineHash()) return Math.abs(silentMs) < UNSEEN_MS
   if (!processExists(pid)) return false
   const now = statOf(pid)?.startedAt
   return startedAt === undefined || now === undefined || startedAt === now
@@ -56,27 +57,33 @@ let machineKnown: string | undefined
  * different namespaces. Empty where there is no /proc. Cached.
  */
 export function machineId(): string {
-  machineKnown ??= [
-    () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
-    () => readlinkSync('/proc/self/ns/pid'),
-  ]
-    .map((read) => {
-      try {
-        return read()
-      } catch {
-        return ''
-      }
-    })
-    .join(' ')
-    .trim()
+  machineKnown ??= `${bootId()} ${textFrom(() => readlinkSync('/proc/self/ns/pid'))}`.trim()
   return machineKnown
 }
 
-/** Short, for records. */
-function machineHash(): string | undefined {
-  const id = machineId()
-  return id === '' ? undefined : createHash('sha256').update(id).digest('hex').slice(0, 8)
+const bootId = (): string => textFrom(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim())
+
+function textFrom(read: () => string): string {
+  try {
+    return read()
+  } catch {
+    return ''
+  }
 }
+
+/** Short, for records. */
+const machineHash = (): string | undefined => hashOf(machineId())
+
+let bootKnown: { readonly hash: string | undefined } | undefined
+
+/** Identifies the boot of this machine; undefined where the system does not tell it. Cached. */
+export function bootHash(): string | undefined {
+  bootKnown ??= { hash: hashOf(bootId()) }
+  return bootKnown.hash
+}
+
+const hashOf = (id: string): string | undefined =>
+  id === '' ? undefined : createHash('sha256').update(id).digest('hex').slice(0, 8)
 
 /** Signal 0 only checks; EPERM means that another user's process exists. */
 export function processExists(pid: number): boolean {

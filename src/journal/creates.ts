@@ -7,6 +7,7 @@ import { type JournalRun, runOfRow } from './journal-run.js'
 import {
   findByRequest,
   type NamedCreate,
+  NotPrepared,
   prepareCreates,
   RepeatedRequest,
   unprepareCreate,
@@ -18,13 +19,15 @@ export interface Intent {
   readonly kind: string | undefined
   readonly model: string
   readonly input: unknown
+  /** It must be recorded as not sent. Where another process has taken that record, it may send the create in its place. */
+  readonly isPrepared?: boolean
   /** Identifies the input where its text changes from call to call (a fresh link to an earlier output). */
   readonly meaning?: unknown
   /** The client's own name for this create. No second row at the address can have it. */
   readonly requestId?: string | undefined
 }
 
-/** Why it is not known what became of a run. */
+/** Why the outcome of a run is not known. */
 export interface UnknownOutcome {
   readonly code: string
   readonly message: string
@@ -44,7 +47,7 @@ export interface IntentRow {
 
 const MAX_ANSWER_CHARACTERS = 65_536
 
-/** Throws `RepeatedRequest`. */
+/** Throws `RepeatedRequest` and `NotPrepared`. */
 export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): IntentRow {
   const { address, profile, kind, model, input, meaning = input, requestId } = intent
   const mark = ownMark()
@@ -52,6 +55,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): I
     if (requestId !== undefined && findByRequest(db, address, requestId) !== undefined)
       throw new RepeatedRequest(requestId)
     const wasPrepared = requestId !== undefined && unprepareCreate(db, address, requestId)
+    if (intent.isPrepared === true && !wasPrepared) throw new NotPrepared(requestId ?? '')
     const key = freeKey(db)
     const row = db.get(
       `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at,

@@ -31,6 +31,7 @@ import {
   type KnownCreate,
   type NamedRequest,
   prepareCreates,
+  unprepareCreate,
 } from './named-creates.js'
 import { createOwnRows, restoreRows, type SavedRows } from './saved-rows.js'
 import {
@@ -45,6 +46,8 @@ import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from './typical-dur
 export interface Journal {
   /** Records that creates with these request ids were not sent, before the request ids are written elsewhere. */
   prepare(address: string, requestIds: readonly string[]): void
+  /** Whether the create was recorded as not sent. From now on it cannot be sent: see `Intent.isPrepared`. */
+  unprepare(address: string, requestId: string): boolean
   /** Undefined when nothing is known of a create with this request id: another machine may have sent it. */
   createOf(address: string, requestId: string): KnownCreate | undefined
   /** To be called directly before the bytes are sent. Throws `RepeatedRequest`. */
@@ -58,7 +61,7 @@ export interface Journal {
   recordStatus(address: string, update: StatusUpdate): void
   /** A status request got a 404. It may be the wrong key, so the row stays. */
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
-  /** These local runs are rendered by nobody; those that have ended stay as they are. */
+  /** No process renders these local runs: they are queued, unless they have ended. */
   recordQueued(address: string, ids: readonly string[]): void
   recordFiles(address: string, id: string, files: readonly JournalFile[]): void
   find(address: string, id: string): JournalRun | undefined
@@ -153,6 +156,10 @@ export function openJournal({
     prepare(address, requestIds) {
       prepareCreates(db, address, requestIds, now())
       for (const requestId of requestIds) own.addPrepared({ address, requestId })
+    },
+    unprepare(address, requestId) {
+      own.removePrepared({ address, requestId })
+      return unprepareCreate(db, address, requestId)
     },
     createOf(address, requestId) {
       markOrphansUnconfirmed(db, now())
@@ -261,7 +268,7 @@ const durationsOf = (db: OpenDatabase, address: string, model: string): readonly
     )
     .map(({ took_ms }) => Number(took_ms))
 
-export type { Intent, IntentRow, Removal, UnknownOutcome } from './creates.js'
+export type { Intent, IntentRow, UnknownOutcome } from './creates.js'
 export type { JournalFile, JournalRun } from './journal-run.js'
 export type { ListFilter } from './list-runs.js'
 export { type KnownCreate, type NamedRequest, RepeatedRequest } from './named-creates.js'

@@ -4,7 +4,7 @@ import { freeKey } from './creates.js'
 import { FIND } from './journal-run.js'
 import { type NamedCreate, prepareCreates } from './named-creates.js'
 
-export interface SavedRow {
+interface SavedRow {
   readonly run: Row
   readonly files: readonly Row[]
 }
@@ -17,11 +17,16 @@ export interface SavedRows {
 
 /** Enough for the runs of one command that still change. A session that lasts for weeks has more. */
 const MAX_SAVED = 1_000
+/** Beside these, the creates of a session by their request ids, without files: a repeated one must not be paid again. */
+const MAX_NAMED = 10_000
+/** Larger inputs are left out of these. */
+const MAX_NAMED_INPUT_CHARACTERS = 2_000
 
 /** What one command keeps of its own rows. */
 export function createOwnRows(db: OpenDatabase) {
   const changing = new Map<number, SavedRow>()
   const ended = new Map<number, SavedRow>()
+  const named = new Map<number, SavedRow>()
   const prepared = new Map<string, NamedCreate>()
   const nameOf = ({ address, requestId }: NamedCreate) => `${address} ${requestId}`
 
@@ -29,26 +34,35 @@ export function createOwnRows(db: OpenDatabase) {
     remember(row: number): void {
       changing.delete(row)
       ended.delete(row)
+      named.delete(row)
       const [run] = db.all('SELECT * FROM runs WHERE row = ?', row)
       if (run === undefined) return
       const rows = run.phase === 'succeeded' || run.phase === 'failed' ? ended : changing
       rows.set(row, { run, files: db.all('SELECT * FROM files WHERE row = ?', row) })
-      if (changing.size + ended.size > MAX_SAVED) deleteOldest(ended.size > 0 ? ended : changing)
+      if (changing.size + ended.size <= MAX_SAVED) return
+      const oldest = takeOldest(ended.size > 0 ? ended : changing)
+      if (oldest === undefined || oldest.run.request_id === null) return
+      named.set(Number(oldest.run.row), smallOf(oldest))
+      if (named.size > MAX_NAMED) takeOldest(named)
     },
     addPrepared: (create: NamedCreate): void => void prepared.set(nameOf(create), create),
     removePrepared: (create: NamedCreate): void => void prepared.delete(nameOf(create)),
     saved: (): SavedRows => ({
-      runs: [...changing.values(), ...ended.values()],
+      runs: [...named.values(), ...changing.values(), ...ended.values()],
       prepared: [...prepared.values()],
     }),
   }
 }
 
-function deleteOldest(rows: Map<number, SavedRow>): void {
-  for (const row of rows.keys()) {
-    rows.delete(row)
-    return
-  }
+function takeOldest(rows: Map<number, SavedRow>): SavedRow | undefined {
+  const [oldest] = rows
+  if (oldest !== undefined) rows.delete(oldest[0])
+  return oldest?.[1]
+}
+
+function smallOf({ run }: SavedRow): SavedRow {
+  const isLarge = String(run.input).length > MAX_NAMED_INPUT_CHARACTERS
+  return { run: { ...run, answer: null, ...(isLarge && { input: '{}' }) }, files: [] }
 }
 
 /** Adds the rows that are missing, with their old numbers where these are free. Returns the numbers. */

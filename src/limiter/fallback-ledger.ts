@@ -41,7 +41,7 @@ export function withFallback(
 
   retry()
 
-  /** Opens the shared ledger, and tells it what it has missed. What fails is told the next time. */
+  /** Opens the shared ledger, and tells it what it has missed. What fails is reported with the next attempt. */
   function retry(): void {
     try {
       opened ??= open()

@@ -8,7 +8,7 @@ import type { JsonSchema, ObjectSchema, ToolDefinition } from './tool.js'
 export const MAX_WAIT_MS = 45_000
 export const MAX_INLINE_BYTES = 1_048_576
 export const MAX_IDS = 20
-export const MAX_REQUEST_ID = 200
+const MAX_REQUEST_ID = 200
 
 export type ToolName =
   | 'list_models'

@@ -65,7 +65,7 @@ function createLockable() {
 const nextWrite = (recorder: Recorder) => recorder.recordQueued('unknown')
 
 describe('a journal that is locked for a while', () => {
-  it('gets the whole row of a run that was created and ended meanwhile, with the next write', () => {
+  it('gets the whole row of a run that was created and ended meanwhile, with the next call', () => {
     const { recorder, lock, unlock, rows, warnings, notes } = createLockable()
     lock()
     const note = recorder.note(INTENT)
@@ -75,11 +75,10 @@ describe('a journal that is locked for a while', () => {
     recorder.recordFiles('r1', [
       { path: '/a.png', bytes: 1, sha256: 'a', url: '', content_type: 'image/png' },
     ])
-    unlock()
-    // Reading proves nothing.
     expect(recorder.find('r1')).toBeUndefined()
+    unlock()
     expect({ rows: rows(), warnings: warnings.length, notes }).toEqual({ rows: [], warnings: 1, notes: [] })
-    nextWrite(recorder)
+    expect(recorder.find('r1')).toMatchObject({ id: 'r1' })
     expect(recorder.filesOf('r1')).toMatchObject([{ path: '/a.png' }])
     expect(rows()).toEqual([['r1', 'succeeded']])
     expect(warnings).toHaveLength(1)
@@ -104,6 +103,62 @@ describe('a journal that is locked for a while', () => {
       ['r1', 'going'],
       ['doubted', 'unconfirmed'],
     ])
+  })
+
+  it.each<[name: string, next: (recorder: Recorder) => void]>([
+    ['with a read', (recorder) => expect(recorder.createOf('token')).toMatchObject({ run: { id: 'r1' } })],
+    [
+      'before a create is looked up by its name',
+      (recorder) => expect(recorder.findByRequest('token')).toMatchObject({ run: { id: 'r1' } }),
+    ],
+    ['when the command ends', (recorder) => recorder.end()],
+  ])('gets the id of a paid run and its end %s, where nothing more is written', (_, next) => {
+    const { recorder, lock, unlock, rows } = createLockable()
+    const note = recorder.note({ ...INTENT, requestId: 'token' }, 'required')
+    note.sending()
+    lock()
+    note.accepted('r1', {})
+    recorder.recordStatus({ state: finishedState('r1', []) })
+    expect(() => recorder.findByRequest('token')).toThrow()
+    recorder.end()
+    unlock()
+    next(recorder)
+    expect(rows()).toEqual([['r1', 'succeeded']])
+  })
+
+  it('is not held up by a change that it can never take, which is said', () => {
+    const { recorder, rows, warnings } = createLockable()
+    const create = (id: string) => {
+      const note = recorder.note({ ...INTENT, requestId: id }, 'required')
+      note.sending()
+      note.accepted(id, {})
+    }
+    create('r1')
+    recorder.recordFiles('r1', [
+      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png' },
+    ])
+    create('r2')
+    expect(rows()).toEqual([
+      ['r1', 'going'],
+      ['r2', 'going'],
+    ])
+    expect(warnings).toEqual([expect.stringMatching(/The journal does not contain this change\.$/)])
+  })
+
+  it('gets such a change out of the way when it is repeated, and what comes behind it', () => {
+    const { recorder, lock, unlock, rows, warnings } = createLockable()
+    const note = recorder.note(INTENT)
+    note.sending()
+    note.accepted('r1', {})
+    lock()
+    recorder.recordFiles('r1', [
+      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png' },
+    ])
+    recorder.recordStatus({ state: finishedState('r1', []) })
+    unlock()
+    nextWrite(recorder)
+    expect(rows()).toEqual([['r1', 'succeeded']])
+    expect(warnings).toHaveLength(2)
   })
 
   it('refuses a required intent each time, and takes it once it is free', () => {

@@ -1,15 +1,17 @@
 /** What `run` leaves in the journal, whatever becomes of the create. */
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
-import { openStateJournal } from '../../src/cli/context/state.js'
+import { openStateJournal, whenUnlocked } from '../../src/cli/context/state.js'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
+import { createRecorder } from '../../src/cli/runs/record.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { type Journal, openJournal } from '../../src/journal/index.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { rowsOf, stateBytes, withJournal } from '../support/journal.js'
+import { fillJournal, rowsOf, stateBytes, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const RUN = ['run', 'image', 'a fox']
@@ -291,6 +293,74 @@ describe('a state folder', () => {
     expect(stderr.match(/is damaged/g)).toHaveLength(1)
     expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'going' }])
     expect((await service.run(['wait', '--all'])).code).toBe(0)
+  })
+
+  it('whose journal cannot take the id has it when the command ends, where nothing else is written', async () => {
+    const service = await createCliService()
+    let repair: (() => void) | undefined
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST') repair = fillJournal(statePath(service.home, 'journal.db'))
+      return service.fetch(request)
+    }
+    const onStderr = (text: string) => void (text.includes('will not be remembered') && repair?.())
+    const { code, stdout } = await service.run([...RUN, '--no-wait'], { fetch, onStderr })
+    expect(code).toBe(0)
+    expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'going' }])
+  })
+
+  it('whose journal is locked by another process waits in slices, between which a signal ends it', async () => {
+    const path = join(temporaryFolder(), 'journal.db')
+    openJournal({ path, now: () => 1, onQuarantine: expect.unreachable }).close()
+    const other = new Database(path)
+    other.exec('BEGIN EXCLUSIVE')
+    const interrupts = createInterrupts()
+    const waits: number[] = []
+    const open = (lockTimeoutMs: number) => {
+      waits.push(lockTimeoutMs)
+      if (waits.length === 2) interrupts.interrupt('SIGINT')
+      const options = { folder: dirname(path), clock: createManualClock(), warn() {} }
+      return openStateJournal({ ...options, lockTimeoutMs: 1 })
+    }
+    const signal = interrupts.first
+    await expect(whenUnlocked(open, signal)).rejects.toMatchObject({ by: 'SIGINT' })
+    expect(waits).toEqual([500, 500])
+    await expect(whenUnlocked(open, signal, 500)).rejects.toThrow(/^Cannot use the journal .*locked/)
+    other.exec('ROLLBACK')
+    other.close()
+    const journal = await whenUnlocked(open, signal, 500)
+    expect(journal.list({})).toEqual([])
+    journal.close()
+  })
+
+  it('whose journal was removed and has another create of the same name keeps its id without that name', () => {
+    const { journal, folder } = openWarningJournal(temporaryFolder())
+    const other = openStateJournal({ folder, clock: createManualClock(), warn() {} })
+    const recorderOf = (opened: Journal) =>
+      createRecorder({
+        address: 'a',
+        profile: 'p',
+        journal: () => opened,
+        warn: expect.unreachable,
+        note() {},
+      })
+    const sending = (opened: Journal) => {
+      const note = recorderOf(opened).note(
+        { kind: 'image', model: 'm', input: {}, requestId: 'fox' },
+        'required',
+      )
+      note.sending()
+      return note
+    }
+    const first = sending(journal)
+    rmSync(join(folder, 'journal.db'))
+    sending(other).accepted('r2', {})
+    first.accepted('r3', {})
+    const named = journal.list({ address: 'a' }).map(({ id, requestId }) => [id, requestId])
+    expect(named.sort()).toEqual([
+      ['r2', 'fox'],
+      ['r3', undefined],
+    ])
+    for (const each of [journal, other]) each.close()
   })
 
   /** Removes the journal when the first status request is answered. */

@@ -1,15 +1,14 @@
 /** `rushes mcp` in process: the SDK's client, the real service and the journal, on a manual clock. */
-import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { type CliService, createCliService, LOOPBACK_URL } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { rowsOf } from '../support/journal.js'
+import { fillJournal, rowsOf } from '../support/journal.js'
 import { type McpOptions, type McpProcess, openMcp } from '../support/mcp.js'
 import { PATIENCE_MS } from '../support/patience.js'
 import { temporaryFolder } from '../support/service.js'
@@ -276,20 +275,7 @@ describe('without a journal', () => {
 
 /** Every way makes the journal unusable at once, and gives back what makes it usable again. */
 const FAULTS: Readonly<Record<string, (path: string) => () => void>> = {
-  'cannot be written, as on a full disk': (path) => {
-    const run = (sql: string) => {
-      const database = new Database(path)
-      database.exec(sql)
-      database.close()
-    }
-    for (const change of ['INSERT', 'UPDATE', 'DELETE'])
-      run(
-        `CREATE TRIGGER full_${change} BEFORE ${change} ON runs BEGIN SELECT RAISE(ABORT, 'disk is full'); END`,
-      )
-    return () => {
-      for (const change of ['INSERT', 'UPDATE', 'DELETE']) run(`DROP TRIGGER full_${change}`)
-    }
-  },
+  'cannot be written, as on a full disk': fillJournal,
   'was removed with its folder, which is a file now': (path) => {
     rmSync(dirname(path), { recursive: true })
     writeFileSync(dirname(path), '')
@@ -340,6 +326,24 @@ describe('a long session', () => {
       expect(mcp.stderr().match(/The journal can be written again/g)).toHaveLength(1)
     },
   )
+})
+
+it('a journal that cannot take the id of a paid run gives the run to the next call with its request_id', async () => {
+  const service = await createCliService()
+  let repair: (() => void) | undefined
+  const mcp = await openMcp(service, {
+    async fetch(request) {
+      const answer = await service.counting(request)
+      if (request.method === 'POST') repair = fillJournal(join(service.home, 'state', 'journal.db'))
+      return answer
+    },
+  })
+  const create = () => mcp.call('create_image', { prompt: 'a fox', request_id: 'fox' })
+  const [{ id }] = (await create()).structured.runs
+  expect((await create()).structured.error.message).toMatch(/^Cannot use the journal.* Nothing was sent\.$/)
+  repair?.()
+  expect((await create()).structured.runs).toMatchObject([{ id, state: 'succeeded' }])
+  expect(creates(service.requests)).toBe(1)
 })
 
 describe('a service that does not answer', () => {
@@ -406,7 +410,7 @@ describe('the limit of 45 s', () => {
     expect(text).toContain(join(mcp.folder, 'fox.png'))
   })
 
-  it('holds for a slow plan: the next call gets that plan, and starts no other', async () => {
+  it('holds for a slow plan: the next call gets that plan, unless the manifest has changed since', async () => {
     const service = await createCliService()
     // Files are read in real time, and take longer than 45 s of this clock.
     let isSlow = false
@@ -424,19 +428,27 @@ describe('the limit of 45 s', () => {
     write(mcp, 'other.yaml', MANIFEST)
     // Loads what a plan needs.
     await mcp.call('plan_batch', { manifest: 'other.yaml' })
-    isSlow = true
-    const late = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    const planLate = () => {
+      isSlow = true
+      return mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    }
+    const late = await planLate()
     expect(late.structured.error).toMatchObject({
       code: 'wait_timeout',
       message: 'The plan is not ready after 45 s. Nothing was sent.',
       hint: 'Call plan_batch again with the same arguments to continue waiting.',
     })
-    // Had the plan begun now, it would have none.
-    rmSync(join(mcp.folder, 'shots.yaml'))
-    const { structured } = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
-    expect(structured).toMatchObject({ create: 2, rows: [{ name: 'a' }, { name: 'b' }] })
-    const next = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
-    expect(next.structured.error.message).toContain('shots.yaml')
+    // Takes as long as the rest of the other plan.
+    await mcp.call('plan_batch', { manifest: 'other.yaml' })
+    // Had the plan begun now, it would see a file in the way.
+    mkdirSync(join(mcp.folder, 'out'))
+    write(mcp, 'out/a.png', 'not an output')
+    const plan = () => mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    expect((await plan()).structured).toMatchObject({ create: 2, rows: [{ name: 'a' }, { name: 'b' }] })
+    expect((await plan()).structured).not.toMatchObject({ create: 2 })
+    await planLate()
+    write(mcp, 'shots.yaml', 'runs:\n  - { name: c, kind: image, prompt: a cat }\n')
+    expect((await plan()).structured).toMatchObject({ create: 1, rows: [{ name: 'c' }] })
   })
 
   it('waits for several runs, into a folder', async () => {

@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import Database from 'libsql'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
 import { checkCopy, copyDatabase } from '../../src/host/database-copy.js'
 
@@ -317,6 +317,25 @@ describe('a transaction', () => {
     expect(texts(one)).toEqual([])
     expect(existsSync(path)).toBe(true)
   })
+})
+
+it('a file that is locked while it is opened is waited for once', () => {
+  const path = newPath()
+  const options = { path, migrations: [FIRST], busyTimeoutMs: 30, journalMode: 'TRUNCATE' } as const
+  openDatabase(options).close()
+  const other = new Database(path)
+  onTestFinished(() => void other.close())
+  other.exec('BEGIN EXCLUSIVE')
+  const exec = vi.spyOn(Database.prototype, 'exec')
+  onTestFinished(() => void exec.mockRestore())
+  expect(() => openDatabase(options)).toThrow(/locked/)
+  // What comes next waits 30 ms, and is the first that does.
+  const asked = exec.mock.calls.map(([sql]) => sql)
+  expect(asked.slice(asked.indexOf('PRAGMA journal_mode = TRUNCATE') - 1).slice(0, 3)).toEqual([
+    'PRAGMA busy_timeout = 0',
+    'PRAGMA journal_mode = TRUNCATE',
+    'PRAGMA busy_timeout = 30',
+  ])
 })
 
 describe('a write that was refused the lock', () => {

@@ -36,6 +36,7 @@ it.each<[name: string, pid: number, silentMs: number, alive: boolean]>([
   ['that was silent for five minutes', NOBODY, 300_000, false],
   ['that was silent for five minutes, with the id of this process', process.pid, 300_000, false],
   ['whose clock is ahead', NOBODY, -5_000, true],
+  ['recorded before the clock was set back by an hour', NOBODY, -3_600_000, false],
 ])('a process of another container %s', (_, pid, silentMs, alive) => {
   expect(isAlive({ pid, startedAt: '1', machine: '0badf00d' }, silentMs)).toBe(alive)
 })

@@ -22,6 +22,7 @@ function callEverything(): string {
   const outcome = { code: 'submission_unknown', message: 'lost' }
   const calls = {
     prepare: () => journal.prepare(ADDRESS, ['request', 'other']),
+    unprepare: () => journal.unprepare(ADDRESS, 'other'),
     createOf: () => journal.createOf(ADDRESS, 'request'),
     intend: () => journal.intend(intent),
     retract: () => journal.retract(journal.intend(intent)),

@@ -88,6 +88,24 @@ it('keeps the rows of a long session for a new file up to a thousand, those that
   expect(ids).toEqual(['going', ...Array.from({ length: 999 }, (_, at) => `r${at + 11}`)])
 })
 
+it('keeps what a request id names for all of a long session, small', () => {
+  const { journal } = createTestJournal()
+  const model = 'acme/still-1'
+  const named = (id: string, prompt: string) => {
+    accepted(journal, id, { model, input: { prompt }, requestId: id })
+    see(journal, id, 'succeeded')
+  }
+  named('first', 'a fox')
+  named('large', 'x'.repeat(10_000))
+  for (let number = 0; number < 1_000; number++) named(`r${number}`, 'a fox')
+  const { journal: next } = createTestJournal()
+  next.restore(journal.ownRows())
+  expect(next.findByRequest(ADDRESS, 'first')?.run).toMatchObject({ id: 'first', input: { prompt: 'a fox' } })
+  const large = next.findByRequest(ADDRESS, 'large')
+  expect(large?.run).toMatchObject({ id: 'large', input: {} })
+  expect(large?.identity).toBe(identityOf(model, { prompt: 'x'.repeat(10_000) }))
+})
+
 describe('a create that another container sends', () => {
   it('is taken for lost after five minutes without an answer, not before', () => {
     const { journal, path, advance } = createTestJournal()
@@ -136,6 +154,18 @@ describe('a create with a request id', () => {
     }
     journal.retract(journal.intend({ ...INTENT, requestId: 'never prepared' }))
     expect(createOf(journal, 'never prepared')).toBeUndefined()
+  })
+
+  it('whose record another process has taken is not sent by the one that prepared it', () => {
+    const { journal } = createTestJournal()
+    journal.prepare(ADDRESS, ['token'])
+    expect(journal.unprepare(ADDRESS, 'token')).toBe(true)
+    expect(journal.unprepare(ADDRESS, 'token')).toBe(false)
+    expect(() => journal.intend({ ...named, isPrepared: true })).toThrow(/taken over/)
+    expect(journal.list({})).toEqual([])
+    journal.prepare(ADDRESS, ['token'])
+    journal.intend({ ...named, isPrepared: true })
+    expect(createOf(journal)).toMatchObject({ state: 'sent' })
   })
 
   it('is unknown a year after it was prepared', () => {

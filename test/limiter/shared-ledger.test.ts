@@ -121,6 +121,19 @@ describe('a restart of the machine', () => {
   })
 })
 
+it('counts the requests in flight of an earlier boot for one window, since their processes have ended', async () => {
+  const { clock, path, limiters } = createNeighbours(1)
+  for (let taken = 0; taken < LIMIT; taken++) await limiters[0].acquire('status')
+  const database = new Database(path)
+  database.exec(`UPDATE places SET pid = 4194305, started_at = '1@0badf00d@deadbeef'`)
+  database.close()
+  const other = createLimiter(RUNS_LIMIT, clock, { ledger: createTestLedger(clock, path) })
+  const grantedAtMs = other.acquire('status').then(() => clock.monotonic())
+  expect(await clock.runUntil(grantedAtMs)).toBe(
+    process.platform === 'linux' ? WINDOW_MS : 300_000 + WINDOW_MS,
+  )
+})
+
 describe('real processes', () => {
   let sender: string
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 /**
- * The journal may know what became of a create that is unconfirmed in the lock file, because a batch was killed between
+ * The journal may know the outcome of a create that is unconfirmed in the lock file, because a batch was killed between
  * the two. It is asked by the token of that very create: an equal input proves nothing, since two rows may have it.
  */
 import { type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'

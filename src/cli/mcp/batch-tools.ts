@@ -1,6 +1,7 @@
 /** `plan_batch` and `run_batch`: the command `rushes batch`, with its rows as the answer. */
 import { dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
+import { sha256OfFile } from '../../host/file-content.js'
 import { shownPath } from '../../mcp/result.js'
 import type { Answer, Call, ResultFile } from '../../mcp/tool.js'
 import { isObject } from '../../protocol/parse.js'
@@ -39,9 +40,10 @@ const onImageIn =
 export async function planBatch(session: Session, finished: Finished, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
   const { path, flags } = manifestOf(session, call)
-  const key = { name: `plan ${path} ${JSON.stringify(flags)}`, arguments: '' }
-  const known = finished.get(key.name)?.task
-  const task = known === undefined || known.job.isStopped ? startPlan() : known
+  const key = { name: `plan ${path} ${JSON.stringify(flags)}`, arguments: await contentOf(path) }
+  const known = finished.get(key.name)
+  const isCurrent = known?.arguments === key.arguments && !known.task.job.isStopped
+  const task = known !== undefined && isCurrent ? known.task : startPlan()
   const { job } = task
   finished.set(key.name, { arguments: key.arguments, task })
   const describe = () => 'reading the manifest'
@@ -83,6 +85,9 @@ export async function planBatch(session: Session, finished: Finished, call: Call
     )
   }
 }
+
+/** A plan of an earlier content says nothing about this one. What cannot be read, the plan reports. */
+const contentOf = (manifest: string): Promise<string> => sha256OfFile(manifest).catch(() => '')
 
 /** Results that no call has received yet: starting again would pay again for rows that failed. */
 export type Finished = Map<string, { readonly arguments: string; readonly task: Task }>

@@ -113,10 +113,8 @@ interface Wanted extends Pick<CreateArguments, 'model' | 'input' | 'requestId' |
 
 async function create(ctx: Context, wanted: Wanted): Promise<void> {
   const { session, kind, model, input, requestId, delivery } = wanted
-  // A create that the journal cannot hold could be paid twice.
-  const journal = await ctx.journal()
   const hasModel = (await modelOf(ctx, kind, model)) !== undefined
-  const earlier = hasModel ? journal.findByRequest(await ctx.address(), requestId) : undefined
+  const earlier = hasModel ? await earlierCreate(ctx, requestId) : undefined
   // Before images are read.
   if (hasModel && earlier === undefined) session.budget.check()
   const { image_urls: _, ...others } = input
@@ -145,6 +143,13 @@ async function create(ctx: Context, wanted: Wanted): Promise<void> {
     wait: true,
     reuse: false,
   })
+}
+
+/** Of this session too, if the journal was locked when its answer came. A create that the journal cannot hold could be paid twice. */
+async function earlierCreate(ctx: Context, requestId: string): Promise<NamedRequest | undefined> {
+  // Without an address no recorder is made, and one is found once it is set.
+  await ctx.address()
+  return (await ctx.recorder()).findByRequest(requestId)
 }
 
 /** The prompt is part of `--input`, where "-" is text. */

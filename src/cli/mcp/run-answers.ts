@@ -22,7 +22,7 @@ export interface RunResult {
   readonly error: ErrorResult | null
 }
 
-export type ErrorResult = ReturnType<typeof errorJson>['error']
+type ErrorResult = ReturnType<typeof errorJson>['error']
 
 /** The shape of `--json`, with a hint in the words of the tools. */
 export const errorResult = (error: RushesError): ErrorResult =>
@@ -85,7 +85,7 @@ const filesIn = (value: unknown): RunResult['files'] =>
     ? value.map(({ path, bytes, content_type, sha256 }) => ({ path, bytes, content_type, sha256 }))
     : []
 
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly warnings?: readonly string[]
   readonly inline?: boolean
   /** Name of the tool that repeats a create which has no id yet. */

@@ -22,7 +22,7 @@ export class Interruption extends Error {
 }
 
 export interface Interrupts {
-  /** Aborted with an `Interruption`: end soon, but find out what became of an unanswered create. */
+  /** Aborted with an `Interruption`: end soon, but find out the outcome of an unanswered create. */
   readonly first: AbortSignal
   /** Aborted with an `Interruption`: end now. */
   readonly second: AbortSignal

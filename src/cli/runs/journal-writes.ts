@@ -1,21 +1,26 @@
 /**
  * How one command uses the journal. A call fails when the file is locked for longer than the timeout, the disk is full,
- * or the folder is read-only. The next write tries again, and first repeats what was missed.
+ * or the folder is read-only. The next call tries again, and first repeats what was missed; so does the end of the command.
  */
 import { messageOf, RushesError } from '../../errors.js'
+import { errorCode } from '../../host/system-error.js'
 import { type Journal, LOCK_TIMEOUT_MS, RepeatedRequest } from '../../journal/index.js'
 
-export type JournalWork<Result> = (journal: Journal) => Result
+type JournalWork<Result> = (journal: Journal) => Result
 
 export interface JournalWrites {
-  /** Undefined when the journal cannot be read. It may not have what was missed. */
+  /** Undefined when the journal cannot be read. While it cannot be written, it does not have what was missed. */
   read<Result>(work: JournalWork<Result>): Result | undefined
+  /** Reads a journal that has all that was to be written. Throws a `RushesError` when that is impossible. */
+  readWhole<Result>(work: JournalWork<Result>): Result
   /** Throws a `RushesError` when the journal cannot be written. */
   required<Result>(work: JournalWork<Result>): Result
   /** Undefined when the journal cannot be written. Throws `RepeatedRequest` alone. */
   bestEffort<Result>(work: JournalWork<Result>): Result | undefined
-  /** Undefined when the journal cannot be written: then it is repeated before the next write. Throws nothing. */
+  /** Undefined when the journal cannot be written: then it is repeated before the next call. Throws nothing. */
   repeated<Result>(work: JournalWork<Result>): Result | undefined
+  /** Repeats what was missed once more, when the command ends. Throws nothing. */
+  end(): void
 }
 
 export interface JournalWritesOptions {
@@ -29,6 +34,8 @@ export interface JournalWritesOptions {
 
 /** While the journal cannot be used, each call blocks the process for as long as this. */
 const LOST_LOCK_TIMEOUT_MS = 100
+/** At the end of the command. */
+const END_LOCK_TIMEOUT_MS = 2_000
 /** Of a session that runs for days without a journal. */
 const MAX_MISSED = 10_000
 
@@ -53,33 +60,59 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
     return open
   }
 
-  function write<Result>(work: JournalWork<Result>, lockTimeoutMs: number): Result {
+  function sayUsable(open: Journal): void {
+    if (isLost) open.setLockTimeout(LOCK_TIMEOUT_MS)
+    isLost = false
+    if (isWarned) note('The journal can be written again.')
+    isWarned = false
+  }
+
+  function whole<Result>(work: JournalWork<Result>, lockTimeoutMs: number): Result {
     try {
       const open = opened(lockTimeoutMs)
       repeatMissed(open)
-      const result = work(open)
-      if (isLost) open.setLockTimeout(LOCK_TIMEOUT_MS)
-      isLost = false
-      if (isWarned) note('The journal can be written again.')
-      isWarned = false
-      return result
+      return work(open)
     } catch (error) {
-      // Not the journal's failure: the create must not be sent.
-      if (!(error instanceof RepeatedRequest)) isLost = true
+      if (!isHopeless(error)) isLost = true
       throw error
     }
   }
 
+  const write = <Result>(work: JournalWork<Result>, lockTimeoutMs: number): Result =>
+    whole((open) => {
+      const result = work(open)
+      sayUsable(open)
+      return result
+    }, lockTimeoutMs)
+
   function repeatMissed(open: Journal): void {
+    if (missed.length === 0) return
     for (let next = missed[0]; next !== undefined; next = missed[0]) {
       try {
         next(open)
       } catch (error) {
-        if (!(error instanceof RepeatedRequest)) throw error
+        if (!isHopeless(error)) throw error
+        sayHopeless(error)
       }
       missed.shift()
     }
+    sayUsable(open)
   }
+
+  /** Without waiting for a lock: what only reads continues. */
+  function tryMissed(open: Journal): void {
+    if (missed.length === 0) return
+    open.setLockTimeout(0)
+    try {
+      repeatMissed(open)
+    } catch {
+      // The journal can be read all the same.
+    }
+    open.setLockTimeout(timeoutMs())
+  }
+
+  const sayHopeless = (error: unknown): void =>
+    warn(`${messageOf(error)} The journal does not contain this change.`)
 
   function orUndefined<Result>(
     work: JournalWork<Result>,
@@ -89,8 +122,18 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
       return write(work, timeoutMs())
     } catch (error) {
       onFailure(error)
-      warnOnce(error)
+      if (isHopeless(error)) sayHopeless(error)
+      else warnOnce(error)
       return undefined
+    }
+  }
+
+  function orNothingSent<Result>(work: () => Result): Result {
+    try {
+      return work()
+    } catch (error) {
+      if (error instanceof RepeatedRequest || !(error instanceof RushesError)) throw error
+      throw error.with({ consequence: 'Nothing was sent.' })
     }
   }
 
@@ -101,29 +144,45 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
   return {
     read(work) {
       try {
-        return work(opened(timeoutMs()))
+        const open = opened(timeoutMs())
+        tryMissed(open)
+        return work(open)
       } catch (error) {
         isLost = true
         warnOnce(error)
         return undefined
       }
     },
-    required(work) {
-      try {
-        return write(work, LOCK_TIMEOUT_MS)
-      } catch (error) {
-        if (error instanceof RepeatedRequest || !(error instanceof RushesError)) throw error
-        throw error.with({ consequence: 'Nothing was sent.' })
-      }
-    },
+    readWhole: (work) => orNothingSent(() => whole(work, LOCK_TIMEOUT_MS)),
+    required: (work) => orNothingSent(() => write(work, LOCK_TIMEOUT_MS)),
     bestEffort: (work) =>
       orUndefined(work, (error) => {
         if (error instanceof RepeatedRequest) throw error
       }),
     repeated: (work) =>
       orUndefined(work, (error) => {
-        if (!(error instanceof RepeatedRequest)) missed.push(work)
+        if (!isHopeless(error)) missed.push(work)
         if (missed.length > MAX_MISSED) missed.shift()
       }),
+    end() {
+      if (missed.length === 0) return
+      try {
+        whole(() => {}, END_LOCK_TIMEOUT_MS)
+      } catch {
+        // It was warned of when the first write failed.
+      }
+    },
   }
+}
+
+/** libsql has no name for a value of the wrong type, 3091. */
+const HOPELESS =
+  /^(SQLITE_(CONSTRAINT_(CHECK|FOREIGNKEY|NOTNULL|PRIMARYKEY|UNIQUE)|MISMATCH|TOOBIG|RANGE)|UNKNOWN_SQLITE_ERROR_3091)$/
+
+/** The values are at fault, not the lock, the disk or the file: it would fail each time, and hold up all later writes. */
+function isHopeless(error: unknown): boolean {
+  if (error instanceof RepeatedRequest) return true
+  const cause = error instanceof RushesError ? error.cause : error
+  const code = errorCode(cause)
+  return code === undefined ? cause !== undefined : HOPELESS.test(code)
 }

@@ -15,10 +15,12 @@ import type {
   JournalFile,
   JournalRun,
   KnownCreate,
+  NamedRequest,
   StatusUpdate,
   TypicalDuration,
   UnknownOutcome,
 } from '../../journal/index.js'
+import { RepeatedRequest } from '../../journal/index.js'
 import { createJournalWrites, type JournalWrites, type JournalWritesOptions } from './journal-writes.js'
 
 /** What the journal keeps of one create. */
@@ -41,10 +43,14 @@ export interface Recorder {
   note(intent: Omit<Intent, 'address' | 'profile'>, need?: 'required' | 'best effort'): CreateNote
   /** Records that the creates with these tokens (request ids) were not sent. Throws when the journal cannot be written. */
   prepare(tokens: readonly string[]): void
+  /** Takes the record of a create that was not sent: no other process can send it now. False when it is gone. Throws as `prepare`. */
+  unprepare(token: string): boolean
   /** Undefined when nothing is known of it: it may have been sent from another machine. */
   createOf(token: string): KnownCreate | undefined
+  /** The newest create with this request id. Throws where the journal cannot be read, or lacks what was to be written. */
+  findByRequest(requestId: string): NamedRequest | undefined
   recordStatus(update: StatusUpdate): void
-  /** Nobody renders these local runs any longer: the journal shows them as what they are, unless they have ended. */
+  /** No process renders these local runs any longer: the journal shows them as queued, unless they have ended. */
   recordQueued(...ids: readonly string[]): void
   /** The service says that it has no such run. */
   recordNotFound(error: RushesError, id: string): void
@@ -54,6 +60,8 @@ export interface Recorder {
   find(id: string): JournalRun | undefined
   typicalDuration(model: string): TypicalDuration | undefined
   durations(model: string): readonly number[]
+  /** The command ends: tries once more to write what could not be written. Throws nothing. */
+  end(): void
 }
 
 export interface RecorderOptions extends JournalWritesOptions {
@@ -63,12 +71,14 @@ export interface RecorderOptions extends JournalWritesOptions {
 
 export function createRecorder({ address, profile, ...options }: RecorderOptions): Recorder {
   const writes = createJournalWrites(options)
-  const { read, bestEffort, repeated, required } = writes
+  const { read, readWhole, bestEffort, repeated, required, end } = writes
   return {
     note: (intent, need = 'best effort') =>
       createNote(writes, { ...intent, address, profile }, need === 'required'),
     prepare: (tokens) => required((open) => open.prepare(address, tokens)),
+    unprepare: (token) => required((open) => open.unprepare(address, token)),
     createOf: (token) => read((open) => open.createOf(address, token)),
+    findByRequest: (requestId) => readWhole((open) => open.findByRequest(address, requestId)),
     recordStatus: (update) =>
       (update.state.phase === 'going' ? bestEffort : repeated)((open) => open.recordStatus(address, update)),
     recordQueued: (...ids) => bestEffort((open) => open.recordQueued(address, ids)),
@@ -90,6 +100,7 @@ export function createRecorder({ address, profile, ...options }: RecorderOptions
     find: (id) => read((open) => open.find(address, id)),
     durations: (model) => read((open) => open.durations(address, model)) ?? [],
     typicalDuration: (model) => read((open) => open.typicalDuration(address, model)),
+    end,
   }
 }
 
@@ -106,9 +117,18 @@ function createNote(
    */
   const keep = (journal: Journal, write: (place: IntentRow) => boolean): IntentRow => {
     if (place !== undefined && write(place)) return place
-    place = journal.intend(intent)
+    place = intendAgain(journal)
     write(place)
     return place
+  }
+  /** Without the request id where another process has taken it meanwhile, in a new file: the run is paid for all the same. */
+  const intendAgain = (journal: Journal): IntentRow => {
+    try {
+      return journal.intend({ ...intent, isPrepared: false })
+    } catch (error) {
+      if (!(error instanceof RepeatedRequest)) throw error
+      return journal.intend({ ...intent, isPrepared: false, requestId: undefined })
+    }
   }
   return {
     sending() {

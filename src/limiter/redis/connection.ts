@@ -6,7 +6,7 @@ import script from './limits.lua?raw'
 import type { RedisAddress } from './limits-url.js'
 
 /** A server that does not answer for longer is away. */
-export const ANSWER_MS = 250
+const ANSWER_MS = 250
 const TICK_MS = 25
 /** Longer, since a connection with TLS to a distant server takes several round trips. */
 const CONNECT_MS = 5_000

@@ -80,7 +80,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       })
   }
 
-  /** Claims and results whose answers were lost, until it is known what became of them. */
+  /** Claims and results whose answers were lost, until their outcome is known. */
   const lostClaims = new Map<string, readonly string[]>()
   const lostResults = new Set<string>()
 

@@ -9,8 +9,8 @@ const MIN_SECRET_LENGTH = 8
 const MIN_PLAIN_LENGTH = 4
 
 /**
- * What stands for another character: nothing, in JSON (`\u0072`, `\/`), in a URL (`%72`), or in both. A secret may contain `%` and `\`
- * itself, so the text is read in each of these ways.
+ * What stands for another character: nothing, in JSON (`\u0072`, `\/`), in a URL (`%72`), or in both. A secret may
+ * contain `%` and `\` itself, so the text is read in each of these ways.
  */
 const ESCAPES: readonly RegExp[] = [
   /(?!)/y,
@@ -75,9 +75,10 @@ function readOnce(text: string, escapePattern: RegExp): Reading {
 }
 
 /**
- * Encoders leave some of the escapes that a secret contains itself as they are: `URL` keeps its `%41` and encodes its `"`. So escapes are
- * replaced, in the text as in the secret, until none is left: `%XX` and `u00XX` by their character, and `\` by nothing. No two
- * of these overlap; so every spelling of the secret, with whichever escapes and however often encoded, becomes the same.
+ * Encoders leave some of the escapes that a secret contains itself as they are: `URL` keeps its `%41` and encodes its
+ * `"`. So escapes are replaced, in the text as in the secret, until none is left: `%XX` and `u00XX` by their character,
+ * and `\` by nothing. No two of these overlap; so every spelling of the secret, with whichever escapes and however often
+ * encoded, becomes the same.
  */
 function readWholly(text: string): Reading {
   const { codes, starts, ends } = emptyReading(text.length)

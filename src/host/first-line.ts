@@ -60,8 +60,8 @@ export async function readFirstLine(
 }
 
 /**
- * Opens a file or a pipe. A pipe without a writer does not hold a thread of Node, which would keep the process from ending. Undefined
- * for a device: it may have no end. Throws the system's errors.
+ * Opens a file or a pipe. A pipe without a writer does not hold a thread of Node, which would keep the process from
+ * ending. Undefined for a device: it may have no end. Throws the system's errors.
  */
 export async function openReadable(path: string): Promise<Readable | undefined> {
   const stats = statSync(path)

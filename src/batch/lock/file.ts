@@ -25,7 +25,7 @@ export function lockFileOf(manifest: string): string {
   throw usageError(`Cannot read the lock file ${path}: its links lead in a circle.`)
 }
 
-/** Undefined for what is no link. */
+/** Undefined where it is not a link. */
 function targetOf(path: string): string | undefined {
   try {
     return readlinkSync(path)

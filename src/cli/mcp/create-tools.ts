@@ -145,7 +145,10 @@ async function create(ctx: Context, wanted: Wanted): Promise<void> {
   })
 }
 
-/** Of this session too, if the journal was locked when its answer came. A create that the journal cannot hold could be paid twice. */
+/**
+ * Of this session too, if the journal was locked when its answer came. A create that the journal cannot hold could be
+ * paid twice.
+ */
 async function earlierCreate(ctx: Context, requestId: string): Promise<NamedRequest | undefined> {
   // Without an address no recorder is made, and one is found once it is set.
   await ctx.address()

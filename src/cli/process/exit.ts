@@ -2,7 +2,10 @@
 import { EXIT, messageOf, RushesError } from '../../errors.js'
 import { Interruption } from './interrupts.js'
 
-/** Of several errors, the first code in this list is the exit code. A usage error says that nothing was sent, so it is the last. */
+/**
+ * Of several errors, the first code in this list is the exit code. A usage error says that nothing was sent, so it is
+ * the last.
+ */
 const PRECEDENCE: readonly number[] = [
   EXIT.outcomeUnknown,
   EXIT.bug,

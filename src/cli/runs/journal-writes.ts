@@ -60,7 +60,7 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
     return open
   }
 
-  function sayUsable(open: Journal): void {
+  function noteReturn(open: Journal): void {
     if (isLost) open.setLockTimeout(LOCK_TIMEOUT_MS)
     isLost = false
     if (isWarned) note('The journal can be written again.')
@@ -81,7 +81,7 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
   const write = <Result>(work: JournalWork<Result>, lockTimeoutMs: number): Result =>
     whole((open) => {
       const result = work(open)
-      sayUsable(open)
+      noteReturn(open)
       return result
     }, lockTimeoutMs)
 
@@ -92,11 +92,11 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
         next(open)
       } catch (error) {
         if (!isHopeless(error)) throw error
-        sayHopeless(error)
+        warnOfDropped(error)
       }
       missed.shift()
     }
-    sayUsable(open)
+    noteReturn(open)
   }
 
   /** Without waiting for a lock: what only reads continues. */
@@ -111,7 +111,7 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
     open.setLockTimeout(timeoutMs())
   }
 
-  const sayHopeless = (error: unknown): void =>
+  const warnOfDropped = (error: unknown): void =>
     warn(`${messageOf(error)} The journal does not contain this change.`)
 
   function orUndefined<Result>(
@@ -122,7 +122,7 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
       return write(work, timeoutMs())
     } catch (error) {
       onFailure(error)
-      if (isHopeless(error)) sayHopeless(error)
+      if (isHopeless(error)) warnOfDropped(error)
       else warnOnce(error)
       return undefined
     }

@@ -43,7 +43,10 @@ export interface Recorder {
   note(intent: Omit<Intent, 'address' | 'profile'>, need?: 'required' | 'best effort'): CreateNote
   /** Records that the creates with these tokens (request ids) were not sent. Throws when the journal cannot be written. */
   prepare(tokens: readonly string[]): void
-  /** Takes the record of a create that was not sent: no other process can send it now. False when it is gone. Throws as `prepare`. */
+  /**
+   * Takes the record of a create that was not sent: no other process can send it now. False when it is gone. Throws as
+   * `prepare`.
+   */
   unprepare(token: string): boolean
   /** Undefined when nothing is known of it: it may have been sent from another machine. */
   createOf(token: string): KnownCreate | undefined

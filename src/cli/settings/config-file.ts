@@ -16,7 +16,10 @@ export interface ConfigFile {
   read(profile: string): Promise<RawProfile>
   /** The names of the profiles. Throws `usage` when the file cannot be read. */
   profiles(): Promise<readonly string[]>
-  /** The paths of API keys that were written into the file by hand, and are not used. Throws `usage` when the file cannot be read. */
+  /**
+   * The paths of API keys that were written into the file by hand, and are not used. Throws `usage` when the file cannot
+   * be read.
+   */
   unreadKeys(profile: string): Promise<readonly string[]>
   /** Changes of several processes wait for each other. Throws `usage`. */
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>

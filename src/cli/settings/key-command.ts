@@ -29,8 +29,9 @@ const KILL_AFTER_MS = 1_000
 const POLL_MS = 20
 
 /**
- * The first line of the command's output. On a terminal the command can ask the user. Elsewhere its standard input is empty, because
- * that of rushes may be ids or a prompt, and everything that it started ends with it. Throws `no_api_key`, or the signal's reason.
+ * The first line of the command's output. On a terminal the command can ask the user. Elsewhere its standard input is
+ * empty, because that of rushes may be ids or a prompt, and everything that it started ends with it. Throws
+ * `no_api_key`, or the signal's reason.
  */
 export async function runKeyCommand(
   command: string,

@@ -43,8 +43,6 @@ export type Arrivals = Promise<readonly Task[]>
 
 export interface ScheduleOptions {
   readonly tasks: readonly Task[]
-  /** Tasks that wait for something else than a task. */
-  readonly later?: Arrivals | undefined
   readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'alarm'>
   /** In [0, 1). */
   random(): number
@@ -234,7 +232,6 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
   }
 
   add(options.tasks)
-  expect(options.later)
   try {
     for (;;) {
       signal.throwIfAborted()

@@ -58,8 +58,8 @@ export async function adoptedPlan(ctx: Context, { plan, planWith, options }: Pre
  * before it sent one of them cannot send it any more. Throws `usage` where it was faster.
  */
 export async function takeUnsent(ctx: Context, { lock }: Prepared, plan: Plan): Promise<void> {
-  const left = tokensIn(plan.lock)
-  const resolved = tokensIn(lock).filter((token) => !left.includes(token))
+  const left = new Set(tokensIn(plan.lock))
+  const resolved = tokensIn(lock).filter((token) => !left.has(token))
   if (resolved.length === 0) return
   const recorder = await ctx.recorder()
   const runs = new Set(

@@ -1,4 +1,4 @@
-/** The lock file of a batch that is carried out: what is written into it, and what becomes of the batch where it cannot be. */
+/** The lock file of a batch that is carried out: what is written into it, and the errors where that fails. */
 import { activeSteps } from '../../batch/carry-out/index.js'
 import type { Claim } from '../../batch/lock/claim.js'
 import { isWritten, lockFileAt } from '../../batch/lock/file.js'

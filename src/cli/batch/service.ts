@@ -79,12 +79,11 @@ export async function createBatchService(
   }
 
   async function submitRow(
-    step: Active,
+    { entry, model = '', meaning = entry.meaning }: Active,
     token: string,
     beforeSend: () => Promise<void>,
     onUnconfirmed: (key: string | undefined) => void,
   ) {
-    const { entry, model = '', meaning = entry.meaning } = step
     const input = await withRunOutputs(ctx, client, await inputToSend(entry, sources.urlOf))
     const kept = recorder.note(
       { kind: entry.kind, model, input, meaning, requestId: token, isPrepared: true },

@@ -138,13 +138,9 @@ export async function moveOver(from: string, to: string): Promise<void> {
   if (!isLink) await removeFile(from)
 }
 
-/**
- * Gives a file a second name, in place of what has it, and creates the folders of `to`. Copies it where the file system
- * has no hard links.
- */
+/** Gives a file a second name that is free, and creates the folders of `to`. Copies it where there are no hard links. */
 export async function copyOrLink(from: string, to: string): Promise<void> {
   makeFolders(dirname(to))
-  await removeFile(to)
   try {
     await link(await realpath(from), to)
   } catch (error) {

@@ -3,6 +3,7 @@
  * may swap their outputs, and a new row may take a name. The lock file says after each step where the files are, and the next
  * plan finds those that a killed batch has moved: see `elsewhere` and `known` in `plan/facts.ts`.
  */
+import { randomBytes } from 'node:crypto'
 import { posix, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { copyOrLink, moveOver } from '../../host/files.js'
@@ -74,8 +75,8 @@ async function carryOut(move: Move, { keeper, folder }: MoveParts): Promise<void
 /** Its file gets a second name for the meantime, in the folder where it is going; the first one is then free for another. */
 async function makeWay(move: Move, { keeper, folder }: MoveParts): Promise<void> {
   const { dir, name, ext } = posix.parse(move.to)
-  // Always the same, so that those of killed batches do not pile up.
-  const meanwhile = posix.join(dir, `.${name}.moving${ext}`)
+  // A free name: nothing is replaced here.
+  const meanwhile = posix.join(dir, `.${name}.${randomBytes(6).toString('hex')}.moving${ext}`)
   await copyOrLink(resolve(folder, move.from), resolve(folder, meanwhile)).catch(notMoved(move.to))
   await record(keeper, move, meanwhile)
   move.from = meanwhile

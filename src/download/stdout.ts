@@ -1,11 +1,10 @@
 /** `-o -`: writes one output to a stream, from a file that is complete and checked. */
 import { createReadStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { raceAbort } from '../host/abort.js'
-import { makeTemporaryFolder } from '../host/files.js'
+import { makeOwnFolder } from '../host/own-folder.js'
 import { withWriteErrors } from './file-errors.js'
 
 /** Has the stream's error as its `cause`. EPIPE means that the reader is gone: not a failed download. */
@@ -17,11 +16,11 @@ export class StreamFailed extends Error {
  * A path in a private folder in the system's temporary folder (`TMPDIR`), which is removed after `work`.
  */
 export async function withTemporaryFile<Result>(work: (path: string) => Promise<Result>): Promise<Result> {
-  const folder = await withWriteErrors(tmpdir(), () => makeTemporaryFolder('rushes-'))
+  const folder = await withWriteErrors(tmpdir(), () => makeOwnFolder(tmpdir(), 'rushes-'))
   try {
-    return await work(join(folder, 'output'))
+    return await work(join(folder.path, 'output'))
   } finally {
-    await rm(folder, { recursive: true, force: true }).catch(() => {})
+    await folder.remove().catch(() => {})
   }
 }
 

@@ -3,13 +3,13 @@
  * once, and each within a limit of time.
  */
 import { createWriteStream } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { makeTemporaryFolder } from '../../host/files.js'
+import { makeOwnFolder } from '../../host/own-folder.js'
 import { isDiskUnusable } from '../disk-unusable.js'
 import type { Engine } from '../engines/engine.js'
 import { RendererClosed, RendererCrashed } from '../engines/renderer-crashed.js'
@@ -103,17 +103,20 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
   }
 
   async function make(engine: Engine, output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
-    const folder = await makeTemporaryFolder('rushes-thumbnail-')
+    const folder = await makeOwnFolder(tmpdir(), 'rushes-thumbnail-')
     const work = async (signal: AbortSignal) => {
-      const path = files.pathOf?.(outputKey(output)) ?? (await copy(file, join(folder, 'picture'), signal))
-      const job = { kind: 'image', input: { path }, folder, references: [], signal } as const
+      const path =
+        files.pathOf?.(outputKey(output)) ?? (await copy(file, join(folder.path, 'picture'), signal))
+      const job = { kind: 'image', input: { path }, folder: folder.path, references: [], signal } as const
       const [made] = await engine.render(job)
-      return await readFile(join(folder, made?.name ?? ''))
+      await folder.check()
+      const thumbnail = await folder.openFile(made?.name ?? '')
+      return await thumbnail.readFile().finally(() => thumbnail.close())
     }
     try {
       return await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason: failed, clock })
     } finally {
-      await rm(folder, { recursive: true, force: true })
+      await folder.remove().catch(onError)
     }
   }
 

@@ -15,14 +15,17 @@ export interface RenderJob {
    * image `{prompt, aspect_ratio, quality, image_urls?}`, video `{prompt, aspect_ratio, resolution, duration, image_urls?}`.
    */
   readonly input: Readonly<Record<string, unknown>>
-  /** An existing empty folder for the outputs; a file gets its final name only when it is complete. */
+  /**
+   * An existing empty folder for the outputs; a file gets its final name only when it is complete. The caller removes the folder, with
+   * what the engine left in it.
+   */
   readonly folder: string
   /**
-   * The reference images as bytes, in the order of `image_urls`, already fetched (or decoded from data: URLs) by the
-   * caller. An entry is undefined when it could not be loaded. The bytes are not checked to be an image.
+   * Files with the reference images, in the order of `image_urls`; undefined for one that could not be loaded. They belong to
+   * this job, and the engine may move them. Their content is not checked to be an image.
    */
-  readonly references: readonly (Uint8Array | undefined)[]
-  /** Once aborted, `render` rejects promptly with the signal's reason and leaves no file behind. */
+  readonly references: readonly (string | undefined)[]
+  /** Once aborted, `render` rejects promptly with the signal's reason. */
   readonly signal: AbortSignal
   /** Called from time to time with the progress from 0 to 1, which never decreases. */
   onProgress?(fraction: number): void
@@ -42,7 +45,7 @@ export interface Engine {
    * Rejects with the signal's reason when aborted, and with any other error when the run has failed.
    */
   render(job: RenderJob): Promise<readonly RenderedFile[]>
-  /** How long one job may take, references included; by default the service's limit. Infinity: no limit. */
+  /** How long one job may take, without the loading of its references; by default the service's limit. Infinity: no limit. */
   limitMs?(kind: Kind): number | undefined
   /** Ends processes that are kept between jobs. */
   close?(): Promise<void>

@@ -3,11 +3,10 @@
  * kept for the next: starting it and loading sharp costs more than drawing a picture. Stopping a job ends its process,
  * which is the only stop that works in the middle of an encoder.
  */
-import { readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { onAbort } from '../../host/abort.js'
 import { type Clock, type Disarm, systemClock } from '../../host/clock.js'
 import type { Engine, RenderedFile, RenderJob } from './engine.js'
+import { type Env, rendererEnvironment } from './environment.js'
 import { RendererClosed } from './renderer-crashed.js'
 import { createRenderer, type Renderer } from './renderer-process.js'
 
@@ -15,7 +14,7 @@ export interface ProcessEngineOptions {
   /** A module that calls `hostEngine`. */
   readonly script: URL | string
   /** The environment of the process; by default this one's, without keys and passwords. */
-  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  readonly env?: Env | undefined
   readonly clock?: Pick<Clock, 'alarm'>
 }
 
@@ -29,7 +28,7 @@ const MAX_IDLE_MS = 60_000
 
 export function createProcessEngine({
   script,
-  env = withoutSecrets(process.env),
+  env = rendererEnvironment(process.env),
   clock = systemClock,
 }: ProcessEngineOptions): ProcessEngine {
   const all = new Set<Renderer>()
@@ -79,7 +78,7 @@ export function createProcessEngine({
   }
 }
 
-/** When the job is aborted, rejects only after the process has ended and its files are removed. */
+/** When the job is aborted, rejects only after the process has ended. */
 async function runJob(renderer: Renderer, job: RenderJob): Promise<readonly RenderedFile[]> {
   const forget = onAbort(job.signal, () => void renderer.end())
   try {
@@ -87,16 +86,8 @@ async function runJob(renderer: Renderer, job: RenderJob): Promise<readonly Rend
   } catch (error) {
     if (!job.signal.aborted) throw error
     await renderer.ended
-    for (const name of await readdir(job.folder).catch(() => []))
-      await rm(join(job.folder, name), { recursive: true, force: true })
     throw job.signal.reason
   } finally {
     forget()
   }
 }
-
-const SECRETS = /^(RUSHES_API_KEY|RUSHES_DATABASE_URL|PG|AWS_)/
-
-/** A renderer decodes images of strangers and connects to nothing: it gets no keys, also not of the database and the storage. */
-const withoutSecrets = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.test(name)))

@@ -1,12 +1,20 @@
 /** The renderer's process ended before its job. That may have nothing to do with the run, which is retried a few times. */
 export class RendererCrashed extends Error {
   override readonly name = 'RendererCrashed'
-  /** For the owner of the run only: it may contain the prompt, so it is never logged. */
-  readonly stderrTail: string
+  readonly #stderrTail: string
 
+  /** The message is logged; `stderrTail` is not. */
   constructor(message: string, stderrTail = '') {
     super(message)
-    this.stderrTail = stderrTail
+    this.#stderrTail = stderrTail
+  }
+
+  /**
+   * For the owner of the run only, since it may contain the prompt or secrets. Private, so that no logger finds it among the
+   * properties of the error.
+   */
+  get stderrTail(): string {
+    return this.#stderrTail
   }
 }
 

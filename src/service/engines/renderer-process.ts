@@ -3,7 +3,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
-import { printable } from '../../protocol/text.js'
 import type { FromRenderer, ToRenderer } from './channel.js'
 import type { RenderedFile, RenderJob } from './engine.js'
 import { RendererCrashed, TooMuchMemory } from './renderer-crashed.js'
@@ -44,9 +43,7 @@ export function createRenderer(
     const onEnd = (reason: string) => {
       if (!alive) return
       alive = false
-      const tail = printable(stderr.text)
-      crash =
-        tooMuch ?? new RendererCrashed(`the renderer crashed (${reason})${tail === '' ? '' : `: ${tail}`}`)
+      crash = tooMuch ?? new RendererCrashed(`the renderer crashed (${reason})`, stderr.text)
       resolve()
     }
     child.once('error', (error) => child.pid === undefined && onEnd(describeError(error)))

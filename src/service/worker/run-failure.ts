@@ -1,6 +1,7 @@
 /** Why a run failed, in words for the person who created it. */
 
 import { messageOf } from '../../errors.js'
+import { FolderReplaced } from '../../host/own-folder.js'
 import { isSystemError } from '../../host/system-error.js'
 import { shortened } from '../../protocol/text.js'
 import type { RendererCrashed } from '../engines/renderer-crashed.js'
@@ -23,9 +24,7 @@ const formatLimit = (ms: number): string =>
   ms % 60_000 === 0 ? `${ms / 60_000} minute${ms === 60_000 ? '' : 's'}` : `${ms / 1_000} s`
 
 export function failureOf(error: unknown): RunFailure {
-  const message = isSystemError(error)
-    ? `The service could not write the output files (${error.code}).`
-    : messageOf(error)
+  const message = messageFor(error)
   return {
     code: 'render_failed',
     message: shortened(
@@ -33,6 +32,16 @@ export function failureOf(error: unknown): RunFailure {
       MAX_MESSAGE_LENGTH,
     ),
   }
+}
+
+function messageFor(error: unknown): string {
+  if (isSystemError(error)) return `The service could not write the output files (${error.code}).`
+  if (!(error instanceof FolderReplaced)) return messageOf(error)
+  const found =
+    error.found === 'nothing'
+      ? "The engine's output folder is gone"
+      : `There is ${error.found} in place of the engine's output folder`
+  return `${found}, so nothing was published. The engine must write into the folder that it gets.`
 }
 
 /** After the third crash the run fails, with the end of the renderer's stderr. */

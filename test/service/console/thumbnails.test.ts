@@ -1,9 +1,10 @@
 /** The thumbnails of the console's list: who gets them, what is refused, and how many are made at once. */
-import { rm } from 'node:fs/promises'
+import { existsSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { get } from 'node:http'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import sharp from 'sharp'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createThumbnailEngine } from '../../../src/preview/thumbnail.js'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
@@ -24,7 +25,7 @@ import {
   type RecordingEngine,
 } from '../../support/engines.js'
 import { sumOf } from '../../support/metrics.js'
-import { ended, type TestService, type TestServiceOptions } from '../../support/service.js'
+import { ended, type TestService, type TestServiceOptions, temporaryFolder } from '../../support/service.js'
 
 const PICTURE = await sharp({ create: { width: 640, height: 320, channels: 3, background: 'teal' } })
   .png()
@@ -146,7 +147,8 @@ test('a run that is queued has none, and neither has a service without an engine
 test('a file that was removed is 410, also for a browser that has the thumbnail', async () => {
   const { service, browser, thumbnail } = await createThumbnail()
   const etag = (await read(service, browser, thumbnail)).header('etag') ?? ''
-  await rm(join(service.dataFolder, 'outputs'), { recursive: true })
+  const outputs = join(service.dataFolder, 'outputs')
+  for (const token of await readdir(outputs)) await rm(join(outputs, token), { recursive: true })
   expect(await refused(browser, thumbnail)).toEqual([410, 'gone', 'no-store'])
   expect((await read(service, browser, thumbnail, { 'if-none-match': etag })).status).toBe(410)
 })
@@ -158,6 +160,40 @@ test('what cannot be decoded is refused, and not tried again', async () => {
   for (let time = 0; time < 3; time++) expect(await refused(browser, thumbnail)).toEqual(NONE)
   expect(thumbnailEngine.jobs.length).toBe(1)
   expect(service.complaints).toEqual([])
+})
+
+test.each<[string, (folder: string, outside: string) => string]>([
+  ['names a file elsewhere', (folder, outside) => join(relative(folder, outside), 'secret')],
+  [
+    'leaves a link',
+    (folder, outside) => {
+      symlinkSync(join(outside, 'secret'), join(folder, 'thumbnail.webp'))
+      return 'thumbnail.webp'
+    },
+  ],
+  [
+    'replaces its folder',
+    (folder, outside) => {
+      rmSync(folder, { recursive: true })
+      symlinkSync(outside, folder)
+      return 'secret'
+    },
+  ],
+])('a decoder that was taken over and %s shows nothing of it', async (_, deed) => {
+  const outside = temporaryFolder()
+  writeFileSync(join(outside, 'secret'), 'secret')
+  let folder = ''
+  const thumbnailEngine: Engine = {
+    async render(job) {
+      folder = job.folder
+      onTestFinished(() => rmSync(job.folder, { recursive: true, force: true }))
+      return [{ name: deed(job.folder, outside), contentType: 'image/webp' }]
+    },
+  }
+  const { browser, thumbnail } = await createThumbnail({}, { thumbnailEngine })
+  expect((await refused(browser, thumbnail))[0]).toBe(404)
+  expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret')
+  if (existsSync(folder)) expect(readlinkSync(folder)).toBe(outside)
 })
 
 /** Begins, and never ends by itself. */

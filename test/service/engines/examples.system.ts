@@ -1,6 +1,6 @@
 /** The scripts in docs/engines.md do what it says, against small fakes of the hosts that they talk to. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -84,7 +84,6 @@ test.runIf(has('curl', 'jq', 'base64'))('an images endpoint, by curl and jq', as
   const { folder, files } = rendered(scriptOf('still.sh'), env)
   expect(await files).toEqual([{ name: 'image.png', contentType: 'image/png' }])
   expect(readFileSync(join(folder, 'image.png'))).toEqual(ONE_PIXEL_PNG)
-  expect(readdirSync(folder)).toEqual(['image.png'])
   expect(host.asked).toEqual([
     { method: 'POST', url: '/v1/images/generations', authorization: 'Bearer sk-1', body: expect.any(String) },
   ])

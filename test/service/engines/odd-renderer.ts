@@ -11,10 +11,7 @@ export let kept: Buffer | undefined
 const deeds: Readonly<Record<string, (job: RenderJob) => Promise<void> | void>> = {
   pid: (job) => writeFile(join(job.folder, 'file'), String(process.pid)),
   references: (job) =>
-    writeFile(
-      join(job.folder, 'file'),
-      JSON.stringify(job.references.map((each) => each?.byteLength ?? null)),
-    ),
+    writeFile(join(job.folder, 'file'), JSON.stringify(job.references.map((each) => each ?? null))),
   env: (job) => writeFile(join(job.folder, 'file'), Object.keys(process.env).join('\n')),
   error: () => Promise.reject(new Error('the paint has run out')),
   crash: () => {

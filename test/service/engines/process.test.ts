@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { createProcessEngine } from '../../../src/service/engines/process.js'
 import { RendererCrashed, TooMuchMemory } from '../../../src/service/engines/renderer-crashed.js'
+import { createErrorLog } from '../../../src/service/error-log.js'
+import type { Log } from '../../../src/service/log.js'
+import { crashLimitFor } from '../../../src/service/worker/run-failure.js'
 import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'
 import { temporaryFolder } from '../../support/service.js'
@@ -67,14 +70,14 @@ test('the renderer is told no keys', async () => {
   expect(names.filter((name) => secrets.includes(name))).toEqual([])
 })
 
-test('bytes, progress and errors cross the border, and the process lives on', async () => {
+test('paths, progress and errors cross the border, and the process lives on', async () => {
   const engine = createEngine()
   const [before, after] = [job('pid'), job('pid')]
   await engine.render(before)
   const told: number[] = []
-  const many = job('references', { references: [new Uint8Array(3_000_000), undefined, Buffer.from('ab')] })
+  const many = job('references', { references: ['/references/1', undefined, '/references/3'] })
   await engine.render(many)
-  expect(made(many)).toBe('[3000000,null,2]')
+  expect(made(many)).toBe('["/references/1",null,"/references/3"]')
   await engine.render(job('progress', { onProgress: (fraction) => told.push(fraction) }))
   expect(told).toEqual([0.25, 0.5, 1])
   const failed = engine.render(job('error'))
@@ -86,16 +89,34 @@ test('bytes, progress and errors cross the border, and the process lives on', as
 
 test('a process that dies is told apart, and the next job gets a new one', async () => {
   const engine = createEngine()
-  for (const [prompt, words] of [
-    ['crash', /SIGABRT.*out of canvas/],
+  for (const [prompt, message] of [
+    ['crash', 'the renderer crashed (SIGABRT)'],
     // Its child holds on to stderr.
-    ['orphan', /exit code 7/],
+    ['orphan', 'the renderer crashed (exit code 7)'],
   ] as const) {
     const died = engine.render(job(prompt))
     await expect(died).rejects.toBeInstanceOf(RendererCrashed)
-    await expect(died).rejects.toThrow(words)
+    await expect(died).rejects.toThrow(new RendererCrashed(message))
   }
   await engine.render(job('pid'))
+})
+
+test('the end of standard error is for the owner of the run, and no logger finds it', async () => {
+  const crash: RendererCrashed = await createEngine()
+    .render(job('crash'))
+    .then(() => expect.unreachable())
+    .catch((error) => error)
+  expect(crash.stderrTail).toMatch(/^out of canvas/)
+  expect(crashLimitFor(crash).failure.message).toContain('End of its standard error: out of canvas')
+  const logged: string[] = []
+  const take = (...parts: readonly unknown[]) => void logged.push(inspect(parts, { depth: 9 }))
+  const events: Log = { error: take, warn: take, info: take }
+  const log = createErrorLog(take, { events, isClosing: () => false })
+  log(crash)
+  // As the cause of another error, which is logged with all its properties.
+  log(new Error('the run failed', { cause: crash }))
+  expect(logged.join('\n')).toContain('the renderer crashed (SIGABRT)')
+  expect(logged.join('\n')).not.toContain('canvas')
 })
 
 test('a process that keeps much memory gets no further job, and one that takes too much is ended', async () => {
@@ -114,10 +135,13 @@ test('a process that keeps much memory gets no further job, and one that takes t
 
 test('a script that is not there is a death with a reason', async () => {
   const engine = createEngine({ script: '/nowhere/renderer.js' })
-  await expect(engine.render(job('pid'))).rejects.toThrow(/renderer crashed.*Cannot find module/)
+  await expect(engine.render(job('pid'))).rejects.toMatchObject({
+    message: 'the renderer crashed (exit code 1)',
+    stderrTail: expect.stringContaining('Cannot find module'),
+  })
 })
 
-test('an aborted job rejects with the reason, leaves no file, and its process is gone', async () => {
+test('an aborted job rejects with the reason, and its process is gone', async () => {
   const engine = createEngine()
   const stop = new AbortController()
   const begun = createGate()
@@ -128,7 +152,6 @@ test('an aborted job rejects with the reason, leaves no file, and its process is
   stop.abort(new Error('no longer wanted'))
   await rendering
   expect(exists(pid)).toBe(false)
-  expect(await readdir(hanging.folder)).toEqual([])
 })
 
 test('a process that will not end is ended by force', async () => {

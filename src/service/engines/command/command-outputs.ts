@@ -1,30 +1,20 @@
 /** The outputs that a command left in its folder: which files, in which order, of which type. */
-import { chmod, lstat, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { fileTypeFromFile } from 'file-type'
+import type { OwnFolder } from '../../../host/own-folder.js'
 import type { RenderedFile } from '../engine.js'
 
 /**
  * Plain files that are not empty, ordered by name, with numbers by value: `frame-2` before `frame-10`. Hidden files,
- * empty files, links and folders are removed.
+ * empty files, links and folders are left out. Throws `FolderReplaced` and `ForeignFile`.
  */
-export async function takeOutputs(folder: string): Promise<readonly RenderedFile[]> {
+export async function takeOutputs(folder: OwnFolder): Promise<readonly RenderedFile[]> {
   const outputs: RenderedFile[] = []
-  for (const name of (await readdir(folder)).sort(byName)) {
-    const path = join(folder, name)
-    if (await isOutput(name, path)) {
-      // Readable by the service alone, whatever the command's umask.
-      await chmod(path, 0o600)
-      outputs.push({ name, contentType: await contentTypeOf(path) })
-    } else await rm(path, { recursive: true, force: true })
+  for (const name of [...(await folder.names())].sort(byName)) {
+    if (name.startsWith('.')) continue
+    const bytes = (await folder.takeFile(name)) ?? 0
+    if (bytes > 0) outputs.push({ name, contentType: await contentTypeOf(folder.entry(name)) })
   }
   return outputs
-}
-
-async function isOutput(name: string, path: string): Promise<boolean> {
-  if (name.startsWith('.')) return false
-  const stats = await lstat(path)
-  return stats.isFile() && stats.size > 0
 }
 
 const natural = new Intl.Collator('en', { numeric: true })

@@ -3,32 +3,41 @@
  * leaves the outputs as files in the empty folder `RUSHES_OUTPUT_DIR`. A non-zero exit fails the run,
  * with the end of its standard error. It runs by `sh -c`, in the folder in which the service was started.
  */
-import { mkdir, readdir, rm } from 'node:fs/promises'
 import { constants } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { onAbort } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
+import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../../host/own-folder.js'
 import type { Engine, RenderedFile, RenderJob } from '../engine.js'
+import { commandEnvironment, type Env } from '../environment.js'
 import { RendererCrashed } from '../renderer-crashed.js'
-import { environmentOf, inputText, writeReferences } from './command-input.js'
+import { environmentOf, inputText, moveReferences } from './command-input.js'
 import { takeOutputs } from './command-outputs.js'
 import { type CommandEnd, startGroup } from './process-group.js'
 
 export interface CommandEngineOptions {
   /** As one would type it in a shell. */
   readonly command: string
-  /** The service's environment; the service's own variables are removed. */
-  readonly env: Readonly<Record<string, string | undefined>>
+  /** The service's environment; the service's own variables are removed, and those that hold one of the `urls`. */
+  readonly env: Env
+  /** Of the service's database and storage. */
+  readonly urls?: readonly (string | undefined)[]
   readonly clock: Pick<Clock, 'alarm' | 'sleep'>
 }
 
-export function createCommandEngine({ command, env, clock }: CommandEngineOptions): Engine {
+export function createCommandEngine({ command, env, urls, clock }: CommandEngineOptions): Engine {
+  const own = commandEnvironment(env, urls)
+
   /** Ends the command when the job is aborted. Once this settles, no process of the command is left. */
-  async function run(job: RenderJob, inputFolder: string): Promise<readonly RenderedFile[]> {
-    const files = await writeReferences(inputFolder, job.references)
+  async function run(
+    job: RenderJob,
+    inputFolder: string,
+    outputFolder: OwnFolder,
+  ): Promise<readonly RenderedFile[]> {
+    const files = await moveReferences(inputFolder, job.references)
     job.signal.throwIfAborted()
     const group = startGroup(
-      { command, env: environmentOf(env, job, inputFolder), stdin: inputText(job.input, files) },
+      { command, env: environmentOf(own, job, inputFolder), stdin: inputText(job.input, files) },
       clock,
     )
     const forget = onAbort(job.signal, group.end)
@@ -36,7 +45,7 @@ export function createCommandEngine({ command, env, clock }: CommandEngineOption
       const end = await group.ended
       job.signal.throwIfAborted()
       checkEnd(end)
-      const outputs = await takeOutputs(job.folder)
+      const outputs = await takeOutputs(outputFolder)
       if (outputs.length === 0)
         throw new Error(withStderr('The engine wrote no output file.', end.stderrTail))
       return outputs
@@ -49,14 +58,17 @@ export function createCommandEngine({ command, env, clock }: CommandEngineOption
     async render(asked) {
       // Absolute, since the command may change its working directory.
       const job = { ...asked, folder: resolve(asked.folder) }
-      const inputFolder = `${job.folder}-input`
+      const outputFolder = await holdFolder(job.folder)
       try {
-        return await run(job, inputFolder)
-      } catch (error) {
-        await emptyFolder(job.folder)
-        throw error
+        const inputFolder = await makeOwnFolderAt(`${job.folder}-input`)
+        try {
+          return await run(job, inputFolder.path, outputFolder)
+        } finally {
+          // What cannot be removed is in the folder of the worker, which a later start removes.
+          await inputFolder.remove().catch(() => {})
+        }
       } finally {
-        await rm(inputFolder, { recursive: true, force: true })
+        await outputFolder.close()
       }
     },
   }
@@ -81,8 +93,3 @@ const signalOf = (code: number | null): string | undefined =>
 
 const withStderr = (sentence: string, stderrTail: string): string =>
   stderrTail === '' ? sentence : `${sentence.replace(/\.$/, '')}: ${stderrTail}`
-
-async function emptyFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true })
-  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true })
-}

@@ -1,0 +1,133 @@
+/**
+ * A file or folder that was found at a path, held so that nobody can put another one in its place. On Linux by an open file, whose path
+ * `/proc/self/fd/<n>` leads to it alone; elsewhere by comparing device and inode.
+ */
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, open, readFile, stat } from 'node:fs/promises'
+import { errorCode } from './system-error.js'
+
+/** Something else is at the path of the folder. The path is no part of the message, which may reach clients. */
+export class FolderReplaced extends Error {
+  override readonly name = 'FolderReplaced'
+  readonly path: string
+  /** In words: "a link", "another folder", "nothing". */
+  readonly found: string
+
+  constructor(path: string, found: string) {
+    super(`There is ${found} in place of the folder.`)
+    this.path = path
+    this.found = found
+  }
+}
+
+export interface Identity {
+  readonly dev: bigint
+  readonly ino: bigint
+  readonly uid: bigint
+}
+
+/** A file or folder that was found at a path, and not what a link there leads to. */
+export interface Pinned extends Identity {
+  /** Leads to this very file or folder; elsewhere than on Linux its path. */
+  readonly base: string
+  readonly isFolder: boolean
+  readonly isFile: boolean
+  readonly isLink: boolean
+  readonly mode: number
+  readonly links: number
+  readonly bytes: number
+  /** A bind mount has the device of the file system around it, but an id of its own. Undefined where the system has none. */
+  readonly mount: string | undefined
+  /** Throws `FolderReplaced` where `base` no longer leads to it. Not needed on Linux. */
+  verify(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Linux's O_PATH, which Node.js does not name: needs no permission for the file itself, and opens no device. */
+const O_PATH = 0o10000000
+const FD = '/proc/self/fd'
+
+export async function pin(path: string, { follow = false } = {}): Promise<Pinned> {
+  const handle = process.platform === 'linux' ? await openPath(path, follow) : undefined
+  try {
+    const stats = handle
+      ? await handle.stat({ bigint: true })
+      : await (follow ? stat : lstat)(path, { bigint: true })
+    const { dev, ino, uid } = stats
+    return {
+      dev,
+      ino,
+      uid,
+      // The number of a closed file is -1, so nothing is reached through a number that belongs to another file by then.
+      get base() {
+        return handle === undefined ? path : `${FD}/${handle.fd}`
+      },
+      isFolder: stats.isDirectory(),
+      isFile: stats.isFile(),
+      isLink: stats.isSymbolicLink(),
+      mode: Number(stats.mode & 0o7777n),
+      links: Number(stats.nlink),
+      bytes: Number(stats.size),
+      mount: handle && (await mountOf(handle)),
+      verify: async () => {
+        if (handle === undefined) await assertInPlace(path, { dev, ino, uid })
+      },
+      close: async () => handle?.close(),
+    }
+  } catch (error) {
+    await handle?.close()
+    throw error
+  }
+}
+
+export const pinIfThere = (
+  path: string,
+  options?: { readonly follow: boolean },
+): Promise<Pinned | undefined> =>
+  pin(path, options).catch((error) => {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw error
+  })
+
+/** Undefined where /proc is missing. */
+async function openPath(path: string, follow: boolean): Promise<FileHandle | undefined> {
+  const handle = await open(path, O_PATH | (follow ? 0 : constants.O_NOFOLLOW))
+  const isReachable = await lstat(`${FD}/${handle.fd}`).then(
+    () => true,
+    () => false,
+  )
+  if (isReachable) return handle
+  await handle.close()
+  return undefined
+}
+
+const mountOf = ({ fd }: FileHandle): Promise<string | undefined> =>
+  readFile(`/proc/self/fdinfo/${fd}`, 'utf8').then(
+    (text) => /^mnt_id:\s*(\d+)/m.exec(text)?.[1],
+    () => undefined,
+  )
+
+/** In a container's overlay or a subvolume, a file of the same mount has another device: that decides only where mounts are unknown. */
+export const isSameMount = (
+  one: Pick<Pinned, 'dev' | 'mount'>,
+  other: Pick<Pinned, 'dev' | 'mount'>,
+): boolean =>
+  one.mount === undefined || other.mount === undefined ? one.dev === other.dev : one.mount === other.mount
+
+const isSame = (one: Identity, other: Identity): boolean =>
+  one.dev === other.dev && one.ino === other.ino && one.uid === other.uid
+
+export async function assertInPlace(path: string, expected: Identity): Promise<void> {
+  const found = await pinIfThere(path)
+  await found?.close()
+  if (!found?.isFolder || !isSame(found, expected)) throw new FolderReplaced(path, wordsFor(found, expected))
+}
+
+/** What was found in place of a folder. */
+export function wordsFor(found: Pinned | undefined, expected?: Pick<Pinned, 'dev' | 'uid'>): string {
+  if (found === undefined) return 'nothing'
+  if (!found.isFolder) return found.isLink ? 'a link' : 'a file'
+  if (expected !== undefined && found.dev !== expected.dev) return 'a folder on another file system'
+  if (expected !== undefined && found.uid !== expected.uid) return 'a folder of another user'
+  return 'another folder'
+}

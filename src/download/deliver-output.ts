@@ -1,6 +1,7 @@
 /** One output from its URL to its final path. */
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
+import type { ProcessLock } from '../host/process-lock.js'
 import { AttemptFailed } from './attempt-failed.js'
 import type { FileMeter } from './download-progress.js'
 import type { DownloadedFile } from './downloaded-file.js'
@@ -32,6 +33,7 @@ export interface DeliveryJob {
   readonly overwrite: boolean
   /** One for all jobs of a call. */
   readonly list: PartLister
+  readonly lock: ProcessLock | undefined
   /** What earlier commands downloaded. */
   readonly earlier: EarlierFiles
   beforeMove?(file: DownloadedFile): Promise<void> | undefined
@@ -66,7 +68,7 @@ async function deliver(
   isTemporary: boolean,
 ): Promise<DeliveredOutput> {
   const { name, overwrite, list, source, signal } = job
-  const key = { path: name, runId: job.runId, position: job.position }
+  const key = { path: name, runId: job.runId, position: job.position, lock: job.lock }
   const unchanged = overwrite ? undefined : await findUnchanged(name, job.earlier, signal)
   if (unchanged !== undefined) {
     // A part may be left over from a download that was killed before another one completed the file.

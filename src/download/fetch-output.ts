@@ -18,6 +18,8 @@ export interface DownloaderOptions {
   /** In [0, 1): spreads retries. */
   readonly random: () => number
   readonly userAgent?: string | undefined
+  /** Where processes show that they run. Without it, a part of a killed one is taken over after five minutes. */
+  readonly stateFolder?: string | undefined
 }
 
 export interface Source {

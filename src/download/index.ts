@@ -12,6 +12,7 @@
  */
 import type { Writable } from 'node:stream'
 import { messageOf, RushesError } from '../errors.js'
+import { processLockIn } from '../host/process-lock.js'
 import { type DeliveredOutput, deliverToFile, deliverToStream } from './deliver-output.js'
 import { createProgress, type DownloadProgress } from './download-progress.js'
 import type { DownloadedFile } from './downloaded-file.js'
@@ -72,6 +73,9 @@ export interface Downloader {
 
 export function createDownloader(downloaderOptions: DownloaderOptions): Downloader {
   const semaphore = createSemaphore(MAX_CONCURRENT_DOWNLOADS)
+  const { stateFolder } = downloaderOptions
+  const lock = stateFolder === undefined ? undefined : processLockIn(stateFolder)
+  let calls = 0
   return {
     async download(outputs, options) {
       const { target, namer = createNamer(target), overwrite = false, signal, onSettled, onRetry } = options
@@ -90,6 +94,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           name: names[at] ?? '',
           overwrite: typeof overwrite === 'function' ? overwrite(output) : overwrite,
           list,
+          lock,
           earlier,
           meter,
           signal,
@@ -110,8 +115,10 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
         onSettled?.(result, output)
         return result
       })
+      calls++
       // After an abort, wait until every download has cleaned up.
       await Promise.allSettled(downloads)
+      if (--calls === 0) lock?.end()
       return Promise.all(downloads)
     },
   }

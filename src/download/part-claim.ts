@@ -3,17 +3,18 @@
  * the target, the run and the number of the output, so that a later process finds it. The URL is not in it, since signed
  * URLs change.
  *
- * The process that works on a part has renamed the folder to a name with its process id and start time; the rename
- * succeeds for one process only. A folder of a process that is gone can be claimed by any other. The start time is
- * needed because process ids are reused: in a container the first one is 1 every time.
+ * The process that works on a part has renamed the folder to a name with the id of its lock (`host/process-lock.ts`); the rename
+ * succeeds for one process only. A folder of a process that is gone can be claimed by any other. Of a process with another
+ * state folder nothing is proven: its part is claimed when nothing was written to it for five minutes.
  */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, rename } from 'node:fs/promises'
 import { uptime } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { cutToBytes, MAX_NAME_BYTES } from '../host/files.js'
-import { isAlive, markFrom, ownMark, startText } from '../host/processes.js'
+import { cutToBytes, MAX_NAME_BYTES, removeFile } from '../host/files.js'
+import { removeFolder } from '../host/own-folder.js'
+import { newId, type ProcessLock, runningIn } from '../host/process-lock.js'
 import { errorCode } from '../host/system-error.js'
 import { bytesPath, createBytes, metadataPath, type Part, partOf } from './part-file.js'
 import { readMetadata } from './part-metadata.js'
@@ -25,9 +26,11 @@ export interface PartKey {
   readonly runId: string
   /** The number of the output within its run, from 0. */
   readonly position: number
+  /** Of this process. */
+  readonly lock?: ProcessLock | undefined
 }
 
-/** `.`, the hash, and an owner: `.1f0e9a3c.4194304-999999999999@1f0e9a3c-1000.part` at the longest. */
+/** `.`, the hash, and an owner: `.1f0e9a3c.4194304-999999999999@1f0e9a3c-1000.part` at the longest, of an earlier version. */
 const MAX_ENDING_BYTES = 57
 
 /** The beginning of all names of a part. */
@@ -40,17 +43,19 @@ function stemOf({ path, runId, position }: PartKey): string {
 }
 
 let calls = 0
+/** While this process holds no lock. */
+const UNLOCKED = newId()
 
-/** The start is 0 where the system does not tell it. */
-const ownName = (stem: string): string =>
-  `${stem}.${process.pid}-${startText(ownMark()) ?? 0}-${calls++}.part`
+const ownName = (stem: string, lock: ProcessLock | undefined): string =>
+  `${stem}.${lock?.id ?? UNLOCKED}-${calls++}.part`
 
-async function isAbandoned(folder: string, stem: string, name: string): Promise<boolean> {
-  if (!name.startsWith(stem)) return false
-  const [owned, pid, start] = /^\.(\d+)-(\d*(?:@[0-9a-f]+)?)-\d+\.part$/.exec(name.slice(stem.length)) ?? []
-  if (owned === undefined) return false
-  const part = join(folder, name)
-  return !isAlive(markFrom(Number(pid), start === '0' ? undefined : start), await silentMs(part))
+/** Earlier versions wrote process id, start time and machine, which prove nothing. */
+const OWNED = /^\.(?:([0-9a-f]{16})|\d+-\d*(?:@[0-9a-f]+)?)-\d+\.part$/
+
+async function isAbandoned(name: string, stem: string, { path, lock }: PartKey): Promise<boolean> {
+  const owned = name.startsWith(stem) ? OWNED.exec(name.slice(stem.length)) : null
+  if (owned === null) return false
+  return !runningIn(lock?.folder)(owned[1], await silentMs(join(dirname(path), name)))
 }
 
 /** How long ago something was written to the part; 0 when it is gone. */
@@ -97,8 +102,8 @@ export async function claimPart(key: PartKey, list: PartLister): Promise<Part | 
   const free = `${stem}.part`
   let longest: Part | undefined
   for (const name of (await list(folder)) ?? [free]) {
-    if (name !== free && !(await isAbandoned(folder, stem, name))) continue
-    const own = join(folder, ownName(stem))
+    if (name !== free && !(await isAbandoned(name, stem, key))) continue
+    const own = join(folder, ownName(stem, key.lock))
     try {
       await rename(join(folder, name), own)
     } catch {
@@ -106,7 +111,8 @@ export async function claimPart(key: PartKey, list: PartLister): Promise<Part | 
       continue
     }
     const part = await openResumable(own, join(folder, free))
-    if (part === undefined) await rm(own, { recursive: true, force: true }).catch(() => {})
+    // Of a link, only the link itself is removed.
+    if (part === undefined) await removeFolder(own).catch(() => removeFile(own).catch(() => {}))
     else if (longest === undefined || part.bytes > longest.bytes) {
       await longest?.discard()
       longest = part
@@ -118,13 +124,13 @@ export async function claimPart(key: PartKey, list: PartLister): Promise<Part | 
 /** Throws the system's errors. */
 export async function createPart(key: PartKey): Promise<Part> {
   const [folder, stem] = [dirname(key.path), stemOf(key)]
-  const own = join(folder, ownName(stem))
+  const own = join(folder, ownName(stem, key.lock))
   await mkdir(own)
   try {
     const handle = await createBytes(own)
     return partOf({ own, free: join(folder, `${stem}.part`), handle, bytes: 0, metadata: undefined })
   } catch (error) {
-    await rm(own, { recursive: true, force: true })
+    await removeFolder(own)
     throw error
   }
 }

@@ -9,9 +9,10 @@
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open, rename, rm, rmdir } from 'node:fs/promises'
+import { type FileHandle, open, rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { flush, removeFile, writeFully } from '../host/files.js'
+import { removeFolder } from '../host/own-folder.js'
 import { writeMetadata } from './part-metadata.js'
 import { type PartMetadata, usefulBytes, validatorOf } from './resume-plan.js'
 
@@ -69,7 +70,7 @@ export function partOf({ own, free, ...found }: FoundPart): Part {
     await handle.close().catch(() => {})
     if (isStoredEarly(metadata)) await removeFile(metadataPath(own)).catch(() => {})
     // In one step where the folder is empty, because the bytes have their final name.
-    await rmdir(own).catch(() => rm(own, { recursive: true, force: true }).catch(() => {}))
+    await rmdir(own).catch(() => removeFolder(own).catch(() => {}))
   }
   return {
     path,

@@ -1,4 +1,5 @@
 /** SQLite: private files that several processes use at once, with numbered migrations. Knows nothing of what is stored. */
+import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import {
   BUSY_TIMEOUT_MS,
@@ -32,6 +33,8 @@ export interface OpenDatabase {
   snapshot<Result>(work: () => Result): Result
   /** False when the file was removed, emptied, replaced or overwritten: what is written here is lost. */
   isCurrent(): boolean
+  /** As it was opened. */
+  readonly path: string
   /** Identifies the file, also after it was renamed. */
   readonly inode: number | undefined
   close(): void
@@ -154,12 +157,12 @@ export function createDatabase({ path, migrations }: DatabaseOptions, firstRows 
 export function createIfMissing(options: DatabaseOptions, firstRows?: string): void {
   const { path } = options
   if (existsSync(path)) return
-  const fresh = `${path}.${process.pid}.new`
+  // Not named by the process id: a process of another container may have the same.
+  const fresh = `${path}.${randomBytes(6).toString('hex')}.new`
   const removeFresh = () => {
     for (const ending of ['', '-journal']) rmSync(fresh + ending, { force: true })
   }
   try {
-    removeFresh()
     createDatabase({ ...options, path: fresh }, firstRows)
     linkSync(fresh, path)
   } catch (error) {
@@ -251,6 +254,7 @@ function wrap(database: Connection, path: string, inode: number | undefined): Op
     transaction,
     snapshot: (work) => inTransaction('BEGIN', work),
     isCurrent: identity.isCurrent,
+    path,
     inode,
     close: () => {
       if (isClosed) return

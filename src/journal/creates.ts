@@ -1,7 +1,7 @@
 /** A create in the journal, from the intent to its outcome. */
 import { randomBytes } from 'node:crypto'
 import type { OpenDatabase } from '../host/database.js'
-import { isAlive, markFrom, ownMark, startText } from '../host/processes.js'
+import { ownerOf, ownerText, type RunningTest } from '../host/process-lock.js'
 import { identityOf, withoutData } from './identity.js'
 import { type JournalRun, runOfRow } from './journal-run.js'
 import {
@@ -47,10 +47,9 @@ export interface IntentRow {
 
 const MAX_ANSWER_CHARACTERS = 65_536
 
-/** Throws `RepeatedRequest` and `NotPrepared`. */
-export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): IntentRow {
+/** `owner` is the id of this process's lock. Throws `RepeatedRequest` and `NotPrepared`. */
+export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, nowMs: number): IntentRow {
   const { address, profile, kind, model, input, meaning = input, requestId } = intent
-  const mark = ownMark()
   return db.transaction(() => {
     if (requestId !== undefined && findByRequest(db, address, requestId) !== undefined)
       throw new RepeatedRequest(requestId)
@@ -68,8 +67,8 @@ export function insertIntent(db: OpenDatabase, intent: Intent, nowMs: number): I
       model,
       JSON.stringify(withoutData(input)),
       identityOf(model, meaning),
-      mark.pid,
-      startText(mark) ?? null,
+      process.pid,
+      ownerText(owner),
       nowMs,
       requestId ?? null,
     )?.row
@@ -126,12 +125,11 @@ export function markUnconfirmed(
 }
 
 /** A create whose process has ended will not learn its outcome. */
-export function markOrphansUnconfirmed(db: OpenDatabase, nowMs: number): void {
-  for (const { row, pid, started_at, created_at } of db.all(
-    `SELECT row, pid, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`,
+export function markOrphansUnconfirmed(db: OpenDatabase, isRunning: RunningTest, nowMs: number): void {
+  for (const { row, started_at, created_at } of db.all(
+    `SELECT row, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`,
   )) {
-    const mark = markFrom(Number(pid), typeof started_at === 'string' ? started_at : undefined)
-    if (isAlive(mark, nowMs - Number(created_at))) continue
+    if (isRunning(ownerOf(started_at), nowMs - Number(created_at))) continue
     db.run(
       `UPDATE runs SET phase = 'unconfirmed', status = 'unconfirmed', pid = NULL, started_at = NULL,
          error_code = 'submission_unknown', error_message = 'the command ended before the service answered'

@@ -6,8 +6,10 @@
  * Limits: runs that were created elsewhere with the same key are not in it. It never contains the API key, and of data: URLs
  * only what identifies their content.
  */
+import { dirname } from 'node:path'
 import { type OnQuarantine, openOrQuarantine, quarantine, wasRemoved } from '../host/corruption.js'
 import type { OpenDatabase, Row } from '../host/database.js'
+import { processLockIn, runningIn } from '../host/process-lock.js'
 import {
   accept,
   type Intent,
@@ -137,6 +139,9 @@ export function openJournal({
   const db = openOrQuarantine(file, onQuarantine)
   const one = (row: Row | undefined) => (row === undefined ? undefined : runOfRow(row))
   const own = createOwnRows(db)
+  const folder = dirname(path)
+  const lock = processLockIn(folder)
+  const markOrphans = () => markOrphansUnconfirmed(db, runningIn(folder), now())
 
   /** Does `work` on the row of an intent. */
   function onRow<Result>({ row }: IntentRow, work: () => Result): Result {
@@ -162,11 +167,11 @@ export function openJournal({
       return unprepareCreate(db, address, requestId)
     },
     createOf(address, requestId) {
-      markOrphansUnconfirmed(db, now())
+      markOrphans()
       return findCreate(db, address, requestId)
     },
     intend(intent) {
-      const place = insertIntent(db, intent, now())
+      const place = insertIntent(db, intent, lock.id, now())
       if (place.prepared !== undefined) own.removePrepared(place.prepared)
       own.remember(place.row)
       return place
@@ -189,17 +194,17 @@ export function openJournal({
       void onRun(address, id, () => recordFiles(db, address, id, files, now())),
     find: (address, id) => onRun(address, id, () => {}),
     findByKey(key) {
-      markOrphansUnconfirmed(db, now())
+      markOrphans()
       return one(db.get('SELECT * FROM runs WHERE key = ?', key))
     },
     findByRequest(address, requestId) {
-      markOrphansUnconfirmed(db, now())
+      markOrphans()
       return findByRequest(db, address, requestId)
     },
     filesOf: ({ row }) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', row).map(fileOfRow),
     everyFile: () => everyFile(db),
     last(address) {
-      markOrphansUnconfirmed(db, now())
+      markOrphans()
       return one(db.get('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address))
     },
     unfinished: (address) =>
@@ -211,14 +216,14 @@ export function openJournal({
         )
         .map(runOfRow),
     unconfirmed(address) {
-      markOrphansUnconfirmed(db, now())
+      markOrphans()
       const all = db
         .all(`SELECT * FROM runs INDEXED BY runs_unconfirmed WHERE phase = 'unconfirmed' ORDER BY row`)
         .map(runOfRow)
       return address === undefined ? all : all.filter((run) => run.address === address)
     },
     list(filter) {
-      markOrphansUnconfirmed(db, now())
+      markOrphans()
       return listRuns(db, filter)
     },
     reusable: (address, model, meaning, most) =>
@@ -251,10 +256,13 @@ export function openJournal({
     },
     ownRows: own.saved,
     restore(rows) {
-      for (const row of restoreRows(db, rows, now())) own.remember(row)
+      for (const row of restoreRows(db, rows, () => lock.id, now())) own.remember(row)
       for (const create of rows.prepared) own.addPrepared(create)
     },
-    close: () => db.close(),
+    close() {
+      db.close()
+      lock.end(own.saved().runs.some(({ run }) => run.phase === 'sending'))
+    },
   }
 }
 

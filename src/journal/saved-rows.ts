@@ -1,5 +1,6 @@
 /** Rows as they were last seen, so that a command can write its own again when the file was removed or is corrupt. */
 import type { OpenDatabase, Row, Value } from '../host/database.js'
+import { ownerText } from '../host/process-lock.js'
 import { freeKey } from './creates.js'
 import { FIND } from './journal-run.js'
 import { type NamedCreate, prepareCreates } from './named-creates.js'
@@ -65,15 +66,23 @@ function smallOf({ run }: SavedRow): SavedRow {
   return { run: { ...run, answer: null, ...(isLarge && { input: '{}' }) }, files: [] }
 }
 
-/** Adds the rows that are missing, with their old numbers where these are free. Returns the numbers. */
-export const restoreRows = (db: OpenDatabase, saved: SavedRows, nowMs: number): readonly number[] =>
+/**
+ * Adds the rows that are missing, with their old numbers where these are free. Returns the numbers. `owner` is the id of this
+ * process's lock, which had another one in the lost file.
+ */
+export const restoreRows = (
+  db: OpenDatabase,
+  saved: SavedRows,
+  owner: () => string,
+  nowMs: number,
+): readonly number[] =>
   db.transaction(() => {
-    const rows = saved.runs.flatMap((each) => restoreRow(db, each) ?? [])
+    const rows = saved.runs.flatMap((each) => restoreRow(db, each, owner) ?? [])
     for (const { address, requestId } of saved.prepared) prepareCreates(db, address, [requestId], nowMs)
     return rows
   })
 
-function restoreRow(db: OpenDatabase, { run, files }: SavedRow): number | undefined {
+function restoreRow(db: OpenDatabase, { run, files }: SavedRow, owner: () => string): number | undefined {
   const { key, id, address, phase } = run
   // It is there already: another process that works with the same run was faster.
   if (typeof id === 'string' && db.get(FIND, String(address), id) !== undefined) return undefined
@@ -85,6 +94,7 @@ function restoreRow(db: OpenDatabase, { run, files }: SavedRow): number | undefi
   if (phase === 'sending' && (rowIsTaken || keyIsTaken)) return undefined
   const row = insert(db, 'runs', {
     ...run,
+    ...(phase === 'sending' && { started_at: ownerText(owner()) }),
     row: rowIsTaken ? null : run.row,
     key: keyIsTaken ? freeKey(db) : key,
   })

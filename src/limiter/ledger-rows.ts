@@ -1,7 +1,7 @@
 /** The rows of a shared ledger: each function is one statement, or a few of one transaction. Times are monotonic milliseconds. */
 
 import type { OpenDatabase } from '../host/database.js'
-import { bootHash, isAlive, markFrom, ownMark, type ProcessMark, startText } from '../host/processes.js'
+import { ownerOf, ownerText, type RunningTest } from '../host/process-lock.js'
 import type { Purpose } from './limit-ledger.js'
 import type { Limit } from './window.js'
 
@@ -59,26 +59,21 @@ export function removeExpired(db: OpenDatabase, budget: string, { windowMs }: Li
 /** Tables and columns keep the name `place` of earlier versions. */
 interface SlotRow {
   readonly slot: number
-  readonly holder: ProcessMark
-  /** Of `bootHash`; undefined in rows of earlier versions. */
-  readonly boot: string | undefined
+  /** The id of its process's lock; undefined in rows of earlier versions. */
+  readonly holder: string | undefined
   readonly grantedAtMs: number
   settledAtMs: number | undefined
 }
 
 export const slotsOf = (db: OpenDatabase, budget: string): readonly SlotRow[] =>
   db
-    .all('SELECT place, pid, started_at, granted_at, settled_at FROM places WHERE budget = ?', budget)
-    .map(({ place, pid, started_at, granted_at, settled_at }) => {
-      const start = typeof started_at === 'string' ? started_at : undefined
-      return {
-        slot: Number(place),
-        holder: markFrom(Number(pid), start),
-        boot: start?.split('@')[2],
-        grantedAtMs: Number(granted_at),
-        settledAtMs: typeof settled_at === 'number' ? settled_at : undefined,
-      }
-    })
+    .all('SELECT place, started_at, granted_at, settled_at FROM places WHERE budget = ?', budget)
+    .map(({ place, started_at, granted_at, settled_at }) => ({
+      slot: Number(place),
+      holder: ownerOf(started_at),
+      grantedAtMs: Number(granted_at),
+      settledAtMs: typeof settled_at === 'number' ? settled_at : undefined,
+    }))
 
 export const countHeld = (db: OpenDatabase, budget: string, settledAfterMs: number): number =>
   Number(
@@ -136,36 +131,24 @@ export function removeWaiter(db: OpenDatabase, { budget, owner, purpose }: Waite
   db.run('DELETE FROM waiters WHERE budget = ? AND owner = ? AND rank = ?', budget, owner, RANK[purpose])
 }
 
-export const grant = (db: OpenDatabase, budget: string, holder: ProcessMark, nowMs: number): number =>
+export const grant = (db: OpenDatabase, budget: string, holder: string, nowMs: number): number =>
   Number(
     db.get(
       'INSERT INTO places (budget, pid, started_at, granted_at) VALUES (?, ?, ?, ?) RETURNING place',
       budget,
-      holder.pid,
-      startOf(holder),
+      process.pid,
+      ownerText(holder),
       nowMs,
     )?.place,
   )
 
-/** `4711@1f0e9a3c@0badf00d`: start, machine, and boot, which earlier versions do not read. */
-function startOf(holder: ProcessMark): string | null {
-  const start = startText(holder)
-  const boot = bootHash()
-  return start === undefined ? null : boot === undefined ? start : `${start}@${boot}`
+/** A dead process cannot settle its slots. Its requests may have been sent, so they count for one window from now. */
+export function settleForDeadProcesses(
+  db: OpenDatabase,
+  slots: readonly SlotRow[],
+  isRunning: RunningTest,
+  nowMs: number,
+): void {
+  for (const { slot, holder, grantedAtMs, settledAtMs } of slots)
+    if (settledAtMs === undefined && !isRunning(holder, nowMs - grantedAtMs)) settle(db, slot, nowMs)
 }
-
-/**
- * A dead process cannot settle its slots. Its requests may have been sent, so they count for one window from now. A process of
- * another container may have the id of this one; one of another boot is dead, since this file is that of one machine.
- */
-export function settleForDeadProcesses(db: OpenDatabase, slots: readonly SlotRow[], nowMs: number): void {
-  for (const { slot, holder, boot, grantedAtMs, settledAtMs } of slots) {
-    if (settledAtMs !== undefined || isOwn(holder)) continue
-    if (isOfAnotherBoot(boot) || !isAlive(holder, nowMs - grantedAtMs)) settle(db, slot, nowMs)
-  }
-}
-
-const isOfAnotherBoot = (boot: string | undefined): boolean =>
-  boot !== undefined && bootHash() !== undefined && boot !== bootHash()
-
-const isOwn = ({ pid, machine }: ProcessMark): boolean => pid === process.pid && machine === ownMark().machine

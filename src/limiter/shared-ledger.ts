@@ -15,11 +15,12 @@
  * then unknown, so the new file grants nothing for one window, and each process enters its requests in flight again.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import { dirname } from 'node:path'
 import type { Clock } from '../host/clock.js'
 import { isCorruption, openOrQuarantine, quarantine, reopenOrQuarantine } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
 import { inodeOf } from '../host/database-file.js'
-import { ownMark } from '../host/processes.js'
+import { processLockIn, runningIn } from '../host/process-lock.js'
 import {
   countAhead,
   countHeld,
@@ -95,6 +96,8 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     isReplacedHere = true
   }
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
+  const folder = dirname(path)
+  const lock = processLockIn(folder)
   const inFlight = new Set<InFlight>()
   let opened = openOrQuarantine(file, onQuarantine)
   let isCorrupt = false
@@ -125,7 +128,7 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
       // A process that knew nothing of the old file may have created this one.
       isReplacedHere ||= !isReplacement(opened)
       holdBackAfterReplacement()
-      for (const request of inFlight) request.slot = grant(opened, budget, ownMark(), request.grantedAtMs)
+      for (const request of inFlight) request.slot = grant(opened, budget, lock.id, request.grantedAtMs)
     })
     isComplete = true
   }
@@ -144,7 +147,7 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     }
   }
 
-  function take(db: OpenDatabase, purpose: Purpose): InFlight | NoSlotYet {
+  function take(db: OpenDatabase, purpose: Purpose, holder: string): InFlight | NoSlotYet {
     // Read under the lock, so that no time in the file is later.
     const nowMs = clock.monotonic()
     removeExpired(db, budget, limit, nowMs)
@@ -153,17 +156,19 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     const held = heldBackUntil(db, budget) - nowMs
     const wait = Math.max(waitMs(slots, limit, nowMs, ahead), held <= MAX_HOLD_MS ? held : 0)
     if (wait > 0) {
-      settleForDeadProcesses(db, slots, nowMs)
+      settleForDeadProcesses(db, slots, runningIn(folder), nowMs)
       const retryInMs = Math.min(wait, limit.windowMs)
       saveWaiter(db, { budget, owner, purpose, dueAtMs: nowMs + retryInMs })
       return { retryInMs }
     }
     removeWaiter(db, { budget, owner, purpose })
-    return { slot: grant(db, budget, ownMark(), nowMs), grantedAtMs: nowMs }
+    return { slot: grant(db, budget, holder, nowMs), grantedAtMs: nowMs }
   }
 
   function takeShared(purpose: Purpose): InFlight | NoSlotYet {
-    const taken = shared((db) => db.transaction(() => take(db, purpose)))
+    // Taken before the transaction, for which other processes wait.
+    const { id } = lock
+    const taken = shared((db) => db.transaction(() => take(db, purpose, id)))
     // In a file that was replaced meanwhile nobody sees the slot.
     return 'retryInMs' in taken || opened.isCurrent() ? taken : takeShared(purpose)
   }
@@ -191,12 +196,16 @@ export function openSharedLedger({ path, budget, limit, clock }: SharedLedgerOpt
     },
     enter() {
       const nowMs = clock.monotonic()
-      const slot = shared((db) => grant(db, budget, ownMark(), nowMs))
+      const { id } = lock
+      const slot = shared((db) => grant(db, budget, id, nowMs))
       return takenSlot({ slot, grantedAtMs: nowMs })
     },
     withdraw: (purpose) => shared((db) => removeWaiter(db, { budget, owner, purpose })),
     holdBack: (ms) => void shared((db) => holdBack(db, budget, ms, clock.monotonic())),
     held: () => shared((db) => countHeld(db, budget, clock.monotonic() - limit.windowMs)),
-    close: () => opened.close(),
+    close() {
+      opened.close()
+      lock.end(inFlight.size > 0)
+    },
   }
 }

@@ -21,21 +21,26 @@ function createSite() {
   const folder = folderWith()
   const lockPath = join(folder, 'shots.lock.json')
   const path = claimPathOf(lockPath)
+  const stateFolder = folderWith()
   const clock = createManualClock()
   const notes: string[] = []
   const claim = (at = lockPath): Promise<Claim> =>
     claimBatch({
       lockPath: at,
+      stateFolder,
       clock,
       signal: new AbortController().signal,
       onObserve: (note) => notes.push(note),
     })
-  return { folder, lockPath, path, clock, notes, claim }
+  return { folder, lockPath, stateFolder, path, clock, notes, claim }
 }
 
 /** A process that claims and stays. */
-async function startClaimer(lockPath: string) {
-  const child = spawn(process.execPath, [program, lockPath])
+async function startClaimer({
+  lockPath,
+  stateFolder,
+}: Pick<ReturnType<typeof createSite>, 'lockPath' | 'stateFolder'>) {
+  const child = spawn(process.execPath, [program, lockPath, stateFolder])
   const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()))
   onTestFinished(() => void child.kill('SIGKILL'))
   let said = ''
@@ -93,22 +98,36 @@ describe('the claim of this machine', () => {
   })
 
   it('is free at once when its process was killed, and one of several that come then has it', async () => {
-    const { folder, lockPath, path } = createSite()
-    const first = await startClaimer(lockPath)
+    const site = createSite()
+    const { folder, path } = site
+    const first = await startClaimer(site)
     expect(await first.answer()).toBe('claimed')
-    const second = await startClaimer(lockPath)
+    const second = await startClaimer(site)
     expect(await second.answer()).toBe('held')
     await first.kill()
     expect(existsSync(path)).toBe(true)
-    const rush = await Promise.all(Array.from({ length: 5 }, () => startClaimer(lockPath)))
+    const rush = await Promise.all(Array.from({ length: 5 }, () => startClaimer(site)))
     const answers = await Promise.all(rush.map(({ answer }) => answer()))
     expect(answers.filter((word) => word === 'claimed')).toHaveLength(1)
     expect(readdirSync(folder)).toEqual(['.shots.lock.json.claim'])
   })
 
+  it('of another state folder proves nothing, and is observed', async () => {
+    const { lockPath, claim, clock, notes } = createSite()
+    const first = await startClaimer({ lockPath, stateFolder: folderWith() })
+    expect(await first.answer()).toBe('claimed')
+    await first.kill()
+    const beganAtMs = clock.monotonic()
+    const mine = await clock.runUntil(claim())
+    expect(clock.monotonic() - beganAtMs).toBeGreaterThanOrEqual(10_000)
+    expect(notes).toHaveLength(1)
+    await mine.release()
+  })
+
   it('is replaced when its process is suspended, which finds that and leaves the other one alone', async () => {
-    const { lockPath, path, claim, clock } = createSite()
-    const suspended = await startClaimer(lockPath)
+    const site = createSite()
+    const { path, claim, clock } = site
+    const suspended = await startClaimer(site)
     expect(await suspended.answer()).toBe('claimed')
     suspended.signal('SIGSTOP')
     const mine = await clock.runUntil(claim())
@@ -150,6 +169,10 @@ describe('the claim of another machine', () => {
   it.each([
     ['of a machine that has gone', foreign(1)],
     ['of the same name, in a container of its own', foreign(1, { host: hostname(), pid: 999_999_999 })],
+    [
+      'of the same name, where the system tells nothing',
+      foreign(1, { host: hostname(), pid: 999_999_999, machine: '' }),
+    ],
     ['that is empty', ''],
     ['that is no claim', '{"pid":"x"}'],
   ])('%s is replaced after ten seconds', async (_, text) => {

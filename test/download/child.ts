@@ -4,9 +4,14 @@ import { createDownloader } from '../../src/download/index.js'
 import { systemClock } from '../../src/host/clock.js'
 import { createNetwork } from '../../src/host/undici.js'
 
-const [, , url = '', folder = ''] = process.argv
+const [, , url = '', folder = '', stateFolder] = process.argv
 const network = createNetwork({ env: {}, clock: systemClock })
-const downloader = createDownloader({ fetch: network.fetch, clock: systemClock, random: Math.random })
+const downloader = createDownloader({
+  fetch: network.fetch,
+  clock: systemClock,
+  random: Math.random,
+  stateFolder,
+})
 const startKiB = peakKiB()
 const startedMs = performance.now()
 const [result] = await downloader.download([{ url, runId: 'big' }], {

@@ -20,6 +20,7 @@ import {
 import { uptime } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { processLockIn } from '../../src/host/process-lock.js'
 import { until } from '../support/until.js'
 import { etagOf, host, leavePart, OTHER, partIn, WHOLE } from './breaking-host.js'
 import { contents, download, newFolder, sha256, toPath } from './download-setup.js'
@@ -35,6 +36,15 @@ async function withPart() {
   await leavePart(folder)
   const part = join(folder, partIn(folder))
   return { folder, part, bytes: join(part, 'bytes'), about: join(part, 'about.json'), next: await host({}) }
+}
+
+/** A process that was killed, and the state folder that shows it. */
+function endedProcess() {
+  const stateFolder = newFolder()
+  const lock = processLockIn(stateFolder)
+  const { id } = lock
+  lock.end(true)
+  return { stateFolder, id }
 }
 
 /** Puts a link to it in its place. */
@@ -276,30 +286,39 @@ describe('the bytes of one file are never those of another', () => {
 describe('parts of processes that are gone', () => {
   it('the longest is resumed, and the others are removed', async () => {
     const { folder, part, next } = await withPart()
+    const { stateFolder, id } = endedProcess()
     for (const [at, bytes] of [120_000, 110_000].entries()) {
-      const own = part.replace(/part$/, `${NOBODY}-0-${at}.part`)
+      const own = part.replace(/part$/, `${id}-${at}.part`)
       cpSync(part, own, { recursive: true })
       writeFileSync(join(own, 'bytes'), WHOLE.subarray(0, bytes))
     }
-    await download({ url: next.url, folder })
+    await download({ url: next.url, folder, stateFolder })
     expect(next.ranges()).toEqual(['bytes=120000-'])
     expect(sha256(readFileSync(join(folder, 'run-1.png')))).toBe(sha256(WHOLE))
     expect(contents(folder)).toEqual(['run-1.png'])
   })
 
-  it.runIf(process.platform === 'linux')('also of one that had the number of this process', async () => {
+  it('one of a process that runs is left to it, however long it was silent', async () => {
     const { folder, part, next } = await withPart()
-    renameSync(part, part.replace(/part$/, `${process.pid}-1-0.part`))
-    await download({ url: next.url, folder })
-    expect(next.ranges()).toEqual(['bytes=100000-'])
+    const stateFolder = newFolder()
+    const running = processLockIn(stateFolder)
+    const own = part.replace(/part$/, `${running.id}-0.part`)
+    renameSync(part, own)
+    for (const path of [join(own, 'bytes'), own]) utimesSync(path, 1, 1)
+    await download({ url: next.url, folder, stateFolder })
+    running.end()
+    expect(next.ranges()).toEqual([undefined])
+    expect(existsSync(own)).toBe(true)
   })
 
   it.each([
-    ['a minute ago is left to it', 60, false],
-    ['six minutes ago is resumed', 360, true],
-  ])('one of another container that was written to %s', async (_, silentS, isResumed) => {
+    ['a minute ago is left to it', '0badf00d0badf00d', 60, false],
+    ['six minutes ago is resumed', '0badf00d0badf00d', 360, true],
+    ['a minute ago, by an earlier version, is left to it', `${NOBODY}-0`, 60, false],
+    ['six minutes ago, by an earlier version, is resumed', `${NOBODY}-1@0badf00d`, 360, true],
+  ])('one that was written to %s', async (_, owner, silentS, isResumed) => {
     const { folder, part, next } = await withPart()
-    const own = part.replace(/part$/, `${NOBODY}-1@0badf00d-0.part`)
+    const own = part.replace(/part$/, `${owner}-0.part`)
     renameSync(part, own)
     const writtenAtS = Date.now() / 1_000 - silentS
     for (const path of [join(own, 'bytes'), own]) utimesSync(path, writtenAtS, writtenAtS)

@@ -22,24 +22,22 @@ describe('processes', () => {
   })
 
   it('that are killed leave a part from which another resumes, while one that lives keeps its own', async () => {
-    const folder = newFolder()
+    const [folder, stateFolder] = [newFolder(), newFolder()]
     const slow = await host({})
     const stuck = await host({ stopAfter: SENT_BYTES })
-    const start = () => spawn(process.execPath, [program, stuck.url, folder], { stdio: 'ignore' })
-    const hasWritten = ({ pid }: { readonly pid?: number | undefined }, bytes: number) =>
-      until(`${bytes} bytes of process ${pid}`, () => {
-        const own = readdirSync(folder).find((name) => name.includes(`.${pid}-`))
-        if (own === undefined) return false
-        return statSync(join(folder, own, 'bytes'), { throwIfNoEntry: false })?.size === bytes
-      })
+    const start = () =>
+      spawn(process.execPath, [program, stuck.url, folder, stateFolder], { stdio: 'ignore' })
+    const bytesOf = (part: string) => statSync(join(folder, part, 'bytes'), { throwIfNoEntry: false })?.size
+    const hasWritten = (bytes: number) =>
+      until(`${bytes} bytes`, () => readdirSync(folder).some((part) => bytesOf(part) === bytes))
     const killed = start()
-    await hasWritten(killed, SENT_BYTES)
+    await hasWritten(SENT_BYTES)
     killed.kill('SIGKILL')
     await onceOf(killed, 'exit')
     const living = start()
-    await hasWritten(living, 2 * SENT_BYTES)
+    await hasWritten(2 * SENT_BYTES)
     try {
-      const result = await download({ url: slow.url, folder, runId: 'big' })
+      const result = await download({ url: slow.url, folder, stateFolder, runId: 'big' })
       expect(result).toMatchObject({ ok: true, file: { sha256: sha256(WHOLE) } })
       // The part of the killed process belongs to the living one, so this one started from zero.
       expect(slow.ranges()).toEqual([undefined])
@@ -48,7 +46,7 @@ describe('processes', () => {
       await onceOf(living, 'exit')
     }
     const again = await host({})
-    const result = await download({ url: again.url, folder, runId: 'big', overwrite: true })
+    const result = await download({ url: again.url, folder, stateFolder, runId: 'big', overwrite: true })
     expect(result).toMatchObject({ ok: true, file: { sha256: sha256(WHOLE) } })
     expect(again.ranges()).toEqual([`bytes=${2 * SENT_BYTES}-`])
     expect(contents(folder)).toEqual(['big.png'])

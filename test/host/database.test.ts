@@ -119,6 +119,15 @@ describe('a database', () => {
     expect(readdirSync(dirname(path)).filter((name) => name.includes('.new'))).toEqual([])
   })
 
+  it('is created beside a process of another container with the same id, whose own file stays', () => {
+    const path = newPath()
+    mkdirSync(dirname(path), { recursive: true })
+    const theirs = `${path}.${process.pid}.new`
+    writeFileSync(theirs, 'half a database')
+    open(path)
+    expect(readFileSync(theirs, 'utf8')).toBe('half a database')
+  })
+
   it('whose migration fails stays at its format', () => {
     const path = newPath()
     const broken = ['ALTER TABLE notes ADD COLUMN kind TEXT; THIS IS NO SQL']

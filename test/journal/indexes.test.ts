@@ -138,7 +138,7 @@ describe('the indexes of the journal', () => {
         "runs_by_time ← SELECT coalesce(id, key) AS name, id IS NOT NULL AS confirmed, address, phase, status, kind, model, substr(jso",
         "runs_by_time, sqlite_autoindex_files_1 ← SELECT files.path FROM runs INDEXED BY runs_by_time CROSS JOIN files ON files.row = runs.row WHERE files.sha25",
         "runs_going ← SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = coalesce(?, address) ORDER BY row",
-        "runs_sending ← SELECT row, pid, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'",
+        "runs_sending ← SELECT row, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'",
         "runs_took ← SELECT model, took_ms FROM ( SELECT model, took_ms, row_number() OVER (PARTITION BY model ORDER BY row DESC) A",
         "runs_took ← SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?",
         "runs_unconfirmed ← SELECT * FROM runs INDEXED BY runs_unconfirmed WHERE phase = 'unconfirmed' ORDER BY row",

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   copyFileSync,
@@ -20,6 +20,7 @@ import { RepeatedRequest } from '../../src/journal/named-creates.js'
 import { readRecentRuns } from '../../src/journal/readonly-queries.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
+import { containers } from '../support/containers.js'
 import { temporaryFolder } from '../support/service.js'
 
 const ADDRESS = 'https://a.example'
@@ -32,6 +33,8 @@ const INTENT: Intent = {
 }
 
 const GARBAGE = 'no database at all, and long enough'.repeat(300)
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
 const idsIn = (journal: Journal) => journal.list({}).map(({ id }) => id)
 
@@ -106,12 +109,12 @@ it('keeps what a request id names for all of a long session, small', () => {
   expect(large?.identity).toBe(identityOf(model, { prompt: 'x'.repeat(10_000) }))
 })
 
-describe('a create that another container sends', () => {
+describe('a create of a process of which nothing is proven', () => {
   it('is taken for lost after five minutes without an answer, not before', () => {
     const { journal, path, advance } = createTestJournal()
     const place = journal.intend(INTENT)
     const database = new Database(path)
-    // The id is free here.
+    // Of an earlier version. The process id is free here.
     database.prepare("UPDATE runs SET pid = 4194305, started_at = '1@0badf00d'").run()
     database.close()
     advance(299_000)
@@ -503,16 +506,23 @@ describe('several processes', () => {
     expect(journal.isCurrent()).toBe(false)
   })
 
-  it('that is killed after its intent leaves it, unconfirmed as soon as somebody asks', () => {
-    const { journal, path } = createTestJournal()
-    const { stdout, signal } = spawnSync(process.execPath, [program, path, 'killed', '1', 'kill'], {
-      encoding: 'utf8',
-    })
-    expect({ stdout, signal }).toEqual({ stdout: 'intended\n', signal: 'SIGKILL' })
-    expect(journal.unconfirmed()).toMatchObject([
-      { phase: 'unconfirmed', input: { prompt: 'killed 0' }, error: { code: 'submission_unknown' } },
-    ])
-  })
+  it.each(containers)(
+    '%s: a create is unconfirmed when its process was killed, not before',
+    async (_, words) => {
+      const { journal, path, advance } = createTestJournal()
+      const [command = '', ...rest] = [...words, process.execPath, program, path, 'killed', '1', 'stay']
+      const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'inherit'] })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      await once(child.stdout, 'data')
+      advance(900_000)
+      expect(journal.list({})).toMatchObject([{ phase: 'sending' }])
+      child.kill('SIGKILL')
+      await once(child.stdout, 'close')
+      expect(journal.unconfirmed()).toMatchObject([
+        { phase: 'unconfirmed', input: { prompt: 'killed 0' }, error: { code: 'submission_unknown' } },
+      ])
+    },
+  )
 })
 
 describe('the file', () => {
@@ -520,8 +530,10 @@ describe('the file', () => {
     const { journal, path } = createTestJournal()
     accepted(journal, 'r1')
     const folder = dirname(path)
-    const modes = readdirSync(folder).map((name) => statSync(join(folder, name)).mode & 0o777)
-    expect([statSync(folder).mode & 0o777, ...new Set(modes)]).toEqual([0o700, 0o600])
+    const modes = readdirSync(folder, { recursive: true, withFileTypes: true }).map(
+      (each) => `${each.isFile() ? 'file' : 'folder'} ${modeOf(join(each.parentPath, each.name))}`,
+    )
+    expect([modeOf(folder), ...new Set(modes)].sort()).toEqual(['700', 'file 600', 'folder 700'])
   })
 
   it.each<[string, (path: string) => void]>([

@@ -1,8 +1,8 @@
-/** A process that writes into a journal: `node writer <path> <name> <runs> [kill]`. */
+/** A process that writes into a journal: `node writer <path> <name> <runs> [stay]`. With `stay`, it sends its first create for ever. */
 import { writeSync } from 'node:fs'
 import { openJournal } from '../../src/journal/index.js'
 
-const [path = '', name = '', runs = '', kill] = process.argv.slice(2)
+const [path = '', name = '', runs = '', stay] = process.argv.slice(2)
 const journal = openJournal({
   path,
   now: () => Date.now(),
@@ -16,9 +16,10 @@ for (let number = 0; number < Number(runs); number++) {
     model: 'acme/still-1',
     input: { prompt: `${name} ${number}` },
   })
-  if (kill !== undefined) {
+  if (stay !== undefined) {
     writeSync(1, 'intended\n')
-    process.kill(process.pid, 'SIGKILL')
+    setInterval(() => {}, 1_000)
+    await new Promise(() => {})
   }
   journal.accept(row, `${name}-${number}`)
 }

@@ -1,12 +1,11 @@
 /** What a claim file says of its holder. */
 import { hostname } from 'node:os'
-import { machineId, ownMark } from '../../host/processes.js'
 import { isObject } from '../../protocol/parse.js'
 
 export interface Holder {
   readonly pid: number
-  readonly startedAt: string | undefined
   readonly host: string
+  /** The id of its process's lock. Earlier versions wrote the boot of the machine, and find that this is another one. */
   readonly machine: string
   readonly since: string
   readonly heartbeat: string
@@ -17,15 +16,13 @@ const TEXT_BYTES = 512
 
 let beats = 0
 
-/** Of this process, at this moment. `now`: wall-clock time in milliseconds. */
-export function claimText(token: string, since: string, now: number): string {
-  const { pid, startedAt } = ownMark()
+/** Of this process, at this moment. `machine` is the id of its lock. `now`: wall-clock time in milliseconds. */
+export function claimText(token: string, machine: string, since: string, now: number): string {
   const claim = {
     token,
-    pid,
-    started_at: startedAt,
+    pid: process.pid,
     host: hostname(),
-    machine: machineId(),
+    machine,
     since,
     heartbeat: new Date(now).toISOString(),
     // The wall clock may be set back: the text changes nevertheless.
@@ -43,22 +40,12 @@ export function holderOf(text: string): Holder | undefined {
     return undefined
   }
   if (!isObject(value)) return undefined
-  const { pid, started_at: startedAt, host, machine, since, heartbeat } = value
+  const { pid, host, machine, since, heartbeat } = value
   if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid < 1) return undefined
   if (typeof host !== 'string' || typeof machine !== 'string') return undefined
   if (typeof since !== 'string' || typeof heartbeat !== 'string') return undefined
-  return {
-    pid,
-    startedAt: typeof startedAt === 'string' ? startedAt : undefined,
-    host,
-    machine,
-    since,
-    heartbeat,
-  }
+  return { pid, host, machine, since, heartbeat }
 }
-
-export const isOnThisMachine = ({ host, machine }: Holder): boolean =>
-  host === hostname() && machine === machineId()
 
 /** ` (process 12 on host, since …)`, or nothing. */
 export const describeHolder = (holder: Holder | undefined): string =>

@@ -3,8 +3,8 @@
  *
  * The claim is a file beside the lock file, so it holds for every process that can write the lock file: other state
  * folders, containers, other machines on a network folder. Its holder rewrites it every two seconds. A claim whose text does
- * not change for ten seconds is stale and is replaced. Nobody's clock is compared with another machine's: only
- * changes are observed.
+ * not change for ten seconds is stale and is replaced, at once where its process has proven to have ended
+ * (`host/process-lock.ts`). Nobody's clock is compared with another machine's: only changes are observed.
  *
  * A holder that was suspended may find its claim replaced. It therefore checks the claim after it has written a create to
  * the lock file and before it sends the create. A batch that replaces a claim reads the lock file afterwards, so for
@@ -16,9 +16,9 @@ import { basename } from 'node:path'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { flush, removeFile, temporaryBeside, writeFully } from '../../host/files.js'
-import { isAlive } from '../../host/processes.js'
+import { isRunning, type ProcessLock, processLockIn } from '../../host/process-lock.js'
 import { errorCode } from '../../host/system-error.js'
-import { claimText, describeHolder, type Holder, holderOf, isOnThisMachine } from './claim-holder.js'
+import { claimText, describeHolder, type Holder, holderOf } from './claim-holder.js'
 import { claimPathOf } from './lock.js'
 
 export interface Claim {
@@ -31,6 +31,8 @@ export interface Claim {
 
 export interface ClaimOptions {
   readonly lockPath: string
+  /** Where processes show that they run. Those with another one are observed. */
+  readonly stateFolder: string
   readonly clock: Pick<Clock, 'now' | 'sleep' | 'alarm'>
   /** Ends the observation of another claim. */
   readonly signal: AbortSignal
@@ -42,7 +44,7 @@ const HEARTBEAT_MS = 2_000
 const POLL_MS = 250
 /** Ten seconds. Counted in polls, so that a suspension of the observer is not taken for a silence of the holder. */
 const MAX_SILENT_POLLS = 40
-/** A claim of this machine with a younger heartbeat needs no observation. */
+/** A claim with a younger heartbeat, of a process that is proven to run, needs no observation. */
 const FRESH_MS = 2 * HEARTBEAT_MS
 /** Several batches may replace the same stale claim: the last one has it. */
 const SETTLE_MS = 200
@@ -50,17 +52,23 @@ const MAX_TRIES = 20
 
 /** Rejects with `usage` when another batch has it, and with the system's error when it cannot be written. */
 export async function claimBatch(options: ClaimOptions): Promise<Claim> {
-  const { lockPath, clock, signal } = options
+  const { lockPath, stateFolder, clock, signal } = options
   const path = claimPathOf(lockPath)
   const token = randomBytes(12).toString('hex')
   const since = new Date(clock.now()).toISOString()
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    signal.throwIfAborted()
-    const handle = await createOrReplace(path, () => claimText(token, since, clock.now()), options)
-    if (handle === undefined) continue
-    return hold({ path, lockPath, token, handle, clock, text: () => claimText(token, since, clock.now()) })
+  const lock = processLockIn(stateFolder)
+  const text = () => claimText(token, lock.id, since, clock.now())
+  try {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      signal.throwIfAborted()
+      const handle = await createOrReplace(path, text, options)
+      if (handle !== undefined) return hold({ path, lockPath, token, lock, handle, clock, text })
+    }
+    throw heldError(path, undefined)
+  } catch (error) {
+    lock.end()
+    throw error
   }
-  throw heldError(path, undefined)
 }
 
 /** Undefined where the claim changed hands meanwhile. */
@@ -123,11 +131,11 @@ async function replace(
 
 /** Whether the holder has ended. Throws `usage` where it has not; false where the claim is another one by now. */
 async function isStale(path: string, found: string, options: ClaimOptions): Promise<boolean> {
-  const { clock, signal, onObserve } = options
+  const { stateFolder, clock, signal, onObserve } = options
   const holder = holderOf(found)
-  if (holder !== undefined && isOnThisMachine(holder)) {
-    const { pid, startedAt } = holder
-    if (!isAlive({ pid, startedAt }, 0)) return true
+  const runs = holder && isRunning(stateFolder, holder.machine)
+  if (runs === false) return true
+  if (holder !== undefined && runs) {
     const ageMs = clock.now() - Date.parse(holder.heartbeat)
     if (ageMs >= 0 && ageMs < FRESH_MS) throw heldError(path, holder)
   }
@@ -147,13 +155,14 @@ interface Holding {
   readonly path: string
   readonly lockPath: string
   readonly token: string
+  readonly lock: ProcessLock
   /** Of the claim's own file: a heartbeat never writes into the claim of another batch. */
   readonly handle: FileHandle
   readonly clock: ClaimOptions['clock']
   text(): string
 }
 
-function hold({ path, lockPath, token, handle, clock, text }: Holding): Claim {
+function hold({ path, lockPath, token, lock, handle, clock, text }: Holding): Claim {
   const lost = new AbortController()
   let disarm = () => {}
   let beat: Promise<void> = Promise.resolve()
@@ -197,6 +206,7 @@ function hold({ path, lockPath, token, handle, clock, text }: Holding): Claim {
       )
       await handle.close().catch(() => {})
       if (isOurs) await removeFile(path).catch(() => {})
+      lock.end()
     },
   }
 }

@@ -6,13 +6,13 @@ import { neverWritable } from './open-lock.js'
 
 /** Where the folder cannot be written, every check fails: a batch with nothing to do needs none. */
 export async function claimFor(
-  { clock, out, interrupts }: Context,
+  { clock, stateFolder, out, interrupts }: Context,
   lockPath: string,
   onObserve: (message: string) => void = out.note,
 ): Promise<Claim> {
   const { claimBatch } = await import('../../batch/lock/claim.js')
   try {
-    return await claimBatch({ lockPath, clock, signal: interrupts.first, onObserve })
+    return await claimBatch({ lockPath, stateFolder, clock, signal: interrupts.first, onObserve })
   } catch (error) {
     if (!isSystemError(error)) throw error
     const failed = neverWritable(lockPath, error)

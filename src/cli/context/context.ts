@@ -270,7 +270,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     separate: () => createContext(options, { keys }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
-      return createDownloader({ fetch: fetchOutput, clock, random })
+      return createDownloader({ fetch: fetchOutput, clock, random, stateFolder })
     },
     rateLimitedForMs: limits.rateLimitedForMs,
     async engine() {

@@ -54,10 +54,10 @@ export const readConsolePage = (): Promise<Page | undefined> =>
 export function withCommands(
   preview: Engine,
   { commands, limitMs }: Pick<Engines, 'commands' | 'limitMs'>,
-  { env, clock }: { readonly env: Env; readonly clock: Clock },
+  options: { readonly env: Env; readonly clock: Clock; readonly urls: readonly (string | undefined)[] },
 ): Engine {
   const engines = Object.entries(commands).map(
-    ([kind, command]) => [kind as Kind, createCommandEngine({ command, env, clock })] as const,
+    ([kind, command]) => [kind as Kind, createCommandEngine({ command, ...options })] as const,
   )
   const own = new Map(engines)
   return {

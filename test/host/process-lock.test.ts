@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { withDatabase } from '../../src/host/database-file.js'
+import {
+  isLocked,
+  isRunning,
+  ownerOf,
+  ownerText,
+  processLockIn,
+  runningIn,
+  takeLock,
+} from '../../src/host/process-lock.js'
+import { built } from '../support/built.js'
+import { temporaryFolder } from '../support/service.js'
+
+const FIVE_MINUTES_MS = 300_000
+const NOBODY = '0badf00d0badf00d'
+
+let program: string
+beforeAll(async () => {
+  program = await built(new URL('./lock-process.ts', import.meta.url))
+})
+
+const locks = (folder: string): readonly string[] => readdirSync(join(folder, 'processes')).sort()
+
+describe('a process', () => {
+  it('that holds its lock runs, and one whose lock was released has ended', async () => {
+    const folder = temporaryFolder()
+    const child = spawn(process.execPath, [program, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const id = String((await once(child.stdout, 'data'))[0])
+    expect(isRunning(folder, id)).toBe(true)
+    // Looking releases nothing.
+    expect(isRunning(folder, id)).toBe(true)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    expect(isRunning(folder, id)).toBe(false)
+  })
+
+  it('takes its lock when its id is asked for, and leaves a file only where records name it', () => {
+    const folder = temporaryFolder()
+    const lock = processLockIn(folder)
+    lock.end()
+    expect(readdirSync(folder)).toEqual([])
+    const { id } = lock
+    expect([lock.id, isRunning(folder, id), locks(folder)]).toEqual([id, true, [id]])
+    lock.end()
+    expect([isRunning(folder, id), locks(folder)]).toEqual([undefined, []])
+    const named = lock.id
+    expect(named).not.toBe(id)
+    lock.end(true)
+    expect([isRunning(folder, named), locks(folder)]).toEqual([false, [named]])
+  })
+
+  it('that has ended is proven to for five minutes after another found so; then its lock is removed', () => {
+    const folder = temporaryFolder()
+    const take = () => {
+      const lock = processLockIn(folder)
+      onTestFinished(() => lock.end())
+      return lock.id
+    }
+    const [running, old, young] = [take(), '00000000000000aa', '00000000000000bb']
+    for (const id of [old, young]) writeFileSync(join(folder, 'processes', id), '')
+    const age = () => {
+      for (const id of [running, old]) utimesSync(join(folder, 'processes', id), 1, 1)
+    }
+    age()
+    const finder = take()
+    expect(locks(folder)).toEqual([running, old, young, finder].sort())
+    expect([running, old, young].map((id) => isRunning(folder, id))).toEqual([true, false, false])
+    const next = take()
+    expect(isRunning(folder, old)).toBe(false)
+    age()
+    expect([running, young, finder, next, take()].sort()).toEqual(locks(folder))
+  })
+
+  it('removes a hundred old locks at most', () => {
+    const folder = temporaryFolder()
+    mkdirSync(join(folder, 'processes'))
+    for (let n = 1_000; n < 1_150; n++) {
+      const path = join(folder, 'processes', `00000000feed${n}`)
+      writeFileSync(path, '0')
+      utimesSync(path, 1, 1)
+    }
+    const lock = processLockIn(folder)
+    expect([lock.id, locks(folder).length]).toEqual([expect.any(String), 51])
+    lock.end()
+  })
+
+  it('that could not take its lock leaves no free one behind', () => {
+    const path = join(temporaryFolder(), NOBODY)
+    writeFileSync(path, '')
+    withDatabase(path, 0, (database) => {
+      database.exec('BEGIN EXCLUSIVE')
+      expect(takeLock(path)).toBeUndefined()
+    })
+    expect(isLocked(path)).toBeUndefined()
+  })
+
+  it('whose lock cannot be taken has an id of which nothing is proven', () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'processes'), 'no folder')
+    const { id } = processLockIn(folder)
+    expect(isRunning(folder, id)).toBeUndefined()
+    expect(runningIn(folder)(id, 0)).toBe(true)
+  })
+})
+
+it.each<[name: string, id: string | undefined, silentMs: number, runs: boolean]>([
+  ['of which nothing is proven', NOBODY, FIVE_MINUTES_MS - 1, true],
+  ['that was silent for five minutes', NOBODY, FIVE_MINUTES_MS, false],
+  ['whose clock is ahead', NOBODY, -5_000, true],
+  ['recorded before the clock was set back by an hour', NOBODY, -3_600_000, false],
+  ['of an earlier version', undefined, FIVE_MINUTES_MS - 1, true],
+  ['of an earlier version that was silent for five minutes', undefined, FIVE_MINUTES_MS, false],
+])('a process %s', (_, id, silentMs, runs) => {
+  expect(runningIn(temporaryFolder())(id, silentMs)).toBe(runs)
+  expect(runningIn(undefined)(id, silentMs)).toBe(runs)
+})
+
+it('an id from a file of another user leads nowhere', () => {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'processes'))
+  writeFileSync(join(folder, 'other'), '')
+  expect(isRunning(folder, '../other')).toBeUndefined()
+})
+
+it('reads the owner of a record, and that of earlier versions as unknown', () => {
+  expect(ownerOf(ownerText(NOBODY))).toBe(NOBODY)
+  for (const text of ['4711@1f0e9a3c', '4711', '@1f0e9a3c@0badf00d', null])
+    expect(ownerOf(text)).toBeUndefined()
+})

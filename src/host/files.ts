@@ -4,18 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import {
-  copyFile,
-  type FileHandle,
-  link,
-  lstat,
-  mkdtemp,
-  open,
-  realpath,
-  rename,
-  unlink,
-} from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, type FileHandle, link, lstat, open, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { makeFolders } from './directories.js'
 import { errorCode } from './system-error.js'
@@ -41,9 +30,6 @@ export function temporaryBeside(path: string): string {
   const beginning = cutToBytes(basename(path), MAX_NAME_BYTES - ending.length - 1)
   return join(dirname(path), `.${beginning}${ending}`)
 }
-
-/** A new private folder in the system's temporary folder. */
-export const makeTemporaryFolder = (prefix: string): Promise<string> => mkdtemp(join(tmpdir(), prefix))
 
 /** Removes a file if it exists. */
 export async function removeFile(path: string): Promise<void> {
@@ -84,6 +70,13 @@ export async function flush(handle: FileHandle): Promise<void> {
   } catch (error) {
     if (!['EINVAL', 'ENOTSUP', 'ENOSYS'].includes(errorCode(error) ?? '')) throw error
   }
+}
+
+/** So that the names in a folder survive a power failure. Windows cannot flush a folder. */
+export async function flushFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(path, 'r')
+  await flush(handle).finally(() => handle.close())
 }
 
 export interface AtomicWriteOptions {

@@ -8,7 +8,7 @@ import { dirname } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import { raceAbort } from '../host/abort.js'
 import { checkCopy, copyDatabase } from '../host/database-copy.js'
-import { flush, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
+import { flush, flushFolder, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
 import { describeError, errorCode } from '../host/system-error.js'
 import type { Verification } from './store/account-store.js'
 import { verificationOf } from './store/shared-rows.js'
@@ -40,7 +40,7 @@ export async function writeBackup({ database, path, signal }: BackupOptions): Pr
     const bytes = statSync(temporary).size
     await flushFile(temporary)
     await moveWithoutReplacing(temporary, path)
-    await flushFolder(dirname(path))
+    await flushFolder(dirname(path)).catch(() => {})
     return { path, bytes, ...verificationOf(results) }
   } catch (error) {
     for (const ending of ['', '-journal']) await removeFile(temporary + ending).catch(() => {})
@@ -84,11 +84,4 @@ async function flushFile(path: string): Promise<void> {
   } finally {
     await handle.close()
   }
-}
-
-/** So that the name survives a power failure. Some systems cannot flush a folder. */
-async function flushFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r').catch(() => undefined)
-  await handle?.sync().catch(() => {})
-  await handle?.close()
 }

@@ -1,74 +1,127 @@
 /**
- * `--retain 7d`: removes older outputs, and reference images that no unfinished run needs. The rows of the runs stay; the
- * URL of a removed output responds with 410. The age is that of the file, so that files which a crash left without a
- * row are removed too.
+ * Removes files that nobody needs: always what workers and creates left that ended before they were done; and with `--retain 7d` older
+ * outputs, and older reference images. The rows of the runs stay; the URL of a removed output responds with 410. What is
+ * removed is decided in the database first (store/file-records.ts), and what a stopped sweep has left is removed by the next.
  */
 import type { Clock, Disarm } from '../host/clock.js'
-import type { FileStore } from './files/contract.js'
+import type { FileStore, Storage } from './files/contract.js'
+import { StorageUnavailable } from './files/storage-unavailable.js'
 import type { Log } from './log.js'
+import { type FileName, type FileRecords, MAX_MARKED } from './store/file-records.js'
 
 const SWEEP_EVERY_MS = 3_600_000
+/** A create has stored its image by then. */
+const ORPHAN_AFTER_MS = 3_600_000
+/** A sweep of another node that hangs for longer is not expected. */
+const FORGET_AFTER_MS = 86_400_000
+/** One sweep gives up when so many files could not be removed. */
+const MAX_FAILURES = 10
 
 export interface Retention {
   /** Sweeps now and then every hour, or every `retainMs` when that is shorter. */
   start(): void
   /** One sweep; how many outputs and images it removed. */
-  sweep(): Promise<{ readonly outputs: number; readonly images: number }>
+  sweep(): Promise<RemovedFiles>
   /** Starts no further sweep, and waits for one in progress. */
   close(): Promise<void>
 }
 
+export interface RemovedFiles {
+  readonly outputs: number
+  readonly images: number
+}
+
 export interface RetentionOptions {
-  readonly outputs: FileStore
-  readonly inputs: FileStore
+  readonly store: FileRecords
+  readonly storage: Pick<Storage, 'outputs' | 'inputs'>
   readonly clock: Pick<Clock, 'now' | 'alarm'>
-  readonly retainMs: number
+  /** Undefined: nothing is removed for its age. */
+  readonly retainMs: number | undefined
   readonly log: Pick<Log, 'info'>
-  /** SHA-256 of the images that queued and processing runs use. */
-  imagesInUse(): Promise<readonly string[]>
+  /** Removes folders of workers that have ended. */
+  removeWorkFolders(): Promise<void>
   onError(error: unknown): void
 }
 
 export function createRetention(options: RetentionOptions): Retention {
-  const { clock, retainMs, log, imagesInUse, onError } = options
+  const { store, storage, clock, retainMs, log, removeWorkFolders, onError } = options
   let closed = false
   let disarm: Disarm = () => {}
   let sweeping: Promise<void> = Promise.resolve()
+  /** The last file that a sweep tried which gave up: the next one goes on after it. */
+  let gaveUpAt: FileName | undefined
 
-  const isOld = async (files: FileStore, key: string): Promise<boolean> => {
-    const found = await files.find(key)
-    return found !== undefined && clock.now() - found.modifiedAtMs > retainMs
-  }
+  const filesOf = (kind: FileName['kind']): FileStore =>
+    kind === 'output' ? storage.outputs : storage.inputs
 
-  /** Removes the old files; their number. `spared` is called only when there are any. */
-  async function removeOld(
-    files: FileStore,
-    spared: () => Promise<ReadonlySet<string>> = async () => new Set(),
-  ): Promise<number> {
-    let kept: ReadonlySet<string> | undefined
-    let removed = 0
-    for await (const key of files.listOlder(retainMs)) {
-      kept ??= await spared()
-      // Read the age again: a create may have renewed the image since.
-      if (closed || kept.has(key) || !(await isOld(files, key))) continue
-      await files.remove(key)
-      removed++
+  async function markOld(kind: FileName['kind'], ageMs: number): Promise<void> {
+    const nowMs = clock.now()
+    while (!closed && (await store.markOldFiles(kind, nowMs - ageMs, nowMs)) === MAX_MARKED);
+    // Earlier versions entered no files, and a crash of the system can leave a part of one.
+    let keys: string[] = []
+    const markListed = async () => {
+      if (keys.length > 0) await store.markUnknownFiles(kind, keys, nowMs)
+      keys = []
     }
-    return removed
+    try {
+      for await (const key of filesOf(kind).listOlder(ageMs)) {
+        if (closed) return
+        keys.push(key)
+        if (keys.length === MAX_MARKED) await markListed()
+      }
+    } finally {
+      await markListed()
+    }
   }
 
-  async function sweep() {
-    const outputs = await removeOld(options.outputs)
-    const images = await removeOld(options.inputs, async () => new Set(await imagesInUse()))
-    if (outputs + images > 0) log.info({ outputs, images }, 'old files removed')
-    return { outputs, images }
+  async function removeMarked(): Promise<RemovedFiles> {
+    const removed = { output: 0, input: 0 }
+    let failures = 0
+
+    /** False when it gave up. */
+    async function removeAfter(last: FileName | undefined): Promise<boolean> {
+      const marked = await store.listMarkedFiles(MAX_MARKED, last)
+      for (const file of marked) {
+        if (closed) return false
+        gaveUpAt = file
+        try {
+          await filesOf(file.kind).remove(file.key)
+        } catch (error) {
+          if (!(error instanceof StorageUnavailable)) throw error
+          if (failures++ === 0) onError(error)
+          if (failures === MAX_FAILURES) return false
+          continue
+        }
+        if (await store.recordRemoved(file, clock.now())) removed[file.kind]++
+      }
+      return marked.length === 0 || (await removeAfter(marked.at(-1)))
+    }
+
+    const starts = gaveUpAt === undefined ? [undefined] : [gaveUpAt, undefined]
+    for (const start of starts) {
+      if (!(await removeAfter(start))) break
+      gaveUpAt = undefined
+    }
+    return { outputs: removed.output, images: removed.input }
+  }
+
+  async function sweep(): Promise<RemovedFiles> {
+    await store.markOrphans(clock.now() - ORPHAN_AFTER_MS, clock.now())
+    if (retainMs !== undefined)
+      for (const kind of ['output', 'input'] as const) await markOld(kind, retainMs).catch(onError)
+    const removed = await removeMarked()
+    await store.forgetRemoved(clock.now() - FORGET_AFTER_MS)
+    await removeWorkFolders()
+    if (removed.outputs + removed.images > 0) log.info({ ...removed }, 'old files removed')
+    return removed
   }
 
   function keepSweeping(): void {
     sweeping = sweep()
-      .catch(onError)
+      .then(() => {}, onError)
       .then(() => {
-        if (!closed) disarm = clock.alarm(Math.min(SWEEP_EVERY_MS, retainMs), keepSweeping)
+        const everyMs = Math.min(SWEEP_EVERY_MS, retainMs ?? Number.POSITIVE_INFINITY)
+        if (!closed) disarm = clock.alarm(everyMs, keepSweeping)
       })
   }
 

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type ByteRange, type FileStore, readStored } from '../../src/service/files/contract.js'
+import { StorageUnavailable } from '../../src/service/files/storage-unavailable.js'
 
 export interface FilesOnClock {
   readonly files: FileStore
@@ -10,10 +11,12 @@ export interface FilesOnClock {
   readonly work: string
   /** Makes what is stored older; undefined where a test would have to wait. */
   readonly advance?: ((ms: number) => void) | undefined
+  /** Takes the storage away as a whole, and gives the function that brings it back; undefined where a test cannot. */
+  readonly takeAway?: (() => () => void) | undefined
 }
 
 /** `open` gives an empty store; it is called within each test. */
-export function filesContract(open: () => FilesOnClock, { canAge = true } = {}): void {
+export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAway = true } = {}): void {
   async function textOf(files: FileStore, key: string, range?: ByteRange): Promise<string | undefined> {
     const found = await files.find(key)
     if (found === undefined) return undefined
@@ -59,6 +62,59 @@ export function filesContract(open: () => FilesOnClock, { canAge = true } = {}):
     expect(await readStored(files, 'ten', 10)).toEqual(Buffer.from('abcdefghij'))
     expect(await readStored(files, 'ten', 9)).toBeUndefined()
     expect(await readStored(files, 'none', 9)).toBeUndefined()
+  })
+
+  test.skipIf(!canGoAway)(
+    'while the storage is away, nothing is missing: it is unavailable, and there again afterwards',
+    async () => {
+      const { files, work, takeAway } = open()
+      const path = join(work, 'clip.mp4')
+      writeFileSync(path, 'a clip')
+      await files.put('token/a.png', { bytes: Buffer.from('a') })
+      const found = await files.find('token/a.png')
+      const bringBack = takeAway?.()
+      const listAll = async () => {
+        for await (const _ of files.listOlder(-1e15));
+      }
+      const asked: Record<string, () => Promise<unknown>> = {
+        'find a file': () => files.find('token/a.png'),
+        'find none': () => files.find('none'),
+        'find none in a folder': () => files.find('none/a.png'),
+        'read a file': async () => await found?.read(),
+        'put bytes': () => files.put('b', { bytes: Buffer.from('b') }),
+        'put a path': () => files.put('token2/clip.mp4', { path }),
+        remove: () => files.remove('token/a.png'),
+        'remove none': () => files.remove('none'),
+        list: listAll,
+      }
+      for (const [what, ask] of Object.entries(asked))
+        await expect(ask(), what).rejects.toThrow(StorageUnavailable)
+      bringBack?.()
+      expect(await textOf(files, 'token/a.png')).toBe('a')
+      expect(await files.find('none')).toBeUndefined()
+      await files.put('token2/clip.mp4', { path })
+      expect(await textOf(files, 'token2/clip.mp4')).toBe('a clip')
+    },
+  )
+
+  test.each(['', 'an im', 'an image, and more'])(
+    'a file of which %j was kept is stored again',
+    async (kept) => {
+      const { files, work } = open()
+      for (const key of ['a1b2', 'token/clip.mp4']) await files.put(key, { bytes: Buffer.from(kept) })
+      writeFileSync(join(work, 'clip.mp4'), 'an image')
+      await files.put('a1b2', { bytes: Buffer.from('an image') })
+      await files.put('token/clip.mp4', { path: join(work, 'clip.mp4') })
+      for (const key of ['a1b2', 'token/clip.mp4']) expect(await textOf(files, key)).toBe('an image')
+    },
+  )
+
+  test('a source that is missing is an error of its own, not of the storage', async () => {
+    const { files, work } = open()
+    await expect(files.put('token/a.png', { path: join(work, 'none') })).rejects.toMatchObject({
+      code: 'ENOENT',
+    })
+    expect(await files.find('token/a.png')).toBeUndefined()
   })
 
   test.skipIf(!canAge)('a file that exists is not written again, but its age begins anew', async () => {

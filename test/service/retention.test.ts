@@ -1,83 +1,350 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { createLocalFiles } from '../../src/service/files/local-files.js'
+import { expect, onTestFinished, test } from 'vitest'
+import { makeDataFolders } from '../../src/service/data-folders.js'
+import type { FileStore } from '../../src/service/files/contract.js'
+import { createLocalFiles, createLocalStorage } from '../../src/service/files/local-files.js'
+import { StorageUnavailable } from '../../src/service/files/storage-unavailable.js'
+import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { silentLog } from '../../src/service/log.js'
-import { createRetention } from '../../src/service/retention.js'
+import { createRetention, type RetentionOptions } from '../../src/service/retention.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
+import { removeAbandonedFolders } from '../../src/service/worker/work-folders.js'
 import { createManualClock } from '../support/clock.js'
-import { temporaryFolder } from '../support/service.js'
+import { createInstantEngine } from '../support/engines.js'
+import { createTestService, finished, temporaryFolder } from '../support/service.js'
+import { until } from '../support/until.js'
 
-const RETAIN_MS = 1_000
+const RETAIN_MS = 60_000
+const HOUR_MS = 3_600_000
+const RUN = { keyId: undefined, model: 'm', kind: 'image', input: {}, price: 0, createdAtMs: 0 } as const
 
-/** Folders of files by their age, and a retention whose question for the images in use can do something. */
-function createFolders(inputs: Record<string, number>, outputs: Record<string, number> = {}) {
+/** A store with one worker, `me`, and folders of files. */
+async function open() {
   const clock = createManualClock()
   const root = temporaryFolder()
-  const folders = { inputs: join(root, 'inputs'), outputs: join(root, 'outputs') }
-  const setAge = (path: string, ageMs: number) => {
-    const modified = (clock.now() - ageMs) / 1_000
-    utimesSync(path, modified, modified)
-  }
+  const folders = { inputs: join(root, 'inputs'), outputs: join(root, 'outputs'), work: join(root, 'work') }
   for (const folder of Object.values(folders)) mkdirSync(folder)
-  for (const [folder, files] of [
-    [folders.inputs, inputs],
-    [folders.outputs, outputs],
-  ] as const)
-    for (const [name, ageMs] of Object.entries(files)) {
-      writeFileSync(join(folder, name), 'x')
-      setAge(join(folder, name), ageMs)
-    }
-  const retention = (imagesInUse: () => Promise<readonly string[]> = async () => []) =>
+  const store = openSqliteStore(join(root, 'service.db'))
+  onTestFinished(() => store.close())
+  await store.renewLease('me')
+  const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
+  const storage = {
+    inputs: createLocalFiles(folders.inputs, clock),
+    outputs: createLocalFiles(folders.outputs, clock),
+  }
+  const errors: unknown[] = []
+  const onError = (error: unknown) => void errors.push(error)
+  const retention = (options: Partial<RetentionOptions> = {}) =>
     createRetention({
-      inputs: createLocalFiles(folders.inputs, clock),
-      outputs: createLocalFiles(folders.outputs, clock),
+      store,
+      storage,
       clock,
       retainMs: RETAIN_MS,
       log: silentLog,
-      imagesInUse,
-      onError: (error) => {
-        throw error
-      },
+      removeWorkFolders: () => removeAbandonedFolders({ work: folders.work, store, clock, onError }),
+      onError,
+      ...options,
     })
-  const left = () => ({ inputs: readdirSync(folders.inputs).sort(), outputs: readdirSync(folders.outputs) })
-  return { folders, retention, setAge, left }
+  /** As a create does it. */
+  async function saveImage(sha256: string) {
+    const key = await store.holdImage({ sha256, bytes: 1 }, clock.now())
+    await storage.inputs.put(key, { bytes: Buffer.from('x') })
+    return { kind: 'input', key } as const
+  }
+  const create = (id: string, files: Awaited<ReturnType<typeof saveImage>>[] = []) =>
+    store.addRun({ ...RUN, id, accountId, files }, () => {})
+  /** With a run that took it, and has ended. */
+  async function storeImage(sha256: string) {
+    const file = await saveImage(sha256)
+    await create(`of_${sha256}`, [file])
+    await store.claimRun('me', [`of_${sha256}`], 0, 'requested')
+    await store.failRun(
+      { id: `of_${sha256}`, owner: 'me', nowMs: 0 },
+      { code: 'render_failed', message: 'y' },
+    )
+    return file
+  }
+  /** As a worker does it, up to the end of the run. */
+  async function render(id: string) {
+    await create(id)
+    await store.claimRun('me', [id], 0, 'requested')
+    const held = { id, owner: 'me', nowMs: clock.now() }
+    const output = { token: id, name: 'a.png', contentType: 'image/png', bytes: 1, sha256: 'abc' }
+    await store.addOutputFiles(held, [output])
+    await storage.outputs.put(`${id}/a.png`, { bytes: Buffer.from('x') })
+    const failure = { code: 'render_failed', message: 'y' }
+    return {
+      finish: () => store.finishRun(held, [output]),
+      fail: () => store.failRun(held, failure),
+    }
+  }
+  const left = () => ({
+    inputs: readdirSync(folders.inputs).sort(),
+    outputs: readdirSync(folders.outputs).sort(),
+  })
+  return { clock, store, storage, folders, retention, saveImage, storeImage, create, render, left, errors }
 }
 
 test('only what is older than the limit is removed, and counted', async () => {
-  const { retention, left } = createFolders(
-    { old: RETAIN_MS + 1, equal: RETAIN_MS, young: 0 },
-    { gone: RETAIN_MS + 1 },
-  )
+  const { clock, retention, storeImage, render, left } = await open()
+  await storeImage('old')
+  await (await render('old')).finish()
+  clock.jump(1)
+  await storeImage('equal')
+  clock.jump(RETAIN_MS)
+  await storeImage('young')
+  await (await render('young')).finish()
   expect(await retention().sweep()).toEqual({ outputs: 1, images: 1 })
-  expect(left()).toEqual({ inputs: ['equal', 'young'], outputs: [] })
+  expect(left()).toEqual({ inputs: ['equal', 'young'], outputs: ['young'] })
 })
 
-test('an image that a create has just renewed stays: its age is read again before it is removed', async () => {
-  const { folders, retention, setAge, left } = createFolders({ renewed: 5_000, old: 5_000 })
-  const sweep = retention(async () => {
-    setAge(join(folders.inputs, 'renewed'), 0)
-    return []
-  }).sweep()
-  expect(await sweep).toEqual({ outputs: 0, images: 1 })
-  expect(left().inputs).toEqual(['renewed'])
+test('an image that a create takes while it is removed is stored anew, and stays', async () => {
+  const { clock, store, storage, retention, saveImage, storeImage, create, left } = await open()
+  await storeImage('a1b2')
+  clock.jump(RETAIN_MS + 1)
+  let taken: { readonly key: string } | undefined
+  const inputs = {
+    ...storage.inputs,
+    async remove(key: string) {
+      // The sweep has decided to remove it, and has not done so yet.
+      const file = await saveImage('a1b2')
+      expect(await create('run', [file])).toEqual({ id: 'run' })
+      taken = file
+      await storage.inputs.remove(key)
+    },
+  }
+  expect(await retention({ storage: { ...storage, inputs } }).sweep()).toEqual({ outputs: 0, images: 1 })
+  expect(left().inputs).toEqual([taken?.key])
+  expect(await store.findImage('a1b2')).toBe(taken?.key)
+  clock.jump(2 * RETAIN_MS)
+  expect(await retention().sweep()).toEqual({ outputs: 0, images: 0 })
+  expect(left().inputs).toEqual([taken?.key])
 })
 
-test('the store is not asked for images in use while no image is old', async () => {
+test('an image that a create takes while a sweep looks at it stays', async () => {
+  const { clock, store, retention, storeImage, create, left } = await open()
+  const file = await storeImage('a1b2')
+  clock.jump(RETAIN_MS + 1)
+  const markOldFiles: typeof store.markOldFiles = async (...args) => {
+    // It was stored long ago, and only its age was looked at.
+    if (args[0] === 'input') await create('run', [file])
+    return await store.markOldFiles(...args)
+  }
+  await retention({ store: { ...store, markOldFiles } }).sweep()
+  expect(left().inputs).toEqual(['a1b2'])
+})
+
+test('a file that was never entered is removed by its age, unless a create takes it meanwhile', async () => {
+  const { clock, store, storage, folders, retention, saveImage, create, left } = await open()
+  for (const name of ['old', 'taken', 'young']) {
+    writeFileSync(join(folders.inputs, name), 'x')
+    const seconds = (clock.now() - (name === 'young' ? 0 : RETAIN_MS + 1_000)) / 1_000
+    utimesSync(join(folders.inputs, name), seconds, seconds)
+  }
+  const inputs = {
+    ...storage.inputs,
+    async *listOlder(ageMs: number) {
+      yield* storage.inputs.listOlder(ageMs)
+      await create('run', [await saveImage('taken')])
+    },
+  }
+  expect(await retention({ storage: { ...storage, inputs } }).sweep()).toEqual({ outputs: 0, images: 1 })
+  expect(left().inputs).toEqual(['taken', 'young'])
+  expect(await store.findImage('taken')).toBe('taken')
+})
+
+test('what a sweep that was stopped has left is removed by the next one', async () => {
+  const { clock, storage, retention, storeImage, left } = await open()
+  await storeImage('one')
+  await storeImage('two')
+  clock.jump(RETAIN_MS + 1)
+  const remove = async () => {
+    throw new Error('killed')
+  }
+  const stopped = retention({ storage: { ...storage, inputs: { ...storage.inputs, remove } } })
+  await expect(stopped.sweep()).rejects.toThrow('killed')
+  expect(left().inputs).toEqual(['one', 'two'])
+  expect(await retention({ retainMs: undefined }).sweep()).toEqual({ outputs: 0, images: 2 })
+  expect(left().inputs).toEqual([])
+})
+
+test('a file that cannot be removed keeps no other, and a storage that is away is not asked again and again', async () => {
+  const { clock, storage, retention, storeImage, left, errors } = await open()
+  for (let at = 0; at < 30; at++) await storeImage(`image_${String(at).padStart(2, '0')}`)
+  clock.jump(RETAIN_MS + 1)
   let asked = 0
-  const { retention } = createFolders({ young: 0 })
-  await retention(async () => {
-    asked++
-    return []
-  }).sweep()
-  expect(asked).toBe(0)
+  const withRemove = (refuses: (key: string) => boolean) => ({
+    ...storage,
+    inputs: {
+      ...storage.inputs,
+      async remove(key: string) {
+        asked++
+        if (refuses(key)) throw new StorageUnavailable('away')
+        await storage.inputs.remove(key)
+      },
+    },
+  })
+  await retention({ storage: withRemove(() => true) }).sweep()
+  expect([asked, errors.length]).toEqual([10, 1])
+  const stuck = retention({ storage: withRemove((key) => key === 'image_00') })
+  expect(await stuck.sweep()).toEqual({ outputs: 0, images: 29 })
+  expect(left().inputs).toEqual(['image_00'])
+})
+
+test('files that cannot be removed keep no other from being removed by a later sweep', async () => {
+  const { clock, folders, retention, render, left } = await open()
+  for (let at = 0; at < 25; at++) {
+    await (await render(`a${String(at).padStart(2, '0')}`)).finish()
+    const path = join(folders.outputs, `a${String(at).padStart(2, '0')}`, 'a.png')
+    rmSync(path)
+    mkdirSync(path)
+  }
+  for (const name of ['b', 'c']) await (await render(name)).finish()
+  clock.jump(RETAIN_MS + 1)
+  const sweeps = retention()
+  const removed = async () => (await sweeps.sweep()).outputs
+  expect([await removed(), await removed(), await removed()]).toEqual([0, 0, 2])
+  for (const name of left().outputs) rmdirSync(join(folders.outputs, name, 'a.png'))
+  await (await render('0')).finish()
+  clock.jump(RETAIN_MS + 1)
+  expect(await removed()).toBe(26)
+})
+
+test('a folder that cannot be read keeps nothing else from being removed', async () => {
+  const { clock, store, storage, retention, storeImage, left, errors } = await open()
+  await storeImage('old')
+  await storage.inputs.put('unknown', { bytes: Buffer.from('x') })
+  clock.jump(RETAIN_MS + 1)
+  const unreadable = (files: FileStore): FileStore => ({
+    ...files,
+    async *listOlder(ageMs) {
+      yield* files.listOlder(ageMs)
+      throw new StorageUnavailable('scandir: permission denied')
+    },
+  })
+  let folderSweeps = 0
+  const swept = retention({
+    storage: { outputs: unreadable(storage.outputs), inputs: unreadable(storage.inputs) },
+    removeWorkFolders: async () => void folderSweeps++,
+  })
+  expect(await swept.sweep()).toEqual({ outputs: 0, images: 2 })
+  expect([left().inputs, folderSweeps, errors.length]).toEqual([[], 1, 2])
+  expect(await store.findImage('old')).toBeUndefined()
 })
 
 test('a sweep removes nothing more once the service closes', async () => {
-  const { retention, left } = createFolders({ one: 5_000, two: 5_000 })
-  const closing = retention(async () => {
-    void closing.close()
-    return []
-  })
+  const { clock, storage, retention, storeImage, left } = await open()
+  await storeImage('one')
+  await storeImage('two')
+  clock.jump(RETAIN_MS + 1)
+  const inputs = {
+    ...storage.inputs,
+    async remove(key: string) {
+      void closing.close()
+      await storage.inputs.remove(key)
+    },
+  }
+  const closing = retention({ storage: { ...storage, inputs } })
   await closing.sweep()
-  expect(left().inputs).toEqual(['one', 'two'])
+  expect(left().inputs).toEqual(['two'])
+})
+
+test('without a retention nothing is removed for its age', async () => {
+  const { clock, retention, storeImage, render, left } = await open()
+  await storeImage('a1b2')
+  await (await render('run')).finish()
+  clock.jump(10_000 * 24 * HOUR_MS)
+  expect(await retention({ retainMs: undefined }).sweep()).toEqual({ outputs: 0, images: 0 })
+  expect(left()).toEqual({ inputs: ['a1b2'], outputs: ['run'] })
+})
+
+test('without a retention too, what a worker or a create left is removed', async () => {
+  const { clock, store, storage, retention, render, create, left } = await open()
+  await (await render('failed')).fail()
+  await render('crashed')
+  await store.releaseWorker('me', clock.now())
+  await store.renewLease('me')
+  await create('own')
+  await render('rendering')
+  await store.holdImage({ sha256: 'half', bytes: 1 }, clock.now())
+  await storage.inputs.put('half', { bytes: Buffer.from('x') })
+  const all = retention({ retainMs: undefined })
+  expect(await all.sweep()).toEqual({ outputs: 2, images: 0 })
+  expect(left()).toEqual({ inputs: ['half'], outputs: ['rendering'] })
+  clock.jump(HOUR_MS + 1)
+  expect(await all.sweep()).toEqual({ outputs: 0, images: 1 })
+  expect(left()).toEqual({ inputs: [], outputs: ['rendering'] })
+})
+
+test('what a failed run could not remove itself is removed by the next start', async () => {
+  const dataFolder = temporaryFolder()
+  const clock = createManualClock()
+  const local = createLocalStorage(await makeDataFolders(dataFolder), clock)
+  const outputs: FileStore = {
+    ...local.outputs,
+    async put(key, ...rest) {
+      if (key.endsWith('second.png')) throw new Error('the second one fails')
+      await local.outputs.put(key, ...rest)
+    },
+    async remove() {
+      throw new StorageUnavailable('away')
+    },
+  }
+  const engine = createInstantEngine({ files: ['first.png', 'second.png'] })
+  const service = await createTestService({ dataFolder, clock, engine, storage: { ...local, outputs } })
+  const order = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
+  expect((await finished(service, order)).status).toBe('failed')
+  await clock.runUntil(service.service.close())
+  const left = () => readdirSync(join(dataFolder, 'outputs'))
+  expect(left()).toHaveLength(1)
+  await createTestService({ dataFolder, clock })
+  await until('the sweep', () => left().length === 0)
+})
+
+test('an output that a queued run names as its reference stays', async () => {
+  const { clock, store, retention, render, left } = await open()
+  await (await render('first')).finish()
+  const accountId = 1
+  const files = [{ kind: 'output', key: 'first/a.png' } as const]
+  await store.addRun({ ...RUN, id: 'second', accountId, files }, () => {})
+  clock.jump(RETAIN_MS + 1)
+  await retention().sweep()
+  expect(left().outputs).toEqual(['first'])
+})
+
+test('old folders of workers that have ended are removed, and nothing else in the folder of renders', async () => {
+  const { clock, store, folders, retention } = await open()
+  const work = (worker: string, ageMs: number) => {
+    const folder = join(folders.work, worker, 'run_1-x')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'reference'), 'a picture of a user')
+    const seconds = (clock.now() - ageMs) / 1_000
+    for (const path of [folder, join(folders.work, worker)]) utimesSync(path, seconds, seconds)
+  }
+  work('killed', HOUR_MS + 1_000)
+  work('me', HOUR_MS + 1_000)
+  // It may be that of a service with another database.
+  work('young', HOUR_MS - 1_000)
+  const elsewhere = join(folders.work, '..', 'elsewhere')
+  mkdirSync(elsewhere)
+  writeFileSync(join(elsewhere, 'precious'), 'x')
+  utimesSync(elsewhere, 0, 0)
+  symlinkSync(elsewhere, join(folders.work, 'link'))
+  await retention({ retainMs: undefined }).sweep()
+  expect(readdirSync(folders.work).sort()).toEqual(['link', 'me', 'young'])
+  expect(readdirSync(elsewhere)).toEqual(['precious'])
+  await store.releaseWorker('me', clock.now())
+  await retention({ retainMs: undefined }).sweep()
+  expect(readdirSync(folders.work).sort()).toEqual(['link', 'young'])
+  expect(existsSync(join(folders.work, 'young', 'run_1-x', 'reference'))).toBe(true)
 })

@@ -24,21 +24,22 @@ export interface PutOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The request for which a URL is signed. */
+/** The request for which a URL is signed, and two headers of its response. */
 export interface SignedRequest {
   readonly method: 'GET' | 'HEAD'
-  /** That of the response. */
   readonly contentType: string
+  readonly contentDisposition: string
 }
 
 export type FileSource = { readonly path: string } | { readonly bytes: Uint8Array }
 
 export interface FileStore {
   /**
-   * Stores a file from a path, which may be moved, or from bytes: complete, or not at all. When the key exists, only its
-   * age begins anew.
+   * Stores a file from a path, which may be moved, or from bytes: complete, or not at all, and on the disk. When the key exists with
+   * the same size, only its age begins anew. Rejects with `StorageUnavailable`, as all others do, when the storage cannot be asked.
    */
   put(key: string, source: FileSource, options?: PutOptions): Promise<void>
+  /** Undefined only when the storage is there, and the file is not. */
   find(key: string): Promise<FoundFile | undefined>
   /** A URL at which anybody can read the file for an hour, so it is a secret; undefined for a store that has none. */
   readonly signedUrl?: ((key: string, request: SignedRequest) => Promise<string>) | undefined
@@ -46,7 +47,7 @@ export interface FileStore {
   readonly pathOf?: ((key: string) => string) | undefined
   /** Does nothing for a key that is not stored. */
   remove(key: string): Promise<void>
-  /** Every file that was stored more than `ageMs` ago. */
+  /** Every file that was stored more than `ageMs` ago. What cannot be read is an error after all others were listed, where it can be. */
   listOlder(ageMs: number): AsyncIterable<string>
 }
 
@@ -55,7 +56,7 @@ export interface Storage {
   readonly outputs: FileStore
   /** Images that came as data: URLs, each named by its SHA-256. */
   readonly inputs: FileStore
-  /** Rejects when files cannot be stored; undefined for a store that is always there. */
+  /** Rejects when files cannot be stored. */
   readonly check?: (() => Promise<void>) | undefined
   close?(): void
 }

@@ -91,8 +91,12 @@ export function describeProblem(thrown: unknown): StorageProblem {
 const plainName = (name: unknown): string =>
   typeof name === 'string' && /^[\w.-]{1,80}$/.test(name) ? name : 'an unknown error'
 
-export const isMissing = (thrown: unknown): boolean =>
-  /^(NotFound|NoSuchKey)$/.test(String((thrown as Thrown | undefined)?.name))
+/** A 404 of whatever is missing, or of a proxy. */
+export const isNotFound = (thrown: unknown): boolean =>
+  (thrown as Thrown | undefined)?.$metadata?.httpStatusCode === 404
+
+/** The storage says that the bucket is there, and the object is not. */
+export const isMissing = (thrown: unknown): boolean => (thrown as Thrown | undefined)?.name === 'NoSuchKey'
 
 /** An error of a file on this machine. */
 const isFileError = (thrown: unknown): boolean => typeof (thrown as Thrown | undefined)?.path === 'string'

@@ -18,8 +18,9 @@ import {
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import type { Clock } from '../../host/clock.js'
 import type { ByteRange, FileSource, FileStore, PutOptions } from './contract.js'
-import { asStorageError, isMissing } from './s3-errors.js'
+import { asStorageError, isMissing, isNotFound } from './s3-errors.js'
 import { createUploader } from './s3-upload.js'
+import { StorageUnavailable } from './storage-unavailable.js'
 
 const SIGNED_FOR_S = 3_600
 
@@ -52,11 +53,30 @@ export function createS3Files({
   const { upload } = createUploader(client)
   const place = (key: string) => ({ Bucket: bucket, Key: `${prefix}${key}` })
 
-  const findHead = (key: string): Promise<HeadObjectCommandOutput | undefined> =>
+  /** Undefined for a 404, which has no body here: it may be that of the object, of the bucket or of a proxy. */
+  const askHead = (key: string): Promise<HeadObjectCommandOutput | undefined> =>
     client.send(new HeadObjectCommand(place(key))).catch((error) => {
-      if (isMissing(error)) return undefined
+      if (isNotFound(error)) return undefined
       throw asStorageError(error, 'HeadObject')
     })
+
+  /** What is missing is proven to be: by an answer with a body that says so. */
+  async function findHead(key: string): Promise<HeadObjectCommandOutput | undefined> {
+    const head = await askHead(key)
+    if (head !== undefined) return head
+    try {
+      const { Body } = await client.send(new GetObjectCommand({ ...place(key), Range: 'bytes=0-0' }))
+      ;(Body as Readable).destroy()
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw asStorageError(error, 'GetObject')
+    }
+    // It was stored meanwhile.
+    const stored = await askHead(key)
+    if (stored === undefined)
+      throw new StorageUnavailable('HeadObject: NotFound (404), and GetObject finds it')
+    return stored
+  }
 
   async function read(key: string, range: ByteRange | undefined): Promise<Readable> {
     const Range = range && `bytes=${range.start}-${range.end}`
@@ -78,7 +98,7 @@ export function createS3Files({
 
   return {
     async put(key, source, { contentType, signal }: PutOptions = {}) {
-      const head = await findHead(key)
+      const head = await askHead(key)
       // A storage that stores in several steps, and was stopped meanwhile, may have kept a part.
       if (head !== undefined && head.ContentLength === (await bytesOf(source))) return await renew(key, head)
       try {
@@ -99,11 +119,11 @@ export function createS3Files({
       )
     },
     ...(signsUrls && {
-      async signedUrl(key, { method, contentType }) {
+      async signedUrl(key, { method, contentType, contentDisposition }) {
         const request = {
           ...place(key),
           ResponseContentType: contentType,
-          ResponseContentDisposition: inlineAs(key.split('/').at(-1) ?? ''),
+          ResponseContentDisposition: contentDisposition,
         }
         const command = method === 'HEAD' ? new HeadObjectCommand(request) : new GetObjectCommand(request)
         return await explained('Signing a URL', getSignedUrl(client, command, { expiresIn: SIGNED_FOR_S }))
@@ -152,11 +172,4 @@ function withStorageErrors(body: Readable): Readable {
   body.on('error', (error) => stream.destroy(asStorageError(error, 'GetObject') as Error))
   stream.on('close', () => body.destroy())
   return body.pipe(stream)
-}
-
-/** Shown in the browser, and saved under its name (RFC 6266; the second form is for names that are not plain ASCII). */
-function inlineAs(name: string): string {
-  const plain = name.replace(/[^\w. ()-]/g, '_')
-  const encoded = encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
-  return `inline; filename="${plain}"; filename*=UTF-8''${encoded}`
 }

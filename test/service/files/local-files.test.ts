@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
+import { StorageUnavailable } from '../../../src/service/files/storage-unavailable.js'
 import { filesContract } from '../../contract/files.js'
 import { createManualClock } from '../../support/clock.js'
 import { temporaryFolder } from '../../support/service.js'
@@ -16,6 +17,10 @@ function open() {
     folder,
     work,
     advance: (ms: number) => clock.jump(ms),
+    takeAway() {
+      renameSync(folder, `${folder}.away`)
+      return () => renameSync(`${folder}.away`, folder)
+    },
   }
 }
 
@@ -36,4 +41,47 @@ test('what a crash left half written is listed with the others, so that it is re
   const keys: string[] = []
   for await (const key of files.listOlder(-1e15)) keys.push(key)
   expect(keys).toEqual(['a1b2.0123456789ab.tmp'])
+})
+
+test('folders are not listed', async () => {
+  const { files, folder } = open()
+  mkdirSync(join(folder, 'token', 'folder'), { recursive: true })
+  mkdirSync(join(folder, 'empty'))
+  for (const name of ['a1b2', 'token/b.png']) await files.put(name, { bytes: Buffer.from('x') })
+  const keys: string[] = []
+  for await (const key of files.listOlder(-1e15)) keys.push(key)
+  expect(keys.sort()).toEqual(['a1b2', 'token/b.png'])
+})
+
+// Root reads every folder.
+test.skipIf(process.getuid?.() === 0)(
+  'a folder that cannot be read is an error after all the others are listed',
+  async () => {
+    const { files, folder } = open()
+    for (const name of ['a/a.png', 'm/m.png', 'z/z.png']) await files.put(name, { bytes: Buffer.from('x') })
+    chmodSync(join(folder, 'm'), 0)
+    const keys: string[] = []
+    const list = async () => {
+      for await (const key of files.listOlder(-1e15)) keys.push(key)
+    }
+    await expect(list()).rejects.toThrow(StorageUnavailable)
+    chmodSync(join(folder, 'm'), 0o700)
+    expect(keys.sort()).toEqual(['a/a.png', 'z/z.png'])
+  },
+)
+
+test('a name that the file system does not take is an error of the file: waiting would not help', async () => {
+  const { files } = open()
+  const key = `token/${'ä'.repeat(200)}.png`
+  await expect(files.put(key, { bytes: Buffer.from('a') })).rejects.toMatchObject({ code: 'ENAMETOOLONG' })
+  expect(await files.find(key)).toBeUndefined()
+})
+
+test('a file in place of the folder is no folder without files', async () => {
+  const { files, folder } = open()
+  rmdirSync(folder)
+  writeFileSync(folder, '')
+  const put = () => files.put('a', { bytes: Buffer.from('a') })
+  for (const work of [() => files.find('a'), () => files.remove('a'), put])
+    await expect(work()).rejects.toThrow(StorageUnavailable)
 })

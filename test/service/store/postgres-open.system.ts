@@ -112,13 +112,14 @@ describePostgres('on PostgreSQL', () => {
     )
     const store = await open(url)
     const found = async (search: string) =>
-      (await store.listRuns({ accountId: 1, limit: 9, search })).map(({ id }) => id)
+      (await store.listRuns({ accountId: 1, limit: 9, search })).runs.map(({ id }) => id)
     expect(await found('FOX')).toEqual(['run_1', 'run_0'])
     expect(await found(' fox \\u0000 and half ')).toEqual(['run_1'])
     expect(await found('C:\\\\x')).toEqual(['run_2'])
     expect(await found('\\ud800 whole 🦊')).toEqual(['run_3'])
-    const runs = await store.listRuns({ accountId: 1, limit: 9 })
-    expect(runs.map(({ input }) => input.prompt)).toEqual([...prompts].reverse())
+    const { runs } = await store.listRuns({ accountId: 1, limit: 9 })
+    const stored = await Promise.all(runs.map(({ id }) => store.findRun(id, 1)))
+    expect(stored.map((run) => run?.input.prompt)).toEqual([...prompts].reverse())
     expect(await store.listKeys()).toMatchObject([
       { prefix: undefined, usedAtMs: undefined, rotatesUntilMs: undefined },
     ])
@@ -135,6 +136,48 @@ describePostgres('on PostgreSQL', () => {
     const server = await sharedPostgres()
     expect(await server.query("SELECT nspname FROM pg_namespace WHERE nspname = 'rushes'", url)).toEqual([])
     await open(url)
+  })
+
+  test('a database from before the table of files keeps every input, and knows its files', async () => {
+    const url = await temporaryDatabase()
+    await openSchema(url, { migrations: SERVICE_MIGRATIONS.slice(0, 3) })
+    const server = await sharedPostgres()
+    const input = JSON.stringify({
+      ...{ prompt: 'a \0 fox '.repeat(1_000), aspect_ratio: '16:9' },
+      image_urls: [{ sha256: 'a', bytes: 5, content_type: 'image/png' }],
+    })
+    await server.query(
+      `SET search_path = rushes;
+       INSERT INTO accounts (id, name, balance, created_at) VALUES (1, 'acme', 90, 0);
+       INSERT INTO runs (id, account_id, model, kind, input, images, prompt, price, status, owner, created_at, finished_at)
+       SELECT id, 1, 'm', 'image', '${input}', '{a}', repeat('a fox ', 1000), 0, status, 'me', 7, finished_at
+       FROM (VALUES ('one', 'succeeded', 50), ('two', 'queued', NULL)) AS run (id, status, finished_at);
+       INSERT INTO outputs VALUES ('one', 0, 't', 'a.png', 'image/png', 3, 'sha')`,
+      url,
+    )
+    const store = await open(url)
+    expect((await store.findRun('two', 1))?.input).toEqual(JSON.parse(input))
+    const all = (sql: string) => server.query(`SET search_path = rushes; ${sql}`, url)
+    expect(await all("SELECT length(prompt), aspect_ratio FROM runs WHERE id = 'two'")).toEqual([
+      { length: 1_000, aspect_ratio: '16:9' },
+    ])
+    expect(
+      await all(
+        'SELECT kind, key, sha256, bytes::integer, state, run_id, used_at::integer FROM files ORDER BY kind',
+      ),
+    ).toEqual([
+      { kind: 'input', key: 'a', sha256: 'a', bytes: null, state: 'stored', run_id: null, used_at: 7 },
+      {
+        kind: 'output',
+        key: 't/a.png',
+        sha256: 'sha',
+        bytes: 3,
+        state: 'stored',
+        run_id: 'one',
+        used_at: 50,
+      },
+    ])
+    expect(await all('SELECT run_id, key FROM run_files')).toEqual([{ run_id: 'two', key: 'a' }])
   })
 
   test('a database of another program is refused and untouched, unless a schema was made in it', async () => {

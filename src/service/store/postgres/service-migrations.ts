@@ -2,6 +2,7 @@
  * The format of the schema `rushes`. Script n brings it from version n to n+1. A released script never changes: a change is a
  * further script.
  */
+import { FILES } from './files-migration.js'
 import { TURNS } from './turns-migration.js'
 
 /** As `service.db` has it, with what several machines need. */
@@ -211,4 +212,4 @@ CREATE INDEX credits_of_account ON credits (account_id, sequence, kind, key_id, 
 CREATE INDEX credits_spent ON credits (account_id, created_at, amount) WHERE kind <> 'added';
 `
 
-export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, TURNS, CONSOLE]
+export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, TURNS, CONSOLE, FILES]

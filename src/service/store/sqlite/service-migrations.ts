@@ -3,6 +3,8 @@
  * is a further script.
  */
 
+import { FILES } from './files-migration.js'
+
 const FIRST = `
 CREATE TABLE accounts (
   id         INTEGER PRIMARY KEY,
@@ -198,4 +200,4 @@ CREATE INDEX credits_of_account ON credits (account_id, sequence, kind, key_id, 
 CREATE INDEX credits_spent ON credits (account_id, created_at, amount) WHERE kind <> 'added';
 `
 
-export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE, CLAIMS, CONSOLE]
+export const SERVICE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE, CLAIMS, CONSOLE, FILES]

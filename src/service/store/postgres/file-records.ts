@@ -1,0 +1,135 @@
+/** Files and the runs that need them, on PostgreSQL. */
+import { outputKey } from '../../stored-run.js'
+import type { Store } from '../contract.js'
+import { type FileName, type FileRecords, MAX_MARKED, RENEWED_AFTER_MS, spareKeyOf } from '../file-records.js'
+import type { PostgresDatabase } from './database.js'
+import { statementsOf } from './driver.js'
+
+/** Nodes of the version before name the images of their runs in a column alone. */
+const IMAGES_OF_RUNS = `
+    SELECT unnest(images) FROM runs WHERE images IS NOT NULL AND status IN ('queued', 'processing')`
+
+export const SQL = statementsOf({
+  liveImage: `
+    SELECT key, used_at FROM files
+    WHERE kind = 'input' AND sha256 = $1 AND state IN ('writing', 'stored')`,
+
+  // Waits for whoever marks it, and then finds it no longer.
+  renewImage: `
+    UPDATE files SET used_at = greatest(used_at, $2)
+    WHERE kind = 'input' AND sha256 = $1 AND state IN ('writing', 'stored')
+    RETURNING key`,
+
+  // Nothing is added where another process has done so at this moment.
+  addImage: `
+    INSERT INTO files (kind, key, sha256, bytes, state, used_at)
+    SELECT 'input', CASE WHEN EXISTS (SELECT 1 FROM files WHERE kind = 'input' AND key = $1) THEN $2 ELSE $1 END,
+      $1, $3::bigint, 'writing', $4::bigint
+    ON CONFLICT DO NOTHING
+    RETURNING key`,
+
+  addOutputFiles: `
+    WITH rendering AS (SELECT id, owner FROM runs WHERE id = $1 AND owner = $2 AND status = 'processing'),
+    added AS (
+      INSERT INTO files (kind, key, sha256, bytes, state, run_id, owner, used_at)
+      SELECT 'output', output.key, output.sha256, output.bytes, 'writing', rendering.id, rendering.owner, $3
+      FROM rendering, unnest($4::text[], $5::text[], $6::bigint[]) AS output (key, sha256, bytes)
+      ON CONFLICT DO NOTHING
+    )
+    SELECT id FROM rendering`,
+
+  // Files that a create is taking at this moment are locked by it, and passed over.
+  lockOld: `
+    SELECT key FROM files
+    WHERE kind = $1 AND state = 'stored' AND used_at < $2
+      AND NOT EXISTS (SELECT 1 FROM run_files WHERE run_files.kind = files.kind AND run_files.key = files.key)
+      AND (kind <> 'input' OR key NOT IN (${IMAGES_OF_RUNS}))
+    ORDER BY used_at LIMIT ${MAX_MARKED}
+    FOR UPDATE SKIP LOCKED`,
+
+  // A statement of its own, which sees what a create committed before the rows were locked.
+  markOld: `
+    UPDATE files SET state = 'removing', used_at = $3
+    WHERE kind = $1 AND key = ANY ($2::text[])
+      AND NOT EXISTS (SELECT 1 FROM run_files WHERE run_files.kind = files.kind AND run_files.key = files.key)
+      AND (kind <> 'input' OR key NOT IN (${IMAGES_OF_RUNS}))`,
+
+  markOrphans: `
+    UPDATE files SET state = 'removing', used_at = $2
+    WHERE state <> 'stored' AND state = 'writing' AND (
+      kind = 'input' AND used_at < $1
+      OR kind = 'output' AND NOT EXISTS (
+        SELECT 1 FROM runs WHERE runs.id = files.run_id AND runs.owner = files.owner AND status = 'processing'
+      )
+    )`,
+
+  markUnknown: `
+    INSERT INTO files (kind, key, sha256, state, used_at)
+    SELECT $1::text, key, '', 'removing', $3 FROM unnest($2::text[]) AS key
+    WHERE $1::text <> 'input' OR key NOT IN (${IMAGES_OF_RUNS})
+    ON CONFLICT DO NOTHING`,
+
+  listMarked: `
+    SELECT kind, key FROM files
+    WHERE state <> 'stored' AND state = 'removing' AND (kind, key) > ($2, $3) ORDER BY kind, key LIMIT $1`,
+
+  recordRemoved: `
+    UPDATE files SET state = 'removed', used_at = $3 WHERE kind = $1 AND key = $2 AND state = 'removing'`,
+
+  forgetRemoved: `DELETE FROM files WHERE state <> 'stored' AND state = 'removed' AND used_at < $1`,
+})
+
+export function createFileRecords({
+  get,
+  all,
+  run,
+  transaction,
+}: Pick<PostgresDatabase, 'get' | 'all' | 'run' | 'transaction'>): FileRecords &
+  Pick<Store, 'addOutputFiles'> {
+  return {
+    async holdImage({ sha256, bytes }, nowMs) {
+      for (;;) {
+        const young = await get(SQL.liveImage, sha256)
+        if (young !== undefined && nowMs - Number(young.used_at) < RENEWED_AFTER_MS) return String(young.key)
+        const row =
+          (await get(SQL.renewImage, sha256, nowMs)) ??
+          (await get(SQL.addImage, sha256, spareKeyOf(sha256), bytes, nowMs))
+        if (row !== undefined) return String(row.key)
+      }
+    },
+    async findImage(sha256) {
+      const row = await get(SQL.liveImage, sha256)
+      return row && String(row.key)
+    },
+    addOutputFiles: async ({ id, owner, nowMs }, outputs) =>
+      (await get(
+        SQL.addOutputFiles,
+        id,
+        owner,
+        nowMs,
+        outputs.map(outputKey),
+        outputs.map(({ sha256 }) => sha256),
+        outputs.map(({ bytes }) => bytes),
+      )) !== undefined,
+
+    // Repeated after a lost answer it marks others.
+    markOldFiles: (kind, beforeMs, nowMs) =>
+      transaction(
+        async (tx) => {
+          const keys = (await tx.all(SQL.lockOld, kind, beforeMs)).map(({ key }) => String(key))
+          return keys.length === 0 ? 0 : await tx.run(SQL.markOld, kind, keys, nowMs)
+        },
+        { repeatable: true },
+      ),
+    markOrphans: (beforeMs, nowMs) => run(SQL.markOrphans, beforeMs, nowMs),
+    markUnknownFiles: (kind, keys, nowMs) => run(SQL.markUnknown, kind, keys, nowMs),
+    async listMarkedFiles(limit, last) {
+      const rows = await all(SQL.listMarked, limit, last?.kind ?? '', last?.key ?? '')
+      return rows.map(({ kind, key }) => ({ kind: kind as FileName['kind'], key: String(key) }))
+    },
+    recordRemoved: async ({ kind, key }, nowMs) => (await run(SQL.recordRemoved, kind, key, nowMs)) > 0,
+    async forgetRemoved(beforeMs) {
+      await run(SQL.forgetRemoved, beforeMs)
+    },
+  }
+}

@@ -1,0 +1,117 @@
+/** Creates and sweeps that take the same file at the same moment. What both databases share: test/contract/file-records.ts. */
+import { expect, onTestFinished, test } from 'vitest'
+import { createClient } from '../../../src/service/store/postgres/driver.js'
+import { SQL } from '../../../src/service/store/postgres/file-records.js'
+import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
+import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+
+/** With a stored image and a connection of its own. */
+async function openWithImage() {
+  const url = await temporaryDatabase()
+  const store = await openPostgresStore(url)
+  onTestFinished(() => store.close())
+  const accountId = await store.ensureAccount({ name: 'acme', credits: 0, nowMs: 0 })
+  const key = await store.holdImage({ sha256: 'a1b2', bytes: 1 }, 0)
+  const client = createClient(url)
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('SET search_path = rushes')
+  await client.query("UPDATE files SET state = 'stored'")
+  const run = {
+    id: 'run',
+    accountId,
+    keyId: undefined,
+    model: 'm',
+    kind: 'image',
+    input: {},
+    price: 0,
+  } as const
+  const create = (keys = [key]) =>
+    store.addRun(
+      { ...run, createdAtMs: 1, files: keys.map((each) => ({ kind: 'input', key: each })) },
+      () => {},
+    )
+  const sweep = () => store.markOldFiles('input', 100, 100)
+  const isWaiting = async () => {
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM files%FOR NO KEY UPDATE%'`
+    await expect.poll(async () => (await sharedPostgres()).query(waiting, url)).toHaveLength(1)
+  }
+  return { store, client, create, sweep, isWaiting, accountId }
+}
+
+const ADD_RUN = `
+  INSERT INTO runs (id, account_id, model, kind, input, images, price, status, created_at)
+  VALUES ('raw', 1, 'm', 'image', '{}', $1, 0, 'queued', 1)`
+
+describePostgres('on PostgreSQL', () => {
+  test('a sweep passes over an image that a create is taking, and then spares it', async () => {
+    const { client, sweep } = await openWithImage()
+    await client.query('BEGIN')
+    await client.query("SELECT 1 FROM files WHERE key = 'a1b2' FOR NO KEY UPDATE")
+    await client.query("INSERT INTO run_files VALUES ('raw', 'input', 'a1b2')")
+    await client.query(ADD_RUN, [null])
+    expect(await sweep()).toBe(0)
+    await client.query('COMMIT')
+    expect(await sweep()).toBe(0)
+    await client.query("UPDATE runs SET status = 'failed'")
+    expect(await sweep()).toBe(1)
+  })
+
+  test.each([true, false])(
+    'a create waits for a sweep that looks at its image (marks it: %s)',
+    async (marks) => {
+      const { client, create, isWaiting, sweep } = await openWithImage()
+      await client.query('BEGIN')
+      await client.query("SELECT 1 FROM files WHERE key = 'a1b2' FOR UPDATE")
+      const created = create()
+      await isWaiting()
+      if (marks) await client.query("UPDATE files SET state = 'removing' WHERE key = 'a1b2'")
+      await client.query('COMMIT')
+      expect(await created).toEqual(marks ? { refused: 'file_removed' } : { id: 'run' })
+      expect(await sweep()).toBe(0)
+    },
+  )
+
+  test.each([[['a0', 'a1b2']], [['a1b2', 'a0']]])(
+    'creates take images in one order, whatever order they name them in: %j',
+    async (keys) => {
+      const { store, client, create, isWaiting } = await openWithImage()
+      await store.holdImage({ sha256: 'a0', bytes: 1 }, 0)
+      await client.query('BEGIN')
+      await client.query("SELECT 1 FROM files WHERE key = 'a1b2' FOR NO KEY UPDATE")
+      const created = create(keys)
+      await isWaiting()
+      const free = await client.query("SELECT key FROM files WHERE key = 'a0' FOR NO KEY UPDATE SKIP LOCKED")
+      await client.query('COMMIT')
+      expect(free.rows).toEqual([])
+      expect(await created).toEqual({ id: 'run' })
+      const { rows } = await client.query('SELECT key, state FROM files ORDER BY key')
+      expect(rows).toEqual([
+        { key: 'a0', state: 'stored' },
+        { key: 'a1b2', state: 'stored' },
+      ])
+    },
+  )
+
+  test('an image that a run of the version before names in its column alone is spared', async () => {
+    const { store, client, sweep } = await openWithImage()
+    await client.query(ADD_RUN, [['a1b2', 'unknown']])
+    expect(await sweep()).toBe(0)
+    expect(await store.markUnknownFiles('input', ['unknown', 'other'], 100)).toBe(1)
+    await client.query("UPDATE runs SET status = 'succeeded'")
+    expect(await sweep()).toBe(1)
+    expect(await store.markUnknownFiles('input', ['unknown'], 100)).toBe(1)
+  })
+
+  test.each(Object.entries(SQL))(
+    '%s looks at no more than it needs: an index leads to it',
+    async (_, { text }) => {
+      const { client } = await openWithImage()
+      await client.query('SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan')
+      await client.query(`PREPARE asked AS ${text}`)
+      const values = [...new Set(text.match(/\$\d/g))].map(() => 'NULL')
+      const { rows } = await client.query(`EXPLAIN EXECUTE asked (${values})`)
+      expect(JSON.stringify(rows)).not.toContain('Seq Scan')
+    },
+  )
+})

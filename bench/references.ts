@@ -1,7 +1,7 @@
 // Seconds and peak memory of the preview renderer with large reference images: photographs of cameras, and files that are
 // small on disk and huge when they are decoded. `npm run bench:references`, or with a word of a name to narrow it:
 // `npm run bench:references -- AVIF`. One child process per render; the files are made in a further one and kept in the
-// temporary folder. Prints a Markdown table.
+// temporary folder. Prints a Markdown table. With the word `service`: reference-memory.ts.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import sharp, { type Sharp } from 'sharp'
 import { createPreviewEngine } from '../src/preview/index.js'
 import type { Kind } from '../src/protocol/models.js'
+import { measureService } from './reference-memory.js'
 
 const FILES = join(tmpdir(), 'rushes-bench-references')
 
@@ -99,7 +100,7 @@ async function make(source: string): Promise<void> {
 async function measure([output, count, source]: Case): Promise<readonly [number, number, number]> {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
   try {
-    const references = Array.from({ length: count }, () => readFileSync(fileOf(source)))
+    const references = Array.from({ length: count }, () => fileOf(source))
     const { kind, input } = INPUTS[output] ?? {}
     if (kind === undefined || input === undefined) throw new Error(output)
     const { signal } = new AbortController()
@@ -124,6 +125,8 @@ function apart(mode: string, words: unknown): string {
 const [first = '', second = ''] = process.argv.slice(2)
 if (first === '--make') {
   await make(JSON.parse(second))
+} else if (first === 'service') {
+  await measureService()
 } else if (first === '--one') {
   console.log(JSON.stringify(await measure(JSON.parse(second))))
 } else {

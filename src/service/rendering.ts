@@ -9,6 +9,7 @@ import { createRetention, type Retention } from './retention.js'
 import type { ServiceOptions } from './service.js'
 import type { Claims } from './store/contract.js'
 import type { ServiceStore } from './store/service-store.js'
+import { removeAbandonedFolders } from './worker/work-folders.js'
 import { createWorker, type Worker } from './worker/worker.js'
 import { createWorkerLease } from './worker/worker-lease.js'
 
@@ -36,7 +37,7 @@ export function createRendering(parts: RenderingParts): Rendering {
   const { outputs, inputs } = storage
   const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({ privateAllowed: mayFetchPrivate, clock, env })
-  const { findOutput } = store
+  const { findImage, findOutput } = store
   const worker = createWorker({
     store,
     lease,
@@ -46,7 +47,14 @@ export function createRendering(parts: RenderingParts): Rendering {
     log: events,
     onError,
     engine,
-    references: createReferenceLoader({ inputs, outputs, fetch: referenceFetch, findOutput }),
+    references: createReferenceLoader({
+      inputs,
+      outputs,
+      fetch: referenceFetch,
+      clock,
+      findImage,
+      findOutput,
+    }),
     workFolder: join(folders.work, lease.id),
     outputs,
   })
@@ -55,22 +63,20 @@ export function createRendering(parts: RenderingParts): Rendering {
     worker,
     start(claims) {
       worker.start(claims)
-      retention?.start()
+      retention.start()
     },
     async close() {
       await Promise.all([
         worker.close().then(lease.release).catch(onError),
         referenceFetch.close(),
-        retention?.close(),
+        retention.close(),
       ])
     },
   }
 }
 
-function retentionOf({ options, store, storage, events, onError }: RenderingParts): Retention | undefined {
+function retentionOf({ options, store, storage, folders, events, onError }: RenderingParts): Retention {
   const { retainMs, clock } = options
-  if (retainMs === undefined) return undefined
-  const { outputs, inputs } = storage
-  const { imagesInUse } = store
-  return createRetention({ outputs, inputs, clock, retainMs, imagesInUse, log: events, onError })
+  const removeWorkFolders = () => removeAbandonedFolders({ work: folders.work, store, clock, onError })
+  return createRetention({ store, storage, clock, retainMs, log: events, removeWorkFolders, onError })
 }

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
-import { CONSOLE_PATHS } from '../../src/protocol/console.js'
+import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { type CliService, createCliService, LOOPBACK_URL, scripted } from '../support/cli.js'
 import { type Browser, createUser, TEST_PAGE } from '../support/console.js'
 
@@ -98,6 +98,53 @@ test.each([
     video: 'rushes/preview-video',
     image: expected,
   })
+})
+
+/** Uses up the sign-ins of this address. */
+async function signInOften({ fetch, baseUrl }: CliService): Promise<void> {
+  for (let count = 0; count < 5; count++)
+    await fetch({
+      method: 'POST',
+      url: new URL(AUTH_PATHS.link, baseUrl),
+      headers: { 'content-type': 'application/json', origin: new URL(baseUrl).origin },
+      body: Buffer.from('{"token":"x"}'),
+    })
+}
+
+test('after too many sign-ins it waits, and the code is exchanged a minute later', async () => {
+  const service = await createService()
+  const browser = await createUser(service)
+  const ran = await service.run(['login', '--web'], {
+    env: NO_KEY,
+    openResult: async (target) => {
+      const asked = readPage(target)
+      await signInOften(service)
+      void returnTo(asked, { code: await grant(browser, asked) })
+    },
+  })
+  expect(ran.code).toBe(0)
+  expect(ran.stderr).toContain('Too many sign-ins from this address. Trying again for a minute.')
+  expect(configOf(service)).toMatch(/rk_/)
+})
+
+test('when others use up the sign-ins all the time, it says what the limit is about', async () => {
+  const service = await createService()
+  const browser = await createUser(service)
+  const ran = await service.run(['login', '--web'], {
+    env: NO_KEY,
+    fetch: async (request) => {
+      if (request.url.pathname === AUTH_PATHS.login) await signInOften(service)
+      return await service.fetch(request)
+    },
+    openResult: async (target) => {
+      const asked = readPage(target)
+      void returnTo(asked, { code: await grant(browser, asked) })
+    },
+  })
+  expect(ran.code).toBe(7)
+  expect(ran.stderr).toContain('No API key was stored.')
+  expect(ran.stderr).toContain('The service counts the sign-ins of all users at this address.')
+  expect(ran.stderr).not.toContain('Another program')
 })
 
 test('declined: nothing is created, nothing is stored', async () => {

@@ -2,6 +2,7 @@ import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { decodingCost } from '../../src/preview/references/decoding-cost.js'
 import { openReferences } from '../../src/preview/references/open-references.js'
+import { referenceFiles } from './support/job.js'
 import { claimingPng, plainPicture } from './support/pictures.js'
 
 const ROOM = { width: 300, height: 200 }
@@ -10,7 +11,9 @@ const PLAIN = { width: 2_000, height: 1_000, depth: 'uchar', isProgressive: fals
 const magenta = (width: number, height: number) => plainPicture('#ff00ff', width, height)
 
 const fillsOf = async (references: readonly (Uint8Array | undefined)[]) =>
-  (await openReferences(references, ROOM)).map(({ fill }) => (typeof fill === 'string' ? fill : 'ok'))
+  (await openReferences(referenceFiles(references), ROOM)).map(({ fill }) =>
+    typeof fill === 'string' ? fill : 'ok',
+  )
 
 test.each([
   ['a JPEG', { ...PLAIN, format: 'jpeg' }, 2_000_000],
@@ -65,7 +68,7 @@ test.each([
   ['a strip', () => magenta(6_000, 4).png(), 1_500],
   ['one pixel', () => magenta(1, 1).webp({ lossless: true }), 1],
 ])('%s keeps its ratio and fills any size', async (_, make, ratio) => {
-  const [reference] = await openReferences([await make().toBuffer()], ROOM)
+  const [reference] = await openReferences(referenceFiles([await make().toBuffer()]), ROOM)
   expect(reference?.ratio).toBeCloseTo(ratio)
   if (typeof reference?.fill !== 'function') throw new Error(reference?.fill)
   const bytes = await reference.fill(301, 77, 1.9)

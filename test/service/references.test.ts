@@ -1,15 +1,27 @@
 import { createHash } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { untilAborted } from '../../src/host/abort.js'
+import { HttpFailure } from '../../src/host/http.js'
+import { createEndpoints } from '../../src/service/endpoints.js'
+import { createLocalFiles } from '../../src/service/files/local-files.js'
+import { StorageUnavailable } from '../../src/service/files/storage-unavailable.js'
+import { createIntake } from '../../src/service/intake/index.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { createMemoryRateLimiter } from '../../src/service/rate/memory.js'
 import { isPublicAddress } from '../../src/service/references/public-address.js'
 import { createReferenceFetch } from '../../src/service/references/reference-fetch.js'
+import { createReferenceLoader } from '../../src/service/references/reference-loader.js'
+import type { Store } from '../../src/service/store/contract.js'
+import { withBudgetCheck } from '../../src/service/store/service-store.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { ask, createTestService, ended } from '../support/service.js'
+import { addAccount, ask, createTestService, ended, finished, temporaryFolder } from '../support/service.js'
+import { openStoreOf } from '../support/test-database.js'
 import { until } from '../support/until.js'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
@@ -24,12 +36,12 @@ async function rendered(image_urls: readonly string[]) {
   expect(created.body).toMatchObject({ status: 'queued' })
   const run = await ended(service, created.body.id)
   const [job] = engine.jobs
-  return { service, run, engine, job, references: job?.references.map((each) => each && Buffer.from(each)) }
+  return { service, run, engine, job, images: job?.images }
 }
 
-test('images inside the request reach the engine as bytes, and the run as their description', async () => {
+test('images inside the request reach the engine as files, and the run as their description', async () => {
   const base64 = ONE_PIXEL_PNG.toString('base64')
-  const { run, references, job, service } = await rendered([
+  const { run, images, job, service } = await rendered([
     `data:image/png;base64,${base64}`,
     'data:image/svg+xml;charset=utf-8,%3Csvg%2f>é',
     `DATA:IMAGE/PNG;BASE64,${encodeURIComponent(base64)}`,
@@ -44,13 +56,156 @@ test('images inside the request reach the engine as bytes, and the run as their 
     png,
     { sha256: sha256(nothing), bytes: 0, content_type: 'text/plain' },
   ])
-  expect(references).toEqual([ONE_PIXEL_PNG, svg, ONE_PIXEL_PNG, nothing])
+  expect(images).toEqual([ONE_PIXEL_PNG, svg, ONE_PIXEL_PNG, nothing])
+  expect(
+    readdirSync(join(service.dataFolder, 'work')).flatMap((worker) =>
+      readdirSync(join(service.dataFolder, 'work', worker)),
+    ),
+  ).toEqual([])
   expect(job?.input.image_urls).toEqual(
     [ONE_PIXEL_PNG, svg, ONE_PIXEL_PNG, nothing].map((bytes) => `sha256:${sha256(bytes)}`),
   )
   expect(readdirSync(join(service.dataFolder, 'inputs')).sort()).toEqual(
     [ONE_PIXEL_PNG, svg, nothing].map(sha256).sort(),
   )
+})
+
+const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+const ORDER = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [PNG_URL] } }
+
+test.each([0, 7])(
+  'a stored image of which %d bytes were kept is stored again by the next create',
+  async (bytes) => {
+    const engine = createInstantEngine()
+    const service = await createTestService({ engine })
+    await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
+    truncateSync(join(service.dataFolder, 'inputs', sha256(ONE_PIXEL_PNG)), bytes)
+    const again = await ask(service, 'POST', '/api/v1/runs', ORDER)
+    expect((await ended(service, again.body.id)).status).toBe('succeeded')
+    expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG], [ONE_PIXEL_PNG]])
+  },
+)
+
+test('a stored image that was damaged after its create is missing for the engine', async () => {
+  const engine = createInstantEngine()
+  const service = await createTestService({ engine, rendering: false })
+  const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
+  truncateSync(join(service.dataFolder, 'inputs', sha256(ONE_PIXEL_PNG)), 7)
+  service.service.startRendering()
+  await ended(service, body.id)
+  expect(engine.jobs.map(({ images }) => images)).toEqual([[undefined]])
+})
+
+test('an image that comes again while the old one is removed reaches the engine from its new place', async () => {
+  const engine = createInstantEngine()
+  const service = await createTestService({ engine })
+  await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
+  const store = await openStoreOf(service)
+  await store.markOldFiles('input', Number.MAX_SAFE_INTEGER, service.clock.now())
+  await store.close()
+  await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
+  rmSync(join(service.dataFolder, 'inputs', sha256(ONE_PIXEL_PNG)))
+  await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
+  expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG], [ONE_PIXEL_PNG], [ONE_PIXEL_PNG]])
+  expect(readdirSync(join(service.dataFolder, 'inputs'))).toEqual([
+    expect.stringMatching(new RegExp(`^${sha256(ONE_PIXEL_PNG)}-[0-9a-f]{16}$`)),
+  ])
+})
+
+/** The endpoints on a store of their own, in which `onAdd` is called before each run is added. */
+async function createWith(onAdd: (store: Store, attempt: number) => Promise<unknown>, credits = 10) {
+  const clock = createManualClock()
+  const folder = temporaryFolder()
+  const opened = openSqliteStore(join(folder, 'service.db'))
+  onTestFinished(() => opened.close())
+  const accountId = await opened.ensureAccount({ name: 'default', credits, nowMs: 0 })
+  const store = withBudgetCheck(opened)
+  mkdirSync(join(folder, 'inputs'))
+  let attempts = 0
+  const endpoints = createEndpoints({
+    store: {
+      ...store,
+      async addRun(run) {
+        await onAdd(opened, ++attempts)
+        return await store.addRun(run)
+      },
+    },
+    intake: createIntake({ ...LOCAL_MODELS }),
+    clock,
+    rateLimiter: createMemoryRateLimiter(clock),
+    worker: { wake() {}, prefer() {} },
+    findKey: async () => undefined,
+    inputs: createLocalFiles(join(folder, 'inputs'), clock),
+    onError() {},
+  })
+  const body = [Buffer.from(JSON.stringify(ORDER))]
+  const balance = async () => (await opened.findAccount(accountId))?.balance
+  return {
+    create: () => endpoints.createWithoutKey(accountId, body),
+    balance,
+    inputs: join(folder, 'inputs'),
+    store: opened,
+    clock,
+  }
+}
+
+test('an image that is removed between its storing and the create is stored once more, and the run is accepted', async () => {
+  const { create, balance, inputs } = await createWith(async (store, attempt) => {
+    if (attempt === 1) await store.markOrphans(Number.MAX_SAFE_INTEGER, 0)
+  })
+  expect((await create()).run.status).toBe('queued')
+  expect(await balance()).toBe(9)
+  expect(readdirSync(inputs)).toHaveLength(2)
+})
+
+test('a create whose image is removed again and again is refused with 503, and charged nothing', async () => {
+  const { create, balance } = await createWith(async (store) => {
+    await store.markOrphans(Number.MAX_SAFE_INTEGER, 0)
+  })
+  await expect(create()).rejects.toMatchObject({ status: 503, code: 'overloaded' })
+  expect(await balance()).toBe(10)
+})
+
+test('the image of a create that is refused is an orphan: a sweep removes it', async () => {
+  const { create, store, clock, inputs } = await createWith(async () => {}, 0)
+  await expect(create()).rejects.toMatchObject({ status: 402 })
+  expect(readdirSync(inputs)).toHaveLength(1)
+  expect(await store.markOrphans(clock.now(), clock.now())).toBe(0)
+  expect(await store.markOrphans(clock.now() + 1, clock.now())).toBe(1)
+})
+
+test('an image whose folder is gone is refused with 503, and charged nothing', async () => {
+  const { create, balance, inputs } = await createWith(async () => {})
+  rmSync(inputs, { recursive: true })
+  await expect(create()).rejects.toThrow(StorageUnavailable)
+  expect([await balance(), existsSync(inputs)]).toEqual([10, false])
+})
+
+test('a run waits while the folder of its reference is away, and then is rendered with it', async () => {
+  const engine = createInstantEngine()
+  const service = await createTestService({ engine, rendering: false })
+  const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
+  const inputs = join(service.dataFolder, 'inputs')
+  renameSync(inputs, `${inputs}.away`)
+  service.service.startRendering()
+  await service.clock.advance(60_000)
+  expect((await ask(service, 'GET', `/api/v1/runs/${body.id}`)).body.status).toBe('processing')
+  renameSync(`${inputs}.away`, inputs)
+  expect((await ended(service, body.id)).status).toBe('succeeded')
+  expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG]])
+})
+
+test('a reference that cannot be read takes no slot from other accounts', async () => {
+  const service = await createTestService({ rendering: false, concurrency: 1 })
+  const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
+  const inputs = join(service.dataFolder, 'inputs')
+  renameSync(inputs, `${inputs}.away`)
+  service.service.startRendering()
+  const other = { key: await addAccount(service, 'other') }
+  const plain = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
+  expect((await finished(service, plain, other)).status).toBe('succeeded')
+  renameSync(`${inputs}.away`, inputs)
+  expect((await ended(service, body.id)).status).toBe('succeeded')
 })
 
 test('a prompt stays text, whatever it looks like', async () => {
@@ -61,10 +216,10 @@ test('a prompt stays text, whatever it looks like', async () => {
 })
 
 test('an image that cannot be fetched is left out, and the run succeeds', async () => {
-  const { run, references } = await rendered(['not a URL', 'ftp://example.org/a.png', 'file:///etc/passwd'])
+  const { run, images } = await rendered(['not a URL', 'ftp://example.org/a.png', 'file:///etc/passwd'])
   expect(run.status).toBe('succeeded')
   expect(run.input.image_urls).toEqual(['not a URL', 'ftp://example.org/a.png', 'file:///etc/passwd'])
-  expect(references).toEqual([undefined, undefined, undefined])
+  expect(images).toEqual([undefined, undefined, undefined])
 })
 
 test('an output of the service is a reference too, at whatever address it was given out', async () => {
@@ -76,7 +231,7 @@ test('an output of the service is a reference too, at whatever address it was gi
     input: { prompt: 'again', image_urls: [url.href] },
   })
   await ended(service, body.id)
-  expect(engine.jobs[1]?.references.map((bytes) => bytes && Buffer.from(bytes))).toEqual([ONE_PIXEL_PNG])
+  expect(engine.jobs[1]?.images).toEqual([ONE_PIXEL_PNG])
 })
 
 async function serveImages() {
@@ -88,8 +243,7 @@ async function serveImages() {
       response.writeHead(302, { location: rest === '0' ? '/image' : `/hop/${Number(rest) - 1}` })
     if (kind === 'away') response.writeHead(302, { location: 'file:///etc/passwd' })
     if (kind === 'none') response.writeHead(404)
-    if (kind === 'late') return void response.writeHead(200).write('begins')
-    response.end(kind === 'large' ? Buffer.alloc(2_000) : 'image')
+    response.end('image')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
@@ -104,10 +258,13 @@ function createFetch(privateAllowed: boolean) {
   const fetch = createReferenceFetch({ privateAllowed: () => privateAllowed, clock, env: {} })
   onTestFinished(() => fetch.close())
   const get = async (url: string) => {
-    const bytes = await fetch.get(new URL(url), 1_000, new AbortController().signal)
-    return bytes && Buffer.from(bytes).toString()
+    const chunks = await fetch.get(new URL(url), new AbortController().signal)
+    if (chunks === undefined) return undefined
+    const parts: Uint8Array[] = []
+    for await (const chunk of chunks) parts.push(chunk)
+    return Buffer.concat(parts).toString()
   }
-  return { clock, fetch, get }
+  return { get }
 }
 
 test.each([
@@ -116,19 +273,80 @@ test.each([
   ['/hop/5', undefined],
   ['/away', undefined],
   ['/none', undefined],
-  ['/large', undefined],
 ])('fetching %s gives %s', async (path, text) => {
   const { base } = await serveImages()
   expect(await createFetch(true).get(`${base}${path}`)).toBe(text)
 })
 
-test('one that does not end is given up after 30 s', async () => {
-  const { base, asked } = await serveImages()
-  const { clock, get } = createFetch(true)
-  const got = get(`${base}/late`)
-  await until('the request', () => asked.length > 0)
-  await clock.advance(30_000)
-  expect(await got).toBeUndefined()
+/** Loads what hosts send: letters, each one chunk of a byte; `…` never ends, `!` breaks. */
+function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal } = new AbortController()) {
+  const clock = createManualClock()
+  const folder = temporaryFolder()
+  const fetching: string[] = []
+  async function* send(letters: string, limited: AbortSignal) {
+    for (const letter of letters) {
+      if (letter === '!') throw new HttpFailure('the connection broke', { sent: true })
+      if (letter === '…') {
+        await untilAborted(limited)
+        throw limited.reason
+      }
+      yield Buffer.from(letter)
+    }
+  }
+  const loader = createReferenceLoader({
+    inputs: { find: async () => undefined },
+    outputs: { find: async () => undefined },
+    fetch: {
+      async get({ pathname }, limited) {
+        fetching.push(pathname)
+        return send(decodeURIComponent(pathname.slice(1)), limited)
+      },
+    },
+    clock,
+    maxBytes: { ofImage: 4, ofRun: 8 },
+    findImage: async () => undefined,
+    findOutput: async () => undefined,
+  })
+  const image_urls = sources.map((letters) => `http://host.test/${letters}`)
+  const loading = loader.load({ image_urls }, folder, signal)
+  loading.catch(() => {})
+  const loaded = async () => (await loading).map((path) => path && readFileSync(path, 'utf8'))
+  return { clock, folder, fetching, loaded }
+}
+
+test.each<[what: string, sources: string[], expected: (string | undefined)[]]>([
+  ['of the largest size', ['abcd', 'efgh'], ['abcd', 'efgh']],
+  ['one byte larger', ['abcde', 'ab'], [undefined, 'ab']],
+  [
+    'too much together: the first ones stay',
+    ['a', 'abcd', 'ab', 'abc', 'a'],
+    ['a', 'abcd', 'ab', undefined, 'a'],
+  ],
+  ['broken off', ['ab!', 'abcd'], [undefined, 'abcd']],
+])('references %s', async (_what, sources, expected) => {
+  const { loaded, folder } = loadFrom(sources)
+  expect(await loaded()).toEqual(expected)
+  // Nothing is left of the others.
+  expect(readdirSync(folder)).toHaveLength(expected.filter((text) => text !== undefined).length)
+})
+
+test('all that one run fetches has 30 s together, and a host that sends nothing holds up no other', async () => {
+  const slow = Array.from({ length: 13 }, () => '…')
+  const { clock, fetching, loaded } = loadFrom([...slow, 'abcd'])
+  await until('the fetches', () => fetching.length === 14)
+  await clock.advance(29_999)
+  expect(clock.alarms).toHaveLength(1)
+  await clock.advance(1)
+  expect(await loaded()).toEqual([...slow.map(() => undefined), 'abcd'])
+})
+
+test('loading stops at once when its run is aborted, and leaves nothing', async () => {
+  const stop = new AbortController()
+  const { fetching, loaded, folder } = loadFrom(['a…'], stop)
+  await until('the fetch', () => fetching.length === 1)
+  stop.abort(new Error('closing'))
+  await expect(loaded()).rejects.toThrow('closing')
+  expect(readdirSync(folder)).toEqual([])
 })
 
 test('a service that others can reach fetches from no private address, by whatever name', async () => {

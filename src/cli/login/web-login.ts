@@ -5,11 +5,12 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { errorOfAnswer, networkError, readAnswer } from '../../client/answers.js'
+import { type Answer, errorOfAnswer, isRateLimited, networkError, readAnswer } from '../../client/answers.js'
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import { raceAbort, withTimeout } from '../../host/abort.js'
 import { BodyTooLarge, HttpFailure, type HttpRequest } from '../../host/http.js'
 import { type Callback, listenForCallback } from '../../host/loopback-callback.js'
+import { retry } from '../../host/retry.js'
 import { AUTH_PATHS, type LoginCode } from '../../protocol/console.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
@@ -124,8 +125,8 @@ async function exchangeCode(
     if (code === null)
       throw new RushesError('no_api_key', 'The login was declined in the browser; nothing was stored.')
     const body: LoginCode = { code, verifier }
-    const answer = await send(ctx, baseUrl, { method: 'POST', path: AUTH_PATHS.login, body })
-    if (answer.status !== 200) throw errorOfAnswer(answer).with({ consequence: 'No API key was stored.' })
+    const answer = await sendWithinLimit(ctx, baseUrl, { method: 'POST', path: AUTH_PATHS.login, body })
+    if (answer.status !== 200) throw refusalOf(answer)
     const apiKey = keyOf(answer.text)
     await callback.reply(200, 'rushes is logged in', 'The command has the key. You can close this window.')
     return apiKey
@@ -133,6 +134,34 @@ async function exchangeCode(
     await callback.reply(400, 'rushes is not logged in', 'The command says why. You can close this window.')
     throw error
   }
+}
+
+/** A service allows few sign-ins a minute from one address, and others may have used them up. The code is valid for longer than their minute. */
+const LIMIT_WAIT_MS = 5_000
+const MAX_LIMIT_TRIES = 14
+
+async function sendWithinLimit(ctx: Context, baseUrl: string, request: Sent): Promise<Answer> {
+  let isNoted = false
+  return await retry<Answer, Answer>({
+    clock: ctx.clock,
+    signal: ctx.interrupts.first,
+    attempt: () => send(ctx, baseUrl, request),
+    decide: (answer, number) =>
+      isRateLimited(answer) && number < MAX_LIMIT_TRIES ? { retryInMs: LIMIT_WAIT_MS } : { done: answer },
+    onRetry() {
+      if (!isNoted) ctx.out.note('Too many sign-ins from this address. Trying again for a minute.')
+      isNoted = true
+    },
+  })
+}
+
+function refusalOf(answer: Answer): RushesError {
+  const error = errorOfAnswer(answer).with({ consequence: 'No API key was stored.' })
+  return isRateLimited(answer)
+    ? error.with({
+        hint: 'The service counts the sign-ins of all users at this address. Wait a minute, then run `rushes login --web` again.',
+      })
+    : error
 }
 
 function keyOf(text: string): string {
@@ -147,7 +176,7 @@ interface Sent {
   readonly body?: unknown
 }
 
-async function send(ctx: Context, baseUrl: string, { method, path, body }: Sent) {
+async function send(ctx: Context, baseUrl: string, { method, path, body }: Sent): Promise<Answer> {
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}${path}`)
   const fetch = await ctx.fetch()
   try {

@@ -3,6 +3,7 @@
 //
 // A picture is decoded once, and kept no larger than the frame needs it. Whether decoding is affordable is judged before,
 // by the header alone: 1 kB of AVIF can be 67 megapixels, which take 1.2 GB.
+import { readFile } from 'node:fs/promises'
 import type { Metadata } from 'sharp'
 import { pixels } from '../scenery/svg.js'
 import type { Size } from '../sizes.js'
@@ -40,17 +41,18 @@ export function backdropOf(
   return Math.max(off, 1 / off) <= LIKE_THE_FRAME ? only.fill : undefined
 }
 
-/** `room` is the largest size that a reference has to fill. */
+/** From their files. `room` is the largest size that a reference has to fill. */
 export async function openReferences(
-  references: readonly (Uint8Array | undefined)[],
+  references: readonly (string | undefined)[],
   room: Size,
 ): Promise<readonly ReferenceImage[]> {
   const opened: ReferenceImage[] = []
   const keptPixels = MAX_KEPT_PIXELS / references.length
   let costLeft = MAX_TOTAL_COST
-  // One after the other: fourteen photographs decoded side by side would be most of a gigabyte.
-  for (const [index, bytes] of references.entries()) {
-    const file = await readHeader(bytes)
+  // One after the other: fourteen photographs decoded side by side would be most of a gigabyte. As bytes, since libvips has more
+  // decoders for paths than for bytes.
+  for (const [index, path] of references.entries()) {
+    const file = await readHeader(path === undefined ? undefined : await readFile(path))
     const isTooLarge = file !== undefined && file.cost > Math.min(MAX_COST, costLeft)
     if (file !== undefined && !isTooLarge) costLeft -= file.cost
     const picture = file === undefined || isTooLarge ? undefined : await decode(file, room, keptPixels)

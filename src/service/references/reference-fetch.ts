@@ -1,12 +1,10 @@
-/** Fetches one reference image over the network, within limits. Whatever goes wrong, the run has no such image. */
+/** Fetches one reference image over the network. Whatever goes wrong, the run has no such image. */
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { type Fetch, type HttpResponse, isLoopback } from '../../host/http.js'
+import { type Fetch, isLoopback } from '../../host/http.js'
 import { isPublicAddress } from './public-address.js'
 
-const DEADLINE_MS = 30_000
 const MAX_REDIRECTS = 5
 
 export interface ReferenceFetchOptions {
@@ -20,8 +18,11 @@ export interface ReferenceFetchOptions {
 }
 
 export interface ReferenceFetch {
-  /** Undefined when it cannot be fetched within the limits. Rejects only with the signal's reason. */
-  get(url: URL, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined>
+  /**
+   * The bytes as they arrive; undefined when it cannot be fetched. Rejects with an `HttpFailure`, as the bytes do, or with the
+   * signal's reason.
+   */
+  get(url: URL, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>
   close(): Promise<void>
 }
 
@@ -44,7 +45,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
     return network
   }
 
-  async function follow(start: URL, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  const get: ReferenceFetch['get'] = async (start, signal) => {
     const open = privateAllowed()
     const fetch = await networkFor(open)
     let url = start
@@ -57,7 +58,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
         signal,
       })
       const location = answer.header('location')
-      if (answer.status === 200) return await bytesOf(answer, maxBytes)
+      if (answer.status === 200) return answer.body
       answer.discard()
       if (answer.status < 300 || answer.status > 399 || location === undefined) return undefined
       url = new URL(location, url)
@@ -66,20 +67,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
   }
 
   return {
-    async get(url, maxBytes, signal) {
-      const limit = {
-        timeoutMs: DEADLINE_MS,
-        reason: () => new Error('the host took too long'),
-        clock,
-        signal,
-      }
-      try {
-        return await withTimeout((either) => follow(url, maxBytes, either), limit)
-      } catch {
-        signal.throwIfAborted()
-        return undefined
-      }
-    },
+    get,
     close: async () => {
       await Promise.all(closers.map((close) => close()))
     },
@@ -104,15 +92,4 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
     if (options.all || first === undefined) return callback(null, addresses)
     return callback(null, first.address, first.family)
   })
-}
-
-async function bytesOf(answer: HttpResponse, maxBytes: number): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of answer.body) {
-    bytes += chunk.byteLength
-    if (bytes > maxBytes) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks, bytes)
 }

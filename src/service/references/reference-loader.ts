@@ -1,8 +1,13 @@
-/** Loads the reference images of a run as bytes, from the service's own files or over the network. */
-import { type FileStore, readStored } from '../files/contract.js'
+/** Saves the reference images of a run as files, from the service's own files or over the network. */
+import { open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { isSystemError } from '../../host/system-error.js'
+import type { FileStore } from '../files/contract.js'
 import {
-  OUTPUTS_PATH,
   outputKey,
+  outputOfUrl,
   type StoredImage,
   type StoredInput,
   type StoredOutput,
@@ -10,72 +15,197 @@ import {
 import type { ReferenceFetch } from './reference-fetch.js'
 
 export interface ReferenceLoader {
-  /** In the order of `image_urls`; undefined for each that cannot be loaded. Rejects with the signal's reason. */
-  load(input: StoredInput, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]>
+  /**
+   * Files in `folder`, in the order of `image_urls`; undefined for each that cannot be loaded. Rejects with the signal's reason,
+   * with `StorageUnavailable`, or with an error of the folder's disk.
+   */
+  load(input: StoredInput, folder: string, signal: AbortSignal): Promise<readonly (string | undefined)[]>
 }
 
 export interface ReferenceLoaderOptions {
   readonly inputs: Pick<FileStore, 'find'>
   readonly outputs: Pick<FileStore, 'find'>
   readonly fetch: Pick<ReferenceFetch, 'get'>
+  readonly clock: Pick<Clock, 'alarm'>
+  readonly maxBytes?: typeof MAX_BYTES
+  /** The key of a stored image. */
+  findImage(sha256: string): Promise<string | undefined>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
 }
 
-const MAX_IMAGE_BYTES = 64 * 1_048_576
-/** Of all references of one run: they are in memory at the same time. */
-const MAX_RUN_BYTES = 256 * 1_048_576
-const CONCURRENCY = 4
+const MEBIBYTE = 1_048_576
+const MAX_BYTES = {
+  ofImage: 64 * MEBIBYTE,
+  /** Of all references together. */
+  ofRun: 256 * MEBIBYTE,
+}
+/** For all that is fetched for one run together, so all of it is fetched at once: a slow host holds up no other. */
+const FETCH_LIMIT_MS = 30_000
+
+type Source = string | StoredImage
 
 export function createReferenceLoader({
   inputs,
   outputs,
   fetch,
+  clock,
+  maxBytes = MAX_BYTES,
+  findImage,
   findOutput,
 }: ReferenceLoaderOptions): ReferenceLoader {
-  async function bytesOf(
-    source: string | StoredImage,
-    maxBytes: number,
-    signal: AbortSignal,
-  ): Promise<Uint8Array | undefined> {
-    if (typeof source !== 'string') return readStored(inputs, source.sha256, maxBytes)
-    if (!URL.canParse(source)) return undefined
-    const url = new URL(source)
-    const output = await findOwnOutput(url)
-    if (output !== undefined) return readStored(outputs, outputKey(output), maxBytes)
-    return await fetch.get(url, maxBytes, signal)
-  }
-
-  /** By the path alone: the service may have had another host or port when it gave out the URL. */
-  async function findOwnOutput({ pathname }: URL): Promise<StoredOutput | undefined> {
-    const [name = '', token = '', folder] = pathname.split('/').reverse()
-    return `/${folder}` === OUTPUTS_PATH ? await findOutput(token, decoded(name)) : undefined
+  /** What of the service's own a source names; undefined for an address elsewhere. */
+  async function ownFileOf(source: Source): Promise<OwnFile | undefined> {
+    if (typeof source !== 'string') {
+      // A node of the version before enters no images.
+      const key = (await findImage(source.sha256)) ?? source.sha256
+      return { files: inputs, key, bytes: source.bytes }
+    }
+    const named = outputOfUrl(source)
+    const output = named && (await findOutput(named.token, named.name))
+    return output && { files: outputs, key: outputKey(output), bytes: output.bytes }
   }
 
   return {
-    async load({ image_urls: sources }, signal) {
+    async load({ image_urls: sources }, folder, signal) {
       if (!Array.isArray(sources)) return []
-      const loaded: (Uint8Array | undefined)[] = new Array(sources.length).fill(undefined)
-      let left = MAX_RUN_BYTES
-      const waiting = sources.entries()
-      const loadNext = async () => {
-        for (const [index, source] of waiting) {
+      const files: (string | undefined)[] = new Array(sources.length).fill(undefined)
+      const room = createRoom(maxBytes)
+      const pathAt = (index: number): string => join(folder, String(index + 1))
+      const remote: { readonly index: number; readonly url: URL }[] = []
+      const copies = allSettled(
+        (sources as readonly Source[]).map(async (source, index) => {
+          const own = await ownFileOf(source)
           signal.throwIfAborted()
-          const bytes = await bytesOf(source, Math.min(left, MAX_IMAGE_BYTES), signal)
-          if (bytes === undefined || bytes.byteLength > left) continue
-          left -= bytes.byteLength
-          loaded[index] = bytes
-        }
-      }
-      await Promise.all(Array.from({ length: CONCURRENCY }, loadNext))
-      return loaded
+          if (own !== undefined) files[index] = await copyInto(pathAt(index), own, room)
+          else if (URL.canParse(String(source))) remote.push({ index, url: new URL(String(source)) })
+        }),
+      )
+      // A storage that does not answer cannot be stopped: what still comes of it goes into a folder that is removed.
+      await raceAbort(copies, signal)
+      // Last, so that nothing is fetched again because the storage did not answer.
+      const fetchAll = (limited: AbortSignal) =>
+        allSettled(
+          remote.map(async ({ index, url }) => {
+            files[index] = await room.share(index, limited, async (take, dropped) => {
+              const chunks = await fetch.get(url, dropped)
+              return chunks && (await save(chunks, pathAt(index), take))
+            })
+          }),
+        )
+      const reason = () => new Error('the hosts took too long')
+      await withTimeout(fetchAll, { timeoutMs: FETCH_LIMIT_MS, reason, clock, signal })
+      signal.throwIfAborted()
+      return files
     },
   }
 }
 
-function decoded(segment: string): string {
+interface OwnFile {
+  readonly files: Pick<FileStore, 'find'>
+  readonly key: string
+  readonly bytes: number
+}
+
+/** Undefined for a file that is too large, is not there, or has another size than it had. */
+async function copyInto(
+  path: string,
+  { files, key, bytes }: OwnFile,
+  room: Room,
+): Promise<string | undefined> {
+  if (!room.reserve(bytes)) return undefined
+  const found = await files.find(key)
+  return found?.bytes === bytes ? await save(await found.read(), path) : undefined
+}
+
+/** Leaves no file when it does not get all of it. */
+async function save(
+  chunks: AsyncIterable<Uint8Array>,
+  path: string,
+  take: (bytes: number) => void = () => {},
+): Promise<string> {
+  const file = await open(path, 'w', 0o600)
+  let isComplete = false
   try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
+    for await (const chunk of chunks) {
+      take(chunk.byteLength)
+      await file.appendFile(chunk)
+    }
+    isComplete = true
+    return path
+  } finally {
+    await file.close()
+    if (!isComplete) await rm(path, { force: true })
   }
+}
+
+interface Room {
+  /** Whether a file of this size still fits; then it is counted. */
+  reserve(bytes: number): boolean
+  /**
+   * The result of one of several fetches whose sizes are not known; undefined when it fails. `take` counts bytes before they are
+   * written. When they do not fit, the fetch that comes last in the order of `index` is dropped.
+   */
+  share(
+    index: number,
+    signal: AbortSignal,
+    work: (take: (bytes: number) => void, dropped: AbortSignal) => Promise<string | undefined>,
+  ): Promise<string | undefined>
+}
+
+interface Share {
+  readonly index: number
+  readonly dropped: AbortController
+  bytes: number
+}
+
+/** Of one run. */
+function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
+  const shares = new Set<Share>()
+  let left = ofRun
+
+  function drop(share: Share): void {
+    shares.delete(share)
+    left += share.bytes
+    share.dropped.abort(new Error('too large'))
+  }
+
+  return {
+    reserve(bytes) {
+      if (bytes > Math.min(ofImage, left)) return false
+      left -= bytes
+      return true
+    },
+    async share(index, signal, work) {
+      const own: Share = { index, dropped: new AbortController(), bytes: 0 }
+      const forget = onAbort(signal, () => own.dropped.abort(signal.reason))
+      shares.add(own)
+      const take = (bytes: number) => {
+        if (own.bytes + bytes > ofImage) drop(own)
+        while (bytes > left && shares.has(own))
+          drop([...shares].reduce((last, each) => (each.index > last.index ? each : last), own))
+        own.dropped.signal.throwIfAborted()
+        left -= bytes
+        own.bytes += bytes
+      }
+      try {
+        const path = await work(take, own.dropped.signal)
+        // It counts for good.
+        shares.delete(own)
+        return path
+      } catch (error) {
+        if (shares.has(own)) drop(own)
+        // Of the folder's disk. An error of the network is an HttpFailure.
+        if (isSystemError(error)) throw error
+        return undefined
+      } finally {
+        forget()
+      }
+    },
+  }
+}
+
+/** Rejects only once all have ended: none of them writes any more. */
+async function allSettled(works: readonly Promise<void>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(works))
+    if (outcome.status === 'rejected') throw outcome.reason
 }

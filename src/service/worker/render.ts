@@ -1,29 +1,29 @@
-/** Renders one run: loads its references, calls the engine, and measures and stores its files. */
+/** Renders one run: calls the engine, and measures and stores its files. */
 import { createHash } from 'node:crypto'
-import { lstat, mkdir, mkdtemp, open, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { mkdir } from 'node:fs/promises'
 import { onAbort, type Timeout, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
+import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { LOCAL_DEFAULTS } from '../../protocol/local-prices.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
 import type { FileStore } from '../files/contract.js'
 import { untilStorageAnswers } from '../files/storage-unavailable.js'
-import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../secrets.js'
 import { outputKey, type StoredOutput, type StoredRun } from '../stored-run.js'
 
 export interface RenderOptions {
   readonly engine: Engine
-  readonly references: ReferenceLoader
   readonly clock: Pick<Clock, 'sleep'>
   /** The engine's folder is made here … */
   readonly workFolder: string
   /** … and its files are put here when they are complete. */
   readonly outputs: Pick<FileStore, 'put' | 'remove'>
+  /** Called before they are put there. False when the run is no longer this worker's. */
+  enterOutputs(outputs: readonly StoredOutput[]): Promise<boolean>
   onError(error: unknown): void
 }
 
-/** For the references and the engine. Waiting for the storage does not count. */
+/** For the engine. Waiting for the storage does not count. */
 export interface RenderLimit extends Timeout {
   readonly signal: AbortSignal
 }
@@ -34,11 +34,12 @@ const ABORT_GRACE_MS = 3_000
 /** Rejects with the engine's error, or with the reason of the limit or its signal. */
 export async function render(
   run: StoredRun,
-  { engine, references, clock, workFolder, outputs: stored, onError }: RenderOptions,
+  references: RenderJob['references'],
+  { engine, clock, workFolder, outputs: stored, enterOutputs, onError }: RenderOptions,
   limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
-  const folder = await mkdtemp(join(workFolder, `${run.id}-`))
+  const folder = await makeOwnFolder(workFolder, `${run.id}-`)
   const outputs: StoredOutput[] = []
   const { signal } = limit
   const patience = { clock, signal, onError }
@@ -47,21 +48,22 @@ export async function render(
       kind: run.kind,
       run: { id: run.id, model: run.model },
       input: inputFor(run),
-      folder,
-      references: await references.load(run.input, limited),
+      folder: folder.path,
+      references,
       signal: limited,
     }
     return await withGracePeriod(engine.render(job), limited, clock)
   }
   try {
-    // Only the references need the storage, so the engine is called once.
-    const files = await untilStorageAnswers(() => withTimeout(renderFiles, limit), patience)
+    const files = await withTimeout(renderFiles, limit)
+    await folder.check()
     const token = newToken()
     for (const file of files) outputs.push(await measureOutput(folder, file, token))
     if (outputs.length === 0) throw new Error('The renderer wrote no output file.')
     signal.throwIfAborted()
+    if (!(await enterOutputs(outputs))) throw new Error('Another worker has taken the run over.')
     for (const output of outputs) {
-      const source = { path: join(folder, output.name) }
+      const source = { path: folder.entry(output.name) }
       const options = { contentType: output.contentType, signal }
       await untilStorageAnswers(() => stored.put(outputKey(output), source, options), patience)
     }
@@ -70,7 +72,7 @@ export async function render(
     await removeOutputs(outputs, stored).catch(onError)
     throw error
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await folder.remove().catch(onError)
   }
 }
 
@@ -118,15 +120,13 @@ async function withGracePeriod<Value>(
 
 /** Hashes the file, for its strong ETag, and syncs it to disk. */
 async function measureOutput(
-  folder: string,
+  folder: OwnFolder,
   { name, contentType }: RenderedFile,
   token: string,
 ): Promise<StoredOutput> {
-  if (basename(name) !== name || name.startsWith('.') || !/^[^\\\u0000-\u001f\u007f]{1,200}$/.test(name))
+  if (name.startsWith('.') || name.includes('/') || !/^[^\\\u0000-\u001f\u007f]{1,200}$/.test(name))
     throw new Error('The renderer gave an output an invalid name.')
-  const path = join(folder, name)
-  if (!(await lstat(path)).isFile()) throw new Error(`The renderer's output ${name} is not a file.`)
-  const file = await open(path, 'r+')
+  const file = await folder.openFile(name)
   try {
     const hash = createHash('sha256')
     let bytes = 0

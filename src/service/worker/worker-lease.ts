@@ -2,6 +2,7 @@
 import type { Clock, Disarm } from '../../host/clock.js'
 import { newWorkerId } from '../secrets.js'
 import type { CrashLimit, Store, WorkerRecord } from '../store/contract.js'
+import { isRefusal, MAX_REFUSALS, NOT_RECORDED } from './not-recorded.js'
 
 const HEARTBEAT_MS = 5_000
 /** A lease expires when its heartbeat has not changed for so long. */
@@ -83,6 +84,24 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
   }
 
   const sightings = new Map<string, Sighting>()
+  /** How often the database has refused to remove these workers. */
+  const refusals = new Map<string, number>()
+
+  /** A worker that cannot be removed keeps its own runs waiting, and not those of others. */
+  async function reap(worker: WorkerRecord): Promise<boolean> {
+    const refused = refusals.get(worker.id) ?? 0
+    const limit =
+      refused < MAX_REFUSALS ? CRASH_LIMIT : { ...CRASH_LIMIT, failure: NOT_RECORDED, refunds: false }
+    try {
+      const isReaped = (await store.reapWorker(worker, limit, clock.now())) !== undefined
+      refusals.delete(worker.id)
+      return isReaped
+    } catch (error) {
+      if (isRefusal(error)) refusals.set(worker.id, refused + 1)
+      onError(error)
+      return false
+    }
+  }
 
   function see({ id: other, heartbeatAtMs, isDisconnected = false }: WorkerRecord): Sighting {
     const nowMs = clock.monotonic()
@@ -123,8 +142,7 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
     },
     async reapExpiredWorkers() {
       const reaped: string[] = []
-      for (const worker of expired(await store.listWorkers()))
-        if (await store.reapWorker(worker, CRASH_LIMIT, clock.now())) reaped.push(worker.id)
+      for (const worker of expired(await store.listWorkers())) if (await reap(worker)) reaped.push(worker.id)
       return reaped
     },
     onLost(listener) {

@@ -3,21 +3,26 @@
  * database announces it; once a second it looks for runs whose process has ended, and at the queue.
  *
  *   queued ──claim──▶ processing ──▶ succeeded
- *      ▲                  ├────────▶ failed       the engine's error, the time limit, the third crash
+ *      ▲                  ├────────▶ failed       the engine's error, the time limit, the third crash, an end that cannot be recorded
  *      └──────────────────┘ the service closes (not counted), the renderer crashes or the lease is lost (counted)
  */
 
-import { rm } from 'node:fs/promises'
+import { rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { stepOf } from '../../host/backoff.js'
 import type { Clock, Disarm } from '../../host/clock.js'
+import { removeFolder } from '../../host/own-folder.js'
 import { retry } from '../../host/retry.js'
-import { errorCode, isSystemError } from '../../host/system-error.js'
+import { isSystemError } from '../../host/system-error.js'
 import { RendererCrashed } from '../engines/renderer-crashed.js'
 import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
+import type { ReferenceLoader } from '../references/reference-loader.js'
+import { settlesWithin } from '../settles-within.js'
 import type { ClaimedRun, Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
+import { isRefusal, MAX_REFUSALS, NOT_RECORDED } from './not-recorded.js'
+import { createPreparation } from './preparation.js'
 import { type RenderOptions, removeOutputs, render } from './render.js'
 import { crashLimitFor, DeadlinePassed, failureOf } from './run-failure.js'
 import type { WorkerLease } from './worker-lease.js'
@@ -25,15 +30,13 @@ import type { WorkerLease } from './worker-lease.js'
 const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 const MAX_PREFERRED = 1_000
-/** How many of them one claim asks for. */
+/** How many of them one claim asks for: those that were polled last. */
 const MAX_ASKED = 100
-const PERSIST_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
+/** For engines that are aborted, and for storage or a database that does not answer. */
+const CLOSE_GRACE_MS = 3_500
+const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
-/** The disk is full, another process has locked the database, or it cannot be reached. */
-const mayPass = (error: unknown): boolean =>
-  /^(SQLITE_(BUSY|FULL|IOERR|LOCKED)|DATABASE_UNAVAILABLE$)/.test(errorCode(error) ?? '')
-
-type Attempt<Value> = { readonly value: Value } | { readonly error: unknown }
+type Attempt<Value> = { readonly value: Value } | { readonly error: unknown; readonly refusals: number }
 
 export interface Worker {
   /** `requested`: only the runs that were created in this process, and those that are polled. */
@@ -44,12 +47,16 @@ export interface Worker {
   wake(id: string): void
   /** Somebody polls this run: it goes before others of its account. */
   prefer(id: string): void
-  /** Aborts what is being rendered, without counting a crash; resolves within a few seconds. */
+  /** Aborts what is being rendered, without counting a crash; resolves within four seconds. */
   close(): Promise<void>
 }
 
-export interface WorkerOptions extends Omit<RenderOptions, 'clock'> {
-  readonly store: Pick<Store, 'claimRun' | 'finishRun' | 'failRun' | 'recordCrash' | 'onQueued'>
+export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutputs'> {
+  readonly references: ReferenceLoader
+  readonly store: Pick<
+    Store,
+    'claimRun' | 'addOutputFiles' | 'finishRun' | 'failRun' | 'recordCrash' | 'onQueued'
+  >
   readonly lease: WorkerLease
   readonly clock: Clock
   readonly concurrency: number
@@ -71,6 +78,13 @@ export function createWorker(options: WorkerOptions): Worker {
   /** Aborts the renders of this tenure of the lease. */
   let tenure = new AbortController()
 
+  const preparation = createPreparation({ ...options, onPrepared: fillSlots })
+  /** Runs whose end cannot be recorded at all. */
+  let unrecorded = 0
+  /** Neither these nor those in preparation have a slot. While all slots are taken, nothing is claimed. */
+  const mayClaim = (): boolean =>
+    active.size - preparation.size - unrecorded < concurrency && !preparation.isFull
+
   lease.onLost(async () => {
     tenure.abort(new Error('The lease of this worker was lost.'))
     tenure = new AbortController()
@@ -80,7 +94,7 @@ export function createWorker(options: WorkerOptions): Worker {
   /** One round of claims at a time, so that `concurrency` holds; a call during a round starts another one after it. */
   function fillSlots(): void {
     // A render that ends calls this again, so nothing is lost while every slot is taken.
-    if (claims === undefined || closing.signal.aborted || active.size >= concurrency) return
+    if (claims === undefined || closing.signal.aborted || !mayClaim()) return
     claimAgain = true
     claiming ??= claimRuns()
       .catch(onError)
@@ -93,10 +107,13 @@ export function createWorker(options: WorkerOptions): Worker {
   async function claimRuns(): Promise<void> {
     claimAgain = false
     await lease.acquire()
-    while (active.size < concurrency && !closing.signal.aborted) {
-      const asked = [...preferred].slice(0, MAX_ASKED)
-      const run = await store.claimRun(lease.id, asked, clock.now(), claims)
+    while (mayClaim() && !closing.signal.aborted) {
+      const asked = [...preferred].slice(-MAX_ASKED)
+      const { fullAccounts } = preparation
+      const run = await store.claimRun(lease.id, asked, clock.now(), claims, fullAccounts)
       if (run === undefined) {
+        // Those of these accounts may still be queued.
+        if (fullAccounts.length > 0) return
         // None of them is queued any more.
         for (const id of asked) preferred.delete(id)
         if (preferred.size === 0) return
@@ -120,10 +137,22 @@ export function createWorker(options: WorkerOptions): Worker {
     const startedAtMs = clock.monotonic()
     const fields = { run: run.id, kind: run.kind, model: run.model }
     log.info(fields, 'run started')
+    const enterOutputs = (outputs: readonly StoredOutput[]) =>
+      persist(() => store.addOutputFiles(claimed(run), outputs), { maxRefusals: MAX_REFUSALS, signal }).catch(
+        (error) => {
+          signal.throwIfAborted()
+          onError(error)
+          throw new Error('The outputs of this run could not be recorded.')
+        },
+      )
     try {
-      const rendering = render(run, options, limit)
-      await finish(run, await timeRender(run.kind, rendering))
-      log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
+      // Of a stored input that cannot be read.
+      if (run.failure !== undefined) throw new Error(run.failure.message)
+      const outputs = await preparation.inSlot(run, signal, (references) =>
+        timeRender(run.kind, render(run, references, { ...options, enterOutputs }, limit)),
+      )
+      if (await finish(run, outputs))
+        log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
     } catch (error) {
       // On closing, the release of the lease returns all runs to the queue at once; a lost lease did so already.
       if (!signal.aborted) await recordFailure(run, error)
@@ -134,42 +163,80 @@ export function createWorker(options: WorkerOptions): Worker {
   const claimed = (run: StoredRun): ClaimedRun => ({ id: run.id, owner: lease.id, nowMs: clock.now() })
 
   /**
-   * A database that is full or locked for a while must not leave the run in `processing`: tries until it is written. When
+   * Whatever the error is, it must not leave the run in `processing`: tries until it is written, or refused `maxRefusals` times. When
    * the service closes first, the release of its lease returns the run to the queue.
    */
-  const persist = <Value>(write: () => Promise<Value>): Promise<Value> =>
-    retry<Attempt<Value>, Value>({
+  function persist<Value>(
+    write: () => Promise<Value>,
+    { maxRefusals, signal }: { readonly maxRefusals: number; readonly signal: AbortSignal },
+  ): Promise<Value> {
+    let refusals = 0
+    return retry<Attempt<Value>, Value>({
       clock,
-      signal: closing.signal,
+      signal,
       attempt: () =>
         write().then(
           (value) => ({ value }),
-          (error: unknown) => ({ error }),
+          (error: unknown) => {
+            if (isRefusal(error)) refusals++
+            return { error, refusals }
+          },
         ),
-      decide: (outcome, number) =>
-        'value' in outcome
-          ? { done: outcome.value }
-          : mayPass(outcome.error)
-            ? { retryInMs: stepOf(PERSIST_STEPS_MS, number) }
-            : { fail: outcome.error },
+      decide(outcome, number) {
+        if ('value' in outcome) return { done: outcome.value }
+        return outcome.refusals < maxRefusals
+          ? { retryInMs: stepOf(RECORD_STEPS_MS, number) }
+          : { fail: outcome.error }
+      },
       onRetry: (outcome) => 'error' in outcome && onError(outcome.error),
     })
+  }
 
-  async function finish(run: StoredRun, outputs: readonly StoredOutput[]): Promise<void> {
-    if (await persist(() => store.finishRun(claimed(run), outputs))) return
-    // The lease had expired and another worker took the run over: its outputs count.
-    await removeOutputs(outputs, options.outputs)
+  /**
+   * When the end is refused again and again, fails the run instead (`not_recorded`). Its render may have succeeded, so nothing is
+   * refunded; `admin verify` names it. Undefined when the run is no longer this worker's.
+   */
+  async function record<Value>(
+    run: StoredRun,
+    write: () => Promise<Value>,
+  ): Promise<Value | 'not_recorded' | undefined> {
+    const { signal } = tenure
+    try {
+      return await persist(write, { maxRefusals: MAX_REFUSALS, signal: closing.signal })
+    } catch (error) {
+      closing.signal.throwIfAborted()
+      onError(error)
+    }
+    unrecorded++
+    fillSlots()
+    try {
+      const fail = () => store.failRun(claimed(run), NOT_RECORDED, { refunds: false })
+      if (!(await persist(fail, { maxRefusals: Number.POSITIVE_INFINITY, signal }))) return undefined
+      log.info({ run: run.id, kind: run.kind, code: NOT_RECORDED.code }, 'run failed')
+      return 'not_recorded'
+    } finally {
+      unrecorded--
+    }
+  }
+
+  /** Whether the run has succeeded. */
+  async function finish(run: StoredRun, outputs: readonly StoredOutput[]): Promise<boolean> {
+    const isOwn = await record(run, () => store.finishRun(claimed(run), outputs))
+    // False: the lease had expired and another worker took the run over, whose outputs count.
+    if (isOwn === false || isOwn === 'not_recorded') await removeOutputs(outputs, options.outputs)
+    return isOwn === true
   }
 
   async function recordFailure(run: StoredRun, error: unknown): Promise<void> {
     if (error instanceof RendererCrashed) {
       onError(error)
-      await persist(() => store.recordCrash(claimed(run), crashLimitFor(error)))
+      await record(run, () => store.recordCrash(claimed(run), crashLimitFor(error)))
       return
     }
     const failure = failureOf(error)
     // False when another worker has taken the run over, and its folder with it: the error then means nothing.
-    if (!(await persist(() => store.failRun(claimed(run), failure)))) return
+    const ended = await record(run, () => store.failRun(claimed(run), failure))
+    if (ended === undefined || ended === 'not_recorded') return
     log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
     if (isSystemError(error)) onError(error)
   }
@@ -177,7 +244,7 @@ export function createWorker(options: WorkerOptions): Worker {
   async function reapWorkers(): Promise<void> {
     const reaped = await lease.reapExpiredWorkers()
     fillSlots()
-    for (const id of reaped) await rm(join(dirname(options.workFolder), id), { recursive: true, force: true })
+    for (const id of reaped) await removeFolder(join(dirname(options.workFolder), id)).catch(onError)
   }
 
   function keepReaping(): void {
@@ -201,6 +268,8 @@ export function createWorker(options: WorkerOptions): Worker {
       fillSlots()
     },
     prefer(id) {
+      // It becomes the last one: what was polled long ago may belong to another node by now.
+      preferred.delete(id)
       const [oldest] = preferred
       if (claims !== 'requested' && preferred.size >= MAX_PREFERRED && oldest !== undefined)
         preferred.delete(oldest)
@@ -212,9 +281,14 @@ export function createWorker(options: WorkerOptions): Worker {
       tenure.abort()
       stopListening()
       disarm()
-      await claiming
-      await Promise.all(active)
-      await rm(options.workFolder, { recursive: true, force: true }).catch(onError)
+      const stopped = async () => {
+        await claiming
+        await Promise.all(active)
+      }
+      // What does not stop is left: once the lease is released, it can record nothing.
+      await settlesWithin(CLOSE_GRACE_MS, stopped(), clock)
+      // Each run has removed its own. What is left in place of one was logged, and stays until a later start removes it.
+      await rmdir(options.workFolder).catch(() => {})
     },
   }
 }

@@ -1,8 +1,20 @@
+import { writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPreviewEngine } from '../../../src/preview/index.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { temporaryFolder } from '../../support/service.js'
+
+/** Files with these bytes, as the service saves references. */
+export function referenceFiles(images: readonly (Uint8Array | undefined)[]): readonly (string | undefined)[] {
+  const folder = temporaryFolder()
+  return images.map((bytes, index) => {
+    if (bytes === undefined) return undefined
+    const path = join(folder, String(index + 1))
+    writeFileSync(path, bytes)
+    return path
+  })
+}
 
 export interface Rendered {
   readonly folder: string
@@ -15,7 +27,7 @@ export interface Rendered {
 export async function render(
   kind: RenderJob['kind'],
   input: RenderJob['input'],
-  references: RenderJob['references'] = [],
+  images: readonly (Uint8Array | undefined)[] = [],
   searchPath = '',
   run?: RenderJob['run'],
 ): Promise<Rendered> {
@@ -27,7 +39,7 @@ export async function render(
     kind,
     input,
     folder,
-    references,
+    references: referenceFiles(images),
     signal,
     onProgress,
     ...(run && { run }),

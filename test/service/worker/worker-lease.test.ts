@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { WorkerRecord } from '../../../src/service/store/contract.js'
+import type { CrashLimit, WorkerRecord } from '../../../src/service/store/contract.js'
 import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
 import { createManualClock } from '../../support/clock.js'
 
@@ -8,6 +8,9 @@ function createLeases() {
   const clock = createManualClock()
   const rows = new Map<string, WorkerRecord>()
   const reaped: string[] = []
+  /** With how each reap would fail the runs at the crash limit. */
+  const limits: string[] = []
+  const refused = new Set<string>()
   let isFull = false
   const store = {
     async renewLease(id: string) {
@@ -20,7 +23,9 @@ function createLeases() {
       return true
     },
     listWorkers: async () => [...rows.values()],
-    async reapWorker({ id }: Pick<WorkerRecord, 'id'>) {
+    async reapWorker({ id }: Pick<WorkerRecord, 'id'>, { failure, refunds = true }: CrashLimit) {
+      limits.push(`${id} ${failure.code}${refunds ? '' : ' without refund'}`)
+      if (refused.has(id) && refunds) throw Object.assign(new Error(id), { code: '23514' })
       reaped.push(id)
       return rows.delete(id) ? { runs: 0, refunded: 0 } : undefined
     },
@@ -32,7 +37,7 @@ function createLeases() {
   const fill = (full: boolean) => {
     isFull = full
   }
-  return { clock, rows, reaped, createLease, fill }
+  return { clock, rows, reaped, limits, refused, createLease, fill }
 }
 
 test('a clock that jumps an hour, forward or back, ends no lease', async () => {
@@ -74,6 +79,21 @@ test('a worker whose process has ended is reaped at once', async () => {
   await one.acquire()
   rows.set('gone', { id: 'gone', heartbeatAtMs: clock.now(), hasEnded: true })
   expect(await one.reapExpiredWorkers()).toEqual(['gone'])
+  await one.release()
+})
+
+test('a worker whose runs cannot be failed holds up no other, and after ten times they fail without a refund', async () => {
+  const { rows, reaped, limits, refused, createLease } = createLeases()
+  const one = createLease()
+  await one.acquire()
+  refused.add('damaged')
+  for (const id of ['damaged', 'other']) rows.set(id, { id, heartbeatAtMs: 0, hasEnded: true })
+  expect(await one.reapExpiredWorkers()).toEqual(['other'])
+  for (let second = 1; second < 10; second++) expect(await one.reapExpiredWorkers()).toEqual([])
+  expect(await one.reapExpiredWorkers()).toEqual(['damaged'])
+  expect(reaped).toEqual(['other', 'damaged'])
+  expect(limits.filter((limit) => limit === 'damaged renderer_crashed')).toHaveLength(10)
+  expect(limits.at(-1)).toBe('damaged not_recorded without refund')
   await one.release()
 })
 

@@ -1,12 +1,14 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
-import type { StoredOutput, StoredRun } from '../../../src/service/stored-run.js'
+import type { RunFailure, StoredOutput, StoredRun } from '../../../src/service/stored-run.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
 import { createManualClock } from '../../support/clock.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { temporaryFolder } from '../../support/service.js'
+import { until } from '../../support/until.js'
 
 const RUN: StoredRun = {
   id: 'run_1',
@@ -23,9 +25,10 @@ const RUN: StoredRun = {
 }
 
 type WorkerParts = Parameters<typeof createWorker>[0]
+type OneStore = Omit<WorkerParts['store'], 'addOutputFiles'> & Partial<WorkerParts['store']>
 
 /** A worker with this store, in a folder of its own. */
-function createOne({ store, ...more }: Pick<WorkerParts, 'store'> & Partial<WorkerParts>) {
+function createOne({ store, ...more }: { readonly store: OneStore } & Partial<Omit<WorkerParts, 'store'>>) {
   const clock = createManualClock()
   const root = temporaryFolder()
   const outputsFolder = join(root, 'outputs')
@@ -33,7 +36,7 @@ function createOne({ store, ...more }: Pick<WorkerParts, 'store'> & Partial<Work
   const errors: unknown[] = []
   let stopWork = async () => {}
   const worker = createWorker({
-    store,
+    store: { addOutputFiles: async () => true, ...store },
     lease: {
       id: 'worker_1',
       acquire: async () => {},
@@ -104,6 +107,147 @@ test.each([
   const { tokens, left, errors } = await renderOnce(true, codes)
   expect(left).toEqual(tokens)
   if (codes[0] === 'SQLITE_FULL') expect(errors).toMatchObject(codes.map((code) => ({ code })))
+})
+
+/** A worker whose database refuses what `refuses` names, with an error that does not pass by itself. */
+function createRefused(refuses: (change: string) => boolean, engine = createInstantEngine()) {
+  const waiting = [RUN]
+  const changes: string[] = []
+  async function change<Result>(name: string, result: Result): Promise<Result> {
+    changes.push(name)
+    if (refuses(name)) throw Object.assign(new Error(name), { code: 'SQLITE_CONSTRAINT_NOTNULL' })
+    return result
+  }
+  const one = createOne({
+    engine,
+    store: {
+      claimRun: async () => waiting.shift(),
+      finishRun: ({ id }) => change(`finish ${id}`, true),
+      failRun: ({ id }, { code }, { refunds } = { refunds: true }) =>
+        change(`${code} ${id}${refunds ? '' : ' without refund'}`, { runs: 1, refunded: 0 }),
+      recordCrash: ({ id }) => change(`crash ${id}`, { runs: 0, refunded: 0 }),
+    },
+  })
+  const add = (id: string) => {
+    waiting.push({ ...RUN, id })
+    one.worker.wake(id)
+  }
+  return { ...one, changes, add, left: () => readdirSync(one.outputsFolder) }
+}
+
+const failing = (error: Error) => ({ ...createInstantEngine(), render: () => Promise.reject(error) })
+
+test.each([
+  ['finish run_1', createInstantEngine()],
+  ['render_failed run_1', failing(new Error('no'))],
+  ['crash run_1', failing(new RendererCrashed('no'))],
+])('an end that the database refuses ten times (%s) fails the run without a refund', async (end, engine) => {
+  const { worker, clock, changes, errors, left } = createRefused((change) => change === end, engine)
+  const ended = 'not_recorded run_1 without refund'
+  await clock.runUntil(until('the end', () => changes.includes(ended)))
+  expect(changes).toEqual([...Array.from({ length: 10 }, () => end), ended])
+  await clock.runUntil(worker.close())
+  expect(errors.length).toBeGreaterThanOrEqual(10)
+  expect(left()).toEqual([])
+})
+
+test('outputs that the database refuses ten times fail the run, without the words of the database', async () => {
+  const waiting = [RUN]
+  const failures: RunFailure[] = []
+  const { worker, clock, errors, outputsFolder } = createOne({
+    store: {
+      claimRun: async () => waiting.shift(),
+      addOutputFiles: () => Promise.reject(new Error('UNIQUE constraint failed: files.key')),
+      finishRun: async () => true,
+      async failRun(_run, failure) {
+        failures.push(failure)
+        return { runs: 1, refunded: 0 }
+      },
+      recordCrash: async () => undefined,
+    },
+  })
+  await clock.runUntil(until('the end', () => failures.length > 0))
+  expect(failures).toEqual([
+    { code: 'render_failed', message: 'The outputs of this run could not be recorded.' },
+  ])
+  expect(errors).toHaveLength(10)
+  expect(readdirSync(outputsFolder)).toEqual([])
+  await clock.runUntil(worker.close())
+})
+
+test('a run that cannot be ended at all takes no slot of others, and is tried for as long as the worker lives', async () => {
+  const { worker, clock, changes, add } = createRefused((change) => change.includes('run_1'))
+  const tries = () => changes.filter((change) => change.startsWith('not_recorded run_1')).length
+  await clock.runUntil(until('the first try', () => tries() > 0))
+  add('run_2')
+  await clock.runUntil(until('the other run', () => changes.includes('finish run_2')))
+  const before = tries()
+  const beforeMs = clock.monotonic()
+  await clock.runUntil(until('further tries', () => tries() >= before + 12))
+  expect(clock.monotonic() - beforeMs).toBeGreaterThan(50_000)
+  await clock.runUntil(worker.close())
+})
+
+/** A worker that renders one run until `end`, and what its claims ask for. */
+function createBusy(more: Partial<WorkerParts> = {}, answers: readonly (StoredRun | Error)[] = [RUN]) {
+  const waiting = [...answers]
+  const claims: (readonly string[])[] = []
+  const finished: string[] = []
+  let end = () => {}
+  const rendered = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const instant = createInstantEngine()
+  let renders = 0
+  const one = createOne({
+    engine: {
+      ...instant,
+      async render(job) {
+        if (++renders === 1) await rendered
+        return await instant.render(job)
+      },
+    },
+    store: {
+      async claimRun(_worker, preferred) {
+        claims.push(preferred)
+        const answer = waiting.shift()
+        if (answer instanceof Error) throw answer
+        return answer
+      },
+      async finishRun({ id }) {
+        finished.push(id)
+        return true
+      },
+      failRun: async () => undefined,
+      recordCrash: async () => undefined,
+    },
+    ...more,
+  })
+  return { ...one, claims, finished, end: () => end() }
+}
+
+test('a run that is polled is asked for, whatever else was polled before and belongs to other nodes now', async () => {
+  const { worker, clock, claims, end } = createBusy()
+  await clock.runUntil(until('the first claim', () => claims.length > 0))
+  worker.prefer('again')
+  for (let n = 0; n < 150; n++) worker.prefer(`elsewhere_${n}`)
+  worker.prefer('mine')
+  worker.prefer('again')
+  end()
+  await clock.runUntil(until('the next claim', () => claims.length > 1))
+  expect(claims[1]).toEqual(expect.arrayContaining(['mine', 'again']))
+  await clock.runUntil(worker.close())
+})
+
+test('a claim whose answer was lost is asked for again within a second, while another run is rendered', async () => {
+  const lost = Object.assign(new Error('lost'), { code: 'DATABASE_UNAVAILABLE' })
+  const answers = [RUN, lost, { ...RUN, id: 'run_2' }]
+  const { worker, clock, claims, finished } = createBusy({ concurrency: 2 }, answers)
+  await clock.runUntil(until('the lost claim', () => claims.length === 2))
+  await clock.advance(1_000)
+  await clock.runUntil(until('the end of the run', () => finished.length > 0))
+  expect(finished).toEqual(['run_2'])
+  await clock.runUntil(worker.close())
 })
 
 test('a worker that lost its lease stops what it renders, and renders again with a new one', async () => {

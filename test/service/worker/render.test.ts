@@ -1,0 +1,214 @@
+/** One render, with commands that do with their folders as they like. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/host/clock.js'
+import { createCommandEngine } from '../../../src/service/engines/command/index.js'
+import type { Engine } from '../../../src/service/engines/engine.js'
+import { createLocalFiles } from '../../../src/service/files/local-files.js'
+import type { StoredRun } from '../../../src/service/stored-run.js'
+import { render } from '../../../src/service/worker/render.js'
+import { failureOf } from '../../../src/service/worker/run-failure.js'
+import { createInstantEngine } from '../../support/engines.js'
+import { temporaryFolder } from '../../support/service.js'
+
+const RUN: StoredRun = {
+  id: 'run_1',
+  accountId: 1,
+  model: 'rushes/preview-image',
+  kind: 'image',
+  status: 'processing',
+  input: { prompt: 'a fox' },
+  outputs: [],
+  failure: undefined,
+  createdAtMs: 0,
+  startedAtMs: 0,
+  finishedAtMs: undefined,
+}
+
+const listed = (folder: string) =>
+  (readdirSync(folder, { recursive: true }) as string[]).sort().map((name) => {
+    const { mode, nlink, size } = statSync(join(folder, name))
+    return { name, mode, nlink, size }
+  })
+
+/**
+ * Renders with a command; why the run failed, and what was published. `OUTSIDE` is a folder whose content must stay as it is,
+ * `ELSEWHERE` one beside it for the command.
+ */
+async function renderWith(engineOf: (env: NodeJS.ProcessEnv) => Engine) {
+  const root = temporaryFolder()
+  const [outside, elsewhere, outputs] = ['outside', 'elsewhere', 'outputs'].map((name) =>
+    join(root, name),
+  ) as [string, string, string]
+  for (const folder of [outside, elsewhere, outputs]) mkdirSync(folder)
+  mkdirSync(join(outside, 'sub'))
+  for (const name of ['sentinel.png', '.hidden', 'sub/deep.png'])
+    writeFileSync(join(outside, name), 'precious', { mode: 0o644 })
+  const before = listed(outside)
+  onTestFinished(() => expect(listed(outside)).toEqual(before))
+  const errors: unknown[] = []
+  const env = { PATH: process.env.PATH, OUTSIDE: outside, ELSEWHERE: elsewhere }
+  const rendering = render(
+    RUN,
+    [],
+    {
+      engine: engineOf(env),
+      clock: systemClock,
+      workFolder: join(root, 'work'),
+      outputs: createLocalFiles(outputs, systemClock),
+      enterOutputs: async () => true,
+      onError: (error) => errors.push(error),
+    },
+    {
+      timeoutMs: 60_000,
+      reason: () => new Error('too slow'),
+      clock: systemClock,
+      signal: new AbortController().signal,
+    },
+  )
+  const failure = await rendering.then(
+    () => undefined,
+    (error) => failureOf(error),
+  )
+  const published = (
+    readdirSync(outputs, { recursive: true, withFileTypes: true }) as import('node:fs').Dirent[]
+  )
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+  return { failure, published, errors, elsewhere, left: readdirSync(join(root, 'work')) }
+}
+
+const withCommand = (command: string) =>
+  renderWith((env) => createCommandEngine({ command, env, clock: systemClock }))
+
+const isRoot = process.getuid?.() === 0
+
+test.each(
+  [
+    ['rmdir "$RUSHES_OUTPUT_DIR" && ln -s "$OUTSIDE" "$RUSHES_OUTPUT_DIR"', 'a link', true],
+    [
+      'echo x > "$RUSHES_OUTPUT_DIR/x.png"; mv "$RUSHES_OUTPUT_DIR" "$ELSEWHERE/out"; ln -s "$ELSEWHERE/out" "$RUSHES_OUTPUT_DIR"',
+      'a link',
+      true,
+    ],
+    [
+      'rm -r "$RUSHES_OUTPUT_DIR"; mkdir "$RUSHES_OUTPUT_DIR"; echo x > "$RUSHES_OUTPUT_DIR/x.png"',
+      'another folder',
+      true,
+    ],
+    ['rmdir "$RUSHES_OUTPUT_DIR"; echo x > "$RUSHES_OUTPUT_DIR"', 'a file', true],
+    [
+      'echo x > "$RUSHES_OUTPUT_DIR/x.png"; chown 65534 "$RUSHES_OUTPUT_DIR"',
+      'a folder of another user',
+      isRoot,
+    ],
+  ].filter(([, , isPossible]) => isPossible) as [string, string][],
+)('%s: the run fails, and nothing is published, changed or removed', async (command, found) => {
+  const { failure, published, errors, elsewhere } = await withCommand(command)
+  expect(failure).toEqual({
+    code: 'render_failed',
+    message: `There is ${found} in place of the engine's output folder, so nothing was published. The engine must write into the folder that it gets.`,
+  })
+  expect(published).toEqual([])
+  // The owner of the service learns where something was left.
+  expect(errors).toMatchObject([{ name: 'FolderReplaced', found }])
+  if (command.includes('$ELSEWHERE')) expect(readdirSync(join(elsewhere, 'out'))).toEqual(['x.png'])
+})
+
+test('a command that fails after it has replaced its folder: nothing is removed', async () => {
+  const { failure, errors } = await withCommand(
+    'rmdir "$RUSHES_OUTPUT_DIR" && ln -s "$OUTSIDE" "$RUSHES_OUTPUT_DIR"; echo "no GPU" >&2; exit 3',
+  )
+  expect(failure?.message).toBe('The engine ended with exit code 3: no GPU')
+  expect(errors).toMatchObject([{ name: 'FolderReplaced' }])
+})
+
+test('a folder that is gone fails the run, and is nothing to remove', async () => {
+  const { failure, errors } = await withCommand('rmdir "$RUSHES_OUTPUT_DIR"')
+  expect(failure?.message).toMatch(/^The engine's output folder is gone, so nothing was published\./)
+  expect(errors).toEqual([])
+})
+
+test('the folder of the input may be replaced too: what is there stays', async () => {
+  const { failure, published, left } = await withCommand(
+    'rmdir "$RUSHES_INPUT_DIR" && ln -s "$OUTSIDE" "$RUSHES_INPUT_DIR"; echo x > "$RUSHES_OUTPUT_DIR/x.png"',
+  )
+  expect(failure).toBeUndefined()
+  expect(published).toHaveLength(1)
+  expect(left).toEqual([expect.stringMatching(/^run_1-\w+-input$/)])
+})
+
+test('links to folders and files, and whatever else is no output, are removed and not followed', async () => {
+  const { failure, published, left } = await withCommand(
+    `cd "$RUSHES_OUTPUT_DIR"; mkdir -p a/b; ln -s "$OUTSIDE" a/b/link; ln -s "$OUTSIDE" folder.png
+     ln -s "$OUTSIDE/sentinel.png" file.png; echo x > .hidden; : > empty.png; mkfifo pipe.png; echo x > out.png`,
+  )
+  expect(failure).toBeUndefined()
+  expect(published.map((path) => readFileSync(path, 'utf8'))).toEqual(['x\n'])
+  expect(left).toEqual([])
+})
+
+test('a further name of a file is published as a copy, which the command cannot change afterwards', async () => {
+  const { published, elsewhere } = await withCommand(
+    'echo first > "$ELSEWHERE/result"; chmod 644 "$ELSEWHERE/result"; ln "$ELSEWHERE/result" "$RUSHES_OUTPUT_DIR/x.png"',
+  )
+  const path = join(elsewhere, 'result')
+  expect(statSync(path)).toMatchObject({ nlink: 1, mode: 0o100644 })
+  writeFileSync(path, 'later')
+  expect(published.map((each) => readFileSync(each, 'utf8'))).toEqual(['first\n'])
+})
+
+test.runIf(isRoot)('a further name of a file of another user is not published', async () => {
+  const { failure, published, elsewhere } = await withCommand(
+    'echo x > "$ELSEWHERE/theirs"; chown 65534 "$ELSEWHERE/theirs"; ln "$ELSEWHERE/theirs" "$RUSHES_OUTPUT_DIR/x.png"',
+  )
+  expect(failure?.message).toBe('x.png is a hard link to a file of another user.')
+  expect(published).toEqual([])
+  expect(statSync(join(elsewhere, 'theirs'))).toMatchObject({ uid: 65_534, nlink: 1 })
+})
+
+test('an engine whose file becomes a link before it is measured publishes nothing', async () => {
+  const { failure, published } = await renderWith((env) => ({
+    async render(job) {
+      const files = await createInstantEngine().render(job)
+      const [path, target] = [join(job.folder, 'image.png'), join(env.OUTSIDE ?? '', 'sentinel.png')]
+      execFileSync('ln', ['-sf', target, path])
+      return files
+    },
+  }))
+  expect(failure?.message).toBe('image.png is not a file.')
+  expect(published).toEqual([])
+})
+
+test.each(['../../outside/sentinel.png', '.hidden', '..', 'a/b', ''])(
+  'an output cannot be named %j',
+  async (name) => {
+    const { failure, published } = await renderWith(() => createInstantEngine({ files: [] }))
+    expect(failure?.message).toBe('The renderer wrote no output file.')
+    const named = await renderWith(() => ({ render: async () => [{ name, contentType: 'image/png' }] }))
+    expect(named.failure?.message).toBe('The renderer gave an output an invalid name.')
+    expect([...published, ...named.published]).toEqual([])
+  },
+)
+
+/** A namespace in which a test may mount. */
+const canMount = (() => {
+  try {
+    execFileSync('unshare', ['-Urm', 'true'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+})()
+
+test.runIf(canMount)('mounts of a command are its own, and gone with it', async () => {
+  const { failure, published, left } = await withCommand(
+    `unshare -Urm sh -c 'mkdir "$RUSHES_OUTPUT_DIR/m"; mount --bind "$OUTSIDE" "$RUSHES_OUTPUT_DIR/m"; ls "$RUSHES_OUTPUT_DIR/m" > "$RUSHES_OUTPUT_DIR/x"'`,
+  )
+  expect(failure).toBeUndefined()
+  expect(published).toHaveLength(1)
+  expect(left).toEqual([])
+  expect(existsSync(published[0] ?? '')).toBe(true)
+})

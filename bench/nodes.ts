@@ -10,8 +10,6 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openPostgresStore } from '../src/service/store/postgres/index.js'
-import { openSqliteStore } from '../src/service/store/sqlite/index.js'
 import { startPostgres } from '../test/support/postgres-server.js'
 import { addKeys } from './keys.js'
 import {
@@ -116,7 +114,7 @@ try {
   const idle = ['--role', 'api']
   const onPostgres = async (name: string, count: number): Promise<Service> => {
     const database = await postgres.createDatabase()
-    const keys = await addKeys(await openPostgresStore(database), KEYS)
+    const keys = await addKeys(database, KEYS)
     const words = ['--database', database, '--data', join(folder, name), ...idle]
     const nodes = await Promise.all(Array.from({ length: count }, () => started(serve(...words), env)))
     return { name, nodes, keys }
@@ -125,7 +123,7 @@ try {
   row('---', '--:', '---', '--:', '--:', '--:')
   const data = join(folder, 'sqlite')
   mkdirSync(data)
-  const keys = await addKeys(openSqliteStore(join(data, 'service.db')), KEYS)
+  const keys = await addKeys(join(data, 'service.db'), KEYS)
   await measure({ name: 'SQLite, 1 node', nodes: [await started(serve('--data', data, ...idle), env)], keys })
   await measure(await onPostgres('PostgreSQL, 1 node', 1))
   await measure(await onPostgres('PostgreSQL, 3 nodes', 3))
@@ -133,7 +131,7 @@ try {
   const deaths: number[] = []
   for (let death = 0; death < DEATHS; death++) {
     const database = await postgres.createDatabase()
-    const keys = await addKeys(await openPostgresStore(database), 1)
+    const keys = await addKeys(database, 1)
     deaths.push(await timeDeath(database, keys))
   }
   console.log(

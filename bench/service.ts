@@ -11,7 +11,6 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
-import { openSqliteStore } from '../src/service/store/sqlite/index.js'
 import { addKeys } from './keys.js'
 import {
   best,
@@ -81,7 +80,7 @@ async function steady(port: number, next: () => string, going: () => boolean): P
   return figuresOf(ms, performance.now() - began)
 }
 
-const keysIn = (data: string) => addKeys(openSqliteStore(join(data, 'service.db')), KEYS)
+const keysIn = (data: string) => addKeys(join(data, 'service.db'), KEYS)
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))

@@ -9,15 +9,40 @@ export interface TurnsOptions {
   refusal(): Refusal
 }
 
-/** Work whose signal is aborted while it waits is dropped; the signal's reason is thrown. */
-export type Turns = <Result>(work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result>
+/**
+ * Work whose signal is aborted while it waits is dropped; the signal's reason is thrown. `hasBegun`: it continues what has begun, so it
+ * waits however many do.
+ */
+export type Turns = <Result>(
+  work: () => Promise<Result>,
+  signal?: AbortSignal,
+  hasBegun?: boolean,
+) => Promise<Result>
+
+/** As `createTurns`, for each owner apart. */
+export function createOwnedTurns(
+  options: TurnsOptions,
+): <Result>(owner: number, work: () => Promise<Result>, hasBegun?: boolean) => Promise<Result> {
+  const owned = new Map<number, { readonly inTurn: Turns; users: number }>()
+  return async (owner, work, hasBegun) => {
+    const own = owned.get(owner) ?? { inTurn: createTurns(options), users: 0 }
+    owned.set(owner, own)
+    own.users++
+    try {
+      return await own.inTurn(work, undefined, hasBegun)
+    } finally {
+      own.users--
+      if (own.users === 0) owned.delete(owner)
+    }
+  }
+}
 
 export function createTurns({ atOnce, maxWaiting, refusal }: TurnsOptions): Turns {
   const waiting = new Set<() => void>()
   let running = 0
 
-  function wait(signal: AbortSignal | undefined): Promise<void> {
-    if (waiting.size >= maxWaiting) throw refusal()
+  function wait(signal: AbortSignal | undefined, hasBegun: boolean): Promise<void> {
+    if (waiting.size >= maxWaiting && !hasBegun) throw refusal()
     return new Promise((resolve, reject) => {
       const begin = () => {
         forget()
@@ -31,9 +56,9 @@ export function createTurns({ atOnce, maxWaiting, refusal }: TurnsOptions): Turn
     })
   }
 
-  return async (work, signal) => {
+  return async (work, signal, hasBegun = false) => {
     signal?.throwIfAborted()
-    if (running >= atOnce) await wait(signal)
+    if (running >= atOnce) await wait(signal, hasBegun)
     else running++
     try {
       return await work()

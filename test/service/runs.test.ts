@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
-import { ask, createTestService, ended, finished } from '../support/service.js'
+import { addAccount, ask, createTestService, ended, finished } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
@@ -140,4 +140,24 @@ test('without startRendering a run stays queued', async () => {
   await service.clock.advance(60_000)
   expect((await ask(service, 'GET', `${RUNS}/${body.id}`)).body.status).toBe('queued')
   expect(engine.jobs).toEqual([])
+})
+
+test('large answers to one account take turns, and delay no small answer to another', async () => {
+  const service = await createTestService({ rendering: false })
+  const create = async (input: object, key = service.apiKey) =>
+    (await ask(service, 'POST', RUNS, { ...A_FOX, input }, { key })).body.id as string
+  const large = await create({ prompt: 'x'.repeat(90_000) })
+  const answered: string[] = []
+  const look = async (name: string, id: string, key = service.apiKey) => {
+    expect((await ask(service, 'GET', `${RUNS}/${id}`, undefined, { key })).status).toBe(200)
+    answered.push(name)
+  }
+  const first = Array.from({ length: 4 }, () => look('large', large))
+  await Promise.all(first)
+  const waiting = look('large', large)
+  const key = await addAccount(service, 'other')
+  await look('other', await create({ prompt: 'a fox' }, key), key)
+  expect(answered).toEqual(['large', 'large', 'large', 'large', 'other'])
+  await service.clock.advance(12)
+  await waiting
 })

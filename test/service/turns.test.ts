@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Refusal } from '../../src/service/rules/refusal.js'
-import { createTurns } from '../../src/service/turns.js'
+import { createOwnedTurns, createTurns } from '../../src/service/turns.js'
 
 function createWork() {
   const begun: string[] = []
@@ -57,4 +57,16 @@ test('who goes while waiting is dropped, and makes room for another', async () =
   // In work it is finished: nobody else could use a half of it.
   end('e')
   expect(await last).toBe('e')
+})
+
+test('each owner has turns and a queue of its own', async () => {
+  const { begun, work, end } = createWork()
+  const inTurn = createOwnedTurns({ atOnce: 1, maxWaiting: 1, refusal: () => new Refusal('overloaded') })
+  const results = [inTurn(1, work('a')), inTurn(1, work('b')), inTurn(2, work('c'))]
+  expect(begun).toEqual(['a', 'c'])
+  await expect(inTurn(1, work('d'))).rejects.toMatchObject({ code: 'overloaded' })
+  end('a')
+  await expect.poll(() => begun).toEqual(['a', 'c', 'b'])
+  for (const name of ['b', 'c']) end(name)
+  expect(await Promise.all(results)).toEqual(['a', 'b', 'c'])
 })

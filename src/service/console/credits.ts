@@ -4,12 +4,13 @@ import type { EntriesPage, Entry, Spend } from '../../protocol/console.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/query.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from '../rules/times.js'
-import type { ConsoleStore, EntryFilter, ListedEntry } from '../store/console-store.js'
+import type { EntryFilter, ListedEntry } from '../store/console-store.js'
 import { csvLine } from './csv.js'
+import type { ReadTurns } from './read-turns.js'
 
 const KINDS = ['added', 'charge', 'refund'] as const
 const DEFAULT_LIMIT = 100
-const MAX_LIMIT = 500
+const MAX_LIMIT = 100
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
 /** Entries of the CSV that are in memory at once. */
@@ -24,7 +25,7 @@ export interface Credits {
 }
 
 export interface CreditsOptions {
-  readonly store: Pick<ConsoleStore, 'findAccount' | 'listAccountEntries' | 'spendPerDay'>
+  readonly store: Pick<ReadTurns, 'findAccount' | 'listAccountEntries' | 'listMoreEntries' | 'spendPerDay'>
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -52,7 +53,8 @@ export function createCredits({ store, clock }: CreditsOptions): Credits {
       let before: number | undefined
       let head = csvLine(['time', 'kind', 'amount', 'run', 'key number', 'key name'])
       for (;;) {
-        const found = await store.listAccountEntries({ ...filter, before, limit: CSV_PAGE })
+        const list = before === undefined ? store.listAccountEntries : store.listMoreEntries
+        const found = await list({ ...filter, before, limit: CSV_PAGE })
         yield head + found.map(lineOf).join('')
         if (found.length < CSV_PAGE) return
         before = found.at(-1)?.sequence

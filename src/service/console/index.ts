@@ -13,6 +13,7 @@ import { type Credits, createCredits } from './credits.js'
 import { type ConsoleKeys, createConsoleKeys } from './keys.js'
 import { createLimits, type Limits } from './limits.js'
 import { createLogins, type Logins } from './logins.js'
+import { withReadTurns } from './read-turns.js'
 import { type ConsoleRuns, createConsoleRuns } from './runs.js'
 import { createSessions, type Sessions } from './sessions.js'
 import { createSigningIn, type SigningIn } from './signing-in.js'
@@ -47,18 +48,19 @@ export function createConsole(parts: ConsoleParts): Console {
   const { passwords = createPasswords() } = parts
   const limits = createLimits(rateLimiter)
   const sessions = createSessions({ store, clock, onError })
-  const keys = createConsoleKeys({ store, clock })
+  const reads = withReadTurns(store)
+  const keys = createConsoleKeys({ store: reads, clock })
   return {
     signingIn: createSigningIn({ store, clock, passwords, sessions, limits, models, baseUrl }),
     sessions,
     limits,
     runs: createConsoleRuns({
-      store,
+      store: reads,
       shownBy: () => ({ baseUrl: baseUrl(), hasThumbnails: thumbnailEngine !== undefined }),
     }),
     thumbnails: createThumbnails({ store, files: outputs, engine: thumbnailEngine, clock, onError }),
     keys,
-    credits: createCredits({ store, clock }),
+    credits: createCredits({ store: reads, clock }),
     logins: createLogins({ store, clock, keys, limits }),
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../host/clock.js'
 import type { ConsoleKey, KeyList, KeyTermsBody, NewKeyAnswer } from '../../protocol/console.js'
 import { formatRate } from '../rate/rate-text.js'
 import { keyTermsOf } from '../rules/key-terms.js'
+import { cursorIn, type Query } from '../rules/query.js'
 import { Refusal } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
 import { hashOfKey, newKey, prefixOfKey } from '../secrets.js'
@@ -12,9 +13,14 @@ import type { ConsoleStore } from '../store/console-store.js'
 /** A program that has the old secret must get the new one in this time. */
 export const ROTATION_MS = 24 * 3_600_000
 
-/** `id` is that of a request, and may be anything. All throw `Refusal` (404) for a key of another account. */
+const PAGE_SIZE = 100
+
+/**
+ * `id` is that of a request, and may be anything. All throw `Refusal`: 404 for a key of another account, 409 for one active key too
+ * many.
+ */
 export interface ConsoleKeys {
-  list(accountId: number): Promise<KeyList>
+  list(accountId: number, query: Query): Promise<KeyList>
   create(accountId: number, body: KeyTermsBody & { readonly name: string }): Promise<NewKeyAnswer>
   change(accountId: number, id: string, body: KeyTermsBody): Promise<ConsoleKey>
   rotate(accountId: number, id: string): Promise<NewKeyAnswer>
@@ -36,7 +42,16 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
   }
 
   return {
-    list: async (accountId) => ({ keys: (await store.listAccountKeys(accountId)).map(keyBody) }),
+    async list(accountId, query) {
+      const before = cursorIn(query, 'before')
+      // One more tells whether there is another page.
+      const found = await store.listAccountKeys({ accountId, before, limit: PAGE_SIZE + 1 })
+      const keys = found.slice(0, PAGE_SIZE)
+      return {
+        keys: keys.map(keyBody),
+        next: found.length > PAGE_SIZE ? String(keys.at(-1)?.id) : null,
+      }
+    },
 
     async create(accountId, body) {
       const apiKey = newKey()

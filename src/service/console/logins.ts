@@ -9,7 +9,8 @@ import type { UserRecord, UserStore } from '../store/user-store.js'
 import type { ConsoleKeys } from './keys.js'
 import type { Limits } from './limits.js'
 
-const CODE_MS = 60_000
+/** Longer than the window of the limit, so that a command can wait for it. */
+const CODE_MS = 120_000
 
 export interface Logins {
   /** Throws `Refusal`: 400, 403. */

@@ -10,7 +10,7 @@ import { LOCAL_DEFAULTS } from '../../protocol/local-prices.js'
 import { mediaTypeOf } from '../../protocol/output-media.js'
 import { isoOrNull } from '../rules/times.js'
 import type { ListedRun, LostAttempt } from '../store/console-store.js'
-import { outputUrl, runObject, type StoredOutput, type StoredRun } from '../stored-run.js'
+import { outputUrl, runObject, type StoredInput, type StoredOutput, type StoredRun } from '../stored-run.js'
 
 const MAX_PROMPT_CHARACTERS = 500
 
@@ -20,18 +20,16 @@ export interface ShownBy {
   readonly hasThumbnails: boolean
 }
 
-export function runSummary(run: ListedRun, { baseUrl, hasThumbnails }: ShownBy): RunSummary {
-  const { prompt, aspect_ratio: ratio } = { ...LOCAL_DEFAULTS[run.kind], ...run.input } as Record<
-    string,
-    unknown
-  >
+type ShownRun = Omit<ListedRun, 'sequence'>
+
+export function runSummary(run: ShownRun, { baseUrl, hasThumbnails }: ShownBy): RunSummary {
   return {
     id: run.id,
     kind: run.kind,
     model: run.model,
     status: run.status,
-    prompt: typeof prompt === 'string' ? beginning(prompt) : '',
-    aspect_ratio: typeof ratio === 'string' ? ratio : null,
+    prompt: beginning(run.prompt ?? ''),
+    aspect_ratio: run.aspectRatio ?? String(LOCAL_DEFAULTS[run.kind].aspect_ratio),
     key: run.key ?? null,
     price: run.price,
     outputs: run.status === 'succeeded' ? run.outputs.map((output) => outputBody(output, baseUrl)) : [],
@@ -56,7 +54,10 @@ function canHaveThumbnail(run: Pick<StoredRun, 'outputs'>): boolean {
 const thumbnailPath = ({ id }: Pick<StoredRun, 'id'>): string =>
   CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id)
 
-export const runDetails = (run: ListedRun, lost: readonly LostAttempt[], shownBy: ShownBy): RunDetails => ({
+/** One run, with its input. */
+export type WholeRun = ShownRun & { readonly input: StoredInput }
+
+export const runDetails = (run: WholeRun, lost: readonly LostAttempt[], shownBy: ShownBy): RunDetails => ({
   ...runSummary(run, shownBy),
   input: run.input,
   attempts: attemptsOf(run, lost),

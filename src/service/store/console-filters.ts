@@ -1,5 +1,5 @@
 /** The filters of the console's lists as SQL, for both databases. */
-import type { EntryFilter, RunFilter } from './console-store.js'
+import type { EntryFilter, FoundRuns, ListedRun, RunFilter } from './console-store.js'
 
 /** Its `?` stands for the value. */
 export interface Condition {
@@ -10,11 +10,34 @@ export interface Condition {
 const ifGiven = (sql: string, value: string | number | undefined): readonly Condition[] =>
   value === undefined ? [] : [{ sql, value }]
 
-/** All but the search. */
-export const runConditions = (filter: RunFilter): readonly Condition[] => [
+/** How many runs one page looks at: their prompts, or only their entries in an index. */
+const MAX_SEARCHED = 2_000
+const MAX_FILTERED = 50_000
+
+/** Undefined for a list without a filter, which looks at no more than it shows. */
+export function maxLookedAt({ status, kind, model, key, search }: RunFilter): number | undefined {
+  if (search !== undefined) return MAX_SEARCHED
+  return [status, kind, model, key].every((each) => each === undefined) ? undefined : MAX_FILTERED
+}
+
+/** `floor` is the first run that this page does not look at; undefined: it looks at all. */
+export function foundRuns(found: readonly ListedRun[], limit: number, floor: number | undefined): FoundRuns {
+  const runs = found.slice(0, limit)
+  if (found.length > limit) return { runs, next: runs.at(-1)?.sequence }
+  return { runs, next: floor === undefined ? undefined : floor + 1 }
+}
+
+/** Of all runs from which the filter chooses. */
+export const rangeConditions = (filter: RunFilter): readonly Condition[] => [
   { sql: 'runs.account_id = ?', value: filter.accountId },
   ...ifGiven('runs.sequence < ?', filter.before),
   ...ifGiven('runs.sequence > ?', filter.after),
+]
+
+/** All but the search. */
+export const runConditions = (filter: RunFilter, floor: number | undefined): readonly Condition[] => [
+  ...rangeConditions(filter),
+  ...ifGiven('runs.sequence > ?', floor),
   ...ifGiven('runs.status = ?', filter.status),
   ...ifGiven('runs.kind = ?', filter.kind),
   ...ifGiven('runs.model = ?', filter.model),

@@ -1,16 +1,18 @@
 /** Rows of what the console reads to the values of the contract, for both databases. */
 import type { StoredRun } from '../stored-run.js'
 import type { DaySpend, KeyName, ListedEntry, ListedRun, LostAttempt } from './console-store.js'
-import { isSet, ledgerEntryOfRow, type Row } from './shared-rows.js'
+import { isSet, ledgerEntryOfRow, type Row, textOr } from './shared-rows.js'
 
 export const DAY_MS = 86_400_000
 
 const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
   key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
 
-export const listedRunOf = (row: Row, run: StoredRun): ListedRun => ({
+export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun => ({
   ...run,
   sequence: Number(row.sequence),
+  prompt: textOr(row.prompt),
+  aspectRatio: textOr(row.aspect_ratio),
   key: keyNameOf(row),
   price: Number(row.price),
 })

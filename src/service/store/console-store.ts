@@ -1,4 +1,4 @@
-/** What the console reads, all of one account. Each function is fast for 100,000 runs of the account, but for a search that finds little. */
+/** What the console reads, all of one account. Each function takes a bounded time, whatever the account has. */
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredRun } from '../stored-run.js'
@@ -9,9 +9,13 @@ export interface KeyName {
   readonly name: string
 }
 
-export interface ListedRun extends StoredRun {
+/** Without its input, which can have 0.8 MB. */
+export interface ListedRun extends Omit<StoredRun, 'input'> {
   /** Its place among all runs; a later run has a larger one. */
   readonly sequence: number
+  /** The first characters (run-columns.ts); undefined when it is not a text. */
+  readonly prompt: string | undefined
+  readonly aspectRatio: string | undefined
   readonly key: KeyName | undefined
   /** In credits. */
   readonly price: number
@@ -28,8 +32,22 @@ export interface RunFilter {
   readonly model?: string | undefined
   /** `console`: runs without a key. */
   readonly key?: number | 'console' | undefined
-  /** A part of the prompt. ASCII letters match in any case. */
+  /** A part of the beginning of the prompt. ASCII letters match in any case. */
   readonly search?: string | undefined
+}
+
+/** With a filter there may be fewer runs than the limit, or none, and more to come. */
+export interface FoundRuns {
+  readonly runs: readonly ListedRun[]
+  /** For `before` of the next page; undefined at the end. */
+  readonly next: number | undefined
+}
+
+export interface KeyPage {
+  readonly accountId: number
+  /** Only keys before this id. */
+  readonly before?: number | undefined
+  readonly limit: number
 }
 
 /** A start of the run that did not finish it: its renderer crashed, or its worker shut down. */
@@ -42,7 +60,6 @@ export interface LostAttempt {
 export interface EntryFilter {
   readonly accountId: number
   readonly before?: number | undefined
-  /** Negative: all. */
   readonly limit: number
   readonly kind?: LedgerEntryKind | undefined
   readonly keyId?: number | undefined
@@ -69,7 +86,7 @@ export interface ConsoleStore {
     id: number,
   ): Promise<{ readonly name: string; readonly balance: number; readonly banned: boolean } | undefined>
   /** The newest first. */
-  listRuns(filter: RunFilter): Promise<readonly ListedRun[]>
+  listRuns(filter: RunFilter): Promise<FoundRuns>
   /** In no order; those of other accounts are left out. */
   findRuns(ids: readonly string[], accountId: number): Promise<readonly ListedRun[]>
   /** The sequence of the newest run; 0 without any. */
@@ -77,7 +94,7 @@ export interface ConsoleStore {
   /** The oldest first. */
   listLostAttempts(runId: string): Promise<readonly LostAttempt[]>
   /** The newest first. */
-  listAccountKeys(accountId: number): Promise<readonly KeyDetails[]>
+  listAccountKeys(page: KeyPage): Promise<readonly KeyDetails[]>
   /** Undefined when the account has no such key. */
   findAccountKey(id: number, accountId: number): Promise<KeyDetails | undefined>
   /** The newest first. */

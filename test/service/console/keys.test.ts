@@ -23,6 +23,9 @@ const list = async (browser: Browser) => (await browser.get(CONSOLE_PATHS.keys))
 const change = (browser: Browser, id: number, body: unknown) =>
   browser.ask('PATCH', pathOf(CONSOLE_PATHS.key, id), body)
 
+const VERIFIER = 'v'.repeat(43)
+const LOGIN = { challenge: createHash('sha256').update(VERIFIER).digest('base64url'), name: 'cli on fox' }
+
 describe('keys', () => {
   test('one is created, shown once, used, changed, disabled, and rotated', async () => {
     const service = await createConsoleService()
@@ -75,6 +78,46 @@ describe('keys', () => {
     await service.clock.advance(24 * 3_600_000)
     expect([await use(first), await use(rotated.api_key)]).toEqual([401, 201])
     expect((await listed()).rotates_until).toBeNull()
+  })
+})
+
+describe('many keys', () => {
+  test('are listed in pages of 100, and at most 200 of an account are active', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    await withStore(service, async (store) => {
+      const key = { accountId: 1, prefix: 'rk_', nowMs: 0 }
+      for (let n = 2; n <= 200; n++) await store.addKey({ ...key, hash: `h${n}`, name: `key ${n}` })
+    })
+    const page = async (before: string) => (await browser.get(`${CONSOLE_PATHS.keys}?before=${before}`)).body
+    const first = await page('')
+    const second = await page(first.next)
+    const names = [...first.keys, ...second.keys].map(({ name }: { name: string }) => name)
+    expect([first.keys.length, second.keys.length, second.next]).toEqual([100, 100, null])
+    expect([names[0], names[99], names[100], new Set(names).size]).toEqual([
+      'key 200',
+      'key 101',
+      'key 100',
+      200,
+    ])
+
+    const refused = refusal(409, 'too_many_keys')
+    expect(await browser.post(CONSOLE_PATHS.keys, { name: 'one more' })).toMatchObject(refused)
+    const { id } = first.keys[0]
+    expect((await change(browser, id, { disabled: true })).status).toBe(200)
+    expect((await browser.post(CONSOLE_PATHS.keys, { name: 'in its place' })).status).toBe(201)
+    const enabled = await change(browser, id, { disabled: false })
+    expect(enabled).toMatchObject(refused)
+    expect(enabled.body.error.message).toMatch(/has 200 active API keys.*Disable one/)
+    const code = (await browser.post(CONSOLE_PATHS.logins, LOGIN)).body.code
+    const exchanged = await ask(
+      service,
+      'POST',
+      AUTH_PATHS.login,
+      { code, verifier: VERIFIER },
+      { authorization: '' },
+    )
+    expect(exchanged).toMatchObject(refused)
   })
 })
 
@@ -204,8 +247,8 @@ describe('sessions', () => {
 })
 
 describe('rushes login --web', () => {
-  const verifier = 'v'.repeat(43)
-  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  const verifier = VERIFIER
+  const { challenge } = LOGIN
 
   /** Without `Origin` and without a cookie, as the command sends it. */
   async function exchange(service: TestService, code: string, proof = verifier, more = {}) {
@@ -234,13 +277,13 @@ describe('rushes login --web', () => {
     expect(await list(browser)).toHaveLength(2)
   })
 
-  test('a code with a wrong verifier is used up, and one of 60 s is expired', async () => {
+  test('a code with a wrong verifier is used up, and one of two minutes is expired', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const [stolen, late, early] = [await grant(browser), await grant(browser), await grant(browser)]
     expect((await exchange(service, stolen, 'w'.repeat(43))).status).toBe(401)
     expect((await exchange(service, stolen)).status).toBe(401)
-    await service.clock.advance(59_999)
+    await service.clock.advance(119_999)
     expect((await exchange(service, early)).status).toBe(200)
     await service.clock.advance(1)
     expect((await exchange(service, late)).status).toBe(401)

@@ -14,6 +14,7 @@ import {
 } from '../../support/console.js'
 import { createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
 import { ended, type TestService } from '../../support/service.js'
+import { runSql } from '../../support/test-database.js'
 
 /** Straight into the store: creating them one by one takes seconds. The ids. */
 const addRuns = (service: TestService, count: number) =>
@@ -57,6 +58,16 @@ describe('runs', () => {
     ] as const)
       expect(await browser.post(CONSOLE_PATHS.runs, body)).toMatchObject(refusal(status, code))
     expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_990)
+  })
+
+  test('a create that was charged is answered, whatever else of it cannot be read', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    await runSql(service, 'ALTER TABLE outputs RENAME TO unreadable')
+    const answer = await browser.post(CONSOLE_PATHS.runs, BOAT)
+    await runSql(service, 'ALTER TABLE unreadable RENAME TO outputs')
+    expect(answer.status).toBe(201)
+    expect((await browser.get(pathOf(CONSOLE_PATHS.run, answer.body.id))).body).toEqual(answer.body)
   })
 
   test('a create that the balance cannot pay is 402, and takes nothing', async () => {
@@ -127,14 +138,14 @@ describe('runs', () => {
     expect(idsOf((await updates('after=0')).added)).toEqual([id, ...ids])
   })
 
-  test('of more than 200 new runs the newest come, and where to go on', async () => {
+  test('of more than 100 new runs the newest come, and where to go on', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
-    const ids = (await addRuns(service, 203)).reverse()
+    const ids = (await addRuns(service, 103)).reverse()
     const { added, next, latest } = (await browser.get(`${CONSOLE_PATHS.updates}?after=0`)).body
-    expect([idsOf(added), latest]).toEqual([ids.slice(0, 200), expect.any(String)])
+    expect([idsOf(added), latest]).toEqual([ids.slice(0, 100), expect.any(String)])
     const { runs } = (await browser.get(`${CONSOLE_PATHS.runs}?before=${next}`)).body
-    expect(idsOf(runs)).toEqual(ids.slice(200))
+    expect(idsOf(runs)).toEqual(ids.slice(100))
   })
 
   test('the filters', async () => {
@@ -165,6 +176,18 @@ describe('runs', () => {
       expect([query, await found(query)]).toEqual([query, ids])
   })
 
+  test('a search that has found nothing yet says where it continues', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const heron = (await createInConsole(browser, { ...FOX, input: { prompt: 'a heron' } })).id
+    await addRuns(service, 2_000)
+    const search = async (before: string) =>
+      (await browser.get(`${CONSOLE_PATHS.runs}?search=HERON&before=${before}`)).body
+    const first = await search('')
+    expect(first).toMatchObject({ runs: [], next: expect.any(String) })
+    expect(await search(first.next)).toMatchObject({ runs: [{ id: heron }], next: null })
+  })
+
   test('a prompt is cut to 500 characters, and not within one', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
@@ -182,8 +205,8 @@ describe('a query', () => {
   })
 
   test.each([
-    [CONSOLE_PATHS.runs, 'limit=0', /limit: "0" is not a whole number from 1 to 200/],
-    [CONSOLE_PATHS.runs, 'limit=201', /limit/],
+    [CONSOLE_PATHS.runs, 'limit=0', /limit: "0" is not a whole number from 1 to 100/],
+    [CONSOLE_PATHS.runs, 'limit=101', /limit/],
     [CONSOLE_PATHS.runs, 'limit=1.5', /limit/],
     [CONSOLE_PATHS.runs, 'limit=1&limit=2', /limit is given more than once/],
     [CONSOLE_PATHS.runs, 'before=x', /before/],
@@ -193,9 +216,10 @@ describe('a query', () => {
     [CONSOLE_PATHS.runs, 'kind=toString', /kind/],
     [CONSOLE_PATHS.runs, 'key=mine', /key/],
     [CONSOLE_PATHS.runs, `search=${'x'.repeat(1_001)}`, /search has more than 1000/],
-    [CONSOLE_PATHS.updates, `ids=${'x,'.repeat(300)}x`, /ids has more than 300/],
+    [CONSOLE_PATHS.updates, `ids=${'x,'.repeat(100)}x`, /ids has more than 100/],
     [CONSOLE_PATHS.updates, 'after=now', /after/],
-    [CONSOLE_PATHS.credits, 'limit=501', /limit/],
+    [CONSOLE_PATHS.credits, 'limit=101', /limit/],
+    [CONSOLE_PATHS.keys, 'before=x', /before/],
     [CONSOLE_PATHS.credits, 'kind=gift', /kind: "gift" is not one of added, charge, refund/],
     [CONSOLE_PATHS.credits, 'from=2026-02-30', /from: "2026-02-30" is not a day/],
     [CONSOLE_PATHS.credits, 'to=yesterday', /to: "yesterday" is not a day/],

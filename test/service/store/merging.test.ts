@@ -50,6 +50,19 @@ test('no group has more than 100', async () => {
   expect(groups.map((group) => group.items.length)).toEqual([1, 100, 100, 50])
 })
 
+test('no group has more than 4 MiB, and a larger one is made alone', async () => {
+  const sizes: number[][] = []
+  const merge = createMerger<number, number>(
+    async (items) => {
+      sizes.push([...items])
+      return items
+    },
+    (mebibytes) => mebibytes * 1_048_576,
+  )
+  await Promise.all([0, 1, 2, 1, 1, 9, 3, 2].map((item) => merge(1, item)))
+  expect(sizes).toEqual([[0], [1, 2, 1], [1], [9], [3], [2]])
+})
+
 test('an error is that of its group alone', async () => {
   const { groups, merge } = createGroups()
   const [first, second] = [merge(1, 'a'), merge(1, 'b')]

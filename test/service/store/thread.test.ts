@@ -75,9 +75,49 @@ test('while another process holds the lock, reads are answered and creates wait'
   expect(await store.findRun('second', accountId)).toMatchObject({ status: 'queued' })
 })
 
+test('a page delays no status request, however many are waiting', async () => {
+  const { store, newRun, accountId } = await openWithKey(3_000)
+  const ids = Array.from({ length: 1_000 }, (_, index) => `run_${index}`)
+  await Promise.all(ids.map((id) => store.addRun(newRun(id))))
+  let listed = 0
+  const pages = Array.from({ length: 40 }, async () => {
+    const { runs } = await store.listRuns({ accountId, limit: 100, search: 'none' })
+    expect(runs).toEqual([])
+    listed++
+  })
+  expect(await store.findRun('run_1', accountId)).toMatchObject({ status: 'queued' })
+  expect(listed).toBeLessThan(40)
+  await Promise.all(pages)
+  // What was answered is seen by the next page.
+  await store.addRun(newRun('latest'))
+  const { runs } = await store.listRuns({ accountId, limit: 1 })
+  expect(runs).toMatchObject([{ id: 'latest' }])
+})
+
+test('large creates that arrive together are committed in parts, and reads come between', async () => {
+  const { store, newRun, accountId } = await openWithKey(100)
+  const input = { prompt: '\u0001'.repeat(100_000), more: 'x'.repeat(200_000) }
+  let created = 0
+  const creates = Array.from({ length: 60 }, async (_, index) => {
+    await store.addRun({ ...newRun(`run_${index}`), input })
+    created++
+  })
+  await creates[0]
+  expect(await store.findRun('run_0', accountId)).toMatchObject({ status: 'queued' })
+  expect(created).toBeLessThan(60)
+  await Promise.all(creates)
+  await store.renewLease('me')
+  for (let n = 0; n < 3; n++) {
+    const { id = '' } = (await store.claimRun('me', [], 5)) ?? {}
+    expect(await store.findRun(id, accountId)).toMatchObject({ status: 'processing' })
+  }
+  expect(await store.listAccounts()).toMatchObject([{ balance: 40, runs: 60 }])
+})
+
 test('a closed store has everything in the file itself', async () => {
   const { path, store, newRun, accountId } = await openWithKey(100)
   await store.addRun(newRun('kept'))
+  expect((await store.listRuns({ accountId, limit: 1 })).runs).toMatchObject([{ id: 'kept' }])
   await store.close()
   const copy = newPath()
   copyFileSync(path, copy)
@@ -132,4 +172,10 @@ test('when the service closes, a change waits for a lock only a little longer', 
   expect(await store.findRun('late', accountId)).toBeUndefined()
   other.exec('ROLLBACK')
   await store.addRun(newRun('later'))
+})
+
+test('a database whose thread has ended is unavailable', async () => {
+  const store = await openStore()
+  await store.close()
+  await expect(store.findRun('run_1', 1)).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
 })

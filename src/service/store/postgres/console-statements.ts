@@ -1,11 +1,14 @@
 /** The statements of what the console reads. */
 import { DAY_MS } from '../console-rows.js'
-import { KEY_COLUMNS } from './account-statements.js'
+import { ENTRY_COLUMNS, KEY_COLUMNS } from './account-statements.js'
 import { type Statement, statementsOf } from './driver.js'
 
+/** Nodes of the version before store the whole prompt. */
+const PROMPT = 'left(runs.prompt, 1000)'
+
 const RUNS = `
-    SELECT runs.sequence, runs.id, runs.account_id, runs.key_id, model, kind, status, input, failure, price,
-      runs.created_at, started_at, finished_at, keys.name AS key_name,
+    SELECT runs.sequence, runs.id, runs.account_id, runs.key_id, model, kind, status, ${PROMPT} AS prompt, aspect_ratio, failure,
+      price, runs.created_at, started_at, finished_at, keys.name AS key_name,
       CASE WHEN status = 'succeeded' THEN (
         SELECT json_agg(outputs ORDER BY position) FROM outputs WHERE run_id = runs.id
       ) END AS outputs
@@ -16,7 +19,7 @@ const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = key
 const nextDay = (time: string): string => `(${time} / ${DAY_MS} + 1) * ${DAY_MS}`
 
 /** Of a filter's parameter. With the collation "C" only ASCII letters have two cases. */
-export const IN_PROMPT = `position(lower(? COLLATE "C") IN lower(runs.prompt COLLATE "C")) > 0`
+export const IN_PROMPT = `position(lower(? COLLATE "C") IN lower(${PROMPT} COLLATE "C")) > 0`
 
 /** Planned for the filters and values of each call. */
 const unnamed = (text: string): Statement => ({ name: '', text })
@@ -24,12 +27,15 @@ const unnamed = (text: string): Statement => ({ name: '', text })
 export const listRuns = (where: string, limit: string): Statement =>
   unnamed(`${RUNS} WHERE ${where} ORDER BY runs.sequence DESC LIMIT ${limit}`)
 
+/** The first run that is not looked at. */
+export const floorOfRuns = (where: string, offset: string): Statement =>
+  unnamed(`SELECT sequence FROM runs WHERE ${where} ORDER BY sequence DESC LIMIT 1 OFFSET ${offset}`)
+
 export const listEntries = (where: string, limit: string): Statement =>
   unnamed(`
-    SELECT credits.*, accounts.name AS account, keys.name AS key_name
+    SELECT ${ENTRY_COLUMNS}, keys.name AS key_name
     FROM credits JOIN accounts ON accounts.id = credits.account_id LEFT JOIN keys ON keys.id = credits.key_id
-    WHERE ${where} ORDER BY credits.sequence DESC
-    LIMIT CASE WHEN ${limit}::bigint < 0 THEN NULL ELSE ${limit}::bigint END`)
+    WHERE ${where} ORDER BY credits.sequence DESC LIMIT ${limit}`)
 
 export const CONSOLE_SQL = statementsOf({
   findAccountById: `SELECT name, balance, banned FROM accounts WHERE id = $1`,
@@ -39,9 +45,9 @@ export const CONSOLE_SQL = statementsOf({
 
   latestRun: `SELECT coalesce(max(sequence), 0) AS latest FROM runs WHERE account_id = $1`,
 
-  listLostAttempts: `SELECT * FROM lost_attempts WHERE run_id = $1 ORDER BY id`,
+  listLostAttempts: `SELECT started_at, ended_at, result FROM lost_attempts WHERE run_id = $1 ORDER BY id`,
 
-  listAccountKeys: `${KEYS} WHERE keys.account_id = $1 ORDER BY keys.id DESC`,
+  listAccountKeys: `${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 ORDER BY keys.id DESC LIMIT $3`,
 
   findAccountKey: `${KEYS} WHERE keys.id = $1 AND keys.account_id = $2`,
 

@@ -8,7 +8,7 @@ import { createPool, type PoolClient, type Row, type Statement, type Value } fro
 
 export type { Statement } from './driver.js'
 
-import { isConnectionLost, isOverloaded, isUndone } from './failures.js'
+import { forgetValues, isConnectionLost, isOverloaded, isPlanStale, isUndone } from './failures.js'
 import { createMerger } from './merging.js'
 import { createWaiting, type Waiting } from './waiting.js'
 
@@ -58,9 +58,12 @@ export interface PostgresDatabase extends Queries {
   ): Promise<Result>
   /**
    * A repeatable transaction for changes that may share it: those of the same key that wait together. `work` gives the outcome of
-   * each; when it rejects, each is done alone, so that none fails for another.
+   * each; when it rejects, each is done alone, so that none fails for another. `bytesOf`: how large an item is, about.
    */
-  merged<Item, Result>(work: MergedWork<Item, Result>): (key: number, item: Item) => Promise<Result>
+  merged<Item, Result>(
+    work: MergedWork<Item, Result>,
+    bytesOf: (item: Item) => number,
+  ): (key: number, item: Item) => Promise<Result>
   /** All reads in it see the same state. They may take long. */
   snapshot<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>
   close(): Promise<void>
@@ -74,15 +77,18 @@ type MergedWork<Item, Result> = (
 export interface PoolOptions {
   readonly url: string
   readonly maxConnections: number
+  /** After which the server cancels a statement; by default 5 s. */
+  readonly statementTimeoutMs?: number | undefined
   readonly waiting?: Waiting | undefined
 }
 
 export function createDatabase({
   url,
   maxConnections,
+  statementTimeoutMs,
   waiting = createWaiting(),
 }: PoolOptions): PostgresDatabase {
-  const pool = createPool(url, maxConnections)
+  const pool = createPool(url, maxConnections, statementTimeoutMs)
   // An idle connection has ended; the next statement takes another. Without a listener the process would end.
   pool.on('error', () => {})
 
@@ -101,6 +107,7 @@ export function createDatabase({
     let outcome: Outcome<Result> | undefined
     try {
       outcome = await use(client)
+      if ('error' in outcome) forgetValues(outcome.error)
       return outcome
     } finally {
       client.removeListener('error', ignore)
@@ -142,7 +149,7 @@ export function createDatabase({
         onConnection((client) =>
           client.query({ ...statement, values: [...values] }).then(
             (value) => ({ value }),
-            (error: unknown) => ({ error, isUnknown: isConnectionLost(error) }),
+            (error: unknown) => ({ error, isUnknown: isConnectionLost(error) && !isPlanStale(error) }),
           ),
         ),
       true,
@@ -184,7 +191,7 @@ export function createDatabase({
     } catch (error) {
       const isLost = isConnectionLost(error)
       if (!isLost) await client.query('ROLLBACK').catch(() => {})
-      return { error, isUnknown: isLost && isCommitting }
+      return { error, isUnknown: isLost && isCommitting && !isPlanStale(error) }
     }
   }
 
@@ -212,9 +219,12 @@ export function createDatabase({
         (mayBeDone) => onConnection((client) => attemptTransaction(client, mayBeDone, work)),
         repeatable,
       ),
-    merged<Item, Result>(work: MergedWork<Item, Result>) {
+    merged<Item, Result>(work: MergedWork<Item, Result>, bytesOf: (item: Item) => number) {
       // Each repeats its own attempts, so that it waits as long as if it were alone.
-      const attempt = createMerger((changes: readonly Change<Item>[]) => attemptMerged(changes, work))
+      const attempt = createMerger(
+        (changes: readonly Change<Item>[]) => attemptMerged(changes, work),
+        ({ item }) => bytesOf(item),
+      )
       return (key: number, item: Item): Promise<Result> =>
         attempts((mayBeDone) => attempt(key, { item, mayBeDone }), true)
     },

@@ -1,6 +1,13 @@
 /** What the console reads, on SQLite. */
 import type { OpenDatabase, Row } from '../../../host/database.js'
-import { type Condition, entryConditions, runConditions, whereOf } from '../console-filters.js'
+import {
+  entryConditions,
+  foundRuns,
+  maxLookedAt,
+  rangeConditions,
+  runConditions,
+  whereOf,
+} from '../console-filters.js'
 import {
   accountSummaryOf,
   DAY_MS,
@@ -11,16 +18,8 @@ import {
 } from '../console-rows.js'
 import type { ConsoleStore, DaySpend, ListedRun, RunFilter } from '../console-store.js'
 import { keyDetailsOfRow } from '../shared-rows.js'
-import { IN_INPUT, IN_PROMPT, listEntries, listRuns, CONSOLE_SQL as SQL } from './console-statements.js'
-import { runOfRow } from './rows.js'
-
-const searchConditions = ({ search }: RunFilter): readonly Condition[] =>
-  search === undefined
-    ? []
-    : [
-        { sql: IN_INPUT, value: JSON.stringify(search).slice(1, -1) },
-        { sql: IN_PROMPT, value: search },
-      ]
+import { floorOfRuns, IN_PROMPT, listEntries, listRuns, CONSOLE_SQL as SQL } from './console-statements.js'
+import { summaryOfRow } from './rows.js'
 
 export function createConsoleStore({ get, all }: Pick<OpenDatabase, 'get' | 'all'>): ConsoleStore {
   function runsOf(rows: readonly Row[]): readonly ListedRun[] {
@@ -29,12 +28,20 @@ export function createConsoleStore({ get, all }: Pick<OpenDatabase, 'get' | 'all
     return rows.map((row) =>
       listedRunOf(
         row,
-        runOfRow(
+        summaryOfRow(
           row,
           outputs.filter(({ run_id }) => run_id === row.id),
         ),
       ),
     )
+  }
+
+  function floorOf(filter: RunFilter): number | undefined {
+    const count = maxLookedAt(filter)
+    if (count === undefined) return undefined
+    const range = whereOf(rangeConditions(filter), '?')
+    const row = get(floorOfRuns(range.sql, range.next), ...range.values, count)
+    return row && Number(row.sequence)
   }
 
   return {
@@ -43,13 +50,19 @@ export function createConsoleStore({ get, all }: Pick<OpenDatabase, 'get' | 'all
       return row && accountSummaryOf(row)
     },
     async listRuns(filter) {
-      const where = whereOf([...runConditions(filter), ...searchConditions(filter)], '?')
-      return runsOf(all(listRuns(where.sql, where.next), ...where.values, filter.limit))
+      const { search, limit } = filter
+      const floor = floorOf(filter)
+      const prompt = search === undefined ? [] : [{ sql: IN_PROMPT, value: search }]
+      const where = whereOf([...runConditions(filter, floor), ...prompt], '?')
+      // One more tells whether there is another page.
+      const found = all(listRuns(where.sql, where.next), ...where.values, limit + 1)
+      return foundRuns(runsOf(found), limit, floor)
     },
     findRuns: async (ids, accountId) => runsOf(all(SQL.findRuns, JSON.stringify(ids), accountId)),
     latestRun: async (accountId) => Number(get(SQL.latestRun, accountId)?.latest),
     listLostAttempts: async (runId) => all(SQL.listLostAttempts, runId).map(lostAttemptOf),
-    listAccountKeys: async (accountId) => all(SQL.listAccountKeys, accountId).map(keyDetailsOfRow),
+    listAccountKeys: async ({ accountId, before = Number.MAX_SAFE_INTEGER, limit }) =>
+      all(SQL.listAccountKeys, accountId, before, limit).map(keyDetailsOfRow),
     async findAccountKey(id, accountId) {
       const row = get(SQL.findAccountKey, id, accountId)
       return row && keyDetailsOfRow(row)

@@ -3,20 +3,22 @@ import { KEY_COLUMNS } from './account-statements.js'
 
 /** Only the columns that are needed, on which libsql spends most of its time. */
 const RUN_COLUMNS = `
-    runs.sequence, runs.id, runs.account_id, key_id, model, kind, status, input, price, error_code, error_message,
-      runs.created_at, started_at, finished_at, keys.name AS key_name`
+    runs.sequence, runs.id, runs.account_id, key_id, model, kind, status, prompt, aspect_ratio, price, error_code,
+      error_message, runs.created_at, started_at, finished_at, keys.name AS key_name`
 const NAMED = 'LEFT JOIN keys ON keys.id = key_id'
 const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id`
 
 /** Of a filter's parameter; lower and instr know no letters but those of ASCII. */
-export const IN_PROMPT = `instr(lower(json_extract(input, '$.prompt')), lower(?)) > 0`
-/** Of the same text as JSON: what does not have it need not be parsed. */
-export const IN_INPUT = 'instr(lower(input), lower(?)) > 0'
+export const IN_PROMPT = 'instr(lower(runs.prompt), lower(?)) > 0'
 
 // By name, since the planner has no statistics.
 export const listRuns = (where: string, limit: string): string => `
     SELECT ${RUN_COLUMNS} FROM runs INDEXED BY runs_of_account ${NAMED}
     WHERE ${where} ORDER BY runs.sequence DESC LIMIT ${limit}`
+
+/** The first run that is not looked at. */
+export const floorOfRuns = (where: string, offset: string): string => `
+    SELECT sequence FROM runs INDEXED BY runs_of_account WHERE ${where} ORDER BY sequence DESC LIMIT 1 OFFSET ${offset}`
 
 export const listEntries = (where: string, limit: string): string => `
     SELECT credits.*, accounts.name AS account, keys.name AS key_name
@@ -37,7 +39,7 @@ export const CONSOLE_SQL = {
 
   listLostAttempts: `SELECT * FROM lost_attempts WHERE run_id = ?1 ORDER BY id`,
 
-  listAccountKeys: `${KEYS} WHERE keys.account_id = ?1 ORDER BY keys.id DESC`,
+  listAccountKeys: `${KEYS} WHERE keys.account_id = ?1 AND keys.id < ?2 ORDER BY keys.id DESC LIMIT ?3`,
 
   findAccountKey: `${KEYS} WHERE keys.id = ?1 AND keys.account_id = ?2`,
 

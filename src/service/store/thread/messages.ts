@@ -2,17 +2,28 @@
 import type { SentError } from '../../sent-error.js'
 import type { ServiceStore } from '../service-store.js'
 
-/** Reads are answered at once; changes that wait together share one commit. */
+/**
+ * Changes that wait together share one commit. A database in WAL mode can be read while another connection writes, so what is read
+ * often and what is read long have a thread each: a `lookup` is of a row or two, a `page` of many. Other reads are rare.
+ */
 export const METHODS = {
   addRun: 'change',
-  findRun: 'read',
+  findRun: 'lookup',
   claimRun: 'change',
   finishRun: 'change',
   failRun: 'change',
   recordCrash: 'change',
-  findOutput: 'read',
-  imagesInUse: 'read',
-  queueLengths: 'read',
+  findOutput: 'lookup',
+  holdImage: 'change',
+  findImage: 'read',
+  addOutputFiles: 'change',
+  markOldFiles: 'change',
+  markOrphans: 'change',
+  markUnknownFiles: 'change',
+  listMarkedFiles: 'read',
+  recordRemoved: 'change',
+  forgetRemoved: 'change',
+  queueLengths: 'page',
   renewLease: 'change',
   extendLease: 'change',
   listWorkers: 'read',
@@ -21,46 +32,55 @@ export const METHODS = {
   checkWritable: 'change',
   ensureAccount: 'change',
   addAccount: 'change',
-  listAccounts: 'read',
+  listAccounts: 'page',
   setBanned: 'change',
   addKey: 'change',
   addFirstKey: 'change',
-  findKey: 'read',
-  listKeys: 'read',
+  findKey: 'lookup',
+  listKeys: 'page',
   changeKey: 'change',
   rotateKey: 'change',
   recordKeyUse: 'change',
-  listEntries: 'read',
-  verify: 'read',
+  listEntries: 'page',
+  verify: 'page',
   addUser: 'change',
   findUser: 'read',
-  listUsers: 'read',
+  listUsers: 'page',
   removeUser: 'change',
   setPassword: 'change',
   addLink: 'change',
   useLink: 'change',
   addSession: 'change',
-  findSession: 'read',
+  findSession: 'lookup',
   extendSession: 'change',
   endSession: 'change',
   endSessionById: 'change',
   endSessions: 'change',
-  listSessions: 'read',
+  listSessions: 'page',
   addLogin: 'change',
   useLogin: 'change',
-  findAccount: 'read',
-  listRuns: 'read',
-  findRuns: 'read',
-  latestRun: 'read',
-  listLostAttempts: 'read',
-  listAccountKeys: 'read',
-  findAccountKey: 'read',
-  listAccountEntries: 'read',
-  spendPerDay: 'read',
+  findAccount: 'lookup',
+  listRuns: 'page',
+  findRuns: 'page',
+  latestRun: 'lookup',
+  listLostAttempts: 'page',
+  listAccountKeys: 'page',
+  findAccountKey: 'lookup',
+  listAccountEntries: 'page',
+  spendPerDay: 'page',
   close: 'change',
-} as const satisfies Record<Exclude<keyof ServiceStore, 'onQueued'>, 'read' | 'change'>
+} as const satisfies Record<Exclude<keyof ServiceStore, 'onQueued'>, 'read' | 'change' | ReadingRole>
 
 export type Method = keyof typeof METHODS
+
+/** Of a thread that only reads. */
+export type ReadingRole = 'lookup' | 'page'
+
+/** What a thread is started with. */
+export interface StoreThreadData {
+  readonly path: string
+  readonly role: 'change' | ReadingRole
+}
 
 export interface StoreCall {
   readonly method: Method

@@ -1,7 +1,7 @@
 /**
  * The entry of the database thread; built as `dist/store.cjs`, and started by `openStoreThread`. Each commit waits for the
  * disk, so the changes that wait together share one. A database that another process has locked is tried again every
- * few milliseconds, and reads are answered meanwhile.
+ * few milliseconds, and reads are answered meanwhile. Two threads with this entry only read (messages.ts).
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { errorCode, isBusy } from '../../../host/system-error.js'
@@ -9,7 +9,13 @@ import type { Numbered } from '../../../host/thread.js'
 import { sentError } from '../../sent-error.js'
 import { withBudgetCheck } from '../service-store.js'
 import { openServiceDatabase, storeOf } from '../sqlite/index.js'
-import { METHODS, type StoreAnswer, type StoreCall, type StoreRequest } from './messages.js'
+import {
+  METHODS,
+  type StoreAnswer,
+  type StoreCall,
+  type StoreRequest,
+  type StoreThreadData,
+} from './messages.js'
 
 /** How long one statement waits for a lock, and reads wait behind it. */
 const BUSY_TIMEOUT_MS = 100
@@ -17,11 +23,15 @@ const BUSY_PAUSE_MS = 25
 const MAX_BUSY_MS = 10_000
 /** When the service closes: it waits 3 s for its responses. */
 const MAX_CLOSING_BUSY_MS = 1_500
+/** Of one transaction, however large its changes are: what does not fit waits for the next, and reads come between. */
+const MAX_COMMIT_MS = 20
 
 const port = parentPort
 if (port === null) throw new Error('this file is the entry of a thread')
 
-const database = openServiceDatabase(workerData as string, { busyTimeoutMs: BUSY_TIMEOUT_MS })
+const { path, role } = workerData as StoreThreadData
+const database = openServiceDatabase(path, { busyTimeoutMs: BUSY_TIMEOUT_MS })
+if (role !== 'change') database.get('PRAGMA query_only = ON')
 const store = withBudgetCheck(storeOf(database))
 
 interface Change {
@@ -46,19 +56,28 @@ const sendOutcome = (id: number, result: Promise<unknown>): Promise<void> =>
 
 /** Every statement of the store runs before its function returns, so all of them are part of the transaction. */
 async function commit(batch: readonly Change[]): Promise<void> {
-  let results: readonly Promise<unknown>[] = []
+  const results: Promise<unknown>[] = []
+  const taken = () => batch.slice(0, results.length)
   try {
     database.transaction(() => {
-      results = batch.map(({ request }) => call(request))
-      for (const result of results) result.catch(() => {})
+      const untilMs = performance.now() + MAX_COMMIT_MS
+      for (const { request } of batch) {
+        if (results.length > 0 && performance.now() > untilMs) break
+        const result = call(request)
+        result.catch(() => {})
+        results.push(result)
+      }
     })
+    changes = [...batch.slice(results.length), ...changes]
   } catch (error) {
     if (isBusy(error)) return retryLater(batch, error)
+    const failed = results.length === 0 ? batch : taken()
+    changes = [...batch.slice(failed.length), ...changes]
     const reason = (await firstFailure(results)) ?? error
-    for (const { request } of batch) send(request.id, { error: sentError(reason) })
+    for (const { request } of failed) send(request.id, { error: sentError(reason) })
     return
   }
-  for (const [index, { request }] of batch.entries())
+  for (const [index, { request }] of taken().entries())
     await sendOutcome(request.id, results[index] ?? Promise.resolve())
 }
 
@@ -89,10 +108,16 @@ function retryLater(batch: readonly Change[], error: unknown): void {
 
 async function commitAll(): Promise<void> {
   if (retrying || changes.length === 0) return
-  const batch = changes
+  const closing = changes.find(({ request }) => request.message.method === 'close')
+  const batch = changes.filter((change) => change !== closing)
   changes = []
-  const closing = batch.find(({ request }) => request.message.method === 'close')
-  await commit(batch.filter((change) => change !== closing))
+  const committing = commit(batch)
+  if (changes.length > 0 && !retrying) {
+    if (closing !== undefined) changes = [...changes, closing]
+    setImmediate(() => void commitAll())
+    return await committing
+  }
+  await committing
   if (closing === undefined) return
   await sendOutcome(closing.request.id, call(closing.request))
   port?.close()
@@ -105,7 +130,7 @@ async function receive(first: Numbered<StoreRequest>): Promise<void> {
     if (message.method === 'stop waiting') {
       closingSinceMs = performance.now()
       send(id, { result: undefined })
-    } else if (METHODS[message.method] === 'read') await sendOutcome(id, call({ id, message }))
+    } else if (METHODS[message.method] !== 'change') await sendOutcome(id, call({ id, message }))
     else changes = [...changes, { request: { id, message }, sinceMs: performance.now() }]
   }
   await commitAll()

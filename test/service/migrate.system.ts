@@ -1,17 +1,23 @@
-import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type { Row } from '../../src/host/database.js'
+import { withDatabase } from '../../src/host/database-file.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { openS3Storage } from '../../src/service/files/s3-storage.js'
-import { migrateData } from '../../src/service/migrate/index.js'
+import { migrateData, undoMigration } from '../../src/service/migrate/index.js'
+import { createSourceLock } from '../../src/service/migrate/source-lock.js'
+import { tablesOf } from '../../src/service/migrate/sqlite-tables.js'
 import { hashOfKey } from '../../src/service/secrets.js'
+import { nameOf } from '../../src/service/store/postgres/connection-errors.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
-import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
+import { openServiceDatabase, openSqliteStore } from '../../src/service/store/sqlite/index.js'
+import { readMark, tablesIn } from '../../src/service/store/sqlite/moved-mark.js'
 import { filesBelow } from '../support/binary.js'
 import { createInstantEngine } from '../support/engines.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
+import { createPostgresProxy } from '../support/postgres-proxy.js'
 import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
 import {
   addAccount,
@@ -73,12 +79,7 @@ async function createGrown() {
   const queued = await create({ prompt: 'later' }, service.apiKey, quiet)
   const rendering = await create({ prompt: 'now' }, key, quiet)
   await quiet.clock.runUntil(quiet.service.close())
-  const store = openSqliteStore(join(dataFolder, 'service.db'), {
-    host: 'gone',
-    pid: 1,
-    bornAtMs: 1,
-    processExists: () => false,
-  })
+  const store = openSqliteStore(join(dataFolder, 'service.db'))
   await store.renewLease('dead')
   expect((await store.claimRun('dead', [rendering], 5, 'requested'))?.id).toBe(rendering)
   // Another worker had lost it before.
@@ -94,12 +95,13 @@ async function createGrown() {
   await store.recordKeyUse(2, 60_000)
   await store.rotateKey(1, { hash: hashOfKey(service.apiKey), prefix: 'rk_first', oldUntilMs: 4e12 })
   await store.close()
+  // Nothing proves that it has died.
+  rmSync(join(dataFolder, 'processes'), { recursive: true })
   return { service, dataFolder, key, theirs, failed, queued, rendering }
 }
 
 /** The dead worker's lease is 30 s old by the clock of the database. */
 const endLease = async (dataFolder: string) => {
-  const { openServiceDatabase } = await import('../../src/service/store/sqlite/index.js')
   const database = openServiceDatabase(join(dataFolder, 'service.db'))
   database.run('UPDATE workers SET heartbeat_at = heartbeat_at - 31000')
   database.close()
@@ -108,11 +110,32 @@ const endLease = async (dataFolder: string) => {
 const move = (dataFolder: string, databaseUrl: string, signal?: AbortSignal) =>
   migrateData({ dataFolder, databaseUrl, storage: undefined, signal })
 
+const open = (dataFolder: string) => openAdministration({ dataFolder, clock: { now: () => 1 }, make: false })
+
+/** The import waits for a lock of `goOn`: accounts, keys and runs are read, and other rows are not. */
+async function moveHalf(dataFolder: string, databaseUrl: string, signal?: AbortSignal) {
+  await (await openPostgresStore(databaseUrl)).close()
+  const other = new pg.Client(databaseUrl)
+  await other.connect()
+  await other.query('BEGIN; LOCK TABLE rushes.lost_attempts')
+  const moving = move(dataFolder, databaseUrl, signal)
+  moving.catch(() => {})
+  const server = await sharedPostgres()
+  await until('the import', async () => {
+    const [row] = await server.query(
+      'SELECT count(*) AS waiting FROM pg_locks WHERE NOT granted',
+      databaseUrl,
+    )
+    return Number(row?.waiting) > 0
+  })
+  return { moving, goOn: () => other.end() }
+}
+
 const restart = (service: TestService, dataFolder: string, databaseUrl: string) =>
   createTestService({ dataFolder, databaseUrl, clock: service.clock })
 
 /** People sign in again, and each database has workers, rates and a version of its own. */
-const NOT_MOVED = ['sessions', 'links', 'logins', 'workers', 'rates', 'format', 'sqlite_sequence']
+const NOT_MOVED = ['sessions', 'links', 'logins', 'workers', 'rates', 'format', 'sqlite_sequence', 'moved']
 
 type Tables = Readonly<Record<string, readonly Row[]>>
 
@@ -151,9 +174,16 @@ const DISTANT_ROWS = [
   "INSERT INTO keys (id, account_id, name, hash, disabled, created_at) VALUES (20, 10, 'far', 'x', 1, 1)",
   "INSERT INTO users (id, email, account_id, created_at) VALUES (30, 'far@example.com', 10, 1)",
   `INSERT INTO runs (sequence, id, account_id, model, kind, input, status, owner, attempts, created_at)
-   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 'succeeded', '', 2, 1)`,
+   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far","aspect_ratio":"16:9"}', 'succeeded', '', 2, 1)`,
+  // As a run of this version has it.
+  "UPDATE runs SET aspect_ratio = '1:1' WHERE sequence = 1",
   "INSERT INTO lost_attempts VALUES (50, 'run_far', 1, 2, 'crashed')",
   "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
+  "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 'writing', 'run_far', 'w', 9)",
+  "INSERT INTO run_files VALUES ('run_far', 'output', 't/far.png')",
+  "INSERT INTO idempotency_keys VALUES (10, 'k', 'r', 'run_far', 8)",
+  // Numbers that were given, and whose rows were removed.
+  'UPDATE sqlite_sequence SET seq = seq + 5',
 ]
 
 describePostgres('admin migrate', () => {
@@ -167,7 +197,8 @@ describePostgres('admin migrate', () => {
     expect(await unfilledColumns(sqlite, before)).toEqual([])
     await move(dataFolder, postgres.databaseUrl)
 
-    const { accounts = [], keys = [], runs = [], ...same } = before
+    const { accounts = [], keys = [], runs = [], run_inputs: stored = [], ...same } = before
+    const inputs = new Map(stored.map(({ run_id, input }) => [run_id, input]))
     const prompts = ['a fox  and  half', 'with an image', 'it fails', 'later', 'now', 'far']
     expect(await readTables(postgres)).toEqual({
       ...same,
@@ -181,14 +212,16 @@ describePostgres('admin migrate', () => {
         disabled: row.disabled === 1,
         allowed_ips: JSON.parse(String(row.allowed_ips)),
       })),
-      runs: runs.map(({ error_code: code, error_message: message, ...row }, at) => ({
+      runs: runs.map(({ error_code: code, error_message: message, input: ofEarlierVersion, ...row }, at) => ({
         ...row,
+        input: inputs.get(row.id) ?? ofEarlierVersion,
+        aspect_ratio: ['1:1', null, null, null, null, '16:9'][at],
         ...(row.status === 'processing' && { status: 'queued', started_at: null }),
         owner: '',
         claim: '',
         failure: code === null ? null : JSON.stringify({ code, message }),
         prompt: prompts[at],
-        images: at === 1 ? [JSON.parse(String(row.input)).image_urls[0].sha256] : null,
+        images: at === 1 ? [JSON.parse(String(inputs.get(row.id))).image_urls[0].sha256] : null,
       })),
     })
     const [sequences] = await runSql(
@@ -198,12 +231,12 @@ describePostgres('admin migrate', () => {
     expect(sequences?.last).toEqual({
       accounts_id_seq: 10,
       keys_id_seq: 20,
-      users_id_seq: 30,
-      runs_sequence_seq: 40,
-      lost_attempts_id_seq: 50,
-      credits_sequence_seq: 60,
+      users_id_seq: 35,
+      runs_sequence_seq: 45,
+      lost_attempts_id_seq: 55,
+      credits_sequence_seq: 65,
       turns_served: Math.max(...accounts.map(({ served }) => Number(served))),
-      sessions_id_seq: null,
+      sessions_id_seq: 6,
       workers_slot_seq: null,
     })
   })
@@ -258,42 +291,211 @@ describePostgres('admin migrate', () => {
     await expect(move(temporaryFolder(), url)).rejects.toThrow(/contains no data of a local service/)
     await expect(move(dataFolder, url)).rejects.toThrow(/A service works on this data/)
     await endLease(dataFolder)
-    await move(dataFolder, url)
-    await expect(move(dataFolder, url)).rejects.toThrow(/already has the data of a service/)
+    const filled = await temporaryDatabase()
+    const other = await openPostgresStore(filled)
+    await other.ensureAccount({ name: 'other', credits: 1, nowMs: 1 })
+    await other.close()
+    await expect(move(dataFolder, filled)).rejects.toThrow(/already has the data of a service/)
 
-    const { openServiceDatabase } = await import('../../src/service/store/sqlite/index.js')
     const database = openServiceDatabase(join(dataFolder, 'service.db'))
     database.run("UPDATE accounts SET balance = balance + 1 WHERE name = 'studio'")
     database.close()
-    await expect(move(dataFolder, await temporaryDatabase())).rejects.toThrow(/The data has problems.*studio/)
+    await expect(move(dataFolder, url)).rejects.toThrow(/The data has problems.*studio/)
     expect(service.complaints.filter((line) => !/does not work/.test(String(line)))).toEqual([])
   })
 
-  it('changes nothing when it is interrupted, or when the data changes meanwhile', async () => {
+  it('lets nothing change the folder from the first row on, and nothing at all afterwards', async () => {
+    const { dataFolder } = await createGrown()
+    await endLease(dataFolder)
+    const path = join(dataFolder, 'service.db')
+    const early = openServiceDatabase(path, { busyTimeoutMs: 0 })
+    const disableKey = () => early.run('UPDATE keys SET disabled = 1')
+    const url = await temporaryDatabase()
+    const { moving, goOn } = await moveHalf(dataFolder, url)
+    await expect(open(dataFolder)).rejects.toMatchObject({
+      code: 'usage',
+      message: expect.stringMatching(/service\.db is being moved to postgres:\/\/[^@]+$/),
+    })
+    expect(disableKey).toThrow(/locked/)
+    await goOn()
+    await moving
+
+    const moved = { code: 'usage', message: expect.stringMatching(/was moved to postgres:\/\/[^@]+$/) }
+    await expect(open(dataFolder)).rejects.toMatchObject(moved)
+    await expect(createTestService({ dataFolder })).rejects.toMatchObject(moved)
+    await expect(move(dataFolder, url)).rejects.toMatchObject(moved)
+    // Of a process that had it open before.
+    expect(disableKey).toThrow(/moved to another database/)
+    for (const table of withDatabase(path, 0, tablesIn))
+      expect(() => early.run(`INSERT INTO ${table} DEFAULT VALUES`), table).toThrow(/moved/)
+    early.close()
+
+    expect(await undoMigration(dataFolder)).toBe(nameOf(url))
+    const admin = await open(dataFolder)
+    expect(await admin.setBanned('studio', true)).toMatchObject({ banned: true })
+    await admin.close()
+    await expect(undoMigration(dataFolder)).rejects.toThrow(/was not moved/)
+  })
+
+  it('is made by one process at a time, which no --undo disturbs', async () => {
+    const { dataFolder } = await createGrown()
+    await endLease(dataFolder)
+    const url = await temporaryDatabase()
+    const { moving, goOn } = await moveHalf(dataFolder, url)
+    const refused = { code: 'usage', message: 'Another `admin migrate` works on this folder.' }
+    await expect(move(dataFolder, await temporaryDatabase())).rejects.toMatchObject(refused)
+    await expect(undoMigration(dataFolder)).rejects.toMatchObject(refused)
+    await goOn()
+    await moving
+    expect(readMark(join(dataFolder, 'service.db'))).toMatchObject({ state: 'moved', database: nameOf(url) })
+    await expect(move(dataFolder, url)).rejects.toThrow(/was moved to/)
+  })
+
+  it('leaves the mark of another move alone', async () => {
+    const { dataFolder } = await createGrown()
+    const database = openServiceDatabase(join(dataFolder, 'service.db'))
+    onTestFinished(database.close)
+    const lockOf = (id: string) => {
+      const lock = createSourceLock(database, { id, database: id })
+      onTestFinished(lock.close)
+      return lock
+    }
+    const [one, two] = [lockOf('one'), lockOf('two')]
+    one.hold()
+    one.seal()
+    expect(two.hold).toThrow(/may have been completed/)
+    two.undo()
+    expect(readMark(database.path)).toEqual({ id: 'one', database: 'one', state: 'committing' })
+    expect(two.complete).toThrow(/both can be changed/)
+    one.complete()
+    expect(two.hold).toThrow(/was moved to one/)
+    lockOf('one').undo()
+    expect(readMark(database.path)).toBeUndefined()
+    expect(one.complete).toThrow(/both can be changed/)
+  })
+
+  it('can be undone by another version, which does not change the format first', async () => {
+    const { dataFolder } = await createGrown()
+    await endLease(dataFolder)
+    const url = await temporaryDatabase()
+    await move(dataFolder, url)
+    const path = join(dataFolder, 'service.db')
+    const run = (sql: string) => withDatabase(path, 0, (database) => database.exec(sql))
+    run(`PRAGMA user_version = 1; CREATE TABLE later (a);
+      CREATE TRIGGER moved_INSERT_later BEFORE INSERT ON later BEGIN SELECT RAISE(ABORT, 'moved'); END`)
+    expect(await undoMigration(dataFolder)).toBe(nameOf(url))
+    const [format] = withDatabase(path, 0, (database) => database.prepare('PRAGMA user_version').all())
+    expect(format).toEqual({ user_version: 1 })
+    run('INSERT INTO later VALUES (1)')
+  })
+
+  it('leaves the folder as it was when it is interrupted, also before its end', async () => {
     const { dataFolder } = await createGrown()
     await endLease(dataFolder)
     const url = await temporaryDatabase()
     await expect(move(dataFolder, url, AbortSignal.abort(new Error('Ctrl-C')))).rejects.toThrow('Ctrl-C')
-    const server = await sharedPostgres()
-    await (await openPostgresStore(url)).close()
-    // The import waits for this lock, while somebody adds credits.
-    const other = new pg.Client(url)
-    await other.connect()
-    await other.query('BEGIN; LOCK TABLE rushes.accounts')
-    const moving = move(dataFolder, url)
-    moving.catch(() => {})
-    await until('the import', async () => {
-      const [row] = await server.query('SELECT count(*) AS waiting FROM pg_locks WHERE NOT granted', url)
-      return Number(row?.waiting) > 0
-    })
-    const admin = await openAdministration({ dataFolder, clock: { now: () => 1 }, make: false })
+    const interrupt = new AbortController()
+    const { moving, goOn } = await moveHalf(dataFolder, url, interrupt.signal)
+    interrupt.abort(new Error('Ctrl-C'))
+    await expect(moving).rejects.toThrow('Ctrl-C')
+    await goOn()
+    const admin = await open(dataFolder)
     await admin.addCredits('studio', 5)
     await admin.close()
-    await other.end()
-    await expect(moving).rejects.toThrow(/was used while its data was copied/)
-    const [row] = await server.query('SELECT count(*) AS accounts FROM rushes.accounts', url)
-    expect(Number(row?.accounts)).toBe(0)
-    expect((await move(dataFolder, url)).accounts).toBe(3)
+
+    // As a process that is killed leaves it.
+    const database = openServiceDatabase(join(dataFolder, 'service.db'))
+    const lock = createSourceLock(database, { id: 'killed', database: nameOf(url) })
+    lock.hold()
+    await expect(open(dataFolder)).rejects.toThrow(/is being moved/)
+    lock.close()
+    database.close()
+    await (await open(dataFolder)).close()
+    expect(readMark(join(dataFolder, 'service.db'))).toBeUndefined()
+    expect((await move(dataFolder, url)).credits).toBe(20_004)
+  })
+
+  it.each([
+    { what: 'the commit is lost', reachesServer: false },
+    { what: 'its answer is lost', reachesServer: true },
+  ])('has one of the two that can be written when $what', async ({ reachesServer }) => {
+    const { dataFolder } = await createGrown()
+    await endLease(dataFolder)
+    const proxy = await createPostgresProxy(await temporaryDatabase())
+    onTestFinished(proxy.close)
+    const { moving, goOn } = await moveHalf(dataFolder, proxy.url)
+    proxy.breakAt('COMMIT', reachesServer)
+    await goOn()
+    const isRefused = () =>
+      open(dataFolder).then(
+        async (admin) => {
+          await admin.close()
+          return false
+        },
+        () => true,
+      )
+    if (reachesServer) {
+      expect((await moving).accounts).toBe(3)
+      expect(await isRefused()).toBe(true)
+    } else {
+      await expect(moving).rejects.toThrow(/Connection terminated/)
+      expect(await isRefused()).toBe(false)
+      expect((await move(dataFolder, proxy.url)).accounts).toBe(3)
+    }
+    expect(proxy.broken).toBe(1)
+  })
+
+  it('completes or repeats a move that ended around its commit', async () => {
+    const { dataFolder } = await createGrown()
+    await endLease(dataFolder)
+    const path = join(dataFolder, 'service.db')
+    const url = await temporaryDatabase()
+    const database = openServiceDatabase(path)
+    const lock = createSourceLock(database, { id: 'killed', database: nameOf(url) })
+    lock.hold()
+    lock.seal()
+    lock.close()
+    database.close()
+    await expect(open(dataFolder)).rejects.toThrow(/was interrupted, and may have been completed/)
+    await expect(move(dataFolder, await temporaryDatabase())).rejects.toThrow(/to postgres.* was interrupted/)
+    const moved = await move(dataFolder, url)
+
+    // Committed, and killed before the folder was marked.
+    const marked = openServiceDatabase(path, { evenMoved: true })
+    marked.run("UPDATE moved SET state = 'committing'")
+    marked.close()
+    await expect(open(dataFolder)).rejects.toThrow(/may have been completed/)
+    expect(await move(dataFolder, url)).toEqual(moved)
+    expect(readMark(path)?.state).toBe('moved')
+  })
+
+  it('holds a few large inputs at a time', async () => {
+    const { dataFolder } = await createGrown()
+    await endLease(dataFolder)
+    const sqlite = { dataFolder, databaseUrl: undefined }
+    // Of the size that the service accepts, and one that is larger than a page.
+    await runSql(
+      sqlite,
+      `INSERT INTO runs (sequence, id, account_id, model, kind, input, status, owner, created_at)
+       SELECT 100 + value, 'run_' || value, 1, 'm', 'image', '', 'succeeded', '', 1 FROM generate_series(1, 20)`,
+      `INSERT INTO run_inputs SELECT 'run_' || value,
+         json_object('prompt', value, 'note', hex(zeroblob(CASE value WHEN 15 THEN 3000000 ELSE 400000 END)))
+       FROM generate_series(1, 20)`,
+    )
+    const url = await temporaryDatabase()
+    const pages: number[] = []
+    const database = openServiceDatabase(join(dataFolder, 'service.db'))
+    for (const { name, pages: runs } of tablesOf(database).tables)
+      if (name === 'runs') for (const page of runs) pages.push(JSON.stringify(page).length)
+    database.close()
+    expect(Math.max(...pages)).toBeLessThan(7_000_000)
+    expect(pages.toSorted((one, other) => one - other).at(-2)).toBeLessThan(4_500_000)
+    expect((await move(dataFolder, url)).runs).toBe(25)
+    const [row] = await runSql(
+      { dataFolder, databaseUrl: url },
+      "SELECT count(*) AS runs, sum(length(input::json ->> 'note')) AS characters FROM runs WHERE sequence > 100",
+    )
+    expect(row).toEqual({ runs: '20', characters: String(19 * 800_000 + 6_000_000) })
   })
 
   it.skipIf(!hasS3rver)(
@@ -338,11 +540,19 @@ describePostgres('admin migrate', () => {
       expect(store.keys()).toEqual(before)
       writeFileSync(path, bytes)
       writeFileSync(join(dataFolder, 'inputs', 'half.tmp'), 'of a process that was killed')
+      // As an image is named that was removed before, and sent again.
+      const [image = ''] = filesBelow(join(dataFolder, 'inputs')).filter((name) => !name.endsWith('.tmp'))
+      renameSync(join(dataFolder, 'inputs', image), join(dataFolder, 'inputs', `${image}-again`))
+      for (const table of ['files', 'run_files'])
+        await runSql(
+          { dataFolder, databaseUrl: undefined },
+          `UPDATE ${table} SET key = key || '-again' WHERE kind = 'input'`,
+        )
       const { files } = await moveFiles()
       // The other output and the image were copied before, or beside, the wrong one.
       expect((files?.copied ?? 0) + (files?.present ?? 0)).toBe(3)
       expect(files?.missing).toBe(0)
-      expect(store.keys()).toHaveLength(3)
+      expect(store.keys().filter((key) => !key.includes(image) || key.endsWith('-again'))).toHaveLength(3)
       storage.close?.()
 
       rmSync(join(dataFolder, 'outputs'), { recursive: true })

@@ -1,7 +1,7 @@
 /** `rushes admin account`. */
 import { Option } from 'commander'
+import { MAX_CREDITS } from '../../protocol/key-terms.js'
 import { quoteWord } from '../../protocol/shell-word.js'
-import { MAX_CREDITS } from '../../service/store/account-store.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import { printList } from '../terminal/table.js'
 import type { AdminCommand, Work } from './admin-command.js'

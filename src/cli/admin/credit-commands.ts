@@ -1,7 +1,7 @@
 /** `rushes admin credits`. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
-import { MAX_CREDITS } from '../../service/store/account-store.js'
+import { MAX_CREDITS } from '../../protocol/key-terms.js'
 import { wholeNumber } from '../flags/whole-number.js'
 import { printList } from '../terminal/table.js'
 import type { AdminCommand } from './admin-command.js'

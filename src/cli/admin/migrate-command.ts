@@ -15,6 +15,7 @@ export interface MigrateFlags {
   readonly to?: string
   readonly storage?: string
   readonly allowMissing?: boolean
+  readonly undo?: boolean
 }
 
 export const addMigrateFlags = (command: Command): Command =>
@@ -26,12 +27,14 @@ export const addMigrateFlags = (command: Command): Command =>
     )
     .addOption(new Option('--storage <url>', 'Copy outputs and inputs to this bucket, s3://bucket/prefix'))
     .addOption(new Option('--allow-missing', 'Also move outputs whose file is missing'))
+    .addOption(new Option('--undo', 'Use the folder again: remove the mark that its data was moved'))
 
 export async function migrate(
   ctx: Context,
-  { from, to: toFlag, storage: storageUrl, allowMissing }: MigrateFlags,
+  { from, to: toFlag, storage: storageUrl, allowMissing, undo }: MigrateFlags,
 ): Promise<number> {
   const { out, interrupts, env } = ctx
+  if (undo) return await undoMigration(ctx, from)
   const to = databaseUrlOf(toFlag, env)
   if (from === undefined || to === undefined)
     throw usageError(
@@ -60,9 +63,21 @@ export async function migrate(
       out.note(
         `${plural(files.copied, 'file')} copied (${formatBytes(files.bytes)}), ${files.present} there already, ${files.missing} missing. Start the service with --database and --storage.`,
       )
-    out.note(`Nothing was changed in ${from}. Keep it until the new service works, and do not start both.`)
+    out.note(
+      `The database in ${from} is marked as moved: \`serve\` and \`admin\` refuse it. Keep it until the new service works.`,
+    )
     return EXIT.ok
   } finally {
     storage?.close?.()
   }
+}
+
+async function undoMigration({ out }: Context, from: string | undefined): Promise<number> {
+  if (from === undefined) throw usageError('Missing --from.', 'Give the data folder with --from.')
+  const { undoMigration: undo } = await import('../../service/migrate/index.js')
+  const database = await undo(from)
+  out.note(
+    `${from} can be used again, as it was when it was moved. Do not use ${database} as well: what changes in one is missing in the other.`,
+  )
+  return EXIT.ok
 }

@@ -10,10 +10,18 @@ export const verifyCommand: AdminCommand = {
 }
 
 async function verify({ ctx: { out }, admin }: Work): Promise<void> {
-  const { accounts, entries, runs, credits, problems } = await admin.verify()
-  if (out.mode.json) out.json({ ok: problems.length === 0, accounts, entries, runs, credits, problems })
+  const { accounts, entries, runs, credits, problems, notRecorded } = await admin.verify()
+  if (out.mode.json)
+    out.json({
+      ...{ ok: problems.length === 0, accounts, entries, runs, credits, problems },
+      not_recorded: notRecorded.map(({ runId, ...run }) => ({ run_id: runId, ...run })),
+    })
   else if (problems.length > 0) for (const problem of problems) out.line(problem)
   else out.line('ok')
+  for (const { runId, account, credits: price } of notRecorded)
+    out.warn(
+      `${runId} (${account}): the service could not record how it ended, and refunded nothing. To give back its price: \`rushes admin credits add ${account} ${price}\`.`,
+    )
   const what = [
     plural(accounts, 'account'),
     plural(entries, 'entry', 'entries'),

@@ -9,7 +9,6 @@ import type { FileStore } from '../files/contract.js'
 import { outputKey, type StoredOutput } from '../stored-run.js'
 
 const AT_ONCE = 4
-const SHA256 = /^[0-9a-f]{64}$/
 
 export interface FilesCopied {
   readonly copied: number
@@ -22,11 +21,17 @@ export interface FilesCopied {
 
 export interface CopyOptions {
   readonly folders: DataFolders
-  readonly outputs: Iterable<StoredOutput>
   readonly storage: { readonly outputs: FileStore; readonly inputs: FileStore }
   readonly allowMissing: boolean
   readonly signal?: AbortSignal | undefined
   onProgress?(files: number): void
+}
+
+/** What the database knows of the files at the moment. */
+export interface KnownFiles {
+  readonly outputs: Iterable<StoredOutput>
+  /** The SHA-256 of each image that runs may need, by its key. */
+  readonly images: ReadonlyMap<string, string>
 }
 
 interface Item {
@@ -37,10 +42,14 @@ interface Item {
   readonly store: FileStore
 }
 
-/** Throws `RushesError` (usage) for a file that is missing, cannot be read, or has other bytes than were recorded. */
-export async function copyFiles(options: CopyOptions): Promise<FilesCopied> {
-  const { folders, outputs, storage, allowMissing, signal, onProgress } = options
+/**
+ * Each call copies what the calls before have not; all files together so far. Throws `RushesError` (usage) for a file that is missing,
+ * cannot be read, or has other bytes than were recorded.
+ */
+export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Promise<FilesCopied> {
+  const { folders, storage, allowMissing, signal, onProgress } = options
   const total = { copied: 0, bytes: 0, present: 0, missing: 0 }
+  const done = new Set<string>()
   let missing = ''
 
   async function copy({ path, key, sha256, contentType, store }: Item): Promise<void> {
@@ -72,32 +81,38 @@ export async function copyFiles(options: CopyOptions): Promise<FilesCopied> {
     onProgress?.(total.copied + total.present)
   }
 
-  async function* items(): AsyncGenerator<Item> {
+  async function* items({ outputs, images }: KnownFiles): AsyncGenerator<Item> {
     for (const output of outputs) {
       const { sha256, contentType } = output
       const key = outputKey(output)
       yield { path: join(folders.outputs, key), key, sha256, contentType, store: storage.outputs }
     }
-    // Temporary files of a process that was killed have other names.
-    for (const name of await readdir(folders.inputs))
-      if (SHA256.test(name)) {
-        const path = join(folders.inputs, name)
-        yield { path, key: name, sha256: name, contentType: undefined, store: storage.inputs }
-      }
+    // Earlier versions have removed images without a record, so the folder tells which there are.
+    for (const key of await readdir(folders.inputs)) {
+      const sha256 = images.get(key)
+      if (sha256 !== undefined)
+        yield { path: join(folders.inputs, key), key, sha256, contentType: undefined, store: storage.inputs }
+    }
   }
 
-  const queue = items()
-  const lane = async () => {
-    for await (const item of queue) await copy(item)
+  return async (known) => {
+    const queue = items(known)
+    const lane = async () => {
+      for await (const item of queue) {
+        if (done.has(item.path)) continue
+        done.add(item.path)
+        await copy(item)
+      }
+    }
+    // An async generator answers one caller after the other, so the lanes share it.
+    await Promise.all(Array.from({ length: AT_ONCE }, lane))
+    if (total.missing > 0 && !allowMissing)
+      throw usageError(
+        `Outputs without a file: ${total.missing}, for example ${missing}. Nothing was moved to the database.`,
+        'If --retain has removed them, add --allow-missing. Otherwise restore the files first.',
+      )
+    return { ...total }
   }
-  // An async generator answers one caller after the other, so the lanes share it.
-  await Promise.all(Array.from({ length: AT_ONCE }, lane))
-  if (total.missing > 0 && !allowMissing)
-    throw usageError(
-      `Outputs without a file: ${total.missing}, for example ${missing}. Nothing was moved to the database.`,
-      'If --retain has removed them, add --allow-missing. Otherwise restore the files first.',
-    )
-  return total
 }
 
 const unreadable = (path: string, error: unknown): RushesError =>

@@ -1,22 +1,34 @@
 /**
- * Moves the data of a service from its folder to PostgreSQL, and its files to a storage. The folder is not changed. Files
- * come first, so that no run in the new database lacks its outputs; the database then is filled in one transaction. Both can
- * be repeated.
+ * Moves the data of a service from its folder to PostgreSQL, and its files to a storage. Nothing in the folder is changed except a
+ * mark, after which nothing writes to it. Most files are copied first, which can take hours. Then the folder is held still: what came
+ * meanwhile is copied, and the rows, in one transaction. So there is no moment in which both can be written:
+ *
+ *   the folder is locked                    when this process ends, the folder is as before
+ *   the folder is marked `committing`       neither can be written
+ *   PostgreSQL commits                      the next migration looks whether it has, if the answer is lost
+ *   the folder is marked `moved`
  */
+import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { usageError } from '../../errors.js'
-import { raceAbort } from '../../host/abort.js'
 import type { OpenDatabase } from '../../host/database.js'
-import { DATABASE_NAME } from '../data-folders.js'
+import { BUSY_TIMEOUT_MS, type Connection, connect, createPrivately } from '../../host/database-file.js'
+import { isBusy } from '../../host/system-error.js'
+import { DATABASE_NAME, type DataFolders } from '../data-folders.js'
 import type { Storage } from '../files/contract.js'
 import { openData } from '../open-data.js'
 import type { Verification } from '../store/account-store.js'
-import { importTables, refuseFilled } from '../store/postgres/import.js'
+import type { Store } from '../store/contract.js'
+import { nameOf } from '../store/postgres/connection-errors.js'
+import { CommitUnknown, importTables, refuseFilled, wasImported } from '../store/postgres/import.js'
 import { outputOfRow } from '../store/shared-rows.js'
+import { explainDatabaseError } from '../store/sqlite/database-errors.js'
 import { openServiceDatabase, storeOf } from '../store/sqlite/index.js'
+import { type MovedMark, readMark } from '../store/sqlite/moved-mark.js'
 import type { StoredOutput } from '../stored-run.js'
-import { copyFiles, type FilesCopied } from './copy-files.js'
+import { createFileCopy, type FilesCopied, type KnownFiles } from './copy-files.js'
+import { createSourceLock, type SourceLock } from './source-lock.js'
 import { tablesOf } from './sqlite-tables.js'
 
 export interface Migration {
@@ -35,58 +47,146 @@ export interface Migrated extends Verification {
   readonly files: FilesCopied | undefined
 }
 
+interface Source {
+  readonly folders: DataFolders
+  readonly database: OpenDatabase
+  readonly store: Pick<Store, 'verify' | 'listWorkers'>
+}
+
 const OUTPUTS_PAGE = 500
 
-/** Throws `RushesError` (usage), and then the database is as it was. */
+/** Throws `RushesError` (usage). Then folder and database are as they were, unless it says that this is not known. */
 export async function migrateData(migration: Migration): Promise<Migrated> {
-  const { dataFolder, databaseUrl, storage, allowMissing = false, signal, onProgress } = migration
+  const { dataFolder, databaseUrl } = migration
+  return await alone(dataFolder, async (path) => {
+    // Before the database is opened, which may change its format: nothing can be written into one that is marked.
+    const isMoved = await resolveInterrupted(path, databaseUrl)
+    const { folders, opened: database } = await openData(dataFolder, () =>
+      openServiceDatabase(path, { evenMoved: isMoved }),
+    )
+    const store = storeOf(database)
+    try {
+      return await move({ folders, database, store }, migration, isMoved)
+    } finally {
+      await store.close()
+    }
+  })
+}
+
+/** `isMoved`: the rows are in the new database already. */
+async function move(source: Source, migration: Migration, isMoved: boolean): Promise<Migrated> {
+  const { folders, database, store } = source
+  const { databaseUrl, storage, allowMissing = false, signal, onProgress } = migration
+  if (!isMoved) {
+    refuseProblems(await store.verify())
+    await refuseRunning(source)
+    await refuseFilled(databaseUrl)
+  }
+  const copyFiles =
+    storage && createFileCopy({ folders, storage, allowMissing, signal, ...(onProgress && { onProgress }) })
+  const filesBefore = await copyFiles?.(filesIn(database))
+  if (isMoved) return { ...(await store.verify()), outputs: countOutputs(database), files: filesBefore }
+
+  const id = randomUUID()
+  const lock = createSourceLock(database, { id, database: nameOf(databaseUrl) })
+  try {
+    lock.hold()
+    await refuseRunning(source)
+    const expected = await store.verify()
+    refuseProblems(expected)
+    const files = await copyFiles?.(filesIn(database))
+    const verification = await importTables({
+      url: databaseUrl,
+      id,
+      ...tablesOf(database),
+      signal,
+      check(imported) {
+        if (describe(imported) !== describe(expected))
+          throw new Error(`the copy does not match: ${describe(imported)} instead of ${describe(expected)}`)
+      },
+      beforeCommit: lock.seal,
+    })
+    lock.complete()
+    return { ...verification, outputs: countOutputs(database), files }
+  } catch (error) {
+    if (!(error instanceof CommitUnknown)) lock.undo()
+    throw error
+  } finally {
+    lock.close()
+  }
+}
+
+/** Makes a folder usable again whose data was moved; the name of the database to which it was. Throws `RushesError` (usage). */
+export async function undoMigration(dataFolder: string): Promise<string> {
+  return await alone(dataFolder, async (path) => {
+    const mark = readMark(path, BUSY_TIMEOUT_MS)
+    if (mark === undefined || mark.state === 'copying')
+      throw usageError(`The data in ${dataFolder} was not moved.`)
+    withMark(path, mark, (lock) => lock.undo())
+    if (readMark(path, BUSY_TIMEOUT_MS) !== undefined)
+      throw usageError(`The mark of ${path} cannot be removed.`, 'Check that it can be written.')
+    return mark.database
+  })
+}
+
+/** One migration of a folder at a time: a second one would remove the mark of the first, or set its own. */
+async function alone<Result>(dataFolder: string, work: (path: string) => Promise<Result>): Promise<Result> {
   if (!existsSync(join(dataFolder, DATABASE_NAME)))
     throw usageError(
       `${dataFolder} contains no data of a local service.`,
       'Give its data folder with --from.',
     )
-  const { folders, opened: database } = await openData(dataFolder, (path) => openServiceDatabase(path))
-  const store = storeOf(database)
+  const { folders, opened: lock } = await openData(dataFolder, takeTurn)
   try {
-    const before = await store.verify()
-    refuseProblems(before)
-    await refuseRunning(database, store)
-    await refuseFilled(databaseUrl)
-    const files =
-      storage === undefined
-        ? undefined
-        : await copyFiles({
-            folders,
-            outputs: outputsOf(database),
-            storage,
-            allowMissing,
-            signal,
-            ...(onProgress && { onProgress }),
-          })
-    const countOutputs = () => Number(database.get('SELECT count(*) AS outputs FROM outputs')?.outputs)
-    const outputs = countOutputs()
-    const verification = await raceAbort(
-      importTables({
-        url: databaseUrl,
-        ...tablesOf(database),
-        async check(imported) {
-          signal?.throwIfAborted()
-          const after = await store.verify()
-          if (!isSame(before, after) || outputs !== countOutputs())
-            throw usageError(
-              'The service was used while its data was copied; nothing was moved.',
-              'Stop it, and run the command again.',
-            )
-          if (!isSame(imported, after))
-            throw new Error(`the copy does not match: ${describe(imported)} instead of ${describe(after)}`)
-        },
-      }),
-      signal,
-    )
-    return { ...verification, outputs, files }
+    return await work(folders.database)
+  } catch (error) {
+    throw explainDatabaseError(folders.database, error) ?? error
   } finally {
-    await store.close()
+    lock.close()
   }
+}
+
+/** The file stays: whoever removed it could remove one that another process has just locked. */
+function takeTurn(path: string): Connection {
+  const lockPath = `${path}.moving`
+  createPrivately(lockPath)
+  const lock = connect(lockPath)
+  try {
+    lock.exec('PRAGMA busy_timeout = 100; BEGIN EXCLUSIVE')
+    return lock
+  } catch (error) {
+    lock.close()
+    throw isBusy(error)
+      ? usageError(
+          'Another `admin migrate` works on this folder.',
+          'Wait until it has ended. Then run the command again.',
+        )
+      : error
+  }
+}
+
+/** Of a database that is not opened. */
+function withMark(path: string, mark: MovedMark, work: (lock: SourceLock) => void): void {
+  const lock = createSourceLock({ path, isCurrent: () => true }, mark)
+  try {
+    work(lock)
+  } finally {
+    lock.close()
+  }
+}
+
+/** Whether a migration that was interrupted while it was committed has moved the data. */
+async function resolveInterrupted(path: string, databaseUrl: string): Promise<boolean> {
+  const mark = readMark(path, BUSY_TIMEOUT_MS)
+  if (mark?.state !== 'committing') return false
+  if (mark.database !== nameOf(databaseUrl))
+    throw usageError(
+      `A move of ${path} to ${mark.database} was interrupted, and may have been completed.`,
+      'Give that database with --to: the move is completed or repeated. To use the folder as it is, run the command with --undo.',
+    )
+  const isMoved = await wasImported(databaseUrl, mark.id)
+  withMark(path, mark, (lock) => (isMoved ? lock.complete() : lock.undo()))
+  return isMoved
 }
 
 function refuseProblems({ problems: [problem] }: Verification): void {
@@ -98,10 +198,7 @@ function refuseProblems({ problems: [problem] }: Verification): void {
 }
 
 /** Another process with a lease may write at any moment. */
-async function refuseRunning(
-  database: Pick<OpenDatabase, 'get'>,
-  store: Pick<ReturnType<typeof storeOf>, 'listWorkers'>,
-): Promise<void> {
+async function refuseRunning({ database, store }: Source): Promise<void> {
   const workers = (await store.listWorkers()).filter(({ hasEnded }) => !hasEnded)
   const now = Number(database.get("SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now")?.now)
   if (workers.some(({ heartbeatAtMs }) => now - heartbeatAtMs < LEASE_MS))
@@ -112,6 +209,15 @@ async function refuseRunning(
 }
 /** A worker that is alive renews its lease every 5 s. */
 const LEASE_MS = 30_000
+
+const filesIn = (database: Pick<OpenDatabase, 'all'>): KnownFiles => ({
+  outputs: outputsOf(database),
+  images: new Map(
+    database
+      .all("SELECT key, sha256 FROM files WHERE kind = 'input' AND state = 'stored'")
+      .map(({ key, sha256 }) => [String(key), String(sha256)]),
+  ),
+})
 
 function* outputsOf(database: Pick<OpenDatabase, 'all'>): Generator<StoredOutput> {
   let last = 0
@@ -126,7 +232,8 @@ function* outputsOf(database: Pick<OpenDatabase, 'all'>): Generator<StoredOutput
   }
 }
 
-const isSame = (one: Verification, other: Verification): boolean => describe(one) === describe(other)
+const countOutputs = (database: Pick<OpenDatabase, 'get'>): number =>
+  Number(database.get('SELECT count(*) AS outputs FROM outputs')?.outputs)
 
 const describe = ({ accounts, entries, runs, credits, problems }: Verification): string =>
   `${accounts} accounts, ${entries} entries, ${runs} runs, ${credits} credits${problems.map((problem) => `, ${problem}`).join('')}`

@@ -1,135 +1,182 @@
 /** The tables of `service.db` in pages, as the schema of PostgreSQL has them. */
-import type { OpenDatabase, Row } from '../../host/database.js'
+import type { OpenDatabase, Row, Value } from '../../host/database.js'
 import type { ImportedRow, ImportedSequence, ImportedTable } from '../store/postgres/import.js'
-import { imagesOf } from '../store/postgres/stored-images.js'
-import { promptOf } from '../store/postgres/stored-prompt.js'
+import { aspectRatioOf, imagesOf, promptOf } from '../store/run-columns.js'
 import type { StoredInput } from '../stored-run.js'
 
 const PAGE_ROWS = 500
-
-export interface SqliteTables {
-  readonly tables: readonly ImportedTable[]
-  sequences(): readonly ImportedSequence[]
-}
+/** Of the texts that can be long. A larger row is a page by itself. */
+const PAGE_BYTES = 4 * 1024 * 1024
 
 interface Source {
-  readonly table: string
-  /** By which the rows are ordered and paged; unique. */
-  readonly key: string
-  convert(row: Row): ImportedRow
+  readonly name: string
+  /** Of PostgreSQL. */
+  readonly columns: string
+  /** Of SQLite; by default the one of this name. */
+  readonly from?: string
+  /** By which the rows are ordered and paged; unique together. */
+  readonly key: readonly string[]
+  /** SQL for the bytes of a row, where they can be many. */
+  readonly bytes?: string
+  convert?(row: Row): ImportedRow
 }
 
 const isSet = (value: unknown): boolean => value !== 0
 
 /** No worker renders any more, so what was being rendered is queued again, as after a restart. */
 function runOf(row: Row): ImportedRow {
-  const { error_code, error_message, ...same } = row
+  const { error_code, error_message, stored_input, ...same } = row
   const isInterrupted = row.status === 'processing'
-  const input = JSON.parse(String(row.input)) as StoredInput
+  const input = JSON.parse(String(stored_input)) as StoredInput
   return {
     ...same,
     ...(isInterrupted && { status: 'queued', started_at: null }),
+    input: stored_input,
+    prompt: row.prompt ?? promptOf(input),
+    aspect_ratio: row.aspect_ratio ?? aspectRatioOf(input),
     owner: '',
     claim: '',
     images: imagesOf(input),
-    prompt: promptOf(input),
     failure: error_code === null ? null : JSON.stringify({ code: error_code, message: error_message }),
   }
 }
 
-const ACCOUNTS = 'accounts'
-const RUN_COLUMNS =
-  'sequence, id, account_id, key_id, model, kind, input, images, prompt, price, status, owner, claim, attempts, failure, created_at, started_at, finished_at'
-const KEY_COLUMNS =
-  'id, account_id, name, hash, disabled, expires_at, spend_limit, spent, quota, used, allowed_ips, rate_requests, rate_window_ms, created_at, prefix, last_used_at, old_hash, old_until'
+/** A process of an earlier version, which had the file open while it was migrated, writes inputs into the runs themselves. */
+const RUNS =
+  '(SELECT runs.*, coalesce(run_inputs.input, runs.input) AS stored_input FROM runs LEFT JOIN run_inputs ON run_id = id)'
 
-const SOURCES: readonly (Source & { readonly name: string; readonly columns: string })[] = [
+/** Each row comes after those that it refers to. Without sessions, links and codes: people sign in again. */
+const SOURCES: readonly Source[] = [
   {
     name: 'accounts',
     columns: 'id, name, balance, banned, created_at',
-    table: ACCOUNTS,
-    key: 'id',
+    key: ['id'],
     convert: (row) => ({ ...row, banned: isSet(row.banned) }),
   },
   {
     name: 'turns',
     columns: 'account_id, served',
-    table: `(SELECT * FROM ${ACCOUNTS} WHERE served > 0)`,
-    key: 'id',
+    from: '(SELECT * FROM accounts WHERE served > 0)',
+    key: ['id'],
     convert: ({ id, served }) => ({ account_id: id, served }),
   },
   {
     name: 'keys',
-    columns: KEY_COLUMNS,
-    table: 'keys',
-    key: 'id',
+    columns:
+      'id, account_id, name, hash, disabled, expires_at, spend_limit, spent, quota, used, allowed_ips, rate_requests, rate_window_ms, created_at, prefix, last_used_at, old_hash, old_until',
+    key: ['id'],
+    bytes: 'coalesce(octet_length(allowed_ips), 0)',
     convert: (row) => ({
       ...row,
       disabled: isSet(row.disabled),
       allowed_ips: row.allowed_ips === null ? null : JSON.parse(String(row.allowed_ips)),
     }),
   },
-  // Without sessions, links and codes: people sign in again.
+  { name: 'users', columns: 'id, email, account_id, password, last_seen_at, created_at', key: ['id'] },
   {
-    name: 'users',
-    columns: 'id, email, account_id, password, last_seen_at, created_at',
-    table: 'users',
-    key: 'id',
-    convert: (row) => row,
+    name: 'runs',
+    columns:
+      'sequence, id, account_id, key_id, model, kind, input, images, prompt, aspect_ratio, price, status, owner, claim, attempts, failure, created_at, started_at, finished_at',
+    from: RUNS,
+    key: ['sequence'],
+    bytes: 'octet_length(stored_input) + coalesce(octet_length(error_message), 0)',
+    convert: runOf,
   },
-  { name: 'runs', columns: RUN_COLUMNS, table: 'runs', key: 'sequence', convert: runOf },
   {
     name: 'outputs',
     columns: 'run_id, position, token, name, content_type, bytes, sha256',
-    table: 'outputs',
-    key: 'rowid',
-    convert: (row) => row,
+    key: ['run_id', 'position'],
   },
-  {
-    name: 'lost_attempts',
-    columns: 'id, run_id, started_at, ended_at, result',
-    table: 'lost_attempts',
-    key: 'id',
-    convert: (row) => row,
-  },
+  { name: 'lost_attempts', columns: 'id, run_id, started_at, ended_at, result', key: ['id'] },
   {
     name: 'credits',
     columns: 'sequence, account_id, kind, amount, run_id, key_id, created_at',
-    table: 'credits',
-    key: 'sequence',
-    convert: (row) => row,
+    key: ['sequence'],
+  },
+  {
+    name: 'files',
+    columns: 'kind, key, sha256, bytes, state, run_id, owner, used_at',
+    key: ['kind', 'key'],
+  },
+  { name: 'run_files', columns: 'run_id, kind, key', key: ['run_id', 'kind', 'key'] },
+  {
+    name: 'idempotency_keys',
+    columns: 'account_id, key, request, run_id, expires_at',
+    key: ['account_id', 'key'],
   },
 ]
 
-export function tablesOf(database: Pick<OpenDatabase, 'all' | 'get'>): SqliteTables {
-  function* pages({ table, key, convert }: Source): Generator<readonly ImportedRow[]> {
-    let last = 0
-    for (;;) {
-      const rows = database.all(
-        `SELECT *, ${key} AS page_key FROM ${table} WHERE ${key} > ?1 ORDER BY ${key} LIMIT ${PAGE_ROWS}`,
-        last,
-      )
-      if (rows.length === 0) return
-      yield rows.map(({ page_key, ...row }) => convert(row))
-      last = Number(rows.at(-1)?.page_key)
-    }
+export interface SqliteTables {
+  readonly tables: readonly ImportedTable[]
+  sequences(): readonly ImportedSequence[]
+}
+
+/** Nothing may write to the database before the last page is read. */
+export const tablesOf = (database: Pick<OpenDatabase, 'all' | 'get'>): SqliteTables => ({
+  tables: SOURCES.map((source) => ({
+    name: source.name,
+    columns: source.columns.split(', '),
+    pages: pagesOf(database, source),
+  })),
+  sequences: () => [
+    ...NUMBERED.map((name) => lastGiven(database, name)),
+    { name: 'turns_served', last: lastGiven(database, 'accounts.served').last },
+  ],
+})
+
+const NUMBERED = [
+  'accounts.id',
+  'keys.id',
+  'users.id',
+  'sessions.id',
+  'runs.sequence',
+  'lost_attempts.id',
+  'credits.sequence',
+] as const
+
+function* pagesOf(
+  { all }: Pick<OpenDatabase, 'all'>,
+  { name, from = name, key, bytes = '0', convert = (row) => row }: Source,
+): Generator<readonly ImportedRow[]> {
+  const order = key.join(', ')
+  const parameters = (first: number) => key.map((_, at) => `?${first + at}`).join(', ')
+  const keyOf = (row: Row | undefined) => key.map((column) => row?.[column] as Value)
+  let last: readonly Value[] | undefined
+  for (;;) {
+    const after = last === undefined ? 'true' : `(${order}) > (${parameters(1)})`
+    const next = all(
+      `SELECT ${order}, ${bytes} AS page_bytes FROM ${from} WHERE ${after} ORDER BY ${order} LIMIT ${PAGE_ROWS}`,
+      ...(last ?? []),
+    )
+    const page = next.slice(0, countThatFit(next))
+    if (page.length === 0) return
+    const first = keyOf(page[0])
+    last = keyOf(page.at(-1))
+    const rows = all(
+      `SELECT * FROM ${from} WHERE (${order}) >= (${parameters(1)}) AND (${order}) <= (${parameters(1 + key.length)})`,
+      ...first,
+      ...last,
+    )
+    yield rows.map(convert)
   }
-  const lastOf = (column: string, table: string) =>
-    Number(database.get(`SELECT coalesce(max(${column}), 0) AS last FROM ${table}`)?.last)
-  return {
-    tables: SOURCES.map((source) => ({
-      name: source.name,
-      columns: source.columns.split(', '),
-      pages: pages(source),
-    })),
-    sequences: () => [
-      { name: 'accounts.id', last: lastOf('id', ACCOUNTS) },
-      { name: 'keys.id', last: lastOf('id', 'keys') },
-      { name: 'users.id', last: lastOf('id', 'users') },
-      { name: 'lost_attempts.id', last: lastOf('id', 'lost_attempts') },
-      { name: 'runs.sequence', last: lastOf('sequence', 'runs') },
-      { name: 'credits.sequence', last: lastOf('sequence', 'credits') },
-      { name: 'turns_served', last: lastOf('served', ACCOUNTS) },
-    ],
-  }
+}
+
+/** At least one, so that there is an end. */
+function countThatFit(rows: readonly Row[]): number {
+  let bytes = 0
+  const tooMany = rows.findIndex((row, at) => {
+    bytes += Number(row.page_bytes)
+    return at > 0 && bytes > PAGE_BYTES
+  })
+  return tooMany === -1 ? rows.length : tooMany
+}
+
+/** Also a number whose row was removed: SQLite keeps the last of an AUTOINCREMENT column. */
+function lastGiven({ get }: Pick<OpenDatabase, 'get'>, name: string): ImportedSequence {
+  const [table, column] = name.split('.')
+  const row = get(
+    `SELECT max(coalesce((SELECT max(${column}) FROM ${table}), 0),
+       coalesce((SELECT seq FROM sqlite_sequence WHERE name = '${table}'), 0)) AS last`,
+  )
+  return { name, last: Number(row?.last) }
 }

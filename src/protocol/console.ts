@@ -70,13 +70,13 @@ export interface Session {
 export const CONSOLE_PATHS = {
   /** GET with the query `RunsQuery` → `RunsPage`. POST the body of a create → 201 `RunDetails`. */
   runs: '/api/console/runs',
-  /** GET `?ids=a,b&after=<cursor>` → `RunsUpdate`: the current state of these runs, and those that came later. */
+  /** GET `?ids=a,b&after=<cursor>`, at most 100 ids → `RunsUpdate`: the current state of these runs, and those that came later. */
   updates: '/api/console/runs/updates',
   /** GET → `RunDetails`. */
   run: '/api/console/runs/:id',
   /** GET → a small WebP of the first picture. 404 `not_found` when none can be made, 410 `gone` when the file was removed, 503 when one may be made later. */
   thumbnail: '/api/console/runs/:id/thumbnail',
-  /** GET → `KeyList`. POST `KeyTermsBody` with a name → 201 `NewKeyAnswer`. */
+  /** GET `?before=<cursor>` → `KeyList`: at most 100, the newest first. POST `KeyTermsBody` with a name → 201 `NewKeyAnswer`. */
   keys: '/api/console/keys',
   /** PATCH `KeyTermsBody` → `ConsoleKey`. */
   key: '/api/console/keys/:id',
@@ -100,14 +100,14 @@ export const CONSOLE_PATHS = {
 export interface RunsQuery {
   /** The cursor of the page before; the newest first. */
   readonly before?: string
-  /** 1 to 200; 50. */
+  /** 1 to 100; 50. */
   readonly limit?: string
   readonly status?: LocalStatus
   readonly kind?: Kind
   readonly model?: string
   /** The id of a key, or `console` for the runs that were created on the page. */
   readonly key?: string
-  /** In the prompt, in any case. */
+  /** In the first 1,000 characters of the prompt, in any case. */
   readonly search?: string
 }
 
@@ -143,6 +143,7 @@ export interface RunSummary {
 }
 
 export interface RunsPage {
+  /** With a filter there may be fewer than the limit, or none, and more to come. */
   readonly runs: readonly RunSummary[]
   /** For `before` of the next page; null at the end. */
   readonly next: string | null
@@ -153,7 +154,7 @@ export interface RunsPage {
 export interface RunsUpdate {
   /** The runs that were asked for. */
   readonly changed: readonly RunSummary[]
-  /** Those that came after the cursor, the newest first; at most 200, and then `next` is not null. */
+  /** Those that came after the cursor, the newest first; at most 100, and then `next` is not null. */
   readonly added: readonly RunSummary[]
   readonly next: string | null
   readonly latest: string
@@ -201,6 +202,8 @@ export interface ConsoleKey {
 
 export interface KeyList {
   readonly keys: readonly ConsoleKey[]
+  /** For `before` of the next page; null at the end. */
+  readonly next: string | null
 }
 
 /** The fields that are present are set; null lifts a limit. */
@@ -221,7 +224,7 @@ export interface NewKeyAnswer {
 
 export interface EntriesQuery {
   readonly before?: string
-  /** 1 to 500; 100. */
+  /** 1 to 100; 100. */
   readonly limit?: string
   readonly kind?: 'added' | 'charge' | 'refund'
   readonly key?: string

@@ -6,13 +6,14 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
+import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../protocol/key-terms.js'
 import { type Backup, writeBackup } from './backup.js'
 import { ROTATION_MS } from './console/keys.js'
 import { DATABASE_NAME } from './data-folders.js'
 import { openData } from './open-data.js'
 import { parseNetwork } from './rules/networks.js'
 import { isPlainName, MAX_NAME_LENGTH } from './rules/plain-name.js'
-import { MAX_TIME_MS } from './rules/times.js'
+import { Refusal } from './rules/refusal.js'
 import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type {
   AccountRecord,
@@ -177,7 +178,8 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       const { id: accountId } = await accountOf(account)
       const { apiKey, ...secret } = newSecretKey()
       const key: NewKey = { name: 'key', ...terms, ...secret, accountId, nowMs: clock.now() }
-      return { apiKey, key: await keyOf(String(await store.addKey(key))) }
+      const id = await orTooMany(account, store.addKey(key))
+      return { apiKey, key: await keyOf(String(id)) }
     },
     async keys(account) {
       if (account === undefined) return await store.listKeys()
@@ -186,8 +188,8 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     },
     async changeKey(key, terms) {
       checkTerms(terms)
-      const { id } = await keyOf(key)
-      await store.changeKey(id, terms)
+      const { id, account } = await keyOf(key)
+      await orTooMany(account, store.changeKey(id, terms))
       return await keyOf(String(id))
     },
     async rotateKey(key, { endOld }) {
@@ -217,6 +219,18 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     },
     verify: () => store.verify(),
     close: () => store.close(),
+  }
+}
+
+async function orTooMany<Changed>(account: string, change: Promise<Changed>): Promise<Changed> {
+  try {
+    return await change
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code === 'too_many_keys')) throw error
+    throw usageError(
+      `Account ${account} has ${MAX_ACTIVE_KEYS} active keys, and can have no more.`,
+      'Disable one that is not used any more: `rushes admin key disable <number>`.',
+    )
   }
 }
 

@@ -55,8 +55,7 @@ export function createApi(parts: ApiParts): Api {
     rateLimiter,
     worker,
     findKey,
-    saveImage: ({ sha256, data, content_type: contentType }) =>
-      inputs.put(sha256, { bytes: data }, { contentType }),
+    inputs,
     onError,
   })
   const runs: ApiRoutes['runs'] = {
@@ -103,7 +102,7 @@ function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<s
   return async () => {
     if (signedUrl === undefined || origin !== undefined) return origin
     try {
-      const request = { method: 'GET', contentType: 'image/png' } as const
+      const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
       origin = new URL(await signedUrl('origin', request)).origin
     } catch {
       // Without credentials no output can be read, so no page needs the origin.

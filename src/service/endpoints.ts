@@ -6,40 +6,61 @@
  *
  * `admit` makes those up to the rate limit, before the body is read; `create` makes the rest.
  */
+import { hash } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import { priceOf } from '../protocol/local-prices.js'
+import type { FileStore } from './files/contract.js'
 import type { Intake } from './intake/index.js'
 import { storedKeyId } from './key-lookup.js'
 import { createUseRecorder } from './key-use.js'
 import type { RateLimiter } from './rate/contract.js'
 import { bearerKey, type Caller, callerOf, checkAccess, checkKey, type KeyRecord } from './rules/caller.js'
 import type { EmbeddedImage } from './rules/embedded-images.js'
-import { Refusal } from './rules/refusal.js'
+import { Refusal, refusalSaying } from './rules/refusal.js'
 import { hashOfKey, newRunId } from './secrets.js'
+import type { NewRun } from './store/contract.js'
+import type { FileName } from './store/file-records.js'
 import type { ServiceStore } from './store/service-store.js'
-import type { StoredRun } from './stored-run.js'
+import { outputKey, outputOfUrl, type StoredInput, type StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
 
 export interface Endpoints {
   /** The caller of this request. `ip` is called only for a key with a whitelist. Throws `Refusal`: 401, 403, 429. */
   admit(authorization: string | undefined, ip: () => string): Promise<Caller>
-  /** Accepts a run, and charges it. Throws `Refusal`: 400, 403, 429, 402. */
-  create(caller: Caller, body: readonly Uint8Array[]): Promise<StoredRun>
+  /**
+   * Accepts a run, and charges it. With an idempotency key that the account has used in the last 24 h for the same request, the
+   * run of that time, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
+   */
+  create(caller: Caller, body: readonly Uint8Array[], idempotencyKey?: string): Promise<CreatedRun>
   /** The same without a key: a run that is created on the console. Throws `Refusal`: 400, 402. */
-  createWithoutKey(accountId: number, body: readonly Uint8Array[]): Promise<StoredRun>
+  createWithoutKey(
+    accountId: number,
+    body: readonly Uint8Array[],
+    idempotencyKey?: string,
+  ): Promise<CreatedRun>
   /** Throws `Refusal`: 404. */
   findRun(caller: Caller, id: string): Promise<StoredRun>
 }
 
+export interface CreatedRun {
+  readonly run: StoredRun
+  /** Whether the run was created by an earlier request with the same idempotency key. */
+  readonly isRepeated: boolean
+}
+
+const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
+/** How often an image is stored again that was removed before the run was added. */
+const MAX_SAVES = 3
+
 export interface EndpointsOptions {
-  readonly store: Pick<ServiceStore, 'addRun' | 'findRun' | 'recordKeyUse'>
+  readonly store: Pick<ServiceStore, 'addRun' | 'findRun' | 'recordKeyUse' | 'holdImage'>
   readonly intake: Pick<Intake, 'read'>
   readonly clock: Pick<Clock, 'now'>
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
   findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
-  saveImage(image: EmbeddedImage): Promise<void>
+  readonly inputs: Pick<FileStore, 'put'>
   onError(error: unknown): void
 }
 
@@ -50,17 +71,45 @@ export function createEndpoints({
   rateLimiter,
   worker,
   findKey,
-  saveImage,
+  inputs,
   onError,
 }: EndpointsOptions): Endpoints {
   const recordUse = createUseRecorder(store.recordKeyUse, onError)
 
+  async function saveImages(images: readonly EmbeddedImage[]): Promise<readonly FileName[]> {
+    const nowMs = clock.now()
+    const held = await Promise.all(
+      images.map(async (image) => ({
+        key: await store.holdImage({ sha256: image.sha256, bytes: image.data.byteLength }, nowMs),
+        image,
+      })),
+    )
+    // Also what is stored: a part may be missing, and another create may not have stored it yet. One after the other, since a disk
+    // or a storage has other work too.
+    for (const { key, image } of held)
+      await inputs.put(key, { bytes: image.data }, { contentType: image.content_type })
+    return held.map(({ key }) => ({ kind: 'input', key }))
+  }
+
+  /** Undefined when an image was removed before the run was added. */
+  async function addWithImages(
+    run: NewRun,
+    images: readonly EmbeddedImage[],
+  ): Promise<{ readonly id: string } | undefined> {
+    const saved = await saveImages(images)
+    const added = await store.addRun({ ...run, files: [...namedOutputs(run.input), ...saved] })
+    if (!('refused' in added)) return added
+    if (added.refused === 'file_removed') return undefined
+    throw keyReused()
+  }
+
   async function accept(
     { accountId, keyId, isFree }: { accountId: number; keyId: number | undefined; isFree: boolean },
     body: readonly Uint8Array[],
-  ): Promise<StoredRun> {
+    idempotencyKey: string | undefined,
+  ): Promise<CreatedRun> {
     const { model, kind, input, images } = await intake.read(body)
-    for (const image of images) await saveImage(image)
+    const nowMs = clock.now()
     const run: StoredRun = {
       id: newRunId(),
       accountId,
@@ -70,13 +119,32 @@ export function createEndpoints({
       input,
       outputs: [],
       failure: undefined,
-      createdAtMs: clock.now(),
+      createdAtMs: nowMs,
       startedAtMs: undefined,
       finishedAtMs: undefined,
     }
-    await store.addRun({ ...run, keyId, price: isFree ? 0 : priceOf(run.kind, input) })
+    const idempotency =
+      idempotencyKey === undefined
+        ? undefined
+        : {
+            key: idempotencyKey,
+            request: hash('sha256', JSON.stringify({ model, input }), 'hex'),
+            expiresAtMs: nowMs + IDEMPOTENCY_KEY_MS,
+          }
+    const price = isFree ? 0 : priceOf(run.kind, input)
+    let added: { readonly id: string } | undefined
+    for (let attempt = 1; added === undefined; attempt++) {
+      if (attempt > MAX_SAVES)
+        throw new Refusal('overloaded', 'A reference image was removed at this moment.')
+      added = await addWithImages({ ...run, keyId, price, idempotency }, images)
+    }
+    if (added.id !== run.id) {
+      const before = await store.findRun(added.id, accountId)
+      if (before === undefined) throw new Refusal('run_not_found')
+      return { run: before, isRepeated: true }
+    }
     worker.wake(run.id)
-    return run
+    return { run, isRepeated: false }
   }
 
   return {
@@ -91,11 +159,12 @@ export function createEndpoints({
       return callerOf(record)
     },
 
-    create({ accountId, keyId }, body) {
+    create({ accountId, keyId }, body, idempotencyKey) {
       const stored = storedKeyId(keyId)
-      return accept({ accountId, keyId: stored, isFree: stored === undefined }, body)
+      return accept({ accountId, keyId: stored, isFree: stored === undefined }, body, idempotencyKey)
     },
-    createWithoutKey: (accountId, body) => accept({ accountId, keyId: undefined, isFree: false }, body),
+    createWithoutKey: (accountId, body, idempotencyKey) =>
+      accept({ accountId, keyId: undefined, isFree: false }, body, idempotencyKey),
 
     async findRun(caller, id) {
       const run = await store.findRun(id, caller.accountId)
@@ -105,3 +174,19 @@ export function createEndpoints({
     },
   }
 }
+
+/** The service's own outputs among the references of a run. */
+const namedOutputs = ({ image_urls: sources }: StoredInput): readonly FileName[] =>
+  (Array.isArray(sources) ? sources : []).flatMap((source) => {
+    const output = typeof source === 'string' ? outputOfUrl(source) : undefined
+    // PostgreSQL takes no such text, and no output has such a name.
+    return output === undefined || outputKey(output).includes('\0')
+      ? []
+      : [{ kind: 'output', key: outputKey(output) }]
+  })
+
+const keyReused = () =>
+  refusalSaying(
+    'invalid_input',
+    'This Idempotency-Key was used for another request in the last 24 hours. Send each request with a key of its own.',
+  )

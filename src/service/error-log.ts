@@ -1,4 +1,5 @@
 /** Internal errors: to the caller of the service, and to its structured log. */
+import { FolderNotRemoved, FolderReplaced } from '../host/own-folder.js'
 import { describeReason, errorCode } from '../host/system-error.js'
 import { isDiskUnusable } from './disk-unusable.js'
 import { RendererCrashed } from './engines/renderer-crashed.js'
@@ -34,6 +35,8 @@ export function createErrorLog(
     if (errorCode(error) === 'SQLITE_READONLY_DBMOVED') return reportGone()
     log(error instanceof Error ? error : String(error))
     if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer crashed')
+    else if (error instanceof FolderReplaced || error instanceof FolderNotRemoved)
+      events.warn({ folder: error.path, reason: error.message }, 'a folder was left as it is')
     else if (error instanceof StorageUnavailable)
       events.error({ reason: error.message }, 'the storage cannot be used')
     else if (isDiskUnusable(error)) {

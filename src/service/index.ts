@@ -22,14 +22,13 @@
  * The rate limiter in memory counts per process, that of PostgreSQL all nodes; credits and quotas count across all processes on
  * the data.
  */
-
-import { existsSync } from 'node:fs'
 import { isDiskFull } from '../host/disk-space.js'
 import { type Api, createApi } from './api.js'
 import { startConsole } from './console/first-user.js'
 import { createErrorLog } from './error-log.js'
 import { createFaults, type Faults } from './faults/index.js'
 import { createLocalStorage } from './files/local-files.js'
+import { StorageUnavailable } from './files/storage-unavailable.js'
 import { createApp } from './http/app.js'
 import { HTTP_LIMITS } from './http/connection-limits.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
@@ -43,7 +42,7 @@ import type { ConsoleStart, Service, ServiceOptions } from './service.js'
 import { settlesWithin } from './settles-within.js'
 import { openStore } from './store/open-store.js'
 import type { RunningStore } from './store/service-store.js'
-import { outputKey } from './stored-run.js'
+import { outputKey, outputOfUrl } from './stored-run.js'
 
 /** What output URLs begin with while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
@@ -185,11 +184,16 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     },
     returnAbandonedRuns: rendering.worker.reap,
     async findOutputFile(url) {
-      const [token = '', name = ''] = new URL(url).pathname.split('/').slice(-2).map(decodeURIComponent)
-      const output = await store.findOutput(token, name)
+      const named = outputOfUrl(url)
+      const output = named && (await store.findOutput(named.token, named.name))
       if (output === undefined) return undefined
       const path = storage.outputs.pathOf?.(outputKey(output))
-      return path !== undefined && existsSync(path) ? { ...output, path } : undefined
+      if (path === undefined) return undefined
+      const found = await storage.outputs.find(outputKey(output)).catch((error) => {
+        // What the disk said, in words for the person at the terminal.
+        throw error instanceof StorageUnavailable ? (error.cause ?? error) : error
+      })
+      return found && { ...output, path }
     },
     async close({ drain = false } = {}) {
       draining ||= drain

@@ -49,6 +49,24 @@ export const outputKey = ({ token, name }: Pick<StoredOutput, 'token' | 'name'>)
 export const outputUrl = (baseUrl: string, { token, name }: Pick<StoredOutput, 'token' | 'name'>): string =>
   `${baseUrl}${OUTPUTS_PATH}/${token}/${encodeURIComponent(name)}`
 
+/**
+ * What the URL of an output names; undefined for another URL. By the path alone: the service may have had another host or port when
+ * it gave out the URL.
+ */
+export function outputOfUrl(url: string): Pick<StoredOutput, 'token' | 'name'> | undefined {
+  if (!URL.canParse(url)) return undefined
+  const [name = '', token = '', folder] = new URL(url).pathname.split('/').reverse()
+  return `/${folder}` === OUTPUTS_PATH ? { token, name: decoded(name) } : undefined
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
 const iso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
 
 /** The run object of the interface (CONTRACT 9): all keys are present, unknown values are null. */

@@ -4,6 +4,7 @@ import type { NewKey } from '../../src/service/store/account-store.js'
 import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
 
 const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
+const USABLE = { disabled: false, expiresAtMs: undefined, banned: false }
 const FAILURE = { code: 'render_failed', message: 'no' }
 
 /** `open` gives an empty store; it is called within each test. */
@@ -56,8 +57,8 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       const id = await addRun(5, (standing) => standings.push(standing))
       await addRun(2, (standing) => standings.push(standing))
       expect(standings).toEqual([
-        { spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 100 },
-        { spent: 5, spendLimit: undefined, used: 1, quota: undefined, balance: 95 },
+        { ...USABLE, spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 100 },
+        { ...USABLE, spent: 5, spendLimit: undefined, used: 1, quota: undefined, balance: 95 },
       ])
       expect(await balance()).toBe(93)
       expect(await key()).toMatchObject({ spent: 7, used: 2 })
@@ -109,6 +110,40 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
+    const NOT_RECORDED = { code: 'not_recorded', message: 'not recorded' }
+    test.each<[string, (store: Store, id: string) => Promise<unknown>]>([
+      [
+        'fails',
+        (store, id) => store.failRun({ id, owner: 'me', nowMs: 9 }, NOT_RECORDED, { refunds: false }),
+      ],
+      [
+        'kills its renderer',
+        (store, id) =>
+          store.recordCrash(
+            { id, owner: 'me', nowMs: 9 },
+            { crashes: 1, failure: NOT_RECORDED, refunds: false },
+          ),
+      ],
+      [
+        'dies with its process',
+        async (store) => {
+          const me = (await store.listWorkers()).find(({ id }) => id === 'me')
+          return me && (await store.reapWorker(me, { crashes: 1, failure: NOT_RECORDED, refunds: false }, 9))
+        },
+      ],
+    ])('a run that %s, and whose end is refused, keeps its price; the check names it', async (_name, end) => {
+      const { store, addRun, claim, balance, key, entries, problems } = await createStore()
+      await addRun(5)
+      await addRun(3)
+      const id = await claim()
+      expect(await end(store, id)).toEqual({ runs: 1, refunded: 0 })
+      expect(await balance()).toBe(92)
+      expect(await key()).toMatchObject({ spent: 8, used: 2 })
+      expect(await entries()).toHaveLength(3)
+      expect(await problems()).toEqual([])
+      expect((await store.verify()).notRecorded).toEqual([{ runId: id, account: 'acme', credits: 5 }])
+    })
+
     test('a run that goes back to the queue, or succeeds, keeps what it was paid', async () => {
       const { store, addRun, claim, balance, problems } = await createStore()
       const id = await addRun(5)
@@ -136,7 +171,8 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       const { store, newRun, balance, entries, key, problems } = await createStore(10)
       const seen: unknown[] = []
       await store.addRun(newRun('one', { price: 4 }), (state) => seen.push(state))
-      expect(seen).toEqual([{ spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 10 }])
+      const unused = { spent: 0, spendLimit: undefined, used: 0, quota: undefined }
+      expect(seen).toEqual([{ ...USABLE, ...unused, balance: 10 }])
       const refuse = () => {
         throw new Error('402')
       }
@@ -148,6 +184,12 @@ export function accountContract(open: () => Store | Promise<Store>): void {
         ['added', 10, undefined],
         ['charge', -4, 'one'],
       ])
+      await store.setBanned('acme', true)
+      await expect(
+        store.addRun(newRun('banned', { price: 1 }), ({ banned }) => {
+          if (banned) throw new Error('banned')
+        }),
+      ).rejects.toThrow('banned')
       expect((await store.claimRun('me', ['one'], 5))?.id).toBe('one')
       expect(await store.failRun({ id: 'one', owner: 'me', nowMs: 9 }, FAILURE)).toEqual({
         runs: 1,
@@ -262,6 +304,32 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(await banned('h1')).toBe(false)
   })
 
+  test('an account has at most 200 active keys, however many are created and enabled at once', async () => {
+    const { store, addKey, accountId, keyId } = await createStore()
+    const refused = { code: 'too_many_keys', status: 409 }
+    for (let n = 1; n < 198; n++) await addKey({ hash: `many ${n}` })
+    const disabled = await addKey({ hash: 'disabled', disabled: true })
+    const another = await addKey({ hash: 'another', disabled: true })
+    const results = await Promise.allSettled([
+      ...Array.from({ length: 5 }, (_, n) => addKey({ hash: `last ${n}` })),
+      ...[disabled, another].map((id) => store.changeKey(id, { disabled: false })),
+    ])
+    const rejected = results.flatMap((result) => (result.status === 'rejected' ? result.reason : []))
+    expect(rejected).toEqual(Array.from({ length: 5 }, () => expect.objectContaining(refused)))
+    const active = async () =>
+      (await store.listKeys()).filter((key) => key.account === 'acme' && !key.disabled).length
+    expect(await active()).toBe(200)
+    // Others and what is active already can be changed, and an end makes room.
+    await store.changeKey(keyId, { name: 'renamed', disabled: false })
+    await addKey({ hash: 'off', disabled: true })
+    const other = await store.ensureAccount({ name: 'another', credits: 0, nowMs: 0 })
+    await addKey({ hash: 'theirs', accountId: other })
+    await store.changeKey(keyId, { disabled: true })
+    await addKey({ hash: 'in its place', accountId })
+    await expect(store.changeKey(keyId, { disabled: false })).rejects.toMatchObject(refused)
+    expect(await active()).toBe(200)
+  })
+
   test('what is named of a key is changed, and the rest stays', async () => {
     const { store, addKey, key } = await createStore()
     const whole = {
@@ -371,6 +439,23 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       'run_3',
       '',
     ])
+  })
+
+  test('the runs of skipped accounts stay queued, preferred or not', async () => {
+    const { store, addRun, newRun, accountId } = await createStore()
+    const other = await store.ensureAccount({ name: 'other', credits: 9, nowMs: 0 })
+    const ids = [await addRun(0), await addRun(0), await addRun(0)]
+    for (const id of ['b_0', 'b_1']) await store.addRun(newRun(id, { accountId: other }), () => {})
+    const claim = (skipped: readonly number[], claims: 'all' | 'requested' = 'all') =>
+      store.claimRun('me', [ids[2] ?? ''], 5, claims, skipped)
+    expect(await claim([accountId], 'requested')).toBeUndefined()
+    expect(await claim([accountId, other])).toBeUndefined()
+    expect(await claim([accountId])).toMatchObject({ id: 'b_0' })
+    // Also when each account has runs in processing.
+    expect(await claim([other])).toMatchObject({ id: ids[2] })
+    expect(await claim([accountId])).toMatchObject({ id: 'b_1' })
+    expect(await claim([accountId])).toBeUndefined()
+    expect(await claim([])).toMatchObject({ id: ids[0] })
   })
 
   test('accounts whose runs end at once are served by turns too, and a new one gets no more than its turn', async () => {

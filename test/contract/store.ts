@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { KINDS } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
-import type { ClaimedRun, CrashLimit, Store } from '../../src/service/store/contract.js'
+import type { ClaimedRun, CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
@@ -63,6 +63,56 @@ export function storeContract(open: () => Store | Promise<Store>): void {
             failure: undefined,
           })
       }
+  })
+
+  test('a create that is repeated with its idempotency key is charged once', async () => {
+    const store = await open()
+    const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
+    const otherId = await store.ensureAccount({ name: 'other', credits: 100, nowMs: 0 })
+    const create = (id: string, key: string, request = 'a fox', changes: Partial<NewRun> = {}) => {
+      const idempotency = { key, request, expiresAtMs: (changes.createdAtMs ?? 1) + 1_000 }
+      return store.addRun(
+        { ...RUN, price: 7, id, accountId, createdAtMs: 1, idempotency, ...changes },
+        () => {},
+      )
+    }
+    const balanceOf = async (id: number) => (await store.findAccount(id))?.balance
+    const together = await Promise.all(['one', 'two', 'three'].map((id) => create(id, 'k')))
+    const [first] = together
+    expect(together).toEqual([first, first, first])
+    expect(await create('four', 'k')).toEqual(first)
+    expect(await balanceOf(accountId)).toBe(93)
+    // It is paid already, so no limit refuses it.
+    const refuse = () => {
+      throw new Error('refused')
+    }
+    const again = { key: 'k', request: 'a fox', expiresAtMs: 9 }
+    expect(
+      await store.addRun(
+        { ...RUN, id: 'five', accountId, createdAtMs: 2, idempotency: again, price: 1 },
+        refuse,
+      ),
+    ).toEqual(first)
+    expect(await create('six', 'k', 'a bear')).toEqual({ refused: 'key_reused' })
+    expect(await create('seven', 'another')).toEqual({ id: 'seven' })
+    expect(await create('eight', 'k', 'a fox', { accountId: otherId })).toEqual({ id: 'eight' })
+    expect(await create('nine', 'k', 'a bear', { createdAtMs: 1_001 })).toEqual({ id: 'nine' })
+    expect([await balanceOf(accountId), await balanceOf(otherId)]).toEqual([79, 93])
+    expect((await store.verify()).problems).toEqual([])
+  })
+
+  test('a refused create leaves its idempotency key free', async () => {
+    const store = await open()
+    const accountId = await store.ensureAccount({ name: 'default', credits: 5, nowMs: 0 })
+    const idempotency = { key: 'k', request: 'a fox', expiresAtMs: 1_000 }
+    const create = (id: string, check: () => void) =>
+      store.addRun({ ...RUN, price: 5, id, accountId, createdAtMs: 1, idempotency }, check)
+    await expect(
+      create('one', () => {
+        throw new Error('refused')
+      }),
+    ).rejects.toThrow('refused')
+    expect(await create('two', () => {})).toEqual({ id: 'two' })
   })
 
   test('only the owner finishes a run, once, and its outputs are then found', async () => {
@@ -160,24 +210,6 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     }
   })
 
-  test('the stored images of unfinished runs are in use', async () => {
-    const { store, accountId } = await createStore()
-    const image = (sha256: string) => ({ sha256, bytes: 3, content_type: 'image/png' })
-    const inputs = [
-      { image_urls: [image('one'), 'https://example.com/two.png', image('three')] },
-      { image_urls: [image('one'), image('four')], prompt: '\u0000' },
-      { image_urls: [] },
-      { image_urls: 'five' },
-    ]
-    for (const [n, input] of inputs.entries())
-      await store.addRun({ ...RUN, input, id: `run_${n}`, accountId, createdAtMs: n }, never)
-    expect([...(await store.imagesInUse())].sort()).toEqual(['four', 'one', 'three'])
-    expect((await store.claimRun('me', [], 5))?.id).toBe('run_0')
-    expect([...(await store.imagesInUse())].sort()).toEqual(['four', 'one', 'three'])
-    await store.finishRun(held('run_0'), [OUTPUT])
-    expect([...(await store.imagesInUse())].sort()).toEqual(['four', 'one'])
-  })
-
   test('several outputs of a run keep their order', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
@@ -185,6 +217,18 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const outputs = ['b', 'a', 'ä,{}"\\', 'c'].map((name, at) => ({ ...OUTPUT, name, bytes: 2 ** 33 + at }))
     expect(await store.finishRun(held(id), outputs)).toBe(true)
     expect((await store.findRun(id, accountId))?.outputs).toEqual(outputs)
+  })
+
+  test('an end that the database refuses changes nothing', async () => {
+    const { store, addRun, statusOf, accountId } = await createStore()
+    const id = await addRun()
+    await store.claimRun('me', [], 5)
+    const damaged = { ...OUTPUT, name: 'b.png', sha256: null as never }
+    await expect(store.finishRun(held(id), [OUTPUT, damaged])).rejects.toThrow()
+    expect(await statusOf(id)).toBe('processing')
+    expect(await store.findOutput(OUTPUT.token, OUTPUT.name)).toBeUndefined()
+    expect(await store.finishRun(held(id), [OUTPUT])).toBe(true)
+    expect((await store.findRun(id, accountId))?.outputs).toEqual([OUTPUT])
   })
 
   test('a worker without a lease gets no run', async () => {

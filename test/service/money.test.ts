@@ -1,10 +1,19 @@
 /** Who may ask, from where, for how much: the checks of a request in their order, and credits under concurrency. */
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { openAdministration } from '../../src/service/administration.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
-import { type Asking, ask, createTestService, ended, type TestService } from '../support/service.js'
+import {
+  type Asking,
+  ask,
+  createListeningService,
+  createTestService,
+  ended,
+  type TestService,
+} from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
 const GOOD = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
@@ -150,4 +159,82 @@ test('the key that lives in memory costs nothing, however little the account has
   expect(status).toBe(201)
   expect((await ended(service, body.id)).status).toBe('succeeded')
   expect(await admin.verify()).toMatchObject({ problems: [], credits: 0 })
+})
+
+test.each([
+  ['whose key is disabled', 401, 'invalid_api_key'],
+  ['whose account is banned', 403, 'account_banned'],
+])('a create %s while its body arrives is refused, and costs nothing', async (_what, status, code) => {
+  const service = await createListeningService()
+  const admin = await openAdministration({ ...service, make: false })
+  onTestFinished(() => admin.close())
+  await admin.createAccount('acme', 5)
+  const { apiKey, key } = await admin.createKey('acme', {})
+  const body = JSON.stringify(GOOD)
+  const creating = request(new URL(RUNS, service.baseUrl), {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-length': body.length, expect: '100-continue' },
+  })
+  const answered = once(creating, 'response')
+  creating.flushHeaders()
+  // The key and the account have been checked when the service asks for the body.
+  await once(creating, 'continue')
+  if (status === 401) await admin.changeKey(String(key.id), { disabled: true })
+  else await admin.setBanned('acme', true)
+  creating.end(body)
+  const [answer] = (await answered) as [IncomingMessage]
+  const text = (await answer.toArray()).join('')
+  expect([answer.statusCode, JSON.parse(text).error.code]).toEqual([status, code])
+  expect((await admin.accounts()).find(({ name }) => name === 'acme')).toMatchObject({ balance: 5, runs: 0 })
+})
+
+test('a create with an Idempotency-Key is charged once, however often it is sent', async () => {
+  const { service, admin, addKey, balance } = await createPaidService(10)
+  const { apiKey } = await addKey()
+  const { apiKey: another } = await addKey()
+  const send = (body: unknown, idempotencyKey: string, key = apiKey) =>
+    ask(service, 'POST', RUNS, body, { key, headers: { 'idempotency-key': idempotencyKey } })
+  const image = `data:image/png;base64,${Buffer.from('one').toString('base64')}`
+  const body = { ...GOOD, input: { ...GOOD.input, image_urls: [image] } }
+
+  const first = await send(body, 'draft-1')
+  expect([first.status, first.header('idempotent-replayed')]).toEqual([201, undefined])
+  const { id } = first.body
+  await ended(service, id, { key: apiKey })
+  const again = await send(body, 'draft-1')
+  expect([again.status, again.header('idempotent-replayed')]).toEqual([201, 'true'])
+  expect(again.header('location')).toBe(first.header('location'))
+  // The run as it is now.
+  expect(again.body).toMatchObject({ id, status: 'succeeded' })
+  // Keys of one account share them, and they outlive the credits.
+  expect((await send(body, 'draft-1', another)).body.id).toBe(id)
+  expect(await balance()).toBe(9)
+
+  const other = await send(GOOD, 'draft-1')
+  expect([other.status, other.body.error]).toEqual([
+    400,
+    {
+      code: 'invalid_input',
+      message:
+        'This Idempotency-Key was used for another request in the last 24 hours. Send each request with a key of its own.',
+    },
+  ])
+  for (const bad of ['', 'a b', 'a'.repeat(256)])
+    expect((await send(GOOD, bad)).body.error, bad).toMatchObject({ code: 'invalid_input' })
+  expect((await send(GOOD, 'a'.repeat(255))).status).toBe(201)
+
+  await admin.createAccount('other', 10)
+  const { apiKey: foreign } = await admin.createKey('other', {})
+  expect((await send(body, 'draft-1', foreign)).body.id).not.toBe(id)
+})
+
+test('an Idempotency-Key is kept for 24 hours', async () => {
+  const service = await createTestService({ rendering: false })
+  const send = async () =>
+    (await ask(service, 'POST', RUNS, GOOD, { headers: { 'idempotency-key': 'k' } })).body.id
+  const id = await send()
+  await service.clock.advance(24 * 3_600_000 - 1)
+  expect(await send()).toBe(id)
+  await service.clock.advance(1)
+  expect(await send()).not.toBe(id)
 })

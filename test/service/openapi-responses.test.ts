@@ -14,6 +14,7 @@ import { createPostgresProxy } from '../support/postgres-proxy.js'
 import {
   type Answer,
   type Asking,
+  addAccount,
   ask,
   createListeningService,
   createTestService,
@@ -58,6 +59,7 @@ test('every response is as documented, and every documented response is real', a
   await meetBrokenDatabases(checkedAsk)
   await meetBrokenConnections(see)
   await meetTooManyBodies(see)
+  await meetTooManyStatusRequests(checkedAsk)
   await meetConsole(see)
   expect(problems).toEqual([])
   expect(check.unmet()).toEqual([])
@@ -238,4 +240,21 @@ async function meetTooManyBodies(see: (exchange: Exchange) => void): Promise<voi
   // Two of them fit; the third is refused.
   const refused = await Promise.race(Array.from({ length: 3 }, () => heardAfter(service.baseUrl, text)))
   see({ method: 'POST', path: RUNS_PATH, ...refused })
+}
+
+async function meetTooManyStatusRequests(ask: Ask): Promise<void> {
+  const service = await createTestService({ rendering: false })
+  const key = await addAccount(service, 'eager', { rate: { requests: 1_000, windowMs: 10_000 } })
+  const large = { ...FOX, input: { prompt: 'x'.repeat(90_000) } }
+  const { body } = await ask(service, 'POST', RUNS_PATH, large, { key })
+  // Four are answered, 500 wait, and one more is refused.
+  const refused = new Promise<Answer>((resolve) => {
+    for (let n = 0; n < 505; n++)
+      void ask(service, 'GET', `${RUNS_PATH}/${body.id}`, undefined, { key }).then(
+        (answer) => answer.status !== 200 && resolve(answer),
+        // Those that wait when the service closes.
+        () => {},
+      )
+  })
+  expect((await refused).status).toBe(503)
 }

@@ -1,6 +1,6 @@
 /** What whoever runs the service relies on: health, the log, slow clients, what is removed and what stays. */
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, utimesSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../src/service/engines/renderer-crashed.js'
@@ -68,6 +68,7 @@ async function logged(level: LogLevel, prompts = false): Promise<string> {
         if (tries++ === 0)
           throw new RendererCrashed('the renderer crashed (SIGSEGV)', 'words about a secret fox')
         const made = engine.render(job)
+        await until('the render', () => engine.waiting === 1)
         engine.finish()
         return made
       },
@@ -180,13 +181,6 @@ test('headers that are too large are 431, and connections beyond the limit are c
   expect(await heardAfter(baseUrl, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('')
 })
 
-/** Makes every file below a folder as old as this. */
-function age({ clock, dataFolder }: TestService, folder: string, ms: number): void {
-  const at = new Date(clock.now() - ms)
-  for (const name of readdirSync(join(dataFolder, folder), { encoding: 'utf8', recursive: true }))
-    utimesSync(join(dataFolder, folder, name), at, at)
-}
-
 const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const PNG_HASH = createHash('sha256').update(ONE_PIXEL_PNG).digest('hex')
 
@@ -205,10 +199,8 @@ test('old outputs are removed: the run stays, and its address answers 410', asyn
   const service = await createTestService({ retainMs: RETAIN_MS })
   const run = await finished(service, A_FOX)
   const path = new URL(run.output.urls[0]).pathname
-  age(service, 'outputs', -RETAIN_MS)
   await sweep(service)
   expect((await ask(service, 'GET', path)).status).toBe(200)
-  age(service, 'outputs', RETAIN_MS + 1)
   await sweep(service)
   const gone = await ask(service, 'GET', path)
   expect([gone.status, gone.body.error.code]).toEqual([410, 'gone'])
@@ -223,8 +215,7 @@ test('an old reference image stays while an unfinished run needs it', async () =
   const order = { model: LOCAL_MODELS.image, input: { prompt: 'x', image_urls: ['not a URL', PNG_URL] } }
   const image = join(service.dataFolder, 'inputs', PNG_HASH)
   const isThereAfterSweep = async () => {
-    age(service, 'inputs', RETAIN_MS + 1)
-    await sweep(service)
+    for (let times = 0; times < 2; times++) await sweep(service)
     return existsSync(image)
   }
   const first = await ask(service, 'POST', RUNS, order)
@@ -235,16 +226,40 @@ test('an old reference image stays while an unfinished run needs it', async () =
   expect(await isThereAfterSweep()).toBe(true)
   engine.finish()
   expect((await ended(service, second.body.id)).status).toBe('succeeded')
-  expect(engine.jobs.map(({ references }) => references[1]?.byteLength)).toEqual([70, 70])
+  expect(engine.jobs.map(({ images }) => images?.[1]?.byteLength)).toEqual([70, 70])
   expect(await isThereAfterSweep()).toBe(false)
   expect(service.complaints).toEqual([])
 })
 
+test('an old output stays while an unfinished run has it as its reference', async () => {
+  const engine = createCommandedEngine()
+  const service = await createTestService({ retainMs: RETAIN_MS, engine, concurrency: 1 })
+  const first = await ask(service, 'POST', RUNS, A_FOX)
+  await until('the render', () => engine.waiting === 1)
+  engine.finish()
+  const { output } = await ended(service, first.body.id)
+  const waiting = await ask(service, 'POST', RUNS, A_FOX)
+  const input = { prompt: 'again', image_urls: output.urls }
+  const { body } = await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input })
+  await until('the render', () => engine.waiting === 1)
+  for (let times = 0; times < 3; times++) await sweep(service)
+  engine.finish()
+  await ended(service, waiting.body.id)
+  await until('the render', () => engine.waiting === 1)
+  engine.finish()
+  await ended(service, body.id)
+  expect(engine.jobs.at(-1)?.images?.[0]?.byteLength).toBeGreaterThan(0)
+  for (let times = 0; times < 2; times++) await sweep(service)
+  expect((await ask(service, 'GET', new URL(output.urls[0]).pathname)).status).toBe(410)
+})
+
 test('without a retention nothing is ever removed', async () => {
   const service = await createTestService()
+  const { clock, dataFolder, apiKey } = service
   const run = await finished(service, A_FOX)
-  age(service, 'outputs', 10_000 * 86_400_000)
-  expect(service.clock.alarms).not.toContain(3_600_000)
-  await service.clock.advance(60_000)
-  expect((await ask(service, 'GET', new URL(run.output.urls[0]).pathname)).status).toBe(200)
+  await clock.runUntil(service.service.close())
+  clock.jump(10_000 * 86_400_000)
+  const next = await createTestService({ clock, dataFolder })
+  await until('the end of a sweep', () => clock.alarms.includes(3_600_000))
+  expect((await ask({ ...next, apiKey }, 'GET', new URL(run.output.urls[0]).pathname)).status).toBe(200)
 })

@@ -1,9 +1,10 @@
-import { statSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { fastify } from 'fastify'
 import { beforeAll, expect, test } from 'vitest'
 import { readText } from '../../src/host/http.js'
+import type { FileStore } from '../../src/service/files/contract.js'
 import { addOutputRoutes } from '../../src/service/http/output-routes.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
 import { createInstantEngine } from '../support/engines.js'
@@ -81,22 +82,121 @@ test.each<[name: string, headers: Record<string, string>, status: number, text: 
   if (status < 400) expect(answer.header('etag')).toBe(whole.header('etag'))
 })
 
-test('outputs in a store with URLs of its own are redirected to, without a cache', async () => {
+test.each([
+  {},
+  { range: 'bytes=2-3' },
+  { range: 'bytes=10-' },
+  { range: 'bytes=2-3', 'if-range': '"other"' },
+])(
+  'a HEAD tells the size of the whole file, and a range means nothing to it: %j',
+  async (headers: Record<string, string>) => {
+    const answer = await service.fetch({ method: 'HEAD' as 'GET', url, headers })
+    expect([answer.status, await readText(answer, 1_000)]).toEqual([200, ''])
+    const names = ['content-length', 'content-range', 'accept-ranges', 'etag']
+    expect(names.map((name) => answer.header(name))).toEqual([
+      '10',
+      undefined,
+      'bytes',
+      expect.stringMatching(ETAG),
+    ])
+  },
+)
+
+test('a condition holds for a HEAD too', async () => {
+  const headers = { 'if-none-match': (await get()).header('etag') ?? '', range: 'bytes=10-' }
+  expect((await service.fetch({ method: 'HEAD' as 'GET', url, headers })).status).toBe(304)
+})
+
+/** The routes alone, with any output. */
+async function serveOutputs(signedUrl?: FileStore['signedUrl']) {
   const app = fastify()
   await app.register(addOutputRoutes, {
     files: {
-      find: async () => ({ bytes: 10, modifiedAtMs: 0, read: async () => Readable.from('x') }),
-      signedUrl: async (key, { method, contentType }) =>
-        `https://bucket.example/${key}?${method}&type=${contentType}`,
+      find: async () => ({ bytes: 10, modifiedAtMs: 0, read: async () => Readable.from(TEN) }),
+      signedUrl,
     },
     findOutput: async (token, name) => ({ token, name, contentType: 'video/mp4', bytes: 10, sha256: 'abc' }),
   })
-  const { statusCode, headers } = await app.inject('/outputs/token/clip.mp4')
-  expect(statusCode).toBe(302)
-  expect(headers).toMatchObject({
-    location: 'https://bucket.example/token/clip.mp4?GET&type=video/mp4',
-    'cache-control': 'no-store',
-  })
+  return app
+}
+
+test('outputs in a store with URLs of its own are redirected to, without a cache', async () => {
+  const app = await serveOutputs(
+    async (key, { method, contentType, contentDisposition }) =>
+      `https://bucket.example/${key}?${method}&type=${contentType}&as=${contentDisposition.split(';')[0]}`,
+  )
+  for (const [query, as] of [
+    ['', 'inline'],
+    ['?download', 'attachment'],
+  ]) {
+    const { statusCode, headers } = await app.inject(`/outputs/token/clip.mp4${query}`)
+    expect(statusCode).toBe(302)
+    expect(headers).toMatchObject({
+      location: `https://bucket.example/token/clip.mp4?GET&type=video/mp4&as=${as}`,
+      'cache-control': 'no-store',
+    })
+  }
+})
+
+test.each([
+  ['clip.mp4', 'clip.mp4', 'clip.mp4'],
+  ['two words (1).png', 'two words (1).png', 'two%20words%20%281%29.png'],
+  ['it\'s "so" *.png', 'it_s _so_ _.png', 'it%27s%20%22so%22%20%2a.png'],
+  ['写真.png', '__.png', '%E5%86%99%E7%9C%9F.png'],
+])('%s is saved under its name when it is asked for as a download', async (name, plain, encoded) => {
+  const app = await serveOutputs()
+  const path = `/outputs/token/${encodeURIComponent(name)}`
+  const { statusCode, headers, body } = await app.inject(`${path}?download`)
+  expect([statusCode, body, headers['content-type']]).toEqual([200, TEN, 'video/mp4'])
+  expect(headers['content-disposition']).toBe(`attachment; filename="${plain}"; filename*=UTF-8''${encoded}`)
+  const shown = await app.inject(path)
+  expect(shown.headers['content-disposition']).toMatch(/^inline; /)
+})
+
+test('an output is 503 while its folder is away, as the service is, and 410 only once it is removed from it', async () => {
+  const own = await createTestService()
+  const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
+  const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
+  const output = new URL(run.output.urls[0])
+  const folder = join(own.dataFolder, 'outputs')
+  const statuses = async () => {
+    await own.clock.advance(1_000)
+    const { status, header } = await ask(own, 'GET', output.pathname)
+    const { status: ready } = await ask(own, 'GET', '/readyz')
+    return [status, header('retry-after'), ready]
+  }
+  expect(await statuses()).toEqual([200, undefined, 200])
+  renameSync(folder, `${folder}.away`)
+  expect(await statuses()).toEqual([503, '5', 503])
+  // A run that has rendered waits for it.
+  const { body } = await ask(own, 'POST', '/api/v1/runs', order)
+  await own.clock.advance(60_000)
+  expect((await ask(own, 'GET', `/api/v1/runs/${body.id}`)).body.status).toBe('processing')
+  renameSync(`${folder}.away`, folder)
+  expect((await ended(own, body.id)).status).toBe('succeeded')
+  expect(await statuses()).toEqual([200, undefined, 200])
+  const [, , token = ''] = output.pathname.split('/')
+  rmSync(join(folder, token), { recursive: true })
+  expect(await statuses()).toEqual([410, undefined, 200])
+})
+
+test('an output of which a part is missing is 503, which nobody caches, and an error in the log', async () => {
+  const own = await createTestService()
+  const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
+  const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
+  const { pathname } = new URL(run.output.urls[0])
+  const path = join(own.dataFolder, pathname)
+  const whole = readFileSync(path)
+  truncateSync(path, 7)
+  for (const headers of [{}, { range: 'bytes=0-3' }, { 'if-none-match': '*' }] as const) {
+    const { status, header } = await ask(own, 'GET', pathname, undefined, { headers })
+    expect([status, header('cache-control'), header('etag')]).toEqual([503, 'no-store', undefined])
+  }
+  const [, , token = '', name = ''] = pathname.split('/')
+  expect(String(own.complaints[0])).toContain(`${name} has 7 of ${whole.length} bytes`)
+  expect(own.complaints.join()).not.toContain(token)
+  writeFileSync(path, whole)
+  expect((await ask(own, 'GET', pathname)).status).toBe(200)
 })
 
 test('outputs count against no limit', async () => {

@@ -1,18 +1,27 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { raceAbort } from '../../src/host/abort.js'
 import { RendererCrashed } from '../../src/service/engines/renderer-crashed.js'
+import type { FileStore } from '../../src/service/files/contract.js'
+import { createLocalFiles } from '../../src/service/files/local-files.js'
 import { LOCAL_MODELS } from '../../src/service/local-models.js'
-import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
+import { createManualClock } from '../support/clock.js'
+import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import {
   type Answer,
+  addAccount,
   ask,
   createTestService,
   ended,
+  finished,
   type TestService,
   temporaryFolder,
 } from '../support/service.js'
-import { openStoreOf, usesPostgres } from '../support/test-database.js'
+import { openStoreOf, runSql, usesPostgres } from '../support/test-database.js'
+import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
 
@@ -104,6 +113,85 @@ test('with `requested` a process renders what it accepted and what is polled, an
   expect((await look(gone, left)).status).toBe('queued')
 })
 
+/** A host that never answers; what was asked of it. */
+async function createSilentHost() {
+  const asked: string[] = []
+  const server = createServer((request) => asked.push(request.url ?? ''))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { asked, base: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+test('references on slow hosts take no slot, and few runs of an account wait for them', async () => {
+  const { asked, base } = await createSilentHost()
+  const engine = createInstantEngine()
+  // Without a public URL, images may come from this machine.
+  const service = await createTestService({ engine, concurrency: 1, publicUrl: undefined })
+  const order = (image_urls: readonly string[]) => ({
+    model: LOCAL_MODELS.image,
+    input: { prompt: 'a fox', image_urls },
+  })
+  const urls = Array.from({ length: 14 }, (_, index) => `${base}/${index}`)
+  const slow: string[] = []
+  for (let count = 0; count < 3; count++) slow.push((await ask(service, 'POST', RUNS, order(urls))).body.id)
+  const other = { key: await addAccount(service, 'other') }
+  const run = { model: LOCAL_MODELS.image, input: { prompt: 'b' } }
+  for (const each of [run, order(['not a URL'])])
+    expect((await finished(service, each, other)).status).toBe('succeeded')
+  await until('the fetches', () => asked.length === 28)
+  const statuses = async () => Promise.all(slow.map(async (id) => (await look(service, id)).status))
+  expect(await statuses()).toEqual(['processing', 'processing', 'queued'])
+  await service.clock.advance(30_000)
+  await until('the third', () => asked.length === 42)
+  expect(await statuses()).toEqual(['succeeded', 'succeeded', 'processing'])
+  expect(engine.jobs.at(-1)?.references).toEqual(urls.map(() => undefined))
+  await service.clock.advance(30_000)
+  expect((await ended(service, slow[2] ?? '')).status).toBe('succeeded')
+  expect(service.complaints).toEqual([])
+})
+
+test('a run whose end the database refuses fails within a minute, and is not refunded', async () => {
+  const engine = createInstantEngine({ contentType: null as never })
+  const service = await createTestService({ engine, concurrency: 1 })
+  const id = await create(service)
+  expect(await ended(service, id)).toMatchObject({
+    status: 'failed',
+    error: { code: 'not_recorded', message: expect.stringContaining('not refunded') },
+  })
+  expect(service.clock.now() - Date.parse((await look(service, id)).created_at)).toBeLessThan(60_000)
+  const store = await openStoreOf(service)
+  expect(await store.verify()).toMatchObject({
+    problems: [],
+    credits: 9_999,
+    notRecorded: [{ runId: id, account: 'default', credits: 1 }],
+  })
+  await store.close()
+  expect(readdirSync(join(service.dataFolder, 'outputs'))).toEqual([])
+  expect(service.complaints.length).toBeGreaterThan(0)
+})
+
+test('a run whose stored input is damaged fails alone, and is refunded', async () => {
+  const service = await createTestService({ rendering: false })
+  const damaged = await create(service)
+  const whole = await create(service)
+  const table = usesPostgres ? 'runs SET input' : 'run_inputs SET input'
+  const id = usesPostgres ? 'id' : 'run_id'
+  await runSql(service, `UPDATE ${table} = substr(input, 1, 5) WHERE ${id} = '${damaged}'`)
+  service.service.startRendering()
+  expect(await ended(service, whole)).toMatchObject({ status: 'succeeded' })
+  expect(await ended(service, damaged)).toMatchObject({
+    status: 'failed',
+    input: {},
+    error: { code: 'render_failed', message: 'The stored input of this run is damaged.' },
+  })
+  const store = await openStoreOf(service)
+  onTestFinished(() => store.close())
+  expect((await store.listAccounts()).map(({ balance }) => balance)).toEqual([9_999])
+})
+
 test('a process that shows no sign of life loses its runs after 30 s, and its late result does not count', async () => {
   const frozen = createCommandedEngine()
   const one = await createTestService({ engine: frozen, ephemeralKey: true })
@@ -153,6 +241,58 @@ test('closing does not wait for a render that cannot be stopped, and gives its r
   expect(await store.listWorkers()).toEqual([])
   expect(await store.findRun(id, 1)).toMatchObject({ status: 'queued' })
   await store.close()
+})
+
+/** A storage that no longer answers once it is told so, except that a put stops when it is aborted. */
+function createStallingStorage() {
+  const folder = temporaryFolder()
+  let isStalled = false
+  let asked = 0
+  const never = () => {
+    asked++
+    return new Promise<never>(() => {})
+  }
+  const files = (name: string): FileStore => {
+    mkdirSync(join(folder, name))
+    const real = createLocalFiles(join(folder, name), createManualClock())
+    return {
+      ...real,
+      put(key, source, options) {
+        if (!isStalled) return real.put(key, source, options)
+        return raceAbort(never(), options?.signal)
+      },
+      find: (key) => (isStalled ? never() : real.find(key)),
+      remove: (key) => (isStalled ? never() : real.remove(key)),
+    }
+  }
+  return {
+    storage: { outputs: files('outputs'), inputs: files('inputs') },
+    stall() {
+      isStalled = true
+    },
+    /** How many calls have had no answer. */
+    asked: () => asked,
+  }
+}
+
+test.each([
+  ['an output is stored', []],
+  ['a reference is read', [`data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`]],
+])('closing while the storage does not answer, and %s, counts no crash', async (_, image_urls) => {
+  const { storage, stall, asked } = createStallingStorage()
+  const service = await createTestService({ storage, rendering: false })
+  const input = { prompt: 'a fox', image_urls }
+  await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input })
+  stall()
+  service.service.startRendering()
+  await until('the stall', () => asked() > 0)
+  const before = service.clock.now()
+  await service.clock.runUntil(service.service.close())
+  expect(service.clock.now() - before).toBeLessThan(4_500)
+  expect(await runSql(service, 'SELECT status, attempts FROM runs')).toEqual([
+    { status: 'queued', attempts: 0 },
+  ])
+  expect(await runSql(service, 'SELECT id FROM workers')).toEqual([])
 })
 
 test.skipIf(usesPostgres)(

@@ -22,6 +22,7 @@ import {
   type TestService,
   type TestServiceOptions,
 } from '../support/service.js'
+import { openStoreOf } from '../support/test-database.js'
 import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
@@ -119,7 +120,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     expect(store.contentType(input)).toBe('image/png')
     const next = { ...A_FOX, input: { prompt: 'a fox', image_urls: first.output.urls } }
     await ended(service, (await ask(service, 'POST', RUNS, next)).body.id)
-    for (const { references } of engine.jobs) expect(references).toEqual([ONE_PIXEL_PNG])
+    for (const { images } of engine.jobs) expect(images).toEqual([ONE_PIXEL_PNG])
   })
 
   test('an output that was removed from the bucket is gone', async () => {
@@ -131,21 +132,25 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
   test('retention removes old outputs and inputs from the bucket', async () => {
     const service = await createStoredService()
     await ended(service, (await ask(service, 'POST', RUNS, WITH_IMAGE)).body.id)
-    store.age(100_000)
+    service.clock.jump(100_000)
     await ended(service, (await ask(service, 'POST', RUNS, A_FOX)).body.id)
-    const { outputs, inputs } = await openStorage(`s3://${store.bucket}/team`)
+    const database = await openStoreOf(service)
+    onTestFinished(() => database.close())
     const retention = createRetention({
-      outputs,
-      inputs,
-      clock: { now: Date.now, alarm: () => () => {} },
+      store: database,
+      storage: await openStorage(`s3://${store.bucket}/team`),
+      clock: service.clock,
       retainMs: 60_000,
       log: silentLog,
-      imagesInUse: async () => [],
+      removeWorkFolders: async () => {},
       onError: (error) => {
         throw error
       },
     })
-    expect(await retention.sweep()).toEqual({ outputs: 1, images: 1 })
+    // Of an earlier version, which entered no files.
+    store.fill(['team/outputs/token/earlier.png'])
+    store.age(Date.now() - service.clock.now() + 61_000)
+    expect(await retention.sweep()).toEqual({ outputs: 2, images: 1 })
     expect(store.keys()).toHaveLength(1)
   })
 
@@ -221,6 +226,26 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       const next = await createStoredService({ dataFolder, clock })
       expect((await ended({ ...next, apiKey }, body.id)).status).toBe('succeeded')
       expect(store.keys()).toHaveLength(1)
+    })
+
+    test('while the bucket is missing, an output is not removed, and a run waits for its reference', async () => {
+      const engine = createInstantEngine()
+      const service = await createStoredService({ engine, rendering: false })
+      const { body } = await ask(service, 'POST', RUNS, WITH_IMAGE)
+      const output = await createOutput()
+      store.intercept(({ method }, response) => {
+        response.writeHead(404, { 'content-type': 'application/xml' })
+        response.end(method === 'HEAD' ? undefined : '<Error><Code>NoSuchBucket</Code></Error>')
+        return true
+      })
+      expect((await get(output)).status).toBe(503)
+      service.service.startRendering()
+      await service.clock.advance(60_000)
+      expect((await ask(service, 'GET', `${RUNS}/${body.id}`)).body.status).toBe('processing')
+      store.intercept(undefined)
+      expect((await get(output)).status).toBe(302)
+      expect((await ended(service, body.id)).status).toBe('succeeded')
+      expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG]])
     })
 
     test('an output is 503 with Retry-After, through the proxy too', async () => {

@@ -7,6 +7,7 @@ import { errorCode } from '../../host/system-error.js'
 import { isDiskUnusable } from '../disk-unusable.js'
 import { StorageUnavailable } from '../files/storage-unavailable.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
+import { DatabaseUnavailable } from '../store/unavailable.js'
 
 export const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
 
@@ -22,8 +23,10 @@ export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
     return new Refusal('not_ready', 'Its database was removed, replaced or overwritten.')
-  if (errorCode(error) === 'DATABASE_UNAVAILABLE')
-    return new Refusal('not_ready', 'Its database cannot be reached.')
+  if (error instanceof DatabaseUnavailable) {
+    const outcome = error.isUnknown ? ' A change may have been made.' : ''
+    return new Refusal('not_ready', `Its database cannot be reached.${outcome}`)
+  }
   if (isDiskUnusable(error)) return new Refusal('not_ready')
   if (error instanceof StorageUnavailable) return new Refusal('not_ready', 'Its storage does not answer.')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode

@@ -1,7 +1,7 @@
 /** Tells the metrics about responses, connections and bodies. */
 import { promisify } from 'node:util'
 import type { FastifyInstance } from 'fastify'
-import type { RefusalCode } from '../rules/refusal.js'
+import type { Refusal } from '../rules/refusal.js'
 import type { BodyBudget } from './body-budget.js'
 import { rawRefusalOf } from './error-responses.js'
 
@@ -22,7 +22,7 @@ export interface HttpReadings {
 
 export interface HttpMetrics {
   countRequest(request: AnsweredRequest): void
-  countRefusal(code: RefusalCode): void
+  countRefusal(refusal: Refusal): void
   /** There were too many connections, and one more was closed. */
   countDroppedConnection(): void
   /** The readings are taken at each scrape. */

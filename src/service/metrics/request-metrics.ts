@@ -1,6 +1,6 @@
 /** Requests, connections and refusals. Clients choose addresses and methods, so the labels are closed lists. */
 import type { HttpMetrics } from '../http/observe-requests.js'
-import type { RefusalCode } from '../rules/refusal.js'
+import { REFUSALS, type RefusalCode } from '../rules/refusal.js'
 import type { Instruments, OnScrape } from './instruments.js'
 
 const NO_ROUTE = 'none'
@@ -26,9 +26,11 @@ export const createRequestMetrics = (
     requests.inc({ method: METHODS.includes(method) ? method : OTHER_METHOD, route, status })
     if (ms !== undefined) requestSeconds.observe({ route }, ms / 1_000)
   },
-  countRefusal(code) {
+  countRefusal({ code, message }) {
+    // Other work that is too much has the same code, and a sentence of its own.
+    const isOther = code === 'overloaded' && message !== REFUSALS.overloaded.cause
     const limit = LIMITS[code]
-    if (limit !== undefined) refusals.inc({ limit })
+    if (limit !== undefined && !isOther) refusals.inc({ limit })
   },
   countDroppedConnection: () => refusals.inc({ limit: 'connections' }),
   measureHttp(readings) {

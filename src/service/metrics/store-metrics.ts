@@ -53,8 +53,9 @@ export const createStoreMetrics = (
     return {
       ...store,
       async addRun(run) {
-        await store.addRun(run)
-        creditsCharged.inc(run.price)
+        const added = await store.addRun(run)
+        if ('id' in added && added.id === run.id) creditsCharged.inc(run.price)
+        return added
       },
       async finishRun(...args) {
         const isFinished = await store.finishRun(...args)

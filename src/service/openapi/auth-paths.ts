@@ -132,7 +132,7 @@ const OPERATIONS: Readonly<Record<keyof typeof AUTH_PATHS, readonly [method: 'ge
       description: `For \`rushes login --web\`: the user grants the code on the console; it is valid once, for 60 s. ${LIMIT}`,
       body: CONSOLE_BODIES.login,
       answer: ['NewKey', 'The key was created.'],
-      errors: ['invalid_code', 'account_banned', ...CHANGE],
+      errors: ['invalid_code', 'account_banned', 'too_many_keys', ...CHANGE],
     },
   ],
 }

@@ -83,7 +83,13 @@ const createRun = ({ models, baseUrl }: Described): Json => ({
   tags: ['runs'],
   summary: 'Create a run',
   description:
-    'Accepts a run, and charges the account. The price is refunded if the run fails. The body is read as JSON, regardless of its content type. Only send a create again if it was certainly not accepted: every accepted create is a run that costs credits.',
+    'Accepts a run, and charges the account. The price is refunded if the run fails. The body is read as JSON, regardless of its content type. Only send a create again if it was certainly not accepted, or with the same Idempotency-Key: every other accepted create is a run that costs credits.',
+  parameters: [
+    inHeader(
+      'Idempotency-Key',
+      'An extension of this service: 1 to 255 printable ASCII characters, one for each run. A create that is sent again with the key of an earlier one within 24 hours gets the run of that one, and is not charged. With another body it is refused (`invalid_input`).',
+    ),
+  ],
   requestBody: {
     required: true,
     content: { 'application/json': { schema: createSchema(models), examples: createExamples(models) } },
@@ -91,6 +97,10 @@ const createRun = ({ models, baseUrl }: Described): Json => ({
   responses: {
     '201': runResponse('The run was accepted.', runExamples(models, baseUrl, ['queued']), {
       Location: LOCATION,
+      'Idempotent-Replayed': {
+        description: '`true` when an earlier create with the same Idempotency-Key made the run',
+        schema: { type: 'string', const: 'true' },
+      },
     }),
     ...errorResponses(CREATE_ERRORS),
   },
@@ -104,7 +114,7 @@ const getRun = ({ models, baseUrl }: Described): Json => ({
   parameters: [inPath('id', 'Identifier of the run', RUN_ID)],
   responses: {
     '200': runResponse('The run', runExamples(models, baseUrl, LOCAL_STATUSES)),
-    ...errorResponses([...ADMISSION, 'run_not_found', ...DATABASE]),
+    ...errorResponses([...ADMISSION, 'run_not_found', ...DATABASE, 'overloaded']),
   },
 })
 
@@ -118,6 +128,13 @@ const getOutput: Json = {
   parameters: [
     inPath('token', 'The secret part of the URL', OUTPUT_TOKEN),
     inPath('name', 'Name of the file', OUTPUT_NAME),
+    {
+      name: 'download',
+      in: 'query',
+      description: 'If it is present, a browser saves the file instead of showing it',
+      allowEmptyValue: true,
+      schema: { type: 'string' },
+    },
     inHeader('Range', 'The part to send, for example `bytes=1024-`'),
     inHeader('If-Range', 'Send the range only if the file has this ETag or date, otherwise the whole file'),
     inHeader('If-Match', 'Send the file only if it has one of these ETags, otherwise 412'),

@@ -151,7 +151,9 @@ export function schemas(models: Readonly<Record<Kind, string>>): Json {
       },
     }),
     RunError: record('Why a run failed', {
-      code: text('`render_failed`, or `renderer_crashed` after three crashes of its renderer'),
+      code: text(
+        '`render_failed`; `renderer_crashed` after three crashes of its renderer; `not_recorded`, without a refund, when its end could not be recorded',
+      ),
       message: text('What went wrong, for people'),
     }),
     StoredImage: STORED_IMAGE,

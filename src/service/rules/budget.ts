@@ -12,10 +12,17 @@ export interface AccountState {
   readonly quota: number | undefined
   /** Credits. */
   readonly balance: number
+  /** Whether key and account may still be used: both are checked before a body is read, which may take a minute. */
+  readonly disabled: boolean
+  readonly expiresAtMs: number | undefined
+  readonly banned: boolean
 }
 
-/** Throws `Refusal`: 403 for the spend limit, 429 for the quota, 402 for the balance, in this order. */
-export function checkBudget({ spent, spendLimit, used, quota, balance }: AccountState, price: number): void {
+/** Throws `Refusal`: 401 for the key, 403 for the account and the spend limit, 429 for the quota, 402 for the balance, in this order. */
+export function checkBudget(account: AccountState, price: number, nowMs: number): void {
+  const { spent, spendLimit, used, quota, balance, disabled, expiresAtMs, banned } = account
+  if (disabled || (expiresAtMs !== undefined && nowMs >= expiresAtMs)) throw new Refusal('invalid_api_key')
+  if (banned) throw new Refusal('account_banned')
   const costs = `This run costs ${credits(price)}`
   if (spendLimit !== undefined && spent + price > spendLimit)
     throw new Refusal(

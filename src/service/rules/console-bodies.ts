@@ -1,11 +1,10 @@
 /** The bodies of the console's requests as JSON Schemas, and why one is refused. Pure. */
+import { MAX_ALLOWED_IPS, MAX_CREDITS } from '../../protocol/key-terms.js'
 import { MAX_PASSWORD_LENGTH } from '../../protocol/password.js'
-import { MAX_CREDITS } from '../store/account-store.js'
 import { type Refusal, refusalSaying } from './refusal.js'
 
 /** Of the longest address that mail can be sent to. */
 const MAX_EMAIL_LENGTH = 254
-const MAX_ALLOWED_IPS = 100
 /** Longer than any token or code. */
 const MAX_SECRET_LENGTH = 300
 

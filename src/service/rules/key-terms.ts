@@ -1,11 +1,12 @@
 /** What people may set for a key on the console: the body of a request to the terms of the store. Pure. */
 import type { KeyTermsBody } from '../../protocol/console.js'
+import { MAX_TIME_MS } from '../../protocol/key-terms.js'
 import { shortened } from '../../protocol/text.js'
 import type { KeyTerms } from '../store/account-store.js'
 import { parseNetwork } from './networks.js'
 import { isPlainName, MAX_NAME_LENGTH } from './plain-name.js'
 import { refusalSaying } from './refusal.js'
-import { MAX_TIME_MS, parseDay } from './times.js'
+import { parseDay } from './times.js'
 
 const refuse = (sentence: string) => refusalSaying('invalid_input', sentence)
 

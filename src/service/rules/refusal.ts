@@ -1,4 +1,5 @@
 /** Why a request is refused. The rules throw it, and http/error-responses.ts sends it. */
+import { MAX_ACTIVE_KEYS } from '../../protocol/key-terms.js'
 import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
 
 /** Errors that the published interface does not name, sent in its shape. */
@@ -12,6 +13,10 @@ const FURTHER = {
   https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
   account_banned: { status: 403, cause: 'The account is banned.' },
   session_changed: { status: 409, cause: 'This browser is now signed in as another user.' },
+  too_many_keys: {
+    status: 409,
+    cause: `The account has ${MAX_ACTIVE_KEYS} active API keys, and can have no more. Disable one that is not used any more.`,
+  },
   not_found: { status: 404, cause: 'Not found.' },
   method_not_allowed: { status: 405, cause: 'This method is not allowed here.' },
   request_timeout: { status: 408, cause: 'The request took too long.' },

@@ -2,9 +2,6 @@
 
 export const DAY_MS = 86_400_000
 
-/** The last instant that RFC 3339 can write: years have four digits. */
-export const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
-
 export const isoOrNull = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString()
 

@@ -5,9 +5,6 @@
 import type { RateLimit } from '../rate/contract.js'
 import type { KeyRecord } from '../rules/caller.js'
 
-/** For one change. Thousands of these fit into a balance, which must stay an integer that a double holds exactly. */
-export const MAX_CREDITS = 1_000_000_000_000
-
 export interface NewAccount {
   readonly name: string
   readonly credits: number
@@ -99,6 +96,14 @@ export interface Verification {
   readonly credits: number
   /** One sentence for each sum that is wrong. */
   readonly problems: readonly string[]
+  /** Runs that were failed without a refund, because the database refused to record how they ended. No sum is wrong. */
+  readonly notRecorded: readonly NotRecordedRun[]
+}
+
+export interface NotRecordedRun {
+  readonly runId: string
+  readonly account: string
+  readonly credits: number
 }
 
 export interface AccountStore {
@@ -110,6 +115,7 @@ export interface AccountStore {
   /** Whether the account exists. */
   setBanned(name: string, banned: boolean): Promise<boolean>
 
+  /** Here and when a key is enabled: throws `Refusal` (409 `too_many_keys`) when the account has `MAX_ACTIVE_KEYS`. */
   addKey(key: NewKey): Promise<number>
   /** Adds the key when the store has no key; whether it did. */
   addFirstKey(key: NewKey): Promise<boolean>

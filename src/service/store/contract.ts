@@ -7,6 +7,7 @@ import type { AccountState } from '../rules/budget.js'
 import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore } from './console-store.js'
+import type { FileName, FileRecords } from './file-records.js'
 import type { UserStore } from './user-store.js'
 
 /** A process that renders runs. Its row is its lease: until it expires, nobody else takes the runs that it claimed. */
@@ -20,6 +21,22 @@ export interface WorkerRecord {
   readonly isDisconnected?: boolean
 }
 
+/** By which a client sends a create again, and pays once. */
+export interface Idempotency {
+  /** Of the client; each account has its own. */
+  readonly key: string
+  /** SHA-256 of model and input. */
+  readonly request: string
+  /** Until then the key is kept. */
+  readonly expiresAtMs: number
+}
+
+/**
+ * The id of the accepted run: with an idempotency key it may be one that was accepted before. Or why nothing was added: the key
+ * belongs to another request, or a file was removed meanwhile and must be stored again.
+ */
+export type AddedRun = { readonly id: string } | { readonly refused: 'key_reused' | 'file_removed' }
+
 export interface NewRun {
   readonly id: string
   readonly accountId: number
@@ -31,12 +48,17 @@ export interface NewRun {
   /** In credits; charged to the account and counted against the key. */
   readonly price: number
   readonly createdAtMs: number
+  /** Not removed until the run has ended. Of an input the caller has stored the bytes; an output may have been removed. By default none. */
+  readonly files?: readonly FileName[] | undefined
+  readonly idempotency?: Idempotency | undefined
 }
 
 /** After this number of renderer crashes a run fails, with this failure. */
 export interface CrashLimit {
   readonly crashes: number
   readonly failure: RunFailure
+  /** False: it is not refunded. */
+  readonly refunds?: boolean
 }
 
 /** Which runs a worker takes: all, or only those that it was asked for. */
@@ -55,32 +77,40 @@ export interface FailedRuns {
   readonly refunded: number
 }
 
-export interface Store extends AccountStore, UserStore, ConsoleStore {
+export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecords {
   /**
    * Adds the run, charges its price and counts it against its key, all or nothing. `check` gets the state of key and
-   * account at that moment, and throws to refuse; it is not called for a free run without a stored key.
+   * account at that moment, and throws to refuse; it is not called for a free run without a stored key, nor for a repeated create.
    */
-  addRun(run: NewRun, check: (account: AccountState) => void): Promise<void>
+  addRun(run: NewRun, check: (account: AccountState) => void): Promise<AddedRun>
   findRun(id: string, accountId: number): Promise<StoredRun | undefined>
   /**
    * Moves one queued run to processing, owned by the worker, which must have a lease. Order: the account with the fewest
    * runs in processing, then the account served longest ago; within an account preferred runs, then the oldest. With
-   * `requested`, runs that are not preferred stay queued.
+   * `requested`, runs that are not preferred stay queued; so do those of the skipped accounts.
    */
   claimRun(
     worker: string,
     preferred: readonly string[],
     nowMs: number,
     claims?: Claims,
+    skippedAccounts?: readonly number[],
   ): Promise<StoredRun | undefined>
+  /** Enters outputs before they are stored. False, and nothing is entered, when the change is refused. */
+  addOutputFiles(held: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
   finishRun(held: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
-  /** Here and below, the price of a run that fails is refunded in the same step. Undefined when the change is refused. */
-  failRun(held: ClaimedRun, failure: RunFailure): Promise<FailedRuns | undefined>
+  /**
+   * Here and below, the price of a run that fails is refunded in the same step, unless `refunds` is false. Undefined when the change
+   * is refused.
+   */
+  failRun(
+    held: ClaimedRun,
+    failure: RunFailure,
+    options?: { readonly refunds: boolean },
+  ): Promise<FailedRuns | undefined>
   /** After a crash of its renderer: back to the queue, or failed at the limit. */
   recordCrash(held: ClaimedRun, limit: CrashLimit): Promise<FailedRuns | undefined>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
-  /** SHA-256 of the stored images that queued and processing runs use. */
-  imagesInUse(): Promise<readonly string[]>
   /** The number of queued runs of each kind. Read often, so it must be fast for any length. */
   queueLengths(): Promise<Readonly<Record<Kind, number>>>
 

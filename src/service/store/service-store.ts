@@ -1,11 +1,11 @@
 /** The store as a running service uses it. Every argument and result can be sent to a thread. */
 import type { RateLimiter } from '../rate/contract.js'
 import { checkBudget } from '../rules/budget.js'
-import type { NewRun, Store } from './contract.js'
+import type { AddedRun, NewRun, Store } from './contract.js'
 
 export interface ServiceStore extends Omit<Store, 'addRun' | 'addCredits'> {
-  /** Throws `Refusal`: 403 for the spend limit, 429 for the quota, 402 for the balance. */
-  addRun(run: NewRun): Promise<void>
+  /** Throws `Refusal`: 401 for the key, 403 for account and spend limit, 429 for the quota, 402 for the balance. */
+  addRun(run: NewRun): Promise<AddedRun>
 }
 
 /** A store that is closed with its service. */
@@ -18,5 +18,5 @@ export interface RunningStore extends ServiceStore {
 
 export const withBudgetCheck = (store: Store): ServiceStore => ({
   ...store,
-  addRun: (run) => store.addRun(run, (account) => checkBudget(account, run.price)),
+  addRun: (run) => store.addRun(run, (account) => checkBudget(account, run.price, run.createdAtMs)),
 })

@@ -1,8 +1,10 @@
 /** Rows to the values of the contract, where SQLite and PostgreSQL give the same. */
+
+import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../../protocol/key-terms.js'
 import type { AccountState } from '../rules/budget.js'
 import type { KeyRecord } from '../rules/caller.js'
-import { MAX_TIME_MS } from '../rules/times.js'
-import type { StoredOutput } from '../stored-run.js'
+import { Refusal } from '../rules/refusal.js'
+import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type {
   AccountRecord,
   KeyDetails,
@@ -62,6 +64,11 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   rotatesUntilMs: numberOr(row.old_until),
 })
 
+/** Throws `Refusal`: another key that is not disabled would be one too many. */
+export function checkActiveKeys(row: Row | undefined): void {
+  if (Number(row?.active) >= MAX_ACTIVE_KEYS) throw new Refusal('too_many_keys')
+}
+
 /** The terms of a key in the order of the parameters; `encode` gives what the database has for a boolean or a list. */
 export const termValues = <Value>(
   { disabled = false, expiresAtMs, spendLimit, quota, allowedIps, rate }: Partial<KeyTerms>,
@@ -92,15 +99,21 @@ export const accountStateOfRow = (row: Row): AccountState => ({
   used: Number(row.used),
   quota: numberOr(row.quota),
   balance: Number(row.balance),
+  disabled: isSet(row.disabled),
+  expiresAtMs: timeOr(row.expires_at),
+  banned: isSet(row.banned),
 })
 
 /** Of a run that is created on the console, without a key. */
-export const keylessStateOf = (balance: unknown): AccountState => ({
+export const keylessStateOf = ({ balance, banned }: Row): AccountState => ({
   spent: 0,
   spendLimit: undefined,
   used: 0,
   quota: undefined,
   balance: Number(balance),
+  disabled: false,
+  expiresAtMs: undefined,
+  banned: isSet(banned),
 })
 
 export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
@@ -114,7 +127,11 @@ export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
 })
 
 /** From the rows of each of the ledger's statements. */
-export function verificationOf([totals = [], ...checks]: readonly (readonly Row[])[]): Verification {
+export function verificationOf([
+  totals = [],
+  notRecorded = [],
+  ...checks
+]: readonly (readonly Row[])[]): Verification {
   const [row] = totals
   return {
     accounts: Number(row?.accounts ?? 0),
@@ -122,7 +139,26 @@ export function verificationOf([totals = [], ...checks]: readonly (readonly Row[
     runs: Number(row?.runs ?? 0),
     credits: Number(row?.credits ?? 0),
     problems: checks.flatMap((rows) => rows.map(({ problem }) => String(problem))),
+    notRecorded: notRecorded.map((row) => ({
+      runId: String(row.id),
+      account: String(row.account),
+      credits: Number(row.credits),
+    })),
   }
+}
+
+/** A damaged input fails its own run alone: if it rejected a claim, every later one would meet it again. */
+export function withInput(run: Omit<StoredRun, 'input'>, text: unknown): StoredRun {
+  try {
+    return { ...run, input: JSON.parse(String(text)) as StoredInput }
+  } catch {
+    return { ...run, input: {}, failure: run.failure ?? DAMAGED_INPUT }
+  }
+}
+
+const DAMAGED_INPUT: RunFailure = {
+  code: 'render_failed',
+  message: 'The stored input of this run is damaged.',
 }
 
 export const outputOfRow = (row: Row): StoredOutput => ({

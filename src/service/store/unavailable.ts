@@ -4,10 +4,12 @@ import { messageOf } from '../../errors.js'
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
   readonly code = 'DATABASE_UNAVAILABLE'
+  /** The connection was lost while the change was committed, so it may have been made. */
+  readonly isUnknown: boolean
 
-  /** `isUnknown`: the connection was lost while the change was committed, so it may have been made. */
   constructor(cause: unknown, { isUnknown = false } = {}) {
     const reason = messageOf(cause)
     super(isUnknown ? `${reason}; the change may have been made` : reason, { cause })
+    this.isUnknown = isUnknown
   }
 }

@@ -91,7 +91,7 @@ export interface UserStore {
   endSessionById(userId: number, id: number): Promise<boolean>
   /** Also ends all links and codes of the user. */
   endSessions(userId: number): Promise<void>
-  /** The last used first. */
+  /** The last used first, at most 100. */
   listSessions(userId: number, nowMs: number): Promise<readonly SessionRecord[]>
 
   addLogin(login: {

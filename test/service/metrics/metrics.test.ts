@@ -2,15 +2,18 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
+import { Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Kind } from '../../../src/protocol/models.js'
 import { openAdministration } from '../../../src/service/administration.js'
 import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
 import { LOCAL_MODELS } from '../../../src/service/local-models.js'
 import { createMetrics } from '../../../src/service/metrics/index.js'
+import { createInstruments } from '../../../src/service/metrics/instruments.js'
+import { createRequestMetrics } from '../../../src/service/metrics/request-metrics.js'
+import { Refusal, refusalSaying } from '../../../src/service/rules/refusal.js'
 import { withBudgetCheck } from '../../../src/service/store/service-store.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
-import { thisProcess } from '../../../src/service/store/sqlite/worker-process.js'
 import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
 import { dial } from '../../support/line.js'
@@ -130,7 +133,7 @@ test('credits, ends of runs and renders agree with what was done', async () => {
 
 test('a run that fails because its process ended is counted by the one that notices', async () => {
   const service = await createMeasured({ engine: createCommandedEngine(), rendering: false })
-  const store = await openStoreOf(service, { ...thisProcess(), host: 'elsewhere' })
+  const store = await openStoreOf(service)
   onTestFinished(() => store.close())
   const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_other', name: 'other', nowMs: 0 })
@@ -317,4 +320,14 @@ test('without the length of the queue, the other metrics are there in time', asy
   wake({ image: 9, video: 9 })
   await Promise.resolve()
   expect(await lengths(metrics.text())).toEqual([0, 0])
+})
+
+test('work other than bodies that is too much is not counted as bodies', async () => {
+  const registry = new Registry()
+  const metrics = createRequestMetrics(createInstruments(registry), () => {})
+  metrics.countRefusal(refusalSaying('overloaded', 'Too many reads of this account are waiting.'))
+  metrics.countRefusal(new Refusal('overloaded', 'A reference image was removed at this moment.'))
+  expect(await registry.metrics()).toContain('rushes_limit_refusals_total{limit="bodies"} 0')
+  metrics.countRefusal(new Refusal('overloaded'))
+  expect(await registry.metrics()).toContain('rushes_limit_refusals_total{limit="bodies"} 1')
 })

@@ -17,7 +17,10 @@ test.each([
 })
 
 describe('a price of 5', () => {
-  const bare: AccountState = { spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 5 }
+  const bare: AccountState = {
+    ...{ spent: 0, spendLimit: undefined, used: 0, quota: undefined, balance: 5 },
+    ...{ disabled: false, expiresAtMs: undefined, banned: false },
+  }
   test.each<[string, Partial<AccountState>, string | undefined]>([
     ['is borne by a balance of 5', {}, undefined],
     ['is not borne by 4', { balance: 4 }, 'insufficient_balance'],
@@ -33,8 +36,12 @@ describe('a price of 5', () => {
       'api_key_spend_limit_exceeded',
     ],
     ['then for the quota', { quota: 0, balance: 0 }, 'USAGE_EXCEEDED'],
+    ['is refused for a key that was disabled', { disabled: true, spendLimit: 0 }, 'invalid_api_key'],
+    ['is refused for a key that has just expired', { expiresAtMs: 1_000 }, 'invalid_api_key'],
+    ['is borne by a key that expires later', { expiresAtMs: 1_001 }, undefined],
+    ['is refused for a banned account', { banned: true, spendLimit: 0 }, 'account_banned'],
   ])('%s', (_name, standing, code) => {
-    const outcome = () => checkBudget({ ...bare, ...standing }, 5)
+    const outcome = () => checkBudget({ ...bare, ...standing }, 5, 1_000)
     if (code === undefined) expect(outcome).not.toThrow()
     else expect(outcome).toThrow(expect.objectContaining({ code }))
   })

@@ -32,7 +32,7 @@ async function openWithKeys(credits: number) {
   return { url, store, accountId, keyId, addKey, runOf, transactions }
 }
 
-const outcomes = async (creates: readonly Promise<void>[]): Promise<readonly unknown[]> =>
+const outcomes = async (creates: readonly Promise<unknown>[]): Promise<readonly unknown[]> =>
   (await Promise.allSettled(creates)).map((each) => (each.status === 'fulfilled' ? 'made' : each.reason.code))
 
 describePostgres('on PostgreSQL', () => {
@@ -54,7 +54,6 @@ describePostgres('on PostgreSQL', () => {
     expect(await transactions()).toBe(2)
     for (const [n, id] of ids.entries())
       expect((await store.findRun(id, accountId))?.input).toEqual(inputs[n % 3])
-    expect([...(await store.imagesInUse())].sort()).toEqual(['abc', 'def'])
     expect(await store.queueLengths()).toEqual({ image: 15, video: 15 })
     await store.renewLease('me')
     for (const id of ids) expect((await store.claimRun('me', [], 5))?.id).toBe(id)
@@ -63,6 +62,26 @@ describePostgres('on PostgreSQL', () => {
       ...ids,
     ])
     expect((await store.verify()).problems).toEqual([])
+  })
+
+  test('110 large creates at once are all made, in groups of a bounded size, and hold up no other account', async () => {
+    const { store, accountId, runOf, transactions } = await openWithKeys(1_000)
+    const otherId = await store.ensureAccount({ name: 'other', credits: 10, nowMs: 0 })
+    const check = () => {}
+    await store.addRun(runOf('theirs', { accountId: otherId, keyId: undefined }), check)
+    const input = { prompt: '\u0001'.repeat(100_000), notes: 'x'.repeat(175_000) }
+    let made = 0
+    const creates = Array.from({ length: 110 }, async (_, n) => {
+      await store.addRun(runOf(`run_${n}`, { input }), check)
+      made++
+    })
+    await creates[0]
+    expect(await store.findRun('theirs', otherId)).toMatchObject({ status: 'queued' })
+    expect(made).toBeLessThan(110)
+    await Promise.all(creates)
+    // 5 of 775 KB are within 4 MiB; the first is made alone, and so is that of the other account.
+    expect(await transactions()).toBe(24)
+    expect((await store.findRun('run_109', accountId))?.input).toEqual(input)
   })
 
   test('each is checked with what those before it leave, of its key and of the account', async () => {

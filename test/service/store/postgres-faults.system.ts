@@ -1,10 +1,16 @@
 /** Connections that are lost, in the middle of each operation, and servers that are restarted under load. */
+import { inspect } from 'node:util'
+import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
+import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import type { NewRun, Store } from '../../../src/service/store/contract.js'
+import { createDatabase } from '../../../src/service/store/postgres/database.js'
 import { openPostgresStore, type PostgresOptions } from '../../../src/service/store/postgres/index.js'
+import { CLAIMS_LOCK, LOCKS } from '../../../src/service/store/postgres/locks.js'
 import { withBudgetCheck } from '../../../src/service/store/service-store.js'
 import { DatabaseUnavailable } from '../../../src/service/store/unavailable.js'
+import { createConsoleService, FOX, signInByLink } from '../../support/console.js'
 import {
   canRestartPostgres,
   describePostgres,
@@ -14,6 +20,7 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
+import { until } from '../../support/until.js'
 
 const GIVEN_UP = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
@@ -80,7 +87,7 @@ async function openBehindProxy(credits = 5) {
   const proxy = await createPostgresProxy(url)
   onTestFinished(() => proxy.close())
   const behind = await openWithKeyless(proxy.url)
-  return { ...beside, behind, beside: beside.store, proxy }
+  return { ...beside, url, behind, beside: beside.store, proxy }
 }
 
 async function openWithKeyless(url: string, options?: PostgresOptions): Promise<Store> {
@@ -90,6 +97,33 @@ async function openWithKeyless(url: string, options?: PostgresOptions): Promise<
 }
 
 describePostgres('on PostgreSQL', () => {
+  test('an error has no values of rows, so no log gets them', async () => {
+    const { url, store } = await openBehindProxy()
+    await store.addUser({ email: 'ann@example.com', accountId: 1, nowMs: 1 })
+    const database = createDatabase({ url, maxConnections: 1 })
+    onTestFinished(() => database.close())
+    const insert = (account: number | null) => ({
+      name: '',
+      text: `INSERT INTO users (email, account_id, created_at) VALUES ('ann@example.com', ${account}, 1)`,
+    })
+    for (const [statement, code] of [
+      [insert(1), '23505'],
+      [insert(null), '23502'],
+      [
+        { name: '', text: `SELECT json_populate_record(null::users, '{"email":"ann@example.com", x}')` },
+        '22P02',
+      ],
+    ] as const)
+      for (const attempt of [
+        () => database.run(statement),
+        () => database.transaction((tx) => tx.commitWith(statement)),
+      ]) {
+        const error = await attempt().catch((thrown: unknown) => thrown)
+        expect(error).toMatchObject({ code })
+        expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('ann@')
+      }
+  })
+
   test.each([
     ['the answer to the commit', 'COMMIT', true],
     ['the commit', 'COMMIT', false],
@@ -136,6 +170,39 @@ describePostgres('on PostgreSQL', () => {
     expect(await behind.finishRun({ id: 'one', owner: 'me', nowMs: 6 }, [output('t')])).toBe(true)
     expect([await status('one'), await status('two')]).toEqual(['succeeded', 'processing'])
     expect((await beside.verify()).problems).toEqual([])
+  })
+
+  test('a claim that was given up after 5 s is the next one, also when that is given up too', async () => {
+    const { proxy, add, status } = await openBehindProxy()
+    // The 5 s pass when the answer is lost.
+    const clock = { ...systemClock, monotonic: () => proxy.broken * 5_000 }
+    const behind = await openWithKeyless(proxy.url, { clock })
+    await add('one')
+    for (const times of [1, 2, 3]) {
+      proxy.breakAt('COMMIT', true)
+      await expect(behind.claimRun('me', [], 5)).rejects.toBeInstanceOf(DatabaseUnavailable)
+      expect([proxy.broken, await status('one')]).toEqual([times, 'processing'])
+    }
+    expect(await behind.claimRun('me', [], 5)).toMatchObject({ id: 'one' })
+    expect(await behind.claimRun('me', [], 5)).toBeUndefined()
+  })
+
+  test('a claim that cannot have its lock says so, not that its transaction was aborted', async () => {
+    const { url, store, add, status } = await openBehindProxy()
+    await add('one')
+    const other = new pg.Client({ connectionString: url })
+    onTestFinished(() => other.end())
+    await other.connect()
+    await other.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCKS}, ${CLAIMS_LOCK})`)
+    const claim = store.claimRun('me', [], 5)
+    claim.catch(() => {})
+    const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event = 'advisory'`
+    await until('a claim that waits', async () => (await other.query(cancel)).rowCount === 1)
+    await expect(claim).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
+    expect(await status('one')).toBe('queued')
+    await other.query('ROLLBACK')
+    expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'one' })
   })
 
   test.each([true, false])('a result is written once (it reaches the server: %s)', async (reachesServer) => {
@@ -361,3 +428,27 @@ describePostgres('on PostgreSQL', () => {
     await behind.checkWritable()
   })
 })
+
+test.skipIf(!hasPostgres)(
+  'a create whose commit was not confirmed is 503 and says so, and is charged once when it is sent again',
+  async () => {
+    const proxy = await createPostgresProxy(await temporaryDatabase())
+    onTestFinished(() => proxy.close())
+    const service = await createConsoleService({ databaseUrl: proxy.url })
+    const browser = await signInByLink(service)
+    const create = () => browser.ask('POST', CONSOLE_PATHS.runs, FOX, { 'idempotency-key': 'draft-1' })
+    proxy.stayAway()
+    proxy.breakAt('COMMIT', true)
+    expect(await service.clock.runUntil(create())).toMatchObject({
+      status: 503,
+      body: {
+        error: { code: 'not_ready', message: expect.stringContaining('A change may have been made.') },
+      },
+    })
+    proxy.comeBack()
+    const again = await service.clock.runUntil(create())
+    expect([again.status, again.header('idempotent-replayed')]).toEqual([201, 'true'])
+    expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_999)
+    expect((await browser.get(CONSOLE_PATHS.runs)).body.runs).toHaveLength(1)
+  },
+)

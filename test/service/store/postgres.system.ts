@@ -3,6 +3,7 @@ import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { accountContract } from '../../contract/account-store.js'
 import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
+import { fileRecordsContract } from '../../contract/file-records.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
@@ -15,6 +16,7 @@ async function openStore() {
 
 describePostgres('on PostgreSQL', () => {
   storeContract(openStore)
+  fileRecordsContract(openStore)
   accountContract(openStore)
   userContract(openStore)
   consoleContract(openStore)

@@ -9,6 +9,7 @@ import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-mi
 import { accountContract } from '../../contract/account-store.js'
 import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
+import { fileRecordsContract } from '../../contract/file-records.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
 import { temporaryFolder } from '../../support/service.js'
@@ -21,6 +22,7 @@ function writeEmpty(path: string): string {
 }
 
 storeContract(() => openSqliteStore(newPath()))
+fileRecordsContract(() => openSqliteStore(newPath()))
 accountContract(() => openSqliteStore(newPath()))
 userContract(() => openSqliteStore(newPath()))
 consoleContract(() => openSqliteStore(newPath()))
@@ -139,14 +141,71 @@ test('a database from before the console keeps everything', async () => {
     { prefix: undefined, usedAtMs: undefined, rotatesUntilMs: undefined, used: 1 },
   ])
   expect(await store.findKey('h1', 0)).toMatchObject({ id: 1 })
-  expect(await store.listRuns({ accountId: 1, limit: 9, search: 'FOX' })).toMatchObject([
-    { id: 'one', key: { id: 1, name: 'ci' }, price: 5 },
-  ])
+  expect(await store.listRuns({ accountId: 1, limit: 9, search: 'FOX' })).toMatchObject({
+    runs: [{ id: 'one', key: { id: 1, name: 'ci' }, price: 5 }],
+  })
   expect(await store.spendPerDay(1, 0)).toEqual([{ day: '1970-01-01', credits: 5, runs: 1 }])
   expect(await store.listUsers(0)).toEqual([])
   expect((await store.verify()).problems).toEqual([])
   await store.close()
 })
+
+test('a database from before the table of files keeps every input, and knows its files', async () => {
+  const path = newPath()
+  const before = openDatabase({ path, migrations: SERVICE_MIGRATIONS.slice(0, 5) })
+  before.run("INSERT INTO accounts (name, balance, created_at) VALUES ('acme', 95, 1)")
+  const inputs = [
+    {
+      prompt: 'a fox '.repeat(1_000),
+      aspect_ratio: '16:9',
+      image_urls: [image('a'), 'https://x.test/a.png'],
+    },
+    { prompt: 'half \ud83e \\ud83e of a fox 🦊', image_urls: [image('a'), image('b')] },
+    { prompt: 'a \0 fox', image_urls: 'https://x.test/a.png' },
+    { prompt: 7 },
+  ]
+  for (const [n, input] of inputs.entries())
+    before.run(
+      `INSERT INTO runs (id, account_id, model, kind, input, status, owner, created_at, finished_at)
+       VALUES (?1, 1, 'm', 'image', ?2, ?3, 'me', ?4, ?5)`,
+      ...[`run_${n}`, JSON.stringify(input), n === 0 ? 'succeeded' : 'queued', n + 1, n === 0 ? 50 : null],
+    )
+  before.run("INSERT INTO outputs VALUES ('run_0', 0, 't', 'a.png', 'image/png', 3, 'sha')")
+  before.close()
+
+  const store = openSqliteStore(path)
+  for (const [n, input] of inputs.entries())
+    expect((await store.findRun(`run_${n}`, 1))?.input).toEqual(input)
+  await store.close()
+  const after = openDatabase({ path, migrations: SERVICE_MIGRATIONS })
+  onTestFinished(() => after.close())
+  const prompts = after.all('SELECT prompt FROM runs ORDER BY sequence').map(({ prompt }) => prompt)
+  // SQLite ends a text at NUL.
+  expect(prompts.map((prompt) => prompt?.toString().slice(0, 6))).toEqual(['a fox ', 'half \\', 'a ', '7'])
+  expect(prompts[0]).toHaveLength(1_000)
+  expect(after.all("SELECT aspect_ratio FROM runs WHERE id = 'run_0'")).toEqual([{ aspect_ratio: '16:9' }])
+  expect(
+    after.all('SELECT kind, key, sha256, bytes, state, run_id, used_at FROM files ORDER BY kind, key'),
+  ).toEqual([
+    { kind: 'input', key: 'a', sha256: 'a', bytes: 5, state: 'stored', run_id: null, used_at: 2 },
+    { kind: 'input', key: 'b', sha256: 'b', bytes: 5, state: 'stored', run_id: null, used_at: 2 },
+    {
+      kind: 'output',
+      key: 't/a.png',
+      sha256: 'sha',
+      bytes: 3,
+      state: 'stored',
+      run_id: 'run_0',
+      used_at: 50,
+    },
+  ])
+  expect(after.all('SELECT run_id, key FROM run_files ORDER BY run_id, key')).toEqual([
+    { run_id: 'run_1', key: 'a' },
+    { run_id: 'run_1', key: 'b' },
+  ])
+})
+
+const image = (sha256: string) => ({ sha256, bytes: 5, content_type: 'image/png' })
 
 creditLedgerContract(() => {
   const path = newPath()

@@ -84,6 +84,6 @@ export async function addAuthRoutes(
   })
 
   app.post<{ Body: LoginCode }>(AUTH_PATHS.login, { schema: { body: CONSOLE_BODIES.login } }, (request) =>
-    logins.exchange(request.ip, request.body),
+    logins.exchange(visitorOf(request).address, request.body),
   )
 }

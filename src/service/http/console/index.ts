@@ -7,7 +7,7 @@ import { CONSOLE_BODIES } from '../../rules/console-bodies.js'
 import { isPlainLoopback } from '../../rules/own-origin.js'
 import type { Query } from '../../rules/query.js'
 import { withBody } from '../request-body.js'
-import { announceRun, leaveBodiesUnread, type RunRoutes } from '../run-routes.js'
+import { announceRun, idempotencyKeyOf, leaveBodiesUnread, type RunRoutes } from '../run-routes.js'
 import { addAuthRoutes } from './auth-routes.js'
 import { readJsonBodies } from './json-bodies.js'
 import { addPageRoutes, type PageRoutes } from './page-routes.js'
@@ -50,7 +50,7 @@ async function addReadingRoutes(app: FastifyInstance, options: ConsoleRoutes): P
   app.get(CONSOLE_PATHS.updates, (request) => runs.updates(...asked(request)))
   app.get<OfOne>(CONSOLE_PATHS.run, (request) => runs.find(asked(request)[0], request.params.id))
 
-  app.get(CONSOLE_PATHS.keys, (request) => keys.list(asked(request)[0]))
+  app.get(CONSOLE_PATHS.keys, (request) => keys.list(...asked(request)))
   app.post<{ Body: KeyTermsBody & { name: string } }>(
     CONSOLE_PATHS.keys,
     { schema: { body: CONSOLE_BODIES.newKey } },
@@ -120,10 +120,11 @@ async function addCreateRoute(
   app.post(CONSOLE_PATHS.runs, async (request, reply) => {
     const { id: user, accountId } = sessionOf(request).user
     const { endpoints, bodyLimits } = routes
-    const run = await withBody(request.raw, bodyLimits, accountId, (body) =>
-      endpoints.createWithoutKey(accountId, body),
+    const key = idempotencyKeyOf(request)
+    const created = await withBody(request.raw, bodyLimits, accountId, (body) =>
+      endpoints.createWithoutKey(accountId, body, key),
     )
-    announceRun(app, reply, run, { account: accountId, user }, routes)
-    return await runs.find(accountId, run.id)
+    announceRun(app, reply, created, { account: accountId, user }, routes)
+    return runs.created(created.run)
   })
 }

@@ -6,6 +6,7 @@ import { type Client, SESSION_MS, type Sessions, sessionIdOf } from '../../conso
 import { checkOwnOrigin, isPlainLoopback, type SeenRequest } from '../../rules/own-origin.js'
 import { Refusal } from '../../rules/refusal.js'
 import type { SessionRecord } from '../../store/user-store.js'
+import { clientAddress } from '../client-address.js'
 
 export const SESSION_COOKIE = 'rushes_session'
 
@@ -27,6 +28,8 @@ export async function readVisitors(
   await app.register(cookies)
   app.decorateRequest('visitor')
   app.addHook('onRequest', async (request, reply) => {
+    // Before anything is waited for: a connection that is closed has none.
+    const address = clientAddress(request)
     const seen = seenRequest(request)
     if (!isRead(request) && !isOfProgram(request)) checkOwnOrigin(seen, publicUrl)
     const found = await sessions.find(request.cookies[SESSION_COOKIE])
@@ -37,7 +40,7 @@ export async function readVisitors(
     request.setDecorator<Visitor>('visitor', {
       session: found?.record,
       seen,
-      address: request.ip,
+      address,
       userAgent: request.headers['user-agent'],
     })
   })

@@ -2,6 +2,8 @@
 import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../account-store.js'
 import {
   accountOfRow,
+  checkActiveKeys,
+  isSet,
   keyDetailsOfRow,
   keyOfRow,
   ledgerEntryOfRow,
@@ -59,9 +61,16 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
     setBanned: async (name, banned) => (await run(SQL.setBanned, name, banned)) > 0,
 
     addKey: (key) =>
-      transaction(async (tx) => (await addedBefore(tx, key.hash)) ?? (await insertKey(tx, key)), {
-        repeatable: true,
-      }),
+      transaction(
+        async (tx) => {
+          await tx.run(SQL.lockAccountOfKeys, key.accountId)
+          const before = await addedBefore(tx, key.hash)
+          if (before !== undefined) return before
+          if (key.disabled !== true) checkActiveKeys(await tx.get(SQL.activeKeys, key.accountId))
+          return await insertKey(tx, key)
+        },
+        { repeatable: true },
+      ),
     addFirstKey: (key) =>
       transaction(
         async (tx) => {
@@ -84,8 +93,12 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
     changeKey: (id, changes) =>
       transaction(
         async (tx) => {
+          // Before the key: creates lock both in this order.
+          if (changes.disabled === false) await tx.run(SQL.lockAccountOfKey, id)
           const row = await tx.get(SQL.lockKey, id)
           if (row === undefined) return false
+          if (isSet(row.disabled) && changes.disabled === false)
+            checkActiveKeys(await tx.get(SQL.activeKeys, Number(row.account_id)))
           const terms = { ...keyDetailsOfRow(row), ...changes }
           await tx.run(SQL.changeKey, id, terms.name, ...valuesOf(terms))
           return true

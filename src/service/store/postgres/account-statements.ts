@@ -1,7 +1,19 @@
 /** The statements about accounts, keys and credits. */
 import { type Statement, statementsOf } from './driver.js'
 
-export const KEY_COLUMNS = 'keys.*, accounts.name AS account, accounts.banned AS banned'
+/** How the failure of such a run begins: text, since PostgreSQL's own JSON refuses some messages. `_` fits any character. */
+const NOT_RECORDED = '{"code":"not_recorded",%'
+
+/**
+ * Columns are named: a prepared statement with `*` fails on every connection once a newer version has added a column. Without the
+ * hashes.
+ */
+export const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
+      keys.spent, keys.quota, keys.used, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at,
+      keys.last_used_at, keys.old_until, accounts.name AS account, accounts.banned AS banned`
+
+export const ENTRY_COLUMNS = `credits.sequence, credits.kind, credits.amount, credits.run_id, credits.key_id, credits.created_at,
+      accounts.name AS account`
 
 export const ACCOUNT_SQL = statementsOf({
   addAccount: `
@@ -13,7 +25,8 @@ export const ACCOUNT_SQL = statementsOf({
 
   // Grouped first: a subquery per account would read all runs once per account.
   listAccounts: `
-    SELECT accounts.*, coalesce(keyed.keys, 0) AS keys, coalesce(made.runs, 0) AS runs
+    SELECT accounts.id, accounts.name, accounts.balance, accounts.banned, accounts.created_at,
+      coalesce(keyed.keys, 0) AS keys, coalesce(made.runs, 0) AS runs
     FROM accounts
     LEFT JOIN (SELECT account_id, count(*) AS keys FROM keys GROUP BY account_id) AS keyed
       ON keyed.account_id = accounts.id
@@ -22,6 +35,15 @@ export const ACCOUNT_SQL = statementsOf({
     ORDER BY accounts.id`,
 
   setBanned: `UPDATE accounts SET banned = $2 WHERE name = $1`,
+
+  // Keys of one account are counted and added, or enabled, one after the other.
+  lockAccountOfKeys: `SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE`,
+
+  lockAccountOfKey: `
+    SELECT accounts.id FROM accounts JOIN keys ON keys.account_id = accounts.id WHERE keys.id = $1
+    FOR NO KEY UPDATE OF accounts`,
+
+  activeKeys: `SELECT count(*) AS active FROM keys WHERE account_id = $1 AND NOT disabled`,
 
   lockKeys: `LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE`,
 
@@ -69,7 +91,7 @@ export const ACCOUNT_SQL = statementsOf({
     INSERT INTO credits (account_id, kind, amount, created_at) VALUES ($1, 'added', $2::bigint, $3)`,
 
   listEntries: `
-    SELECT credits.*, accounts.name AS account
+    SELECT ${ENTRY_COLUMNS}
     FROM credits JOIN accounts ON accounts.id = credits.account_id
     WHERE accounts.name = $1 ORDER BY credits.sequence DESC
     LIMIT CASE WHEN $2::bigint < 0 THEN NULL ELSE $2::bigint END`,
@@ -77,6 +99,11 @@ export const ACCOUNT_SQL = statementsOf({
   totals: `
     SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM credits) AS entries,
       (SELECT count(*) FROM runs) AS runs, (SELECT coalesce(sum(balance), 0) FROM accounts)::bigint AS credits`,
+
+  notRecorded: `
+    SELECT runs.id, accounts.name AS account, price AS credits
+    FROM runs JOIN accounts ON accounts.id = runs.account_id
+    WHERE status = 'failed' AND failure LIKE '${NOT_RECORDED}' ORDER BY runs.sequence`,
 })
 
 /** Each finds wrong sums, one sentence per row. */
@@ -127,7 +154,7 @@ const CHECKS = statementsOf({
     SELECT format('Run %s is %s, costs %s, and was given back %s.', runs.id, status, price,
       coalesce(amount::text, 'nothing')) AS problem
     FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
-    WHERE coalesce(amount, 0) <> CASE WHEN status = 'failed' THEN price ELSE 0 END
+    WHERE coalesce(amount, 0) <> CASE WHEN status = 'failed' AND coalesce(failure, '') NOT LIKE '${NOT_RECORDED}' THEN price ELSE 0 END
       OR (amount IS NOT NULL
         AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`,
 
@@ -139,4 +166,8 @@ const CHECKS = statementsOf({
     WHERE queued_since IS NULL`,
 })
 
-export const LEDGER_STATEMENTS: readonly Statement[] = [ACCOUNT_SQL.totals, ...Object.values(CHECKS)]
+export const LEDGER_STATEMENTS: readonly Statement[] = [
+  ACCOUNT_SQL.totals,
+  ACCOUNT_SQL.notRecorded,
+  ...Object.values(CHECKS),
+]

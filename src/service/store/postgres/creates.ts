@@ -1,14 +1,17 @@
 /** Creates: those of one account that wait together share a transaction. */
 import type { AccountState } from '../../rules/budget.js'
-import type { NewRun } from '../contract.js'
+import type { AddedRun, NewRun } from '../contract.js'
+import type { FileName } from '../file-records.js'
+import { aspectRatioOf, imagesOf, promptOf } from '../run-columns.js'
 import { accountStateOfRow, keylessStateOf } from '../shared-rows.js'
 import type { Change, Outcome, PostgresDatabase, Transaction } from './database.js'
 import { type Row, statementsOf } from './driver.js'
-import { imagesOf } from './stored-images.js'
-import { promptOf } from './stored-prompt.js'
+
+/** `inputText`: the input as it is stored, made once. */
+type RunWithText = NewRun & { readonly inputText: string }
 
 interface Create {
-  readonly run: NewRun
+  readonly run: RunWithText
   check(account: AccountState): void
 }
 
@@ -16,15 +19,40 @@ interface Create {
 const SQL = statementsOf({
   // The account and then its keys, locked in this order until the runs are charged.
   accountStates: `
-    SELECT keys.id, keys.spent, keys.spend_limit, keys.used, keys.quota, accounts.balance
+    SELECT keys.id, keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance,
+      accounts.banned
     FROM accounts JOIN keys ON keys.account_id = accounts.id
     WHERE accounts.id = $1 AND keys.id = ANY (ARRAY(SELECT unnest($2::bigint[])))
     FOR NO KEY UPDATE OF accounts, keys`,
 
   // For runs without a key.
-  lockBalance: `SELECT balance FROM accounts WHERE id = $1 FOR NO KEY UPDATE`,
+  lockBalance: `SELECT balance, banned FROM accounts WHERE id = $1 FOR NO KEY UPDATE`,
 
   existingRuns: `SELECT id FROM runs WHERE id = ANY ($1::text[])`,
+
+  createdBefore: `
+    SELECT key, run_id, request FROM idempotency_keys
+    WHERE account_id = $1 AND key = ANY ($2::text[]) AND expires_at > $3`,
+
+  // Locked until the commit, so that they are not marked for removal meanwhile. In one order, so that creates with the same images
+  // do not wait for each other in a circle.
+  liveFiles: `
+    SELECT kind, key, state FROM files
+    WHERE (kind, key) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+      AND (state = 'stored' OR kind = 'input' AND state = 'writing')
+    ORDER BY kind, key FOR NO KEY UPDATE`,
+
+  recordImages: `UPDATE files SET state = 'stored' WHERE kind = 'input' AND key = ANY ($1::text[])`,
+
+  addRunFiles: `
+    INSERT INTO run_files (run_id, kind, key) SELECT * FROM unnest($1::text[], $2::text[], $3::text[])
+    ON CONFLICT DO NOTHING`,
+
+  removeExpiredKeys: `DELETE FROM idempotency_keys WHERE account_id = $1 AND expires_at <= $2`,
+
+  addIdempotencyKeys: `
+    INSERT INTO idempotency_keys (account_id, key, request, run_id, expires_at)
+    SELECT $1, * FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[])`,
 
   // One run alone takes two thirds of the time of addRuns with one.
   addRun: `
@@ -35,8 +63,9 @@ const SQL = statementsOf({
       UPDATE keys SET spent = spent + $7, used = used + 1 WHERE id = $3
     ),
     added AS (
-      INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, created_at, images, prompt)
-      VALUES ($1, $2, $3::bigint, $4, $5, $6, $7::bigint, 'queued', $8::bigint, $9::text[], $10::text)
+      INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, created_at, images, prompt,
+        aspect_ratio)
+      VALUES ($1, $2, $3::bigint, $4, $5, $6, $7::bigint, 'queued', $8::bigint, $9::text[], $10::text, $11::text)
     )
     INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
     SELECT $2, 'charge', -$7::bigint, $1, $3::bigint, $8::bigint WHERE $7::bigint <> 0`,
@@ -44,7 +73,8 @@ const SQL = statementsOf({
   addRuns: `
     WITH new AS MATERIALIZED (
       SELECT * FROM json_to_recordset($2) AS new (
-        id text, key_id bigint, model text, kind text, input text, images text[], prompt text, price bigint, created_at bigint
+        id text, key_id bigint, model text, kind text, input text, images text[], prompt text, aspect_ratio text, price bigint,
+        created_at bigint
       )
     ),
     paid AS (
@@ -58,8 +88,9 @@ const SQL = statementsOf({
       WHERE id = ANY (ARRAY(SELECT key_id FROM new))
     ),
     added AS (
-      INSERT INTO runs (id, account_id, key_id, model, kind, input, images, prompt, price, status, created_at)
-      SELECT id, $1, key_id, model, kind, input, images, prompt, price, 'queued', created_at FROM new
+      INSERT INTO runs (id, account_id, key_id, model, kind, input, images, prompt, aspect_ratio, price, status,
+        created_at)
+      SELECT id, $1, key_id, model, kind, input, images, prompt, aspect_ratio, price, 'queued', created_at FROM new
     )
     INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
     SELECT $1, 'charge', -price, id, key_id, created_at FROM new WHERE price <> 0`,
@@ -67,44 +98,134 @@ const SQL = statementsOf({
 
 /** As `addRun` of the contract. */
 export function createRunAdder({ merged }: Pick<PostgresDatabase, 'merged'>) {
-  const add = merged<Create, void>(async (tx, creates) => {
+  const add = merged<Create, AddedRun>(async (tx, creates) => {
     const accountId = creates[0]?.item.run.accountId ?? 0
     const keyIds = new Set(creates.flatMap(({ item }) => item.run.keyId ?? []))
     // Sent together. The account is locked first, so a commit in progress has ended when its runs are looked for.
-    const [states, existing] = await Promise.all([
+    const [states, existing, reserved, live] = await Promise.all([
       keyIds.size === 0
         ? tx.all(SQL.lockBalance, accountId)
         : tx.all(SQL.accountStates, accountId, [...keyIds]),
       findExisting(creates, (ids) => tx.all(SQL.existingRuns, ids)),
+      findReserved(tx, accountId, creates),
+      findLive(tx, creates),
     ])
     const charge = chargesOn(states)
-    const accepted: NewRun[] = []
-    const outcomes = creates.map(({ item: { run, check } }): Outcome<void> => {
-      if (existing.has(run.id)) return { value: undefined }
+    const accepted: RunWithText[] = []
+    const outcomes = creates.map(({ item: { run, check } }): Outcome<AddedRun> => {
+      const { id, idempotency, files = [] } = run
+      if (existing.has(id)) return { value: { id } }
+      const before = idempotency && reserved.get(idempotency.key)
+      if (before !== undefined)
+        return {
+          value: before.request === idempotency?.request ? { id: before.id } : { refused: 'key_reused' },
+        }
+      if (files.some((file) => file.kind === 'input' && !live.has(nameOf(file))))
+        return { value: { refused: 'file_removed' } }
       try {
         charge(run, check)
       } catch (error) {
         return { error, isUnknown: false }
       }
-      accepted.push(run)
-      return { value: undefined }
+      accepted.push({ ...run, files: files.filter((file) => live.has(nameOf(file))) })
+      if (idempotency !== undefined) reserved.set(idempotency.key, { id, request: idempotency.request })
+      return { value: { id } }
     })
-    await commit(tx, accepted)
+    await commit(tx, accountId, accepted, live)
     return outcomes
-  })
-  return (run: NewRun, check: Create['check']): Promise<void> => add(run.accountId, { run, check })
+  }, bytesOf)
+  return (run: NewRun, check: Create['check']): Promise<AddedRun> =>
+    add(run.accountId, { run: { ...run, inputText: JSON.stringify(run.input) }, check })
 }
 
-async function commit(tx: Transaction, [first, ...others]: readonly NewRun[]): Promise<void> {
+const bytesOf = ({ run }: Create): number => Buffer.byteLength(run.inputText)
+
+const nameOf = ({ kind, key }: FileName): string => `${kind} ${key}`
+
+type Reserved = Map<string, { readonly id: string; readonly request: string }>
+
+/** The runs that the idempotency keys of these creates have got before. */
+async function findReserved(
+  tx: Transaction,
+  accountId: number,
+  creates: readonly Change<Create>[],
+): Promise<Reserved> {
+  const runs = creates.map(({ item }) => item.run)
+  const keys = runs.flatMap(({ idempotency }) => idempotency?.key ?? [])
+  if (keys.length === 0) return new Map()
+  const nowMs = Math.min(...runs.map(({ createdAtMs }) => createdAtMs))
+  const rows = await tx.all(SQL.createdBefore, accountId, keys, nowMs)
+  return new Map(
+    rows.map((row) => [String(row.key), { id: String(row.run_id), request: String(row.request) }]),
+  )
+}
+
+/** The states, by name, of the files that these creates need and that are not removed. */
+type LiveFiles = ReadonlyMap<string, unknown>
+
+async function findLive(tx: Transaction, creates: readonly Change<Create>[]): Promise<LiveFiles> {
+  const files = creates.flatMap(({ item }) => item.run.files ?? [])
+  if (files.length === 0) return new Map()
+  const rows = await tx.all(
+    SQL.liveFiles,
+    files.map(({ kind }) => kind),
+    files.map(({ key }) => key),
+  )
+  return new Map(rows.map(({ kind, key, state }) => [`${kind} ${key}`, state]))
+}
+
+async function commit(
+  tx: Transaction,
+  accountId: number,
+  runs: readonly RunWithText[],
+  live: LiveFiles,
+): Promise<void> {
+  const [first, ...others] = runs
   if (first === undefined) return
-  const { id, accountId, keyId, model, kind, input, price, createdAtMs } = first
+  await addRunFiles(tx, runs, live)
+  await addIdempotencyKeys(tx, accountId, runs)
+  const { id, keyId, model, kind, input, inputText, price, createdAtMs } = first
   if (others.length > 0) {
-    const runs = [first, ...others].map(recordOf)
-    await tx.commitWith(SQL.addRuns, accountId, JSON.stringify(runs))
+    await tx.commitWith(SQL.addRuns, accountId, JSON.stringify(runs.map(recordOf)))
   } else {
-    const values = [id, accountId, keyId ?? null, model, kind, JSON.stringify(input), price, createdAtMs]
-    await tx.commitWith(SQL.addRun, ...values, imagesOf(input), promptOf(input))
+    const values = [id, accountId, keyId ?? null, model, kind, inputText, price, createdAtMs]
+    await tx.commitWith(SQL.addRun, ...values, imagesOf(input), promptOf(input), aspectRatioOf(input))
   }
+}
+
+async function addRunFiles(tx: Transaction, runs: readonly NewRun[], live: LiveFiles): Promise<void> {
+  const needed = runs.flatMap(({ id, files = [] }) => files.map((file) => ({ ...file, id })))
+  if (needed.length === 0) return
+  const written = needed.filter((file) => live.get(nameOf(file)) === 'writing')
+  if (written.length > 0)
+    await tx.run(
+      SQL.recordImages,
+      written.map(({ key }) => key),
+    )
+  await tx.run(
+    SQL.addRunFiles,
+    needed.map(({ id }) => id),
+    needed.map(({ kind }) => kind),
+    needed.map(({ key }) => key),
+  )
+}
+
+async function addIdempotencyKeys(
+  tx: Transaction,
+  accountId: number,
+  runs: readonly NewRun[],
+): Promise<void> {
+  const keyed = runs.flatMap(({ id, idempotency }) => (idempotency ? [{ ...idempotency, id }] : []))
+  if (keyed.length === 0) return
+  await tx.run(SQL.removeExpiredKeys, accountId, Math.min(...runs.map(({ createdAtMs }) => createdAtMs)))
+  await tx.run(
+    SQL.addIdempotencyKeys,
+    accountId,
+    keyed.map(({ key }) => key),
+    keyed.map(({ request }) => request),
+    keyed.map(({ id }) => id),
+    keyed.map(({ expiresAtMs }) => expiresAtMs),
+  )
 }
 
 /** The ids of the runs that an attempt before has added. */
@@ -124,7 +245,7 @@ function chargesOn(rows: readonly Row[]) {
   return ({ accountId, keyId, price }: NewRun, check: Create['check']): void => {
     if (keyId === undefined) {
       if (first === undefined) throw new Error(`Account ${accountId} does not exist.`)
-      if (price > 0) check(keylessStateOf(Number(first.balance) - paid))
+      if (price > 0) check(keylessStateOf({ ...first, balance: Number(first.balance) - paid }))
     } else {
       const state = states.get(keyId)
       if (state === undefined) throw new Error(`Key ${keyId} does not exist.`)
@@ -136,9 +257,10 @@ function chargesOn(rows: readonly Row[]) {
 }
 
 /** As the statement reads it. The input stays a text within it: PostgreSQL's JSON has no \u0000. */
-const recordOf = ({ id, keyId, model, kind, input, price, createdAtMs }: NewRun) => ({
+const recordOf = ({ id, keyId, model, kind, input, inputText, price, createdAtMs }: RunWithText) => ({
   ...{ id, key_id: keyId, model, kind, price, created_at: createdAtMs },
-  input: JSON.stringify(input),
+  input: inputText,
   images: imagesOf(input),
   prompt: promptOf(input),
+  aspect_ratio: aspectRatioOf(input),
 })

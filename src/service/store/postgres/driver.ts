@@ -34,12 +34,12 @@ export const CONNECT_TIMEOUT_MS = 5_000
  * The tables grow from nothing to millions of rows faster than statistics are gathered, and a plan is kept: without these a
  * plan for an empty table would read a whole one. Each statement has an index.
  */
-const SETTINGS = `
+const settings = (statementTimeoutMs: number): string => `
   SET search_path = rushes;
   SET enable_seqscan = off;
   SET jit = off;
   SET default_transaction_isolation = 'read committed';
-  SET statement_timeout = ${STATEMENT_TIMEOUT_MS};
+  SET statement_timeout = ${statementTimeoutMs};
   SET idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_TIMEOUT_MS}`
 
 /** A bigint comes as text otherwise; ours fit into a double. */
@@ -56,10 +56,12 @@ export const clientConfig = (url: string): pg.ClientConfig => ({
   connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
 })
 
-export const prepareSession = async (client: pg.ClientBase): Promise<void> =>
-  void (await client.query(SETTINGS))
+export const prepareSession = async (
+  client: pg.ClientBase,
+  statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+): Promise<void> => void (await client.query(settings(statementTimeoutMs)))
 
-export const createPool = (url: string, max: number): pg.Pool =>
+export const createPool = (url: string, max: number, statementTimeoutMs = STATEMENT_TIMEOUT_MS): pg.Pool =>
   new pg.Pool({
     ...clientConfig(url),
     max,
@@ -67,7 +69,7 @@ export const createPool = (url: string, max: number): pg.Pool =>
     query_timeout: QUERY_TIMEOUT_MS,
     // Statements that do not wait for each other are sent together.
     pipeline: true,
-    onConnect: prepareSession,
+    onConnect: (client) => prepareSession(client, statementTimeoutMs),
   })
 
 /** A connection of its own, without a limit on its statements. */

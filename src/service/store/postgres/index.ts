@@ -21,6 +21,7 @@ import { createConsoleStore } from './console-queries.js'
 import { createRunAdder } from './creates.js'
 import { createDatabase, type Transaction } from './database.js'
 import { hasNul, type Value } from './driver.js'
+import { createFileRecords } from './file-records.js'
 import { openSchema } from './open-schema.js'
 import { failedRunsOf, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
@@ -29,6 +30,9 @@ import { createUserStore } from './user-queries.js'
 import { createWaiting } from './waiting.js'
 
 const MAX_CONNECTIONS = 10
+/** Of a pool for pages, lists and sums, so that these take no connection from creates and status requests. */
+const PAGE_CONNECTIONS = 2
+const PAGE_TIMEOUT_MS = 2_000
 
 export interface PostgresStore extends Store {
   readonly onQueued: NonNullable<Store['onQueued']>
@@ -41,7 +45,7 @@ export interface PostgresStore extends Store {
 export interface PostgresOptions {
   /** Whether to create the data of a service in a database without any; by default it does. */
   readonly make?: boolean
-  /** Connections of the pool; a node with workers has one more. By default 10. */
+  /** Connections of the pool; a node with workers has one more, and one with a console two. By default 10. */
   readonly maxConnections?: number | undefined
   readonly clock?: Pick<Clock, 'monotonic' | 'sleep'> | undefined
 }
@@ -59,6 +63,12 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   const node = randomUUID()
   const waiting = createWaiting(clock)
   const database = createDatabase({ url, maxConnections, waiting })
+  const pages = createDatabase({
+    url,
+    maxConnections: PAGE_CONNECTIONS,
+    statementTimeoutMs: PAGE_TIMEOUT_MS,
+    waiting,
+  })
   const session = createSession({ url, node, waiting })
   const { get, all, run, transaction } = database
   const addRun = createRunAdder(database)
@@ -88,45 +98,57 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     // Sent together: none of them needs what the one before answers.
     const lock = tx.run(SQL.lockClaims)
     const lease = tx.run(SQL.holdLease, worker)
-    for (const sent of [lock, lease]) sent.catch(() => {})
-    const [row] = await tx.commitWith(SQL.claimRun, worker, ...values)
-    return row && runOfRow(row)
+    const before = Promise.all([lock, lease])
+    before.catch(() => {})
+    try {
+      const [row] = await tx.commitWith(SQL.claimRun, worker, ...values)
+      return row && runOfRow(row)
+    } catch (error) {
+      // Their error is the reason; the claim's own says only that the transaction was aborted.
+      await before
+      throw error
+    }
   }
 
   return {
     ...createAccountStore(database),
     ...createUserStore(database),
-    ...createConsoleStore(database),
+    ...createConsoleStore(pages),
+    ...createFileRecords(database),
 
     async addRun(newRun, check) {
-      await addRun(newRun, check)
+      const added = await addRun(newRun, check)
       announceQueued()
+      return added
     },
     async findRun(id, accountId) {
       if (hasNul(id)) return undefined
       const row = await get(SQL.findRun, id, accountId)
       return row && runOfRow(row)
     },
-    async claimRun(worker, preferred, nowMs, claims = 'all') {
+    async claimRun(worker, preferred, nowMs, claims = 'all', skippedAccounts = []) {
       const claim = randomUUID()
       const lost = lostClaims.get(worker) ?? []
-      const rememberLost = (tokens: readonly string[]) => lostClaims.set(worker, [...tokens])
+      let stillLost: readonly string[] = []
       try {
-        return await transaction(
+        const claimed = await transaction(
           async (tx) => {
             const tokens = tx.mayBeDone ? [...lost, claim] : lost
             if (tokens.length > 0) {
               await tx.run(SQL.lockClaims)
               const row = await tx.get(SQL.findClaimed, worker, tokens)
-              rememberLost(row === undefined ? [] : lost.filter((token) => token !== row.claim))
+              stillLost = row === undefined ? [] : lost.filter((token) => token !== row.claim)
               if (row !== undefined) return runOfRow(row)
             }
-            return await claimNext(tx, worker, nowMs, preferred, claims, claim)
+            return await claimNext(tx, worker, nowMs, preferred, claims, claim, skippedAccounts)
           },
           { repeatable: true },
         )
+        lostClaims.set(worker, stillLost)
+        return claimed
       } catch (error) {
-        rememberLost([...(lostClaims.get(worker) ?? []), claim])
+        // Those that were found too: nobody has heard of them.
+        lostClaims.set(worker, [...lost, claim])
         throw error
       }
     },
@@ -158,11 +180,11 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
         throw error
       }
     },
-    failRun: async ({ id, owner, nowMs }, failure) =>
-      failedRunsOf(await get(SQL.failRun, id, owner, nowMs, JSON.stringify(failure))),
-    async recordCrash({ id, owner, nowMs }, { crashes, failure }) {
+    failRun: async ({ id, owner, nowMs }, failure, { refunds } = { refunds: true }) =>
+      failedRunsOf(await get(SQL.failRun, id, owner, nowMs, JSON.stringify(failure), refunds)),
+    async recordCrash({ id, owner, nowMs }, { crashes, failure, refunds = true }) {
       const moved = failedRunsOf(
-        await get(SQL.recordCrash, owner, id, crashes, JSON.stringify(failure), nowMs),
+        await get(SQL.recordCrash, owner, id, crashes, JSON.stringify(failure), nowMs, refunds),
       )
       if (moved !== undefined) announceQueued()
       return moved
@@ -172,7 +194,6 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       const row = await get(SQL.findOutput, token, name)
       return row && outputOfRow(row)
     },
-    imagesInUse: async () => (await all(SQL.imagesInUse)).map(({ sha256 }) => String(sha256)),
     async queueLengths() {
       const row = await get(SQL.queueLengths)
       return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
@@ -181,12 +202,13 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     renewLease: session.addWorker,
     extendLease: session.extendLease,
     listWorkers: async () => (await all(SQL.listWorkers)).map(workerOfRow),
-    reapWorker: ({ id, heartbeatAtMs }, { crashes, failure }, nowMs) =>
+    reapWorker: ({ id, heartbeatAtMs }, { crashes, failure, refunds = true }, nowMs) =>
       transaction(
         async (tx) => {
           // Waits for a claim of this worker that is being committed.
           if ((await tx.run(SQL.removeExpiredWorker, id, heartbeatAtMs)) === 0) return undefined
-          const row = await tx.get(SQL.recordCrash, id, null, crashes, JSON.stringify(failure), nowMs)
+          const values = [crashes, JSON.stringify(failure), nowMs, refunds]
+          const row = await tx.get(SQL.recordCrash, id, null, ...values)
           return failedRunsOf(row) ?? NO_FAILED_RUNS
         },
         { repeatable: true },
@@ -213,7 +235,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       waiting.stop()
       await notifying
       await session.close()
-      await database.close()
+      await Promise.all([pages.close(), database.close()])
     },
   }
 }

@@ -14,10 +14,25 @@ export interface SchemaOptions {
   readonly make?: boolean
 }
 
+/** A migration that deadlocks with requests of running nodes is undone, and done again. */
+const MAX_ATTEMPTS = 5
+const DEADLOCK = '40P01'
+
 /** Throws `RushesError` (usage), and then nothing was changed. Processes that start together wait for each other. */
 export async function openSchema(url: string, options: SchemaOptions = {}): Promise<void> {
-  const { migrations = SERVICE_MIGRATIONS, make = true } = options
   checkUrl(url)
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await migrate(url, options)
+    } catch (error) {
+      if (errorCode(error) !== DEADLOCK || attempt === MAX_ATTEMPTS) throw error
+    }
+}
+
+async function migrate(
+  url: string,
+  { migrations = SERVICE_MIGRATIONS, make = true }: SchemaOptions,
+): Promise<void> {
   const client = await connect(url)
   try {
     await checkServer(client, url)

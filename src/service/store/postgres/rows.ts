@@ -1,9 +1,9 @@
 /** Rows of the database to the values of the contract. */
 import type { Kind } from '../../../protocol/models.js'
 import type { LocalStatus } from '../../../protocol/run-state.js'
-import type { RunFailure, StoredInput, StoredRun } from '../../stored-run.js'
+import type { RunFailure, StoredRun } from '../../stored-run.js'
 import type { FailedRuns, WorkerRecord } from '../contract.js'
-import { numberOr, outputOfRow } from '../shared-rows.js'
+import { numberOr, outputOfRow, withInput } from '../shared-rows.js'
 import type { Row } from './driver.js'
 
 /** A connection that ended may be that of a living process: `isDisconnected` alone ends no lease. */
@@ -20,13 +20,15 @@ export const failedRunsOf = (row: Row | undefined): FailedRuns | undefined =>
     ? undefined
     : { runs: Number(row.runs), refunded: Number(row.refunded) }
 
-export const runOfRow = (row: Row): StoredRun => ({
+export const runOfRow = (row: Row): StoredRun => withInput(summaryOfRow(row), row.input)
+
+/** Of a row without its input. */
+export const summaryOfRow = (row: Row): Omit<StoredRun, 'input'> => ({
   id: String(row.id),
   accountId: Number(row.account_id),
   model: String(row.model),
   kind: row.kind as Kind,
   status: row.status as LocalStatus,
-  input: JSON.parse(String(row.input)) as StoredInput,
   outputs: ((row.outputs as readonly Row[] | null | undefined) ?? []).map(outputOfRow),
   failure: row.failure === null ? undefined : (JSON.parse(String(row.failure)) as RunFailure),
   createdAtMs: Number(row.created_at),

@@ -10,10 +10,10 @@ const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 /**
  * Refunds what failed among the runs that `moved` returns. The sums come first, because an UPDATE takes one row of several for
- * the same account; accounts are locked before keys, as addRun does.
+ * the same account; accounts are locked before keys, as addRun does. `refunds` is a boolean.
  */
-const REFUND = `
-    failed AS (SELECT * FROM moved WHERE status = 'failed' AND price <> 0),
+const refundIf = (refunds: string): string => `
+    failed AS (SELECT * FROM moved WHERE status = 'failed' AND price <> 0 AND ${refunds}),
     paid AS (
       UPDATE accounts SET balance = balance + refund.amount
       FROM (SELECT account_id, sum(price)::bigint AS amount FROM failed GROUP BY account_id) AS refund
@@ -32,7 +32,7 @@ const REFUND = `
       SELECT account_id, 'refund', price, id, key_id, finished_at FROM failed
     )
     SELECT count(*) AS moved, count(*) FILTER (WHERE status = 'failed') AS runs,
-      coalesce(sum(price) FILTER (WHERE status = 'failed'), 0)::bigint AS refunded
+      (SELECT coalesce(sum(price), 0)::bigint FROM failed) AS refunded
     FROM moved`
 
 const REFUND_COLUMNS = 'id, account_id, key_id, price, status, finished_at'
@@ -67,6 +67,7 @@ export const SQL = statementsOf({
         WHERE status = 'queued' AND runs.account_id = turns.account_id ORDER BY runs.account_id, sequence LIMIT 1
       ) AS oldest
       WHERE $4 = 'all' AND queued_since IS NOT NULL AND account_id NOT IN (SELECT account_id FROM busy)
+        AND account_id <> ALL ($6::bigint[])
       ORDER BY served, queued_since
       LIMIT 1
     ),
@@ -88,6 +89,7 @@ export const SQL = statementsOf({
     chosen AS MATERIALIZED (
       SELECT candidates.sequence
       FROM candidates LEFT JOIN turns USING (account_id) LEFT JOIN busy USING (account_id)
+      WHERE account_id <> ALL ($6::bigint[])
       ORDER BY coalesce(busy.runs, 0), coalesce(turns.served, 0), candidates.preferred DESC, candidates.sequence
       LIMIT 1
     ),
@@ -116,7 +118,7 @@ export const SQL = statementsOf({
     ),
     added AS (
       INSERT INTO outputs (run_id, position, token, name, content_type, bytes, sha256)
-      SELECT finished.id, output.position - 1, output.token, output.name, output.content_type, output.bytes, output.sha256
+      SELECT id, position - 1, token, name, content_type, bytes, sha256
       FROM finished, unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[])
         WITH ORDINALITY AS output (token, name, content_type, bytes, sha256, position)
     )
@@ -132,7 +134,7 @@ export const SQL = statementsOf({
       UPDATE runs SET status = 'failed', finished_at = $3, failure = $4
       WHERE id = $1 AND owner = $2 AND status = 'processing'
       RETURNING ${REFUND_COLUMNS}
-    ),${REFUND}`,
+    ),${refundIf('$5::boolean')}`,
 
   // One run of the owner; when $2 is null, all runs that it was rendering. The attempt of a run that fails is in the run itself.
   recordCrash: `
@@ -155,13 +157,9 @@ export const SQL = statementsOf({
     lost AS (
       INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
       SELECT id, since, $5::bigint, 'crashed' FROM moved WHERE status = 'queued'
-    ),${REFUND}`,
+    ),${refundIf('$6::boolean')}`,
 
   findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
-
-  imagesInUse: `
-    SELECT DISTINCT unnest(images) AS sha256 FROM runs
-    WHERE images IS NOT NULL AND status IN ('queued', 'processing')`,
 
   // One scan of the index runs_queue, which has the kind.
   queueLengths: `

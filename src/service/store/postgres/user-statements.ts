@@ -8,7 +8,8 @@ import { statementsOf } from './driver.js'
 const USERS = 'users JOIN accounts ON accounts.id = users.account_id'
 
 const SESSIONS = `
-    SELECT sessions.*, ${USER_COLUMNS}
+    SELECT sessions.id, sessions.hash, sessions.from_link, sessions.address, sessions.user_agent, sessions.created_at,
+      sessions.used_at, sessions.expires_at, ${USER_COLUMNS}
     FROM sessions JOIN users ON users.id = sessions.user_id JOIN accounts ON accounts.id = users.account_id`
 
 /** Of several callers one gets it: the others wait for its row, and then see who used it. */
@@ -72,7 +73,7 @@ export const USER_SQL = statementsOf({
     DELETE FROM sessions WHERE user_id = $1`,
 
   listSessions: `
-    ${SESSIONS} WHERE sessions.user_id = $1 AND sessions.expires_at > $2 ORDER BY sessions.used_at DESC, sessions.id DESC`,
+    ${SESSIONS} WHERE sessions.user_id = $1 AND sessions.expires_at > $2 ORDER BY sessions.used_at DESC, sessions.id DESC LIMIT 100`,
 
   addLogin: `
     WITH expired AS (DELETE FROM logins WHERE expires_at <= $5)

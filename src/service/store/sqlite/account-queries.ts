@@ -3,6 +3,8 @@ import type { OpenDatabase, Value } from '../../../host/database.js'
 import type { AccountStore, KeyTerms, NewAccount, NewKey, Verification } from '../account-store.js'
 import {
   accountOfRow,
+  checkActiveKeys,
+  isSet,
   keyDetailsOfRow,
   keyOfRow,
   ledgerEntryOfRow,
@@ -62,7 +64,11 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
     listAccounts: async () => accounts(),
     setBanned: async (name, banned) => run(SQL.setBanned, name, banned ? 1 : 0).changes > 0,
 
-    addKey: async (key) => insertKey(key),
+    addKey: async (key) =>
+      transaction(() => {
+        if (key.disabled !== true) checkActiveKeys(get(SQL.activeKeys, key.accountId))
+        return insertKey(key)
+      }),
     addFirstKey: async (key) =>
       transaction(() => {
         if (get(SQL.anyKey) !== undefined) return false
@@ -79,6 +85,8 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
         const row = get(SQL.findKeyById, id)
         if (row === undefined) return false
         const terms = { ...keyDetailsOfRow(row), ...changes }
+        if (isSet(row.disabled) && !terms.disabled)
+          checkActiveKeys(get(SQL.activeKeys, Number(row.account_id)))
         run(SQL.changeKey, id, terms.name, ...valuesOf(terms))
         return true
       }),

@@ -26,6 +26,8 @@ export const ACCOUNT_SQL = {
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
     RETURNING id`,
 
+  activeKeys: `SELECT count(*) AS active FROM keys WHERE account_id = ?1 AND disabled = 0`,
+
   anyKey: `SELECT id FROM keys LIMIT 1`,
 
   // Asked with every request, and libsql spends most of a read on its columns: only those that are needed.
@@ -53,10 +55,10 @@ export const ACCOUNT_SQL = {
   recordKeyUse: `UPDATE keys SET last_used_at = ?2 WHERE id = ?1 AND coalesce(last_used_at < ?2, true)`,
 
   accountState: `
-    SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, accounts.balance
+    SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance, accounts.banned
     FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ?1`,
 
-  balance: `SELECT balance FROM accounts WHERE id = ?1`,
+  balance: `SELECT balance, banned FROM accounts WHERE id = ?1`,
 
   // Balances and spends repeat what the entries sum to, so that a create need not sum them up.
   moveBalance: `UPDATE accounts SET balance = balance + ?2 WHERE id = ?1`,
@@ -74,6 +76,11 @@ export const ACCOUNT_SQL = {
   totals: `
     SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM credits) AS entries,
       (SELECT count(*) FROM runs) AS runs, (SELECT coalesce(sum(balance), 0) FROM accounts) AS credits`,
+
+  notRecorded: `
+    SELECT runs.id, accounts.name AS account, price AS credits
+    FROM runs JOIN accounts ON accounts.id = runs.account_id
+    WHERE status = 'failed' AND error_code = 'not_recorded' ORDER BY runs.sequence`,
 } as const
 
 /** Each finds wrong sums, one sentence per row. */
@@ -117,6 +124,6 @@ export const CHECKS: readonly string[] = [
   `SELECT format('Run %s is %s, costs %d, and was given back %s.', runs.id, status, price,
      coalesce(amount, 'nothing')) AS problem
    FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
-   WHERE coalesce(amount, 0) <> iif(status = 'failed', price, 0)
+   WHERE coalesce(amount, 0) <> iif(status = 'failed' AND error_code IS NOT 'not_recorded', price, 0)
      OR (amount IS NOT NULL AND (credits.account_id <> runs.account_id OR credits.key_id IS NOT runs.key_id))`,
 ]

@@ -24,7 +24,7 @@ export function createCreditLedger({ run, get }: Pick<OpenDatabase, 'run' | 'get
         throw new Error(
           keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,
         )
-      return keyId === undefined ? keylessStateOf(row.balance) : accountStateOfRow(row)
+      return keyId === undefined ? keylessStateOf(row) : accountStateOfRow(row)
     },
     charge({ id, accountId, keyId, price }, nowMs) {
       if (keyId !== undefined) run(SQL.moveSpend, keyId, price, 1)

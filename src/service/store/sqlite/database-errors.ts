@@ -3,6 +3,7 @@ import { RushesError, usageError } from '../../../errors.js'
 import { isCorruption } from '../../../host/corruption.js'
 import { NewerFormat } from '../../../host/database.js'
 import { isBusy } from '../../../host/system-error.js'
+import { explainMoved } from './moved-mark.js'
 
 /** Undefined for other errors. */
 export function explainDatabaseError(path: string, error: unknown): RushesError | undefined {
@@ -13,6 +14,8 @@ export function explainDatabaseError(path: string, error: unknown): RushesError 
     )
   if (isCorruption(error))
     return new RushesError('usage', `${path} is damaged, or not a database.`, { hint: RESTORE, cause: error })
+  const moved = explainMoved(path, error)
+  if (moved !== undefined) return moved
   if (isBusy(error))
     return usageError(
       `${path} is locked by another process.`,

@@ -4,13 +4,40 @@
  */
 export const SQL = {
   addRun: `
-    INSERT INTO runs (id, account_id, key_id, model, kind, input, price, status, owner, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', '', ?8)`,
+    INSERT INTO runs (id, account_id, key_id, model, kind, input, prompt, aspect_ratio, price, status, owner, created_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, '', ?6, ?7, ?8, 'queued', '', ?9)`,
+
+  addInput: `INSERT INTO run_inputs (run_id, input) VALUES (?1, ?2)`,
+
+  // An older process, which still runs while a newer one migrates the file, writes the input into the run.
+  inputOfRun: `
+    SELECT coalesce(run_inputs.input, runs.input) AS input FROM runs LEFT JOIN run_inputs ON run_id = id WHERE id = ?1`,
+
+  liveImage: `SELECT 1 FROM files WHERE kind = 'input' AND key = ?1 AND state IN ('writing', 'stored')`,
+
+  recordImages: `
+    UPDATE files SET state = 'stored'
+    WHERE kind = 'input' AND key IN (SELECT value ->> 'key' FROM json_each(?1)) AND state = 'writing'`,
+
+  addRunFiles: `
+    INSERT OR IGNORE INTO run_files (run_id, kind, key)
+    SELECT ?1, files.kind, files.key
+    FROM json_each(?2) AS wanted
+    JOIN files ON files.kind = wanted.value ->> 'kind' AND files.key = wanted.value ->> 'key' AND state = 'stored'`,
+
+  createdBefore: `
+    SELECT run_id, request FROM idempotency_keys WHERE account_id = ?1 AND key = ?2 AND expires_at > ?3`,
+
+  removeExpiredKeys: `DELETE FROM idempotency_keys WHERE expires_at <= ?1`,
+
+  addIdempotencyKey: `
+    INSERT INTO idempotency_keys (account_id, key, request, run_id, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)`,
 
   // Asked with every status request: only the columns that are needed.
   findRun: `
-    SELECT id, account_id, model, kind, status, input, error_code, error_message, created_at, started_at, finished_at
-    FROM runs WHERE id = ?1 AND account_id = ?2`,
+    SELECT id, account_id, model, kind, status, coalesce(run_inputs.input, runs.input) AS input, error_code, error_message,
+      created_at, started_at, finished_at
+    FROM runs LEFT JOIN run_inputs ON run_id = id WHERE id = ?1 AND account_id = ?2`,
 
   outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
 
@@ -42,6 +69,7 @@ export const SQL = {
       SELECT candidates.sequence
       FROM candidates JOIN accounts ON accounts.id = candidates.account_id
       LEFT JOIN busy ON busy.account_id = candidates.account_id
+      WHERE candidates.account_id NOT IN (SELECT value FROM json_each(?5))
       ORDER BY coalesce(busy.runs, 0), accounts.served, candidates.preferred DESC, candidates.sequence
       LIMIT 1
     )
@@ -83,15 +111,6 @@ export const SQL = {
     WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2) AND attempts + 1 < ?3`,
 
   findOutput: `SELECT * FROM outputs WHERE token = ?1 AND name = ?2`,
-
-  imagesInUse: `
-    SELECT json_extract(image.value, '$.sha256') AS sha256
-    FROM runs, json_each(runs.input, '$.image_urls') AS image
-    WHERE runs.status = 'queued' AND image.type = 'object'
-    UNION
-    SELECT json_extract(image.value, '$.sha256')
-    FROM runs, json_each(runs.input, '$.image_urls') AS image
-    WHERE runs.status = 'processing' AND image.type = 'object'`,
 
   // One scan of the index runs_queue, which has the kind: 100,000 queued runs take 10 to 17 ms. GROUP BY would sort, and take
   // three times as long.

@@ -58,7 +58,7 @@ export const USER_SQL = {
   keepSession: `UPDATE sessions SET from_link = 0 WHERE user_id = ?1 AND hash = ?2`,
 
   listSessions: `
-    ${SESSIONS} WHERE sessions.user_id = ?1 AND sessions.expires_at > ?2 ORDER BY sessions.used_at DESC, sessions.id DESC`,
+    ${SESSIONS} WHERE sessions.user_id = ?1 AND sessions.expires_at > ?2 ORDER BY sessions.used_at DESC, sessions.id DESC LIMIT 100`,
 
   addLogin: `
     INSERT INTO logins (hash, user_id, challenge, name, expires_at)

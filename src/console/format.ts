@@ -40,7 +40,10 @@ export function formatDuration(milliseconds: number | null | undefined): string 
 const DAY_MS = 86_400_000
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' })
 
-/** `just now`, `5 minutes ago`, `in 3 hours`, `yesterday`; after a week the date. */
+/**
+ * `just now`, `5 minutes ago`, `in 3 hours`, `yesterday`; after a week the date. From a day on it counts calendar days in the time
+ * zone, which is that of the browser by default.
+ */
 export function formatRelative(iso: string | null | undefined, now: number, timeZone?: string): string {
   const time = parseTime(iso)
   if (time === undefined) return DASH
@@ -49,9 +52,16 @@ export function formatRelative(iso: string | null | undefined, now: number, time
   if (distance < 45) return seconds > 5 ? 'in a moment' : 'just now'
   if (distance < 3570)
     return relative.format(Math.sign(seconds) * Math.max(1, Math.round(distance / 60)), 'minute')
-  if (distance < 82_800) return relative.format(Math.round(seconds / 3600), 'hour')
-  if (distance < 7 * 86_400) return relative.format(Math.round((time - now) / DAY_MS), 'day')
-  return formatDay(iso, timeZone)
+  const days = calendarDay(time, timeZone) - calendarDay(now, timeZone)
+  if (distance < 82_800 || days === 0) return relative.format(Math.round(seconds / 3600), 'hour')
+  return Math.abs(days) < 7 ? relative.format(days, 'day') : formatDay(iso, timeZone)
+}
+
+/** The number of the day in the time zone. */
+function calendarDay(time: number, timeZone: string | undefined): number {
+  const text = dateFormat(timeZone, { year: 'numeric', month: 'numeric', day: 'numeric' }).format(time)
+  const [month = 0, day = 0, year = 0] = text.split('/').map(Number)
+  return Date.UTC(year, month - 1, day) / DAY_MS
 }
 
 /** `Nov 22, 2026` */

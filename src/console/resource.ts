@@ -1,6 +1,10 @@
 /** Reading from the service, and changing something there, as hooks. */
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError } from './api.js'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { actionState, actionStore, addViewer, runAction } from './actions.js'
+import { ApiError, messageOf } from './api.js'
+import { showToast } from './components/toast.js'
+import { currentUser } from './session-store.js'
+import { createStore, type Store, useStore } from './store.js'
 
 export interface Resource<Data> {
   /** Undefined until the first answer. Earlier data stays while other data is read. */
@@ -9,34 +13,50 @@ export interface Resource<Data> {
   readonly error: unknown
   readonly isLoading: boolean
   reload(): void
-  set(data: Data): void
+  /** Changes what was read with the `deps` it was drawn with; nothing when others have been read since. */
+  set(change: (data: Data) => Data): void
 }
 
 /** Waits before a read is tried again when nothing answers. */
 const RETRY_WAITS_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const
 
 /**
- * Reads when `deps` change. While the service does not answer, and after a 429, it tries again by itself.
+ * Reads when `deps` change. While the service does not answer, and after a 429, it tries again by itself. `kept`: a store of the module
+ * for data that changes by actions which outlive the component; without it the data goes with the component.
  */
 export function useResource<Data>(
   load: (signal: AbortSignal) => Promise<Data>,
   deps: readonly unknown[],
+  kept?: Store<Data | undefined>,
 ): Resource<Data> {
-  const [data, setData] = useState<Data>()
+  const [own] = useState(() => createStore<Data | undefined>(undefined))
+  const store = kept ?? own
+  const data = useStore(store)
   const [error, setError] = useState<unknown>()
   const [isLoading, setLoading] = useState(true)
   const [round, setRound] = useState(0)
+  // Of the data that these deps have.
+  const reading = useMemo(() => ({ isOver: false }), deps)
 
+  useEffect(
+    () => () => {
+      reading.isOver = true
+    },
+    [reading],
+  )
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
     let timer: number | undefined
     const attempt = async (count: number): Promise<void> => {
       setLoading(true)
+      const before = store.get()
       try {
         const loaded = await load(signal)
         if (signal.aborted) return
-        setData(() => loaded)
+        // It was changed meanwhile, and what was read may be from before the change.
+        if (!Object.is(store.get(), before)) return await attempt(0)
+        store.set(() => loaded)
         setError(undefined)
       } catch (thrown) {
         if (signal.aborted) return
@@ -54,7 +74,12 @@ export function useResource<Data>(
   }, [...deps, round])
 
   const reload = useCallback(() => setRound((count) => count + 1), [])
-  const set = useCallback((value: Data) => setData(() => value), [])
+  const set = useCallback(
+    (change: (data: Data) => Data) => {
+      if (!reading.isOver) store.set((now) => (now === undefined ? now : change(now)))
+    },
+    [reading],
+  )
   return { data, error, isLoading, reload, set }
 }
 
@@ -69,38 +94,49 @@ export interface Action<Args extends readonly unknown[]> {
   run(...args: Args): Promise<boolean>
   readonly isBusy: boolean
   readonly error: unknown
-  clearError(): void
 }
 
-/** Something that a person starts: whether it is in progress, and what went wrong with it. */
-export function useAction<Args extends readonly unknown[]>(
-  act: (...args: Args) => Promise<unknown>,
+export interface ActionOptions<Answer> {
+  /** With a name, as `rotate 7`, every component with this action shows the same one. */
+  readonly name?: string
+  /** What the component does with the answer: go to a page, close a dialog. Not called when the component is gone. */
+  readonly onDone?: (answer: Answer) => void
+  /** Called in its place when no component shows the action any more. */
+  readonly onMissed?: (answer: Answer) => void
+  /** The same for an error. Without it, its message is a toast. */
+  readonly onMissedError?: (error: unknown) => void
+}
+
+let unnamed = 0
+
+/**
+ * Something that a person starts: whether it is in progress, and what went wrong with it, as a toast when no component shows it any more.
+ * `act` may change stores; what concerns the component is for `onDone`.
+ */
+export function useAction<Args extends readonly unknown[], Answer>(
+  act: (...args: Args) => Promise<Answer>,
+  options: ActionOptions<Answer> = {},
 ): Action<Args> {
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<unknown>()
-  const isRunning = useRef(false)
-  const isMounted = useRef(true)
+  const [ownName] = useState(() => `unnamed ${++unnamed}`)
+  const name = options.name ?? ownName
+  useStore(actionStore)
+  // The newest function, without a new viewer each time it is drawn.
+  const latest = useRef(options)
+  latest.current = options
   useEffect(
-    () => () => {
-      isMounted.current = false
-    },
-    [],
+    () =>
+      addViewer({
+        name,
+        user: currentUser(),
+        onDone: (answer) => latest.current.onDone?.(answer as Answer),
+      }),
+    [name],
   )
-  const run = async (...args: Args): Promise<boolean> => {
-    if (isRunning.current) return false
-    isRunning.current = true
-    setBusy(true)
-    setError(undefined)
-    try {
-      await act(...args)
-      return true
-    } catch (thrown) {
-      if (isMounted.current) setError(thrown)
-      return false
-    } finally {
-      isRunning.current = false
-      if (isMounted.current) setBusy(false)
-    }
-  }
-  return { run, isBusy, error, clearError: () => setError(undefined) }
+  const run = (...args: Args): Promise<boolean> =>
+    runAction(name, {
+      act: () => act(...args),
+      onMissed: options.onMissed,
+      onMissedError: options.onMissedError ?? ((error) => showToast(messageOf(error), 'bad')),
+    })
+  return { ...actionState(name), run }
 }

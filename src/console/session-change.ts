@@ -20,14 +20,14 @@ const OF_ANYBODY: readonly (string | undefined)[] = ['link', 'login']
 export function adoptSession(session: Session): void {
   const before = sessionStore.get()
   if (before && !isSameUser(before, session)) {
-    userChangeStore.set({ before: before.email })
+    userChangeStore.set(() => ({ before: before.email }))
     const { page } = parseRoute(location.hash)
     // A run, a filter or a form that was filled from a run is that of the other user.
     if (page !== undefined && !OF_ANYBODY.includes(page)) navigate(linkTo(page), { replace: true })
   }
-  sessionStore.set(session)
+  sessionStore.set(() => session)
 }
 
 sessionStore.subscribe(() => {
-  if (sessionStore.get() === null) userChangeStore.set(undefined)
+  if (sessionStore.get() === null) userChangeStore.set(() => undefined)
 })

@@ -2,12 +2,21 @@
 import { useEffect } from 'preact/hooks'
 import { AUTH_PATHS, type NewPassword, type Session, type SignIn } from '../protocol/console.js'
 import { ApiError, readSession as askForSession, request } from './api.js'
+import { awaitedSecretsStore, secretsStore } from './keys/key-store.js'
 import { navigate } from './router.js'
-import { linkTo } from './routes.js'
-import { forgetDrafts } from './runs/saved-draft.js'
+import { linkTo, parseRoute } from './routes.js'
+import { drafts, forgetDrafts } from './runs/saved-draft.js'
 import { adoptSession, userChangeStore } from './session-change.js'
-import { sessionStore } from './session-store.js'
-import { useStore } from './store.js'
+import {
+  balanceTime,
+  currentUser,
+  forgetUsers,
+  isNewest,
+  keptUsers,
+  sessionStore,
+  type User,
+} from './session-store.js'
+import { createStore, useStore } from './store.js'
 
 /** The session of a page that is shown only to people who are signed in. */
 export function useSession(): Session {
@@ -16,27 +25,41 @@ export function useSession(): Session {
   return session
 }
 
-export async function readSession(): Promise<void> {
-  adoptSession(await askForSession())
+export async function readSession(signal?: AbortSignal): Promise<void> {
+  const readAt = balanceTime()
+  const session = await askForSession(signal)
+  if (isNewest(readAt)) adoptSession(session)
 }
 
 export async function signIn(body: SignIn): Promise<void> {
-  sessionStore.set(await request<Session>('POST', AUTH_PATHS.signIn, { body }))
+  showSession(await request<Session>('POST', AUTH_PATHS.signIn, { body }))
 }
 
 export async function exchangeLink(token: string): Promise<void> {
   const session = await request<Session>('POST', AUTH_PATHS.link, { body: { token } })
-  // The token works once; it does not belong into the history.
-  navigate(linkTo('link'), { replace: true })
-  userChangeStore.set(undefined)
-  sessionStore.set(session)
+  // The token works once; it does not belong into the history. Who has gone to another page stays there.
+  if (parseRoute(location.hash).page === 'link') navigate(linkTo('link'), { replace: true })
+  userChangeStore.set(() => undefined)
+  showSession(session)
 }
 
 export async function setPassword(body: NewPassword): Promise<void> {
-  sessionStore.set(await request<Session>('POST', AUTH_PATHS.password, { body }))
+  const user = currentUser()
+  const session = await request<Session>('POST', AUTH_PATHS.password, { body })
+  // Nobody is signed in again by an answer that comes after signing out.
+  if (currentUser() === user) showSession(session)
 }
 
+/** What was read before says nothing any more. */
+function showSession(session: Session | null): void {
+  isNewest(balanceTime())
+  sessionStore.set(() => session)
+}
+
+/** Ends the session of this browser; `everywhere`: all of the user. Rejects while a secret is awaited that would be lost. */
 export async function signOut(everywhere = false): Promise<void> {
+  if (!everywhere && awaitedSecretsStore.get() > 0)
+    throw new Error('The secret of a key is still being made. Sign out when it has been shown.')
   try {
     await request('POST', AUTH_PATHS.signOut, { body: { everywhere } })
   } catch (error) {
@@ -50,8 +73,20 @@ export async function signOut(everywhere = false): Promise<void> {
 /** The channel on which the tabs of a browser tell each other of a sign-out: they share one cookie, which is gone. */
 const SIGN_OUTS = 'rushes.sign-out'
 
+/** Names of users who were signed out while something was being created for them, until they have noticed. */
+export const interruptedStore = createStore<ReadonlySet<string>>(new Set())
+
+/** Whether an answer is not there, or a secret not copied. */
+const isCreating = (user: User): boolean =>
+  awaitedSecretsStore.of(user) > 0 ||
+  secretsStore.of(user).length > 0 ||
+  [...drafts.store.of(user).values()].some(({ attempt }) => attempt !== undefined)
+
 function leave(): void {
-  sessionStore.set(null)
+  const interrupted = keptUsers().filter(isCreating)
+  interruptedStore.set((names) => new Set([...names, ...interrupted.map(({ name }) => name)]))
+  showSession(null)
+  forgetUsers()
   forgetDrafts()
 }
 
@@ -59,13 +94,6 @@ function tellOtherTabs(): void {
   const channel = new BroadcastChannel(SIGN_OUTS)
   channel.postMessage('signed out')
   channel.close()
-}
-
-/** For answers that carry the balance, so that the navigation shows the newest. */
-export function setBalance(balance: number): void {
-  const session = sessionStore.get()
-  if (!session || session.account.balance === balance) return
-  sessionStore.set({ ...session, account: { ...session.account, balance } })
 }
 
 /** Well below the limit of 60 session checks per minute. */

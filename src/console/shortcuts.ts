@@ -40,12 +40,16 @@ export function useShortcuts(showList: () => void): void {
       const page = GO[event.key]
       const isSecond = event.timeStamp - startedAt < MAX_PAUSE_MS
       startedAt = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY
-      if (isSecond && page !== undefined) navigate(linkTo(page))
-      else if (event.key === '?') showList()
+      if (isSecond && page !== undefined) {
+        // `k` after `g` is not also that of a page.
+        event.preventDefault()
+        navigate(linkTo(page))
+      } else if (event.key === '?') showList()
       else if (event.key === '/') focusSearch(event)
     }
-    document.addEventListener('keydown', onKey)
-    return () => document.removeEventListener('keydown', onKey)
+    // Before the listeners of pages, whichever was added first.
+    document.addEventListener('keydown', onKey, true)
+    return () => document.removeEventListener('keydown', onKey, true)
   }, [showList])
 }
 

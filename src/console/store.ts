@@ -3,7 +3,8 @@ import { useEffect, useReducer } from 'preact/hooks'
 
 export interface Store<Value> {
   get(): Value
-  set(value: Value): void
+  /** Changes the value of now, not one that was read before a request: changes that overlap lose nothing. */
+  set(change: (value: Value) => Value): void
   /** Returns the function that ends it. */
   subscribe(listener: () => void): () => void
 }
@@ -13,9 +14,10 @@ export function createStore<Value>(initial: Value): Store<Value> {
   const listeners = new Set<() => void>()
   return {
     get: () => current,
-    set(value) {
-      if (Object.is(value, current)) return
-      current = value
+    set(change) {
+      const next = change(current)
+      if (Object.is(next, current)) return
+      current = next
       for (const listener of listeners) listener()
     },
     subscribe(listener) {

@@ -24,7 +24,7 @@ export function applyTheme(): void {
 }
 
 export function setTheme(theme: Theme): void {
-  themeStore.set(theme)
+  themeStore.set(() => theme)
   applyTheme()
   try {
     localStorage.setItem(KEY, theme)

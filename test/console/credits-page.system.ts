@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { CONSOLE_PATHS, type EntriesPage, type Spend } from '../../src/protocol/console.js'
 import { describePages } from '../support/browser.js'
 import { type Browser, createUser } from '../support/console.js'
-import { openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
+import { holdAnswers, openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
 import { ask, ended } from '../support/service.js'
 import { openStoreOf } from '../support/test-database.js'
 
@@ -107,5 +107,16 @@ describePages('credits of the console', (pages) => {
     expect([await rows.count(), await page.getByRole('button', { name: 'Load more' }).count()]).toEqual([
       132, 0,
     ])
+
+    // The next page of a list that is not shown any more is dropped.
+    await page.reload()
+    await rows.nth(99).waitFor()
+    const { taken } = await holdAnswers(page, 'GET', '**/api/console/credits?*before=*')
+    await page.getByRole('button', { name: 'Load more' }).click()
+    const late = await taken(0)
+    await page.getByLabel('Kind').selectOption('charge')
+    await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(1)
+    await late.release()
+    expect(await rows.count()).toBe(1)
   })
 })

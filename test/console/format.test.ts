@@ -39,6 +39,12 @@ it.each([
   [1_500, '1.5 KiB'],
   [250_000, '244.1 KiB'],
   [1_500_000, '1.4 MiB'],
+  [1_023, '1023 B'],
+  // What rounds to a whole unit is written in that unit.
+  [1_048_524, '1023.9 KiB'],
+  [1_048_525, '1.0 MiB'],
+  [1_048_575, '1.0 MiB'],
+  [1024 ** 3 - 1, '1.0 GiB'],
   [2e15, '1819.0 TiB'],
 ])('%s bytes', (value, text) => expect(format.formatBytes(value)).toBe(text))
 
@@ -66,6 +72,25 @@ it.each([
   [-8 * 86_400, 'Nov 14, 2026'],
 ])('%s seconds from now', (seconds, text) =>
   expect(format.formatRelative(at(seconds), NOW, 'UTC')).toBe(text),
+)
+
+// By calendar days where the user is, and not by 24 hours.
+it.each<[now: string, then: string, timeZone: string, text: string]>([
+  ['2026-11-22T23:50:00Z', '2026-11-22T00:10:00Z', 'UTC', '24 hours ago'],
+  ['2026-11-22T23:50:00Z', '2026-11-22T00:20:00Z', 'Asia/Tokyo', 'yesterday'],
+  ['2026-11-22T00:10:00Z', '2026-11-22T23:55:00Z', 'UTC', 'in 24 hours'],
+  ['2026-11-22T12:00:00Z', '2026-11-21T18:00:00Z', 'UTC', '18 hours ago'],
+  ['2026-11-22T01:00:00Z', '2026-11-20T23:00:00Z', 'UTC', '2 days ago'],
+  ['2026-11-22T01:00:00Z', '2026-11-20T23:00:00Z', 'America/New_York', 'yesterday'],
+  ['2026-11-22T23:00:00Z', '2026-11-21T01:00:00Z', 'UTC', 'yesterday'],
+  ['2026-11-22T23:00:00Z', '2026-11-24T01:00:00Z', 'UTC', 'in 2 days'],
+  ['2026-11-22T01:00:00Z', '2026-11-23T23:00:00Z', 'UTC', 'tomorrow'],
+  // The clocks of New York went back in this night: 25 hours are between the two.
+  ['2026-11-01T17:00:00Z', '2026-10-31T16:00:00Z', 'America/New_York', 'yesterday'],
+  ['2026-11-22T23:00:00Z', '2026-11-16T01:00:00Z', 'UTC', '6 days ago'],
+  ['2026-11-22T01:00:00Z', '2026-11-15T23:00:00Z', 'UTC', 'Nov 15, 2026'],
+])('at %s, %s in %s is %s', (now, then, timeZone, text) =>
+  expect(format.formatRelative(then, Date.parse(now), timeZone)).toBe(text),
 )
 
 it('the whole time has its zone', () => {

@@ -1,9 +1,18 @@
 /** The form of an API key: what is typed to what is sent. */
 import { describe, expect, it } from 'vitest'
 import { exportLines, stateOf } from '../../src/console/keys/key-state.js'
-import { checkFields, fieldsOf, type KeyFields, NO_TERMS, termsOf } from '../../src/console/keys/key-terms.js'
-import type { ConsoleKey } from '../../src/protocol/console.js'
+import {
+  checkFields,
+  expiryHint,
+  fieldsOf,
+  type KeyFields,
+  NO_TERMS,
+  termsOf,
+} from '../../src/console/keys/key-terms.js'
+import { CONSOLE_PATHS, type ConsoleKey } from '../../src/protocol/console.js'
 import type { KeyState } from '../../src/protocol/key-state.js'
+import { MAX_ALLOWED_IPS, MAX_CREDITS } from '../../src/protocol/key-terms.js'
+import { createConsoleService, signInByLink } from '../support/console.js'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')
 
@@ -35,13 +44,19 @@ describe('the fields of a key', () => {
     [{}, []],
     [{ name: '  ' }, ['name']],
     [{ spendLimit: '0', quota: '0' }, []],
-    [{ spendLimit: '10.5', quota: ' 7 ' }, []],
+    [{ spendLimit: ' 10 ', quota: ' 7 ' }, []],
+    [{ spendLimit: '10.5', quota: '1.0' }, ['spendLimit', 'quota']],
+    [{ spendLimit: String(MAX_CREDITS), quota: String(MAX_CREDITS) }, []],
+    [{ spendLimit: String(MAX_CREDITS + 1), quota: '999999999999999' }, ['spendLimit', 'quota']],
     [{ spendLimit: '-1' }, ['spendLimit']],
     [{ spendLimit: '1e3', quota: '1.5' }, ['spendLimit', 'quota']],
     [{ quota: 'many' }, ['quota']],
     [{ expires: '2026-12-01' }, []],
     [{ expires: '2026-11-20' }, ['expires']],
     [{ expires: 'soon' }, ['expires']],
+    [{ expires: '9999-12-30' }, []],
+    // Browsers let a year have six digits.
+    [{ expires: '10000-01-02' }, ['expires']],
   ])('%j', (more, wrong) => expect(Object.keys(checkFields(fields(more), NO_TERMS, NOW))).toEqual(wrong))
 
   it('keep an expiry that has passed and is not changed', () => {
@@ -61,6 +76,39 @@ describe('the fields of a key', () => {
     expect(termsOf({ ...before, addresses: ' 10.0.0.0/8\n\n192.0.2.7, ::1 ' }, before)).toEqual({
       allowed_ips: ['10.0.0.0/8', '192.0.2.7', '::1'],
     })
+  })
+
+  it('are accepted where the service accepts them', async () => {
+    const browser = await signInByLink(await createConsoleService())
+    const accepted: readonly Partial<KeyFields>[] = [
+      { spendLimit: '0', quota: String(MAX_CREDITS) },
+      { spendLimit: ' 007 ', addresses: '192.0.2.7 '.repeat(MAX_ALLOWED_IPS) },
+      { expires: '9999-12-30' },
+    ]
+    const refused: readonly Partial<KeyFields>[] = [
+      { spendLimit: '10.5' },
+      { quota: '999999999999999' },
+      { addresses: '192.0.2.7 '.repeat(MAX_ALLOWED_IPS + 1) },
+    ]
+    for (const more of [...accepted, ...refused]) {
+      const { status } = await browser.post(CONSOLE_PATHS.keys, termsOf(fields(more), NO_TERMS))
+      const errors = Object.keys(checkFields(fields(more), NO_TERMS, NOW))
+      expect([status, errors.length], JSON.stringify(more)).toEqual(
+        accepted.includes(more) ? [201, 0] : [400, 1],
+      )
+    }
+  })
+
+  it('tell until when the key works, which may be within a day', () => {
+    const hint = (expires: string, expiresAt: string | null) =>
+      expiryHint(expires, key({ expires_at: expiresAt }), 'UTC')
+    const endOfDay = new Date(Date.parse('2026-12-24T23:59:59')).toISOString()
+    const whole = 'It works until the end of this day.'
+    expect(expiryHint('', undefined)).toBe(whole)
+    expect(hint('2026-12-24', endOfDay)).toBe(whole)
+    expect(hint('2026-12-24', '2026-12-24T12:00:00Z')).toBe('It works until Dec 24, 2026, 12:00:00 UTC.')
+    expect(hint('2026-12-25', '2026-12-24T12:00:00Z')).toBe(whole)
+    expect(hint('', '2026-12-24T12:00:00Z')).toBe(whole)
   })
 
   it('are those of the key they came from', () => {

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { describePages } from '../support/browser.js'
 import { setBanned, withStore } from '../support/console.js'
-import { openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
+import { holdAnswers, openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
 import { ask } from '../support/service.js'
 
 /** The status of a request with this key: 404 for a run that does not exist, when the key works. */
@@ -38,8 +38,11 @@ describePages('API keys of the console', (pages) => {
     await page.getByRole('button', { name: 'Copied', exact: true }).waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret)
 
-    // A press beside the dialog does not lose what is shown once.
+    // Neither a press beside the dialog nor a key loses what is shown once.
     await page.mouse.click(5, 5)
+    for (let press = 0; press < 3; press++) await page.keyboard.press('Escape')
+    expect(await page.getByText(secret).first().isVisible()).toBe(true)
+    expect(await page.locator('dialog:modal').count()).toBe(1)
     await page.getByRole('button', { name: 'I have copied it' }).click()
     expect(await page.getByText(secret).count()).toBe(0)
     const row = rowOf(page, 'laptop')
@@ -84,14 +87,14 @@ describePages('API keys of the console', (pages) => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys')
     const secret = await createKey(page, 'laptop')
-    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'I have copied it' }).click()
 
     await page.getByRole('button', { name: 'Change laptop' }).click()
     await page.getByLabel('Name').fill('CI')
     await page.getByLabel('Spend limit').fill('200')
     await page.getByLabel('Quota').fill('x')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Enter a whole number of runs, 0 or more, or nothing.').waitFor()
+    await page.getByText('Enter a whole number from 0 to 1,000,000,000,000').waitFor()
     await page.getByLabel('Quota').fill('50')
     await page.getByLabel('Allowed IP addresses').fill('127.0.0.1\n300.1.1.1')
     await page.getByRole('button', { name: 'Save' }).click()
@@ -144,6 +147,116 @@ describePages('API keys of the console', (pages) => {
     expect(await page.getByRole('region', { name: 'JSON' }).innerText()).toContain('"note": "as it was sent"')
     await page.getByRole('link', { name: 'Account' }).click()
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
+  })
+})
+
+describePages('the answers of keys that come late', (pages) => {
+  const secretOf = (page: Page) => page.getByRole('region', { name: 'API key', exact: true })
+
+  it('bring the secret to whatever page is shown by then, once', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    const { taken } = await holdAnswers(page, 'POST', '**/api/console/keys**')
+    await page.getByRole('button', { name: 'New key' }).first().click()
+    await page.getByLabel('Name').fill('laptop')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const created = await taken(0)
+    await page.keyboard.press('Escape')
+    await page.getByText('The key is still being created.').waitFor()
+    await page.getByRole('link', { name: 'Account', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
+    // A reload would lose it: the browser asks.
+    const isUnloadKept = () =>
+      page.evaluate(`!window.dispatchEvent(new Event('beforeunload', { cancelable: true }))`)
+    expect(await isUnloadKept()).toBe(true)
+    await created.release()
+    await page.getByRole('dialog', { name: '"laptop" is created' }).waitFor()
+    expect(await isUnloadKept()).toBe(true)
+    const secret = (await secretOf(page).innerText()).trim()
+    expect(await statusWith(service, secret)).toBe(404)
+    // It stays until it was confirmed, also on the way to another page.
+    await page.evaluate('location.hash = "#/credits"')
+    await page.getByRole('heading', { level: 1, name: 'Credits' }).waitFor()
+    await page.getByRole('button', { name: 'I have copied it' }).click()
+    await expect.poll(isUnloadKept).toBe(false)
+    await page.getByRole('link', { name: 'API keys' }).click()
+    await rowOf(page, 'laptop').waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+
+    // One rotation at a time: a second one would end the secret that is in use.
+    const rotate = async () => {
+      await page.getByRole('button', { name: 'Rotate laptop' }).click()
+      await page.getByRole('button', { name: 'Rotate key' }).click()
+    }
+    await rotate()
+    const rotated = await taken(1)
+    await page.keyboard.press('Escape')
+    await rotate()
+    await rotated.release()
+    await page.getByRole('dialog', { name: '"laptop" has a new secret' }).waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(1)
+    expect(await statusWith(service, (await secretOf(page).innerText()).trim())).toBe(404)
+    expect(await statusWith(service, secret)).toBe(404)
+  })
+
+  it('that are lost leave a notice, and the key in the list', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/keys', { ignored: /net::ERR_FAILED/ })
+    const { taken } = await holdAnswers(page, 'POST', '**/api/console/keys**')
+    await page.getByRole('button', { name: 'New key' }).first().click()
+    await page.getByLabel('Name').fill('laptop')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await (await taken(0)).lose()
+    const notice = page.getByRole('alert').filter({ hasText: 'The key "laptop" may have been created.' })
+    await notice.waitFor()
+    await rowOf(page, 'laptop').waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.getByRole('button', { name: 'Disable laptop' }).click()
+    await rowOf(page, 'laptop').getByText('Disabled').waitFor()
+    await notice.getByRole('button', { name: 'Dismiss' }).click()
+    await notice.waitFor({ state: 'detached' })
+
+    const changes = await holdAnswers(page, 'PATCH', '**/api/console/keys/*')
+    await page.getByRole('button', { name: 'Enable laptop' }).click()
+    await (await changes.taken(0)).lose()
+    await page.getByText('"laptop" may have been changed: the answer was lost.').waitFor()
+    await rowOf(page, 'laptop').getByText('Active').waitFor()
+  })
+
+  it('in another order than the changes leave every key as the service has it', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    await createKey(page, 'laptop')
+    await page.getByRole('button', { name: 'Close', exact: true }).click()
+    const { taken } = await holdAnswers(page, 'PATCH', '**/api/console/keys/*')
+    for (const name of ['laptop', 'first'])
+      await page.getByRole('button', { name: `Disable ${name}` }).click()
+    const [one, other] = [await taken(0), await taken(1)]
+    await other.release()
+    await one.release()
+    for (const name of ['laptop', 'first']) await rowOf(page, name).getByText('Disabled').waitFor()
+  })
+})
+
+describePages('many keys', (pages) => {
+  it('are loaded by pages, and the service refuses one too many in its own words', async () => {
+    const service = await serveConsole()
+    await withStore(service, async (store) => {
+      const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
+      for (let at = 0; at < 199; at++)
+        await store.addKey({ accountId, name: `key ${at}`, hash: `hash ${at}`, prefix: 'rk_x', nowMs: at })
+    })
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    const rows = page.getByRole('table', { name: 'API keys' }).locator('tbody tr')
+    await rows.nth(99).waitFor()
+    expect(await rows.count()).toBe(100)
+    await page.getByRole('button', { name: 'Load more' }).click()
+    await rows.nth(199).waitFor()
+    expect(await page.getByRole('button', { name: 'Load more' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'New key' }).first().click()
+    await page.getByLabel('Name').fill('one more')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('alert').getByText(/200/).waitFor()
   })
 })
 

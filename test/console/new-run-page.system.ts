@@ -20,7 +20,27 @@ const prompt = (page: Page) => page.getByRole('textbox', { name: 'Prompt' })
 const create = (page: Page) => page.getByRole('button', { name: 'Create run' }).click()
 const names = (page: Page) => page.locator('.reference-name bdi').allTextContents()
 const runsOf = (service: PageService) =>
-  withStore(service, (store) => store.listRuns({ accountId: 1, limit: 100 }))
+  withStore(service, async (store) => {
+    const { runs } = await store.listRuns({ accountId: 1, limit: 100 })
+    return await Promise.all(runs.map(async (run) => ({ ...run, ...(await store.findRun(run.id, 1)) })))
+  })
+
+/** Holds the answers of creates, which reach the service at once. Returns the function that lets them through. */
+async function holdCreates(page: Page): Promise<() => void> {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route(`**${CONSOLE_PATHS.runs}`, async (route) => {
+    if (route.request().method() !== 'POST') return await route.continue()
+    const response = await route.fetch()
+    await held
+    await route.fulfill({ response })
+  })
+  return release
+}
+
+const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
 
 const addCredits = (service: PageService, amount: number) =>
   withStore(service, (store) =>
@@ -118,7 +138,7 @@ describePages('a new run', (pages) => {
       ...{ prompt: 'a fox\nin two lines', aspect_ratio: '3:2', quality: 'high', seed: 7 },
       image_urls: ['data:image/png;base64,iVBORw0KGgo=', 'https://e.test/a.png'],
     })
-    const { page } = await service.open(`#/runs/${run.id}`)
+    const { page } = await service.open(`#/runs/${run.id}`, { ignored: /401/ })
     await page.getByRole('link', { name: 'Run again with changes' }).click()
     await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a fox\nin two lines')
     await page.getByText('1 reference image left out.').waitFor()
@@ -126,6 +146,15 @@ describePages('a new run', (pages) => {
     expect(await names(page)).toEqual(['https://e.test/a.png'])
     await prompt(page).fill('a wolf')
     await page.getByText('basic', { exact: true }).click()
+    // Neither a reload nor a session that ends loses the changes.
+    await page.reload()
+    await page.getByText('Your changes of before are kept.').waitFor()
+    await page.context().clearCookies()
+    await create(page)
+    await page.getByLabel('Email').fill(EMAIL)
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a wolf')
     await create(page)
     await page.locator('.run-full-prompt', { hasText: 'a wolf' }).waitFor()
     expect((await runsOf(service))[0]?.input).toEqual({
@@ -158,7 +187,7 @@ describePages('a new run', (pages) => {
       route.fulfill({ status: 503, json: { error: { code: 'overloaded', message: XSS } } }),
     )
     await create(page)
-    await page.getByText('The service is busy.').waitFor()
+    await page.getByText('The run may exist.').waitFor()
     await page.unroute(`**${CONSOLE_PATHS.runs}`)
     expect(await prompt(page).inputValue()).toBe('a fox')
     expect(await runsOf(service)).toEqual([])
@@ -182,5 +211,124 @@ describePages('a new run', (pages) => {
     await page.getByText('The run may exist.').waitFor()
     await page.getByRole('link', { name: 'Show the runs that were created here' }).click()
     await page.getByRole('row').filter({ hasText: 'lost on the way' }).waitFor()
+    await page.unroute(`**${CONSOLE_PATHS.runs}`)
+
+    // Sent again, it is the same run, also after a reload.
+    await page.goto(`${service.url}/#/new`)
+    await page.reload()
+    await page.getByText('you do not pay a second time').waitFor()
+    await create(page)
+    await page.locator('.run-full-prompt', { hasText: 'lost on the way' }).waitFor()
+    expect(await runsOf(service)).toHaveLength(1)
+    await page.locator('.balance strong', { hasText: '9,999' }).waitFor()
+    await link(page, 'New run').click()
+    await expect.poll(() => prompt(page).inputValue()).toBe('')
+    expect(await page.getByText('The run may exist.').count()).toBe(0)
+  })
+
+  it('is created once when one leaves the form meanwhile and comes back', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new')
+    await prompt(page).fill('a fox')
+    const release = await holdCreates(page)
+    await create(page)
+    await expect.poll(() => runsOf(service)).toHaveLength(1)
+    await link(page, 'API keys').click()
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    await link(page, 'New run').click()
+    await page.getByRole('button', { name: 'Creating' }).click()
+    await prompt(page).press('Control+Enter')
+    release()
+    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    expect(await runsOf(service)).toHaveLength(1)
+  })
+
+  it('keeps what is typed while another one is created, and says that it is', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new')
+    await prompt(page).fill('a fox')
+    const release = await holdCreates(page)
+    await create(page)
+    await prompt(page).fill('a wolf')
+    release()
+    await page.getByText('The run is created.').waitFor()
+    expect(await prompt(page).inputValue()).toBe('a wolf')
+    await create(page)
+    await page.locator('.run-full-prompt', { hasText: 'a wolf' }).waitFor()
+    expect((await runsOf(service)).map(({ input }) => input?.prompt)).toEqual(['a wolf', 'a fox'])
+  })
+
+  it('leaves a dialog over the form open, and says below it that it is created', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new')
+    await prompt(page).fill('a fox')
+    const release = await holdCreates(page)
+    await create(page)
+    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
+    await page.getByRole('dialog').waitFor()
+    release()
+    await page.getByText('The run is created.').waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(1)
+    await page.keyboard.press('Escape')
+    expect(await prompt(page).inputValue()).toBe('')
+    await link(page, 'Show it').click()
+    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+  })
+
+  it('that is created late leaves a dialog alone, and the balance right', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new')
+    await prompt(page).fill('a fox')
+    const release = await holdCreates(page)
+    await create(page)
+    await expect.poll(() => runsOf(service)).toHaveLength(1)
+    // Another one, by a program, is charged meanwhile.
+    await service.create({ prompt: 'a boat' })
+    await link(page, 'API keys').click()
+    await page.getByRole('button', { name: 'New key' }).first().click()
+    await page.getByLabel('Name').fill('for tests')
+    release()
+    await page.getByText('The run is created.').waitFor()
+    await page.locator('.balance strong', { hasText: '9,998' }).waitFor()
+    expect(page.url()).toContain('#/keys')
+    expect(await page.getByLabel('Name').inputValue()).toBe('for tests')
+  })
+
+  it('that fails late is told on another page', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new', { ignored: /ERR_FAILED|ERR_CONNECTION/ })
+    await prompt(page).fill('a fox')
+    let fail = () => {}
+    await page.route(`**${CONSOLE_PATHS.runs}`, async (route) => {
+      if (route.request().method() !== 'POST') return await route.continue()
+      await new Promise<void>((resolve) => {
+        fail = resolve
+      })
+      await route.abort('connectionreset')
+    })
+    await create(page)
+    await link(page, 'Account').click()
+    await page.getByRole('heading', { name: 'Sessions' }).waitFor()
+    fail()
+    await page.getByText('The run may exist.').waitFor()
+    await link(page, 'Show the form').click()
+    await page.getByText('you do not pay a second time').waitFor()
+    expect(await prompt(page).inputValue()).toBe('a fox')
+  })
+
+  it('is not created by Enter on a choice', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new')
+    await prompt(page).fill('a fox')
+    const choice = page.getByRole('radio', { name: '16:9' })
+    await choice.focus()
+    await page.keyboard.press('Enter')
+    await choice.press('Space')
+    await page.keyboard.press('Enter')
+    expect(await choice.isChecked()).toBe(true)
+    expect(await page.getByRole('button', { name: 'Create run' }).count()).toBe(1)
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    expect(await runsOf(service)).toHaveLength(1)
   })
 })

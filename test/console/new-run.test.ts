@@ -1,8 +1,19 @@
 /** The form of a new run: fields, input, price, what was typed, images, and what a refusal says. */
 import fc from 'fast-check'
-import { describe, expect, it, test } from 'vitest'
-import { failureOf, fieldMessages } from '../../src/console/runs/create-failure.js'
-import { draftOf, draftText } from '../../src/console/runs/draft.js'
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
+import { failureOf, fieldMessages, unknownOutcome } from '../../src/console/runs/create-failure.js'
+import {
+  afterCreate,
+  afterRefusal,
+  canResend,
+  type Draft,
+  draftOf,
+  draftText,
+  EMPTY_DRAFT,
+  type Sending,
+  withAttempt,
+  withContent,
+} from '../../src/console/runs/draft.js'
 import { fieldsOf, filledForm, inputOf, shapeOf, valuesForKind } from '../../src/console/runs/form.js'
 import {
   fileProblem,
@@ -13,6 +24,7 @@ import {
   urlProblem,
   urlsIn,
 } from '../../src/console/runs/reference-list.js'
+import { drafts } from '../../src/console/runs/saved-draft.js'
 import { priceOf } from '../../src/protocol/local-prices.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
 import { inputProblems } from '../../src/protocol/validate.js'
@@ -101,28 +113,116 @@ describe('the input', () => {
   ])('draws %s as %i × %i', (ratio, width, height) => expect(shapeOf(ratio)).toEqual({ width, height }))
 })
 
+const reference = (id: number, source = 'https://e.test/a', isUrl = true): Reference => ({
+  ...{ id, source, name: `${id}.png`, bytes: 0, isUrl },
+})
+
 describe('what was typed', () => {
-  const draft = { kind: 'video', values: { prompt: 'a fox', duration: '10' } } as const
-  it('is kept for the one who typed it', () => {
-    expect(draftOf(draftText(draft, 'a@e.test'), 'a@e.test')).toEqual(draft)
-    expect(draftOf(draftText(draft, 'a@e.test'), 'b@e.test')).toBeUndefined()
+  const content = { ...EMPTY_DRAFT, kind: 'video', values: { prompt: 'a fox', duration: '10' } } as const
+  const kept = (draft: Draft, owner = 'a') => draftOf(draftText(draft, 'a'), owner)
+  it('is kept for the one who typed it, with the URLs of images', () => {
+    const { references: _, ...draft } = content
+    expect(kept({ ...content, references: [reference(1), reference(2, 'data:,', false)] })).toEqual({
+      ...draft,
+      urls: ['https://e.test/a'],
+    })
+    expect(kept(content, 'b')).toBeUndefined()
   })
-  it.each([[null], [''], ['{'], ['[]'], ['{"kind":"audio","values":{},"email":"a"}'], ['{"kind":"image"}']])(
-    'is nothing for %j',
-    (text) => expect(draftOf(text, 'a')).toBeUndefined(),
-  )
-  it('has texts only', () =>
-    expect(draftOf('{"kind":"image","values":{"prompt":{},"quality":"high"},"email":"a"}', 'a')).toEqual({
-      kind: 'image',
-      values: { quality: 'high' },
-    }))
+  it.each([
+    [null],
+    [''],
+    ['{'],
+    ['[]'],
+    ['{"kind":"audio","values":{},"owner":"a"}'],
+    ['{"kind":"image","owner":"a"}'],
+  ])('is nothing for %j', (text) => expect(draftOf(text, 'a')).toBeUndefined())
+  it('has texts only', () => {
+    const text =
+      '{"kind":"image","values":{"prompt":{},"quality":"high"},"urls":[1,"x"],"attempt":{"id":1},"owner":"a"}'
+    expect(draftOf(text, 'a')).toMatchObject({
+      ...{ kind: 'image', values: { quality: 'high' }, urls: [], attempt: undefined },
+    })
+  })
+  it('is not kept as it was before when there is no room for it', () => {
+    const stored = new Map<string, string>()
+    const room = { characters: 10_000 }
+    vi.stubGlobal('sessionStorage', {
+      getItem: (name: string) => stored.get(name) ?? null,
+      removeItem: (name: string) => stored.delete(name),
+      setItem(name: string, text: string) {
+        if (text.length > room.characters) throw new DOMException('full', 'QuotaExceededError')
+        stored.set(name, text)
+      },
+    })
+    onTestFinished(() => void vi.unstubAllGlobals())
+    drafts.edit({ name: 'new', start: EMPTY_DRAFT }, () => ({ values: { prompt: 'a fox' } }))
+    expect([...stored.values()]).toEqual([expect.stringContaining('a fox')])
+    room.characters = 0
+    drafts.edit({ name: 'new', start: EMPTY_DRAFT }, () => ({ values: { prompt: 'a wolf' } }))
+    expect(stored.size).toBe(0)
+    drafts.forget('new')
+  })
+  it('is sent again after a reload only as it was sent', () => {
+    const sent = withAttempt(content, { model: 'm', nowMs: 0, newId: () => 'one' })
+    expect(kept(sent)?.attempt?.id).toBe('one')
+    expect(kept({ ...sent, references: [reference(1)] })?.attempt?.id).toBe('one')
+    // Images from files are lost by a reload.
+    expect(kept({ ...sent, references: [reference(1, 'data:,', false)] })?.attempt).toMatchObject({
+      id: undefined,
+      sentAtMs: 0,
+    })
+  })
+})
+
+describe('the id of a request', () => {
+  const HOUR_MS = 3_600_000
+  const draft: Draft = { ...EMPTY_DRAFT, values: { prompt: 'a fox' } }
+  let ids = 0
+  const send = (of: Draft, more: Partial<Sending> = {}) =>
+    withAttempt(of, { model: 'm', nowMs: 0, newId: () => `id ${++ids}`, ...more })
+  const changed = (of: Draft) => withContent(of, { values: { prompt: 'a wolf' } })
+  const idOf = (of: Draft) => of.attempt?.id
+
+  test.each<[string, boolean, (first: Draft) => Draft]>([
+    ['is sent again while the outcome is not known', true, (first) => send(first)],
+    ['is another one for changed content', false, (first) => send(changed(first))],
+    ['is another one for another model', false, (first) => send(first, { model: 'n' })],
+    ['is sent again after 22 hours', true, (first) => send(first, { nowMs: 22 * HOUR_MS })],
+    ['is another one after a day', false, (first) => send(first, { nowMs: 24 * HOUR_MS })],
+    [
+      'does not live longer by being sent again',
+      false,
+      (first) => send(send(first, { nowMs: 22 * HOUR_MS }), { nowMs: 24 * HOUR_MS }),
+    ],
+    ['is another one after a refusal', false, (first) => send(afterRefusal(first))],
+    ['stays when it is refused the second time', true, (first) => send(afterRefusal(send(first)))],
+    [
+      'is another one when the service knows it from another request',
+      false,
+      (first) => send(afterRefusal(send(first), true)),
+    ],
+  ])('%s', (_, isSame, then) => {
+    const first = send(draft)
+    const again = then(first)
+    expect(idOf(again)).toEqual(expect.any(String))
+    expect(idOf(again) === idOf(first)).toBe(isSame)
+  })
+
+  it('forgets nothing of an earlier request that may have been accepted', () => {
+    const second = send(changed(send(draft)))
+    expect(afterRefusal(second).attempt).toMatchObject({ id: undefined, sentAtMs: 0 })
+    expect(canResend(afterRefusal(second), 'm', 0)).toBe(false)
+  })
+
+  it('ends with the run that it created, and what was changed meanwhile is kept', () => {
+    const sent = send(draft)
+    const id = idOf(sent) ?? ''
+    expect(afterCreate(sent, id)).toBeUndefined()
+    expect(afterCreate(changed(sent), id)).toMatchObject({ values: { prompt: 'a wolf' }, attempt: undefined })
+  })
 })
 
 const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0])
-const reference = (id: number, source = 'https://e.test/a'): Reference => ({
-  ...{ id, source, name: `${id}.png`, bytes: 0, isUrl: true },
-})
-
 describe('reference images', () => {
   it.each<[string, Uint8Array, number, string | undefined]>([
     ['a.png', PNG, 10, undefined],
@@ -198,16 +298,27 @@ describe('a refusal', () => {
     [403, 'foreign_origin', 'The service refused the address of this page.', 'Open the console at', false],
     [413, 'payload_too_large', 'The images are too large.', 'Remove an image', false],
     [429, 'RATE_LIMITED', 'Too many runs at once.', 'Wait 3 seconds', false],
-    [503, 'overloaded', 'The service is busy.', 'was not created', false],
+    [503, 'overloaded', 'The run may exist.', 'an error (503)', true],
+    [503, 'not_ready', 'The run may exist.', 'you do not pay a second time', true],
     [401, 'not_signed_in', 'You were signed out.', 'Sign in', false],
     [0, 'network', 'The run may exist.', 'The connection ended', true],
+    [409, 'other_user', 'The run may exist.', 'an error (409)', true],
+    [409, 'session_changed', 'The run was not created.', 'input.quality is odd', false],
     [500, 'internal_error', 'The run may exist.', 'an error (500)', true],
     [502, 'bad_response', 'The run may exist.', 'an error (502)', true],
-    [201, 'bad_response', 'The run may exist.', 'Look for the run', true],
+    [201, 'bad_response', 'The run may exist.', 'you do not pay a second time', true],
     [404, 'not_found', 'The run was not created.', 'input.quality is odd', false],
   ])('%i %s: %s', (status, code, title, text, mayExist) => {
-    const failure = failureOf({ status, code, message: 'input.quality is odd.', retryAfterS: 3 }, 'acme')
+    const error = { status, code, message: 'input.quality is odd.', retryAfterS: 3 }
+    const failure = failureOf(error, { account: 'acme', canResend: true })
     expect(failure).toMatchObject({ title, mayExist })
     expect(failure.text).toContain(text)
+  })
+
+  it('promises that nothing is paid twice only for what was sent', () => {
+    const lost = { status: 0, code: 'network', message: '' }
+    expect(failureOf(lost, { account: 'acme', canResend: false }).text).toContain('creates another run')
+    expect(unknownOutcome(false).text).toContain('Look for the first run in the list')
+    expect(unknownOutcome(true).text).toContain('Create it again without changes')
   })
 })

@@ -7,6 +7,7 @@ import { type Browser, createBrowser, createUser, FOX, PASSWORD } from '../suppo
 import {
   EMAIL,
   expectAccessible,
+  holdAnswers,
   openSignedIn,
   type ServedConsole,
   serveConsole,
@@ -146,5 +147,71 @@ describePages('signing out in one tab', (pages) => {
     }
     await signIn(tab, EMAIL)
     await expect.poll(() => promptOf(tab).inputValue()).toBe('')
+  })
+})
+
+describePages('signing out while something is created', (pages) => {
+  it('in another tab is told when the same user is back', async () => {
+    const service = await serveConsole()
+    const ada = await createUser(service, EMAIL)
+    const { page } = await openSignedIn(pages, service, '#/new')
+    const tab = await page.context().newPage()
+    const notice = page.getByText('Something was still being created when you were signed out.')
+    const { taken } = await holdAnswers(page, 'POST', '**/api/console/{runs,keys}')
+    const leave = async () => {
+      await tab.goto(`${service.url}/#/account`)
+      await tab.reload()
+      await press(tab, 'Sign out')
+      await heading(page, 'Sign in').waitFor()
+    }
+    await promptOf(page).fill('a fox')
+    await press(page, 'Create run')
+    const created = await taken(0)
+    await leave()
+    await created.release()
+    await signIn(page, EMAIL)
+    await notice.waitFor()
+    expect(await page.getByText('a fox').count()).toBe(0)
+    await expectAccessible(page)
+    await press(page, 'OK')
+    expect(await notice.count()).toBe(0)
+
+    await page.getByRole('link', { name: 'API keys' }).click()
+    await press(page, 'New key')
+    await page.getByLabel('Name').fill('laptop')
+    await press(page, 'Create key')
+    const secret = await taken(1)
+    await page.keyboard.press('Escape')
+    await press(page, 'Sign out')
+    await page.getByText('The secret of a key is still being made.').waitFor()
+    await leave()
+    await secret.release()
+    await signIn(page, EMAIL)
+    await notice.waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    expect((await dataOf(ada)).keys).toContain('laptop')
+  })
+
+  it('is final for a check of the session that is answered later', async () => {
+    const service = await serveConsole()
+    await createUser(service, EMAIL)
+    const { page } = await openSignedIn(pages, service, '#/new')
+    await promptOf(page).fill('a secret of ada')
+    await replaceSession(page, service, EMAIL)
+    const tab = await page.context().newPage()
+    await tab.goto(`${service.url}/#/account`)
+    const { taken } = await holdAnswers(page, 'GET', '**/api/auth/session')
+    await press(page, 'Create run')
+    const checked = await taken(0)
+    await press(tab, 'Sign out')
+    await heading(page, 'Sign in').waitFor()
+    await page.evaluate(`{
+      window.shown = []
+      const look = () => window.shown.push(document.querySelector('h1')?.innerText)
+      new MutationObserver(look).observe(document.body, { childList: true, subtree: true })
+    }`)
+    await checked.release()
+    expect(await page.evaluate('window.shown.filter((each) => each !== "Sign in")')).toEqual([])
+    expect(await heading(page, 'Sign in').count()).toBe(1)
   })
 })

@@ -1,8 +1,12 @@
 /** The page of one run in a real browser, on the real service. */
-import { rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { openS3Storage } from '../../src/service/files/s3-storage.js'
 import { becomesTrue, describePages } from '../support/browser.js'
+import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
+import { runSql } from '../support/test-database.js'
 import { afterPolls, createPaintingEngine, PATIENCE, servePage, XSS } from './service-with-page.js'
 
 const linkOf = ({ id }: { readonly id: string }) => `#/runs/${id}`
@@ -47,6 +51,63 @@ describePages('one run', (pages) => {
     expect(requests.filter((each) => each.endsWith(run.id)).length).toBe(asked)
   })
 
+  it('stays live when a proxy answers in the place of the service, and says so', async () => {
+    const engine = createPaintingEngine()
+    const service = await servePage(pages, { engine })
+    const run = await service.create({ prompt: 'WAIT for a fox' })
+    const { page } = await service.open(linkOf(run), { hasClock: true, ignored: /40[34]|502/ })
+    await page.getByText('Rendering', { exact: true }).waitFor()
+    for (const status of [404, 403, 502]) {
+      await page.route(`**/${run.id}`, (route) => route.fulfill({ status, body: '<h1>proxy</h1>' }))
+      const notice = page.getByText(`invalid response (${status})`)
+      await afterPolls(page, () => notice.isVisible()).toBe(true)
+      await page.getByText('Live updates are interrupted. Trying again.').waitFor()
+      await page.unroute(`**/${run.id}`)
+      await afterPolls(page, () => notice.isVisible()).toBe(false)
+    }
+    engine.finish()
+    await afterPolls(page, () => page.locator('.output img').isVisible()).toBe(true)
+  })
+
+  it('gives up a request that is never answered, and tries again by itself', async () => {
+    const engine = createPaintingEngine()
+    const service = await servePage(pages, { engine })
+    const run = await service.create({ prompt: 'WAIT for a fox' })
+    const { page } = await service.open(linkOf(run), { hasClock: true, ignored: /ERR_FAILED/ })
+    await page.getByText('Rendering', { exact: true }).waitFor()
+    const api = '**/api/**'
+    await page.route(api, () => undefined)
+    const banner = page.locator('.banners').getByText('The service does not answer.')
+    await afterPolls(page, () => banner.isVisible()).toBe(true)
+    engine.finish()
+    await page.unroute(api)
+    await afterPolls(page, () => page.locator('.output img').isVisible()).toBe(true)
+    await afterPolls(page, () => banner.isVisible()).toBe(false)
+    // Nothing is asked for any more here: the banner itself finds out that the service is back.
+    await page.route(api, (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await banner.waitFor()
+    await page.unroute(api)
+    await afterPolls(page, () => banner.isVisible()).toBe(false)
+  })
+
+  it('is left by g k for the keys, and by k for the newer run', async () => {
+    const service = await servePage(pages)
+    const old = await service.create({ prompt: 'a fox' })
+    const newer = await service.create({ prompt: 'a wolf' })
+    const { page } = await service.open(linkOf(old))
+    await page.getByRole('link', { name: 'Newer run (k)' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('k')
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    await page.goBack()
+    await page.locator('.run-full-prompt', { hasText: 'a fox' }).waitFor()
+    await page.getByRole('link', { name: 'Newer run (k)' }).waitFor()
+    await page.keyboard.press('k')
+    await page.locator('.run-full-prompt', { hasText: 'a wolf' }).waitFor()
+    expect(page.url()).toContain(newer.id)
+  })
+
   it('plays its video, and seeks in it', async () => {
     const service = await servePage(pages)
     const run = await service.create({ prompt: 'a film', duration: '10' }, 'video')
@@ -65,10 +126,43 @@ describePages('one run', (pages) => {
     expect(await page.locator('.output video').getAttribute('controls')).not.toBeNull()
   })
 
+  it('downloads a file that the browser cannot show', async () => {
+    const service = await servePage(pages, {
+      engine: createInstantEngine({ bytes: Buffer.from('no picture') }),
+    })
+    const run = await service.create({ prompt: 'a fox' })
+    const { page } = await service.open(linkOf(run))
+    await page.getByText('The file could not be shown.').waitFor()
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Download' }).click()
+    expect(readFileSync(await (await downloading).path(), 'utf8')).toBe('no picture')
+  })
+
+  it.skipIf(!hasS3rver)('stays while a file is downloaded from a bucket', async () => {
+    const store = await startS3Store()
+    inEnvironment(store.env)
+    const storage = await openS3Storage({
+      url: `s3://${store.bucket}/team`,
+      ...{ proxy: false, env: process.env, clock: Date, warn: () => {} },
+    })
+    const service = await servePage(pages, { storage })
+    const run = await service.create({ prompt: 'a fox' })
+    const { page } = await service.open(linkOf(run), { elsewhere: store.endpoint })
+    await becomesTrue(page, 'document.querySelector(".output img")?.naturalWidth === 1')
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Download' }).click()
+    const download = await downloading
+    expect(download.suggestedFilename()).toBe('picture.png')
+    expect(readFileSync(await download.path())).toEqual(ONE_PIXEL_PNG)
+    expect(page.url()).toBe(`${service.url}/${linkOf(run)}`)
+    await page.getByRole('link', { name: 'Download' }).waitFor()
+  })
+
   it('says that a file was removed', async () => {
     const service = await servePage(pages)
     const run = await service.create({ prompt: 'a fox' })
-    rmSync(join(service.dataFolder, 'outputs'), { recursive: true })
+    const outputs = join(service.dataFolder, 'outputs')
+    for (const name of readdirSync(outputs)) rmSync(join(outputs, name), { recursive: true })
     const { page } = await service.open(linkOf(run), { ignored: /410/ })
     await page.getByText('This file was removed.').waitFor()
     expect(await page.getByRole('link', { name: 'Download' }).count()).toBe(0)
@@ -116,5 +210,10 @@ describePages('one run', (pages) => {
     await page.goto(`${service.url}/#/runs/${encodeURIComponent(XSS)}`)
     await page.getByText('No such run').waitFor()
     expect(await page.locator('main').textContent()).toContain(XSS)
+
+    await runSql(service, "UPDATE runs SET error_code = 'not_recorded'")
+    await page.goto(`${service.url}/${linkOf(run)}`)
+    await notice.getByText('This run failed. Its price was not refunded.').waitFor()
+    expect(await notice.textContent()).toContain('rushes admin verify')
   })
 })

@@ -46,10 +46,15 @@ const statuses = ({ runs }: RunList): readonly string[] => runs.map(({ status })
 describe('the list', () => {
   it('appends older pages without repeats', () => {
     const first = listOfPage(page([run(4), run(3)], 'c3'))
-    const both = withOlder(first, page([run(3), run(2), run(1)], null, '12'))
+    const both = withOlder(first, page([run(3), run(2), run(1)], null, '12'), 'c3')
     expect(ids(both)).toEqual(['run_4', 'run_3', 'run_2', 'run_1'])
     // The cursor of updates stays that of the first page: what came between is still to be read.
     expect(both).toMatchObject({ next: null, latest: '9' })
+  })
+
+  it('leaves out a page that does not follow its last run: the list was begun again meanwhile', () => {
+    const again = listOfPage(page([run(9), run(8)], 'c8'))
+    expect(withOlder(again, page([run(2), run(1)]), 'c3')).toBe(again)
   })
 
   it('puts new runs first, and replaces those that changed', () => {
@@ -99,11 +104,12 @@ describe('the list', () => {
         for (const step of steps) {
           if (step === 'create') created++
           if (step === 'update') refresh()
-          if (step === 'older' && list.next !== null) list = withOlder(list, read(Number(list.next)))
+          if (step === 'older' && list.next !== null)
+            list = withOlder(list, read(Number(list.next)), list.next)
           if (step === 'head') list = withHead(list, read(Number.POSITIVE_INFINITY))
         }
         refresh()
-        while (list.next !== null) list = withOlder(list, read(Number(list.next)))
+        while (list.next !== null) list = withOlder(list, read(Number(list.next)), list.next)
         expect(ids(list)).toEqual(all().map(({ id }) => id))
       }),
     )
@@ -112,7 +118,11 @@ describe('the list', () => {
 
 describe('the first page of a filter', () => {
   it('is the only truth about its range, and what is older stays', () => {
-    const list = withOlder(listOfPage(page([run(9), run(7), run(5)], 'c5')), page([run(4), run(2)], 'c2'))
+    const list = withOlder(
+      listOfPage(page([run(9), run(7), run(5)], 'c5')),
+      page([run(4), run(2)], 'c2'),
+      'c5',
+    )
     // 8 has entered the filter, 7 has left it.
     const after = withHead(list, page([run(9), run(8), run(5)], 'c5', '10'))
     expect(ids(after)).toEqual(['run_9', 'run_8', 'run_5', 'run_4', 'run_2'])
@@ -122,6 +132,13 @@ describe('the first page of a filter', () => {
   it('drops what left the filter below its last run', () => {
     const list = listOfPage(page([run(9), run(7), run(5)], null))
     expect(ids(withHead(list, page([run(9), run(6)], 'c6')))).toEqual(['run_9', 'run_6', 'run_5'])
+  })
+
+  it('says nothing of older runs when it is empty before the end of all runs', () => {
+    const list = listOfPage(page([run(9), run(5)], 'c5'))
+    const after = withHead(list, page([], 'c8', '10'))
+    expect(ids(after)).toEqual(['run_9', 'run_5'])
+    expect(after).toMatchObject({ next: 'c5', latest: '10' })
   })
 
   it.each([

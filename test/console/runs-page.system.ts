@@ -26,11 +26,13 @@ function fill({ dataFolder }: PageService, count: number): void {
   const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: SERVICE_MIGRATIONS })
   database.run(
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
-     INSERT INTO runs (id, account_id, model, kind, input, status, owner, created_at, started_at, finished_at)
-     SELECT 'run_' || n, 1, 'rushes/preview-image', 'image', '{"prompt":"fox ' || n || '"}', 'failed', '', 1760000000000 + n * 1000, 1760000000000 + n * 1000, 1760000000500 + n * 1000
+     INSERT INTO runs (id, account_id, model, kind, input, prompt, status, owner, created_at, started_at, finished_at)
+     SELECT 'run_' || n, 1, 'rushes/preview-image', 'image', '', 'fox ' || n, 'failed', '', 1760000000000 + n * 1000, 1760000000000 + n * 1000, 1760000000500 + n * 1000
      FROM numbers`,
     count,
   )
+  database.run(`INSERT INTO run_inputs (run_id, input) SELECT id, json_object('prompt', prompt) FROM runs WHERE input = ''
+    ON CONFLICT DO NOTHING`)
   database.close()
 }
 
@@ -217,10 +219,21 @@ describePages('the list of runs', (pages) => {
     expect(await rowOf(page, 'fox 1').last().getAttribute('aria-rowindex')).toBe('1001')
   })
 
+  it('goes on by itself when a search has looked at many runs without a match', async () => {
+    const service = await servePage(pages)
+    await service.create({ prompt: 'a needle' })
+    fill(service, 4_500)
+    const { page, requests } = await service.open('#/runs?search=needle')
+    await rowOf(page, 'a needle').waitFor()
+    expect(requests.filter((each) => each.includes('search=needle')).length).toBeGreaterThan(2)
+    await page.getByLabel('Search in prompts').fill('no such run')
+    await page.getByText('No runs match these filters.').waitFor()
+  })
+
   it('shows hostile prompts, keys, models and errors as text', async () => {
     const service = await servePage(pages, { models: { image: `acme/${XSS.replace(' ', '-')}` } })
     await withStore(service, async (store) => {
-      const keys = await store.listAccountKeys(1)
+      const keys = await store.listAccountKeys({ accountId: 1, limit: 100 })
       await store.changeKey(keys[0]?.id ?? 0, { name: `key ${XSS}` })
     })
     await service.create({ prompt: `${XSS} \u202egnp.exe\u2066` })

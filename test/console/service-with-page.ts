@@ -12,9 +12,15 @@ import { RUNS_PATH } from '../../src/protocol/routes.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
 import { whenOver } from '../support/after-file.js'
-import type { OpenedPage, OpenOptions, Pages } from '../support/browser.js'
+import type { OpenedPage, Pages } from '../support/browser.js'
 import { withStore } from '../support/console.js'
-import { builtPage, openConsole, sessionCookie, stateWith } from '../support/console-page.js'
+import {
+  builtPage,
+  type OpenConsoleOptions,
+  openConsole,
+  sessionCookie,
+  stateWith,
+} from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createQuickPasswords } from '../support/passwords.js'
 import { temporaryFolder } from '../support/service.js'
@@ -49,7 +55,7 @@ export interface PageService {
   /** Creates a run as a program with the key does. It has finished, unless its prompt has WAIT. */
   create(input: Readonly<Record<string, unknown>>, kind?: Kind): Promise<{ readonly id: string }>
   /** The page at a fragment, with a session. */
-  open(fragment: string, options?: OpenOptions): Promise<OpenedPage>
+  open(fragment: string, options?: OpenConsoleOptions): Promise<OpenedPage>
 }
 
 /** Call within a test or `beforeAll`. */

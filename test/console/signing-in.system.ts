@@ -7,7 +7,14 @@ import { expect, it, onTestFinished } from 'vitest'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { describePages } from '../support/browser.js'
 import { addUser, createBrowser, createUser, PASSWORD } from '../support/console.js'
-import { EMAIL, openConsole, openSignedIn, serveConsole } from '../support/console-page.js'
+import {
+  EMAIL,
+  holdAnswers,
+  openConsole,
+  openSignedIn,
+  serveConsole,
+  sessionCookie,
+} from '../support/console-page.js'
 
 async function signIn(page: Page, password = PASSWORD): Promise<void> {
   await page.getByLabel('Email').fill(EMAIL)
@@ -221,6 +228,25 @@ describePages('signing out of the console', (pages) => {
     await heading(one.page, 'Sign in').waitFor()
   })
 
+  it('shows the sessions that are left when two are ended at a time', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/account')
+    for (let count = 0; count < 2; count++) await sessionCookie(service)
+    const rows = page.getByRole('table', { name: 'Sessions' }).locator('tbody tr')
+    await page.reload()
+    await rows.nth(2).waitFor()
+    const { taken } = await holdAnswers(page, 'DELETE', '**/api/console/sessions/*')
+    const buttons = page.getByRole('button', { name: 'End', exact: true })
+    await buttons.first().click()
+    await buttons.last().click()
+    const [one, other] = [await taken(0), await taken(1)]
+    await other.release()
+    await expect.poll(() => rows.count()).toBe(2)
+    await one.release()
+    await expect.poll(() => rows.count()).toBe(1)
+    await rows.filter({ hasText: 'This one' }).waitFor()
+  })
+
   it('a changed password needs the current one', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/account')
@@ -278,6 +304,19 @@ describePages('rushes login --web', (pages) => {
     const answer = await createBrowser(service).post(AUTH_PATHS.login, { code: query.get('code'), verifier })
     expect(answer).toMatchObject({ status: 200, body: { key: { name } } })
     expect(await keys()).toBe(before + 1)
+  })
+
+  it('stays on the page to which the user went before the answer', async () => {
+    const service = await serveConsole()
+    const { port, queries } = await listen()
+    const { page } = await openSignedIn(pages, service, fragment(port))
+    const { taken } = await holdAnswers(page, 'POST', `**${CONSOLE_PATHS.logins}`)
+    await page.getByRole('button', { name: 'Create the key' }).click()
+    const late = await taken(0)
+    await page.evaluate('location.hash = "#/keys"')
+    await heading(page, 'API keys').waitFor()
+    await late.release()
+    expect([page.url(), queries]).toEqual([`${service.url}/#/keys`, []])
   })
 
   it('creates nothing when it is cancelled, or when the address is not complete', async () => {

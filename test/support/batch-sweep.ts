@@ -139,6 +139,6 @@ const isWhole = (path: string): boolean => {
 /** What the service itself says was accepted, and so paid for. */
 async function acceptedFor({ data, env }: Service, prompt: string): Promise<number> {
   const place = { dataFolder: data, databaseUrl: env.RUSHES_DATABASE_URL }
-  const rows = await runSql(place, 'SELECT input FROM runs')
-  return rows.filter(({ input }) => JSON.parse(String(input)).prompt === prompt).length
+  const rows = await runSql(place, 'SELECT prompt FROM runs')
+  return rows.filter((row) => row.prompt === prompt).length
 }

@@ -7,7 +7,6 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,6 +14,7 @@ import { delimiter, dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import { removeFolder } from '../../src/host/own-folder.js'
 import { afterFile } from './after-file.js'
 import { misfitsOf } from './schemas.js'
 import { until } from './until.js'
@@ -65,7 +65,7 @@ export function createPlace(): Place {
   const [home, folder, bin] = [join(root, 'home'), join(root, 'work'), join(root, 'bin')]
   for (const each of [home, folder, bin]) mkdirSync(each)
   // The tests of a file may run side by side, and share a place.
-  afterFile(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }))
+  afterFile(() => removeFolder(root))
   putOnPath(bin)
   const path = [bin, dirname(process.execPath), process.env.PATH].join(delimiter)
   return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh' })

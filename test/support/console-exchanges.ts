@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AUTH_PATHS, CONSOLE_PATHS, SESSION_HEADER } from '../../src/protocol/console.js'
+import { MAX_ACTIVE_KEYS } from '../../src/protocol/key-terms.js'
 import { createPasswords } from '../../src/service/rules/password.js'
 import {
   addUser,
@@ -15,6 +16,7 @@ import {
   PASSWORD,
   setBanned,
   signInByLink,
+  withStore,
 } from './console.js'
 import { heardAfter } from './heard-after.js'
 import type { Exchange } from './openapi.js'
@@ -74,11 +76,19 @@ async function meetSessions(see: See): Promise<void> {
   const verifier = 'v'
   const challenge = createHash('sha256').update(verifier).digest('base64url')
   const codes = await Promise.all(
-    [1, 2].map(async () => (await browser.post(CONSOLE_PATHS.logins, { challenge, name: 'cli' })).body.code),
+    [1, 2, 3].map(
+      async () => (await browser.post(CONSOLE_PATHS.logins, { challenge, name: 'cli' })).body.code,
+    ),
   )
   await ask(browser, 'POST', AUTH_PATHS.login, { code: codes[0], verifier })
-  await setBanned(service)
+  await withStore(service, async (store) => {
+    const { length } = await store.listKeys()
+    const key = { accountId: 1, prefix: 'rk_', name: 'many', nowMs: 0 }
+    for (let n = length; n < MAX_ACTIVE_KEYS; n++) await store.addKey({ ...key, hash: `h${n}` })
+  })
   await ask(browser, 'POST', AUTH_PATHS.login, { code: codes[1], verifier })
+  await setBanned(service)
+  await ask(browser, 'POST', AUTH_PATHS.login, { code: codes[2], verifier })
 }
 
 async function meetRefusals(see: See): Promise<void> {

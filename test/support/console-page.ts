@@ -100,6 +100,40 @@ export async function sessionCookie(
   return browser.cookie
 }
 
+export interface HeldAnswer {
+  /** Resolves when the page has drawn what it makes of the answer. */
+  release(): Promise<void>
+  /** The page is told that the connection failed. */
+  lose(): Promise<void>
+}
+
+/** Holds answers until the test lets each go, in any order. The service has carried the requests out by then. */
+export async function holdAnswers(page: BrowserPage, method: string, url: string) {
+  const held: HeldAnswer[] = []
+  await page.route(url, async (route) => {
+    if (route.request().method() !== method) return await route.continue()
+    const response = await route.fetch()
+    held.push({
+      async release() {
+        const isAnswered = page.waitForResponse((each) => each.request() === route.request())
+        await route.fulfill({ response })
+        await (await isAnswered).finished()
+        await page.evaluate(
+          'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))',
+        )
+      },
+      lose: () => route.abort(),
+    })
+  })
+  return {
+    /** Waits until the service has answered so many. */
+    async taken(at: number): Promise<HeldAnswer> {
+      await expect.poll(() => held.length, { timeout: 20_000 }).toBeGreaterThan(at)
+      return held[at] as HeldAnswer
+    },
+  }
+}
+
 /** Axe finds nothing serious, and nothing is wider than the window. */
 export async function expectAccessible(page: BrowserPage): Promise<void> {
   // In the isolated world of the test, where the policy of the page does not hold.

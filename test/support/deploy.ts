@@ -26,6 +26,10 @@ export interface ComposeService {
   readonly stop_grace_period?: string
   readonly read_only?: boolean
   readonly cap_drop?: readonly string[]
+  readonly cap_add?: readonly string[]
+  readonly security_opt?: readonly string[]
+  readonly user?: string
+  readonly tmpfs?: readonly string[]
   readonly scale?: number
 }
 
@@ -84,9 +88,11 @@ export function finalInstruction(name: string): string {
   return found.words
 }
 
-/** The command of the health check, which is in the form of a list. */
-export const healthCheck = (): readonly string[] =>
-  JSON.parse(finalInstruction('HEALTHCHECK').replace(/^.*?CMD /, ''))
+/** The command of the health check, which is in the form of a list. `mainProcess`: a file in place of `/proc/1/cmdline`. */
+export const healthCheck = (mainProcess: string): readonly string[] =>
+  JSON.parse(finalInstruction('HEALTHCHECK').replace(/^.*?CMD /, '')).map((word: string) =>
+    word.replace('/proc/1/cmdline', mainProcess),
+  )
 
 /** The settings of a unit; each has the values of all its lines. */
 export function readUnit(name: string): ReadonlyMap<string, readonly string[]> {

@@ -1,6 +1,6 @@
 /** Engines that do what a test needs and draw nothing. */
 import { createHash } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Engine, RenderJob } from '../../src/service/engines/engine.js'
 
@@ -12,8 +12,18 @@ export const ONE_PIXEL_PNG = Buffer.from(
 
 export interface RecordingEngine extends Engine {
   /** Every job that was begun, in order. */
-  readonly jobs: readonly RenderJob[]
+  readonly jobs: readonly RecordedJob[]
 }
+
+export interface RecordedJob extends RenderJob {
+  /** What was in the files of the references, which are removed after the job. */
+  readonly images?: readonly (Buffer | undefined)[]
+}
+
+const recorded = async (job: RenderJob): Promise<Required<Pick<RecordedJob, 'images'>> & RenderJob> => ({
+  ...job,
+  images: await Promise.all(job.references.map((path) => (path ? readFile(path) : undefined))),
+})
 
 export interface InstantEngineOptions {
   readonly files?: readonly string[]
@@ -27,11 +37,11 @@ export function createInstantEngine({
   bytes = ONE_PIXEL_PNG,
   contentType = 'image/png',
 }: InstantEngineOptions = {}): RecordingEngine {
-  const jobs: RenderJob[] = []
+  const jobs: RecordedJob[] = []
   return {
     jobs,
     async render(job) {
-      jobs.push(job)
+      jobs.push(await recorded(job))
       for (const name of files) await writeFile(join(job.folder, name), bytes)
       return files.map((name) => ({ name, contentType }))
     },
@@ -47,16 +57,17 @@ export interface FamilyEngine extends RecordingEngine {
 
 /** Its output is made of the prompt, without exclamation marks, and of the references. */
 export function createFamilyEngine({ outputs = 1 } = {}): FamilyEngine {
-  const jobs: RenderJob[] = []
+  const jobs: RecordedJob[] = []
   return {
     jobs,
     outputs,
-    async render(job) {
+    async render(asked) {
+      const job = await recorded(asked)
       jobs.push(job)
       const prompt = String(job.input.prompt)
       if (prompt.includes('FAIL')) throw new Error(`cannot draw ${prompt}`)
       const sum = createHash('sha256').update(prompt.replaceAll('!', ''))
-      for (const reference of job.references) sum.update(reference ?? 'missing')
+      for (const image of job.images) sum.update(image ?? 'missing')
       const [head, name, contentType] =
         job.kind === 'video'
           ? [MP4_HEAD, 'video.mp4', 'video/mp4']
@@ -81,7 +92,7 @@ export interface CommandedEngine extends RecordingEngine {
 
 /** Begins a job and waits for the test's word. Stops when aborted, unless it is `stuck`. */
 export function createCommandedEngine({ stuck = false } = {}): CommandedEngine {
-  const jobs: RenderJob[] = []
+  const jobs: RecordedJob[] = []
   const waiting: { resolve(): void; reject(error: unknown): void }[] = []
   return {
     jobs,
@@ -90,7 +101,8 @@ export function createCommandedEngine({ stuck = false } = {}): CommandedEngine {
     },
     finish: () => waiting.shift()?.resolve(),
     fail: (error) => waiting.shift()?.reject(error),
-    async render(job) {
+    async render(asked) {
+      const job = await recorded(asked)
       jobs.push(job)
       await new Promise<void>((resolve, reject) => {
         const turn = { resolve, reject }

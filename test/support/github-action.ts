@@ -182,6 +182,7 @@ export function createRunner(place: Place): Runner {
         GITHUB_JOB: 'assets',
         GITHUB_RUN_ATTEMPT: '1',
         GITHUB_RUN_ID: String(runId),
+        GITHUB_WORKFLOW_REF: 'acme/site/.github/workflows/assets.yml@refs/heads/main',
         GITHUB_WORKSPACE: place.folder,
         RUNNER_OS: 'Linux',
         RUNNER_TEMP: temp,

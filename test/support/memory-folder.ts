@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { removeFolder } from '../../src/host/own-folder.js'
 
 /** Containers often have 64 MiB, which a test of large files would fill. */
 const MIN_FREE_BYTES = 2 * 1_024 ** 3
@@ -35,11 +36,11 @@ function runsPrograms(parent: string): boolean {
 }
 
 /** For `globalSetup`: all processes of the tests have their temporary files in a new folder of `memoryFolder`, unless TMPDIR is set. */
-export default function setup(): (() => void) | undefined {
+export default function setup(): (() => Promise<void>) | undefined {
   if (process.env.TMPDIR) return undefined
   const folder = mkdtempSync(join(memoryFolder(), 'rushes-tests-'))
   // Some tests run programs as another user.
   chmodSync(folder, 0o1777)
   process.env.TMPDIR = folder
-  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  return () => removeFolder(folder)
 }

@@ -10,6 +10,9 @@ export interface PostgresProxy {
    * itself is lost.
    */
   breakAt(text: string, reachesServer: boolean): void
+  /** From the next break on there are no connections, until `comeBack`. */
+  stayAway(): void
+  comeBack(): void
   /** How many times it broke. */
   readonly broken: number
   /** Existing connections stay open and carry nothing; new ones work. */
@@ -22,9 +25,11 @@ export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
   const sockets = new Set<Socket>()
   let fault: { readonly text: string; readonly reachesServer: boolean } | undefined
   let broken = 0
+  let away: 'no' | 'soon' | 'yes' = 'no'
   let frozen = new Set<Socket>()
 
   const server = createServer((client) => {
+    if (away === 'yes') return void client.destroy()
     const upstream = connect({ host: target.hostname, port: Number(target.port), noDelay: true })
     for (const [socket, other] of [
       [client, upstream],
@@ -44,6 +49,7 @@ export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
       const { reachesServer } = fault
       fault = undefined
       broken++
+      if (away === 'soon') away = 'yes'
       if (!reachesServer) return void client.destroy()
       // The server answers the end of the stream when it has done everything before it.
       frozen.add(client)
@@ -51,6 +57,7 @@ export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
       upstream.once('close', () => {
         frozen.delete(client)
         client.destroy()
+        if (away === 'yes') for (const socket of sockets) socket.destroy()
       })
     })
   }).listen(0, '127.0.0.1')
@@ -61,6 +68,12 @@ export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
     url: Object.assign(new URL(url), { host: `127.0.0.1:${port}` }).href,
     breakAt(text, reachesServer) {
       fault = { text, reachesServer }
+    },
+    stayAway() {
+      away = 'soon'
+    },
+    comeBack() {
+      away = 'no'
     },
     get broken() {
       return broken

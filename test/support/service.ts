@@ -1,8 +1,9 @@
 /** The real local service in a temporary folder, asked without a port, on a clock that the test moves. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Fetch, readText } from '../../src/host/http.js'
+import { removeFolder } from '../../src/host/own-folder.js'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
 import { createMemoryRateLimiter } from '../../src/service/rate/memory.js'
 import { hashOfKey, newKey, prefixOfKey } from '../../src/service/secrets.js'
@@ -37,7 +38,8 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'clock'
 /** A folder that is gone when the test has ended, or the file, in `beforeAll`. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-service-'))
-  whenOver(() => rmSync(folder, { recursive: true, force: true }))
+  // An engine may have left links in it.
+  whenOver(() => removeFolder(folder))
   return folder
 }
 

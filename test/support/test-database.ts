@@ -9,7 +9,6 @@ import { openDatabase, type Row } from '../../src/host/database.js'
 import type { Store } from '../../src/service/store/contract.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
-import type { ThisProcess } from '../../src/service/store/sqlite/worker-process.js'
 import { whenOver } from './after-file.js'
 
 /** Set by `postgres-for-all.ts`. */
@@ -43,9 +42,9 @@ export async function databaseUrlOf(dataFolder: string): Promise<string | undefi
   return await created
 }
 
-/** The store of a service, beside it. `self`: what SQLite knows a worker by. */
-export async function openStoreOf({ dataFolder, databaseUrl }: TestData, self?: ThisProcess): Promise<Store> {
-  if (databaseUrl === undefined) return openSqliteStore(join(dataFolder, 'service.db'), self)
+/** The store of a service, beside it. */
+export async function openStoreOf({ dataFolder, databaseUrl }: TestData): Promise<Store> {
+  if (databaseUrl === undefined) return openSqliteStore(join(dataFolder, 'service.db'))
   const { openPostgresStore } = await import('../../src/service/store/postgres/index.js')
   return await openPostgresStore(databaseUrl, { maxConnections: 1 })
 }

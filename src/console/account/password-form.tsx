@@ -10,6 +10,7 @@ import { ApiError, messageOf } from '../api.js'
 import { Button } from '../components/button.js'
 import { focusFirstError, PasswordField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
+import { showToast } from '../components/toast.js'
 import { useAction } from '../resource.js'
 import { setPassword, useSession } from '../session.js'
 
@@ -27,12 +28,14 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
   const [current, setCurrent] = useState('')
   const [password, setNew] = useState('')
   const [isTried, setTried] = useState(false)
-  const save = useAction(async () => {
-    await setPassword({ password, ...(needsCurrent && { current }) })
-    setCurrent('')
-    setNew('')
-    setTried(false)
-    onDone()
+  const save = useAction(() => setPassword({ password, ...(needsCurrent && { current }) }), {
+    onDone: () => {
+      setCurrent('')
+      setNew('')
+      setTried(false)
+      onDone()
+    },
+    onMissed: () => showToast('Your password is set. Other sessions have ended.'),
   })
   const isWrong = save.error instanceof ApiError && save.error.code === 'invalid_credentials'
   const currentError = isWrong

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type SessionList } from '../../protocol/console.js'
-import { messageOf, request } from '../api.js'
+import { actionState, actionStore, runAction } from '../actions.js'
+import { ApiError, messageOf, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/dialog.js'
 import { Badge, ErrorNotice, SkeletonLines } from '../components/notice.js'
@@ -10,25 +11,45 @@ import { Time } from '../components/time.js'
 import { showToast } from '../components/toast.js'
 import { useResource } from '../resource.js'
 import { signOut } from '../session.js'
+import { createUserStore, currentUser } from '../session-store.js'
+import { useStore } from '../store.js'
 import { describeAgent } from './user-agent.js'
 
 type Row = SessionList['sessions'][number]
 
+/** The service lists no more. */
+const MAX_LISTED = 100
+
+const sessionsStore = createUserStore<SessionList | undefined>(undefined)
+
+const endName = ({ id }: Row): string => `end session ${id}`
+
+function end(row: Row): void {
+  const user = currentUser()
+  void runAction(endName(row), {
+    async act() {
+      await request('DELETE', CONSOLE_PATHS.session, { params: { id: row.id } }).catch((thrown: unknown) => {
+        // It has ended already.
+        if (!(thrown instanceof ApiError && thrown.code === 'not_found')) throw thrown
+      })
+      sessionsStore.set(
+        (list) => list && { ...list, sessions: list.sessions.filter(({ id }) => id !== row.id) },
+        user,
+      )
+    },
+    onMissed: () => showToast('The session has ended.'),
+    onMissedError: (error) => showToast(messageOf(error), 'bad'),
+  })
+}
+
 export function SessionsCard() {
-  const { data, error, reload, set } = useResource(
+  const { data, error, reload } = useResource(
     (signal) => request<SessionList>('GET', CONSOLE_PATHS.sessions, { signal }),
     [],
+    sessionsStore,
   )
+  useStore(actionStore)
   const [isAsking, setAsking] = useState(false)
-  const end = async (row: Row) => {
-    try {
-      await request('DELETE', CONSOLE_PATHS.session, { params: { id: row.id } })
-      set({ sessions: (data?.sessions ?? []).filter(({ id }) => id !== row.id) })
-      showToast('The session has ended.')
-    } catch (thrown) {
-      showToast(messageOf(thrown), 'bad')
-    }
-  }
   const columns: readonly Column<Row>[] = [
     {
       name: 'Browser',
@@ -50,7 +71,7 @@ export function SessionsCard() {
         row.current ? (
           <span />
         ) : (
-          <Button size="small" onClick={() => void end(row)}>
+          <Button size="small" isBusy={actionState(endName(row)).isBusy} onClick={() => end(row)}>
             End
           </Button>
         ),
@@ -76,6 +97,9 @@ export function SessionsCard() {
         <Table caption="Sessions" columns={columns} rows={data.sessions} keyOf={({ id }) => id} />
       ) : (
         error === undefined && <SkeletonLines count={2} />
+      )}
+      {data?.sessions.length === MAX_LISTED && (
+        <p class="hint card-notice">These are the {MAX_LISTED} sessions that were used last.</p>
       )}
       {isAsking && (
         <ConfirmDialog

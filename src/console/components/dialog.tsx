@@ -11,7 +11,7 @@ export interface DialogProps {
   /** Escape, the button with the cross, and a press beside it. */
   readonly onClose: () => void
   readonly size?: 'normal' | 'wide'
-  /** Does not close by a press beside it: what it shows is shown once. */
+  /** Closes by its buttons alone: what it shows is shown once, and a key that was meant for another dialog must not take it away. */
   readonly isSticky?: boolean
 }
 
@@ -42,7 +42,13 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        if (!isSticky) onClose()
+      }}
+      onClose={({ currentTarget: dialog }) => {
+        // Some browsers close it at the second Escape, whatever was prevented.
+        if (!dialog.isConnected) return
+        if (isSticky) dialog.showModal()
+        else onClose()
       }}
       onClick={(event) => {
         if (event.target === ref.current && !isSticky) onClose()
@@ -70,6 +76,8 @@ export interface ConfirmDialogProps {
   /** What the button says: the thing that happens, as "Rotate key". */
   readonly action: string
   readonly kind?: 'primary' | 'danger'
+  /** Of the action, for one that must not be started again while it is in progress. */
+  readonly name?: string
   /** Closes the dialog when it succeeds; an error is shown in it. */
   readonly onConfirm: () => Promise<unknown>
   readonly onClose: () => void
@@ -80,17 +88,18 @@ export function ConfirmDialog({
   children,
   action,
   kind = 'primary',
+  name,
   onConfirm,
   onClose,
 }: ConfirmDialogProps) {
-  const confirm = useAction(onConfirm)
+  const confirm = useAction(onConfirm, { ...(name !== undefined && { name }), onDone: onClose })
   const look: Pick<ButtonProps, 'kind'> = { kind }
   return (
     <Dialog title={title} onClose={onClose}>
       <form
-        onSubmit={async (event) => {
+        onSubmit={(event) => {
           event.preventDefault()
-          if (await confirm.run()) onClose()
+          void confirm.run()
         }}
       >
         <div class="stack">{children}</div>

@@ -12,8 +12,8 @@ let timer: number | undefined
 export function useNow(): number {
   useEffect(() => {
     users++
-    nowStore.set(Date.now())
-    timer ??= setInterval(() => nowStore.set(Date.now()), TICK_MS)
+    nowStore.set(() => Date.now())
+    timer ??= setInterval(() => nowStore.set(() => Date.now()), TICK_MS)
     return () => {
       users--
       if (users > 0) return

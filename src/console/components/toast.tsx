@@ -7,10 +7,17 @@ import { createStore, useStore } from '../store.js'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
 
+export interface ToastLink {
+  readonly text: string
+  /** A fragment. */
+  readonly href: string
+}
+
 interface Toast {
   readonly id: number
   readonly text: string
   readonly tone: 'good' | 'bad'
+  readonly link: ToastLink | undefined
   /** Fragment of the page that showed it. */
   readonly page: string
 }
@@ -20,16 +27,16 @@ const TOAST_MS = { good: 4_000, bad: 8_000 } as const
 const toastStore = createStore<readonly Toast[]>([])
 let count = 0
 
-export function showToast(text: string, tone: Toast['tone'] = 'good'): void {
+export function showToast(text: string, tone: Toast['tone'] = 'good', link?: ToastLink): void {
   count++
-  const toast = { id: count, text, tone, page: location.hash }
-  toastStore.set([...toastStore.get().slice(-2), toast])
-  setTimeout(() => keep(({ id }) => id !== toast.id), TOAST_MS[tone])
+  const toast = { id: count, text, tone, link, page: location.hash }
+  toastStore.set((toasts) => [...toasts.slice(-2), toast])
+  setTimeout(() => keep(({ id }) => id !== toast.id), TOAST_MS[link === undefined ? tone : 'bad'])
 }
 
 function keep(isKept: (toast: Toast) => boolean): void {
   const hasFocus = document.activeElement?.closest('.toasts') != null
-  toastStore.set(toastStore.get().filter(isKept))
+  toastStore.set((toasts) => toasts.filter(isKept))
   // A button that is removed would take the focus with it.
   if (hasFocus)
     setTimeout(() => {
@@ -47,10 +54,12 @@ export function Toasts() {
   }, [])
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {toasts.map(({ id, text, tone }) => (
+      {toasts.map(({ id, text, tone, link }) => (
         <div key={id} class={`toast toast-${tone}`}>
           <Icon name={tone === 'good' ? 'check' : 'alert'} />
-          <span>{text}</span>
+          <span>
+            {text} {link !== undefined && <a href={link.href}>{link.text}</a>}
+          </span>
           <Button
             kind="ghost"
             size="small"

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
-import { CONSOLE_PATHS, type EntriesPage, type Entry, type KeyList } from '../../protocol/console.js'
+import { CONSOLE_PATHS, type EntriesPage, type Entry } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
-import { messageOf, request } from '../api.js'
+import { messageOf, type RequestOptions, request } from '../api.js'
 import { Button, LinkButton } from '../components/button.js'
 import { SelectField, TextField } from '../components/field.js'
 import { Badge, EmptyState, ErrorNotice, SkeletonLines, type Tone } from '../components/notice.js'
@@ -10,10 +10,12 @@ import { type Column, Table } from '../components/table.js'
 import { Time } from '../components/time.js'
 import { showToast } from '../components/toast.js'
 import { formatAmount } from '../format.js'
+import { readKeyChoices } from '../keys/key-requests.js'
 import { useAction, useResource } from '../resource.js'
 import { navigate } from '../router.js'
 import { linkTo } from '../routes.js'
-import { setBalance } from '../session.js'
+import { withKey } from '../runs/runs-filters.js'
+import { balanceTime, setBalance } from '../session-store.js'
 import { ENTRY_KINDS, entriesQuery, type LedgerFilter, readFilter } from './ledger-filter.js'
 
 const TONES: Readonly<Record<Entry['kind'], Tone>> = { added: 'good', charge: 'neutral', refund: 'accent' }
@@ -55,27 +57,34 @@ const COLUMNS: readonly Column<Entry>[] = [
 export function Ledger({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const filter = readFilter(query)
   const sent = entriesQuery(filter)
-  const { data, error, isLoading, reload, set } = useResource(
-    (signal) => request<EntriesPage>('GET', CONSOLE_PATHS.credits, { query: sent, signal }),
-    [JSON.stringify(sent)],
+  const sentText = JSON.stringify(sent)
+  const resource = useResource(
+    async (signal) => ({ ...(await readEntries({ query: sent, signal })), sentText }),
+    [sentText],
   )
-  useEffect(() => {
-    if (data !== undefined) setBalance(data.balance)
-  }, [data])
+  const { error, isLoading, reload, set } = resource
+  // Entries of another filter stay while those of this one are read, not when that has failed.
+  const data = isLoading || resource.data?.sentText === sentText ? resource.data : undefined
   const more = useAction(async () => {
-    if (data?.next == null) return
-    const page = await request<EntriesPage>('GET', CONSOLE_PATHS.credits, {
-      query: { ...sent, before: data.next },
-    })
-    set({ ...page, entries: [...data.entries, ...page.entries] })
+    const before = data?.next
+    if (before == null) return
+    const page = await readEntries({ query: { ...sent, before } })
+    // Only the list that it continues takes it: another filter may be shown by now.
+    set((now) =>
+      now.next === before && now.sentText === sentText
+        ? { ...page, sentText, entries: [...now.entries, ...page.entries] }
+        : now,
+    )
   })
   useEffect(() => {
     if (more.error !== undefined) showToast(messageOf(more.error), 'bad')
   }, [more.error])
   // Not a link: it could not say whose entries are meant.
-  const csv = useAction(async () =>
-    saveFile(await request<string>('GET', CONSOLE_PATHS.csv, { query: sent, isText: true }), 'credits.csv'),
-  )
+  const save = (text: string) => saveFile(text, 'credits.csv')
+  const csv = useAction(() => request<string>('GET', CONSOLE_PATHS.csv, { query: sent, isText: true }), {
+    onDone: save,
+    onMissed: save,
+  })
   useEffect(() => {
     if (csv.error !== undefined) showToast(messageOf(csv.error), 'bad')
   }, [csv.error])
@@ -110,14 +119,21 @@ export function Ledger({ query }: { readonly query: Readonly<Record<string, stri
         />
       )}
       {data?.next != null && (
-        <div class="ledger-more">
-          <Button isBusy={more.isBusy} onClick={() => void more.run()}>
+        <div class="card-more">
+          <Button isBusy={more.isBusy} disabled={isLoading} onClick={() => void more.run()}>
             Load more
           </Button>
         </div>
       )}
     </Card>
   )
+}
+
+async function readEntries(options: RequestOptions): Promise<EntriesPage> {
+  const readAt = balanceTime()
+  const page = await request<EntriesPage>('GET', CONSOLE_PATHS.credits, options)
+  setBalance(page.balance, readAt)
+  return page
 }
 
 function saveFile(text: string, name: string): void {
@@ -154,7 +170,8 @@ function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
 }
 
 function Filters({ filter }: { readonly filter: LedgerFilter }) {
-  const keys = useResource((signal) => request<KeyList>('GET', CONSOLE_PATHS.keys, { signal }), [])
+  const keys = useResource(readKeyChoices, [])
+  const known = (keys.data ?? []).map(({ id, name }) => ({ value: String(id), label: printable(name) }))
   const [today] = useState(() => new Date().toISOString().slice(0, 10))
   const change = (changes: Partial<LedgerFilter>) =>
     navigate(linkTo('credits', { query: { ...filter, ...changes } }), { replace: true })
@@ -175,7 +192,7 @@ function Filters({ filter }: { readonly filter: LedgerFilter }) {
         onChange={(key) => change({ key })}
         choices={[
           { value: '', label: 'All keys' },
-          ...(keys.data?.keys ?? []).map(({ id, name }) => ({ value: String(id), label: printable(name) })),
+          ...withKey(known, filter.key === '' ? undefined : filter.key),
         ]}
       />
       <TextField

@@ -6,21 +6,40 @@ import { Button } from '../components/button.js'
 import { Dialog, DialogActions } from '../components/dialog.js'
 import { focusFirstError, TextAreaField, TextField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
+import { showToast } from '../components/toast.js'
 import { useAction } from '../resource.js'
-import { checkFields, fieldsOf, type KeyFields, NO_TERMS, termsOf } from './key-terms.js'
+import { checkFields, expiryHint, fieldsOf, type KeyFields, NO_TERMS, termsOf } from './key-terms.js'
 
 export interface KeyDialogProps {
   /** The key to change; without it a key is created. */
   readonly of?: ConsoleKey
+  /** Carried out to its end, also when the dialog is closed meanwhile. */
   readonly onSubmit: (body: KeyTermsBody) => Promise<unknown>
+  readonly onSaved?: () => void
   readonly onClose: () => void
 }
 
-export function KeyDialog({ of: key, onSubmit, onClose }: KeyDialogProps) {
+export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProps) {
   const before = useRef(key === undefined ? NO_TERMS : fieldsOf(key)).current
   const [fields, setFields] = useState(before)
   const [isTried, setTried] = useState(false)
-  const save = useAction(() => onSubmit(termsOf(fields, before)))
+  const save = useAction(onSubmit, {
+    onDone: () => {
+      onSaved?.()
+      onClose()
+    },
+    onMissed: () => onSaved?.(),
+  })
+  const leave = () => {
+    if (save.isBusy && key === undefined)
+      showToast('The key is still being created. Its secret will be shown here.')
+    onClose()
+  }
+  const submit = () => {
+    const body = termsOf(fields, before)
+    if (Object.keys(body).length === 0) onClose()
+    else void save.run(body)
+  }
   const found = checkFields(fields, before, Date.now())
   const errors = isTried ? found : {}
   const field = (name: keyof KeyFields) => ({
@@ -30,13 +49,13 @@ export function KeyDialog({ of: key, onSubmit, onClose }: KeyDialogProps) {
     onInput: (value: string) => setFields({ ...fields, [name]: value }),
   })
   return (
-    <Dialog title={key === undefined ? 'New API key' : `Change "${printable(key.name)}"`} onClose={onClose}>
+    <Dialog title={key === undefined ? 'New API key' : `Change "${printable(key.name)}"`} onClose={leave}>
       <form
         noValidate
         onSubmit={(event) => {
           event.preventDefault()
           setTried(true)
-          if (Object.keys(found).length === 0) void save.run()
+          if (Object.keys(found).length === 0) submit()
           else focusFirstError(event.currentTarget)
         }}
       >
@@ -51,7 +70,7 @@ export function KeyDialog({ of: key, onSubmit, onClose }: KeyDialogProps) {
           <TextField
             label="Spend limit"
             isOptional
-            inputMode="decimal"
+            inputMode="numeric"
             autocomplete="off"
             placeholder="No limit"
             hint="Credits, over its whole life"
@@ -71,7 +90,7 @@ export function KeyDialog({ of: key, onSubmit, onClose }: KeyDialogProps) {
           label="Expires"
           isOptional
           type="date"
-          hint="It works until the end of this day."
+          hint={expiryHint(fields.expires, key)}
           {...field('expires')}
         />
         <TextAreaField
@@ -88,7 +107,7 @@ export function KeyDialog({ of: key, onSubmit, onClose }: KeyDialogProps) {
         />
         {save.error !== undefined && <Notice tone="bad">{messageOf(save.error)}</Notice>}
         <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={leave}>Cancel</Button>
           <Button type="submit" kind="primary" isBusy={save.isBusy}>
             {key === undefined ? 'Create key' : 'Save'}
           </Button>

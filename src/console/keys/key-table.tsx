@@ -1,12 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import type { ConsoleKey } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
+import { actionState, actionStore } from '../actions.js'
 import { Button } from '../components/button.js'
 import { Meter } from '../components/meter.js'
 import { Badge } from '../components/notice.js'
 import { type Column, Table } from '../components/table.js'
 import { Time, useNow } from '../components/time.js'
-import { formatDay, formatTime } from '../format.js'
+import { formatTime } from '../format.js'
+import { useStore } from '../store.js'
 import { KEY_STATES, stateOf } from './key-state.js'
 
 export interface KeyTableProps {
@@ -18,8 +20,9 @@ export interface KeyTableProps {
 
 export function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
   const now = useNow()
+  useStore(actionStore)
   const columns: readonly Column<ConsoleKey>[] = [
-    { name: 'Key', class: 'key-name', render: (key) => <KeyName of={key} /> },
+    { name: 'Key', class: 'key-name', render: (key) => <KeyName of={key} now={now} /> },
     {
       name: 'State',
       render: (key) => {
@@ -49,6 +52,7 @@ export function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
             kind="ghost"
             size="small"
             icon={key.disabled ? 'play' : 'pause'}
+            isBusy={actionState(toggleName(key)).isBusy}
             label={`${key.disabled ? 'Enable' : 'Disable'} ${printable(key.name)}`}
             onClick={() => onToggle(key)}
           />
@@ -66,18 +70,23 @@ export function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
   return <Table class="keys" caption="API keys" columns={columns} rows={keys} keyOf={({ id }) => id} />
 }
 
+/** The name of the action. */
+export const toggleName = ({ id }: ConsoleKey): string => `toggle key ${id}`
+
 /** It is known to the minute: a key is not used before it is created. */
 const lastUseOf = ({ last_used_at: used, created_at: created }: ConsoleKey): string | null =>
   used != null && used < created ? created : used
 
 const MAX_ADDRESSES = 2
 
-function KeyName({ of: key }: { readonly of: ConsoleKey }) {
+function KeyName({ of: key, now }: { readonly of: ConsoleKey; readonly now: number }) {
   const addresses = key.allowed_ips ?? []
   const shown = addresses.slice(0, MAX_ADDRESSES).join(', ')
   const notes: readonly (ComponentChildren | false)[] = [
     key.expires_at != null && (
-      <span title={formatTime(key.expires_at)}>Expires {formatDay(key.expires_at)}</span>
+      <span>
+        {Date.parse(key.expires_at) <= now ? 'Expired' : 'Expires'} <Time at={key.expires_at} />
+      </span>
     ),
     addresses.length > 0 && (
       <span title={addresses.join('\n')}>

@@ -1,6 +1,8 @@
 /** What a key may do, as the fields of a form and as the body of a request. Pure. */
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
+import { MAX_ALLOWED_IPS, MAX_CREDITS, MAX_TIME_MS } from '../../protocol/key-terms.js'
 import { printable } from '../../protocol/text.js'
+import { formatNumber, formatTime } from '../format.js'
 
 /** As typed. */
 export interface KeyFields {
@@ -36,24 +38,35 @@ function dayOf(iso: string): string {
 }
 
 export function checkFields(fields: KeyFields, before: KeyFields, now: number): FieldErrors {
-  const { name, spendLimit, quota, expires } = fields
+  const { name, spendLimit, quota, addresses, expires } = fields
   const isNewDay = expires !== '' && expires !== before.expires
+  const end = endOfDay(expires)
   return {
     ...(name.trim() === '' && {
       name: 'Enter a name, for example the computer or the job that uses the key.',
     }),
-    ...(!isEmptyOr(isAmount, spendLimit) && {
-      spendLimit: 'Enter a number of credits, 0 or more, or nothing.',
+    ...(!isLimit(spendLimit) && { spendLimit: NOT_A_LIMIT }),
+    ...(!isLimit(quota) && { quota: NOT_A_LIMIT }),
+    ...(isNewDay && !(end > now && end <= MAX_TIME_MS) && { expires: 'Choose today or a later day.' }),
+    ...((addressesOrNull(addresses)?.length ?? 0) > MAX_ALLOWED_IPS && {
+      addresses: `Enter at most ${MAX_ALLOWED_IPS} addresses.`,
     }),
-    ...(!isEmptyOr(isCount, quota) && { quota: 'Enter a whole number of runs, 0 or more, or nothing.' }),
-    ...(isNewDay && !(endOfDay(expires) > now) && { expires: 'Choose today or a later day.' }),
   }
 }
 
-const isEmptyOr = (isValid: (text: string) => boolean, text: string) =>
-  text.trim() === '' || isValid(text.trim())
-const isAmount = (text: string) => /^\d{1,15}(\.\d+)?$/.test(text)
-const isCount = (text: string) => /^\d{1,15}$/.test(text)
+const NOT_A_LIMIT = `Enter a whole number from 0 to ${formatNumber(MAX_CREDITS)}, or leave empty for no limit.`
+const isLimit = (text: string) =>
+  text.trim() === '' || (/^\d+$/.test(text.trim()) && Number(text.trim()) <= MAX_CREDITS)
+
+/** A key that a program created may end within a day, which the field cannot show. */
+export function expiryHint(expires: string, key: ConsoleKey | undefined, timeZone?: string): string {
+  const at = key?.expires_at ?? ''
+  const isEndOfDay = Math.floor(Date.parse(at) / 1000) === endOfDay(expires) / 1000
+  return expires === '' || expires !== dayOf(at) || isEndOfDay
+    ? 'It works until the end of this day.'
+    : `It works until ${formatTime(at, timeZone)}.`
+}
+
 const endOfDay = (day: string): number => Date.parse(`${day}T23:59:59`)
 
 /** The fields that differ from `before`, as the service takes them. */

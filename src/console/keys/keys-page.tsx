@@ -1,49 +1,36 @@
 /** API keys: what each may do and has done, and everything that changes one. */
-import { useState } from 'preact/hooks'
-import { CONSOLE_PATHS, type ConsoleKey, type KeyList, type NewKeyAnswer } from '../../protocol/console.js'
+import { useEffect, useState } from 'preact/hooks'
+import type { ConsoleKey } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
-import { messageOf, request } from '../api.js'
+import { runAction } from '../actions.js'
+import { messageOf } from '../api.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/dialog.js'
 import { EmptyState, ErrorNotice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { showToast } from '../components/toast.js'
-import { useResource } from '../resource.js'
+import { useAction, useResource } from '../resource.js'
 import { useSession } from '../session.js'
+import { currentUser } from '../session-store.js'
+import { useStore } from '../store.js'
 import { KeyDialog } from './key-dialog.js'
-import { KeyTable } from './key-table.js'
-import { SecretDialog } from './secret-dialog.js'
+import { keyActions, readKeys } from './key-requests.js'
+import { ChangeUnknown, keysStore, lostChangesStore, lostSecretsStore, withPage } from './key-store.js'
+import { KeyTable, toggleName } from './key-table.js'
 
-type Open =
-  | { readonly kind: 'create' }
-  | { readonly kind: 'edit' | 'rotate'; readonly key: ConsoleKey }
-  | { readonly kind: 'secret'; readonly answer: NewKeyAnswer; readonly isRotated: boolean }
+type Open = { readonly kind: 'create' } | { readonly kind: 'edit' | 'rotate'; readonly key: ConsoleKey }
 
 export function KeysPage() {
   const { account } = useSession()
-  const { data, error, reload, set } = useResource(
-    (signal) => request<KeyList>('GET', CONSOLE_PATHS.keys, { signal }),
-    [],
-  )
+  const { data, error, isLoading, reload } = useResource((signal) => readKeys({ signal }), [], keysStore)
+  const [lostSecrets, lostChanges] = [useStore(lostSecretsStore).length, useStore(lostChangesStore)]
+  useEffect(() => {
+    // Only the list can tell what became of them.
+    if (lostSecrets + lostChanges > 0) reload()
+  }, [lostSecrets, lostChanges])
+  const more = useAction(readMore, { name: 'more keys' })
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
-
-  /** Puts a key that the service sent into the list. */
-  const keep = (key: ConsoleKey) => {
-    const keys = data?.keys ?? []
-    const isKnown = keys.some(({ id }) => id === key.id)
-    set({ keys: isKnown ? keys.map((each) => (each.id === key.id ? key : each)) : [key, ...keys] })
-  }
-  const change = async (key: ConsoleKey, body: object, done: string) => {
-    keep(await request<ConsoleKey>('PATCH', CONSOLE_PATHS.key, { params: { id: key.id }, body }))
-    showToast(done)
-  }
-  const toggle = (key: ConsoleKey) =>
-    change(
-      key,
-      { disabled: !key.disabled },
-      key.disabled ? `"${printable(key.name)}" works again.` : `"${printable(key.name)}" is disabled.`,
-    ).catch((thrown: unknown) => showToast(messageOf(thrown), 'bad'))
 
   const newKey = (
     <Button kind="primary" icon="plus" disabled={account.banned} onClick={() => setOpen({ kind: 'create' })}>
@@ -73,61 +60,69 @@ export function KeysPage() {
               onToggle={toggle}
             />
           )}
+          {more.error !== undefined && (
+            <div class="card-notice">
+              <ErrorNotice error={more.error} />
+            </div>
+          )}
+          {data?.next != null && (
+            <div class="card-more">
+              <Button isBusy={more.isBusy} disabled={isLoading} onClick={() => void more.run()}>
+                Load more
+              </Button>
+            </div>
+          )}
         </Card>
       )}
-      {open?.kind === 'create' && (
-        <KeyDialog
-          onClose={close}
-          onSubmit={async (body) => {
-            const answer = await request<NewKeyAnswer>('POST', CONSOLE_PATHS.keys, { body })
-            keep(answer.key)
-            setOpen({ kind: 'secret', answer, isRotated: false })
-          }}
-        />
-      )}
+      {open?.kind === 'create' && <KeyDialog onSubmit={keyActions.create} onClose={close} />}
       {open?.kind === 'edit' && (
         <KeyDialog
           of={open.key}
+          onSubmit={(body) => keyActions.change(open.key, body)}
+          onSaved={() => showToast('Saved.')}
           onClose={close}
-          onSubmit={async (body) => {
-            if (Object.keys(body).length > 0) await change(open.key, body, 'Saved.')
-            close()
-          }}
         />
       )}
-      {open?.kind === 'rotate' && (
-        <RotateDialog
-          of={open.key}
-          // It closes when the key is rotated, and by then the secret is shown.
-          onClose={() => setOpen((now) => (now?.kind === 'rotate' ? undefined : now))}
-          onRotated={(answer) => {
-            keep(answer.key)
-            setOpen({ kind: 'secret', answer, isRotated: true })
-          }}
-        />
-      )}
-      {open?.kind === 'secret' && (
-        <SecretDialog answer={open.answer} isRotated={open.isRotated} onClose={close} />
-      )}
+      {open?.kind === 'rotate' && <RotateDialog of={open.key} onClose={close} />}
     </Page>
   )
+}
+
+async function readMore(): Promise<void> {
+  const user = currentUser()
+  const before = keysStore.get()?.next
+  if (before == null) return
+  const page = await readKeys({}, before)
+  keysStore.set((list) => list && withPage(list, before, page), user)
+}
+
+function toggle(key: ConsoleKey): void {
+  const name = printable(key.name)
+  void runAction(toggleName(key), {
+    act: () => keyActions.change(key, { disabled: !key.disabled }),
+    onMissed: () => showToast(key.disabled ? `"${name}" works again.` : `"${name}" is disabled.`),
+    onMissedError: (error) =>
+      showToast(
+        error instanceof ChangeUnknown ? error.message : `"${name}" was not changed. ${messageOf(error)}`,
+        'bad',
+      ),
+  })
 }
 
 interface RotateDialogProps {
   readonly of: ConsoleKey
   readonly onClose: () => void
-  readonly onRotated: (answer: NewKeyAnswer) => void
 }
 
-function RotateDialog({ of: key, onClose, onRotated }: RotateDialogProps) {
+function RotateDialog({ of: key, onClose }: RotateDialogProps) {
   return (
     <ConfirmDialog
       title={`Rotate "${printable(key.name)}"?`}
       action="Rotate key"
+      // A second rotation would end the secret that programs still use.
+      name={`rotate ${key.id}`}
       onClose={onClose}
-      onConfirm={async () =>
-        onRotated(await request<NewKeyAnswer>('POST', CONSOLE_PATHS.rotate, { params: { id: key.id } }))
-      }
+      onConfirm={() => keyActions.rotate(key)}
     >
       <p>
         The key gets a new secret, which is shown once. Its name, limits and counts stay. The old secret works

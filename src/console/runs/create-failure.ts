@@ -18,28 +18,45 @@ export interface CreateFailure {
   readonly mayExist: boolean
 }
 
-export function failureOf(error: FailedCreate, account: string): CreateFailure {
+export interface FailureContext {
+  /** The name of the account. */
+  readonly account: string
+  /** Whether sending the form again pays for one run at most. */
+  readonly canResend: boolean
+}
+
+export function failureOf(error: FailedCreate, { account, canResend }: FailureContext): CreateFailure {
   const { status, code, message } = error
   if (isUnknown(error))
-    return {
-      title: 'The run may exist.',
-      text:
-        status === 0
-          ? 'The connection ended before the service answered. Look for the run in the list before you send it again: it costs credits a second time.'
-          : `The service sent an error (${status}). Look for the run in the list before you send it again: it costs credits a second time.`,
-      fields: {},
-      mayExist: true,
-    }
+    return unknownOutcome(
+      canResend,
+      status === 0
+        ? 'The connection ended before the service answered.'
+        : `The service sent an error (${status}).`,
+    )
   const fields = code === 'invalid_input' ? fieldMessages(message) : {}
   return { ...wordsOf(error, account, Object.keys(fields).length > 0), fields, mayExist: false }
 }
 
-/** Nothing answered, or what answered is not known to have refused it. */
-const isUnknown = ({ status, code }: FailedCreate): boolean =>
-  status === 0 || (status >= 200 && status < 300) || (status >= 500 && !REFUSED.includes(code))
+/** Of a request whose answer is not known: also of one that was sent before the page was loaded again. */
+export const unknownOutcome = (
+  canResend: boolean,
+  reason = 'This form was sent, and the answer is not known.',
+): CreateFailure => ({
+  title: 'The run may exist.',
+  text: `${reason} ${canResend ? RESEND : LOOK_FIRST}`,
+  fields: {},
+  mayExist: true,
+})
 
-/** Errors of the service that it sends before it accepts a run. */
-const REFUSED: readonly string[] = ['overloaded', 'not_ready']
+const RESEND =
+  'Create it again without changes: if the run exists, you get that one, and you do not pay a second time.'
+const LOOK_FIRST =
+  'The form has changed since, so it creates another run, which costs credits too. Look for the first run in the list.'
+
+/** Nothing answered, or what answered is not known to have refused it. */
+export const isUnknown = ({ status, code }: Pick<FailedCreate, 'status' | 'code'>): boolean =>
+  status === 0 || (status >= 200 && status < 300) || status >= 500 || code === 'other_user'
 
 function wordsOf(
   { status, code, message, retryAfterS }: FailedCreate,
@@ -66,12 +83,6 @@ function wordsOf(
       }
     case 'payload_too_large':
       return { title: 'The images are too large.', text: 'Remove an image, or use smaller ones.' }
-    case 'overloaded':
-    case 'not_ready':
-      return {
-        title: 'The service is busy.',
-        text: 'The run was not created. Wait a moment, then create it again.',
-      }
     case 'USAGE_EXCEEDED':
       return { title: 'The quota is used up.', text: message }
   }

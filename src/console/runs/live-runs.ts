@@ -1,12 +1,12 @@
 /** The list of runs as the page keeps it: read by pages, and kept up to date while it is shown. */
-import { useCallback, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunSummary, type RunsPage, type RunsUpdate } from '../../protocol/console.js'
 import { request } from '../api.js'
-import { setBalance } from '../session.js'
-import { onUserChange } from '../session-store.js'
-import { createStore, useStore } from '../store.js'
+import { balanceTime, createUserStore, setBalance } from '../session-store.js'
+import { useStore } from '../store.js'
 import { type Filters, isFiltered, isSameFilter, stillMatches } from './filters.js'
-import { type Found, usePolling } from './polling.js'
+import type { Found } from './poller.js'
+import { usePolling } from './polling.js'
 import type { RowRange } from './row-window.js'
 import {
   isFinished,
@@ -24,99 +24,109 @@ interface Feed {
   readonly list: RunList
 }
 
-export const feedStore = createStore<Feed | undefined>(undefined)
-
-onUserChange(() => feedStore.set(undefined))
+export const feedStore = createUserStore<Feed | undefined>(undefined)
 
 const PAGE_SIZE = 100
 /** Of new runs that came while the page was hidden. Beyond them the list begins anew. */
 const MAX_CATCH_UP_PAGES = 50
 
-const readPage = (filters: Filters, signal: AbortSignal | undefined, before?: string): Promise<RunsPage> =>
+const readPage = (filters: Filters, signal: AbortSignal, before?: string): Promise<RunsPage> =>
   request<RunsPage>('GET', CONSOLE_PATHS.runs, {
     query: { ...filters, before, limit: PAGE_SIZE },
-    ...(signal !== undefined && { signal }),
+    signal,
   })
 
+const beginList = (filters: Filters, page: RunsPage): void =>
+  feedStore.set(() => ({ filters, list: listOfPage(page) }))
+
 /** Changes the list, unless another one was begun meanwhile. */
-function changeList(filters: Filters, change: (list: RunList) => RunList): void {
-  const feed = feedStore.get()
-  if (feed !== undefined && isSameFilter(feed.filters, filters))
-    feedStore.set({ filters, list: change(feed.list) })
-}
+const changeList = (filters: Filters, change: (list: RunList) => RunList): void =>
+  feedStore.set((feed) =>
+    feed !== undefined && isSameFilter(feed.filters, filters) ? { filters, list: change(feed.list) } : feed,
+  )
 
 export interface LiveRuns {
   /** Undefined until the first answer. With `isStale` it is that of the filters before. */
   readonly list: RunList | undefined
   readonly isStale: boolean
-  /** Of the last request for the newest runs. */
+  /** Of the last request for the newest runs, which is tried again by itself. */
   readonly error: unknown
+  /** Does so now. */
+  retry(): void
   readonly olderError: unknown
+  readonly isReadingOlder: boolean
   readOlder(): void
 }
 
 /** `shown`: the rows that are in view. */
 export function useLiveRuns(filters: Filters, shown: () => RowRange): LiveRuns {
+  const deps = [filters.status, filters.kind, filters.key, filters.search]
   const feed = useStore(feedStore)
-  const [error, setError] = useState<unknown>()
-  const [olderError, setOlderError] = useState<unknown>()
-  const isReading = useRef(false)
   const isStale = feed === undefined || !isSameFilter(feed.filters, filters)
+  const { error, retry } = usePolling({ ask: (signal) => refresh(filters, shown(), signal) }, deps)
+  return { list: feed?.list, isStale, error, retry, ...useOlderRuns(deps) }
+}
 
-  usePolling(
-    async (signal) => {
-      try {
-        const found = await refresh(filters, shown(), signal)
-        setError(undefined)
-        return found
-      } catch (thrown) {
-        if (!signal.aborted) setError(thrown)
-        throw thrown
-      }
+function useOlderRuns(
+  deps: readonly unknown[],
+): Pick<LiveRuns, 'olderError' | 'isReadingOlder' | 'readOlder'> {
+  const [olderError, setOlderError] = useState<unknown>()
+  const [isReadingOlder, setReadingOlder] = useState(false)
+  const reading = useRef<AbortController>(undefined)
+  useEffect(
+    () => () => {
+      reading.current?.abort()
+      reading.current = undefined
+      setReadingOlder(false)
+      setOlderError(undefined)
     },
-    [filters.status, filters.kind, filters.key, filters.search],
+    deps,
   )
-
   const readOlder = useCallback(async () => {
-    const current = feedStore.get()
-    if (current === undefined || current.list.next === null || isReading.current) return
-    isReading.current = true
+    const { filters, list } = feedStore.get() ?? {}
+    const before = list?.next ?? null
+    if (filters === undefined || before === null || reading.current !== undefined) return
+    const controller = new AbortController()
+    reading.current = controller
+    setReadingOlder(true)
     setOlderError(undefined)
     try {
-      const page = await readPage(current.filters, undefined, current.list.next)
-      changeList(current.filters, (list) => withOlder(list, page))
+      const page = await readPage(filters, controller.signal, before)
+      changeList(filters, (now) => withOlder(now, page, before))
     } catch (thrown) {
-      setOlderError(thrown)
+      if (!controller.signal.aborted) setOlderError(thrown)
     }
-    isReading.current = false
+    if (reading.current !== controller) return
+    reading.current = undefined
+    setReadingOlder(false)
   }, [])
-
-  return { list: feed?.list, isStale, error: isStale ? error : undefined, olderError, readOlder }
+  return { olderError, isReadingOlder, readOlder }
 }
 
 /** Reads the list, or what is new in it. */
 async function refresh(filters: Filters, shown: RowRange, signal: AbortSignal): Promise<Found> {
   const feed = feedStore.get()
-  if (feed === undefined || !isSameFilter(feed.filters, filters)) {
-    const page = await readPage(filters, signal)
-    feedStore.set({ filters, list: listOfPage(page) })
-  } else await update(filters, feed.list, shown, signal)
+  if (feed === undefined || !isSameFilter(feed.filters, filters))
+    beginList(filters, await readPage(filters, signal))
+  else await update(filters, feed.list, shown, signal)
   return feedStore.get()?.list.runs.every(isFinished) ? 'finished' : 'unfinished'
 }
 
 async function update(filters: Filters, list: RunList, shown: RowRange, signal: AbortSignal): Promise<void> {
   const ids = unfinishedIds(list.runs, shown).join(',')
   const query = { ids, after: list.latest }
+  const readAt = balanceTime()
   const news = await request<RunsUpdate>('GET', CONSOLE_PATHS.updates, { query, signal })
-  setBalance(news.balance)
+  setBalance(news.balance, readAt)
   if (!isFiltered(filters)) {
     const added = await allAdded(news, list, signal)
-    if (added === undefined) feedStore.set({ filters, list: listOfPage(await readPage(filters, signal)) })
+    if (added === undefined) beginList(filters, await readPage(filters, signal))
     else changeList(filters, (current) => withUpdate(current, { ...news, added }))
     return
   }
   changeList(filters, (current) => {
-    const changed = withUpdate(current, { ...news, added: [] })
+    // New runs are known only when the head has been read too.
+    const changed = withUpdate(current, { ...news, added: [], latest: current.latest })
     return { ...changed, runs: changed.runs.filter((run) => stillMatches(filters, run)) }
   })
   // Which of the new runs match is known to the service alone, and a run that has ended may now match the status.
@@ -148,5 +158,5 @@ async function allAdded(
 export async function readFirstRuns(signal: AbortSignal): Promise<void> {
   if (feedStore.get() !== undefined) return
   const page = await readPage({}, signal)
-  if (feedStore.get() === undefined) feedStore.set({ filters: {}, list: listOfPage(page) })
+  feedStore.set((feed) => feed ?? { filters: {}, list: listOfPage(page) })
 }

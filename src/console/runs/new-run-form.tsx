@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
 import { priceOf } from '../../protocol/local-prices.js'
-import { KINDS, type Kind } from '../../protocol/models.js'
+import { KINDS } from '../../protocol/models.js'
 import { printable } from '../../protocol/text.js'
 import { ApiError, request } from '../api.js'
 import { Button } from '../components/button.js'
@@ -9,64 +9,75 @@ import { TextAreaField } from '../components/field.js'
 import { Icon } from '../components/icon.js'
 import { Notice } from '../components/notice.js'
 import { RadioGroup } from '../components/radio-group.js'
-import { formatCredits } from '../format.js'
+import { showToast } from '../components/toast.js'
+import { formatCredits, plural } from '../format.js'
 import { useAction } from '../resource.js'
 import { navigate } from '../router.js'
 import { linkTo } from '../routes.js'
-import { setBalance, useSession } from '../session.js'
-import { type CreateFailure, failureOf } from './create-failure.js'
-import { fieldsOf, inputOf, type Values, valuesForKind } from './form.js'
+import { readSession, useSession } from '../session.js'
+import { useStore } from '../store.js'
+import {
+  type CreateFailure,
+  type FailedCreate,
+  failureOf,
+  isUnknown,
+  unknownOutcome,
+} from './create-failure.js'
+import { canResend, createBody } from './draft.js'
+import { type Form, NEW_RUN } from './drafts.js'
+import { fieldsOf, inputOf, valuesForKind } from './form.js'
 import { ParameterField } from './parameter-field.js'
-import { isTooLarge, type Reference } from './reference-list.js'
+import { readFiles } from './read-references.js'
+import { isTooLarge } from './reference-list.js'
 import { ReferencesField } from './references-field.js'
-import { type FormStart, forgetDraft, saveDraft } from './saved-draft.js'
+import { drafts } from './saved-draft.js'
 
-export interface NewRunFormProps {
-  readonly start: FormStart
-  /** Kept for a reload; a form that was filled from a run is filled from it again. */
-  readonly isDraft?: boolean
-}
-
-export function NewRunForm({ start, isDraft = false }: NewRunFormProps) {
-  const { email, account, models } = useSession()
-  const [kind, setKind] = useState<Kind>(start.kind)
-  const [values, setValues] = useState<Values>(start.values)
-  const [references, setReferences] = useState(start.references)
+export function NewRunForm({ form }: { readonly form: Form }) {
+  const { account, models } = useSession()
+  const draft = useStore(drafts.store).get(form.name) ?? form.start
+  const { kind, values, references } = draft
+  const model = models[kind]
   const [missing, setMissing] = useState<string>()
-  const form = useRef<HTMLFormElement>(null)
+  const [created, setCreated] = useState<RunDetails>()
   const prompt = useRef<HTMLTextAreaElement>(null)
-
-  useEffect(() => {
-    if (isDraft) saveDraft({ kind, values, references }, email)
-  }, [kind, values, references])
   useEffect(() => prompt.current?.focus(), [])
 
   const fields = fieldsOf(kind)
-  const input = inputOf(
-    kind,
-    values,
-    references.map(({ source }) => source),
-  )
-  const price = priceOf(kind, input)
-  const create = useAction(async () => {
-    const run = await request<RunDetails>('POST', CONSOLE_PATHS.runs, {
-      body: { model: models[kind], input },
-    })
-    setBalance(account.balance - run.price)
-    forgetDraft(email)
-    navigate(linkTo('runs', { param: run.id }))
+  const price = priceOf(kind, inputOf(kind, values, []))
+  const create = useAction(() => createRun(form, model), {
+    name: `create ${form.name}`,
+    onDone: (created) => {
+      // Whoever reads a dialog or goes on typing stays here.
+      if (created.isChanged || document.querySelector('dialog[open]') !== null) setCreated(created.run)
+      else navigate(linkTo('runs', { param: created.run.id }))
+    },
+    onMissed: tellCreated,
+    onMissedError: (error) => {
+      const { title, text } = failureOf(asFailure(error), {
+        account: account.name,
+        canResend: canResend(drafts.store.get().get(form.name) ?? form.start, model, Date.now()),
+      })
+      showToast(`${title} ${text}`, 'bad', { text: 'Show the form', href: hrefOf(form) })
+    },
   })
-  const failure = create.error === undefined ? undefined : failureOf(asFailure(create.error), account.name)
-  const set = (name: string, value: string) => setValues((before) => ({ ...before, [name]: value }))
+  const canSendAgain = canResend(draft, model, Date.now())
+  const failure =
+    create.error !== undefined
+      ? failureOf(asFailure(create.error), { account: account.name, canResend: canSendAgain })
+      : draft.attempt !== undefined && !create.isBusy
+        ? unknownOutcome(canSendAgain)
+        : undefined
+  const set = (name: string, value: string) =>
+    drafts.edit(form, (content) => ({ values: { ...content.values, [name]: value } }))
   const submit = () => {
     const lacks = (values.prompt ?? '').trim() === ''
+    setCreated(undefined)
     setMissing(lacks ? 'Write a prompt: what the model should make.' : undefined)
     if (lacks) prompt.current?.focus()
-    else if (!isTooLarge(references)) void create.run()
+    else if (draft.reading === 0 && !isTooLarge(references)) void create.run()
   }
   return (
     <form
-      ref={form}
       class="form new-run"
       noValidate
       onSubmit={(event) => {
@@ -74,9 +85,11 @@ export function NewRunForm({ start, isDraft = false }: NewRunFormProps) {
         submit()
       }}
       onKeyDown={(event) => {
-        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-        event.preventDefault()
-        submit()
+        if (event.key !== 'Enter') return
+        const isMeant = event.ctrlKey || event.metaKey
+        // Otherwise Enter in a field, or on a choice, sends the form, which costs credits.
+        if (isMeant || event.target instanceof HTMLInputElement) event.preventDefault()
+        if (isMeant && !event.repeat) submit()
       }}
     >
       <TextAreaField
@@ -105,8 +118,7 @@ export function NewRunForm({ start, isDraft = false }: NewRunFormProps) {
           ),
         }))}
         onChange={(next) => {
-          setKind(next)
-          setValues(valuesForKind(next, values))
+          drafts.edit(form, (content) => ({ kind: next, values: valuesForKind(next, content.values) }))
         }}
       />
       {fields.map((field) => {
@@ -120,9 +132,11 @@ export function NewRunForm({ start, isDraft = false }: NewRunFormProps) {
               maxItems={'maxItems' in field.schema ? field.schema.maxItems : undefined}
               references={references}
               error={error}
-              onChange={(change: (list: readonly Reference[]) => readonly Reference[]) =>
-                setReferences(change)
+              isReading={draft.reading > 0}
+              onChange={(change) =>
+                drafts.edit(form, (content) => ({ references: change(content.references) }))
               }
+              onFiles={(files) => addFiles(form, files)}
             />
           )
         return (
@@ -136,6 +150,11 @@ export function NewRunForm({ start, isDraft = false }: NewRunFormProps) {
         )
       })}
       {failure !== undefined && <Failure failure={failure} />}
+      {created !== undefined && (
+        <Notice tone="good" title={CREATED.text}>
+          <a href={linkTo('runs', { param: created.id })}>{CREATED.link}</a>
+        </Notice>
+      )}
       <footer class="new-run-foot">
         <p class="new-run-price">
           <strong>{formatCredits(price)}</strong>{' '}
@@ -147,16 +166,67 @@ export function NewRunForm({ start, isDraft = false }: NewRunFormProps) {
         <span class="new-run-keys muted" aria-hidden="true">
           <kbd>{isApple() ? '⌘' : 'Ctrl'}</kbd> <kbd>Enter</kbd>
         </span>
-        <Button type="submit" kind="primary" isBusy={create.isBusy} disabled={account.banned}>
-          {create.isBusy ? 'Creating' : 'Create run'}
+        <Button
+          type="submit"
+          kind="primary"
+          isBusy={create.isBusy || draft.reading > 0}
+          disabled={account.banned}
+        >
+          {create.isBusy ? 'Creating' : draft.reading > 0 ? 'Reading images' : 'Create run'}
         </Button>
       </footer>
     </form>
   )
 }
 
-const asFailure = (error: unknown) =>
+const asFailure = (error: unknown): FailedCreate =>
   error instanceof ApiError ? error : { status: 0, code: 'network', message: String(error) }
+
+async function createRun(form: Form, model: string) {
+  const created = await drafts.send(form, {
+    model,
+    nowMs: Date.now(),
+    newId: newRequestId,
+    request: (draft, id) =>
+      request<RunDetails>('POST', CONSOLE_PATHS.runs, {
+        body: createBody(draft, model),
+        idempotencyKey: id,
+      }),
+    mayExist: (error) => isUnknown(asFailure(error)),
+    refusesInput: (error) => asFailure(error).code === 'invalid_input',
+  })
+  // Not the balance less the price: others create too, and a run that existed already costs nothing.
+  readSession().catch(() => undefined)
+  return created
+}
+
+/** Not `randomUUID`: browsers have it only where the page came by https or from this machine. */
+const newRequestId = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+    '',
+  )
+
+const CREATED = { text: 'The run is created.', link: 'Show it' } as const
+
+const tellCreated = ({ run }: { readonly run: RunDetails }): void =>
+  showToast(CREATED.text, 'good', { text: CREATED.link, href: linkTo('runs', { param: run.id }) })
+
+const hrefOf = ({ name }: Form): string => linkTo('new', name === NEW_RUN ? {} : { query: { from: name } })
+
+/** Returns what is wrong with files. */
+async function addFiles(form: Form, files: readonly File[]): Promise<readonly string[]> {
+  let problems: readonly string[] = []
+  let count = 0
+  const isAdded = await drafts.addImages(form, async () => {
+    const read = await readFiles(files)
+    problems = read.problems
+    count = read.references.length
+    return read.references
+  })
+  if (!isAdded && count > 0)
+    showToast(`${plural(count, 'image')} not added: the form was sent or emptied.`, 'bad')
+  return problems
+}
 
 const isApple = (): boolean => /mac|iphone|ipad/i.test(navigator.platform)
 

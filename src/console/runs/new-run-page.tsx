@@ -1,18 +1,21 @@
 /** The form of a new run, empty or filled from another run. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
 import { request } from '../api.js'
+import { Button } from '../components/button.js'
 import { ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
 import { Page } from '../components/page.js'
 import { plural } from '../format.js'
 import { useResource } from '../resource.js'
 import { linkTo } from '../routes.js'
-import { useSession } from '../session.js'
-import { type FilledForm, filledForm } from './form.js'
+import { useStore } from '../store.js'
+import { EMPTY_DRAFT } from './draft.js'
+import { type Form, NEW_RUN } from './drafts.js'
+import { type FilledForm as FilledValues, filledForm } from './form.js'
 import { NewRunForm } from './new-run-form.js'
 import { referenceOfUrl } from './read-references.js'
-import { savedDraft } from './saved-draft.js'
+import { drafts } from './saved-draft.js'
 
 export function NewRunPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { from } = query
@@ -34,12 +37,16 @@ export function NewRunPage({ query }: { readonly query: Readonly<Record<string, 
   )
 }
 
+const EMPTY_FORM: Form = { name: NEW_RUN, start: EMPTY_DRAFT }
+
 function EmptyForm() {
-  const { email } = useSession()
-  return <NewRunForm start={savedDraft(email)} isDraft />
+  useState(() => drafts.load(NEW_RUN))
+  return <NewRunForm form={EMPTY_FORM} />
 }
 
 function FormOfRun({ id }: { readonly id: string }) {
+  const [wasChanged] = useState(() => drafts.load(id))
+  const isChanged = useStore(drafts.store).has(id)
   const run = useResource(
     (signal) => request<RunDetails>('GET', CONSOLE_PATHS.run, { params: { id }, signal }),
     [id],
@@ -50,19 +57,39 @@ function FormOfRun({ id }: { readonly id: string }) {
     ) : (
       <ErrorNotice error={run.error} onRetry={run.reload} />
     )
-  const { kind, input } = run.data
+  return (
+    <>
+      {wasChanged && isChanged && (
+        <Notice
+          title="Your changes of before are kept."
+          action={
+            <Button size="small" onClick={() => drafts.forget(id)}>
+              Undo them
+            </Button>
+          }
+        />
+      )}
+      <FilledForm run={run.data} />
+    </>
+  )
+}
+
+function FilledForm({ run: { id, kind, input } }: { readonly run: RunDetails }) {
   const filled = filledForm(kind, input ?? {})
-  const start = { kind, values: filled.values, references: filled.urls.map(referenceOfUrl) }
+  const [form] = useState<Form>(() => ({
+    name: id,
+    start: { ...EMPTY_DRAFT, kind, values: filled.values, references: filled.urls.map(referenceOfUrl) },
+  }))
   return (
     <>
       <LeftOut filled={filled} />
-      <NewRunForm start={start} />
+      <NewRunForm form={form} />
     </>
   )
 }
 
 /** What the run had and the form cannot have. */
-function LeftOut({ filled: { lostImages, unknown } }: { readonly filled: FilledForm }) {
+function LeftOut({ filled: { lostImages, unknown } }: { readonly filled: FilledValues }) {
   const names = unknown.map(printable)
   return (
     <>

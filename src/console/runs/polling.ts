@@ -1,66 +1,52 @@
-/** Asks again and again, in the pace of poll-pace.ts. */
-import { useEffect, useRef } from 'preact/hooks'
+/** Asking again and again, as a hook. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api.js'
-import { pollDelayMs } from './poll-pace.js'
+import { type Found, type Poller, startPolling } from './poller.js'
 
-/** What a request found. `done`: there is nothing more to ask. */
-export type Found = 'unfinished' | 'finished' | 'done'
-
-/** Asks at once, and anew when `deps` change. A refusal ends it; `ask` shows errors itself. */
-export function usePolling(ask: (signal: AbortSignal) => Promise<Found>, deps: readonly unknown[]): void {
-  // The newest function, without a new start each time it is drawn.
-  const latest = useRef(ask)
-  latest.current = ask
-  useEffect(() => {
-    const controller = new AbortController()
-    const { signal } = controller
-    let timer: number | undefined
-    let isAsking = false
-    let found: Found = 'unfinished'
-    let failures = 0
-
-    const plan = (retryAfterMs?: number) => {
-      clearTimeout(timer)
-      const isVisible = document.visibilityState === 'visible'
-      const hasUnfinished = found === 'unfinished'
-      const delay = pollDelayMs({ isVisible, hasUnfinished, failures, retryAfterMs })
-      if (found !== 'done' && delay !== undefined) timer = setTimeout(() => void poll(), delay)
-    }
-    const poll = async () => {
-      if (isAsking || found === 'done' || signal.aborted) return
-      clearTimeout(timer)
-      isAsking = true
-      let retryAfterMs: number | undefined
-      try {
-        found = await latest.current(signal)
-        failures = 0
-      } catch (error) {
-        failures++
-        if (!mayAskAgain(error)) found = 'done'
-        if (error instanceof ApiError && error.retryAfterS !== undefined)
-          retryAfterMs = error.retryAfterS * 1_000
-      }
-      isAsking = false
-      if (!signal.aborted) plan(retryAfterMs)
-    }
-    const onVisibility = () => {
-      if (document.visibilityState === 'visible') void poll()
-      else clearTimeout(timer)
-    }
-    const onOnline = () => void poll()
-
-    document.addEventListener('visibilitychange', onVisibility)
-    window.addEventListener('online', onOnline)
-    void poll()
-    return () => {
-      controller.abort()
-      clearTimeout(timer)
-      document.removeEventListener('visibilitychange', onVisibility)
-      window.removeEventListener('online', onOnline)
-    }
-  }, deps)
+export interface Polling {
+  /** Of the last request; undefined after an answer. */
+  readonly error: unknown
+  /** Asks now. */
+  retry(): void
 }
 
-/** What is refused for good is refused again. */
-const mayAskAgain = (error: unknown): boolean =>
-  error instanceof ApiError && (error.status < 400 || error.status === 429 || error.status >= 500)
+export interface PollingOptions {
+  readonly ask: (signal: AbortSignal) => Promise<Found>
+  /** Whether asking again is of no use. Without it, every error is tried again. */
+  readonly isFinal?: (error: unknown) => boolean
+}
+
+/** Asks at once, and anew when `deps` change. */
+export function usePolling(options: PollingOptions, deps: readonly unknown[]): Polling {
+  const [error, setError] = useState<unknown>()
+  const poller = useRef<Poller>(undefined)
+  // The newest functions, without a new start each time it is drawn.
+  const latest = useRef(options)
+  latest.current = options
+  useEffect(() => {
+    const started = startPolling({
+      ask: (signal) => latest.current.ask(signal),
+      isVisible: () => document.visibilityState === 'visible',
+      isFinal: (thrown) => latest.current.isFinal?.(thrown) ?? false,
+      retryAfterMs: (thrown) =>
+        thrown instanceof ApiError && thrown.retryAfterS !== undefined
+          ? thrown.retryAfterS * 1_000
+          : undefined,
+      onError: (thrown) => setError(() => thrown),
+      setTimer: (act, ms) => {
+        const timer = setTimeout(act, ms)
+        return () => clearTimeout(timer)
+      },
+    })
+    poller.current = started
+    document.addEventListener('visibilitychange', started.onVisibility)
+    window.addEventListener('online', started.askNow)
+    return () => {
+      started.stop()
+      document.removeEventListener('visibilitychange', started.onVisibility)
+      window.removeEventListener('online', started.askNow)
+      setError(undefined)
+    }
+  }, deps)
+  return { error, retry: useCallback(() => poller.current?.askNow(), []) }
+}

@@ -4,7 +4,7 @@ import { Button } from '../components/button.js'
 import { Icon } from '../components/icon.js'
 import { formatBytes } from '../format.js'
 import { useSession } from '../session.js'
-import { readFiles, referenceOfUrl } from './read-references.js'
+import { referenceOfUrl } from './read-references.js'
 import { isTooLarge, moved, type Reference, sourceBytes, urlProblem, urlsIn } from './reference-list.js'
 
 export interface ReferencesFieldProps {
@@ -13,10 +13,14 @@ export interface ReferencesFieldProps {
   readonly maxItems: number | undefined
   readonly references: readonly Reference[]
   readonly error: string | undefined
+  readonly isReading: boolean
   readonly onChange: (change: (list: readonly Reference[]) => readonly Reference[]) => void
+  /** Adds what can be read of files. Resolves to what is wrong with the others. */
+  readonly onFiles: (files: readonly File[]) => Promise<readonly string[]>
 }
 
-export function ReferencesField({ label, maxItems, references, error, onChange }: ReferencesFieldProps) {
+export function ReferencesField(props: ReferencesFieldProps) {
+  const { label, maxItems, references, error, isReading, onChange, onFiles } = props
   const id = useId()
   const files = useRef<HTMLInputElement>(null)
   const [problems, setProblems] = useState<readonly string[]>([])
@@ -24,9 +28,10 @@ export function ReferencesField({ label, maxItems, references, error, onChange }
   const [url, setUrl] = useState('')
 
   const addFiles = async (list: Iterable<File>) => {
-    const { references: added, problems: found } = await readFiles([...list])
-    setProblems(found)
-    if (added.length > 0) onChange((before) => [...before, ...added])
+    setProblems([])
+    const found = await onFiles([...list])
+    // Of other files that were being read at the same time too.
+    setProblems((before) => [...before, ...found])
   }
   const addUrls = (urls: readonly string[]) => {
     setProblems([])
@@ -70,6 +75,11 @@ export function ReferencesField({ label, maxItems, references, error, onChange }
             />
           ))}
         </ol>
+      )}
+      {isReading && (
+        <p class="hint" role="status">
+          Reading images
+        </p>
       )}
       <div class={isOver ? 'drop-zone is-over' : 'drop-zone'}>
         <Icon name="upload" size={20} />

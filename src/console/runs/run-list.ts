@@ -19,12 +19,11 @@ export const listOfPage = ({ runs, next, latest }: RunsPage): RunList => ({
   latest,
 })
 
-/** Appends the page that follows the last run. */
-export const withOlder = (list: RunList, page: RunsPage): RunList => ({
-  ...list,
-  runs: withoutRepeats([...list.runs, ...page.runs]),
-  next: page.next,
-})
+/** Appends the page that was read from `before`, if the list still ends there: else there would be a gap. */
+export const withOlder = (list: RunList, page: RunsPage, before: string): RunList =>
+  list.next === before
+    ? { ...list, runs: withoutRepeats([...list.runs, ...page.runs]), next: page.next }
+    : list
 
 /** Puts new runs first, and replaces those that changed. `update.next` must be null: all new runs are in it. */
 export function withUpdate(list: RunList, { changed, added, latest }: RunsUpdate): RunList {
@@ -34,11 +33,12 @@ export function withUpdate(list: RunList, { changed, added, latest }: RunsUpdate
 
 /**
  * Makes the first page of a filter the only truth about its range, since runs enter and leave a filter in the middle: all that is as
- * new as its last run is replaced, and what is older stays.
+ * new as its last run is replaced, and what is older stays. A page without runs says nothing of those that are older than its end.
  */
 export function withHead(list: RunList, page: RunsPage): RunList {
   const last = page.runs.at(-1)
-  if (page.next === null || last === undefined) return listOfPage(page)
+  if (page.next === null) return listOfPage(page)
+  if (last === undefined) return { ...list, latest: page.latest }
   const ids = new Set(page.runs.map(({ id }) => id))
   // The last run of the page that the list has: what follows it is older than the page.
   const overlap = list.runs.findLastIndex(({ id }) => ids.has(id))

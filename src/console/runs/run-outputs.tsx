@@ -36,6 +36,7 @@ interface OutputProps {
 function Output({ output, aspectRatio, prompt }: OutputProps) {
   const [size, setSize] = useState<string>()
   const [isLost, setLost] = useState(false)
+  const [isGone, setGone] = useState(false)
   const [round, setRound] = useState(0)
   const type = mediaTypeOf(output.content_type)
   const name = printable(output.name)
@@ -46,7 +47,7 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
   return (
     <figure class="output">
       {isLost ? (
-        <LostOutput path={output.path} onRetry={retry} />
+        <LostOutput path={output.path} isGone={isGone} onGone={() => setGone(true)} onRetry={retry} />
       ) : (
         <Media
           key={round}
@@ -64,7 +65,7 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
             {[size, printable(output.content_type), formatBytes(output.bytes)].filter(Boolean).join(' · ')}
           </span>
         </span>
-        {!isLost && (
+        {!isGone && (
           <span class="output-links">
             {(type === 'image' || type === 'video') && (
               <LinkButton
@@ -76,7 +77,7 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
                 newTab
               />
             )}
-            <LinkButton size="small" icon="download" href={output.path} download={name}>
+            <LinkButton size="small" icon="download" href={`${output.path}?download`} download={name}>
               Download
             </LinkButton>
           </span>
@@ -152,20 +153,30 @@ function Media({ output, ratio, about, onSize, onLost }: MediaProps) {
 
 const GONE = 410
 
-/** Why a file could not be shown: a browser does not say. */
-function LostOutput({ path, onRetry }: { readonly path: string; readonly onRetry: () => void }) {
-  const [status, setStatus] = useState<number>()
+interface LostOutputProps {
+  readonly path: string
+  readonly isGone: boolean
+  readonly onGone: () => void
+  readonly onRetry: () => void
+}
+
+/** Why a file could not be shown: a browser does not say. One that it cannot show can still be downloaded. */
+function LostOutput({ path, isGone, onGone, onRetry }: LostOutputProps) {
+  const [isKnown, setKnown] = useState(false)
   useEffect(() => {
     const controller = new AbortController()
-    fetch(path, { method: 'HEAD', signal: controller.signal })
-      .then((response) => setStatus(response.status))
-      .catch(() => setStatus(0))
+    const { signal } = controller
+    fetch(path, { method: 'HEAD', signal })
+      .then(({ status }) => status === GONE && onGone())
+      // A redirect to another origin cannot be followed here.
+      .catch(() => undefined)
+      .finally(() => signal.aborted || setKnown(true))
     return () => controller.abort()
   }, [path])
   return (
     <div class="output-media output-file" role="status">
       <Icon name="image" size={22} />
-      {status === GONE ? (
+      {isGone ? (
         <>
           <strong>This file was removed.</strong>
           <p class="muted">
@@ -173,7 +184,7 @@ function LostOutput({ path, onRetry }: { readonly path: string; readonly onRetry
           </p>
         </>
       ) : (
-        status !== undefined && (
+        isKnown && (
           <>
             <strong>The file could not be shown.</strong>
             <Button size="small" icon="rotate" onClick={onRetry}>

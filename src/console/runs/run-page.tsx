@@ -15,7 +15,8 @@ import { isTyping } from '../shortcuts.js'
 import { useStore } from '../store.js'
 import { commandsOf } from './commands.js'
 import { feedStore, readFirstRuns } from './live-runs.js'
-import { usePolling } from './polling.js'
+import { type Polling, usePolling } from './polling.js'
+import { PollingNotice } from './polling-notice.js'
 import { RunFields } from './run-fields.js'
 import { isFinished, neighboursOf } from './run-list.js'
 import { RunOutputs } from './run-outputs.js'
@@ -24,28 +25,25 @@ import { RunTimeline } from './run-timeline.js'
 
 export function RunPage({ id }: { readonly id: string }) {
   const [run, setRun] = useState<RunDetails>()
-  const [error, setError] = useState<unknown>()
-  usePolling(
-    async (signal) => {
-      try {
+  const polling = usePolling(
+    {
+      async ask(signal) {
         const read = await request<RunDetails>('GET', CONSOLE_PATHS.run, { params: { id }, signal })
         setRun(read)
-        setError(undefined)
         return isFinished(read) ? 'done' : 'unfinished'
-      } catch (thrown) {
-        if (!signal.aborted) setError(thrown)
-        throw thrown
-      }
+      },
+      // A run that was shown exists: whoever denies it is asked again.
+      isFinal: (error) => run === undefined && isMissing(error),
     },
     [id],
   )
   useEffect(() => scrollTo({ top: 0, behavior: 'instant' }), [id])
 
-  if (run !== undefined) return <Run run={run} />
-  const isMissing = error instanceof ApiError && error.status === 404
+  if (run !== undefined) return <Run run={run} polling={polling} />
+  const { error, retry } = polling
   return (
     <Page title="Run" width="wide" above={<RunNavigation id={id} />}>
-      {isMissing ? (
+      {isMissing(error) ? (
         <EmptyState
           icon="search"
           title="No such run"
@@ -57,13 +55,16 @@ export function RunPage({ id }: { readonly id: string }) {
       ) : error === undefined ? (
         <SkeletonLines />
       ) : (
-        <ErrorNotice error={error} />
+        <ErrorNotice error={error} onRetry={retry} />
       )}
     </Page>
   )
 }
 
-function Run({ run }: { readonly run: RunDetails }) {
+/** Said by the service: a proxy that answers 404 knows nothing of runs. */
+const isMissing = (error: unknown): boolean => error instanceof ApiError && error.code === 'run_not_found'
+
+function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Polling }) {
   const prompt = typeof run.input?.prompt === 'string' ? run.input.prompt : run.prompt
   return (
     <Page
@@ -82,6 +83,7 @@ function Run({ run }: { readonly run: RunDetails }) {
         </LinkButton>
       }
     >
+      <PollingNotice {...polling} />
       <div class="run-layout">
         <div class="stack run-main">
           <Result run={run} prompt={prompt} />
@@ -109,7 +111,10 @@ function Run({ run }: { readonly run: RunDetails }) {
 function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: string }) {
   if (run.status === 'failed')
     return (
-      <Notice tone="bad" title="This run failed. Its price was refunded.">
+      <Notice
+        tone="bad"
+        title={`This run failed. Its price was ${run.error?.code === 'not_recorded' ? 'not ' : ''}refunded.`}
+      >
         <p class="wrap" dir="auto">
           {withoutControls(run.error?.message ?? 'The service did not say why.')}
         </p>
@@ -136,6 +141,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   renderer_crashed:
     'The renderer crashed each time. Run it again with a smaller size or fewer images; the log of the service says more.',
   render_failed: 'Change what the message names, then run it again with changes.',
+  not_recorded:
+    'The render may have succeeded. Ask the administrator of the service, whose command "rushes admin verify" lists this run.',
 }
 
 const adviceFor = (code: string | undefined): string =>

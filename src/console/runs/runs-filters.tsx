@@ -1,12 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { CONSOLE_PATHS, type KeyList } from '../../protocol/console.js'
 import { KINDS } from '../../protocol/models.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
-import { request } from '../api.js'
 import { Button } from '../components/button.js'
 import { type Choice, Select } from '../components/field.js'
 import { Icon } from '../components/icon.js'
+import { readKeyChoices } from '../keys/key-requests.js'
 import { useResource } from '../resource.js'
 import { useSession } from '../session.js'
 import { type Filters, isFiltered } from './filters.js'
@@ -26,7 +25,7 @@ const STATUSES: readonly Choice[] = [
 
 export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
   const { models } = useSession()
-  const keys = useResource((signal) => request<KeyList>('GET', CONSOLE_PATHS.keys, { signal }), [])
+  const keys = useResource(readKeyChoices, [])
   const set = (name: keyof Filters, value: string, isTyping = false) => {
     const { [name]: _, ...others } = filters
     onChange(value === '' ? others : { ...others, [name]: value }, isTyping)
@@ -35,7 +34,7 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
     value: kind,
     label: `${capitalized(kind)}: ${printable(models[kind])}`,
   }))
-  const known = (keys.data?.keys ?? []).map(({ id, name }) => ({ value: String(id), label: printable(name) }))
+  const known = (keys.data ?? []).map(({ id, name }) => ({ value: String(id), label: printable(name) }))
   return (
     // biome-ignore lint/a11y/useSemanticElements: the search element is not known to all readers
     <div class="runs-filters" role="search" aria-label="Filter runs">
@@ -72,7 +71,7 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
 }
 
 /** The key of the filter is a choice before the keys have been read. */
-const withKey = (choices: readonly Choice[], key: string | undefined): readonly Choice[] =>
+export const withKey = (choices: readonly Choice[], key: string | undefined): readonly Choice[] =>
   key === undefined || key === 'console' || choices.some(({ value }) => value === key)
     ? choices
     : [...choices, { value: key, label: `Key ${key}` }]
@@ -132,6 +131,7 @@ function SearchField({ value, onSearch }: SearchFieldProps) {
         type="search"
         aria-label="Search in prompts"
         placeholder="Search in prompts"
+        title="Searches the first 1,000 characters of a prompt"
         spellcheck={false}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}

@@ -9,6 +9,7 @@ import { navigate } from '../router.js'
 import { linkTo } from '../routes.js'
 import { type Filters, filtersOf, isFiltered, isSameFilter } from './filters.js'
 import { type LiveRuns, useLiveRuns } from './live-runs.js'
+import { PollingNotice } from './polling-notice.js'
 import type { RowRange } from './row-window.js'
 import { countAbove } from './run-list.js'
 import { RunRows } from './run-rows.js'
@@ -54,7 +55,7 @@ interface ResultsProps {
 }
 
 function Results({ filters, live, range, onClear }: ResultsProps) {
-  const { list, isStale, error, olderError, readOlder } = live
+  const { list, isStale, error, retry, olderError, isReadingOlder, readOlder } = live
   const [seen, setSeen] = useState<string>()
   const runs = list?.runs
   const first = runs?.[0]?.id
@@ -65,12 +66,16 @@ function Results({ filters, live, range, onClear }: ResultsProps) {
     },
     [first],
   )
-  if (error !== undefined && (runs === undefined || isStale)) return <ErrorNotice error={error} />
+  if (error !== undefined && (runs === undefined || isStale))
+    return <ErrorNotice error={error} onRetry={retry} />
   if (runs === undefined) return <SkeletonRows />
-  if (runs.length === 0 && !isStale) return isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />
+  // A page can be empty before the end: the service looks at a limited number of runs at a time.
+  if (runs.length === 0 && !isStale && list?.next === null)
+    return isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />
   const countNew = isStale ? 0 : countAbove(runs, seen)
   return (
     <>
+      <PollingNotice error={error} retry={retry} />
       <p class="visually-hidden" role="status">
         {isStale ? 'Loading' : `${plural(runs.length, 'run')}${list?.next === null ? '' : ' and more'}`}
       </p>
@@ -90,6 +95,11 @@ function Results({ filters, live, range, onClear }: ResultsProps) {
           onNearEnd={readOlder}
         />
       </div>
+      {isReadingOlder && isFiltered(filters) && (
+        <p class="runs-more muted" role="status">
+          <span class="spinner" /> Searching older runs
+        </p>
+      )}
       {olderError !== undefined && <ErrorNotice error={olderError} onRetry={readOlder} />}
     </>
   )

@@ -8,8 +8,11 @@ import { Icon, type IconName } from '../components/icon.js'
 import { Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
 import { formatNumber } from '../format.js'
+import { LostSecrets, NewSecrets } from '../keys/secret-dialog.js'
 import { linkTo, type PageName } from '../routes.js'
-import { signOut } from '../session.js'
+import { usePolling } from '../runs/polling.js'
+import { interruptedStore, readSession, signOut } from '../session.js'
+import { userOf } from '../session-store.js'
 import { useShortcuts } from '../shortcuts.js'
 import { useStore } from '../store.js'
 import { Brand } from './brand.js'
@@ -58,6 +61,7 @@ export function Shell({ session, page, children }: ShellProps) {
         {children}
       </main>
       {isListShown && <ShortcutsDialog onClose={() => setListShown(false)} />}
+      <NewSecrets />
     </div>
   )
 }
@@ -113,17 +117,61 @@ function Footer({ session: { email, account }, onShortcuts }: FooterProps) {
   )
 }
 
+/** Tries by itself: not every page has something to ask. */
+function Reconnecting() {
+  const { retry } = usePolling(
+    {
+      async ask(signal) {
+        await readSession(signal)
+        return 'done'
+      },
+    },
+    [],
+  )
+  return (
+    <Notice
+      tone="warn"
+      title="The service does not answer."
+      action={
+        <Button size="small" icon="rotate" onClick={retry}>
+          Try now
+        </Button>
+      }
+    >
+      Trying again. Nothing that you see here is lost.
+    </Notice>
+  )
+}
+
+/** After signing in again. What it was has been forgotten with the session. */
+function InterruptedNotice({ session }: { readonly session: Session }) {
+  const user = userOf(session)
+  if (!useStore(interruptedStore).has(user)) return null
+  const dismiss = () => interruptedStore.set((names) => new Set([...names].filter((name) => name !== user)))
+  return (
+    <Notice
+      tone="warn"
+      title="Something was still being created when you were signed out."
+      action={
+        <Button size="small" onClick={dismiss}>
+          OK
+        </Button>
+      }
+    >
+      Check <a href={linkTo('runs')}>Runs</a> and <a href={linkTo('keys')}>API keys</a>.
+    </Notice>
+  )
+}
+
 /** What holds for every page. */
 function Banners({ session }: { readonly session: Session }) {
   const connection = useStore(connectionStore)
   return (
     <div class="banners">
       <UserChangeNotice />
-      {connection === 'lost' && (
-        <Notice tone="warn" title="The service does not answer.">
-          Trying again. Nothing that you see here is lost.
-        </Notice>
-      )}
+      <InterruptedNotice session={session} />
+      <LostSecrets />
+      {connection === 'lost' && <Reconnecting />}
       {session.account.banned && (
         <Notice tone="bad" title={`The account "${session.account.name}" is banned.`}>
           You can look at everything, but nothing can be created: no runs and no API keys. Ask the

@@ -15,7 +15,7 @@ export function UserChangeNotice() {
         tone="warn"
         title={`You are now signed in as ${email}.`}
         action={
-          <Button size="small" onClick={() => userChangeStore.set(undefined)}>
+          <Button size="small" onClick={() => userChangeStore.set(() => undefined)}>
             OK
           </Button>
         }

@@ -4,6 +4,7 @@ import { CONSOLE_PATHS, type LoginGrant } from '../../protocol/console.js'
 import { messageOf, request } from '../api.js'
 import { Button, LinkButton } from '../components/button.js'
 import { Notice } from '../components/notice.js'
+import { showToast } from '../components/toast.js'
 import { useAction } from '../resource.js'
 import { linkTo } from '../routes.js'
 import { signOut, useSession } from '../session.js'
@@ -26,21 +27,38 @@ export function LoginPage({ query }: { readonly query: Readonly<Record<string, s
   return <Confirmation login={login} />
 }
 
-type Step = 'asking' | 'returning'
+type Step = 'asking' | 'returning' | 'declined'
 
 function Confirmation({ login }: { readonly login: LoginQuery }) {
   const { email, account } = useSession()
   const [step, setStep] = useState<Step>('asking')
-  const grant = useAction(async () => {
-    const { challenge, name } = login
-    const { code } = await request<LoginGrant>('POST', CONSOLE_PATHS.logins, { body: { challenge, name } })
-    setStep('returning')
-    location.assign(returnAddress(login, code))
-  })
+  const { challenge, name } = login
+  const grant = useAction(
+    () => request<LoginGrant>('POST', CONSOLE_PATHS.logins, { body: { challenge, name } }),
+    {
+      // Without this page the code is not used, and no key is created.
+      onDone: ({ code }) => {
+        if (step !== 'asking') return
+        setStep('returning')
+        location.assign(returnAddress(login, code))
+      },
+    },
+  )
+  const leave = () => signOut().catch((error: unknown) => showToast(messageOf(error), 'bad'))
+  const decline = () => {
+    setStep('declined')
+    location.assign(declinedAddress(login))
+  }
   if (step === 'returning')
     return (
       <Centered title="Go back to the terminal">
         <p>The command line gets its key now. You can close this page.</p>
+      </Centered>
+    )
+  if (step === 'declined')
+    return (
+      <Centered title="Go back to the terminal">
+        <p>Nothing was created. You can close this page.</p>
       </Centered>
     )
   return (
@@ -76,11 +94,11 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
         >
           Create the key
         </Button>
-        <Button onClick={() => location.assign(declinedAddress(login))}>Cancel</Button>
+        <Button onClick={decline}>Cancel</Button>
       </div>
       <p class="hint">
         Not your account?{' '}
-        <button type="button" class="text-button" onClick={() => void signOut()}>
+        <button type="button" class="text-button" onClick={leave}>
           Sign out
         </button>
       </p>

@@ -1,0 +1,196 @@
+/** The keys of the console while answers come late, in another order, or not at all. */
+import { beforeEach, describe, expect, it } from 'vitest'
+import {
+  awaitedSecretsStore,
+  createKeyActions,
+  keysStore,
+  lostChangesStore,
+  lostSecretsStore,
+  secretsStore,
+  withKey,
+  withPage,
+} from '../../src/console/keys/key-store.js'
+import { forgetUsers, sessionStore } from '../../src/console/session-store.js'
+import type { ConsoleKey, KeyList, NewKeyAnswer, Session } from '../../src/protocol/console.js'
+
+const key = (id: number, more: Partial<ConsoleKey> = {}) => ({ id, name: `key ${id}`, ...more }) as ConsoleKey
+const list = (ids: readonly number[], next: string | null = null): KeyList => ({
+  keys: ids.map((id) => key(id)),
+  next,
+})
+
+const signIn = (email: string) =>
+  sessionStore.set(() => ({ id: email, email, account: { name: 'default' } }) as Session)
+const signOut = () => {
+  sessionStore.set(() => null)
+  forgetUsers()
+}
+
+/** Requests that the test answers, in the order in which they were sent. */
+function heldRequests() {
+  const sent: { readonly request: unknown; answer(value: unknown): void; refuse(error: unknown): void }[] = []
+  const hold = <Answer>(...request: unknown[]) =>
+    new Promise<Answer>((resolve, reject) => {
+      sent.push({ request, answer: (value) => resolve(value as Answer), refuse: reject })
+    })
+  const actions = createKeyActions({
+    create: (body) => hold<NewKeyAnswer>('create', body),
+    change: (id, body) => hold<ConsoleKey>('change', id, body),
+    rotate: (id) => hold<NewKeyAnswer>('rotate', id),
+  })
+  return { sent, actions }
+}
+
+beforeEach(() => {
+  signOut()
+  signIn('ann@example.com')
+})
+
+describe('a secret', () => {
+  const answer = { key: key(7, { name: 'laptop' }), api_key: 'rk_secret' }
+
+  it('waits for the user who asked for it, whatever is shown when it comes', async () => {
+    keysStore.set(() => list([1]))
+    const { sent, actions } = heldRequests()
+    const created = actions.create({ name: 'laptop' })
+    expect(awaitedSecretsStore.get()).toBe(1)
+    sent[0]?.answer(answer)
+    expect(await created).toBe('shown')
+    expect(awaitedSecretsStore.get()).toBe(0)
+    expect(secretsStore.get()).toEqual([{ name: 'laptop', isRotated: false, apiKey: 'rk_secret' }])
+    expect(keysStore.get()?.keys.map(({ id }) => id)).toEqual([7, 1])
+  })
+
+  it('is not shown to the next user, and is there when its own user is back', async () => {
+    const { sent, actions } = heldRequests()
+    const rotated = actions.rotate(key(7, { name: 'laptop' }))
+    await Promise.resolve()
+    signIn('bob@example.com')
+    sent[0]?.answer(answer)
+    await rotated
+    expect([secretsStore.get(), keysStore.get()]).toEqual([[], undefined])
+    signIn('ann@example.com')
+    expect(secretsStore.get()).toEqual([{ name: 'laptop', isRotated: true, apiKey: 'rk_secret' }])
+  })
+
+  it('is not shown after signing out, not even to the same user', async () => {
+    const { sent, actions } = heldRequests()
+    const created = actions.create({ name: 'laptop' })
+    signOut()
+    sent[0]?.answer(answer)
+    await created
+    signIn('ann@example.com')
+    expect([secretsStore.get(), keysStore.get()]).toEqual([[], undefined])
+  })
+
+  it.each([
+    ['nothing answers', { status: 0, code: 'network' }],
+    ['a proxy answers', { status: 502, code: 'bad_response' }],
+    ['the service fails', { status: 500, code: 'internal_error' }],
+    ['its database was away', { status: 503, code: 'not_ready' }],
+    ['another user signed in', { status: 409, code: 'other_user' }],
+    ['the answer is of another shape', undefined],
+  ])('may be lost: %s', async (_name, error) => {
+    const { sent, actions } = heldRequests()
+    const created = actions.create({ name: 'laptop' })
+    if (error === undefined) sent[0]?.answer({})
+    else sent[0]?.refuse(error)
+    expect(await created).toBe('lost')
+    expect(awaitedSecretsStore.get()).toBe(0)
+    expect(lostSecretsStore.get()).toEqual([{ name: 'laptop', isRotated: false }])
+    expect(secretsStore.get()).toEqual([])
+  })
+
+  it.each([
+    [400, 'invalid_input'],
+    [401, 'not_signed_in'],
+    [403, 'account_banned'],
+    [429, 'RATE_LIMITED'],
+  ])('is not lost when the service refused to make it: %s %s', async (status, code) => {
+    const { sent, actions } = heldRequests()
+    const rotated = actions.rotate(key(7))
+    await Promise.resolve()
+    sent[0]?.refuse({ status, code })
+    await expect(rotated).rejects.toEqual({ status, code })
+    expect([lostSecretsStore.get(), secretsStore.get()]).toEqual([[], []])
+  })
+})
+
+describe('changes', () => {
+  it('of two keys overlap, and none takes back the other', async () => {
+    keysStore.set(() => list([1, 2]))
+    const { sent, actions } = heldRequests()
+    const both = [actions.change(key(1), { disabled: true }), actions.change(key(2), { name: 'CI' })]
+    await Promise.resolve()
+    sent[1]?.answer(key(2, { name: 'CI' }))
+    sent[0]?.answer(key(1, { disabled: true }))
+    await Promise.all(both)
+    expect(keysStore.get()?.keys).toEqual([key(1, { disabled: true }), key(2, { name: 'CI' })])
+  })
+
+  it('of one key are sent one after the other: a paused key is not shown as active', async () => {
+    keysStore.set(() => list([1]))
+    const { sent, actions } = heldRequests()
+    const renamed = actions.change(key(1), { name: 'CI' })
+    const paused = actions.change(key(1), { disabled: true })
+    const rotated = actions.rotate(key(1))
+    const requests = () => sent.map(({ request }) => request)
+    await Promise.resolve()
+    expect(requests()).toEqual([['change', 1, { name: 'CI' }]])
+    sent[0]?.refuse({ status: 400, code: 'invalid_input' })
+    await expect(renamed).rejects.toMatchObject({ status: 400 })
+    await expect.poll(requests).toHaveLength(2)
+    sent[1]?.answer(key(1, { disabled: true }))
+    await paused
+    await expect.poll(requests).toHaveLength(3)
+    sent[2]?.answer({ key: key(1, { disabled: true, prefix: 'rk_n' }), api_key: 'rk_new' })
+    await rotated
+    expect(keysStore.get()?.keys).toEqual([key(1, { disabled: true, prefix: 'rk_n' })])
+  })
+
+  it.each([
+    [0, 'network', 1],
+    [503, 'not_ready', 1],
+    [400, 'invalid_input', 0],
+  ])('may have been made when the answer is lost: %i %s', async (status, code, lost) => {
+    const { sent, actions } = heldRequests()
+    const changed = actions.change(key(1, { name: 'CI' }), { disabled: true })
+    await Promise.resolve()
+    sent[0]?.refuse({ status, code })
+    if (lost > 0) await expect(changed).rejects.toThrow('"CI" may have been changed')
+    else await expect(changed).rejects.toEqual({ status, code })
+    expect(lostChangesStore.get()).toBe(lost)
+  })
+
+  it('that wait are not sent for the next user', async () => {
+    const { sent, actions } = heldRequests()
+    const [first, second] = [actions.change(key(1), {}), actions.change(key(1), { disabled: true })]
+    await Promise.resolve()
+    signIn('bob@example.com')
+    sent[0]?.answer(key(1))
+    await first
+    await expect(second).rejects.toThrow('Not sent')
+    expect(sent).toHaveLength(1)
+  })
+})
+
+describe('the list', () => {
+  it.each<[name: string, before: KeyList | undefined, changed: ConsoleKey, after: readonly number[]]>([
+    ['a new key comes first', list([2, 1], 'c'), key(3), [3, 2, 1]],
+    ['a known one keeps its place', list([2, 1], 'c'), key(1), [2, 1]],
+    ['without a list it is alone', undefined, key(1), [1]],
+  ])('%s', (_name, before, changed, after) => {
+    const { keys, next } = withKey(before, changed)
+    expect([keys.map(({ id }) => id), next]).toEqual([after, before?.next ?? null])
+  })
+
+  it('takes its next page, without the keys that it has', () => {
+    const { keys, next } = withPage(list([3, 2], 'c'), 'c', list([2, 1]))
+    expect([keys.map(({ id }) => id), next]).toEqual([[3, 2, 1], null])
+  })
+
+  it('takes no page of a list that was read again', () => {
+    const read = list([3], 'd')
+    expect(withPage(read, 'c', list([2, 1]))).toBe(read)
+  })
+})

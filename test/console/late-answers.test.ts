@@ -1,0 +1,373 @@
+/** Answers that come after somebody has left, changed or signed in: they go to whom they belong to, or nowhere. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { actionState, addViewer, runAction } from '../../src/console/actions.js'
+import { EMPTY_DRAFT } from '../../src/console/runs/draft.js'
+import { createDrafts, type Form } from '../../src/console/runs/drafts.js'
+import { type Found, startPolling } from '../../src/console/runs/poller.js'
+import type { Reference } from '../../src/console/runs/reference-list.js'
+import {
+  balanceTime,
+  createUserStore,
+  currentUser,
+  forgetUsers,
+  sessionStore,
+  setBalance,
+} from '../../src/console/session-store.js'
+import { createStore } from '../../src/console/store.js'
+import type { Session } from '../../src/protocol/console.js'
+
+const session = (email: string, balance = 100): Session => ({
+  ...{ id: `session of ${email}`, email, account: { name: 'acme', balance, banned: false } },
+  ...{ can_set_password: false, has_password: true, expires_at: '2026-01-08T00:00:00.000Z' },
+  ...{ models: { image: 'm', video: 'v' }, base_url: 'http://127.0.0.1:7878' },
+})
+const signIn = (email: string, balance?: number) => sessionStore.set(() => session(email, balance))
+const expire = () => sessionStore.set(() => null)
+
+beforeEach(() => signIn('ann'))
+afterEach(() => {
+  expire()
+  forgetUsers()
+})
+
+/** An answer that the test gives. */
+function deferred<Value>() {
+  let resolve: (value: Value) => void = () => {}
+  let reject: (error: unknown) => void = () => {}
+  const promise = new Promise<Value>((onValue, onError) => {
+    resolve = onValue
+    reject = onError
+  })
+  return { promise, resolve, reject }
+}
+
+it('a store keeps changes that overlap', () => {
+  const store = createStore<readonly string[]>([])
+  for (const each of ['a', 'b']) store.set((all) => [...all, each])
+  expect(store.get()).toEqual(['a', 'b'])
+})
+
+describe('a store of users', () => {
+  it('shows each what is theirs, also after their session has expired', () => {
+    const store = createUserStore(0)
+    store.set(() => 1)
+    const ann = currentUser()
+    signIn('bob')
+    expect(store.get()).toBe(0)
+    // An answer to a request of before.
+    store.set((value) => value + 1, ann)
+    expect(store.get()).toBe(0)
+    expire()
+    expect(store.get()).toBe(0)
+    signIn('ann')
+    expect(store.get()).toBe(2)
+  })
+
+  it('tells its listeners of changes and of other users', () => {
+    const store = createUserStore(0)
+    let count = 0
+    const end = store.subscribe(() => count++)
+    store.set(() => 1)
+    signIn('bob')
+    expect(count).toBe(2)
+    end()
+    signIn('ann')
+    expect(count).toBe(2)
+  })
+
+  it('has nothing after a sign-out, whatever is answered later', () => {
+    const store = createUserStore(0)
+    const ann = currentUser()
+    store.set(() => 1)
+    expire()
+    forgetUsers()
+    store.set(() => 2, ann)
+    signIn('ann')
+    expect(store.get()).toBe(0)
+  })
+})
+
+describe('the balance', () => {
+  const balance = () => sessionStore.get()?.account.balance
+
+  it('is that of the request that was sent last, in whatever order they are answered', () => {
+    const [first, second] = [balanceTime(), balanceTime()]
+    setBalance(97, second)
+    setBalance(98, first)
+    expect(balance()).toBe(97)
+    setBalance(96, balanceTime())
+    expect(balance()).toBe(96)
+  })
+})
+
+describe('an action', () => {
+  const told: unknown[] = []
+  const shown: unknown[] = []
+  beforeEach(() => {
+    told.length = 0
+    shown.length = 0
+  })
+  const view = (name = 'create') =>
+    addViewer({ name, user: currentUser(), onDone: (each) => shown.push(each) })
+  const start = <Answer>(answer: Promise<Answer>, name = 'create') =>
+    runAction(name, {
+      act: () => answer,
+      onMissed: (each) => told.push(each),
+      onMissedError: (error) => told.push(error),
+    })
+
+  it('that succeeds while the session has expired is told when its user is back, unless they signed out', async () => {
+    for (const [hasSignedOut, expected] of [
+      [false, ['done']],
+      [true, []],
+    ] as const) {
+      signIn('ann')
+      const answer = deferred<string>()
+      const started = start(answer.promise)
+      expire()
+      answer.resolve('done')
+      await started
+      signIn('bob')
+      expect(told).toEqual([])
+      if (hasSignedOut) forgetUsers()
+      signIn('ann')
+      expect(told.splice(0)).toEqual(expected)
+    }
+  })
+
+  it('is in progress for whoever comes back, and cannot be started again', async () => {
+    const answer = deferred<string>()
+    const leave = view()
+    const first = start(answer.promise)
+    leave()
+    view()
+    expect(actionState('create').isBusy).toBe(true)
+    expect(await start(Promise.resolve('second'))).toBe(false)
+    answer.resolve('first')
+    expect(await first).toBe(true)
+    expect([shown, told, actionState('create').isBusy]).toEqual([['first'], [], false])
+  })
+
+  it.each([
+    ['an answer', (answer: ReturnType<typeof deferred<string>>) => answer.resolve('done')],
+    ['an error', (answer: ReturnType<typeof deferred<string>>) => answer.reject('done')],
+  ])('tells %s that nobody shows any more, unless somebody else is signed in', async (_, end) => {
+    for (const [user, expected] of [
+      ['ann', ['done']],
+      ['bob', []],
+    ] as const) {
+      told.length = 0
+      signIn('ann')
+      const answer = deferred<string>()
+      const leave = view()
+      const started = start(answer.promise)
+      leave()
+      signIn(user)
+      view()()
+      end(answer)
+      await started
+      expect([shown, told]).toEqual([[], expected])
+      signIn('ann')
+      expect(actionState('create')).toEqual({ isBusy: false, error: undefined })
+    }
+  })
+
+  it('never gives the answer of one user to another', async () => {
+    const answer = deferred<string>()
+    const leave = view()
+    const started = start(answer.promise)
+    leave()
+    signIn('bob')
+    const leaveToo = view()
+    expect(actionState('create').isBusy).toBe(false)
+    answer.resolve('of ann')
+    await started
+    expect([shown, told]).toEqual([[], []])
+    leaveToo()
+  })
+
+  it('shows its error as long as somebody looks at it', async () => {
+    const leave = view('rotate 7')
+    expect(await start(Promise.reject('no'), 'rotate 7')).toBe(false)
+    expect([actionState('rotate 7').error, told]).toEqual(['no', []])
+    leave()
+    expect(actionState('rotate 7').error).toBeUndefined()
+  })
+})
+
+describe('a draft', () => {
+  const saved = new Map<string, string>()
+  beforeEach(() => saved.clear())
+  const create = () =>
+    createDrafts({
+      read: () => undefined,
+      write: (name, owner, draft) =>
+        draft === undefined
+          ? saved.delete(`${owner} ${name}`)
+          : saved.set(`${owner} ${name}`, draft.values.prompt ?? ''),
+    })
+  const form: Form = { name: 'new', start: EMPTY_DRAFT }
+  const image: Reference = { id: 1, name: 'a.png', source: 'data:,', bytes: 1, isUrl: false }
+  let ids = 0
+  const parts = <Run>(answer: Promise<Run>, sent: string[] = []) => ({
+    ...{ model: 'm', nowMs: 0, newId: () => `id ${++ids}` },
+    request: (_: unknown, id: string) => {
+      sent.push(id)
+      return answer
+    },
+    mayExist: (error: unknown) => error === 'lost',
+    refusesInput: (error: unknown) => error === 'invalid',
+  })
+
+  it('is gone with the run that it became, and not when it was changed meanwhile', async () => {
+    for (const isChanged of [false, true]) {
+      const drafts = create()
+      const answer = deferred<string>()
+      drafts.edit(form, () => ({ values: { prompt: 'a fox' } }))
+      const sending = drafts.send(form, parts(answer.promise))
+      if (isChanged) drafts.edit(form, () => ({ values: { prompt: 'a wolf' } }))
+      answer.resolve('run')
+      expect(await sending).toEqual({ run: 'run', isChanged })
+      expect(drafts.store.get().get('new')?.values).toEqual(isChanged ? { prompt: 'a wolf' } : undefined)
+      expect([...saved.values()]).toEqual(isChanged ? ['a wolf'] : [])
+    }
+  })
+
+  it('is sent with the same id until its outcome is known', async () => {
+    const drafts = create()
+    const sent: string[] = []
+    drafts.edit(form, () => ({ values: { prompt: 'a fox' } }))
+    for (const error of ['lost', 'refused', 'lost'])
+      await expect(drafts.send(form, parts(Promise.reject(error), sent))).rejects.toBe(error)
+    await drafts.send(form, parts(Promise.resolve('run'), sent))
+    expect(new Set(sent).size).toBe(1)
+    drafts.edit(form, () => ({ values: { prompt: 'a fox' } }))
+    for (const error of ['lost', 'invalid'])
+      await expect(drafts.send(form, parts(Promise.reject(error), sent))).rejects.toBe(error)
+    expect(new Set(sent).size).toBe(2)
+    await drafts.send(form, parts(Promise.resolve('run'), sent))
+    expect(new Set(sent).size).toBe(3)
+  })
+
+  it('of a user who has signed out is written nowhere', async () => {
+    const drafts = create()
+    const answer = deferred<string>()
+    drafts.edit(form, () => ({ values: { prompt: 'a fox' } }))
+    const sending = drafts.send(form, parts(answer.promise))
+    expire()
+    forgetUsers()
+    saved.clear()
+    answer.reject('refused')
+    await expect(sending).rejects.toBe('refused')
+    expect([...saved]).toEqual([])
+  })
+
+  it('takes images that are read late, and not those of the draft before', async () => {
+    const drafts = create()
+    const [early, late] = [deferred<readonly Reference[]>(), deferred<readonly Reference[]>()]
+    const first = drafts.addImages(form, () => early.promise)
+    const second = drafts.addImages(form, () => late.promise)
+    drafts.edit(form, () => ({ values: { prompt: 'a fox' } }))
+    expect(drafts.store.get().get('new')?.reading).toBe(2)
+    early.resolve([image])
+    expect(await first).toBe(true)
+    expect(drafts.store.get().get('new')).toMatchObject({ references: [image], reading: 1 })
+    drafts.forget('new')
+    drafts.edit(form, () => ({ values: { prompt: 'a wolf' } }))
+    late.resolve([image])
+    expect(await second).toBe(false)
+    expect(drafts.store.get().get('new')).toMatchObject({ references: [], reading: 0 })
+  })
+
+  it('is that of the form that was filled from its run, beside the others', () => {
+    const drafts = create()
+    drafts.edit({ ...form, name: 'run_1' }, () => ({ values: { prompt: 'a boat' } }))
+    expect([drafts.load('run_1'), drafts.load('new')]).toEqual([true, false])
+    expire()
+    signIn('ann')
+    expect(drafts.store.get().get('run_1')?.values).toEqual({ prompt: 'a boat' })
+  })
+})
+
+describe('polling', () => {
+  /** Requests that the test answers, and the timer that is set. */
+  function poll(isFinal = (_: unknown) => false) {
+    const asked: ReturnType<typeof deferred<Found>>[] = []
+    const errors: unknown[] = []
+    const page = { isVisible: true }
+    let timer: { readonly act: () => void; readonly ms: number } | undefined
+    const poller = startPolling({
+      ask() {
+        const answer = deferred<Found>()
+        asked.push(answer)
+        return answer.promise
+      },
+      isVisible: () => page.isVisible,
+      isFinal,
+      retryAfterMs: (error) => (error === 'limited' ? 7_000 : undefined),
+      onError: (error) => errors.push(error),
+      setTimer(act, ms) {
+        timer = { act, ms }
+        return () => {
+          timer = undefined
+        }
+      },
+    })
+    const answer = async (found: Found | { readonly error: unknown }) => {
+      const last = asked.at(-1)
+      if (typeof found === 'string') last?.resolve(found)
+      else last?.reject(found.error)
+      await last?.promise.catch(() => undefined)
+      await Promise.resolve()
+    }
+    const elapse = () => {
+      const { act } = timer ?? {}
+      timer = undefined
+      act?.()
+    }
+    return { poller, asked, errors, page, answer, elapse, waitMs: () => timer?.ms }
+  }
+
+  it('goes on after any error, slower each time, and tells of it', async () => {
+    const { asked, errors, answer, elapse, waitMs } = poll()
+    const waits: unknown[] = []
+    for (const error of ['404 of a proxy', '403 of a proxy', 'limited']) {
+      await answer({ error })
+      waits.push(waitMs())
+      elapse()
+    }
+    await answer('unfinished')
+    expect([waits, waitMs()]).toEqual([[2_000, 4_000, 8_000], 2_000])
+    expect(errors).toEqual(['404 of a proxy', '403 of a proxy', 'limited', undefined])
+    expect(asked).toHaveLength(4)
+  })
+
+  it('ends when there is nothing more to ask, and goes on after a final error when asked to', async () => {
+    const { poller, asked, answer, waitMs } = poll((error) => error === 'missing')
+    await answer({ error: 'missing' })
+    expect(waitMs()).toBeUndefined()
+    poller.askNow()
+    expect(asked).toHaveLength(2)
+    await answer('done')
+    poller.askNow()
+    expect([asked.length, waitMs()]).toEqual([2, undefined])
+  })
+
+  it('drops what is answered after it was stopped', async () => {
+    const { poller, errors, answer, waitMs } = poll()
+    poller.stop()
+    await answer({ error: 'late' })
+    expect([errors, waitMs()]).toEqual([[], undefined])
+  })
+
+  it('rests while the page is hidden, and asks at once when it is shown', async () => {
+    const { poller, asked, page, answer, waitMs } = poll()
+    page.isVisible = false
+    poller.onVisibility()
+    await answer('unfinished')
+    expect(waitMs()).toBeUndefined()
+    page.isVisible = true
+    poller.onVisibility()
+    expect(asked).toHaveLength(2)
+  })
+})

@@ -37,6 +37,7 @@ const bundledPackages = new Set()
 
 // Built in a folder of its own and then renamed, so that a program started meanwhile finds a complete `dist`.
 const target = join(root, `dist.${process.pid}`)
+const before = `${target}.before`
 fs.mkdirSync(target)
 try {
   const programs = {
@@ -53,10 +54,22 @@ try {
   fs.writeFileSync(join(target, 'third-party-licenses.txt'), licenses())
   writeTypes(join(target, 'types'))
   fs.writeFileSync(join(target, STAMP), inputs)
-  fs.rmSync(join(root, 'dist'), { recursive: true, force: true })
-  fs.renameSync(target, join(root, 'dist'))
+  replaceDist()
 } finally {
-  fs.rmSync(target, { recursive: true, force: true })
+  for (const folder of [target, before]) fs.rmSync(folder, { recursive: true, force: true })
+}
+
+/** Two renames: to remove a folder of hundreds of files takes long enough for a program to start with half of them. */
+function replaceDist() {
+  const dist = join(root, 'dist')
+  if (fs.existsSync(dist)) fs.renameSync(dist, before)
+  try {
+    fs.renameSync(target, dist)
+  } catch (error) {
+    // Of another build that ended in this moment, it is as good. Otherwise the one before comes back.
+    if (!fs.existsSync(dist)) fs.renameSync(before, dist)
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+  }
 }
 
 /** Packages count by the lock file, and by npm's record of what is installed. */

@@ -173,7 +173,7 @@ describe.concurrent('with the local service', () => {
     expect(repository.caches).toEqual([])
   })
 
-  it('two steps of a job share the program and the state', async () => {
+  it('two steps of a job share the program, and each manifest has its own state', async () => {
     const second = 'runs: [{ name: owl, kind: image, prompt: an owl }]\n'
     const repository = createRepository({ 'rushes.yaml': ONE, 'more.yaml': second })
     const manifests = ['rushes.yaml', 'more.yaml']
@@ -187,10 +187,23 @@ describe.concurrent('with the local service', () => {
     repository.discard()
     const [first, last] = await run()
     expect(first?.ran).toContain('Restore the state folder')
-    expect(last?.ran).not.toContain('Restore the state folder')
+    expect(last?.ran).toContain('Restore the state folder')
     for (const each of [first, last])
       expect(each?.outputs).toMatchObject({ created: '0', 'up-to-date': '1', 'exit-code': '0' })
     expect(manifests.every((name) => repository.has(name.replace('.yaml', '.lock.json')))).toBe(true)
+  })
+
+  it('another workflow does not get the state, and the same one does on another branch', async () => {
+    const repository = createRepository({ 'rushes.yaml': ONE })
+    const job = async (file: string, branch: string) => {
+      const GITHUB_WORKFLOW_REF = `acme/site/.github/workflows/${file}@refs/heads/${branch}`
+      const { outputs, log } = await repository.job({ local: 'true', gallery: '' }, { GITHUB_WORKFLOW_REF })
+      repository.discard()
+      return [outputs.created, log.includes('::notice title=rushes::The results of an earlier job')]
+    }
+    expect(await job('assets.yml', 'main')).toEqual(['1', false])
+    expect(await job('nightly.yml', 'main')).toEqual(['1', false])
+    expect(await job('assets.yml', 'next')).toEqual(['0', true])
   })
 
   it('uses the version of the project or of the action', async () => {
@@ -225,7 +238,7 @@ describe.concurrent('with a service', () => {
       outputs: { planned: '2', created: '1', 'up-to-date': '0', failed: '1', 'exit-code': '10' },
     })
     expect(job.ran).toContain(SAVES)
-    expect(repository.caches).toEqual([expect.stringMatching(/^rushes-Linux-assets-1-1-\d+$/)])
+    expect(repository.caches).toEqual([expect.stringMatching(/^rushes-Linux-assets-\d+-\d+-1-1-\d+$/)])
     expect(job.log).toMatch(/^::error file=rushes\.yaml,line=4,title=hen::/m)
     expect(job.log).toMatch(/exit code 10::Exit code 10: the run ended without success/)
     // The runner takes these lines out of the log.

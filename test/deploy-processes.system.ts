@@ -53,9 +53,10 @@ async function stop(node: Running): Promise<void> {
 
 /** As Docker runs it, with the port of this node. */
 async function isHealthy(place: Place, url: string): Promise<boolean> {
-  const [command = '', ...words] = healthCheck()
-  const own = words.map((word) => word.replace(':7878', `:${portIn(url)}`))
-  return (await start(place, own, { command, stdin: 'ignore' }).ended).code === 0
+  const mainProcess = join(place.home, 'cmdline')
+  writeFileSync(mainProcess, `rushes\0serve\0--port=${portIn(url)}\0`)
+  const [command = '', ...words] = healthCheck(mainProcess)
+  return (await start(place, words, { command, stdin: 'ignore' }).ended).code === 0
 }
 
 describe.skipIf(!(canRestartPostgres && hasPsql && hasS3rver && hasNginx))(

@@ -1,12 +1,15 @@
 /** The files of `deploy/` agree with each other, with the program and with docs/scale.md. Docker itself is not needed. */
-import { cpSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { register, type ServeOptions } from '../src/cli/commands/serve.js'
 import { networksOf, portOf, publicUrlOf } from '../src/cli/serve/values.js'
 import { ROLES } from '../src/service/role.js'
-import { bash, createPlace } from './support/binary.js'
+import { bash, createPlace, start } from './support/binary.js'
 import {
   type ComposeService,
   DEPLOY,
@@ -142,6 +145,25 @@ describe('compose.yaml', () => {
     expect(Object.keys(serviceNamed('s3').networks)).toEqual(['data'])
   })
 
+  test('no service can write outside its volumes or gain rights, and only two have any', () => {
+    const services = Object.entries(compose.services)
+    for (const [name, service] of services)
+      expect(service, name).toMatchObject({
+        // The content of a config is written into the container of s3.
+        read_only: name !== 's3',
+        tmpfs: expect.arrayContaining(['/tmp']),
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      })
+    expect(services.flatMap(([name, { cap_add }]) => (cap_add ? [name] : []))).toEqual(['nginx', 's3'])
+    // Not the rights by which a process leaves its container or sees the network of others.
+    for (const [, { cap_add = [] }] of services)
+      expect(['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID']).toEqual(
+        expect.arrayContaining([...cap_add]),
+      )
+    expect(serviceNamed('db').user).toBe('postgres')
+  })
+
   test('the storage gives its one identity the one bucket', () => {
     const { identities } = JSON.parse(compose.configs.s3?.content ?? '')
     expect(identities).toHaveLength(1)
@@ -196,7 +218,30 @@ describe('Dockerfile', () => {
     const words = [...JSON.parse(finalInstruction('ENTRYPOINT')), ...JSON.parse(finalInstruction('CMD'))]
     expect(words[0]).toBe('rushes')
     expect(flagsOf(words.slice(1)).host).toBe('0.0.0.0')
-    expect(healthCheck().join(' ')).toContain(`:${finalInstruction('EXPOSE')}/readyz`)
+    expect(healthCheck('').join(' ')).toContain(`port = ${finalInstruction('EXPOSE')}]`)
+  })
+
+  test.each([
+    ['--port=<port>', ['--host=0.0.0.0', '--port=<port>', '--metrics-port=9464']],
+    ['--port <port>', ['--port', '1', '--port', '<port>', '--host', '0.0.0.0']],
+  ])('the health check asks the port of the node, of which the last counts: %s', async (_, flags) => {
+    const place = createPlace()
+    let path: string | undefined
+    const server = createServer(({ url }, response) => {
+      path = url
+      response.statusCode = path === '/readyz' ? 200 : 404
+      response.end()
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const port = String((server.address() as AddressInfo).port)
+    const mainProcess = join(place.home, 'cmdline')
+    // With `init: true` it is not rushes itself.
+    const words = ['/sbin/docker-init', '--', 'rushes', 'serve', ...flags]
+    writeFileSync(mainProcess, `${words.map((word) => word.replace('<port>', port)).join('\0')}\0`)
+    const [command = '', ...rest] = healthCheck(mainProcess)
+    const { code } = await start(place, rest, { command, stdin: 'ignore' }).ended
+    expect({ code, path }).toEqual({ code: 0, path: '/readyz' })
   })
 })
 
@@ -236,6 +281,14 @@ describe('the systemd units', () => {
       // From 0, all protection, to 10.
       const rated = await bash(place, `systemd-analyze security --offline=true --threshold=20 ${file}`)
       expect(rated.code, rated.stdout).toBe(0)
+      // With a GPU it is protected as before, except for these devices.
+      mkdirSync(`${file}.d`)
+      cpSync(join(DEPLOY, 'systemd/gpu.conf'), join(`${file}.d`, 'gpu.conf'))
+      expect(await bash(place, `systemd-analyze verify ${file}`)).toMatchObject({ code: 0, stderr: '' })
+      const shown = await bash(place, `systemd-analyze security --offline=true --threshold=25 ${file}`)
+      expect(shown.code, shown.stdout).toBe(0)
+      expect(shown.stdout).toMatch(/✗ PrivateDevices=/)
+      expect(shown.stdout).toMatch(/DeviceAllow= .*device ACL with.*(nvidia|drm|kfd|special)/)
     },
   )
 })

@@ -268,6 +268,11 @@ describe('one place each', () => {
   it('nothing writes to the console', () =>
     expect(users(/\bconsole\s*\.\s*(assert|debug|dir|error|info|log|table|trace|warn)\b/)).toEqual([]))
 
+  it('folders are removed by host/own-folder.ts alone: `rm` follows a link that appears in the wrong moment', () => {
+    const recursive = /\brm(dir)?(Sync)?\(.*recursive/
+    expect(SOURCES.filter(({ text }) => recursive.test(text)).map(({ path }) => path)).toEqual([])
+  })
+
   it('files are readable, and named for what they hold', () => {
     const lines = ({ text }: Source) => text.trimEnd().split('\n').length
     expect(SOURCES.filter((source) => lines(source) > 300).map(({ path }) => path)).toEqual([])

@@ -6,11 +6,11 @@ import { hashOfKey } from '../../src/service/secrets.js'
 import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { temporaryFolder } from '../support/service.js'
-import { dataWords, runSql, storedText, usesPostgres } from '../support/test-database.js'
+import { dataWords, openStoreOf, runSql, storedText, usesPostgres } from '../support/test-database.js'
 
 /** `rushes admin` on the data folder of a service that runs beside it. */
-async function createAdmin() {
-  const service = await createCliService()
+async function createAdmin(options = {}) {
+  const service = await createCliService(options)
   const admin = (...words: string[]) => service.run(['admin', ...words, ...dataWords(service)])
   const key = async (...words: string[]) => (await admin('key', 'create', ...words)).stdout.trimEnd()
   const image = async (apiKey: string, ...words: string[]) =>
@@ -75,6 +75,25 @@ describe('admin, beside a running service', () => {
     expect(await rateOf()).toBe('600/1m')
     await admin('key', 'set', '2', '--rate', 'none')
     expect(await rateOf()).toBe(null)
+  })
+
+  it('refuses a key too many, and says which way out there is', async () => {
+    const { service, admin, key } = await createAdmin()
+    const store = await openStoreOf(service)
+    const many = { accountId: 1, prefix: 'rk_', name: 'many', nowMs: 0 }
+    for (let n = 2; n <= 200; n++) await store.addKey({ ...many, hash: `h${n}` })
+    await store.close()
+    const refused = {
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /Account default has 200 active keys, and can have no more\.[\s\S]*rushes admin key disable/,
+      ),
+    }
+    expect(await admin('key', 'create', '--account', 'default')).toMatchObject(refused)
+    await admin('key', 'disable', '7')
+    expect(await key('--account', 'default')).toMatch(/^rk_/)
+    expect(await admin('key', 'enable', '7')).toMatchObject(refused)
   })
 
   it('lets a key expire', async () => {
@@ -240,7 +259,7 @@ describe('admin, beside a running service', () => {
     const { service, admin } = await createAdmin()
     expect(await admin('verify')).toMatchObject({ code: 0, stdout: 'ok\n' })
     expect(JSON.parse((await admin('verify', '--json')).stdout)).toEqual({
-      ...{ ok: true, accounts: 1, entries: 1, runs: 0, credits: 10_000, problems: [] },
+      ...{ ok: true, accounts: 1, entries: 1, runs: 0, credits: 10_000, problems: [], not_recorded: [] },
     })
     await runSql(service, 'UPDATE accounts SET balance = 7')
     const found = await admin('verify')
@@ -253,6 +272,26 @@ describe('admin, beside a running service', () => {
     expect(json.code).toBe(8)
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [expect.any(String)] })
     expect(JSON.parse(json.stderr).error.code).toBe('service_error')
+  })
+
+  it('names the runs whose end could not be recorded, and does not fail', async () => {
+    const { service, admin, image } = await createAdmin({ rendering: false })
+    const id = (await image(service.apiKey)).stdout.trimEnd()
+    const store = await openStoreOf(service)
+    await store.renewLease('me')
+    const held = { id, owner: 'me', nowMs: 9 }
+    expect(await store.claimRun('me', [id], 5, 'requested')).toMatchObject({ id })
+    const failure = { code: 'not_recorded', message: 'not recorded' }
+    await store.failRun(held, failure, { refunds: false })
+    await store.close()
+    const found = await admin('verify')
+    expect(found).toMatchObject({ code: 0, stdout: 'ok\n' })
+    expect(found.stderr).toContain(`${id} (default): the service could not record how it ended`)
+    expect(found.stderr).toContain('rushes admin credits add default 1')
+    expect(JSON.parse((await admin('verify', '--json')).stdout)).toMatchObject({
+      ok: true,
+      not_recorded: [{ run_id: id, account: 'default', credits: 1 }],
+    })
   })
 })
 

@@ -26,9 +26,7 @@ describe('rows that use other rows', () => {
     expect(prompts[0]).toBe(SHEET.prompt)
     expect(prompts.indexOf(CLIP.prompt)).toBeGreaterThan(prompts.indexOf(RUN.prompt))
     const references = (prompt: string) =>
-      engine.jobs
-        .find(({ input }) => input.prompt === prompt)
-        ?.references.map((each) => Buffer.from(each ?? []))
+      engine.jobs.find(({ input }) => input.prompt === prompt)?.images?.map((each) => Buffer.from(each ?? []))
     expect(references(RUN.prompt)).toEqual([readFileSync(path('sheet.png'))])
     expect(references(CLIP.prompt)).toEqual([readFileSync(path('run.png'))])
     expect(lock().run.inputs['row:sheet']).toBe(sha256(path('sheet.png')).slice(0, 8))
@@ -120,7 +118,7 @@ describe('rows that use other rows', () => {
     ])
     expect((await run()).code).toBe(0)
     expect(created()).toHaveLength(4)
-    expect(engine.jobs.at(-1)?.references.map((each) => Buffer.from(each ?? []))).toEqual([
+    expect(engine.jobs.at(-1)?.images?.map((each) => Buffer.from(each ?? []))).toEqual([
       readFileSync(path('sheet-3.png')),
       readFileSync(path('sheet.png')),
     ])
@@ -136,7 +134,7 @@ describe('rows that use other rows', () => {
     expect(lock().sheet.outputs).toMatchObject([
       { run: lock().sheet.run, file: 'sheet-2.png', sha256: sha256(path('sheet-2.png')) },
     ])
-    expect(engine.jobs.at(-1)?.references.map((each) => Buffer.from(each ?? []))).toEqual([
+    expect(engine.jobs.at(-1)?.images?.map((each) => Buffer.from(each ?? []))).toEqual([
       readFileSync(path('sheet-2.png')),
     ])
     created()

@@ -293,7 +293,8 @@ describe('a create whose outcome is unknown', () => {
   it('does not take over what somebody else creates from the same input', async () => {
     const batch = await createFamily([FOX])
     expect((await batch.run([], { fetch: refusal(500, 'internal_error') })).code).toBe(13)
-    expect((await batch.service.run(['run', 'image', FOX.prompt, '-d'])).code).toBe(0)
+    const output = join(temporaryFolder(), 'fox.png')
+    expect((await batch.service.run(['run', 'image', FOX.prompt, '-o', output])).code).toBe(0)
     batch.created()
     expect((await batch.run()).code).toBe(13)
     expect({ created: batch.created(), pictures: batch.pictures() }).toEqual({ created: [], pictures: [] })

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { createInterrupts } from '../../src/cli/process/interrupts.js'
-import { processExists } from '../../src/host/processes.js'
 import { createPlace, rushes } from '../support/binary.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
+import { processExists } from '../support/process-exists.js'
 import { temporaryFolder } from '../support/service.js'
 
 const NO_KEY = { ...SET, RUSHES_API_KEY: '' }

@@ -151,7 +151,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     dataFolder: data,
     databaseUrl,
     role: options.role,
-    engine: withCommands(await ctx.engine(), engines, { env, clock }),
+    engine: withCommands(await ctx.engine(), engines, { env, clock, urls: [databaseUrl, options.storage] }),
     models: engines.models,
     clock,
     concurrency,

@@ -81,6 +81,14 @@ export const VERIFY_SCHEMA = record('The result of checking the database and eve
   ok: flag('Whether the file is intact and all balances match the ledger'),
   ...LEDGER,
   problems: problems('Damage and differences, one sentence each'),
+  not_recorded: list(
+    'Runs that failed with `not_recorded`: nothing was refunded',
+    record('One run.', {
+      run_id: text('The run'),
+      account: text('Name of its account'),
+      credits: credits('Its price'),
+    }),
+  ),
 })
 
 export const MIGRATE_SCHEMA = record('The data of a service that was moved to another database.', {

@@ -7,10 +7,9 @@
  * not noticed.
  */
 import { randomBytes } from 'node:crypto'
-import { constants } from 'node:fs'
+import { constants, createReadStream, createWriteStream } from 'node:fs'
 import {
   chmod,
-  copyFile,
   type FileHandle,
   mkdir,
   mkdtemp,
@@ -21,6 +20,7 @@ import {
   unlink,
 } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import {
   assertInPlace,
   FolderReplaced,
@@ -259,10 +259,10 @@ function assertTakeable(file: Pinned, folder: Pinned, path: string): void {
     throw new ForeignFile(`${basename(path)} is a hard link to a file of another user.`)
 }
 
+/** By a stream: `copyFile` of later versions of Node.js gives the copy the owner of the file. */
 async function replaceByCopy(file: Pinned, path: string): Promise<void> {
   const copy = join(dirname(path), `.${randomBytes(8).toString('hex')}`)
-  await copyFile(file.base, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
-  await chmod(copy, 0o600)
+  await pipeline(createReadStream(file.base), createWriteStream(copy, { flags: 'wx', mode: 0o600 }))
   await rename(copy, path)
 }
 
